@@ -1,0 +1,67 @@
+"""Measurements that need a process of their own: peak memory, and the first call with nothing compiled or imported."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_STATUS = Path("/proc/self/status")
+
+
+def run_child(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Run a Python script in a fresh interpreter and return the JSON object of its last line.
+
+    Raises
+    ------
+    RuntimeError
+        With the child's own words, when it fails.
+    """
+    done = subprocess.run(
+        [sys.executable, *command], env={**os.environ, **(environment or {})}, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr.strip()[-2000:]}")
+    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return result
+
+
+def reset_peak() -> bool:
+    """Start the peak anew at what is resident now; False where the system can't (the peak then is the process's)."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return True
+
+
+def peak_bytes() -> int:
+    """Return the largest resident size of this process since its start or the last `reset_peak`.
+
+    `getrusage` is only the second choice: there a child starts with the peak of the process that spawned it.
+    """
+    status = _status("VmHWM")
+    if status is not None:
+        return status
+    scale = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+
+
+def resident_bytes() -> int:
+    """Return what is resident now, or the peak where the system doesn't say."""
+    status = _status("VmRSS")
+    return peak_bytes() if status is None else status
+
+
+def _status(key: str) -> int | None:
+    if not _STATUS.exists():
+        return None
+    for line in _STATUS.read_text().splitlines():
+        if line.startswith(key + ":"):
+            return int(line.split()[1]) * 1024
+    return None

@@ -1,0 +1,24 @@
+"""The one decorator of the compiled room, and the call that compiles everything ahead of time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+_CACHE = os.environ.get("WIDEMARGIN_JIT_CACHE", "1") != "0"
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile on first call: no interpreter lock, free reordering of sums, kept in numba's cache folder.
+
+    Where no cache folder is writable (a read-only install, a locked-down container) the kernel is
+    compiled anew in every process instead of failing on import.
+    """
+    options: dict[str, Any] = {"nogil": True, "fastmath": True, "boundscheck": False}
+    try:
+        return numba.njit(cache=_CACHE, **options)(function)
+    except RuntimeError:
+        return numba.njit(**options)(function)

@@ -1,0 +1,461 @@
+"""Compiled solvers of the kernel machine's dual on a kernel matrix in memory.
+
+The signed form has no labels in its loops: with beta = y * alpha, targets t and bounds around zero,
+
+    min  1/2 b'Kb - t'b   s.t.  lo <= b <= hi   [and sum(b) = 0: the dual of an intercept]
+
+and gradient f - t, where f = K b are the decision values. A *tile* is a gathered, contiguous (q, q) piece of
+K; its steps count from the point where it was gathered, so a float32 tile loses nothing that the next one
+does not restore. LLVM vectorises every loop over a tile except a floating-point maximum: maxima are taken
+over the bit patterns of non-negative floats, which are ordered like the floats themselves.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._policy import kernel
+
+_CHECK_EVERY = 16  # steps between two looks at the violation inside a tile
+_MIN_CURVATURE = 1e-6  # of a pair with unit diagonal: nearly equal points
+_MIN_TRANSFER_CURVATURE = 1e-12  # LIBSVM's tau
+_STEPS_PER_ROW = 20  # a tile is left after so many steps per row: the gradient outside it is stale by then
+_BINS = 256
+
+
+class Box(NamedTuple):
+    """A signed dual problem on the rows of one kernel matrix: four float64 arrays of shape (m,)."""
+
+    target: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    scale: np.ndarray  # 1 / sqrt(diagonal of K)
+
+
+class Tile(NamedTuple):
+    """Scratch for a working set of at most q rows, all of one dtype; `bits` views `gain` as integers."""
+
+    Q: np.ndarray
+    diagonal: np.ndarray
+    grad: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    step: np.ndarray
+    gain: np.ndarray
+    bits: np.ndarray
+
+
+class WorkingSet(NamedTuple):
+    """Carry-over between calls: rows (q,) int64, newest last; count (1,) int64; violation (m,) float64 scratch."""
+
+    rows: np.ndarray
+    count: np.ndarray
+    violation: np.ndarray
+
+
+def make_tile(size: int, dtype: np.dtype) -> Tile:
+    """Allocate the scratch of a working set of `size` rows."""
+    diagonal, grad, lo, hi, step, gain = (np.zeros(size, dtype) for _ in range(6))
+    bits = gain.view(f"i{gain.itemsize}")
+    return Tile(np.zeros((size, size), dtype), diagonal, grad, lo, hi, step, gain, bits)
+
+
+def make_working_set(size: int, n_rows: int) -> WorkingSet:
+    """An empty working set of at most `size` out of `n_rows` rows."""
+    return WorkingSet(np.zeros(size, np.int64), np.zeros(1, np.int64), np.zeros(n_rows))
+
+
+@kernel
+def _largest(bits):
+    best = bits[0]
+    for t in range(bits.shape[0]):
+        best = max(best, bits[t])
+    return best
+
+
+@kernel
+def _find(bits, value):
+    t = 0
+    while bits[t] != value:
+        t += 1
+    return t
+
+
+@kernel
+def _extremes(grad, lo, hi):
+    """Smallest gradient of a coordinate free to rise, largest of one free to fall."""
+    rise = np.inf
+    fall = -np.inf
+    for t in range(grad.shape[0]):
+        if hi[t] > 0.0 and grad[t] < rise:
+            rise = grad[t]
+        if lo[t] < 0.0 and grad[t] > fall:
+            fall = grad[t]
+    return rise, fall
+
+
+@kernel
+def _offset_and_violation(rise, fall, equality):
+    """The intercept that splits the violation evenly, and LIBSVM's m - M (or, without one, the larger side)."""
+    if not equality:
+        return 0.0, max(-rise, fall, 0.0)
+    if rise == np.inf or fall == -np.inf:
+        return 0.0, 0.0
+    return -0.5 * (rise + fall), max(fall - rise, 0.0)
+
+
+@kernel
+def measure(box, beta, f, equality, out):
+    """Write each row's violation of its optimality condition.
+
+    Given   box of (m,) arrays; beta, f (m,): a feasible point and its decision values K beta
+    Returns the intercept (0 without the equality), the violation that `tol` is compared with; fills out (m,)
+    Cost    O(m), no allocation
+    Source  Fan, Chen, Lin 2005, JMLR 6, section 2; without intercept: largest projected gradient
+    Twin    tests/naive/dual.py::violation
+    """
+    rise = np.inf
+    fall = -np.inf
+    for t in range(beta.shape[0]):
+        g = f[t] - box.target[t]
+        if beta[t] < box.hi[t] and g < rise:
+            rise = g
+        if beta[t] > box.lo[t] and g > fall:
+            fall = g
+    b, worst = _offset_and_violation(rise, fall, equality)
+    for t in range(beta.shape[0]):
+        g = f[t] - box.target[t] + b
+        v = 0.0
+        if g < 0.0 and beta[t] < box.hi[t]:
+            v = -g
+        elif g > 0.0 and beta[t] > box.lo[t]:
+            v = g
+        out[t] = v
+    return b, worst
+
+
+@kernel
+def largest_rows(violation, k, out):
+    """Indices of about the k rows of largest positive violation, by a histogram.
+
+    Given   violation (m,) float64 >= 0; out (>= k,) int64
+    Returns how many were written: at most k, in no order but that the top bins come first
+    Cost    O(m), no sort
+    Twin    numpy.argpartition
+    """
+    top = violation.max() if violation.size else 0.0
+    if top <= 0.0 or k <= 0:
+        return 0
+    count = np.zeros(_BINS + 1, np.int64)
+    per_bin = _BINS / top
+    for v in violation:
+        if v > 0.0:
+            count[int(v * per_bin)] += 1
+    total = 0
+    edge = _BINS
+    while edge > 0 and total + count[edge] <= k:
+        total += count[edge]
+        edge -= 1
+    n = 0
+    for want_edge in range(2):
+        for i in range(violation.size):
+            v = violation[i]
+            if v > 0.0 and n < k:
+                place = int(v * per_bin)
+                if (want_edge == 0 and place > edge) or (want_edge == 1 and place == edge):
+                    out[n] = i
+                    n += 1
+    return n
+
+
+@kernel
+def _single_gains(grad, lo, hi, gain):
+    """Exact decrease of the objective by the best step of each coordinate alone."""
+    half = grad.dtype.type(0.5)
+    for t in range(grad.shape[0]):
+        s = -grad[t]
+        s = s if s > lo[t] else lo[t]
+        s = s if s < hi[t] else hi[t]
+        gain[t] = -s * (grad[t] + half * s)
+
+
+@kernel
+def _pair_gains(row, grad, lo, hi, i, gain):
+    """Exact decrease by a clipped joint step of coordinate i and each other one."""
+    one = grad.dtype.type(1.0)
+    half = grad.dtype.type(0.5)
+    floor = grad.dtype.type(_MIN_CURVATURE)
+    gi = grad[i]
+    li = lo[i]
+    ui = hi[i]
+    for t in range(grad.shape[0]):
+        r = row[t]
+        gt = grad[t]
+        det = one - r * r
+        det = det if det > floor else floor
+        s = (r * gt - gi) / det
+        s = s if s > li else li
+        s = s if s < ui else ui
+        u = -gt - r * s
+        u = u if u > lo[t] else lo[t]
+        u = u if u < hi[t] else hi[t]
+        s = -gi - r * u
+        s = s if s > li else li
+        s = s if s < ui else ui
+        gain[t] = -(s * (gi + half * s + r * u) + u * (gt + half * u))
+
+
+@kernel
+def _move(tile, i, j, s, u):
+    """Step coordinates i and j of a tile by s and u."""
+    Qi = tile.Q[i]
+    Qj = tile.Q[j]
+    grad = tile.grad
+    for t in range(grad.shape[0]):
+        grad[t] += s * Qi[t] + u * Qj[t]
+    tile.lo[i] -= s
+    tile.hi[i] -= s
+    tile.step[i] += s
+    tile.lo[j] -= u
+    tile.hi[j] -= u
+    tile.step[j] += u
+
+
+@kernel
+def solve_box_tile(tile, tol):
+    """Pairs of coordinates, each pair solved exactly in its box.
+
+    Solve   min_d  1/2 d'Qd + grad'd   s.t.  lo <= d <= hi      (in place, from d = 0)
+    Given   tile.Q (q, q) of unit diagonal; grad, lo <= 0 <= hi (q,)
+    Returns number of steps; tile.step = d, grad = Qd + grad, lo and hi shifted by -d
+    Cost    O(q) a step, three passes over vectors of length q; no allocation
+    Source  first coordinate: largest decrease by itself; second: largest decrease of the pair. The box case of
+            second-order working sets, Fan, Chen, Lin 2005; coordinate choice as in Hsieh et al. 2014, section 3
+    Twin    tests/naive/dual.py::solve_box_qp
+    """
+    grad, lo, hi, gain, bits = tile.grad, tile.lo, tile.hi, tile.gain, tile.bits
+    number = grad.dtype.type
+    floor = number(_MIN_CURVATURE)
+    step = 0
+    while step < _STEPS_PER_ROW * grad.shape[0]:
+        if step % _CHECK_EVERY == 0:
+            rise, fall = _extremes(grad, lo, hi)
+            if max(-rise, fall) < tol:
+                break
+        _single_gains(grad, lo, hi, gain)
+        key = _largest(bits)
+        if key <= 0:
+            break
+        i = _find(bits, key)
+        alone = gain[i]
+        _pair_gains(tile.Q[i], grad, lo, hi, i, gain)
+        gain[i] = alone
+        j = _find(bits, _largest(bits))
+        gi = grad[i]
+        if gain[j] <= alone:
+            _move(tile, i, i, number(min(max(-gi, lo[i]), hi[i])), number(0))
+        else:
+            r = tile.Q[i, j]
+            s = number(min(max((r * grad[j] - gi) / max(number(1) - r * r, floor), lo[i]), hi[i]))
+            u = number(min(max(-grad[j] - r * s, lo[j]), hi[j]))
+            s = number(min(max(-gi - r * u, lo[i]), hi[i]))
+            _move(tile, i, j, s, u)
+        step += 1
+    return step
+
+
+@kernel
+def _offset_violations(grad, lo, hi, b, gain):
+    """Violation of each coordinate at offset b."""
+    zero = grad.dtype.type(0)
+    for t in range(grad.shape[0]):
+        g = grad[t] + b
+        up = -g if hi[t] > zero else zero
+        down = g if lo[t] < zero else zero
+        v = up if up > down else down
+        gain[t] = v if v > zero else zero
+
+
+@kernel
+def _transfer_gains(row, diagonal, grad, limit, i, up, room_i, gain):
+    """Exact decrease by moving up * d onto coordinate i and as much off each other one; limit is that one's."""
+    number = grad.dtype.type
+    half = number(0.5)
+    two = number(2)
+    zero = number(0)
+    floor = number(_MIN_TRANSFER_CURVATURE)
+    gi = grad[i]
+    di = diagonal[i]
+    for t in range(grad.shape[0]):
+        slope = up * (grad[t] - gi)
+        curve = di + diagonal[t] - two * row[t]
+        curve = curve if curve > floor else floor
+        room = -up * limit[t]
+        room = room if room < room_i else room_i
+        d = slope / curve
+        d = d if d > zero else zero
+        d = d if d < room else room
+        gain[t] = d * (slope - half * curve * d)
+
+
+@kernel
+def solve_equality_tile(tile, tol):
+    """Pairs of coordinates moved against each other: SMO with an exact second-order choice of the partner.
+
+    Solve   min_d  1/2 d'Qd + grad'd   s.t.  lo <= d <= hi, sum(d) = 0      (in place, from d = 0)
+    Given   tile.Q (q, q) and its diagonal; grad, lo <= 0 <= hi (q,)
+    Returns number of steps; tile.step = d, grad = Qd + grad, lo and hi shifted by -d
+    Cost    O(q) a step, no allocation
+    Source  Fan, Chen, Lin 2005, JMLR 6, algorithm 2 (WSS 2), with the clipped instead of the free gain
+    Twin    tests/naive/dual.py::solve_equality_qp
+    """
+    grad, lo, hi, gain, bits = tile.grad, tile.lo, tile.hi, tile.gain, tile.bits
+    number = grad.dtype.type
+    b = number(0)
+    step = 0
+    until_check = 0
+    while step < _STEPS_PER_ROW * grad.shape[0]:
+        fresh = until_check == 0
+        if fresh:
+            rise, fall = _extremes(grad, lo, hi)
+            if not fall - rise >= tol or fall == -np.inf or rise == np.inf:
+                break
+            b = number(-0.5 * (rise + fall))
+            until_check = _CHECK_EVERY
+        _offset_violations(grad, lo, hi, b, gain)
+        i = _find(bits, _largest(bits))
+        up = number(1) if grad[i] + b < 0 else number(-1)
+        room = hi[i] if up > 0 else -lo[i]
+        _transfer_gains(tile.Q[i], tile.diagonal, grad, lo if up > 0 else hi, i, up, room, gain)
+        j = _find(bits, _largest(bits))
+        if gain[j] <= 0:
+            if fresh:
+                break
+            until_check = 0
+            continue
+        curve = max(tile.diagonal[i] + tile.diagonal[j] - 2 * tile.Q[i, j], _MIN_TRANSFER_CURVATURE)
+        d = min(up * (grad[j] - grad[i]) / curve, room, -up * (lo[j] if up > 0 else hi[j]))
+        _move(tile, i, j, number(up * d), number(-up * d))
+        until_check -= 1
+        step += 1
+    return step
+
+
+@kernel
+def _renew(work, limit):
+    """Keep the newer half of a full working set and fill up with the largest violators."""
+    rows, violation = work.rows, work.violation
+    keep = limit // 2 if work.count[0] == limit and limit < violation.size else 0
+    for t in range(keep):
+        rows[t] = rows[limit - keep + t]
+        violation[rows[t]] = 0.0
+    work.count[0] = keep + largest_rows(violation, limit - keep, rows[keep:])
+    return work.count[0]
+
+
+@kernel
+def _gather(K, box, beta, f, rows, b, equality, tile):
+    """Copy a working set into the tile; rows left over become coordinates that cannot move."""
+    number = tile.grad.dtype.type
+    for i in range(tile.grad.shape[0]):
+        tile.step[i] = 0
+        if i >= rows.shape[0]:
+            tile.grad[i] = tile.lo[i] = tile.hi[i] = 0
+            continue
+        w = rows[i]
+        s = 1.0 if equality else box.scale[w]
+        tile.diagonal[i] = 1.0 / (box.scale[w] * box.scale[w])
+        tile.grad[i] = (f[w] - box.target[w] + b) * s
+        tile.lo[i] = (box.lo[w] - beta[w]) / s
+        tile.hi[i] = (box.hi[w] - beta[w]) / s
+        source = K[w]
+        into = tile.Q[i]
+        for j in range(rows.shape[0]):
+            into[j] = source[rows[j]]
+        if not equality:
+            for j in range(rows.shape[0]):
+                into[j] *= number(s * box.scale[rows[j]])
+    return 0
+
+
+@kernel
+def _scatter(box, beta, rows, equality, tile, coef):
+    """Take the tile's steps over into beta, exactly onto the bounds where one was hit; coef is the change."""
+    n = 0
+    for i in range(rows.shape[0]):
+        w = rows[i]
+        new = beta[w] + tile.step[i] * (1.0 if equality else box.scale[w])
+        if tile.hi[i] == 0:
+            new = box.hi[w]
+        elif tile.lo[i] == 0:
+            new = box.lo[w]
+        new = min(max(new, box.lo[w]), box.hi[w])
+        if new != beta[w]:
+            coef[n] = new - beta[w]
+            rows[n], rows[i] = w, rows[n]
+            beta[w] = new
+            n += 1
+    return n
+
+
+@kernel
+def add_rows(K, rows, coef, f):
+    """f += coef' K[rows], eight rows a pass, in f's precision.
+
+    Given   K (r, m) float32 or float64; rows (k,) int64; coef (k,) float64; f (m,) float64, changed in place
+    Cost    k m multiply-adds; K[rows] is read once, f k / 8 times
+    Twin    f + coef @ K[rows].astype(float64)
+    """
+    n = rows.shape[0]
+    k = 0
+    while k + 8 <= n:
+        r0, r1, r2, r3 = K[rows[k]], K[rows[k + 1]], K[rows[k + 2]], K[rows[k + 3]]
+        r4, r5, r6, r7 = K[rows[k + 4]], K[rows[k + 5]], K[rows[k + 6]], K[rows[k + 7]]
+        c0, c1, c2, c3 = coef[k], coef[k + 1], coef[k + 2], coef[k + 3]
+        c4, c5, c6, c7 = coef[k + 4], coef[k + 5], coef[k + 6], coef[k + 7]
+        for j in range(f.shape[0]):
+            first = c0 * r0[j] + c1 * r1[j] + c2 * r2[j] + c3 * r3[j]
+            f[j] += first + (c4 * r4[j] + c5 * r5[j] + c6 * r6[j] + c7 * r7[j])
+        k += 8
+    while k < n:
+        row = K[rows[k]]
+        c = coef[k]
+        for j in range(f.shape[0]):
+            f[j] += c * row[j]
+        k += 1
+
+
+@kernel
+def solve_active(K, box, beta, f, tile, work, tol, equality, max_outer):
+    """Working sets on a kernel matrix in memory.
+
+    Solve   min_b  1/2 b'Kb - t'b   s.t.  lo <= b <= hi  [, sum(b) = 0]      (in place, from a feasible beta)
+    Given   K (m, m); box of (m,) arrays; beta, f = K beta (m,); tile of q <= m rows; work, empty at first
+    Returns working sets solved, steps inside them, intercept, violation left; beta and f updated
+    Cost    a working set reads q^2 entries of K to fill the tile and up to q m to update f
+    Source  decomposition with carry-over: Joachims 1999; newer half kept as in ThunderSVM and oneDAL. Inside,
+            a tile is solved to a tenth of the violation it started with
+    Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
+    """
+    limit = tile.grad.shape[0]
+    coef = np.empty(limit)
+    outer = 0
+    inner = 0
+    while True:
+        b, worst = measure(box, beta, f, equality, work.violation)
+        if worst < tol or outer >= max_outer:
+            break
+        rows = work.rows[: _renew(work, limit)]
+        _gather(K, box, beta, f, rows, b, equality, tile)
+        goal = max(0.5 * tol, 0.1 * worst)
+        if equality:
+            inner += solve_equality_tile(tile, goal)
+        else:
+            inner += solve_box_tile(tile, goal * box.scale[rows].min())
+        order = rows.copy()
+        n = _scatter(box, beta, order, equality, tile, coef)
+        if n == 0:
+            break
+        add_rows(K, order[:n], coef[:n], f)
+        outer += 1
+    return outer, inner, b, worst

@@ -1,0 +1,49 @@
+"""Compiled primitives on CSR rows."""
+
+from ._policy import kernel
+
+
+@kernel
+def _spread(data, indices, indptr, first, panel, width, clear):
+    """Write rows first .. first + width as columns of a dense (d, w) panel, or clear them away again."""
+    for k in range(width):
+        for t in range(indptr[first + k], indptr[first + k + 1]):
+            if clear:
+                panel[indices[t], k] = 0
+            else:
+                panel[indices[t], k] += data[t]
+
+
+@kernel
+def csr_inner(data, indices, indptr, other_data, other_indices, other_indptr, panel, out):
+    """Inner products of the CSR rows of one set with those of another.
+
+    Given   two CSR row sets of one dtype; panel (d, w) of zeros; out (r, c), overwritten
+    Cost    r nnz(other) + c nnz(one) vector operations of w entries: a row's non-zeros, four at a time, each
+            scale a dense row of the panel, which holds w rows of the other set as columns
+    Twin    one.toarray() @ other.toarray().T
+    """
+    width = panel.shape[1]
+    n_columns = out.shape[1]
+    for first in range(0, n_columns, width):
+        w = min(width, n_columns - first)
+        _spread(other_data, other_indices, other_indptr, first, panel, w, False)
+        for i in range(out.shape[0]):
+            into = out[i, first : first + w]
+            into[:] = 0
+            t = indptr[i]
+            end = indptr[i + 1]
+            while t + 4 <= end:
+                v0, v1, v2, v3 = data[t], data[t + 1], data[t + 2], data[t + 3]
+                r0, r1 = panel[indices[t]], panel[indices[t + 1]]
+                r2, r3 = panel[indices[t + 2]], panel[indices[t + 3]]
+                for k in range(w):
+                    into[k] += v0 * r0[k] + v1 * r1[k] + v2 * r2[k] + v3 * r3[k]
+                t += 4
+            while t < end:
+                v = data[t]
+                row = panel[indices[t]]
+                for k in range(w):
+                    into[k] += v * row[k]
+                t += 1
+        _spread(other_data, other_indices, other_indptr, first, panel, w, True)

@@ -1,0 +1,261 @@
+"""The clock, the interrupt, the callback and the bar: one object that every outer loop asks "go on?".
+
+A loop that asks is stoppable: by its time limit, by Ctrl-C and by the caller's callback. It then ends with the best
+model it has; the first SIGINT never loses work. The bar itself is `_bar`'s.
+"""
+
+import math
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from types import FrameType, TracebackType
+from typing import Self
+
+from ._bar import Bar, Snapshot, open_bar
+
+Callback = Callable[[dict[str, float]], bool]
+
+_LOOK_EVERY = 0.1  # seconds between two looks at the state, for the bar and the estimate
+_BAR_AFTER = 1.0  # seconds a fit may take without drawing anything
+_TWICE_WITHIN = 2.0  # seconds between two SIGINTs that mean "now, whatever is lost"
+_MAX_SAMPLES = 64
+
+_last_sigint = -math.inf  # of the process, so that Ctrl-C twice ends a grid search whose next fit has begun meanwhile
+
+
+class Progress:
+    """What a fit knows of its own progress, and whether it should go on.
+
+    Use it as a context manager around the whole fit; hand it down to every outer loop. Pickled (to another process),
+    it takes along only the time that is left.
+
+    Parameters
+    ----------
+    max_time : float or None
+        Seconds, from entering the ``with`` block.
+    verbose : int
+        0: silent. 1 and more: a bar on stderr, once the fit has taken a second.
+    title : str
+        The name of the first stage.
+    callback : callable or None
+        Called with the state of each `go_on` and ``elapsed``, by one thread at a time: while it runs, other threads go
+        on unasked. It returns True to stop.
+
+    Attributes
+    ----------
+    stopped_by : {"max_time", "interrupt", "callback"} or None
+        Why `go_on` returns False.
+    state : dict
+        The keywords of the latest `go_on`.
+    candidate : object
+        What a callback may look at: the point that the solver would return if it were stopped now.
+
+    Examples
+    --------
+    >>> with Progress(max_time=60) as progress:
+    ...     violation = 1.0
+    ...     while violation > 1e-3 and progress.go_on(violation=violation, tol=1e-3):
+    ...         violation /= 2
+    >>> progress.stopped_by is None
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        max_time: float | None = None,
+        verbose: int = 0,
+        title: str = "fit",
+        callback: Callback | None = None,
+    ) -> None:
+        self.stopped_by: str | None = None
+        self.state: dict[str, float] = {}
+        self.candidate: object = None
+        self._max_time = math.inf if max_time is None else max_time
+        self._verbose = verbose
+        self._callback = callback
+        self._busy = threading.Lock()
+        self._handler_set = False
+        self._bar: Bar | None = None
+        self._end: float | None = None
+        self._start = self._next_look = perf_counter()
+        self._stage = 0
+        self._begin_stage(title, None)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _resume, (self._max_time - self.elapsed, self.stopped_by)
+
+    def __enter__(self) -> Self:
+        self._start = self._stage_start = self._next_look = perf_counter()
+        self._end = None
+        if threading.current_thread() is threading.main_thread():
+            # Not ours to touch if the program, or a fit around this one, has a handler of its own.
+            self._handler_set = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if self._handler_set:
+            signal.signal(signal.SIGINT, self._on_sigint)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._handler_set:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            self._handler_set = False
+        self._end = perf_counter()
+        if self._bar is not None:
+            # The lock is free by now, unless a KeyboardInterrupt fell between taking it and the block that releases it.
+            self._busy.acquire(timeout=1.0)
+            self._bar.show(self._snapshot())
+            self._bar.close()
+            self._bar = None
+            self._busy.release()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the ``with`` block was entered; after it, the seconds it took."""
+        return (perf_counter() if self._end is None else self._end) - self._start
+
+    @property
+    def remaining(self) -> float | None:
+        """Estimated seconds to the end of this stage, or None if nothing can be said yet.
+
+        From the counts of `advance` where the stage has a total; else from the violation, whose logarithm is continued
+        along a straight line to that of the tolerance. Never more than `max_time` leaves.
+        """
+        estimate = self._remaining_by_count()
+        if estimate is None and self.state.get("tol"):
+            estimate = _time_to_reach(math.log(self.state["tol"]), self._samples, perf_counter())
+        left = max(0.0, self._max_time - self.elapsed)
+        if estimate is None:
+            return left if math.isfinite(left) else None
+        return min(estimate, left)
+
+    @property
+    def fraction(self) -> float | None:
+        """How much of this stage is done, in [0, 1], or None if nothing can be said."""
+        if self._total:
+            return min(1.0, self._done / self._total)
+        if not self.state.get("tol") or not self._samples:
+            return None
+        first, lowest = self._samples[0][1], min(value for _, value in self._samples)
+        goal = math.log(self.state["tol"])
+        return min(1.0, (first - lowest) / (first - goal)) if first > goal else 1.0
+
+    def go_on(self, **state: float) -> bool:
+        """Record the state, and return False once the fit should end. Any thread may ask.
+
+        Parameters
+        ----------
+        **state : float
+            Whatever is known: ``violation`` and ``tol`` give the estimate of what remains, ``n_support`` and
+            ``objective`` are shown, everything goes to the callback.
+        """
+        if self.stopped_by is not None:
+            return False
+        self.state = state or self.state
+        now = perf_counter()
+        if now - self._start >= self._max_time:
+            self._stop("max_time")
+        if now >= self._next_look or self._callback is not None:
+            self._look(now)
+        return self.stopped_by is None
+
+    def stage(self, title: str, total: int | None = None) -> None:
+        """Begin a new stage (a level, a round, a pair of classes): a new line of the bar, a new estimate.
+
+        Parameters
+        ----------
+        title : str
+            Its name, for the reader.
+        total : int or None
+            How often `advance` will be called, where that is known.
+        """
+        with self._busy:
+            self._begin_stage(title, total)
+
+    def advance(self, n: int = 1) -> None:
+        """Count `n` more of this stage's total as done. Any thread may."""
+        with self._busy:
+            self._done += n
+
+    def _begin_stage(self, title: str, total: int | None) -> None:
+        self._stage += 1
+        self._title, self._total, self._done = title, total, 0
+        self._samples: list[tuple[float, float]] = []  # (time, log violation), thinned out as they grow
+        self._sample_every = 0.0
+        self._stage_start = perf_counter()
+
+    def _stop(self, reason: str) -> None:
+        # No lock: the signal handler comes here, in the middle of whatever the main thread is doing.
+        if self.stopped_by is None:
+            self.stopped_by = reason
+
+    def _on_sigint(self, number: int, frame: FrameType | None) -> None:
+        global _last_sigint
+        before, _last_sigint = _last_sigint, perf_counter()
+        if _last_sigint - before < _TWICE_WITHIN:
+            raise KeyboardInterrupt
+        self._stop("interrupt")
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Whether this thread has the progress for itself; it never waits for another."""
+        mine = self._busy.acquire(blocking=False)
+        try:
+            yield mine
+        finally:
+            if mine:
+                self._busy.release()
+
+    def _look(self, now: float) -> None:
+        with self._alone() as mine:
+            if not mine:
+                return
+            if self._callback is not None and self._callback({**self.state, "elapsed": now - self._start}):
+                self._stop("callback")
+            if now >= self._next_look:
+                self._next_look = now + _LOOK_EVERY
+                self._sample(now, self.state.get("violation"))
+                if self._verbose > 0 and now - self._start >= _BAR_AFTER:
+                    self._bar = self._bar or open_bar()
+                    self._bar.show(self._snapshot())
+
+    def _sample(self, now: float, violation: float | None) -> None:
+        samples = self._samples
+        if violation is None or not 0 < violation < math.inf:
+            return
+        if not samples or now - samples[-1][0] >= self._sample_every:
+            samples.append((now, math.log(violation)))
+        if len(samples) > _MAX_SAMPLES:
+            del samples[1::2]
+            self._sample_every = 2 * self._sample_every or 2 * _LOOK_EVERY
+
+    def _remaining_by_count(self) -> float | None:
+        if not self._total or not self._done:
+            return None
+        return (perf_counter() - self._stage_start) / self._done * max(0, self._total - self._done)
+
+    def _snapshot(self) -> Snapshot:
+        return Snapshot(self._stage, self._title, self.state, self.fraction, self.elapsed, self.remaining)
+
+
+def _resume(time_left: float, stopped_by: str | None) -> Progress:
+    """Rebuild a pickled `Progress` in another process: its clock runs from here, it draws and asks nothing."""
+    progress = Progress(max_time=time_left)
+    progress.stopped_by = stopped_by
+    return progress
+
+
+def _time_to_reach(goal: float, samples: list[tuple[float, float]], now: float) -> float | None:
+    """Continue the newer half of the samples along their least-squares line: seconds from `now` to `goal`."""
+    if samples and samples[-1][1] <= goal:
+        return 0.0
+    newer = samples[len(samples) // 2 :]
+    if len(newer) < 3:
+        return None
+    time = sum(t for t, _ in newer) / len(newer)
+    value = sum(v for _, v in newer) / len(newer)
+    slope = sum((t - time) * (v - value) for t, v in newer) / sum((t - time) ** 2 for t, _ in newer)
+    return None if slope >= 0 else max(0.0, time + (goal - value) / slope - now)

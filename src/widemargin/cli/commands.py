@@ -1,0 +1,250 @@
+"""The commands train, predict and info."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from widemargin.cli.model_files import load_model, save_model
+from widemargin.cli.outputs import replacing
+from widemargin.datasets import Dataset, load_csv, load_svmlight, reader_for
+from widemargin.datasets.files import fault
+
+_ROWS_FOR_TRAINING_ACCURACY = 10_000
+
+
+def train(args: Namespace) -> int:
+    """Read, fit, save, and report: `widemargin train`."""
+    # The output is opened first: hours of training are not to end at a folder that does not exist.
+    with replacing(args.model) as file:
+        data = _split(_read_training(args), args)
+        model = _make_model(args, sparse=not isinstance(data.X, np.ndarray))
+        start = time.perf_counter()
+        with _naming(args.data):
+            model.fit(data.X, data.y)
+        seconds = time.perf_counter() - start
+        save_model(model, file)
+    _report(args, model, data, seconds)
+    return 0
+
+
+def predict(args: Namespace) -> int:
+    """Write a label, or decision values, for every sample: `widemargin predict`."""
+    with _output(args.out) as file:
+        model = load_model(args.model)
+        data = _read_for(model, args)
+        with _naming(args.data):
+            values = model.decision_function(data.X) if args.decision else model.predict(data.X)
+        rows = values if values.ndim == 2 else values[:, None]
+        file.writelines("\t".join(map(str, row)).encode() + b"\n" for row in rows.tolist())
+    if not args.decision:
+        _report_accuracy(model, data, values)
+    return 0
+
+
+def info(args: Namespace) -> int:
+    """Show what is in a model file: `widemargin info`."""
+    from rich.console import Console
+    from rich.table import Table
+
+    model = load_model(args.model)
+    # Square brackets in a file's or a class's name are no markup.
+    table = Table(title=args.model, show_header=False, title_justify="left")
+    for name, value in [*_describe(model), ("file", f"{os.path.getsize(args.model):,} bytes")]:
+        table.add_row(name, value)
+    Console(markup=False, highlight=False).print(table)
+    return 0
+
+
+# Reading ----------------------------------------------------------------------------------------------------------
+
+
+def _options(reader: Callable[..., Dataset], args: Namespace) -> dict[str, Any]:
+    """Pick the options of the command line that concern this reader."""
+    dtype = np.float64 if args.dtype == "float64" else np.float32
+    if reader is load_svmlight:
+        return {"zero_based": args.zero_based, "dtype": dtype}
+    if reader is load_csv:
+        return {"target": -1 if args.target is None else args.target, "dtype": dtype}
+    return {"target": "y" if args.target is None else str(args.target)}
+
+
+def _read(path: str, args: Namespace, **more: Any) -> Dataset:
+    reader = reader_for(path)
+    return reader(path, **{**_options(reader, args), **more})
+
+
+def _read_training(args: Namespace) -> Dataset:
+    data = _read(args.data, args)
+    if data.y is None:
+        raise fault(args.data, "it holds no labels to train with")
+    if args.test is None:
+        return data
+    more = {"n_features": data.X.shape[1]} if reader_for(args.test) is load_svmlight else {}
+    test = _read(args.test, args, **more)
+    if test.X.shape[1] != data.X.shape[1]:
+        raise fault(args.test, f"{test.X.shape[1]} features, but {args.data} has {data.X.shape[1]}")
+    if test.y is None:
+        raise fault(args.test, "it holds no labels to test with")
+    return Dataset(data.X, data.y, test.X, test.y)
+
+
+def _split(data: Dataset, args: Namespace) -> Dataset:
+    """Set a part of the data aside for testing, if that was asked for."""
+    if args.holdout is None:
+        return data
+    from sklearn.model_selection import train_test_split
+
+    with _naming(args.data):
+        X, X_test, y, y_test = train_test_split(
+            data.X, data.y, test_size=args.holdout, random_state=args.seed, stratify=data.y
+        )
+    return Dataset(X, y, X_test, y_test)
+
+
+def _read_for(model: Any, args: Namespace) -> Dataset:
+    """Read samples to predict: labels may be missing, the number of features must be the model's."""
+    reader, n_features = reader_for(args.data), model.n_features_in_
+    data = _read(args.data, args, **({"n_features": n_features} if reader is load_svmlight else {}))
+    if reader is load_csv and args.target is None and data.X.shape[1] == n_features - 1:
+        data = _read(args.data, args, target=None)  # as many columns as features: there is no label
+    if data.X.shape[1] != n_features:
+        raise fault(args.data, f"{data.X.shape[1]} features, but the model was trained with {n_features}")
+    return data
+
+
+# Models -----------------------------------------------------------------------------------------------------------
+
+
+def _make_model(args: Namespace, *, sparse: bool) -> Any:
+    from sklearn.pipeline import make_pipeline
+
+    from widemargin import DCSVMClassifier
+
+    machine = DCSVMClassifier(
+        C=args.C,
+        kernel=args.kernel,
+        gamma=args.gamma,
+        degree=args.degree,
+        coef0=args.coef0,
+        fit_intercept=args.intercept,
+        tol=args.tol,
+        max_time=args.max_time,
+        memory_budget=args.memory_budget,
+        class_weight="balanced" if args.balanced else None,
+        n_jobs=args.n_jobs,
+        verbose=int(sys.stderr.isatty() and not args.quiet),
+        random_state=args.seed,
+    )
+    return machine if args.scale == "none" else make_pipeline(_make_scaler(args.scale, sparse), machine)
+
+
+def _make_scaler(name: str, sparse: bool) -> Any:
+    """Make a scaler; for sparse data one that leaves zeros zero."""
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+    if name == "standard":
+        return StandardScaler(with_mean=not sparse)
+    return MaxAbsScaler() if sparse else MinMaxScaler()
+
+
+def _last_step(model: Any) -> Any:
+    return model[-1] if hasattr(model, "steps") else model
+
+
+# Reports ----------------------------------------------------------------------------------------------------------
+
+
+def _report(args: Namespace, model: Any, data: Dataset, seconds: float) -> None:
+    machine, n_samples = _last_step(model), data.X.shape[0]
+    n_support = len(machine.support_)
+    where, accuracy = _accuracy(args, model, data)
+    lines = {
+        "samples": f"{n_samples} ({data.X.shape[1]} features, {len(machine.classes_)} classes)",
+        "seconds": f"{seconds:.2f}",
+        "support vectors": f"{n_support} ({n_support / n_samples:.1%})",
+        "gap": _gap(machine),
+        "converged": _yes_no(machine.converged_),
+        "accuracy": f"{accuracy:.4f} ({where})",
+        "model": args.model,
+    }
+    for name, text in lines.items():
+        print(f"{name:16} {text}")
+
+
+def _accuracy(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
+    if data.X_test is not None and data.y_test is not None:
+        where = args.test or ("held out" if args.holdout else "test part of the file")
+        with _naming(where):
+            return f"{data.X_test.shape[0]} samples, {where}", float(model.score(data.X_test, data.y_test))
+    rows = slice(_ROWS_FOR_TRAINING_ACCURACY)
+    assert data.y is not None
+    labels = data.y[rows]
+    return f"{len(labels)} training samples; --holdout or --test measures more", float(
+        model.score(data.X[rows], labels)
+    )
+
+
+def _report_accuracy(model: Any, data: Dataset, predicted: Any) -> None:
+    """Say how many labels agree with the file's, when the file's are labels that the model knows."""
+    if data.y is not None and np.isin(data.y, model.classes_).all():
+        right = int((data.y == predicted).sum())
+        print(f"accuracy {right / len(predicted):.4f} ({right} of {len(predicted)} labels agree)", file=sys.stderr)
+
+
+def _describe(model: Any) -> list[tuple[str, str]]:
+    machine = _last_step(model)
+    parameters = machine.get_params()
+    rows = [("type", type(machine).__name__)]
+    if machine is not model:
+        rows.append(("scaling", ", ".join(type(step).__name__ for step in model[:-1])))
+    rows += [(name, str(parameters[name])) for name in ("kernel", "C", "gamma", "tol") if name in parameters]
+    rows += [("features", str(model.n_features_in_)), ("classes", _shorten(getattr(machine, "classes_", [])))]
+    if hasattr(machine, "n_support_"):
+        total = len(machine.support_)
+        rows.append(("support vectors", f"{total} ({_shorten(machine.n_support_)} per class)"))
+    if hasattr(machine, "dual_gap_"):
+        rows += [("objective", f"{machine.objective_:.10g}"), ("gap", _gap(machine))]
+        rows += [("converged", _yes_no(machine.converged_)), ("iterations", str(machine.n_iter_))]
+    return rows
+
+
+def _gap(machine: Any) -> str:
+    scale = abs(machine.objective_)
+    relative = f" ({machine.dual_gap_ / scale:.1e} of the objective)" if scale else ""
+    return f"{machine.dual_gap_:.3g}{relative}"
+
+
+def _yes_no(value: Any) -> str:
+    return "yes" if value else "no"
+
+
+def _shorten(values: Any, most: int = 12) -> str:
+    texts = [str(value) for value in list(values)]
+    return ", ".join(texts[:most]) + (f", ... ({len(texts)} in all)" if len(texts) > most else "")
+
+
+# Places -----------------------------------------------------------------------------------------------------------
+
+
+def _output(path: str | None) -> AbstractContextManager[BinaryIO]:
+    if path is not None:
+        return replacing(path)
+    sys.stdout.flush()
+    return nullcontext(sys.stdout.buffer)
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Put the file's name before the message of a ValueError about what was in it."""
+    try:
+        yield
+    except ValueError as error:
+        raise fault(path, str(error)) from error

@@ -1,0 +1,77 @@
+"""Saving and loading models with skops: a stranger's file can hold values, and types from one list, but no code."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, BinaryIO
+
+#: The types that a model file may hold, besides those that skops itself trusts (scikit-learn's, and most of NumPy and
+#: SciPy): our estimators, and the sparse matrices of their support vectors, which skops reads without unpickling.
+TRUSTED_TYPES: tuple[str, ...] = (
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
+    "widemargin.estimators.dc_svm.DCSVMClassifier",
+)
+
+
+def save_model(model: Any, file: BinaryIO) -> None:
+    """Write a fitted model: a zip file of NumPy arrays and a JSON description.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted: one of ours, or a scikit-learn pipeline that ends in one.
+    file : BinaryIO
+        Open for writing.
+    """
+    from zipfile import ZIP_DEFLATED
+
+    from skops.io import dump
+
+    dump(model, file, compression=ZIP_DEFLATED, compresslevel=1)
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save_model` wrote. No code in the file is run.
+
+    Returns
+    -------
+    estimator
+        Fitted.
+
+    Raises
+    ------
+    ValueError
+        Naming the file: when it is no model file or a damaged one, when it holds types that are not on the list
+        `TRUSTED_TYPES` (they are named too), and when it holds something that cannot predict.
+    OSError
+        When the file cannot be opened.
+    """
+    from skops.io import loads
+
+    content = Path(path).read_bytes()
+    foreign = sorted(_types_in(path, content) - set(TRUSTED_TYPES))
+    if foreign:
+        raise ValueError(f"{os.fspath(path)}: refused, as it holds types that are not trusted: {', '.join(foreign)}")
+    try:
+        model = loads(content, trusted=list(TRUSTED_TYPES))
+    except Exception as error:  # a made-up description of types can fail in any way
+        raise _damaged(path, error) from error
+    if not (hasattr(model, "predict") and hasattr(model, "n_features_in_")):
+        raise ValueError(f"{os.fspath(path)}: holds a {type(model).__name__}, not a fitted model")
+    return model
+
+
+def _types_in(path: str | os.PathLike[str], content: bytes) -> set[str]:
+    from skops.io import get_untrusted_types
+
+    try:
+        return set(get_untrusted_types(data=content))
+    except Exception as error:  # from a bad zip file to a description that lacks a key: all say the same
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: str | os.PathLike[str], error: Exception) -> ValueError:
+    reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return ValueError(f"{os.fspath(path)}: not a model file, or a damaged one ({reason})")

@@ -1,0 +1,141 @@
+"""Predictions painted over photographs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Four blues and greens for one photograph, four reds and yellows for the other: distinct also to the colour-blind.
+_COLOURS = (
+    (68, 119, 170),
+    (102, 204, 238),
+    (34, 136, 51),
+    (51, 34, 136),
+    (238, 102, 119),
+    (204, 187, 68),
+    (221, 119, 51),
+    (170, 51, 119),
+)
+_MARGIN = 12
+_LINE = 22
+
+
+class Panel(NamedTuple):
+    """One photograph, and the label predicted at each of its pixels.
+
+    Attributes
+    ----------
+    image : ndarray of shape (height, width, 3), uint8
+    labels : ndarray of shape (height, width), int64
+    caption : str
+    """
+
+    image: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    caption: str
+
+
+def spread(labels: NDArray[Any], centres: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
+    """Give each pixel the label of the patch whose centre is nearest.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows * n_columns,)
+        Predictions on a regular grid, row by row.
+    centres : ndarray of shape (n_rows * n_columns, 2)
+        Row and column of each patch's centre.
+    shape : tuple (height, width)
+        Of the photograph.
+
+    Returns
+    -------
+    ndarray of shape (height, width), int64
+
+    Examples
+    --------
+    >>> centres = np.array([[1, 1], [1, 4]])
+    >>> spread(np.array([7, 8]), centres, (1, 6))
+    array([[7, 7, 7, 8, 8, 8]])
+    """
+    rows, columns = np.unique(centres[:, 0]), np.unique(centres[:, 1])
+    grid = np.asarray(labels, dtype=np.int64).reshape(len(rows), len(columns))
+    nearest = [_nearest(axis, length) for axis, length in zip((rows, columns), shape, strict=True)]
+    return grid[np.ix_(*nearest)]
+
+
+def _nearest(centres: NDArray[np.int64], length: int) -> NDArray[np.intp]:
+    return np.searchsorted((centres[1:] + centres[:-1]) / 2, np.arange(length), side="left")
+
+
+def paint(panels: Sequence[Panel], classes: Sequence[str], file: BinaryIO) -> None:
+    """Write a PNG: a row per photograph, the photograph on the left, the predictions over it on the right.
+
+    With more than two classes white lines part the quadrants.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        All of one size.
+    classes : sequence of str
+        At most eight names, for the legend.
+    file : BinaryIO
+        Open for writing.
+    """
+    from PIL import Image, ImageDraw
+
+    height, width = panels[0].labels.shape
+    row_height = height + _LINE + _MARGIN
+    legend_rows = -(-len(classes) // 4)
+    size = (2 * width + 3 * _MARGIN, len(panels) * row_height + legend_rows * _LINE + 2 * _MARGIN)
+    canvas = Image.new("RGB", size, "white")
+    draw = ImageDraw.Draw(canvas)
+    palette = _palette(len(classes))
+    for number, panel in enumerate(panels):
+        top = _MARGIN + number * row_height
+        canvas.paste(Image.fromarray(panel.image), (_MARGIN, top))
+        canvas.paste(Image.fromarray(_overlay(panel, palette)), (2 * _MARGIN + width, top))
+        if len(classes) > 2:
+            _draw_cross(draw, (2 * _MARGIN + width, top), (width, height))
+        draw.text((2 * _MARGIN + width, top + height + 4), panel.caption, fill="black", font=_font())
+    _draw_legend(draw, classes, palette, (_MARGIN, _MARGIN + len(panels) * row_height), (size[0] - _MARGIN) // 4)
+    canvas.save(file, format="PNG")
+
+
+def _palette(n_classes: int) -> NDArray[np.uint8]:
+    """Choose the colours: with two classes one from each half."""
+    chosen = (_COLOURS[0], _COLOURS[4]) if n_classes == 2 else _COLOURS[:n_classes]
+    return np.array(chosen, dtype=np.uint8)
+
+
+def _overlay(panel: Panel, palette: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Tint the photograph's brightness with the predicted classes' colours."""
+    brightness = panel.image.mean(axis=2, keepdims=True)
+    return np.asarray(0.35 * brightness + 0.65 * palette[panel.labels], dtype=np.uint8)
+
+
+def _draw_cross(draw: Any, corner: tuple[int, int], size: tuple[int, int]) -> None:
+    """Show where the quadrants meet."""
+    (x, y), (width, height) = corner, size
+    draw.line((x + width // 2, y, x + width // 2, y + height - 1), fill="white")
+    draw.line((x, y + height // 2, x + width - 1, y + height // 2), fill="white")
+
+
+def _font() -> Any:
+    from PIL import ImageFont
+
+    try:
+        return ImageFont.load_default(size=14)
+    except (ImportError, OSError):  # a Pillow built without FreeType has one size only
+        return ImageFont.load_default()
+
+
+def _draw_legend(
+    draw: Any, classes: Sequence[str], palette: NDArray[np.uint8], corner: tuple[int, int], step: int
+) -> None:
+    for number, name in enumerate(classes):
+        x, y = corner[0] + (number % 4) * step, corner[1] + (number // 4) * _LINE
+        draw.rectangle((x, y + 2, x + 14, y + 16), fill=tuple(palette[number].tolist()))
+        draw.text((x + 20, y), name, fill="black", font=_font())

@@ -1,0 +1,293 @@
+"""The program's arguments, exit codes and one-line errors."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+_FORMATS = """\
+data files:
+  .csv .tsv        delimited text; the last column, or --target, is the label
+  .npz             NumPy archive: X and y, or data, indices, indptr, shape and y; optionally X_test and y_test
+  everything else  svmlight / LIBSVM: "label index:value index:value ..."
+Text may be compressed as .gz or .bz2.
+
+exit codes: 0 done, 1 the data or the model is at fault, 2 wrong usage, 130 interrupted before there was a result.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program.
+
+    Parameters
+    ----------
+    argv : sequence of str, default=None
+        Arguments without the program's name; None takes the command line's.
+
+    Returns
+    -------
+    int
+        Exit code: 0, or 1 for faulty data or models (the reason is on stderr in one line), or 130 when interrupted
+        before there was a result.
+
+    Raises
+    ------
+    SystemExit
+        With code 2 for wrong usage, with 0 after ``--help``.
+    """
+    args = _make_parser().parse_args(argv)
+    try:
+        with _one_line_warnings():
+            code: int = args.run(args)
+            sys.stdout.flush()
+            return code
+    except KeyboardInterrupt:
+        return _fail("interrupted; nothing was written", 130)
+    except BrokenPipeError:
+        # The reader, "head" say, has left. Python's own flush at exit must not complain about it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except MemoryError as error:
+        return _fail(f"out of memory {error}".strip(), 1)
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error), 1)
+    except ValueError as error:
+        return _fail(str(error), 1)
+
+
+def _fail(message: str, code: int) -> int:
+    first_line = message.strip().split("\n", 1)[0]
+    print(f"widemargin: error: {first_line}", file=sys.stderr)
+    return code
+
+
+@contextmanager
+def _one_line_warnings() -> Iterator[None]:
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"widemargin: warning: {str(message).strip()}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+def _later(module: str, function: str) -> Callable[[argparse.Namespace], int]:
+    """Import a command's module when the command is run."""
+
+    def run(args: argparse.Namespace) -> int:
+        code: int = getattr(import_module(f"widemargin.cli.{module}"), function)(args)
+        return code
+
+    return run
+
+
+def _make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="widemargin",
+        description="Kernel support vector machines at scale: train, predict, inspect.",
+        epilog=_FORMATS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version)
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for add in (_add_demo, _add_train, _add_predict, _add_info):
+        add(commands)
+    return parser
+
+
+class _Version(argparse.Action):
+    """Look the version up only when it is asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import version
+
+        print(f"widemargin {version('widemargin')}")
+        parser.exit()
+
+
+def _add_command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str) -> Any:
+    command = commands.add_parser(
+        name,
+        help=summary[0].lower() + summary[1:],
+        description=summary + ".",
+        epilog=_FORMATS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_demo(commands: Any) -> None:
+    summary = "Train on patches of two photographs, compare with scikit-learn's SVC, and paint the predictions"
+    command = _add_command(commands, "demo", _later("demo", "demo"), summary)
+    command.add_argument("--n-samples", type=_count, default=20_000, metavar="N", help="training patches (20000)")
+    command.add_argument(
+        "--task",
+        choices=("quadrant", "photo"),
+        default="quadrant",
+        help="tell the photograph and its quadrant, or only the photograph (quadrant)",
+    )
+    command.add_argument("--no-compare", action="store_true", help="do without scikit-learn's SVC")
+    command.add_argument(
+        "--out", default="widemargin-demo.png", metavar="PATH", help="the picture, PNG (widemargin-demo.png)"
+    )
+    _add_running(command)
+
+
+def _add_train(commands: Any) -> None:
+    summary = "Train a kernel SVM and save it; Ctrl-C stops the training and saves the best model so far"
+    command = _add_command(commands, "train", _later("commands", "train"), summary)
+    command.add_argument("data", metavar="DATA", help="training data")
+    command.add_argument("model", metavar="MODEL", help="where to save the model, such as model.skops")
+    _add_reading(command)
+    _add_machine(command)
+    _add_limits(command)
+    _add_testing(command)
+    _add_running(command)
+
+
+def _add_predict(commands: Any) -> None:
+    summary = "Write a label a line for every sample"
+    command = _add_command(commands, "predict", _later("commands", "predict"), summary)
+    command.add_argument("data", metavar="DATA", help="samples; a .csv or .npz file may lack labels")
+    command.add_argument("model", metavar="MODEL", help="a model that train has saved")
+    command.add_argument(
+        "out", metavar="OUT", nargs="?", help="where to write (standard output); replaced only once all is computed"
+    )
+    command.add_argument(
+        "--decision",
+        action="store_true",
+        help="write decision values instead of labels: one of two classes (positive for the second), or a "
+        "tab-separated one per class",
+    )
+    _add_reading(command)
+
+
+def _add_info(commands: Any) -> None:
+    command = _add_command(commands, "info", _later("commands", "info"), "Show what is in a model file")
+    command.add_argument("model", metavar="MODEL", help="a model that train has saved")
+
+
+def _add_reading(command: Any) -> None:
+    group = command.add_argument_group("reading")
+    group.add_argument(
+        "--target",
+        type=_column,
+        metavar="COLUMN",
+        help="label column: for .csv its name or its position, from 0 or, if negative, from the end (-1); for .npz the "
+        "key (y)",
+    )
+    group.add_argument("--zero-based", action="store_true", help="svmlight indices begin with 0 instead of 1")
+    group.add_argument(
+        "--dtype",
+        choices=("float32", "float64"),
+        default="float32",
+        help="precision of text files' numbers, and of the kernels (float32)",
+    )
+
+
+def _add_machine(command: Any) -> None:
+    group = command.add_argument_group("machine")
+    group.add_argument("-C", type=_positive, default=1.0, metavar="C", help="penalty for errors, > 0 (1)")
+    group.add_argument(
+        "--kernel",
+        choices=("rbf", "laplacian", "poly", "sigmoid", "linear"),
+        default="rbf",
+        help="kernel function (rbf)",
+    )
+    group.add_argument(
+        "--gamma",
+        type=_gamma,
+        default="scale",
+        metavar="G",
+        help="kernel coefficient: a number > 0, scale = 1/(features * variance), or auto = 1/features (scale)",
+    )
+    group.add_argument("--degree", type=_count, default=3, metavar="D", help="degree of the poly kernel (3)")
+    group.add_argument("--coef0", type=_number, default=0.0, metavar="R", help="constant in poly and sigmoid (0)")
+    group.add_argument("--intercept", action="store_true", help="fit an intercept, as scikit-learn's SVC does")
+    group.add_argument("--balanced", action="store_true", help="weigh classes inversely to their frequency")
+    group.add_argument(
+        "--scale",
+        choices=("none", "standard", "minmax"),
+        default="none",
+        help="scale features to unit variance or to [0, 1], and save the scaling with the model; sparse data are not "
+        "shifted (none)",
+    )
+
+
+def _add_limits(command: Any) -> None:
+    group = command.add_argument_group("limits")
+    group.add_argument("--tol", type=_positive, default=1e-3, metavar="T", help="largest violation at the end (0.001)")
+    group.add_argument(
+        "--max-time", type=_positive, metavar="S", help="stop after S seconds with the best model so far (never)"
+    )
+    group.add_argument("--memory-budget", type=_bytes, metavar="BYTES", help="memory to work in, such as 500MB or 2GiB")
+    group.add_argument("--n-jobs", type=int, metavar="N", help="processor cores (all)")
+
+
+def _add_testing(command: Any) -> None:
+    group = command.add_argument_group("testing").add_mutually_exclusive_group()
+    group.add_argument("--test", metavar="FILE", help="measure the accuracy on these data")
+    group.add_argument(
+        "--holdout", type=_fraction, metavar="P", help="measure the accuracy on this part of the data, 0 < P < 1"
+    )
+
+
+def _add_running(command: Any) -> None:
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="for everything random (0)")
+    command.add_argument("--quiet", action="store_true", help="no progress bar")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+def _positive(text: str) -> float:
+    number = _number(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return number
+
+
+def _fraction(text: str) -> float:
+    number = _number(text)
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
+    return number
+
+
+def _count(text: str) -> int:
+    if not re.fullmatch(r"\+?[0-9]+", text) or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def _gamma(text: str) -> float | str:
+    return text if text in ("scale", "auto") else _positive(text)
+
+
+def _column(text: str) -> int | str:
+    return int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else text
+
+
+def _bytes(text: str) -> int:
+    from widemargin._config import resolve_memory_budget
+
+    try:
+        return resolve_memory_budget(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

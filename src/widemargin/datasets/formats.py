@@ -1,0 +1,54 @@
+"""One door for all file formats: the suffix decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from widemargin.datasets.archives import load_npz
+from widemargin.datasets.files import Dataset, PathLike
+from widemargin.datasets.svmlight import load_svmlight
+from widemargin.datasets.tables import load_csv
+
+_READERS: dict[str, Callable[..., Dataset]] = {".npz": load_npz, ".csv": load_csv, ".tsv": load_csv}
+
+
+def reader_for(path: PathLike) -> Callable[..., Dataset]:
+    """Pick the reader of a file by its suffix, a ``.gz`` or ``.bz2`` at the end aside.
+
+    ``.csv`` and ``.tsv`` are tables and ``.npz`` archives; everything else is svmlight, whose files go by many
+    suffixes and none (``a9a``, ``a9a.t``, ``letter.scale``).
+
+    Examples
+    --------
+    >>> reader_for("a9a.t").__name__, reader_for("irises.csv.gz").__name__
+    ('load_svmlight', 'load_csv')
+    """
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes and suffixes[-1] in (".gz", ".bz2"):
+        suffixes.pop()
+    return _READERS.get(suffixes[-1] if suffixes else "", load_svmlight)
+
+
+def load(path: PathLike, **options: Any) -> Dataset:
+    """Read a data file: svmlight, CSV or ``.npz``, by its suffix (see `reader_for`).
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    **options
+        Passed on to `load_svmlight`, `load_csv` or `load_npz`.
+
+    Returns
+    -------
+    Dataset
+        As that reader returns it.
+
+    Raises
+    ------
+    ValueError
+        ``FILE:LINE: reason`` when the file is broken.
+    """
+    return reader_for(path)(path, **options)

@@ -1,0 +1,166 @@
+"""The svmlight / LIBSVM text format: ``label index:value index:value ... # comment``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from widemargin.datasets.files import (
+    Dataset,
+    FloatType,
+    PathLike,
+    fault,
+    opened,
+    show,
+    whole_if_possible,
+    with_short_indices,
+)
+
+_MAX_INDEX = 2**31 - 1
+_INTEGER = re.compile(rb"[+-]?\d+")
+
+
+def load_svmlight(
+    path: PathLike, *, n_features: int | None = None, zero_based: bool = False, dtype: FloatType = np.float32
+) -> Dataset:
+    r"""Read an svmlight / LIBSVM file, plain or compressed as ``.gz`` or ``.bz2``.
+
+    scikit-learn's compiled reader does the work. When it refuses the file, or reads a number that is not finite,
+    the lines are gone through once more to say which one is broken and why.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. ``# ...`` at a line's end, blank lines and ``qid:`` entries are skipped.
+    n_features : int, default=None
+        Number of columns of X; None takes the largest index in the file. State it for a test file, whose
+        largest index may be smaller than the training file's.
+    zero_based : bool, default=False
+        Whether the first feature has index 0 instead of 1.
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
+        Type of X: kernels are computed in it. Float32 keeps seven digits.
+
+    Returns
+    -------
+    Dataset
+        X is a csr_array of shape (n_samples, n_features) and the dtype asked for; y is int64 where all labels are
+        whole numbers, otherwise float64.
+
+    Raises
+    ------
+    ValueError
+        ``FILE:LINE: reason`` for the first broken line; also for an empty file and for damaged compression.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "two.svm")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("+1 1:0.5 3:1\n-1 2:2\n")
+    ...     data = load_svmlight(path)
+    >>> data.X.toarray()
+    array([[0.5, 0. , 1. ],
+           [0. , 2. , 0. ]], dtype=float32)
+    >>> data.y
+    array([ 1, -1])
+    """
+    rules = _Rules(0 if zero_based else 1, n_features, float(np.finfo(dtype).max))
+    try:
+        X, y = _parse(path, n_features, zero_based, dtype)
+    except (ValueError, OverflowError) as error:
+        raise _explain(path, rules, str(error)) from error
+    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+        raise _explain(path, rules, "a number is not finite")
+    if len(y) == 0:
+        raise fault(path, "the file holds no samples")
+    return Dataset(X, whole_if_possible(y))
+
+
+def _parse(path: PathLike, n_features: int | None, zero_based: bool, dtype: FloatType) -> tuple[Any, Any]:
+    from sklearn.datasets import load_svmlight_file
+
+    # A value beyond float32 becomes infinite with a warning; the caller finds it and names its line.
+    with opened(path) as file, np.errstate(over="ignore"):
+        X, y = load_svmlight_file(file, n_features=n_features, zero_based=zero_based, dtype=dtype)
+    return with_short_indices(X), np.asarray(y, dtype=np.float64)
+
+
+class _Rules(NamedTuple):
+    """What a line must obey: least index, number of features (None: any), largest magnitude of a value."""
+
+    first: int
+    n_features: int | None
+    limit: float
+
+
+def _explain(path: PathLike, rules: _Rules, otherwise: str) -> ValueError:
+    """Find the first broken line; ``otherwise`` is the reason when none is found."""
+    with opened(path) as file:
+        found = _first_fault(file, rules)
+    return fault(path, otherwise) if found is None else fault(path, found[1], line=found[0])
+
+
+def _first_fault(lines: Iterable[bytes], rules: _Rules) -> tuple[int, str] | None:
+    for number, line in enumerate(lines, start=1):
+        reason = _line_fault(line.split(b"#", 1)[0].split(), rules)
+        if reason is not None:
+            return number, reason
+    return None
+
+
+def _line_fault(tokens: list[bytes], rules: _Rules) -> str | None:
+    """Say what is wrong with one line, split at white space; None when nothing is."""
+    if not tokens:
+        return None
+    reason = _number_fault(tokens[0], float("inf"))
+    if reason is not None:
+        return f"the label {show(tokens[0])} {reason}"
+    previous = rules.first - 1
+    pairs = tokens[2:] if len(tokens) > 1 and tokens[1].startswith(b"qid:") else tokens[1:]
+    for token in pairs:
+        reason = _pair_fault(token, previous, rules)
+        if reason is not None:
+            return reason
+        previous = int(token.split(b":", 1)[0])
+    return None
+
+
+def _pair_fault(token: bytes, previous: int, rules: _Rules) -> str | None:
+    index, colon, value = token.partition(b":")
+    if not colon:
+        return f"{show(token)} is not an index:value pair"
+    reason = _index_fault(index, previous, rules)
+    if reason is not None:
+        return reason
+    reason = _number_fault(value, rules.limit)
+    return None if reason is None else f"the value {show(value)} of feature {int(index)} {reason}"
+
+
+def _index_fault(index: bytes, previous: int, rules: _Rules) -> str | None:
+    if not _INTEGER.fullmatch(index):
+        return f"the feature index {show(index)} is not an integer"
+    number = int(index)
+    if number < rules.first:
+        base = "zero" if rules.first == 0 else "one"
+        return f"the feature index {number} is below {rules.first} (indices are {base}-based)"
+    if number <= previous:
+        return f"the feature index {number} follows {previous}: indices must increase"
+    if number >= _MAX_INDEX:
+        return f"the feature index {number} does not fit in 32 bits"
+    if rules.n_features is not None and number - rules.first >= rules.n_features:
+        return f"the feature index {number} lies beyond the {rules.n_features} features expected"
+    return None
+
+
+def _number_fault(text: bytes, limit: float) -> str | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return "is not a number"
+    if not np.isfinite(number):
+        return "is not finite"
+    return None if abs(number) <= limit else "is too large for the dtype asked for"

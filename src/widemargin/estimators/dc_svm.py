@@ -1,0 +1,490 @@
+"""The exact kernel support vector machine as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import combinations
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._config import resolve_memory_budget
+from .._progress import Progress
+from ..algorithms.dc_svm import Settings, solve_binary, solve_pairs
+from ..kernels.functions import Kernel, make_kernel
+from ..kernels.samples import Samples, make_samples
+from ..models.expansion import KernelExpansion
+from ..solvers.result import DualResult
+from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
+from ._validation import (
+    all_or_nothing,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_positive,
+    check_weights,
+    class_factors,
+)
+
+Vector = NDArray[np.float64]
+
+KERNELS = ("rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed")
+_PROBE_ROWS = 256
+_NEARLY = 1e-6
+
+
+class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Exact kernel support vector machine, for data sets where `sklearn.svm.SVC` takes too long.
+
+    It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` to a stated violation of the optimality conditions,
+    and reports how far from the optimum it stopped.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses, > 0. For each sample it is multiplied by its weight and by its class's weight.
+    kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
+        "laplacian" is ``exp(-gamma |x - z|_1)``. For "precomputed", `fit` takes K(train, train) and `predict` takes
+        K(test, train). A callable takes arrays of shapes (r, d) and (c, d) and returns (r, c).
+    gamma : {"scale", "auto"} or float, default="scale"
+        ``1 / (n_features * X.var())``, ``1 / n_features`` or a number > 0. With sample weights the variance of "scale"
+        is the weighted one, so that a weight of 2 is the same as a repeated row.
+    degree : int, default=3
+        Of the polynomial kernel ``(gamma <x, z> + coef0) ** degree``.
+    coef0 : float, default=0.0
+        Of the polynomial and the sigmoid kernel.
+    fit_intercept : bool, default=False
+        Whether the machine has an (unregularised) intercept, as `sklearn.svm.SVC` always has. Without one, training is
+        faster and with a kernel such as the RBF the accuracy is usually the same.
+    n_levels : {"auto", 0}, default="auto"
+        Levels of divide and conquer before the whole problem is solved. 0, which is what "auto" chooses today, solves
+        the whole problem directly.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Shape of the multiclass decision function: one column per class, or one per pair of classes.
+    break_ties : bool, default=False
+        With more than two classes, decide equal votes by the decision function (at its cost).
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions at the end, in units of the decision function. A problem of at
+        most 512 rows is solved to 1e-9 at no cost.
+    max_iter : int, default=-1
+        Largest number of working sets (of up to 512 samples) for each binary problem; -1 for no limit.
+    max_time : float or None, default=None
+        Seconds after which `fit` returns the best model so far.
+    memory_budget : int, str or None, default=None
+        Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data; None asks
+        `widemargin.get_config`. Less memory means more kernel entries computed again, never another result.
+    class_weight : dict, "balanced" or None, default=None
+        Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
+    n_jobs : int or None, default=None
+        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
+    verbose : int, default=0
+        1 draws a progress bar when a fit takes longer than a second.
+    random_state : int, RandomState instance or None, default=None
+        Unused while there are no levels.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    support_ : ndarray of shape (n_SV,), int
+        Indices of the support vectors, grouped by class.
+    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
+        In the dtype of the data. Empty for a precomputed kernel.
+    n_support_ : ndarray of shape (n_classes,), int
+    dual_coef_ : ndarray of shape (n_classes - 1, n_SV), float64
+        Label times alpha, in scikit-learn's layout.
+    intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,), float64
+        Zero without `fit_intercept`.
+    objective_ : float
+        Value of the primal problem at the returned machine; with several classes the sum over the pairs.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum (to the rounding of the kernel entries).
+    converged_ : bool
+        Whether every violation is below `tol`.
+    n_iter_ : int
+        Working sets solved.
+    history_ : dict of ndarrays
+        One entry a round: ``time`` in seconds, ``objective``, ``lower_bound``, ``violation``, ``n_support``, and
+        ``problem``, the number of the pair of classes.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    Warns
+    -----
+    ConvergenceWarning
+        When `max_time`, `max_iter`, Ctrl-C or a callback ended the fit: with the violation and the gap. The model is
+        the best so far. A second Ctrl-C within two seconds raises KeyboardInterrupt, and leaves the estimator as it was.
+    UserWarning
+        When the kernel is nearly constant or nearly the identity on a probe of the rows: the features want scaling.
+
+    Notes
+    -----
+    Cost: about n_SV x n kernel entries, 1 to 1.5 nanoseconds each on two cores with up to some tens of features, once if
+    `memory_budget` holds the rows of those that are not at a bound. float32 data give float32 kernel entries, float64
+    data float64 entries at half the speed; dual variables and decision values are float64. If float32 entries cannot
+    reach `tol` (large C), the end is polished with float64 entries. Dense data of which three quarters are zeros are
+    handled as sparse.
+
+    Differences from `sklearn.svm.SVC`: no intercept by default; no `probability` (use
+    `sklearn.calibration.CalibratedClassifierCV`); `shrinking` and `cache_size` are replaced by `memory_budget`.
+
+    References
+    ----------
+    C.-J. Hsieh, S. Si, I. S. Dhillon, "A Divide-and-Conquer Solver for Kernel Support Vector Machines", ICML 2014.
+    R.-E. Fan, P.-H. Chen, C.-J. Lin, "Working Set Selection Using Second Order Information for Training Support Vector
+    Machines", JMLR 6, 2005.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from widemargin import DCSVMClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = DCSVMClassifier(C=10, gamma=0.001).fit(X[::2], y[::2])
+    >>> print(f"{model.score(X[1::2], y[1::2]):.2f}")
+    0.99
+    >>> model.converged_, bool(model.dual_gap_ < 0.01 * model.objective_)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        *,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        fit_intercept: bool = False,
+        n_levels: int | str = "auto",
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        memory_budget: int | str | None = None,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.n_levels = n_levels
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.memory_budget = memory_budget
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        """Sparse input; pairwise for a precomputed kernel."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags  # type: ignore[no-any-return]
+
+    @with_callbacks
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel.
+        y : array-like of shape (n_samples,)
+            Labels of any kind, of at least two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of C for each sample, >= 0.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            self._check_parameters()
+            X, labels = self._check_data(X, y)
+            weights = check_weights(sample_weight, X)
+            bridge = CallbackBridge(self, X, y)
+            with Progress(
+                max_time=self.max_time, verbose=self.verbose, title=type(self).__name__, callback=bridge
+            ) as progress:
+                self._fit(X, labels, weights, progress, bridge)
+            bridge.close()
+        return self
+
+    def _check_parameters(self) -> None:
+        check_positive(C=self.C, tol=self.tol)
+        check_finite(coef0=self.coef0)
+        check_integer("degree", self.degree, 0)
+        check_integer("max_iter", self.max_iter, -1)
+        check_choice("n_levels", self.n_levels, ("auto", 0))
+        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+        if not callable(self.kernel):
+            check_choice("kernel", self.kernel, KERNELS)
+        if isinstance(self.gamma, str):
+            check_choice("gamma", self.gamma, ("scale", "auto"))
+        else:
+            check_positive(gamma=self.gamma)
+        if self.max_time is not None:
+            check_positive(max_time=self.max_time)
+        resolve_memory_budget(self.memory_budget)
+
+    def _check_data(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse=False if self.kernel == "precomputed" else "csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_large_sparse=True,
+        )
+        check_classification_targets(y)
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be a square kernel matrix for kernel='precomputed', got shape {X.shape}")
+        return X, y
+
+    def _fit(self, X: Any, labels: NDArray[Any], weights: Vector, progress: Progress, bridge: CallbackBridge) -> None:
+        kept = np.flatnonzero(weights)  # a sample of weight 0 is one that is not there
+        classes, y = np.unique(labels[kept], return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y must have at least two classes with positive weight, got one class: {classes[0]!r}")
+        X, weights = self._take_rows(X, kept), weights[kept]
+        upper = self.C * weights * class_factors(self.class_weight, classes, y, weights)[y]
+        gamma = self._resolve_gamma(X, weights)
+        kernel = make_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+        samples = make_samples(X, kernel.wants)
+        self._warn_of_scale(kernel, samples)
+
+        def fitted(results: list[DualResult]) -> dict[str, Any]:
+            return {"_gamma": gamma, **_machine(classes, y, kept, X, results, self.kernel == "precomputed")}
+
+        results = self._solve(kernel, samples, y, upper, progress)
+        for name, value in {**fitted(results), **_certificate(results)}.items():
+            setattr(self, name, value)
+        self.__dict__.pop("_expansion", None)
+        self._warn_if_stopped(results, progress)
+
+    def _take_rows(self, X: Any, rows: NDArray[np.intp]) -> Any:
+        if len(rows) == X.shape[0]:
+            return X
+        return X[np.ix_(rows, rows)] if self.kernel == "precomputed" else X[rows]
+
+    def _resolve_gamma(self, X: Any, weights: Vector) -> float:
+        if not isinstance(self.gamma, str):
+            return float(self.gamma)
+        variance = _variance(X, weights) if self.gamma == "scale" and self.kernel != "precomputed" else 1.0
+        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+    def _warn_of_scale(self, kernel: Kernel, samples: Samples) -> None:
+        if self.kernel not in ("rbf", "laplacian"):
+            return
+        A = samples.take(np.unique(np.linspace(0, len(samples) - 1, _PROBE_ROWS).astype(int)))
+        K = np.empty((len(A), len(A)), samples.dtype)
+        kernel.fill(A, A, K)
+        others = K[~np.eye(len(A), dtype=bool)]
+        if others.min() > 1 - _NEARLY:
+            problem = f"every two rows are nearly equal to the kernel (k > {others.min():.7f})"
+        elif others.max() < _NEARLY:
+            problem = f"no two rows resemble each other for the kernel (k < {others.max():.1e})"
+        else:
+            return
+        warnings.warn(
+            f"kernel={self.kernel!r}, gamma={self.gamma!r}: on a probe of {len(A)} rows, {problem}. Scale the features, "
+            "with sklearn.preprocessing.StandardScaler for example, or change gamma.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+    def _solve(
+        self, kernel: Kernel, samples: Samples, y: NDArray[np.intp], upper: Vector, progress: Progress
+    ) -> list[DualResult]:
+        settings = Settings(
+            fit_intercept=self.fit_intercept,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            memory_budget=resolve_memory_budget(self.memory_budget),
+            n_jobs=self.n_jobs,
+        )
+        if y.max() > 1:
+            return solve_pairs(kernel, samples, y, upper, settings, progress)
+        return [solve_binary(kernel, samples, np.where(y > 0, 1.0, -1.0), upper, settings, progress)]
+
+    def _warn_if_stopped(self, results: list[DualResult], progress: Progress) -> None:
+        if self.converged_:
+            return
+        reason = progress.stopped_by or ("max_iter" if self.max_iter >= 0 else "the precision of the kernel entries")
+        violation = max(result.violation for result in results)
+        warnings.warn(
+            f"{type(self).__name__} was stopped by {reason} before it converged: violation {violation:.3g} where "
+            f"tol={self.tol:g}; the objective is within {self.dual_gap_:.4g} "
+            f"({self.dual_gap_ / max(self.objective_, 1e-300):.2%}) of the optimum. The model is the best so far.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    def decision_function(self, X: ArrayLike) -> Vector:
+        """Signed distances from the decision surfaces, in units of the margin.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs), float64
+            With two classes, positive for ``classes_[1]``. With more, one column per class ("ovr": votes, ordered within
+            equal votes by the decision values) or per pair of classes ("ovo": positive for the first of the pair).
+        """
+        values = self._decide(X)
+        if len(self.classes_) == 2:
+            return values[:, 0]
+        if self.decision_function_shape == "ovo":
+            return values
+        return np.asarray(_ovr_decision_function(values < 0, -values, len(self.classes_)))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The label of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            With more than two classes, that with most votes among the pairs; of equal votes the first, unless
+            `break_ties`.
+        """
+        values = self._decide(X)
+        if len(self.classes_) == 2:
+            return np.asarray(self.classes_[(values[:, 0] > 0).astype(np.intp)])
+        if self.break_ties:
+            if self.decision_function_shape == "ovo":
+                raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
+            return np.asarray(self.classes_[_ovr_decision_function(values < 0, -values, len(self.classes_)).argmax(1)])
+        return np.asarray(self.classes_[_votes(values, len(self.classes_)).argmax(axis=1)])
+
+    def _decide(self, X: Any) -> Vector:
+        check_is_fitted(self)
+        dtype = [np.float64, np.float32] if self.kernel == "precomputed" else self.support_vectors_.dtype
+        X = validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse=False if self.kernel == "precomputed" else "csr",
+            dtype=dtype,
+            order="C",
+            accept_large_sparse=True,
+        )
+        if "_expansion" not in self.__dict__:
+            self._expansion = self._make_expansion()
+        budget = resolve_memory_budget(self.memory_budget)
+        return self._expansion.decide(X, n_jobs=self.n_jobs, memory_budget=budget)
+
+    def _make_expansion(self) -> KernelExpansion:
+        kernel = make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
+        points = self.support_ if self.kernel == "precomputed" else self.support_vectors_
+        return KernelExpansion(kernel, points, _pair_coefficients(self.dual_coef_, self.n_support_), self.intercept_)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The parameters and the fitted attributes, without what predict can make of them."""
+        state = dict(super().__getstate__())
+        state.pop("_expansion", None)
+        return state
+
+
+def _variance(X: Any, weights: Vector) -> float:
+    """Variance of all entries of X, each row counted by its weight."""
+    total = weights.sum() * X.shape[1]
+    if sp.issparse(X):
+        values = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), X.shape)
+        sums, squares = values.sum(axis=1), values.multiply(values).sum(axis=1)
+    else:
+        sums = X.sum(axis=1, dtype=np.float64)
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    mean = float(weights @ sums) / total
+    if not sp.issparse(X):  # in two passes: entries may be large and close together
+        centred = X - np.asarray(mean, X.dtype)
+        return float(weights @ np.einsum("ij,ij->i", centred, centred, dtype=np.float64)) / total
+    return float(weights @ squares) / total - mean**2
+
+
+def _votes(values: Vector, n_classes: int) -> NDArray[np.intp]:
+    """Votes of the pairs of classes, of shape (n, n_classes)."""
+    votes = np.zeros((len(values), n_classes), np.intp)
+    for column, (first, second) in zip(values.T, combinations(range(n_classes), 2), strict=True):
+        votes[:, first] += column > 0
+        votes[:, second] += column <= 0
+    return votes
+
+
+def _machine(
+    classes: NDArray[Any], y: NDArray[np.intp], kept: NDArray[np.intp], X: Any, results: list[DualResult], is_gram: bool
+) -> dict[str, Any]:
+    """The fitted attributes that prediction needs, support vectors grouped by class."""
+    beta = np.array([result.beta for result in results])
+    support = np.flatnonzero(beta.any(axis=0))
+    support = support[np.argsort(y[support], kind="stable")]
+    n_support = np.bincount(y[support], minlength=len(classes))
+    return {
+        "classes_": classes,
+        "support_": kept[support],
+        "support_vectors_": X[:0, :0] if is_gram else X[support],
+        "n_support_": n_support,
+        "dual_coef_": _class_coefficients(beta[:, support], n_support),
+        "intercept_": np.array([result.intercept for result in results]),
+    }
+
+
+def _certificate(results: list[DualResult]) -> dict[str, Any]:
+    """The fitted attributes that say how good the machine is."""
+    columns = [{**r.history.as_arrays(), "problem": np.full(len(r.history), k)} for k, r in enumerate(results)]
+    return {
+        "objective_": float(sum(result.objective for result in results)),
+        "dual_gap_": float(sum(result.gap for result in results)),
+        "converged_": all(result.converged for result in results),
+        "n_iter_": max(1, sum(result.n_iter for result in results)),
+        "history_": {name: np.concatenate([c[name] for c in columns]) for name in columns[0]},
+    }
+
+
+def _class_coefficients(beta: Vector, n_support: NDArray[np.intp]) -> Vector:
+    """From one row per pair of classes to scikit-learn's layout: row j of class i is its pair with the j-th other."""
+    if len(beta) == 1:
+        return beta
+    ends = np.cumsum(n_support)
+    coef = np.zeros((len(n_support) - 1, beta.shape[1]))
+    for row, (i, j) in zip(beta, combinations(range(len(n_support)), 2), strict=True):
+        first, second = (slice(ends[c] - n_support[c], ends[c]) for c in (i, j))
+        coef[j - 1, first], coef[i, second] = row[first], row[second]
+    return coef
+
+
+def _pair_coefficients(coef: Vector, n_support: NDArray[np.intp]) -> Vector:
+    """The inverse of `_class_coefficients`."""
+    if len(coef) == 1:
+        return coef
+    ends = np.cumsum(n_support)
+    pairs = list(combinations(range(len(n_support)), 2))
+    beta = np.zeros((len(pairs), coef.shape[1]))
+    for row, (i, j) in zip(beta, pairs, strict=True):
+        first, second = (slice(ends[c] - n_support[c], ends[c]) for c in (i, j))
+        row[first], row[second] = coef[j - 1, first], coef[i, second]
+    return beta

@@ -1,0 +1,186 @@
+"""Kernel functions: what makes a tile K(A, B) out of two small batches of samples.
+
+A kernel has two methods, ``fill(A, B, out)`` and ``diagonal(A)``; it knows neither labels nor solvers. To add
+one, write a frozen dataclass with these two and enter it in `make_kernel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._jit import elementwise
+from .samples import Samples
+
+Array = NDArray[np.floating]
+
+
+class Kernel(Protocol):
+    """A positive semidefinite function of two samples, evaluated by tiles. `wants` is `make_samples`' word for them."""
+
+    wants: ClassVar[str]
+
+    def fill(self, A: Samples, B: Samples, out: Array) -> None:
+        """Write K(A, B) into out, of shape (len(A), len(B))."""
+
+    def diagonal(self, A: Samples) -> Array:
+        """Return k(x, x) for every sample: float64 of shape (len(A),)."""
+
+
+@dataclass(frozen=True)
+class RBF:
+    """exp(-gamma |x - z|^2)."""
+
+    wants: ClassVar[str] = "distances"
+    gamma: float
+
+    def fill(self, A: Samples, B: Samples, out: Array) -> None:
+        """Write the tile: one matrix product, one pass of the exponential."""
+        A.inner(B, out)
+        a, b = (self.gamma * A.squares).astype(out.dtype), (self.gamma * B.squares).astype(out.dtype)
+        if out.dtype == np.float32:
+            elementwise.rbf(out, a, b, self.gamma)
+            return
+        out *= 2 * self.gamma
+        out -= a[:, None]
+        out -= b
+        np.minimum(out, 0, out=out)
+        np.exp(out, out=out)
+
+    def diagonal(self, A: Samples) -> Array:
+        """Ones."""
+        return np.ones(len(A))
+
+
+@dataclass(frozen=True)
+class Linear:
+    """<x, z>."""
+
+    wants: ClassVar[str] = "products"
+
+    def fill(self, A: Samples, B: Samples, out: Array) -> None:
+        """Write the inner products."""
+        A.inner(B, out)
+
+    def diagonal(self, A: Samples) -> Array:
+        """Squared norms."""
+        return A.squares
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """(gamma <x, z> + coef0)^degree, degree an integer >= 0."""
+
+    wants: ClassVar[str] = "products"
+    gamma: float
+    degree: int
+    coef0: float
+
+    def fill(self, A: Samples, B: Samples, out: Array) -> None:
+        """Write the tile: one matrix product, powers in place."""
+        A.inner(B, out)
+        elementwise.power(out, self.gamma, self.coef0, self.degree)
+
+    def diagonal(self, A: Samples) -> Array:
+        """The polynomial of the squared norms."""
+        return (self.gamma * A.squares + self.coef0) ** self.degree
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """tanh(gamma <x, z> + coef0); not positive semidefinite in general."""
+
+    wants: ClassVar[str] = "products"
+    gamma: float
+    coef0: float
+
+    def fill(self, A: Samples, B: Samples, out: Array) -> None:
+        """Write the tile: one matrix product, tanh in place."""
+        A.inner(B, out)
+        out *= self.gamma
+        out += self.coef0
+        np.tanh(out, out=out)
+
+    def diagonal(self, A: Samples) -> Array:
+        """Tanh of the squared norms."""
+        return np.tanh(self.gamma * A.squares + self.coef0)
+
+
+@dataclass(frozen=True)
+class Laplacian:
+    """exp(-gamma |x - z|_1)."""
+
+    wants: ClassVar[str] = "rows"
+    gamma: float
+
+    def fill(self, A: Samples, B: Samples, out: Array) -> None:
+        """Write the tile: L1 distances, one exponential. Sparse batches are made dense for it."""
+        elementwise.l1_distances(A.toarray(), B.toarray(), out)
+        out *= -self.gamma
+        np.exp(out, out=out)
+
+    def diagonal(self, A: Samples) -> Array:
+        """Ones."""
+        return np.ones(len(A))
+
+
+@dataclass(frozen=True)
+class Precomputed:
+    """Entries of a given Gram matrix; the samples are its rows and columns."""
+
+    wants: ClassVar[str] = "entries"
+
+    def fill(self, A: Samples, B: Samples, out: Array) -> None:
+        """Copy the entries."""
+        A.inner(B, out)
+
+    def diagonal(self, A: Samples) -> Array:
+        """The Gram matrix's own diagonal."""
+        return A.squares
+
+
+@dataclass(frozen=True)
+class FunctionKernel:
+    """A user's function of two arrays of shapes (r, d) and (c, d), returning (r, c)."""
+
+    wants: ClassVar[str] = "rows"
+    function: Callable[[Array, Array], Array]
+
+    def fill(self, A: Samples, B: Samples, out: Array) -> None:
+        """Call the function on the two batches."""
+        tile = np.asarray(self.function(A.original(), B.original()))
+        if tile.shape != out.shape:
+            raise ValueError(f"kernel: the callable returned shape {tile.shape} for batches that ask for {out.shape}")
+        out[...] = tile
+
+    def diagonal(self, A: Samples) -> Array:
+        """One call a sample: a function of two arrays offers nothing cheaper."""
+        batches = (A.take(slice(i, i + 1)).original() for i in range(len(A)))
+        return np.array([float(np.asarray(self.function(x, x)).item()) for x in batches])
+
+
+def make_kernel(
+    name: str | Callable[[Array, Array], Array], *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
+) -> Kernel:
+    """The kernel that a scikit-learn style description names.
+
+    >>> make_kernel("rbf", gamma=0.5)
+    RBF(gamma=0.5)
+    """
+    if callable(name):
+        return FunctionKernel(name)
+    makers: dict[str, Callable[[], Kernel]] = {
+        "rbf": lambda: RBF(gamma),
+        "linear": Linear,
+        "poly": lambda: Polynomial(gamma, degree, coef0),
+        "sigmoid": lambda: Sigmoid(gamma, coef0),
+        "laplacian": lambda: Laplacian(gamma),
+        "precomputed": Precomputed,
+    }
+    if name not in makers:
+        raise ValueError(f"kernel must be one of {sorted(makers)} or a callable, got {name!r}")
+    return makers[name]()

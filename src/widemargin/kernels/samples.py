@@ -1,0 +1,307 @@
+"""Batches of samples: where a kernel's inner products come from. Dense, sparse or a given Gram matrix, all alike.
+
+Every kind has `take` (a batch of rows), `inner` (one tile of inner products with another batch of the kind) and
+`squares` (squared norms). Nobody outside this file asks which kind it holds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .._jit import sparse
+
+Array = NDArray[np.floating]
+Rows = slice | NDArray[np.integer]
+
+_SPARSE_DENSITY = 0.25  # below it, touching non-zeros only beats the matrix product (docs/decisions/0003)
+_SPARSE_COLUMNS = 32  # narrower than this, the product is cheap anyhow
+_PANEL_BYTES = 2**20
+_PANEL_WIDTH = 256
+
+
+class Samples(Protocol):
+    """A batch of n samples of one dtype."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of tiles made of these samples."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held beyond the caller's own array."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def squares(self) -> NDArray[np.float64]:
+        """Squared norms, of shape (n,)."""
+
+    def take(self, rows: Rows) -> Samples:
+        """A batch of some of the rows: a view for a slice, a copy for indices."""
+
+    def inner(self, other: Any, out: Array) -> None:
+        """Write the inner products with another batch of this kind into out (n, len(other))."""
+
+    def toarray(self) -> Array:
+        """The batch as a dense (n, d) array."""
+
+    def original(self) -> Any:
+        """The batch as the user's own kind of matrix."""
+
+    def against(self, X: Any) -> tuple[Samples, Samples]:
+        """This batch and the rows of X, both of this kind, ready for a tile."""
+
+    def astype(self, dtype: np.dtype[Any]) -> Samples:
+        """The same samples in another precision."""
+
+
+class DenseSamples:
+    """Rows of a C-contiguous array, less a shift that distances do not notice."""
+
+    def __init__(self, X: Array, *, shift: Array | None = None, squares: NDArray[np.float64] | None = None) -> None:
+        self.X = X
+        self.shift = shift
+        self._squares = squares
+
+    @classmethod
+    def shifted(cls, X: Array, shift: Array | None) -> Self:
+        """Subtract the shift in a copy, or take the rows as they are."""
+        return cls(np.ascontiguousarray(X if shift is None else X - shift), shift=shift)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The rows' dtype."""
+        return self.X.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """The centred copy."""
+        return 0 if self.shift is None else self.X.nbytes
+
+    def __len__(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def squares(self) -> NDArray[np.float64]:
+        """Squared norms, accumulated in float64 once for the whole set."""
+        if self._squares is None:
+            self._squares = np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+        return self._squares
+
+    def take(self, rows: Rows) -> DenseSamples:
+        """A batch of some of the rows."""
+        return DenseSamples(self.X[rows], shift=self.shift, squares=self.squares[rows])
+
+    def inner(self, other: DenseSamples, out: Array) -> None:
+        """One matrix product."""
+        np.matmul(self.X, other.X.T, out=out)
+
+    def toarray(self) -> Array:
+        """The rows themselves."""
+        return self.X
+
+    original = toarray
+
+    def against(self, X: Any) -> tuple[Samples, Samples]:
+        """The rows of X, made dense and shifted alike."""
+        return self, DenseSamples.shifted(X.toarray() if sp.issparse(X) else X, self.shift)
+
+    def astype(self, dtype: np.dtype[Any]) -> DenseSamples:
+        """Converted rows."""
+        return DenseSamples(self.X.astype(dtype), shift=None if self.shift is None else self.shift.astype(dtype))
+
+
+class SparseSamples:
+    """Rows of a CSR array; a tile costs its non-zeros, not its columns."""
+
+    def __init__(self, X: sp.csr_array, *, own: bool = False, squares: NDArray[np.float64] | None = None) -> None:
+        self.X = X
+        self.own = own
+        self._squares = squares
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The values' dtype."""
+        return np.dtype(self.X.dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """The CSR copy of a dense array."""
+        return int(self.X.data.nbytes + self.X.indices.nbytes) if self.own else 0
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def squares(self) -> NDArray[np.float64]:
+        """Squared norms in float64."""
+        if self._squares is None:
+            values = self.X.data.astype(np.float64) ** 2
+            self._squares = np.asarray(sp.csr_array((values, self.X.indices, self.X.indptr), self.X.shape).sum(axis=1))
+        return self._squares
+
+    def take(self, rows: Rows) -> SparseSamples:
+        """A batch of some of the rows."""
+        return SparseSamples(self.X[rows], squares=self.squares[rows])
+
+    def inner(self, other: SparseSamples, out: Array) -> None:
+        """Non-zeros of these rows against a dense panel of the other ones."""
+        d = max(1, self.X.shape[1])
+        width = int(min(_PANEL_WIDTH, max(16, _PANEL_BYTES // (d * out.itemsize))))
+        panel = np.zeros((d, min(width, len(other))), out.dtype)
+        sparse.csr_inner(*_parts(self.X), *_parts(other.X), panel, out)
+
+    def toarray(self) -> Array:
+        """The rows with their zeros."""
+        dense: Array = self.X.toarray()
+        return dense
+
+    def original(self) -> sp.csr_array:
+        """The rows as CSR."""
+        return self.X
+
+    def against(self, X: Any) -> tuple[Samples, Samples]:
+        """The rows of X as CSR."""
+        return self, SparseSamples(_canonical(X))
+
+    def astype(self, dtype: np.dtype[Any]) -> SparseSamples:
+        """Converted values."""
+        return SparseSamples(self.X.astype(dtype), own=True)
+
+
+class GramSamples:
+    """Rows or columns of a given Gram matrix: a left batch indexes its rows, a right one its columns."""
+
+    nbytes = 0
+
+    def __init__(self, gram: Array, index: NDArray[np.integer]) -> None:
+        self.gram = gram
+        self.index = index
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The matrix's dtype."""
+        return self.gram.dtype
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def squares(self) -> NDArray[np.float64]:
+        """The diagonal."""
+        return self.gram[self.index, self.index].astype(np.float64)
+
+    def take(self, rows: Rows) -> GramSamples:
+        """A batch of some of the indices."""
+        return GramSamples(self.gram, self.index[rows])
+
+    def inner(self, other: GramSamples, out: Array) -> None:
+        """Copy the entries."""
+        out[...] = self.gram[np.ix_(self.index, other.index)]
+
+    def toarray(self) -> Array:
+        """The rows of the matrix."""
+        return self.gram[self.index]
+
+    original = toarray
+
+    def against(self, X: Any) -> tuple[Samples, Samples]:
+        """These indices, into the columns of X = K(new rows, training rows)."""
+        return GramSamples(X.T, self.index), GramSamples(X.T, np.arange(X.shape[0]))
+
+    def astype(self, dtype: np.dtype[Any]) -> GramSamples:
+        """The matrix converted."""
+        return GramSamples(self.gram.astype(dtype), self.index)
+
+
+def make_samples(X: Any, wants: str = "rows") -> Samples:
+    """Wrap validated data of shape (n, d) the way a kernel wants them.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n, d), float32 or float64
+    wants : {"rows", "products", "distances", "entries"}
+        "products" of rows alone let dense data be held as CSR where three quarters are zeros. "distances" also let
+        them be centred, which keeps more of their digits in float32. "entries" says that X is the Gram matrix.
+    """
+    if wants == "entries":
+        return GramSamples(X, np.arange(X.shape[0]))
+    if sp.issparse(X):
+        return SparseSamples(_canonical(X))
+    if wants != "rows" and _prefers_csr(X):
+        return SparseSamples(sp.csr_array(X), own=True)
+    return DenseSamples.shifted(X, X.mean(axis=0, dtype=np.float64).astype(X.dtype) if wants == "distances" else None)
+
+
+def _canonical(X: Any) -> sp.csr_array:
+    """CSR without repeated entries; the caller's arrays are shared, never changed."""
+    csr = sp.csr_array(X)
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    return csr
+
+
+def _parts(X: sp.csr_array) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
+    """Values, columns and row starts, the integers in one width so that the kernel is compiled once."""
+    return X.data, X.indices.astype(np.int64, copy=False), X.indptr.astype(np.int64, copy=False)
+
+
+def _prefers_csr(X: Array) -> bool:
+    """Whether most entries are zero and no column is a large constant that only centring would tame."""
+    probe = X[:: max(1, len(X) // 512)].astype(np.float64)
+    if X.shape[1] < _SPARSE_COLUMNS or np.count_nonzero(probe) > _SPARSE_DENSITY * probe.size:
+        return False
+    mean = probe.mean(axis=0)
+    return bool(mean @ mean < 0.9 * np.einsum("ij,ij->", probe, probe) / len(probe))
+
+
+class SampleSubset:
+    """Some rows of a sample set, without copying them: a tile gathers what it needs."""
+
+    nbytes = 0
+
+    def __init__(self, base: Samples, index: NDArray[np.integer]) -> None:
+        self.base = base
+        self.index = index
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The set's dtype."""
+        return self.base.dtype
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def squares(self) -> NDArray[np.float64]:
+        """The subset's squared norms."""
+        return self.base.squares[self.index]
+
+    def take(self, rows: Rows) -> Samples:
+        """A gathered batch."""
+        return self.base.take(self.index[rows])
+
+    def inner(self, other: Samples, out: Array) -> None:
+        """Gather everything: for small subsets."""
+        self.base.take(self.index).inner(other, out)
+
+    def toarray(self) -> Array:
+        """The gathered rows, dense."""
+        return self.base.take(self.index).toarray()
+
+    def original(self) -> Any:
+        """The gathered rows."""
+        return self.base.take(self.index).original()
+
+    def against(self, X: Any) -> tuple[Samples, Samples]:
+        """As the gathered rows would."""
+        return self.base.take(self.index).against(X)
+
+    def astype(self, dtype: np.dtype[Any]) -> Samples:
+        """The gathered rows, converted."""
+        return self.base.take(self.index).astype(dtype)

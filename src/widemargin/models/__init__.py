@@ -1,0 +1,1 @@
+"""Fitted decision functions: arrays only, whoever trained them."""

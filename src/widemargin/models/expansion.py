@@ -1,0 +1,77 @@
+"""f(x) = sum_i c_i k(x_i, x) + b: one decision function or several on the same points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._parallel import ThreadTeam, blas_limit, row_blocks
+from ..kernels.blocks import accumulate
+from ..kernels.functions import Kernel
+from ..kernels.samples import GramSamples, Samples, make_samples
+
+_MIN_ROWS = 1024
+
+
+@dataclass
+class KernelExpansion:
+    """A kernel machine's decision functions.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    points : ndarray or CSR array of shape (n_points, n_features)
+        Support vectors; for a precomputed kernel their indices among the training rows, of shape (n_points,).
+    coef : ndarray of shape (n_functions, n_points), float64
+    intercept : ndarray of shape (n_functions,), float64
+    """
+
+    kernel: Kernel
+    points: Any
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    _samples: Samples | None = field(default=None, repr=False, compare=False)
+
+    def decide(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> NDArray[np.float64]:
+        """Decision values, by tiles on all cores.
+
+        Parameters
+        ----------
+        X : ndarray or CSR array of shape (n, n_features)
+            Of the points' dtype. For a precomputed kernel: K(X, training rows), of shape (n, n_train).
+        n_jobs : int or None
+        memory_budget : int
+            Bytes beyond X, the points and the result.
+
+        Returns
+        -------
+        ndarray of shape (n, n_functions), float64
+            The values do not depend on `n_jobs`.
+
+        Notes
+        -----
+        n x n_points kernel entries, each used once.
+        """
+        out = np.tile(self.intercept[:, None], X.shape[0])
+        points = self._points()
+        # a block of rows is copied (centred, or made sparse) before it is used
+        row_bytes = 2 * max(1, X.shape[1]) * X.dtype.itemsize
+        with blas_limit(1), ThreadTeam(n_jobs) as team:
+            for rows in row_blocks(X.shape[0], max(_MIN_ROWS, memory_budget // (2 * row_bytes))):
+                A, B = points.against(X[rows])
+                accumulate(self.kernel, A, self.coef, B, out[:, rows], team)
+        return out.T
+
+    def _points(self) -> Samples:
+        if self._samples is None:
+            if self.kernel.wants == "entries":
+                self._samples = GramSamples(np.empty((0, 0)), self.points)
+            else:
+                self._samples = make_samples(self.points, self.kernel.wants)
+        return self._samples
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_samples": None}

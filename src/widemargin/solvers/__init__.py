@@ -1,0 +1,1 @@
+"""Optimisation only: arrays in, arrays out."""

@@ -1,0 +1,67 @@
+"""What a solver returns, whatever made it stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+@dataclass
+class History:
+    """Equal-length columns, one row a round: the raw material of a convergence plot."""
+
+    columns: dict[str, list[float]] = field(default_factory=dict)
+
+    def record(self, **values: float) -> None:
+        """Append one row."""
+        for name, value in values.items():
+            self.columns.setdefault(name, []).append(float(value))
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), []))
+
+    def as_arrays(self) -> dict[str, Vector]:
+        """The columns as float64 arrays."""
+        return {name: np.array(column) for name, column in self.columns.items()}
+
+
+@dataclass
+class DualResult:
+    """A feasible point of a signed dual, and how far it is from the optimum.
+
+    Attributes
+    ----------
+    beta : ndarray of shape (n,), float64
+        Signed dual variables, label times alpha.
+    decision : ndarray of shape (n,), float64
+        K beta, without the intercept.
+    intercept : float
+        Zero without the equality constraint.
+    objective : float
+        Primal value of the machine.
+    gap : float
+        objective - gap is the dual value, a proven lower bound.
+    violation : float
+        What `tol` is compared with.
+    converged : bool
+    n_iter : int
+        Working sets solved.
+    n_steps : int
+        Two-variable steps inside them.
+    history : History
+    """
+
+    beta: Vector
+    decision: Vector
+    intercept: float
+    objective: float
+    gap: float
+    violation: float
+    converged: bool
+    n_iter: int
+    n_steps: int
+    history: History

@@ -1,0 +1,344 @@
+"""`DCSVMClassifier` as a scikit-learn estimator: the contract, every form of input, and bad input at the door."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from widemargin import DCSVMClassifier
+
+Data = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+
+@pytest.mark.jit_only
+@parametrize_with_checks([DCSVMClassifier(), DCSVMClassifier(fit_intercept=True)])
+def test_keeps_the_estimator_contract(estimator: DCSVMClassifier, check: Any) -> None:
+    check(estimator)
+
+
+def machine(**options: Any) -> DCSVMClassifier:
+    """Return an unfitted machine whose answer is determined to about 1e-5."""
+    return DCSVMClassifier(**({"C": 2.0, "gamma": 0.2, "tol": 1e-6} | options))
+
+
+# ----------------------------------------------------------------------------------------------- copies and storage
+
+
+def test_pickle_keeps_every_bit(four: Data) -> None:
+    X, y = four
+    model = machine(fit_intercept=True).fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(copy.dual_coef_, model.dual_coef_)
+    assert copy.dual_gap_ == model.dual_gap_
+    copy.fit(X[:150], y[:150])  # a loaded estimator trains again
+
+
+def test_clone_copies_parameters_only(binary: Data) -> None:
+    model = machine(C=3.0, kernel="poly", class_weight={0: 2.0}, max_time=5.0).fit(*binary)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    assert not hasattr(copy, "support_")
+
+
+def test_constructor_stores_what_it_is_given() -> None:
+    parameters = DCSVMClassifier().get_params()
+    assert parameters["C"] == 1.0
+    assert parameters["fit_intercept"] is False
+    assert parameters["tol"] == 1e-3
+    weights = {0: 1.0}
+    assert DCSVMClassifier(class_weight=weights).class_weight is weights
+
+
+# ------------------------------------------------------------------------------------------------------------- labels
+
+
+@pytest.mark.parametrize("names", [["pear", "apple"], ["b", "d", "a", "c"]])
+def test_string_labels(names: list[str], binary: Data, four: Data) -> None:
+    X, y = binary if len(names) == 2 else four
+    labels = np.array(names, dtype=object)[y]
+    model = machine().fit(X, labels)
+    assert model.classes_.tolist() == sorted(names)
+    codes = np.searchsorted(sorted(names), labels.astype(str))
+    numeric = machine().fit(X, codes)
+    np.testing.assert_array_equal(model.predict(X), np.array(sorted(names), dtype=object)[numeric.predict(X)])
+    np.testing.assert_array_equal(model.decision_function(X), numeric.decision_function(X))
+
+
+@pytest.mark.parametrize("labels", [(-1, 1), (False, True), (2.0, 7.0), (10**12, 10**12 + 1)])
+def test_any_two_labels(labels: tuple[Any, Any], binary: Data) -> None:
+    X, y = binary
+    model = machine().fit(X, np.array(labels)[y])
+    assert model.predict(X).dtype == np.array(labels).dtype
+    np.testing.assert_array_equal(model.predict(X) == labels[1], model.decision_function(X) > 0)
+
+
+@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+@pytest.mark.parametrize("break_ties", [False, True])
+def test_multiclass_shapes_are_those_of_svc(shape: str, break_ties: bool, four: Data) -> None:
+    if break_ties and shape == "ovo":
+        pytest.skip("scikit-learn breaks ties of one-vs-rest values only")
+    X, y = four
+    options: dict[str, Any] = {"decision_function_shape": shape, "break_ties": break_ties, "gamma": 0.2, "tol": 1e-6}
+    ours = DCSVMClassifier(C=2.0, fit_intercept=True, **options).fit(X, y)
+    svc = SVC(C=2.0, **options).fit(X, y)
+    f, g = ours.decision_function(X), svc.decision_function(X)
+    assert f.shape == g.shape == (len(X), 4 if shape == "ovr" else 6)
+    np.testing.assert_allclose(f, g, atol=1e-3)
+    np.testing.assert_array_equal(ours.predict(X), svc.predict(X))
+
+
+def test_break_ties_follows_the_decision_values() -> None:
+    """Three overlapping classes in the plane: votes tie in the middle, and break_ties then obeys the largest value."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((150, 2)), rng.integers(3, size=150)
+    grid = rng.uniform(-3, 3, (2000, 2))
+    plain, broken = (machine(break_ties=b, tol=1e-3).fit(X, y) for b in (False, True))
+    best = broken.decision_function(grid).argmax(axis=1)
+    np.testing.assert_array_equal(broken.predict(grid), best)
+    assert np.mean(plain.predict(grid) == best) > 0.9
+
+
+# -------------------------------------------------------------------------------------------------- scikit-learn tools
+
+
+def test_metadata_routing_hands_over_sample_weight(binary: Data) -> None:
+    """With weights that erase a class's noise, a search that routes them must find what a weighted fit finds."""
+    X, y = binary
+    weights = np.random.default_rng(0).uniform(0.1, 2.0, len(y))
+    with config_context(enable_metadata_routing=True):
+        model = machine().set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+        search = GridSearchCV(model, {"C": [2.0]}, cv=3).fit(X, y, sample_weight=weights)
+    direct = machine().fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(search.best_estimator_.dual_coef_, direct.dual_coef_)
+    assert np.abs(machine().fit(X, y).decision_function(X) - direct.decision_function(X)).max() > 1e-2
+
+
+def test_in_a_pipeline_and_a_grid_search(four: Data) -> None:
+    X, y = four
+    pipeline = make_pipeline(StandardScaler(), DCSVMClassifier())
+    search = GridSearchCV(pipeline, {"dcsvmclassifier__C": [0.1, 10.0]}, cv=3, n_jobs=1).fit(X, y)
+    assert search.best_score_ > 0.85
+
+
+def test_feature_names(binary: Data) -> None:
+    pandas = pytest.importorskip("pandas")
+    X, y = binary
+    names = [f"feature {k}" for k in range(X.shape[1])]
+    frame = pandas.DataFrame(X, columns=names)
+    model = machine().fit(frame, y)
+    assert model.feature_names_in_.tolist() == names
+    np.testing.assert_array_equal(model.predict(frame), machine().fit(X, y).predict(X))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[names[::-1]])
+    with pytest.warns(UserWarning, match="feature names"):
+        model.predict(X)
+
+
+def test_score_and_sample_weight_of_score(binary: Data) -> None:
+    X, y = binary
+    model = machine().fit(X, y)
+    right = model.predict(X) == y
+    assert model.score(X, y) == pytest.approx(right.mean())
+    assert model.score(X, y, sample_weight=right.astype(float)) == 1.0
+
+
+def test_class_weight_is_sample_weight(four: Data) -> None:
+    X, y = four
+    factors = {0: 0.5, 1: 3.0, 2: 1.0, 3: 2.0}
+    a = machine(class_weight=factors).fit(X, y)
+    b = machine().fit(X, y, sample_weight=np.array([factors[label] for label in y]))
+    np.testing.assert_allclose(a.decision_function(X), b.decision_function(X), atol=1e-5)
+
+
+def test_history_is_a_dict_of_equally_long_arrays(four: Data) -> None:
+    model = machine().fit(*four)
+    assert {"time", "objective", "violation"} <= set(model.history_)
+    assert len({len(values) for values in model.history_.values()}) == 1
+    assert len(model.history_["time"]) > 0
+    assert np.all(np.diff(model.history_["time"]) >= 0)
+
+
+# -------------------------------------------------------------------------------------------------- failures and state
+
+
+def failing_kernel(X: Any, Z: Any) -> Any:
+    """Raise, as a user's kernel may."""
+    raise RuntimeError("the user's kernel broke")
+
+
+def bad_fits(X: NDArray[np.float64], y: NDArray[np.int64]) -> dict[str, tuple[dict[str, Any], tuple[Any, ...]]]:
+    """Return parameters and arguments of fits that must fail, early and late."""
+    broken = X.copy()
+    broken[3, 1] = np.nan
+    names = {"two": 2.0}
+    return {
+        "C": ({"C": -1.0}, (X, y)),
+        "gamma": ({"gamma": -1.0}, (X, y)),
+        "nan": ({}, (broken[:, :4], y)),
+        "one class": ({}, (X[:, :3], np.ones(len(y)))),
+        "lengths": ({}, (X[:, :3], y[:-1])),
+        "weights": ({}, (X[:, :3], y, np.ones(len(y) - 1))),
+        "class weights": ({"class_weight": names}, (X[:, :3], y)),
+        "kernel breaks": ({"kernel": failing_kernel}, (X[:, :3], y)),
+    }
+
+
+CASES = ("C", "gamma", "nan", "one class", "lengths", "weights", "class weights", "kernel breaks")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_failed_fit_leaves_a_fitted_estimator_as_it_was(case: str, binary: Data) -> None:
+    X, y = binary
+    parameters, arguments = bad_fits(X, y)[case]
+    model = machine().fit(X, y)
+    before, f = dict(vars(model)), model.decision_function(X)
+    model.set_params(**parameters)
+    with pytest.raises((ValueError, RuntimeError)):
+        model.fit(*arguments)
+    after = dict(vars(model))
+    for key in parameters:
+        after[key] = before[key]
+    assert after.keys() == before.keys()
+    assert all(after[key] is before[key] for key in before)
+    np.testing.assert_array_equal(model.decision_function(X), f)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_failed_fit_leaves_an_unfitted_estimator_unfitted(case: str, binary: Data) -> None:
+    X, y = binary
+    parameters, arguments = bad_fits(X, y)[case]
+    model = machine(**parameters)
+    before = set(vars(model))
+    with pytest.raises((ValueError, RuntimeError)):
+        model.fit(*arguments)
+    assert set(vars(model)) == before
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+# ------------------------------------------------------------------------------------------------- bad input, by name
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("C", 0),
+        ("C", -1.5),
+        ("C", "big"),
+        ("C", np.inf),
+        ("C", np.nan),
+        ("gamma", 0.0),
+        ("gamma", -2.5),
+        ("gamma", "size"),
+        ("kernel", "gauss"),
+        ("kernel", None),
+        ("tol", 0.0),
+        ("tol", -1e-3),
+        ("degree", -1),
+        ("coef0", "x"),
+        ("max_iter", -7),
+        ("max_time", -1.0),
+        ("memory_budget", -5),
+        ("class_weight", "even"),
+        ("decision_function_shape", "ova"),
+        ("fit_intercept", "yes"),
+        ("n_levels", -1),
+        ("branching", 1),
+        ("combine", "late"),
+        ("partition", "disk"),
+        ("random_state", "seed"),
+    ],
+)
+def test_bad_parameters_are_named_with_their_value(name: str, value: Any, binary: Data) -> None:
+    with pytest.raises(ValueError, match=rf"(?s)\b{name}\b.*{value}"):
+        DCSVMClassifier(**{name: value}).fit(*binary)
+
+
+@pytest.mark.parametrize("n_jobs", [0, "two"])
+def test_bad_n_jobs(n_jobs: Any, binary: Data) -> None:
+    with pytest.raises((ValueError, TypeError), match="n_jobs"):
+        DCSVMClassifier(n_jobs=n_jobs).fit(*binary)
+
+
+@pytest.mark.parametrize(("bad", "word"), [(np.nan, "NaN"), (np.inf, "infinity")])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_rows_that_are_not_finite(form: Any, bad: float, word: str, binary: Data) -> None:
+    X, y = binary[0].copy(), binary[1]
+    model = machine().fit(form(X), y)
+    X[5, 2] = bad
+    with pytest.raises(ValueError, match=word):
+        machine().fit(form(X), y)
+    with pytest.raises(ValueError, match=word):
+        model.predict(form(X))
+
+
+def test_float32_overflow_in_a_distance_is_no_nan() -> None:
+    """Squares of 1e30 overflow float32: the fit says so, or works; it never returns NaN."""
+    X = np.array([[1e30, 0], [-1e30, 0], [0, 1e30], [0, 1.0]], np.float32)
+    y = np.array([0, 1, 0, 1])
+    complaint = ""
+    try:
+        values = DCSVMClassifier(gamma=1.0).fit(X, y).decision_function(X)
+    except ValueError as error:
+        complaint = str(error)
+    assert "float32" in complaint or np.isfinite(values).all()
+
+
+def test_one_class_is_refused_with_its_name(binary: Data) -> None:
+    X, _ = binary
+    with pytest.raises(ValueError, match=r"(?i)class"):
+        machine().fit(X, np.full(len(X), 7))
+
+
+def test_continuous_labels_are_refused(binary: Data) -> None:
+    X, _ = binary
+    with pytest.raises(ValueError, match=r"(?i)label type|continuous"):
+        machine().fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("method", ["predict", "decision_function"])
+def test_wrong_number_of_features_at_predict(method: str, binary: Data) -> None:
+    model = machine().fit(*binary)
+    with pytest.raises(ValueError, match="X has 3 features, but DCSVMClassifier is expecting 6 features"):
+        getattr(model, method)(binary[0][:, :3])
+
+
+def test_predict_before_fit(binary: Data) -> None:
+    with pytest.raises(NotFittedError, match="DCSVMClassifier"):
+        machine().predict(binary[0])
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [np.full(120, np.nan), np.full(120, -1.0), np.ones(7), np.ones((120, 2)), np.zeros(120)],
+    ids=["nan", "negative", "short", "two columns", "all zero"],
+)
+def test_bad_sample_weight(weights: NDArray[np.float64], binary: Data) -> None:
+    with pytest.raises(ValueError, match=r"(?i)sample_?weight|sample weight|weights"):
+        machine().fit(*binary, sample_weight=weights)
+
+
+def test_a_class_without_weight_is_refused(binary: Data) -> None:
+    """All rows of one class weigh nothing: two labels, but one class to learn."""
+    X, y = binary
+    with pytest.raises(ValueError, match=r"(?i)class|weight"):
+        machine().fit(X, y, sample_weight=(y == 1).astype(float))
+
+
+def test_unknown_class_in_class_weight(binary: Data) -> None:
+    with pytest.raises(ValueError, match="pear"):
+        machine(class_weight={"pear": 2.0}).fit(*binary)

@@ -1,0 +1,180 @@
+"""`DCSVMClassifier` on every form of input: dense, sparse, single, double; built-in kernels and the user's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel, sigmoid_kernel
+from sklearn.model_selection import cross_val_score
+
+from widemargin import DCSVMClassifier
+
+Data = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+
+def machine(**options: Any) -> DCSVMClassifier:
+    """Return an unfitted machine whose answer is determined to about 1e-5."""
+    return DCSVMClassifier(**({"C": 2.0, "gamma": 0.2, "tol": 1e-6} | options))
+
+
+SPARSE = [sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_matrix]
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "linear"])
+@pytest.mark.parametrize("form", SPARSE)
+def test_sparse_rows_give_the_dense_machine(form: Any, kernel: str, four: Data) -> None:
+    X, y = four
+    dense = machine(kernel=kernel, fit_intercept=True).fit(X, y)
+    sparse = machine(kernel=kernel, fit_intercept=True).fit(form(X), y)
+    assert sp.issparse(sparse.support_vectors_)
+    f = dense.decision_function(X)
+    np.testing.assert_allclose(sparse.decision_function(form(X)), f, atol=1e-4)
+    np.testing.assert_allclose(sparse.decision_function(X), f, atol=1e-4)
+    np.testing.assert_allclose(dense.decision_function(form(X)), f, atol=1e-4)
+    np.testing.assert_array_equal(sparse.predict(form(X[:1])), dense.predict(X[:1]))
+
+
+def test_int64_indices(four: Data) -> None:
+    X, y = four
+    narrow = sp.csr_array(X)
+    wide = sp.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    a, b = machine().fit(narrow, y), machine().fit(wide, y)
+    np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
+    np.testing.assert_array_equal(a.decision_function(narrow), b.decision_function(wide))
+
+
+def test_unsorted_indices_and_stored_zeros(four: Data) -> None:
+    X, y = four
+    tidy = sp.csr_array(X)
+    messy = sp.csr_array(X)
+    for i in range(messy.shape[0]):
+        row = slice(messy.indptr[i], messy.indptr[i + 1])
+        messy.indices[row], messy.data[row] = messy.indices[row][::-1].copy(), messy.data[row][::-1].copy()
+    messy.has_sorted_indices = False
+    before = messy.indices.copy()
+    a, b = machine().fit(tidy, y), machine().fit(messy, y)
+    np.testing.assert_allclose(b.decision_function(messy), a.decision_function(tidy), atol=1e-5)
+    np.testing.assert_array_equal(messy.indices, before)  # the caller's arrays are the caller's
+    zeros = tidy.copy()
+    zeros.data[::7] = 0.0
+    cleaned = zeros.copy()
+    cleaned.eliminate_zeros()
+    f = machine().fit(zeros, y).decision_function(zeros)
+    np.testing.assert_allclose(machine().fit(cleaned, y).decision_function(zeros), f, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dtype_of_the_data_stays(dtype: Any, form: Any, four: Data) -> None:
+    X, y = four
+    rows = form(X.astype(dtype))
+    model = machine().fit(rows, y)
+    assert model.support_vectors_.dtype == dtype
+    assert model.dual_coef_.dtype == np.float64
+    assert model.decision_function(rows).dtype == np.float64
+    reference = machine().fit(X, y).decision_function(X)
+    np.testing.assert_allclose(model.decision_function(rows), reference, atol=1e-4 if dtype == np.float32 else 1e-9)
+
+
+@pytest.mark.parametrize("convert", [np.asfortranarray, lambda X: X[::-1][::-1], lambda X: X.tolist()])
+def test_memory_layout_does_not_matter(convert: Any, binary: Data) -> None:
+    X, y = binary
+    f = machine().fit(X, y).decision_function(X)
+    np.testing.assert_allclose(machine().fit(convert(X), y).decision_function(convert(X)), f, atol=1e-9)
+
+
+def test_integer_data(four: Data) -> None:
+    X, y = four
+    counts = np.rint(16 * X).astype(np.int32)
+    model = machine(gamma=0.001).fit(counts, y)
+    reference = machine(gamma=0.001).fit(counts.astype(np.float64), y)
+    np.testing.assert_allclose(model.decision_function(counts), reference.decision_function(counts), atol=1e-6)
+
+
+def test_read_only_data_is_not_written_to(binary: Data) -> None:
+    X, y = (a.copy() for a in binary)
+    weights = np.ones(len(y))
+    for array in (X, y, weights):
+        array.flags.writeable = False
+    machine(fit_intercept=True).fit(X, y, sample_weight=weights).predict(X)
+
+
+def test_empty_rows_and_constant_columns() -> None:
+    X = sp.csr_array(np.array([[0.0, 0, 1], [0, 0, 0], [2, 0, 1], [0, 0, 3], [1, 0, 0], [0, 0, 0]]))
+    y = np.array([0, 1, 0, 1, 0, 1])
+    model = machine().fit(X, y)
+    np.testing.assert_allclose(
+        model.decision_function(X), machine().fit(X.toarray(), y).decision_function(X), atol=1e-6
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------ kernels
+
+BUILT_IN = {
+    "rbf": (rbf_kernel, {"gamma": 0.2}),
+    "laplacian": (laplacian_kernel, {"gamma": 0.2}),
+    "poly": (polynomial_kernel, {"gamma": 0.2, "degree": 2, "coef0": 1.0}),
+    "sigmoid": (sigmoid_kernel, {"gamma": 0.01, "coef0": 0.1}),
+    "linear": (lambda X, Z: X @ Z.T, {}),
+}
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("kernel", BUILT_IN)
+def test_precomputed_and_callable_are_the_built_in(kernel: str, fit_intercept: bool, four: Data) -> None:
+    X, y = four
+    train, test, labels = X[:200], X[200:], y[:200]
+    function, options = BUILT_IN[kernel]
+    shared: dict[str, Any] = {"C": 0.5, "tol": 1e-6, "fit_intercept": fit_intercept}
+    built_in = DCSVMClassifier(kernel=kernel, **shared, **options).fit(train, labels)
+    called = DCSVMClassifier(kernel=lambda A, B: function(A, B, **options), **shared).fit(train, labels)
+    given = DCSVMClassifier(kernel="precomputed", **shared).fit(function(train, train, **options), labels)
+    f = built_in.decision_function(test)
+    scale = np.abs(f).max()
+    np.testing.assert_allclose(called.decision_function(test), f, atol=1e-4 * scale)
+    np.testing.assert_allclose(given.decision_function(function(test, train, **options)), f, atol=1e-4 * scale)
+    np.testing.assert_array_equal(given.predict(function(test, train, **options)), built_in.predict(test))
+
+
+def test_precomputed_refuses_what_is_not_square(binary: Data) -> None:
+    X, y = binary
+    with pytest.raises(ValueError, match=r"(?i)square|precomputed"):
+        machine(kernel="precomputed").fit(X, y)
+
+
+def test_precomputed_works_in_cross_validation(binary: Data) -> None:
+    X, y = binary
+    K = rbf_kernel(X, gamma=0.2)
+    np.testing.assert_allclose(
+        cross_val_score(machine(kernel="precomputed"), K, y), cross_val_score(machine(), X, y), atol=0.02
+    )
+
+
+@pytest.mark.parametrize("gamma", ["scale", "auto"])
+def test_gamma_by_name_is_that_of_svc(gamma: str, binary: Data) -> None:
+    X, y = binary
+    value = 1 / X.shape[1] if gamma == "auto" else 1 / (X.shape[1] * X.var())
+    np.testing.assert_allclose(
+        machine(gamma=gamma).fit(X, y).decision_function(X),
+        machine(gamma=value).fit(X, y).decision_function(X),
+        atol=1e-5,
+    )
+
+
+def test_gamma_scale_of_sparse_data_counts_the_zeros(four: Data) -> None:
+    X, y = four
+    f = machine(gamma="scale").fit(X, y).decision_function(X)
+    np.testing.assert_allclose(machine(gamma="scale").fit(sp.csr_array(X), y).decision_function(X), f, atol=1e-4)
+
+
+@pytest.mark.parametrize("factor", [1e4, 1e-6])
+def test_a_degenerate_kernel_is_warned_about(factor: float, binary: Data) -> None:
+    """Features far too large or too small for gamma make the kernel nearly the identity, or nearly constant."""
+    X, y = binary
+    with pytest.warns(UserWarning, match=r"(?i)kernel.*(identity|constant)|(identity|constant).*kernel"):
+        DCSVMClassifier(gamma=1.0).fit(factor * X, y)

@@ -1,0 +1,113 @@
+"""The same seed gives the same machine, bit for bit, whatever the number of threads and whoever else is fitting."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+
+from widemargin import DCSVMClassifier
+from widemargin.datasets import load_patches
+
+pytestmark = pytest.mark.jit_only
+
+
+def assert_identical(a: DCSVMClassifier, b: DCSVMClassifier) -> None:
+    """Check every number of two models for equality, not closeness."""
+    for name in ("support_", "dual_coef_", "intercept_", "n_support_", "objective_", "dual_gap_", "n_iter_"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+
+
+def patches(n: int, task: str = "photo") -> Any:
+    """Return patches, enough for several blocks and working sets."""
+    return load_patches(n, 5, random_state=1, task=task)[:2]
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("form", ["float32", "float64", "csr"])
+def test_number_of_threads_does_not_matter(form: str, fit_intercept: bool) -> None:
+    X, y = patches(5000)
+    X = sp.csr_array(X) if form == "csr" else X.astype(form)
+    options: dict[str, Any] = {"C": 8.0, "gamma": 1.0, "fit_intercept": fit_intercept, "random_state": 0}
+    one, two, four = (DCSVMClassifier(**options, n_jobs=n).fit(X, y) for n in (1, 2, 4))
+    assert_identical(one, two)
+    assert_identical(one, four)
+    f = one.decision_function(X)
+    np.testing.assert_array_equal(two.decision_function(X), f)
+    np.testing.assert_array_equal(four.decision_function(X), f)
+
+
+def test_number_of_threads_does_not_matter_for_many_classes() -> None:
+    X, y = patches(1500, "quadrant")
+    one, two = (DCSVMClassifier(C=8.0, gamma=1.0, n_jobs=n, random_state=0).fit(X, y) for n in (1, 2))
+    assert_identical(one, two)
+
+
+def test_fitting_again_gives_the_same_machine() -> None:
+    X, y = patches(2000)
+    model = DCSVMClassifier(C=8.0, gamma=1.0, random_state=0).fit(X, y)
+    again = DCSVMClassifier(C=8.0, gamma=1.0, random_state=0).fit(X, y)
+    assert_identical(model, again)
+    assert_identical(again, model.fit(X, y))
+
+
+def test_four_threads_fit_at_once() -> None:
+    """Four user threads, each with an estimator of its own, released together: nothing may be shared between fits."""
+    X, y = patches(2500)
+    options: dict[str, Any] = {"C": 8.0, "gamma": 1.0, "fit_intercept": True, "random_state": 0}
+    alone = DCSVMClassifier(**options).fit(X, y)
+    barrier = threading.Barrier(4)
+
+    def fit(_: int) -> DCSVMClassifier:
+        barrier.wait()
+        return DCSVMClassifier(**options).fit(X, y)
+
+    with ThreadPoolExecutor(4) as pool:
+        models = list(pool.map(fit, range(4)))
+    for model in models:
+        assert_identical(alone, model)
+
+
+def test_different_problems_at_once_do_not_mix() -> None:
+    """Two threads with different data, sizes and dtypes get what each gets alone."""
+    X, y = patches(1500)
+    problems: list[Any] = [(X, y), (X[:700].astype(np.float64), y[:700]), (X[700:], y[700:]), (X[:, :30], y)]
+    alone = [DCSVMClassifier(C=8.0, gamma=1.0, random_state=0).fit(*problem) for problem in problems]
+    with ThreadPoolExecutor(4) as pool:
+        futures = [pool.submit(DCSVMClassifier(C=8.0, gamma=1.0, random_state=0).fit, *p) for p in problems]
+        together = [future.result() for future in futures]
+    for a, b in zip(alone, together, strict=True):
+        assert_identical(a, b)
+
+
+def test_one_model_predicts_in_many_threads() -> None:
+    X, y = patches(3000)
+    model = DCSVMClassifier(C=8.0, gamma=1.0, random_state=0).fit(X[:1500], y[:1500])
+    f = model.decision_function(X)
+    with ThreadPoolExecutor(4) as pool:
+        for g in pool.map(model.decision_function, [X] * 8):
+            np.testing.assert_array_equal(g, f)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_inside_a_joblib_worker(backend: str) -> None:
+    X, y = patches(1200)
+    estimator = DCSVMClassifier(C=8.0, gamma=1.0, random_state=0)
+    alone = DCSVMClassifier(C=8.0, gamma=1.0, random_state=0).fit(X, y)
+    fits = (delayed(estimator.__class__(**estimator.get_params()).fit)(X, y) for _ in range(2))
+    for model in Parallel(n_jobs=2, backend=backend)(fits):
+        assert_identical(alone, model)
+
+
+def test_blocks_of_another_size_predict_the_same() -> None:
+    """How rows are batched at predict must not matter beyond the last bits of the data's precision."""
+    X, y = patches(2000)
+    model = DCSVMClassifier(C=8.0, gamma=1.0, random_state=0).fit(X[:1000], y[:1000])
+    whole = model.decision_function(X)
+    one_by_one = np.concatenate([model.decision_function(X[i : i + 1]) for i in range(0, 2000, 40)])
+    np.testing.assert_allclose(one_by_one, whole[::40], atol=2e-5 * np.abs(whole).max())

@@ -1,0 +1,389 @@
+"""The machine is the one that scikit-learn finds, and the one that the mathematics asks for."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
+from sklearn.utils.class_weight import compute_class_weight
+
+from naive import dual, kernels, machines
+from widemargin import DCSVMClassifier
+from widemargin.datasets import load_benchmark, load_patches
+
+needs_data = pytest.mark.usefixtures("data_dir")
+
+
+class Case(NamedTuple):
+    """Rows, labels and the machine to fit to them."""
+
+    X: Any
+    y: NDArray[Any]
+    X_test: Any
+    C: float
+    gamma: float
+
+
+@lru_cache
+def bundled(name: str) -> Case:
+    """Return a small problem that needs no download."""
+    if name.startswith("digits"):
+        X, y = load_digits(return_X_y=True)
+        y = y if name == "digits, ten classes" else np.where(y % 2 == 0, "even", "odd")
+        return Case(X[:1200] / 16, y[:1200], X[1200:] / 16, 8.0, 0.125)
+    task = "quadrant" if name == "patches, eight classes" else "photo"
+    X, y = load_patches(1500, 5, random_state=0, task=task)[:2]
+    return Case(X[:1000], y[:1000], X[1000:], 8.0, 1.0)
+
+
+@lru_cache
+def benchmark(name: str) -> Case:
+    """Return a published problem from the benchmark folder."""
+    data = load_benchmark(name)
+    n_rows, C, gamma = {
+        "usps": (None, 8.0, 2.0**-6),
+        "letter": (None, 32.0, 4.0),
+        "a9a": (10_000, 32.0, 2.0**-7),
+        "pendigits": (None, 8.0, 2.0**-12),
+    }[name]
+    X = data.X.toarray() if name == "a9a" else data.X
+    X_test = data.X_test[:2000]
+    return Case(X[:n_rows], data.y[:n_rows], X_test.toarray() if name == "a9a" else X_test, C, gamma)
+
+
+def make_weights(kind: str, y: NDArray[Any]) -> tuple[Any, NDArray[np.float64] | None, NDArray[np.float64]]:
+    """Return class_weight, sample_weight, and their product for every row."""
+    classes, codes = np.unique(y, return_inverse=True)
+    per_class: Any = "balanced" if kind == "balanced" else None
+    if kind == "dict, sample":
+        per_class = {c: 0.5 + 2.0 * k / len(classes) for k, c in enumerate(classes)}
+    sample = None
+    if "sample" in kind:
+        rng = np.random.default_rng(5)
+        sample = rng.uniform(0.1, 3.0, len(y)) * (rng.random(len(y)) < 0.8)  # a fifth of the rows weigh nothing
+    factors = compute_class_weight(per_class, classes=classes, y=y)
+    return per_class, sample, factors[codes] * (1.0 if sample is None else sample)
+
+
+def fit_both(case: Case, weights: str, tol: float) -> tuple[DCSVMClassifier, SVC, NDArray[np.float64]]:
+    """Fit ours with an intercept, and SVC, to the same problem."""
+    per_class, sample, product = make_weights(weights, case.y)
+    shared = {"C": case.C, "gamma": case.gamma, "tol": tol, "class_weight": per_class, "decision_function_shape": "ovo"}
+    ours = DCSVMClassifier(fit_intercept=True, **shared).fit(case.X, case.y, sample_weight=sample)
+    return ours, SVC(cache_size=1000, **shared).fit(case.X, case.y, sample_weight=sample), product
+
+
+def assert_feasible(model: DCSVMClassifier, case: Case, weights: NDArray[np.float64], *, equality: bool) -> None:
+    """Check the box and, with an intercept, y'alpha = 0, in every two-class dual."""
+    for problem in machines.two_class_duals(model, case.y, weights):
+        assert problem.alpha.min() >= 0
+        assert np.all(problem.alpha <= problem.upper * (1 + 1e-12))
+        if equality:
+            assert abs(problem.y @ problem.alpha) <= 1e-9 * problem.alpha.sum()
+
+
+def assert_same_machine(ours: DCSVMClassifier, svc: SVC, case: Case, spread: float) -> None:
+    """Check the dual objective of every pair, and the decision values, against LIBSVM's."""
+    kernel = partial(rbf_kernel, gamma=case.gamma)
+    mine, theirs = machines.dual_values(ours, kernel), machines.dual_values(svc, kernel)
+    np.testing.assert_allclose(mine.sum(), theirs.sum(), rtol=1e-5)
+    f, g = ours.decision_function(case.X_test), svc.decision_function(case.X_test)
+    assert f.shape == g.shape
+    assert np.abs(f - g).max() <= spread * np.abs(g).max()
+
+
+WEIGHTS = ("none", "balanced", "sample", "dict, sample")
+BUNDLED = ("digits, two classes", "digits, ten classes", "patches", "patches, eight classes")
+SPREAD = {1e-3: 4e-3, 1e-4: 1e-3}  # by tolerance: about what two LIBSVM runs differ by
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("name", BUNDLED)
+def test_agrees_with_svc(name: str, weights: str) -> None:
+    case = bundled(name)
+    ours, svc, product = fit_both(case, weights, 1e-3)
+    assert_feasible(ours, case, product, equality=True)
+    assert_same_machine(ours, svc, case, SPREAD[1e-3])
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("name", BUNDLED)
+def test_agrees_with_svc_more_closely_at_a_smaller_tolerance(name: str) -> None:
+    case = bundled(name)
+    ours, svc, _ = fit_both(case, "sample", 1e-4)
+    assert_same_machine(ours, svc, case, SPREAD[1e-4])
+
+
+@pytest.mark.slow
+@needs_data
+@pytest.mark.parametrize(("weights", "tol"), [("none", 1e-3), ("dict, sample", 1e-3), ("none", 1e-4)])
+@pytest.mark.parametrize("name", ["usps", "letter", "a9a", "pendigits"])
+def test_agrees_with_svc_on_published_data(name: str, weights: str, tol: float) -> None:
+    case = benchmark(name)
+    ours, svc, product = fit_both(case, weights, tol)
+    assert_feasible(ours, case, product, equality=True)
+    assert_same_machine(ours, svc, case, SPREAD[tol])
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("name", ["digits, two classes", "digits, ten classes"])
+def test_predicts_the_same_labels_as_svc(name: str) -> None:
+    case = bundled(name)
+    ours, svc, _ = fit_both(case, "none", 1e-4)
+    assert np.mean(ours.predict(case.X_test) == svc.predict(case.X_test)) >= 0.998
+
+
+# ------------------------------------------------------------------------------------------------ without intercept
+
+
+def noise(problem: machines.TwoClassDual, dtype: Any) -> float:
+    """Return how far rounding of kernel entries to the data's dtype may move a gradient."""
+    return float(4 * np.finfo(dtype).eps * np.linalg.norm(problem.alpha))
+
+
+def violations(model: DCSVMClassifier, case: Case, weights: NDArray[np.float64]) -> list[float]:
+    """Return how far each two-class dual is from optimal in float64, less the noise of the data's precision."""
+    found = []
+    for problem in machines.two_class_duals(model, case.y, weights):
+        X = np.asarray(case.X[problem.rows], np.float64)
+        Q = dual.signed(rbf_kernel(X, gamma=case.gamma), problem.y)
+        p = -np.ones(len(problem.y))
+        if model.fit_intercept:
+            worst = dual.equality_violation(Q, p, problem.y, problem.upper, problem.alpha)
+        else:
+            worst = dual.violation(Q, p, problem.upper, problem.alpha)
+        found.append(worst - noise(problem, case.X.dtype))
+    return found
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("weights", ["none", "dict, sample"])
+@pytest.mark.parametrize("name", BUNDLED)
+def test_violation_is_below_tol(name: str, weights: str, fit_intercept: bool) -> None:
+    case = bundled(name)
+    per_class, sample, product = make_weights(weights, case.y)
+    model = DCSVMClassifier(
+        C=case.C, gamma=case.gamma, tol=1e-3, class_weight=per_class, fit_intercept=fit_intercept
+    ).fit(case.X, case.y, sample_weight=sample)
+    assert model.converged_
+    assert_feasible(model, case, product, equality=fit_intercept)
+    assert max(violations(model, case, product)) < 1e-3
+    if not fit_intercept:
+        assert not np.any(model.intercept_)
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("name", BUNDLED)
+def test_dual_is_that_of_a_much_smaller_tolerance(name: str) -> None:
+    case = bundled(name)
+    kernel = partial(rbf_kernel, gamma=case.gamma)
+    loose, strict = (DCSVMClassifier(C=case.C, gamma=case.gamma, tol=t).fit(case.X, case.y) for t in (1e-3, 1e-6))
+    assert strict.converged_
+    np.testing.assert_allclose(
+        machines.dual_values(loose, kernel).sum(), machines.dual_values(strict, kernel).sum(), rtol=1e-5
+    )
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("tol", [1e-1, 1e-3])
+@pytest.mark.parametrize("name", ["digits, two classes", "patches", "digits, ten classes"])
+def test_reported_gap_is_the_recomputed_one(name: str, tol: float, fit_intercept: bool) -> None:
+    case = bundled(name)
+    per_class, sample, product = make_weights("dict, sample", case.y)
+    model = DCSVMClassifier(
+        C=case.C, gamma=case.gamma, tol=tol, class_weight=per_class, fit_intercept=fit_intercept
+    ).fit(case.X, case.y, sample_weight=sample)
+    primal = gap = 0.0
+    for problem in machines.two_class_duals(model, case.y, product):
+        X = np.asarray(case.X[problem.rows], np.float64)
+        K = rbf_kernel(X, gamma=case.gamma)
+        arguments = (K, problem.y, problem.upper, problem.alpha, problem.intercept)
+        primal += dual.primal(*arguments)
+        gap += dual.dual_gap(*arguments)
+    rounding = 1e-9 if case.X.dtype == np.float64 else 1e-5
+    assert model.dual_gap_ >= 0
+    assert model.dual_gap_ == pytest.approx(gap, rel=1e-3, abs=rounding * primal)
+    assert model.objective_ == pytest.approx(primal, rel=rounding)
+
+
+@pytest.mark.slow
+@needs_data
+@pytest.mark.parametrize("name", ["usps", "pendigits", "a9a"])
+def test_certificate_on_published_data(name: str) -> None:
+    case = benchmark(name)
+    y = case.y > np.median(case.y) if name != "a9a" else case.y
+    case = case._replace(y=y)
+    kernel = partial(rbf_kernel, gamma=case.gamma)
+    loose, strict = (DCSVMClassifier(C=case.C, gamma=case.gamma, tol=t).fit(case.X, y) for t in (1e-3, 1e-6))
+    assert max(violations(loose, case, np.ones(len(y)))) < 1e-3
+    np.testing.assert_allclose(machines.dual_values(loose, kernel), machines.dual_values(strict, kernel), rtol=1e-5)
+    (problem,) = machines.two_class_duals(loose, y, np.ones(len(y)))
+    K = rbf_kernel(np.asarray(case.X, np.float64), gamma=case.gamma)
+    gap = dual.dual_gap(K, problem.y, problem.upper, problem.alpha)
+    assert loose.dual_gap_ == pytest.approx(gap, rel=1e-2, abs=1e-5 * loose.objective_)
+
+
+# ------------------------------------------------------------------------------- small problems, against plain solvers
+
+
+def small_problem(seed: int, n: int = 50) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return rows, overlapping labels, and weights of which a few are zero."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 4))
+    y = np.where(X[:, 0] + 0.7 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    weights = rng.uniform(0.2, 2.0, n)
+    weights[:3] = 0.0
+    return X, y, weights
+
+
+def full_alpha(model: DCSVMClassifier, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return alpha of a binary machine, zeros included."""
+    alpha = np.zeros(len(y))
+    alpha[model.support_] = model.dual_coef_[0] * y[model.support_]
+    return alpha
+
+
+KERNELS = {
+    "rbf": {"gamma": 0.5},
+    "laplacian": {"gamma": 0.3},
+    "poly": {"gamma": 0.5, "degree": 2, "coef0": 1.0},
+    "linear": {},
+}
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_finds_the_optimum_of_a_plain_qp_solver(kernel: str, fit_intercept: bool) -> None:
+    X, y, weights = small_problem(seed=1)
+    C = 2.0
+    Q = dual.signed(kernels.kernel_matrix(kernel, X, X, **KERNELS[kernel]), y)
+    p = -np.ones(len(y))
+    model = DCSVMClassifier(C, kernel, **KERNELS[kernel], tol=1e-7, fit_intercept=fit_intercept)
+    alpha = full_alpha(model.fit(X, y, sample_weight=weights), y)
+    if fit_intercept:
+        best = dual.objective(Q, p, dual.solve_equality_qp(Q, p, y, C * weights))
+        other = dual.objective(Q, p, dual.reference_equality_qp(Q, p, y, C * weights))
+        assert y @ alpha == pytest.approx(0.0, abs=1e-9)
+        assert dual.equality_violation(Q, p, y, C * weights, alpha) < 1e-6
+    else:
+        best = dual.objective(Q, p, dual.solve_box_qp(Q, p, C * weights, tol=1e-9))
+        ridge = 1e-9 * np.eye(len(y))  # the active-set method wants a definite matrix
+        other = dual.objective(Q, p, dual.reference_box_qp(Q + ridge, p, C * weights))
+        assert dual.violation(Q, p, C * weights, alpha) < 1e-6
+    assert best == pytest.approx(other, rel=1e-6)
+    assert dual.objective(Q, p, alpha) == pytest.approx(best, rel=1e-9)
+    assert not alpha[weights == 0].any()
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_alpha_is_that_of_a_plain_qp_solver(fit_intercept: bool) -> None:
+    """A well-conditioned kernel has one solution, so the coefficients themselves must agree."""
+    X, y, weights = small_problem(seed=2)
+    Q = dual.signed(kernels.rbf(X, X, 2.0), y)
+    model = DCSVMClassifier(3.0, gamma=2.0, tol=1e-8, fit_intercept=fit_intercept).fit(X, y, sample_weight=weights)
+    p = -np.ones(len(y))
+    solved = dual.solve_equality_qp(Q, p, y, 3 * weights) if fit_intercept else dual.solve_box_qp(Q, p, 3 * weights)
+    np.testing.assert_allclose(full_alpha(model, y), solved, atol=1e-6)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(2, 24),
+    log_C=st.floats(-3, 3),
+    log_gamma=st.floats(-3, 2),
+    distinct=st.integers(2, 20),
+    fit_intercept=st.booleans(),
+)
+def test_any_small_problem_is_solved(
+    seed: int, n: int, log_C: float, log_gamma: float, distinct: int, fit_intercept: bool
+) -> None:
+    """Duplicates, contradictions, one row a class, C from 1e-3 to 1e3: feasible, and optimal to the tolerance."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((distinct, 2))[rng.integers(distinct, size=n)]
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    C, gamma = 10.0**log_C, 10.0**log_gamma
+    model = DCSVMClassifier(C, gamma=gamma, tol=1e-4, fit_intercept=fit_intercept).fit(X, y)
+    alpha, upper = full_alpha(model, y), np.full(n, C)
+    K = rbf_kernel(X, gamma=gamma)
+    Q, p = dual.signed(K, y), -np.ones(n)
+    assert model.converged_
+    assert alpha.min() >= 0
+    assert alpha.max() <= C * (1 + 1e-12)
+    slack = 1e-4 + 1e-12 * alpha.sum()
+    if fit_intercept:
+        assert abs(y @ alpha) <= 1e-9 * max(1.0, alpha.sum())
+        assert dual.equality_violation(Q, p, y, upper, alpha) <= slack
+    else:
+        assert dual.violation(Q, p, upper, alpha) <= slack
+    gap = dual.dual_gap(K, y, upper, alpha, float(model.intercept_[0]))
+    assert model.dual_gap_ == pytest.approx(gap, rel=1e-6, abs=1e-9 * max(1.0, abs(model.objective_)))
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_indefinite_kernel_ends_at_a_stationary_point(fit_intercept: bool) -> None:
+    """The sigmoid kernel is no inner product: the fit must still end, feasible."""
+    X, y, weights = small_problem(seed=3)
+    model = DCSVMClassifier(1.0, "sigmoid", gamma=0.5, coef0=-0.5, fit_intercept=fit_intercept, max_time=20)
+    alpha = full_alpha(model.fit(X, y, sample_weight=weights), y)
+    assert alpha.min() >= 0
+    assert np.all(alpha <= weights)
+    assert np.isfinite(model.decision_function(X)).all()
+    Q = dual.signed(kernels.sigmoid(X, X, 0.5, -0.5), y)
+    if fit_intercept:
+        assert dual.equality_violation(Q, -np.ones(len(y)), y, weights, alpha) < 1.1e-3
+    else:
+        assert dual.violation(Q, -np.ones(len(y)), weights, alpha) < 1.1e-3
+
+
+# ----------------------------------------------------------------------------------------------------------- layout
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("name", BUNDLED)
+def test_fitted_attributes_have_sklearns_layout(name: str) -> None:
+    case = bundled(name)
+    ours, svc, _ = fit_both(case, "none", 1e-4)
+    n_classes = len(ours.classes_)
+    np.testing.assert_array_equal(ours.classes_, svc.classes_)
+    assert ours.dual_coef_.shape == (n_classes - 1, len(ours.support_))
+    assert ours.intercept_.shape == svc.intercept_.shape
+    assert ours.n_support_.shape == svc.n_support_.shape
+    assert ours.n_support_.sum() == len(ours.support_)
+    np.testing.assert_array_equal(ours.support_vectors_, case.X[ours.support_])
+    np.testing.assert_array_equal(case.y[ours.support_], np.repeat(ours.classes_, ours.n_support_))
+    assert np.all(np.any(ours.dual_coef_ != 0, axis=0))
+    np.testing.assert_allclose(ours.intercept_, svc.intercept_, atol=5e-3)
+    assert abs(len(ours.support_) - len(svc.support_)) <= 0.03 * len(svc.support_)
+
+
+def test_duplicated_rows_are_weights() -> None:
+    """Fitting a row k times is fitting it once with weight k."""
+    X, y, _ = small_problem(seed=4)
+    times = np.random.default_rng(0).integers(0, 4, len(y))
+    kwargs: dict[str, Any] = {"C": 1.0, "gamma": 0.5, "tol": 1e-7, "fit_intercept": True}
+    weighted = DCSVMClassifier(**kwargs).fit(X, y, sample_weight=times.astype(float))
+    repeated = DCSVMClassifier(**kwargs).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-5)
+
+
+def test_plain_solvers_agree_with_outside_ones() -> None:
+    """The naive twins themselves, against SciPy."""
+    X, y, weights = small_problem(seed=5, n=30)
+    Q, p = dual.signed(kernels.rbf(X, X, 1.0), y), -np.ones(30)
+    np.testing.assert_allclose(dual.solve_box_qp(Q, p, weights), dual.reference_box_qp(Q, p, weights), atol=1e-9)
+    np.testing.assert_allclose(
+        dual.solve_equality_qp(Q, p, y, weights), dual.reference_equality_qp(Q, p, y, weights), atol=1e-5
+    )

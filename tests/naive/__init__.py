@@ -1,0 +1,1 @@
+"""Slow, obvious NumPy twins of the package's fast functions: the truth the tests compare with."""

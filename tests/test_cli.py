@@ -1,0 +1,489 @@
+"""The command line: what it prints, writes and refuses, and with which exit code."""
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import skops.io
+from sklearn.svm import SVC
+
+import widemargin
+from widemargin.cli import main
+from widemargin.cli.comparison import dual_objective
+from widemargin.cli.model_files import TRUSTED_TYPES, load_model
+from widemargin.cli.outputs import replacing
+from widemargin.datasets import load_patches
+
+
+@pytest.fixture
+def csv(tmp_path):
+    """Three kinds of points in a table with a header and string labels."""
+    path = tmp_path / "points.csv"
+    path.write_text("length,width,kind\n" + "".join(_points(120)))
+    return path
+
+
+def _points(n):
+    rng = np.random.default_rng(0)
+    for i in range(n):
+        x = rng.normal(size=2) + 4 * np.array([(0, 0), (0, 1), (1, 0)][i % 3])
+        yield f"{x[0]:.6f},{x[1]:.6f},{('ant', 'bee', 'cat')[i % 3]}\n"
+
+
+@pytest.fixture
+def model(csv, tmp_path, capsys):
+    """A model trained on them."""
+    path = tmp_path / "points.skops"
+    assert main(["train", str(csv), str(path), "-C", "10"]) == 0
+    capsys.readouterr()
+    return path
+
+
+def run(*arguments, cwd=None, **more):
+    command = [sys.executable, "-m", "widemargin.cli", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False, **more)
+
+
+def leftovers(folder):
+    return [path.name for path in folder.iterdir() if path.name.endswith(".part")]
+
+
+def assert_error(capsys, message, *where):
+    """One line on stderr with the reason, nothing on stdout."""
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = [line for line in captured.err.splitlines() if "error" in line]
+    assert len(lines) == 1, captured.err
+    assert lines[0].startswith("widemargin: error: ")
+    for part in (message, *where):
+        assert part in lines[0]
+
+
+# Usage
+
+
+def test_help_is_fast_and_loads_nothing_heavy():
+    script = """
+        import sys
+        from widemargin.cli import main
+        try:
+            main(["train", "--help"])
+        except SystemExit as end:
+            assert end.code == 0
+        assert not {"numpy", "sklearn", "numba", "rich", "skops", "PIL"} & set(sys.modules), sorted(sys.modules)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "--memory-budget" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["fly"],
+        ["train", "data.csv"],
+        ["train", "a", "b", "-C", "-1"],
+        ["train", "a", "b", "-C", "0"],
+        ["train", "a", "b", "-C", "nan"],
+        ["train", "a", "b", "--gamma", "0"],
+        ["train", "a", "b", "--gamma", "wide"],
+        ["train", "a", "b", "--kernel", "magic"],
+        ["train", "a", "b", "--tol", "inf"],
+        ["train", "a", "b", "--holdout", "1"],
+        ["train", "a", "b", "--holdout", "0.2", "--test", "c"],
+        ["train", "a", "b", "--memory-budget", "much"],
+        ["train", "a", "b", "--degree", "1.5"],
+        ["demo", "--n-samples", "0"],
+        ["demo", "--task", "colour"],
+    ],
+)
+def test_wrong_usage_is_code_2(arguments, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    assert "usage: widemargin" in capsys.readouterr().err
+
+
+# train, predict, info
+
+
+def test_train_predict_info_as_a_program(csv, tmp_path):
+    trained = run("train", csv, "m.skops", "-C", "10", "--gamma", "0.5", "--scale", "standard", cwd=tmp_path)
+    assert trained.returncode == 0, trained.stderr
+    for word in ("seconds", "support vectors", "gap", "accuracy"):
+        assert re.search(rf"^{word} +\S", trained.stdout, re.MULTILINE), trained.stdout
+    predicted = run("predict", csv, "m.skops", cwd=tmp_path)
+    assert predicted.returncode == 0, predicted.stderr
+    labels = predicted.stdout.split()
+    truth = [line.split(",")[2] for line in csv.read_text().split()[1:]]
+    assert np.mean(np.array(labels) == truth) > 0.9
+    assert re.match(r"accuracy 0\.9\d+ \(1\d\d of 120 labels agree\)", predicted.stderr)
+    shown = run("info", "m.skops", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    for word in ("DCSVMClassifier", "StandardScaler", "rbf", "ant, bee, cat", "support vectors", "converged"):
+        assert word in shown.stdout
+
+
+def test_predict_to_a_file_equals_the_estimator(csv, model, tmp_path):
+    assert main(["predict", str(csv), str(model), str(tmp_path / "labels")]) == 0
+    rows = np.array([line.split(",")[:2] for line in csv.read_text().split()[1:]], dtype=np.float32)
+    labels = (tmp_path / "labels").read_text().split("\n")
+    assert labels[-1] == ""
+    assert labels[:-1] == load_model(model).predict(rows).tolist()
+    assert main(["predict", str(csv), str(model), str(tmp_path / "values"), "--decision"]) == 0
+    values = np.loadtxt(tmp_path / "values", delimiter="\t")
+    np.testing.assert_allclose(values, load_model(model).decision_function(rows), rtol=1e-5, atol=1e-6)
+    assert not leftovers(tmp_path)
+
+
+def test_predict_on_a_table_without_labels(csv, model, tmp_path, capsys):
+    bare = tmp_path / "bare.csv"
+    bare.write_text("".join(line.rsplit(",", 1)[0] + "\n" for line in csv.read_text().splitlines()))
+    assert main(["predict", str(bare), str(model), str(tmp_path / "a")]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["predict", str(csv), str(model), str(tmp_path / "b")]) == 0
+    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_train_on_sparse_data_with_a_test_file(tmp_path, capsys, scale, kernel):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((200, 12), density=0.3, rng=rng, format="csr")
+    y = np.where(X.sum(axis=1) > 1.8, 1, -1)
+    for name, rows in (("a.svm", slice(0, 150)), ("b.svm", slice(150, 200))):
+        (tmp_path / name).write_text("".join(map(_svmlight_line, X[rows].tocsr(), y[rows])))
+    arguments = ["train", str(tmp_path / "a.svm"), str(tmp_path / "m"), "--test", str(tmp_path / "b.svm")]
+    assert main([*arguments, "--scale", scale, "--kernel", kernel, "-C", "100"]) == 0
+    out = capsys.readouterr().out
+    accuracy = re.search(r"accuracy +(\S+) \(50 samples, .*b\.svm\)", out)
+    assert accuracy, out
+    assert float(accuracy[1]) > 0.7
+    assert main(["predict", str(tmp_path / "b.svm"), str(tmp_path / "m"), str(tmp_path / "out")]) == 0
+    labels = np.loadtxt(tmp_path / "out")
+    assert np.mean(labels == y[150:]) == pytest.approx(float(accuracy[1]), abs=1e-4)
+
+
+def _svmlight_line(row, label):
+    row = row.tocoo()
+    pairs = sorted(zip(row.coords[-1].tolist(), row.data.tolist(), strict=True))
+    return f"{label} " + " ".join(f"{j + 1}:{v:.6g}" for j, v in pairs) + "\n"
+
+
+def test_train_with_every_option(csv, tmp_path, capsys):
+    options = "--kernel poly --degree 2 --coef0 1 --gamma auto --tol 0.01 --intercept --balanced --scale minmax"
+    limits = "--max-time 60 --memory-budget 200MB --n-jobs 1 --holdout 0.25 --seed 7 --quiet --dtype float64"
+    assert main(["train", str(csv), str(tmp_path / "m"), "--target", "kind", *options.split(), *limits.split()]) == 0
+    assert "30 samples, held out" in capsys.readouterr().out
+    machine = load_model(tmp_path / "m")[-1]
+    expected = {"kernel": "poly", "degree": 2, "coef0": 1, "gamma": "auto", "tol": 0.01, "fit_intercept": True}
+    assert expected.items() <= machine.get_params().items()
+    assert machine.class_weight == "balanced"
+    assert machine.random_state == 7
+    assert machine.n_jobs == 1
+
+
+def test_train_uses_the_test_part_of_an_archive(tmp_path, capsys):
+    X, y = load_patches(700)
+    np.savez(tmp_path / "a.npz", X=X[:500], y=y[:500], X_test=X[500:], y_test=y[500:])
+    assert main(["train", str(tmp_path / "a.npz"), str(tmp_path / "m"), "-C", "8", "--gamma", "1"]) == 0
+    assert "200 samples, test part of the file" in capsys.readouterr().out
+
+
+def test_training_is_repeatable(csv, tmp_path):
+    for name in ("a", "b"):
+        assert main(["train", str(csv), str(tmp_path / name)]) == 0
+    a, b = load_model(tmp_path / "a"), load_model(tmp_path / "b")
+    np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
+
+
+def test_output_to_a_closed_pipe_is_quiet(csv, model):
+    command = f"{sys.executable} -m widemargin.cli predict {csv} {model} | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "ant\n"
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+
+
+# Faulty data
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "parts"),
+    [
+        ("bad.svm", "1 1:1\n-1 1:1 2\n", ("bad.svm:2:", "'2' is not an index:value pair")),
+        ("bad.svm", "1 1:1\n-1 2:1 1:1\n", ("bad.svm:2:", "indices must increase")),
+        ("bad.svm", "1 1:1\nspam 1:1\n", ("bad.svm:2:", "'spam' is not a number")),
+        ("bad.svm", "1 0:1\n", ("bad.svm:1:", "below 1")),
+        ("bad.svm", "", ("bad.svm:", "no samples")),
+        ("bad.csv", "", ("bad.csv:", "empty")),
+        ("bad.csv", "1,2,a\n1,2\n", ("bad.csv:2:", "2 fields")),
+        ("bad.csv", "1,2,a\n1,nan,b\n", ("bad.csv:2:", "not finite")),
+        ("bad.npz", "no archive", ("bad.npz:", "not an .npz archive")),
+        ("bad.svm.gz", "no gzip", ("bad.svm.gz:", "truncated or damaged")),
+        ("one.svm", "1 1:1\n1 1:2\n", ("one.svm:", "class")),
+        ("missing.svm", None, ("missing.svm:", "No such file")),
+    ],
+)
+def test_faulty_training_data(tmp_path, capsys, name, content, parts):
+    path = tmp_path / name
+    if content is not None:
+        path.write_text(content)
+    assert main(["train", str(path), str(tmp_path / "m")]) == 1
+    assert_error(capsys, *parts)
+    assert not (tmp_path / "m").exists()
+    assert not leftovers(tmp_path)
+
+
+def test_archive_with_nan_or_without_labels(tmp_path, capsys):
+    np.savez(tmp_path / "nan.npz", X=[[1.0, np.nan], [0, 1]], y=[0, 1])
+    assert main(["train", str(tmp_path / "nan.npz"), str(tmp_path / "m")]) == 1
+    assert_error(capsys, "nan.npz: ", "NaN")
+    np.savez(tmp_path / "bare.npz", X=np.eye(2))
+    assert main(["train", str(tmp_path / "bare.npz"), str(tmp_path / "m")]) == 1
+    assert_error(capsys, "bare.npz: it holds no labels to train with")
+
+
+def test_test_data_that_do_not_fit(csv, tmp_path, capsys):
+    (tmp_path / "wide.csv").write_text("1,2,3,ant\n4,5,6,bee\n")
+    assert main(["train", str(csv), str(tmp_path / "m"), "--test", str(tmp_path / "wide.csv")]) == 1
+    assert_error(capsys, "wide.csv: 3 features, but ", "points.csv has 2")
+
+
+def test_number_of_features_at_predict(model, tmp_path, capsys):
+    (tmp_path / "wide.csv").write_text("1,2,3,ant\n4,5,6,bee\n")
+    assert main(["predict", str(tmp_path / "wide.csv"), str(model)]) == 1
+    assert_error(capsys, "wide.csv: 3 features, but the model was trained with 2")
+    (tmp_path / "wide.svm").write_text("1 1:1\n1 5:1\n")
+    assert main(["predict", str(tmp_path / "wide.svm"), str(model)]) == 1
+    assert_error(capsys, "wide.svm:2: the feature index 5 lies beyond the 2 features expected")
+
+
+# Faulty models
+
+
+def test_truncated_damaged_and_missing_model(csv, model, tmp_path, capsys):
+    content = model.read_bytes()
+    for broken in (content[: len(content) // 2], b"", b"PK\x05\x06" + bytes(18), b"nothing of the kind"):
+        (tmp_path / "bad").write_bytes(broken)
+        assert main(["info", str(tmp_path / "bad")]) == 1
+        assert_error(capsys, "bad: not a model file, or a damaged one")
+        assert main(["predict", str(csv), str(tmp_path / "bad")]) == 1
+        assert_error(capsys, "bad: not a model file, or a damaged one")
+    assert main(["info", str(tmp_path / "none")]) == 1
+    assert_error(capsys, "none: No such file")
+
+
+class Foreign:
+    """A type that no model of ours holds."""
+
+    def __init__(self):
+        self.a = 1
+
+
+def test_model_with_foreign_types_is_refused(tmp_path, capsys):
+    skops.io.dump({"model": Foreign()}, tmp_path / "bad")
+    assert main(["info", str(tmp_path / "bad")]) == 1
+    assert_error(capsys, "bad: refused, as it holds types that are not trusted: ", "Foreign")
+
+
+def test_model_file_that_calls_for_code_is_refused(model, tmp_path, capsys):
+    """A function in the place of a type is no way in either."""
+    with zipfile.ZipFile(model) as old, zipfile.ZipFile(tmp_path / "bad", "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "schema.json":
+                schema = json.loads(content)
+                schema["__module__"], schema["__class__"] = "os", "system"
+                content = json.dumps(schema).encode()
+            new.writestr(name, content)
+    assert main(["info", str(tmp_path / "bad")]) == 1
+    assert_error(capsys, "not trusted: os.system")
+
+
+def test_something_else_than_a_model(tmp_path, capsys):
+    skops.io.dump({"a": 1}, tmp_path / "bad")
+    assert main(["info", str(tmp_path / "bad")]) == 1
+    assert_error(capsys, "bad: holds a dict, not a fitted model")
+
+
+def test_trusted_types_are_ours_and_needed(model):
+    assert all(name.startswith(("widemargin.", "scipy.sparse._csr.")) for name in TRUSTED_TYPES)
+    assert set(skops.io.get_untrusted_types(file=model)) <= set(TRUSTED_TYPES)
+
+
+# Outputs
+
+
+@pytest.mark.parametrize("command", ["train", "predict"])
+def test_output_that_cannot_be_written_is_found_before_the_work(csv, model, tmp_path, capsys, command, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("worked although the result has no place")
+
+    monkeypatch.setattr(widemargin.DCSVMClassifier, "fit", never)
+    monkeypatch.setattr(widemargin.DCSVMClassifier, "predict", never)
+    for place in (tmp_path / "no" / "such" / "out", tmp_path):
+        arguments = [str(csv), str(place)] if command == "train" else [str(csv), str(model), str(place)]
+        assert main([command, *arguments]) == 1
+        assert_error(capsys, "cannot be written: ")
+
+
+def test_old_output_survives_a_failure(csv, model, tmp_path, capsys):
+    out = tmp_path / "out"
+    out.write_text("precious")
+    bad = tmp_path / "bad.csv"
+    bad.write_text("1,2,a\n1,b,a\n")
+    assert main(["predict", str(bad), str(model), str(out)]) == 1
+    assert main(["train", str(bad), str(out)]) == 1
+    assert out.read_text() == "precious"
+    assert not leftovers(tmp_path)
+
+
+def test_result_is_kept_when_only_the_last_step_fails(csv, model, tmp_path, capsys, monkeypatch):
+    def refuse(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    assert main(["predict", str(csv), str(model), str(tmp_path / "out")]) == 1
+    kept = re.search(r"error: .*out: cannot be replaced \(.*\); the new file was kept as (.*)", capsys.readouterr().err)
+    assert kept
+    assert len(Path(kept[1]).read_text().split()) == 120
+
+
+def test_replacing_keeps_mode_and_link_and_writes_devices_directly(tmp_path):
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    with replacing(link) as file:
+        file.write(b"new")
+        assert real.read_text() == "old"
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    with replacing(os.devnull) as file:
+        file.write(b"gone")
+    assert not Path(os.devnull).is_file()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everything")
+def test_protected_output_stays(tmp_path):
+    protected = tmp_path / "protected"
+    protected.write_text("old")
+    protected.chmod(0o444)
+    with pytest.raises(PermissionError, match="permission denied"), replacing(protected):
+        pass
+
+
+# Interrupts
+
+
+def test_interrupt_without_a_model_is_code_130(csv, tmp_path, capsys, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(widemargin.DCSVMClassifier, "fit", interrupt)
+    assert main(["train", str(csv), str(tmp_path / "m")]) == 130
+    assert_error(capsys, "interrupted; nothing was written")
+    assert not (tmp_path / "m").exists()
+    assert not leftovers(tmp_path)
+
+
+@pytest.mark.jit_only
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+def test_interrupted_training_saves_the_best_model(tmp_path):
+    X, y = load_patches(12_000, task="quadrant")
+    np.savez(tmp_path / "a.npz", X=X, y=y)
+    script = """
+        import os, signal, sys, threading
+        import widemargin
+        from widemargin.cli import main
+
+        fit = widemargin.DCSVMClassifier.fit
+
+        def fit_and_interrupt(self, *args, **kwargs):
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            return fit(self, *args, **kwargs)
+
+        widemargin.warmup()
+        widemargin.DCSVMClassifier.fit = fit_and_interrupt
+        sys.exit(main(["train", "a.npz", "m.skops", "-C", "1000", "--gamma", "1", "--tol", "1e-6"]))
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^converged +no$", done.stdout, re.MULTILINE), done.stdout
+    assert "widemargin: warning: " in done.stderr
+    assert load_model(tmp_path / "m.skops").n_features_in_ == 75
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+def test_interrupt_while_waiting_for_data(tmp_path, csv):
+    """A named pipe that nobody writes to: the signal comes before there is anything to save."""
+    os.mkfifo(tmp_path / "pipe.csv")
+    command = [sys.executable, "-m", "widemargin.cli", "train", str(tmp_path / "pipe.csv"), str(tmp_path / "m")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while not leftovers(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors == "widemargin: error: interrupted; nothing was written\n"
+    assert not leftovers(tmp_path)
+
+
+# demo
+
+
+@pytest.mark.parametrize("task", ["photo", "quadrant"])
+def test_demo(tmp_path, task):
+    done = run("demo", "--n-samples", "400", "--task", task, "--out", "demo.png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for word in ("widemargin", "SVC", "accuracy", "dual"):
+        assert word in done.stdout
+    assert f"{tmp_path.resolve() / 'demo.png'}" in done.stdout
+    from PIL import Image
+
+    with Image.open(tmp_path / "demo.png") as picture:
+        assert picture.format == "PNG"
+        assert picture.width > 2 * 640
+        assert len(picture.getcolors(2**24)) > 1000
+
+
+def test_demo_without_comparison_and_without_a_place(tmp_path, capsys):
+    out = tmp_path / "demo.png"
+    assert main(["demo", "--n-samples", "300", "--no-compare", "--out", str(out)]) == 0
+    assert "SVC" not in capsys.readouterr().out.replace("DCSVMClassifier", "")
+    assert out.exists()
+    assert main(["demo", "--out", str(tmp_path / "no" / "demo.png")]) == 1
+    assert_error(capsys, "cannot be written")
+
+
+@pytest.mark.parametrize("task", ["photo", "quadrant"])
+def test_dual_objective_agrees_with_the_definition(task):
+    X, y = load_patches(240, task=task)
+    machine = SVC(C=8, gamma=1).fit(X, y)
+    expected = 0.0
+    for i in range(len(machine.classes_)):
+        for j in range(i + 1, len(machine.classes_)):
+            rows = np.isin(y, [i, j])
+            pair = SVC(C=8, gamma=1).fit(X[rows], y[rows])
+            Z, coef = pair.support_vectors_.astype(float), pair.dual_coef_.ravel()
+            K = np.exp(-((Z[:, None] - Z[None]) ** 2).sum(axis=2))
+            expected += np.abs(coef).sum() - 0.5 * coef @ K @ coef
+    found = dual_objective(machine.dual_coef_, machine.support_vectors_, machine.n_support_, gamma=1.0)
+    assert found == pytest.approx(expected, rel=1e-5)

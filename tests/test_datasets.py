@@ -1,0 +1,399 @@
+"""The readers, with every kind of broken file, and the bundled patches."""
+
+import bz2
+import gzip
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file
+
+from widemargin.datasets import (
+    load,
+    load_benchmark,
+    load_csv,
+    load_npz,
+    load_patches,
+    load_photo,
+    load_svmlight,
+    patch_classes,
+    photo_patches,
+    reader_for,
+)
+
+
+def write(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+# Patches
+
+
+@pytest.mark.parametrize("task", ["photo", "quadrant"])
+def test_patches_are_cut_where_they_say(task):
+    X, y, places = load_patches(300, 4, task=task, random_state=3, return_coordinates=True)
+    assert X.shape == (300, 48)
+    assert X.dtype == np.float32
+    assert y.dtype == np.int64
+    for patch, label, (number, row, column) in zip(X, y, places, strict=True):
+        photo = load_photo(("china", "flower")[number])
+        window = photo[row : row + 4, column : column + 4]
+        np.testing.assert_allclose(patch.reshape(4, 4, 3), window / 255, atol=1e-7)
+        lower, right = row + 2 >= 427 / 2, column + 2 >= 320
+        assert label == (number if task == "photo" else 4 * number + 2 * lower + right)
+
+
+def test_patches_are_deterministic_nested_and_never_twice():
+    X, y, places = load_patches(20_000, return_coordinates=True)
+    again, _ = load_patches(20_000)
+    beginning, _ = load_patches(500)
+    other, _ = load_patches(500, random_state=1)
+    np.testing.assert_array_equal(X, again)
+    np.testing.assert_array_equal(X[:500], beginning)
+    assert not np.array_equal(X[:500], other)
+    assert len(np.unique(places, axis=0)) == 20_000
+    assert X.min() >= 0
+    assert X.max() <= 1
+    assert abs(y.mean() - 0.5) < 0.02
+
+
+def test_all_eight_quadrants_are_about_equally_frequent():
+    _, y = load_patches(8_000, task="quadrant")
+    counts = np.bincount(y, minlength=8)
+    assert len(counts) == 8 == len(patch_classes("quadrant"))
+    assert counts.min() > 850
+
+
+def test_there_are_over_half_a_million_patches():
+    with pytest.raises(ValueError, match=r"n_samples=600000 .* 538056 patches of 5 x 5"):
+        load_patches(600_000)
+    X, y = load_patches(2 * 427, 1)[0], load_patches(2, 427)[1]
+    assert X.shape == (854, 3)
+    assert y.shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((0,), {}, ValueError, "n_samples=0"),
+        ((10, 0), {}, ValueError, "size=0"),
+        ((10, 428), {}, ValueError, "size=428 .* 427 x 640"),
+        ((1.5,), {}, TypeError, "n_samples must be an integer, not 1.5"),
+        ((10,), {"task": "colour"}, ValueError, "task must be .* not 'colour'"),
+    ],
+)
+def test_impossible_patches_are_refused(arguments, options, error, message):
+    with pytest.raises(error, match=message):
+        load_patches(*arguments, **options)
+
+
+def test_grid_covers_the_photograph_with_the_labels_of_load_patches():
+    grid = photo_patches("flower", 5, task="quadrant", stride=3)
+    assert grid.X.shape == (grid.shape[0] * grid.shape[1], 75)
+    assert grid.image.shape == (427, 640, 3)
+    pixels = grid.image[grid.centres[:, 0], grid.centres[:, 1]]
+    np.testing.assert_allclose(grid.X.reshape(-1, 5, 5, 3)[:, 2, 2], pixels / 255, atol=1e-7)
+    labels = grid.y.reshape(grid.shape)
+    corners = labels[[0, 0, -1, -1], [0, -1, 0, -1]]
+    np.testing.assert_array_equal(corners, [4, 5, 6, 7])
+
+
+def test_grid_refuses_what_does_not_exist():
+    with pytest.raises(ValueError, match="stride=0"):
+        photo_patches("china", stride=0)
+    with pytest.raises(ValueError, match="not 'moon'"):
+        photo_patches("moon")
+
+
+def test_photo_is_a_copy():
+    load_photo("china")[:] = 0
+    assert load_photo("china").any()
+
+
+# svmlight
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"), [("a.svm", bytes), ("a.svm.gz", gzip.compress), ("a.svm.bz2", bz2.compress), ("a9a.t", bytes)]
+)
+def test_svmlight_plain_and_compressed(tmp_path, name, pack):
+    text = b"+1 1:0.5 3:2 # a comment\n\n-1 qid:7 2:-1e-3\r\n1\n"
+    data = load(write(tmp_path, name, pack(text)))
+    assert isinstance(data.X, sp.csr_array)
+    assert data.X.dtype == np.float32
+    assert data.X.indices.dtype == np.int32
+    np.testing.assert_allclose(data.X.toarray(), [[0.5, 0, 2], [0, -1e-3, 0], [0, 0, 0]], rtol=1e-6)
+    assert data.y.tolist() == [1, -1, 1]
+    assert data.y.dtype == np.int64
+    assert data.X_test is None
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64]), st.booleans())
+def test_svmlight_round_trip(tmp_path, seed, dtype, zero_based):
+    X = sp.random(7, 9, density=0.4, random_state=seed, format="csr", dtype=dtype)
+    y = np.random.default_rng(seed).normal(size=7)
+    dump_svmlight_file(X, y, str(tmp_path / "a.svm"), zero_based=zero_based)
+    data = load_svmlight(tmp_path / "a.svm", n_features=9, zero_based=zero_based, dtype=dtype)
+    assert data.X.dtype == dtype
+    np.testing.assert_allclose(data.X.toarray(), X.toarray(), rtol=1e-6)
+    np.testing.assert_allclose(data.y, y, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("1 1:2 3", "'3' is not an index:value pair"),
+        ("1 1:2 3 :4", "'3' is not an index:value pair"),
+        ("1 a:2", "the feature index 'a' is not an integer"),
+        ("1 1.5:2", "the feature index '1.5' is not an integer"),
+        ("1 2:1 1:1", "the feature index 1 follows 2"),
+        ("1 2:1 2:1", "the feature index 2 follows 2"),
+        ("1 0:1", "the feature index 0 is below 1 (indices are one-based)"),
+        ("1 -3:1", "the feature index -3 is below 1"),
+        ("1 99999999999:1", "does not fit in 32 bits"),
+        ("spam 1:1", "the label 'spam' is not a number"),
+        ("1,2 1:1", "the label '1,2' is not a number"),
+        ("nan 1:1", "the label 'nan' is not finite"),
+        ("1 1:", "the value '' of feature 1 is not a number"),
+        ("1 1:two", "the value 'two' of feature 1 is not a number"),
+        ("1 1:nan", "the value 'nan' of feature 1 is not finite"),
+        ("1 1:-inf", "the value '-inf' of feature 1 is not finite"),
+        ("1 1:1e60", "the value '1e60' of feature 1 is too large for the dtype"),
+        ("1 6:1", "the feature index 6 lies beyond the 5 features expected"),
+        ("\x00\x01\x02 1:1", r"the label '\x00\x01\x02' is not a number"),
+        ("x" * 500, "the label '" + "x" * 40 + "...' is not a number"),
+    ],
+)
+def test_broken_svmlight_line_is_named(tmp_path, line, reason):
+    path = write(tmp_path, "bad.svm", f"1 1:1\n# nothing\n{line}\n1 1:1 oops\n")
+    with pytest.raises(ValueError, match=r"bad.svm:3: ") as caught:
+        load_svmlight(path, n_features=5)
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "# only a comment\n"])
+def test_empty_svmlight(tmp_path, content):
+    with pytest.raises(ValueError, match=r"empty.svm: the file holds no samples"):
+        load_svmlight(write(tmp_path, "empty.svm", content))
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
+@pytest.mark.parametrize("stem", ["a.svm", "a.csv"])
+def test_damaged_compression(tmp_path, suffix, pack, stem):
+    rng = np.random.default_rng(0)
+    lines = "".join(f"1 1:{value}\n" for value in rng.normal(size=3000))
+    packed = pack(lines.encode() if stem == "a.svm" else lines.replace(" 1:", ",").encode())
+    truncated = write(tmp_path, stem + suffix, packed[: len(packed) // 2])
+    with pytest.raises(ValueError, match=rf"{stem}{suffix}: truncated or damaged {suffix} file"):
+        load(truncated)
+    with pytest.raises(ValueError, match=rf"{stem}{suffix}: truncated or damaged {suffix} file"):
+        load(write(tmp_path, stem + suffix, b"not compressed at all\n"))
+
+
+def test_missing_file_is_the_systems_error(tmp_path):
+    for name in ("no.svm", "no.csv", "no.npz", "no.svm.gz", "no.csv.bz2"):
+        with pytest.raises(FileNotFoundError):
+            load(tmp_path / name)
+
+
+# CSV
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize("header", ["", "a{0}b{0}kind\n"])
+@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress)])
+def test_csv(tmp_path, mark, header, suffix, pack):
+    text = header.format(mark) + f'1{mark} 2.5{mark}"cat"\n\n-3e1{mark}4{mark}dog\r\n'
+    data = load(write(tmp_path, "a.csv" + suffix, pack(text.encode())))
+    np.testing.assert_array_equal(data.X, np.array([[1, 2.5], [-30, 4]], dtype=np.float32))
+    assert data.X.dtype == np.float32
+    assert data.y.tolist() == ["cat", "dog"]
+
+
+@pytest.mark.parametrize("target", [0, -3, "kind"])
+def test_csv_target_by_position_and_name(tmp_path, target):
+    path = write(tmp_path, "a.csv", "\ufeffkind,a,b\n1,2,3\n2,4,5\n")
+    data = load_csv(path, target=target, dtype=np.float64)
+    np.testing.assert_array_equal(data.X, [[2, 3], [4, 5]])
+    assert data.X.dtype == np.float64
+    assert data.y.tolist() == [1, 2]
+    assert data.y.dtype == np.int64
+
+
+def test_csv_without_labels(tmp_path):
+    data = load_csv(write(tmp_path, "a.tsv", "1\t2\n3\t4\n"), target=None)
+    np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
+    assert data.y is None
+
+
+def test_csv_header_is_recognised_by_its_label_too(tmp_path):
+    numbered = write(tmp_path, "a.csv", "0,1,label\n5,6,1\n7,8,2\n")
+    assert load_csv(numbered).y.tolist() == [1, 2]
+    strings = write(tmp_path, "b.csv", "0,1,label\n5,6,x\n7,8,y\n")
+    assert load_csv(strings, header=True).y.tolist() == ["x", "y"]
+    with pytest.raises(ValueError, match=r"b.csv:1: column 1 is 'name'"):
+        load_csv(write(tmp_path, "b.csv", "name,b,label\n5,6,1\n"), header=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "reason"),
+    [
+        ("", "", "the file is empty"),
+        ("\n\n", "", "the file is empty"),
+        ("a,b\n", "", "a header and no samples"),
+        ("a,b,y\n1,2,0\n1,0\n", ":3", "2 fields where the first row has 3"),
+        ("a,b,y\n1,2,0\n1,2,0,9\n", ":3", "4 fields where the first row has 3"),
+        ("a,b,y\n1,two,0\n", ":2", "column 2 ('b') is 'two', which is not a number"),
+        ("1,2,0\n1,,0\n", ":2", "column 2 is empty"),
+        ("1,2,0\n1,nan,0\n", ":2", "column 2 is 'nan', which is not finite"),
+        ("1,2,0\n1,1e60,0\n", ":2", "column 2 is '1e60', which is not finite or too large"),
+        ("1,2,0\n1,2,\n", ":2", "the label is missing"),
+        ("5\n6\n", ":1", "one column only"),
+    ],
+)
+def test_broken_csv_is_named(tmp_path, text, where, reason):
+    path = write(tmp_path, "bad.csv", text)
+    with pytest.raises(ValueError, match=rf"bad.csv{where}: ") as caught:
+        load_csv(path)
+    assert reason in str(caught.value)
+
+
+def test_broken_csv_counts_the_labels_column_too(tmp_path):
+    path = write(tmp_path, "bad.csv", "y,a,b\nno,1,two\n")
+    with pytest.raises(ValueError, match=r"bad.csv:2: column 3 \('b'\) is 'two'"):
+        load_csv(path, target=0)
+
+
+def test_csv_unknown_target(tmp_path):
+    path = write(tmp_path, "a.csv", "a,b\n1,2\n")
+    with pytest.raises(ValueError, match="no column is named 'c'; the columns are 'a', 'b'"):
+        load_csv(path, target="c")
+    with pytest.raises(ValueError, match="there is no column 2: a row has 2"):
+        load_csv(path, target=2)
+
+
+def test_csv_that_is_no_text(tmp_path):
+    with pytest.raises(ValueError, match=r"bad.csv: not a text file in UTF-8"):
+        load_csv(write(tmp_path, "bad.csv", b"\xff\xfe\x00\x80,1\n"))
+
+
+# npz
+
+
+def test_npz_dense_with_test_split(tmp_path):
+    X = np.arange(12.0).reshape(4, 3)
+    np.savez(tmp_path / "a.npz", X=X, y=[0, 1, 0, 1], X_test=X[:2], y_test=[0, 1])
+    data = load(tmp_path / "a.npz")
+    np.testing.assert_array_equal(data.X, X)
+    assert data.X.dtype == np.float64
+    assert data.X_test.shape == (2, 3)
+    assert data.y_test.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("stored", "given"), [("f4", "f4"), ("f8", "f8"), ("u1", "f4"), ("i8", "f8"), ("?", "f4")])
+def test_npz_types(tmp_path, stored, given):
+    np.savez(tmp_path / "a.npz", X=np.eye(2, dtype=stored), y=[0, 1])
+    assert load_npz(tmp_path / "a.npz").X.dtype == np.dtype(given)
+
+
+def save_csr(path: Path, X: sp.csr_array, **more) -> None:
+    np.savez(path, **{"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape, **more})
+
+
+def test_npz_sparse(tmp_path):
+    X = sp.csr_array(np.eye(3, 5, dtype=np.float32))
+    save_csr(tmp_path / "a.npz", X, y=[1, 2, 3], y_multi=["a", "b", "c"], indptr=X.indptr.astype(np.int64))
+    data = load_npz(tmp_path / "a.npz", target="y_multi")
+    assert isinstance(data.X, sp.csr_array)
+    assert data.X.indices.dtype == data.X.indptr.dtype == np.int32
+    np.testing.assert_array_equal(data.X.toarray(), X.toarray())
+    assert data.y.tolist() == ["a", "b", "c"]
+
+
+def test_npz_without_labels(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.eye(3))
+    assert load_npz(tmp_path / "a.npz").y is None
+    with pytest.raises(ValueError, match="there is no key 'z', only: X"):
+        load_npz(tmp_path / "a.npz", target="z")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "reason"),
+    [
+        ({"Z": np.eye(2)}, "neither the key 'X' nor the keys .* only: Z"),
+        ({"X": np.eye(2), "y": [1, 2, 3]}, r"y must have the shape \(2,\)"),
+        ({"X": np.ones(3), "y": [1, 2, 3]}, "X must have two dimensions"),
+        ({"X": np.ones((0, 3)), "y": []}, "at least one row"),
+        ({"X": np.array([["a"]]), "y": [1]}, "X must hold numbers"),
+        ({"X": np.eye(2), "y": [1, 2], "X_test": np.eye(3)}, "X has 2 features and X_test 3"),
+        ({"X": np.array([[{}]], dtype=object), "y": [1]}, "cannot be read .*allow_pickle=False"),
+        ({"data": np.ones(2), "indices": [0, 1], "y": [1]}, "keys of the CSR matrix are missing: indptr, shape"),
+    ],
+)
+def test_broken_npz(tmp_path, arrays, reason):
+    np.savez(tmp_path / "bad.npz", **arrays)
+    with pytest.raises(ValueError, match=f"bad.npz: .*{reason}"):
+        load_npz(tmp_path / "bad.npz")
+
+
+@pytest.mark.parametrize("change", [{"indices": [0, 9]}, {"indices": [0, -1]}, {"indptr": [0, 5, 2]}, {"shape": [2]}])
+def test_npz_with_csr_out_of_bounds(tmp_path, change):
+    save_csr(tmp_path / "bad.npz", sp.csr_array(np.eye(2)), y=[0, 1], **change)
+    with pytest.raises(ValueError, match=r"bad.npz: data, indices, indptr are no CSR matrix"):
+        load_npz(tmp_path / "bad.npz")
+
+
+def test_truncated_and_damaged_npz(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.random.default_rng(0).normal(size=(100, 10)), y=np.arange(100))
+    content = (tmp_path / "a.npz").read_bytes()
+    for broken in (content[: len(content) // 2], b"", b"PK\x03\x04"):
+        with pytest.raises(ValueError, match=r"bad.npz: not an .npz archive, or a truncated one"):
+            load_npz(write(tmp_path, "bad.npz", broken))
+    flipped = bytearray(content)
+    flipped[2000] ^= 255
+    with pytest.raises(ValueError, match=r"bad.npz: damaged .npz archive"):
+        load_npz(write(tmp_path, "bad.npz", bytes(flipped)))
+
+
+def test_npz_never_unpickles(tmp_path):
+    with zipfile.ZipFile(tmp_path / "bad.npz", "w") as archive:
+        archive.writestr("X.npy", b"cos\nsystem\n(S'false'\ntR.")
+    with pytest.raises(ValueError, match=r"bad.npz: X must hold numbers"):
+        load_npz(tmp_path / "bad.npz")
+
+
+# The benchmark folder, and the door
+
+
+def test_benchmark_folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("WIDEMARGIN_DATA", raising=False)
+    with pytest.raises(FileNotFoundError, match="set the environment variable WIDEMARGIN_DATA"):
+        load_benchmark("a9a")
+    np.savez(tmp_path / "tiny.npz", X=np.eye(2), y=[0, 1])
+    monkeypatch.setenv("WIDEMARGIN_DATA", str(tmp_path))
+    assert load_benchmark("tiny").y.tolist() == [0, 1]
+    assert load_benchmark("tiny", data_home=tmp_path).X.shape == (2, 2)
+    with pytest.raises(FileNotFoundError, match="no data set 'a9a'; it has: tiny"):
+        load_benchmark("a9a")
+
+
+@pytest.mark.parametrize(
+    ("name", "reader"),
+    [
+        ("a9a", load_svmlight),
+        ("a.b/letter.scale.bz2", load_svmlight),
+        ("x.CSV", load_csv),
+        ("x.tsv.gz", load_csv),
+        ("x.npz", load_npz),
+    ],
+)
+def test_reader_by_suffix(name, reader):
+    assert reader_for(name) is reader

@@ -1,0 +1,105 @@
+"""The rules of the house that no linter knows. The direction of imports is import-linter's, in pyproject.toml."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import widemargin
+
+PACKAGE = Path(widemargin.__file__).parent
+FILES = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
+JIT = {name: path for name, path in FILES.items() if name.startswith("_jit")}
+HEAVY = ["torch", "dask", "matplotlib", "rich", "skops", "pandas", "PIL", "numba", "sklearn"]
+MAX_LINES = 400
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level names of the packages that a file imports, wherever in the file."""
+    nodes = list(ast.walk(tree(path)))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    return {name.split(".")[0] for name in names}
+
+
+def names_used(path: Path) -> set[str]:
+    nodes = list(ast.walk(tree(path)))
+    return {n.id for n in nodes if isinstance(n, ast.Name)} | {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+
+
+def public_definitions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """The functions and classes a reader may call: no leading underscore, on the module's or a class's level."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            yield prefix + node.name, node
+            if isinstance(node, ast.ClassDef):
+                yield from public_definitions(node.body, f"{node.name}.")
+
+
+def is_overload_or_setter(node: ast.AST) -> bool:
+    """A second part of something whose first part has the docstring."""
+    marks = {ast.unparse(mark).split(".")[-1] for mark in getattr(node, "decorator_list", [])}
+    return bool(marks & {"overload", "setter"})
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_are_short(name: str) -> None:
+    assert len(FILES[name].read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_public_things_have_docstrings(name: str) -> None:
+    module = tree(FILES[name])
+    bare = [label for label, node in public_definitions(module.body) if not ast.get_docstring(node)]
+    parts = [label for label, node in public_definitions(module.body) if is_overload_or_setter(node)]
+    assert ast.get_docstring(module), "the module itself"
+    assert not set(bare) - set(parts)
+
+
+def test_only_the_compiled_room_imports_numba() -> None:
+    assert {name for name, path in FILES.items() if imported(path) & {"numba", "llvmlite"}} <= JIT.keys()
+
+
+def test_one_decorator_compiles() -> None:
+    owners = [n for n, p in JIT.items() if any(label == "kernel" for label, _ in public_definitions(tree(p).body))]
+    assert len(owners) == 1
+    compilers = {"njit", "jit", "vectorize", "guvectorize", "stencil", "cfunc", "generated_jit"}
+    users = {name for name, path in JIT.items() if names_used(path) & compilers}
+    assert users == set(owners)
+
+
+@pytest.mark.parametrize("name", JIT)
+def test_no_threads_and_no_classes_in_the_compiled_room(name: str) -> None:
+    assert not names_used(JIT[name]) & {"prange", "jitclass", "set_num_threads", "threading_layer"}
+    options = {word.arg for node in ast.walk(tree(JIT[name])) if isinstance(node, ast.Call) for word in node.keywords}
+    assert "parallel" not in options
+
+
+def test_public_names_are_those_of_all() -> None:
+    assert dir(widemargin) == sorted(widemargin.__all__)
+    for name in widemargin.__all__:
+        assert getattr(widemargin, name) is not None
+    with pytest.raises(AttributeError, match="no_such_name"):
+        widemargin.no_such_name  # noqa: B018
+
+
+def test_import_is_cheap() -> None:
+    code = f"import sys, widemargin; print([name for name in {HEAVY} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert run.stdout == "[]\n"
+
+
+def test_a_fit_loads_nothing_it_does_not_need() -> None:
+    code = (
+        "import sys, widemargin; widemargin.DCSVMClassifier().fit([[0.0], [1.0]], [0, 1]);"
+        "print([name for name in ('torch', 'dask', 'matplotlib', 'rich', 'skops') if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert run.stdout == "[]\n"

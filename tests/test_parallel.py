@@ -1,0 +1,150 @@
+"""Workers: order, errors, nesting, and the threads of BLAS."""
+
+import operator
+import threading
+import time
+from functools import partial
+
+import joblib
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from widemargin._config import config_context, get_config
+from widemargin._parallel import ThreadTeam, blas_limit, effective_n_jobs, row_blocks, run
+
+
+def blas_threads() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def configured_block_bytes() -> int:
+    return get_config()["block_bytes"]
+
+
+@pytest.fixture
+def two_blas_threads():
+    with threadpool_limits(limits=2, user_api="blas"):
+        yield
+
+
+def test_effective_n_jobs() -> None:
+    cores = joblib.cpu_count()
+    assert effective_n_jobs(None) == effective_n_jobs(-1) == cores
+    assert effective_n_jobs(7) == 7
+    assert effective_n_jobs(-1000) == 1
+    with pytest.raises(ValueError, match="n_jobs"):
+        effective_n_jobs(0)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_none_means_one_inside_a_worker_of_joblib(backend: str) -> None:
+    results = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(effective_n_jobs)(None) for _ in range(3))
+    assert results == [1, 1, 1]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 3])
+def test_always_one_inside_our_own_workers(n_jobs: int | None) -> None:
+    assert run([partial(effective_n_jobs, n_jobs)] * 3, n_jobs=2) == [1, 1, 1]
+    with ThreadTeam(2) as team:
+        assert team.map(effective_n_jobs, [n_jobs] * 3) == [1, 1, 1]
+    assert effective_n_jobs(3) == 3
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_results_come_in_order(n_jobs: int) -> None:
+    def late(k: int) -> int:
+        time.sleep(0.002 * (5 - k))
+        return k
+
+    assert run((partial(late, k) for k in range(5)), n_jobs) == [0, 1, 2, 3, 4]
+    with ThreadTeam(n_jobs) as team:
+        assert team.map(late, iter(range(5))) == [0, 1, 2, 3, 4]
+        assert team.map(late, []) == []
+
+
+def test_all_threads_work_at_once() -> None:
+    meeting = threading.Barrier(3, timeout=10)  # nobody passes unless three are there together
+    with ThreadTeam(3) as team:
+        assert sorted(team.map(lambda _: meeting.wait(), range(3))) == [0, 1, 2]
+
+
+def test_one_worker_stays_in_the_calling_thread() -> None:
+    names = run([threading.get_ident] * 3, n_jobs=1) + run([threading.get_ident], n_jobs=2)
+    with ThreadTeam(1) as team:
+        names += team.map(lambda _: threading.get_ident(), range(3))
+    names += ThreadTeam(2).map(lambda _: threading.get_ident(), range(3))  # not entered
+    assert set(names) == {threading.get_ident()}
+
+
+def test_a_nested_map_of_the_same_team_does_not_wait_for_itself() -> None:
+    with ThreadTeam(2) as team:
+        assert team.map(lambda k: team.map(partial(operator.mul, k), [1, 2]), [1, 2, 3]) == [[1, 2], [2, 4], [3, 6]]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_earliest_error_is_raised_and_the_rest_dropped(n_jobs: int) -> None:
+    done = []
+
+    def work(k: int) -> None:
+        if k in (1, 2):
+            raise KeyError(k)
+        done.append(k)
+
+    with ThreadTeam(n_jobs) as team:
+        with pytest.raises(KeyError):
+            team.map(work, range(1000))
+        assert len(done) < 999
+        assert team.map(abs, [-1, -2]) == [1, 2]  # the team lives on
+    with pytest.raises(KeyError, match="1"):
+        run([partial(work, 1), partial(work, 0)], n_jobs)
+
+
+def test_an_index_error_of_a_task_is_not_swallowed() -> None:
+    with ThreadTeam(2) as team, pytest.raises(IndexError):
+        team.map([1, 2].__getitem__, [0, 1, 2])
+
+
+def test_blas_has_one_thread_while_several_work(two_blas_threads: None) -> None:
+    assert run([blas_threads] * 3, n_jobs=2) == [{1}] * 3
+    assert run([blas_threads] * 3, n_jobs=1) == [{2}] * 3
+    with ThreadTeam(2) as team:
+        assert team.map(lambda _: blas_threads(), range(3)) == [{1}] * 3
+        assert blas_threads() == {2}
+
+
+def test_blas_limits_that_overlap_are_restored_by_the_last(two_blas_threads: None) -> None:
+    first, second = blas_limit(1), blas_limit(2)
+    first.__enter__()
+    second.__enter__()
+    assert blas_threads() == {1}
+    first.__exit__(None, None, None)
+    assert blas_threads() == {2}
+    with blas_limit(1):
+        assert blas_threads() == {1}
+    second.__exit__(None, None, None)
+    assert blas_threads() == {2}
+
+
+def test_the_users_backend_runs_the_tasks() -> None:
+    with joblib.parallel_config("loky"), config_context(block_bytes=77):
+        assert run([configured_block_bytes] * 2, n_jobs=2) == [77, 77]
+        assert run([partial(effective_n_jobs, 4)] * 2, n_jobs=2) == [1, 1]
+
+
+def test_row_blocks() -> None:
+    assert row_blocks(0, 3) == []
+    blocks = row_blocks(7, 3)
+    assert [k for block in blocks for k in range(7)[block]] == list(range(7))
+    assert [block.stop - block.start for block in blocks] == [3, 3, 1]
+    with pytest.raises(ValueError, match="size"):
+        row_blocks(3, 0)
+
+
+def test_a_call_of_a_team_costs_microseconds() -> None:
+    with ThreadTeam(2) as team:
+        seconds = []
+        for _ in range(200):
+            start = time.perf_counter()
+            team.map(abs, [1, 2, 3, 4])
+            seconds.append(time.perf_counter() - start)
+    assert sorted(seconds)[50] < 1e-3  # about 30 microseconds; the bound leaves room for a busy machine

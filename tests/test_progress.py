@@ -1,0 +1,311 @@
+"""Progress: the clock, Ctrl-C, the callback, the estimate and what is shown."""
+
+import io
+import math
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from widemargin import _bar, _progress
+from widemargin._progress import Progress
+
+
+class Clock:
+    """A clock that goes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(_progress, "perf_counter", clock)
+    monkeypatch.setattr(_bar, "perf_counter", clock)
+    return clock
+
+
+def walk(progress: Progress, clock: Clock, seconds: float, step: float = 0.2, decades_per_second: float = 1.0) -> None:
+    """Let a violation of 1 fall evenly on the logarithmic scale."""
+    start = clock.now
+    while clock.now < start + seconds:
+        progress.go_on(violation=10 ** (-(clock.now - start) * decades_per_second), tol=1e-6, n_support=1234)
+        clock.now += step
+
+
+class TestGoOn:
+    def test_goes_on_by_itself(self) -> None:
+        with Progress() as progress:
+            assert progress.go_on()
+            assert progress.go_on(violation=1.0)
+        assert progress.stopped_by is None
+        assert progress.state == {"violation": 1.0}
+
+    def test_stops_at_max_time(self, clock: Clock) -> None:
+        progress = Progress(max_time=2.0)
+        clock.now += 50  # the clock starts with the block, not with the object
+        with progress:
+            clock.now += 1.9
+            assert progress.go_on()
+            clock.now += 0.2
+            assert not progress.go_on()
+            assert not progress.go_on()
+        assert progress.stopped_by == "max_time"
+        clock.now += 7
+        assert progress.elapsed == pytest.approx(2.1)
+
+    def test_callback_sees_the_state_and_stops(self, clock: Clock) -> None:
+        seen = []
+
+        def callback(state: dict[str, float]) -> bool:
+            seen.append(state)
+            return state["violation"] < 0.3
+
+        with Progress(callback=callback) as progress:
+            answers = []
+            for violation in (1.0, 0.5, 0.25, 0.1):
+                clock.now += 1
+                answers.append(progress.go_on(violation=violation))
+        assert answers == [True, True, False, False]
+        assert progress.stopped_by == "callback"
+        assert seen[1] == {"violation": 0.5, "elapsed": 2.0}
+        assert len(seen) == 3
+
+    def test_an_error_in_the_callback_is_the_callers(self) -> None:
+        def callback(state: dict[str, float]) -> bool:
+            raise KeyError("mine")
+
+        with Progress(callback=callback) as progress, pytest.raises(KeyError):
+            progress.go_on()
+
+    def test_one_thread_at_a_time_asks_the_callback(self) -> None:
+        inside, most = 0, 0
+
+        def callback(state: dict[str, float]) -> bool:
+            nonlocal inside, most
+            inside += 1
+            most = max(most, inside)
+            time.sleep(0.001)
+            inside -= 1
+            return False
+
+        with Progress(callback=callback) as progress:
+            threads = [threading.Thread(target=lambda: [progress.go_on() for _ in range(20)]) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert most == 1
+
+    def test_silence_is_cheap(self) -> None:
+        with Progress(max_time=60) as progress:
+            best = math.inf
+            for _ in range(20):
+                start = time.perf_counter()
+                for _ in range(1000):
+                    progress.go_on(violation=0.5, n_support=10, tol=1e-3)
+                best = min(best, time.perf_counter() - start)
+        assert best / 1000 < 10e-6  # 0.3 microseconds; the bound leaves room for a busy machine
+
+    def test_pickled_it_keeps_the_time_that_is_left(self, clock: Clock) -> None:
+        with Progress(max_time=10, verbose=1, callback=lambda state: False) as progress:
+            clock.now += 7
+            copy = pickle.loads(pickle.dumps(progress))
+        clock.now += 2.9
+        assert copy.go_on()
+        clock.now += 0.2
+        assert not copy.go_on()
+        assert copy.stopped_by == "max_time"
+
+
+class TestEstimate:
+    def test_from_the_violation(self, clock: Clock) -> None:
+        with Progress() as progress:
+            assert progress.remaining is None
+            walk(progress, clock, 2.0)
+            assert progress.remaining == pytest.approx(4.0, abs=0.5)
+            assert progress.fraction == pytest.approx(1 / 3, abs=0.07)
+
+    def test_stays_good_over_thousands_of_samples(self, clock: Clock) -> None:
+        with Progress() as progress:
+            walk(progress, clock, 500.0, decades_per_second=0.01)
+            assert progress.remaining == pytest.approx(100.0, rel=0.05)
+            assert len(progress._samples) <= 65
+
+    def test_never_exceeds_the_time_limit(self, clock: Clock) -> None:
+        with Progress(max_time=3.0) as progress:
+            assert progress.remaining == pytest.approx(3.0)
+            walk(progress, clock, 2.0)
+            assert progress.remaining == pytest.approx(1.0)
+
+    def test_says_nothing_of_a_violation_that_grows(self, clock: Clock) -> None:
+        with Progress() as progress:
+            walk(progress, clock, 2.0, decades_per_second=-1.0)
+            assert progress.remaining is None
+            assert progress.fraction == 0.0
+
+    @pytest.mark.parametrize("violation", [0.0, 1e-9, math.inf, math.nan])
+    def test_survives_any_violation(self, violation: float, clock: Clock) -> None:
+        with Progress(verbose=1) as progress:
+            for _ in range(30):
+                clock.now += 0.2
+                assert progress.go_on(violation=violation, tol=1e-3)
+            assert progress.remaining in (None, 0.0)
+
+    def test_from_the_counts_of_a_stage(self, clock: Clock) -> None:
+        with Progress() as progress:
+            progress.stage("pairs", total=4)
+            assert progress.remaining is None
+            clock.now += 3.0
+            progress.advance()
+            assert progress.remaining == pytest.approx(9.0)
+            assert progress.fraction == 0.25
+            progress.advance(3)
+            assert progress.remaining == 0.0
+            progress.stage("refine")
+            assert progress.remaining is None
+
+
+class TestBar:
+    def test_silent_by_default(self, clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+        with Progress() as progress:
+            walk(progress, clock, 20.0)
+        assert capsys.readouterr() == ("", "")
+
+    def test_nothing_before_a_second(self, clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+        with Progress(verbose=1) as progress:
+            walk(progress, clock, 0.9)
+        assert capsys.readouterr() == ("", "")
+
+    def test_plain_lines_without_a_terminal(self, clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+        with Progress(verbose=1, title="solve") as progress:
+            walk(progress, clock, 10.5, decades_per_second=0.1)
+        out, err = capsys.readouterr()
+        lines = err.splitlines()
+        assert out == ""
+        assert len(lines) == 3  # after 1 and 6 seconds, and at the end
+        assert lines[1].startswith("solve: 0:06, violation 0.2")
+        assert "1,234 support vectors, about 0:5" in lines[1]
+
+    def test_rich_bar_on_a_terminal(self, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Terminal(io.StringIO):
+            def isatty(self) -> bool:
+                return True
+
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("COLUMNS", "140")
+        with Progress(verbose=1, title="level 2") as progress:
+            walk(progress, clock, 3.0)
+            for number in range(9):
+                progress.stage(f"round {number}", total=3)
+                progress.advance(3)
+                walk(progress, clock, 1.0)
+        text = sys.stderr.getvalue()
+        assert "level 2" in text
+        assert "1,234 support vectors" in text
+        assert "round 8" in text
+
+    def test_bar_describes_long_times(self) -> None:
+        now = _bar.Snapshot(1, "fit", {"objective": -12.5}, None, 3700.0, None)
+        assert _bar.describe(now) == "1:01:40, objective -12.5"
+
+
+FIT = """
+import sys, time
+from widemargin._progress import Progress
+
+try:
+    with Progress() as progress:
+        print("fitting", flush=True)
+        while progress.go_on():
+            time.sleep(0.01)
+        print(progress.stopped_by, flush=True)
+        if "stubborn" in sys.argv:
+            time.sleep(10)
+    if "grid" in sys.argv:
+        with Progress() as progress:
+            time.sleep(10)
+except KeyboardInterrupt:
+    print("KeyboardInterrupt", flush=True)
+import signal
+print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself a POSIX signal")
+class TestSigint:
+    """A real one, to a real process."""
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", FIT, *arguments]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stdout.readline() == "fitting\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupt\n"
+        return process
+
+    def finish(self, process: subprocess.Popen[str]) -> str:
+        with process:  # not communicate(), which would miss what readline() has read ahead
+            return process.stdout.read() + process.stderr.read()
+
+    def test_the_first_ends_the_fit(self) -> None:
+        assert self.finish(self.start()) == "True\n"
+
+    @pytest.mark.parametrize("kind", ["stubborn", "grid"])
+    def test_a_second_soon_after_raises(self, kind: str) -> None:
+        """In the same fit, or in the next one of a grid search."""
+        process = self.start(kind)
+        start = time.perf_counter()
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        assert self.finish(process) == "KeyboardInterrupt\nTrue\n"
+        assert time.perf_counter() - start < 8
+
+
+class TestHandler:
+    def test_a_second_much_later_is_a_first(self, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_progress, "_last_sigint", -math.inf)
+        with Progress() as progress:
+            signal.raise_signal(signal.SIGINT)
+            clock.now += 2.1
+            signal.raise_signal(signal.SIGINT)
+            assert not progress.go_on()
+        assert progress.stopped_by == "interrupt"
+
+    def test_a_handler_of_the_program_is_left_alone(self) -> None:
+        def mine(number: int, frame: object) -> None: ...
+
+        before = signal.signal(signal.SIGINT, mine)
+        try:
+            with Progress():
+                assert signal.getsignal(signal.SIGINT) is mine
+            assert signal.getsignal(signal.SIGINT) is mine
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def test_other_threads_install_nothing(self) -> None:
+        def fit() -> None:
+            with Progress():
+                seen.append(signal.getsignal(signal.SIGINT))
+
+        seen: list[object] = []
+        before = signal.getsignal(signal.SIGINT)
+        thread = threading.Thread(target=fit)
+        thread.start()
+        thread.join()
+        assert seen == [before]
+
+    def test_restored_after_an_error(self) -> None:
+        before = signal.getsignal(signal.SIGINT)
+        with pytest.raises(ZeroDivisionError), Progress():
+            1 / 0  # noqa: B018
+        assert signal.getsignal(signal.SIGINT) is before
