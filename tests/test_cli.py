@@ -166,7 +166,7 @@ def test_train_on_sparse_data_with_a_test_file(tmp_path, capsys, scale, kernel):
     for name, rows in (("a.svm", slice(0, 150)), ("b.svm", slice(150, 200))):
         (tmp_path / name).write_text("".join(map(_svmlight_line, X[rows].tocsr(), y[rows])))
     arguments = ["train", str(tmp_path / "a.svm"), str(tmp_path / "m"), "--test", str(tmp_path / "b.svm")]
-    assert main([*arguments, "--scale", scale, "--kernel", kernel, "-C", "100"]) == 0
+    assert main([*arguments, "--scale", scale, "--kernel", kernel, "-C", "100", "--intercept"]) == 0
     out = capsys.readouterr().out
     accuracy = re.search(r"accuracy +(\S+) \(50 samples, .*b\.svm\)", out)
     assert accuracy, out
@@ -449,6 +449,7 @@ def test_interrupt_while_waiting_for_data(tmp_path, csv):
 # demo
 
 
+@pytest.mark.jit_only
 @pytest.mark.parametrize("task", ["photo", "quadrant"])
 def test_demo(tmp_path, task):
     done = run("demo", "--n-samples", "400", "--task", task, "--out", "demo.png", cwd=tmp_path)
@@ -464,6 +465,7 @@ def test_demo(tmp_path, task):
         assert len(picture.getcolors(2**24)) > 1000
 
 
+@pytest.mark.jit_only
 def test_demo_without_comparison_and_without_a_place(tmp_path, capsys):
     out = tmp_path / "demo.png"
     assert main(["demo", "--n-samples", "300", "--no-compare", "--out", str(out)]) == 0

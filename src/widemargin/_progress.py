@@ -162,6 +162,17 @@ class Progress:
             self._look(now)
         return self.stopped_by is None
 
+    def part(self, n_workers: int) -> "Part":
+        """The progress of one of this stage's parts: it may take its share of the time that is left.
+
+        Parameters
+        ----------
+        n_workers : int
+            How many parts run side by side.
+        """
+        to_do = max(1, (self._total or 1) - self._done)
+        return Part(self, perf_counter() + (self._max_time - self.elapsed) * min(1.0, n_workers / to_do))
+
     def stage(self, title: str, total: int | None = None) -> None:
         """Begin a new stage (a level, a round, a pair of classes): a new line of the bar, a new estimate.
 
@@ -239,6 +250,38 @@ class Progress:
 
     def _snapshot(self) -> Snapshot:
         return Snapshot(self._stage, self._title, self.state, self.fraction, self.elapsed, self.remaining)
+
+
+class Part:
+    """What `Progress.part` returns: asks its whole, and stops by itself when its share of the time is over.
+
+    Attributes
+    ----------
+    stopped_by : str or None
+    candidate : object
+        Ignored: the whole has no single candidate.
+    """
+
+    def __init__(self, whole: Progress, end: float) -> None:
+        self._whole = whole
+        self._end = end
+        self._is_over = False
+        self.candidate: object = None
+
+    @property
+    def stopped_by(self) -> str | None:
+        """Why `go_on` returns False."""
+        return self._whole.stopped_by or ("max_time" if self._is_over else None)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the whole began."""
+        return self._whole.elapsed
+
+    def go_on(self, **state: float) -> bool:
+        """Ask the whole, and the share of its time."""
+        self._is_over = self._is_over or perf_counter() >= self._end
+        return not self._is_over and self._whole.go_on(**state)
 
 
 def _resume(time_left: float, stopped_by: str | None) -> Progress:

@@ -94,7 +94,7 @@ def test_one_model_predicts_in_many_threads() -> None:
             np.testing.assert_array_equal(g, f)
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
 def test_inside_a_joblib_worker(backend: str) -> None:
     X, y = patches(1200)
     estimator = DCSVMClassifier(C=8.0, gamma=1.0, random_state=0)

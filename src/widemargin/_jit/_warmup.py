@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import dual, elementwise, sparse
+from . import dual, elementwise, sparse, workspace
 
 
 def warmup() -> None:
@@ -36,7 +36,9 @@ def _warm_tiles(dtype: np.dtype) -> None:
 
 def _warm_dual(data: np.dtype, tile: np.dtype) -> None:
     K, ones = np.eye(2, dtype=data), np.ones(2)
-    box = dual.Box(np.array([1.0, -1.0]), np.array([0.0, -1.0]), np.array([1.0, 0.0]), ones)
+    box = workspace.Box(np.array([1.0, -1.0]), np.array([0.0, -1.0]), np.array([1.0, 0.0]), ones)
     beta, decision = np.zeros(2), np.zeros(2)
-    dual.solve_active(K, box, beta, decision, dual.make_tile(2, tile), dual.make_working_set(2, 2), 1e-3, True, 9)
+    dual.solve_active(
+        K, box, beta, decision, workspace.make_tile(2, tile), workspace.make_working_set(2, 2), 1e-3, True, 9
+    )
     dual.add_rows(K, np.arange(2), ones, decision)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._config import get_config
 from .._parallel import ThreadTeam, blas_limit, effective_n_jobs, run
-from .._progress import Progress
+from .._progress import Part, Progress
 from ..kernels.cache import KernelRows
 from ..kernels.functions import Kernel
 from ..kernels.samples import Samples, SampleSubset
@@ -54,7 +54,7 @@ class Settings:
 
 
 def solve_binary(
-    kernel: Kernel, samples: Samples, y: Vector, upper: Vector, settings: Settings, progress: Progress
+    kernel: Kernel, samples: Samples, y: Vector, upper: Vector, settings: Settings, progress: Progress | Part
 ) -> DualResult:
     """Train one exact machine.
 
@@ -67,7 +67,7 @@ def solve_binary(
     upper : ndarray of shape (n,), float64
         Largest alpha of each row: C times its weight.
     settings : Settings
-    progress : Progress
+    progress : Progress or Part
 
     Returns
     -------
@@ -93,7 +93,7 @@ def _solve(
     y: Vector,
     upper: Vector,
     settings: Settings,
-    progress: Progress,
+    progress: Progress | Part,
     team: ThreadTeam,
     beta: Vector,
 ) -> DualResult:
@@ -158,7 +158,7 @@ def solve_pairs(
     progress.stage(f"{len(pairs)} pairs of classes", len(pairs))
     samples.squares  # noqa: B018 - computed once, before the threads share it
     tasks: list[Callable[[], DualResult]] = [
-        partial(_solve_pair, kernel, samples, classes, pair, upper, share, progress) for pair in pairs
+        partial(_solve_pair, kernel, samples, classes, pair, upper, share, progress, n_workers) for pair in pairs
     ]
     return run(tasks, settings.n_jobs)
 
@@ -171,10 +171,11 @@ def _solve_pair(
     upper: Vector,
     settings: Settings,
     progress: Progress,
+    n_workers: int,
 ) -> DualResult:
     rows = np.flatnonzero((classes == pair[0]) | (classes == pair[1]))
     y = np.where(classes[rows] == pair[0], 1.0, -1.0)
-    result = solve_binary(kernel, SampleSubset(samples, rows), y, upper[rows], settings, progress)
+    result = solve_binary(kernel, SampleSubset(samples, rows), y, upper[rows], settings, progress.part(n_workers))
     progress.advance()
     beta = np.zeros(len(classes))
     beta[rows] = result.beta

@@ -23,7 +23,7 @@ _N_TEST = 5_000
 _STRIDE = 2
 _SVC_CACHE_MB = 1_000
 _CAPTION = (
-    "vectors: support vectors. dual: the dual objective, recomputed by one function;\nlarger is nearer to the optimum"
+    "SVs: support vectors. dual: the dual objective, recomputed by one function;\nlarger is nearer to the optimum"
 )
 
 
@@ -55,7 +55,7 @@ def _compare(args: Namespace, console: Any) -> tuple[Any, list[Measurement]]:
     measurements = [measure("widemargin", model, train, test, gamma=_GAMMA)]
     if not args.no_compare:
         with console.status("waiting for scikit-learn's SVC, which shows no progress"):
-            measurements.append(measure("scikit-learn SVC", _make_theirs(), train, test, gamma=_GAMMA))
+            measurements.append(measure("sklearn SVC", _make_theirs(), train, test, gamma=_GAMMA))
     return model, measurements
 
 
@@ -80,12 +80,13 @@ def _make_theirs() -> Any:
 
 
 def _table(measurements: Sequence[Measurement]) -> Any:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     title = f"C={_C:g}, RBF, gamma={_GAMMA:g}, tol={_TOL:g}; accuracy on {_N_TEST:,} other patches"
-    table = Table(title=title, title_justify="left", caption=_CAPTION, caption_justify="left")
+    table = Table(title=title, box=SIMPLE_HEAD, title_justify="left", caption=_CAPTION, caption_justify="left")
     table.add_column("", no_wrap=True)
-    for heading in ("fit, s", "ratio", "predict, s", "accuracy", "vectors", "dual"):
+    for heading in ("fit, s", "ratio", "predict, s", "accuracy", "SVs", "dual"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in measurements:
         table.add_row(

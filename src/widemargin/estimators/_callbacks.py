@@ -3,18 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from typing import Any, Self
 
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # scikit-learn before 1.9
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing to support."""
+class CallbackSupportMixin:
+    """scikit-learn's mixin of this name, imported (with rich, which it needs) only by those who set callbacks."""
 
-    def with_callbacks(method: Any) -> Any:
-        """Leave the method as it is."""
-        return method
+    def set_callbacks(self, *callbacks: Any) -> Self:
+        """Set scikit-learn callbacks for the following fits; none removes them.
+
+        Parameters
+        ----------
+        *callbacks : sklearn.callback.FitCallback
+            Such as `sklearn.callback.ProgressBar` or `ScoringMonitor`; every round of the solver is a task.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            With scikit-learn before 1.9.
+        """
+        from sklearn.callback import CallbackSupportMixin as Support
+
+        Support.set_callbacks(self, *callbacks)
+        return self
+
+    def _init_callback_context(self, *args: Any, **kwargs: Any) -> Any:
+        from sklearn.callback import CallbackSupportMixin as Support
+
+        return Support._init_callback_context(self, *args, **kwargs)
+
+
+def _listens(estimator: Any) -> bool:
+    return bool(getattr(estimator, "_skl_callbacks", None)) or hasattr(estimator, "_parent_callback_ctx")
+
+
+def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Tear down the estimator's callbacks after its fit, however it ends."""
+
+    @wraps(fit)
+    def managed(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _listens(estimator):
+            return fit(estimator, *args, **kwargs)
+        from sklearn.callback import with_callbacks as manage
+
+        return manage(fit)(estimator, *args, **kwargs)
+
+    return managed
 
 
 class CallbackBridge:
@@ -32,7 +71,7 @@ class CallbackBridge:
         self.attributes: Callable[[], dict[str, Any]] | None = None
         self._round = -1.0
         self.context: Any = None
-        if getattr(estimator, "_skl_callbacks", None) or hasattr(estimator, "_parent_callback_ctx"):
+        if _listens(estimator):
             self.context = estimator._init_callback_context(max_subtasks=None)
             self.context.call_on_fit_task_begin(**self.task)
 

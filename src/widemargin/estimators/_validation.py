@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight, check_scalar
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight
 
 Vector = NDArray[np.float64]
 
@@ -26,29 +27,45 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         raise
 
 
-def check_positive(**values: Any) -> None:
-    """Each value must be a number above 0; the error names it."""
-    for name, value in values.items():
-        check_scalar(value, name, Real, min_val=0, include_boundaries="neither")
-        check_finite(**{name: value})
-
-
-def check_finite(**values: Any) -> None:
-    """Each value must be a finite number."""
-    for name, value in values.items():
-        check_scalar(value, name, Real)
-        if not np.isfinite(value):
-            raise ValueError(f"{name} must be finite, got {value!r}")
+def check_number(name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf) -> None:
+    """The value must be a finite number, at least `least` and greater than `above`; the error names it."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(float(value)):
+        raise ValueError(f"{name} must be a finite number, got {value!r}")
+    if value < least or value <= above:
+        bound = f"at least {least:g}" if value < least else f"greater than {above:g}"
+        raise ValueError(f"{name} must be {bound}, got {value!r}")
 
 
 def check_integer(name: str, value: Any, least: int) -> None:
     """The value must be an integer, at least `least`."""
-    check_scalar(value, name, Integral, min_val=least)
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an integer, at least {least}, got {value!r}")
+
+
+def check_flag(**values: Any) -> None:
+    """Each value must be True or False."""
+    for name, value in values.items():
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
+def check_n_jobs(value: Any) -> None:
+    """None or an integer other than 0."""
+    if value is not None and (not isinstance(value, Integral) or value == 0):
+        raise ValueError(f"n_jobs must be None or an integer other than 0, got {value!r}")
+
+
+def check_seed(value: Any) -> None:
+    """None, an integer or a RandomState."""
+    try:
+        check_random_state(value)
+    except ValueError as error:
+        raise ValueError(f"random_state must be None, an integer >= 0 or a RandomState, got {value!r}") from error
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """The value must be one of the choices."""
-    if value not in choices:
+    if not isinstance(value, str | int) or value not in choices:
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
 
 

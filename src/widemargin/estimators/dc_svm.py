@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -23,12 +21,16 @@ from ..kernels.samples import Samples, make_samples
 from ..models.expansion import KernelExpansion
 from ..solvers.result import DualResult
 from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
+from ._kernel import check_range, resolve_gamma, warn_of_scale
+from ._pairs import certificate_attributes, machine_attributes, pair_coefficients, votes
 from ._validation import (
     all_or_nothing,
     check_choice,
-    check_finite,
+    check_flag,
     check_integer,
-    check_positive,
+    check_n_jobs,
+    check_number,
+    check_seed,
     check_weights,
     class_factors,
 )
@@ -36,8 +38,6 @@ from ._validation import (
 Vector = NDArray[np.float64]
 
 KERNELS = ("rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed")
-_PROBE_ROWS = 256
-_NEARLY = 1e-6
 
 
 class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -228,8 +228,9 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
         return self
 
     def _check_parameters(self) -> None:
-        check_positive(C=self.C, tol=self.tol)
-        check_finite(coef0=self.coef0)
+        check_number("C", self.C, above=0)
+        check_number("tol", self.tol, above=0)
+        check_number("coef0", self.coef0)
         check_integer("degree", self.degree, 0)
         check_integer("max_iter", self.max_iter, -1)
         check_choice("n_levels", self.n_levels, ("auto", 0))
@@ -239,9 +240,12 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
         if isinstance(self.gamma, str):
             check_choice("gamma", self.gamma, ("scale", "auto"))
         else:
-            check_positive(gamma=self.gamma)
+            check_number("gamma", self.gamma, above=0)
         if self.max_time is not None:
-            check_positive(max_time=self.max_time)
+            check_number("max_time", self.max_time, above=0)
+        check_flag(fit_intercept=self.fit_intercept, break_ties=self.break_ties)
+        check_n_jobs(self.n_jobs)
+        check_seed(self.random_state)
         resolve_memory_budget(self.memory_budget)
 
     def _check_data(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
@@ -266,50 +270,23 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
             raise ValueError(f"y must have at least two classes with positive weight, got one class: {classes[0]!r}")
         X, weights = self._take_rows(X, kept), weights[kept]
         upper = self.C * weights * class_factors(self.class_weight, classes, y, weights)[y]
-        gamma = self._resolve_gamma(X, weights)
+        gamma = resolve_gamma(self.gamma, X, weights, is_gram=self.kernel == "precomputed")
         kernel = make_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
         samples = make_samples(X, kernel.wants)
-        self._warn_of_scale(kernel, samples)
-
-        def fitted(results: list[DualResult]) -> dict[str, Any]:
-            return {"_gamma": gamma, **_machine(classes, y, kept, X, results, self.kernel == "precomputed")}
+        check_range(samples)
+        warn_of_scale(kernel, samples)
 
         results = self._solve(kernel, samples, y, upper, progress)
-        for name, value in {**fitted(results), **_certificate(results)}.items():
+        machine = machine_attributes(classes, y, kept, X, results, self.kernel == "precomputed")
+        for name, value in {"_gamma": gamma, **machine, **certificate_attributes(results)}.items():
             setattr(self, name, value)
-        self.__dict__.pop("_expansion", None)
+        self._expansion = self._make_expansion()
         self._warn_if_stopped(results, progress)
 
     def _take_rows(self, X: Any, rows: NDArray[np.intp]) -> Any:
         if len(rows) == X.shape[0]:
             return X
         return X[np.ix_(rows, rows)] if self.kernel == "precomputed" else X[rows]
-
-    def _resolve_gamma(self, X: Any, weights: Vector) -> float:
-        if not isinstance(self.gamma, str):
-            return float(self.gamma)
-        variance = _variance(X, weights) if self.gamma == "scale" and self.kernel != "precomputed" else 1.0
-        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
-
-    def _warn_of_scale(self, kernel: Kernel, samples: Samples) -> None:
-        if self.kernel not in ("rbf", "laplacian"):
-            return
-        A = samples.take(np.unique(np.linspace(0, len(samples) - 1, _PROBE_ROWS).astype(int)))
-        K = np.empty((len(A), len(A)), samples.dtype)
-        kernel.fill(A, A, K)
-        others = K[~np.eye(len(A), dtype=bool)]
-        if others.min() > 1 - _NEARLY:
-            problem = f"every two rows are nearly equal to the kernel (k > {others.min():.7f})"
-        elif others.max() < _NEARLY:
-            problem = f"no two rows resemble each other for the kernel (k < {others.max():.1e})"
-        else:
-            return
-        warnings.warn(
-            f"kernel={self.kernel!r}, gamma={self.gamma!r}: on a probe of {len(A)} rows, {problem}. Scale the features, "
-            "with sklearn.preprocessing.StandardScaler for example, or change gamma.",
-            UserWarning,
-            stacklevel=4,
-        )
 
     def _solve(
         self, kernel: Kernel, samples: Samples, y: NDArray[np.intp], upper: Vector, progress: Progress
@@ -328,15 +305,21 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
     def _warn_if_stopped(self, results: list[DualResult], progress: Progress) -> None:
         if self.converged_:
             return
-        reason = progress.stopped_by or ("max_iter" if self.max_iter >= 0 else "the precision of the kernel entries")
+        reason = progress.stopped_by or self._own_limit()
         violation = max(result.violation for result in results)
         warnings.warn(
             f"{type(self).__name__} was stopped by {reason} before it converged: violation {violation:.3g} where "
-            f"tol={self.tol:g}; the objective is within {self.dual_gap_:.4g} "
-            f"({self.dual_gap_ / max(self.objective_, 1e-300):.2%}) of the optimum. The model is the best so far.",
+            f"tol={self.tol:g}, duality gap {self.dual_gap_:.4g} "
+            f"({self.dual_gap_ / max(self.objective_, 1e-300):.2%} of the objective). The model is the best so far.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
+
+    def _own_limit(self) -> str:
+        """What stopped a fit that the progress object did not stop as a whole."""
+        if self.max_iter >= 0:
+            return "max_iter"
+        return "max_time" if self.max_time is not None else "the precision of the kernel entries"
 
     def decision_function(self, X: ArrayLike) -> Vector:
         """Signed distances from the decision surfaces, in units of the margin.
@@ -379,7 +362,7 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
             if self.decision_function_shape == "ovo":
                 raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
             return np.asarray(self.classes_[_ovr_decision_function(values < 0, -values, len(self.classes_)).argmax(1)])
-        return np.asarray(self.classes_[_votes(values, len(self.classes_)).argmax(axis=1)])
+        return np.asarray(self.classes_[votes(values, len(self.classes_)).argmax(axis=1)])
 
     def _decide(self, X: Any) -> Vector:
         check_is_fitted(self)
@@ -393,15 +376,13 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
             order="C",
             accept_large_sparse=True,
         )
-        if "_expansion" not in self.__dict__:
-            self._expansion = self._make_expansion()
         budget = resolve_memory_budget(self.memory_budget)
         return self._expansion.decide(X, n_jobs=self.n_jobs, memory_budget=budget)
 
     def _make_expansion(self) -> KernelExpansion:
         kernel = make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
         points = self.support_ if self.kernel == "precomputed" else self.support_vectors_
-        return KernelExpansion(kernel, points, _pair_coefficients(self.dual_coef_, self.n_support_), self.intercept_)
+        return KernelExpansion(kernel, points, pair_coefficients(self.dual_coef_, self.n_support_), self.intercept_)
 
     def __getstate__(self) -> dict[str, Any]:
         """The parameters and the fitted attributes, without what predict can make of them."""
@@ -409,82 +390,8 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
         state.pop("_expansion", None)
         return state
 
-
-def _variance(X: Any, weights: Vector) -> float:
-    """Variance of all entries of X, each row counted by its weight."""
-    total = weights.sum() * X.shape[1]
-    if sp.issparse(X):
-        values = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), X.shape)
-        sums, squares = values.sum(axis=1), values.multiply(values).sum(axis=1)
-    else:
-        sums = X.sum(axis=1, dtype=np.float64)
-        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    mean = float(weights @ sums) / total
-    if not sp.issparse(X):  # in two passes: entries may be large and close together
-        centred = X - np.asarray(mean, X.dtype)
-        return float(weights @ np.einsum("ij,ij->i", centred, centred, dtype=np.float64)) / total
-    return float(weights @ squares) / total - mean**2
-
-
-def _votes(values: Vector, n_classes: int) -> NDArray[np.intp]:
-    """Votes of the pairs of classes, of shape (n, n_classes)."""
-    votes = np.zeros((len(values), n_classes), np.intp)
-    for column, (first, second) in zip(values.T, combinations(range(n_classes), 2), strict=True):
-        votes[:, first] += column > 0
-        votes[:, second] += column <= 0
-    return votes
-
-
-def _machine(
-    classes: NDArray[Any], y: NDArray[np.intp], kept: NDArray[np.intp], X: Any, results: list[DualResult], is_gram: bool
-) -> dict[str, Any]:
-    """The fitted attributes that prediction needs, support vectors grouped by class."""
-    beta = np.array([result.beta for result in results])
-    support = np.flatnonzero(beta.any(axis=0))
-    support = support[np.argsort(y[support], kind="stable")]
-    n_support = np.bincount(y[support], minlength=len(classes))
-    return {
-        "classes_": classes,
-        "support_": kept[support],
-        "support_vectors_": X[:0, :0] if is_gram else X[support],
-        "n_support_": n_support,
-        "dual_coef_": _class_coefficients(beta[:, support], n_support),
-        "intercept_": np.array([result.intercept for result in results]),
-    }
-
-
-def _certificate(results: list[DualResult]) -> dict[str, Any]:
-    """The fitted attributes that say how good the machine is."""
-    columns = [{**r.history.as_arrays(), "problem": np.full(len(r.history), k)} for k, r in enumerate(results)]
-    return {
-        "objective_": float(sum(result.objective for result in results)),
-        "dual_gap_": float(sum(result.gap for result in results)),
-        "converged_": all(result.converged for result in results),
-        "n_iter_": max(1, sum(result.n_iter for result in results)),
-        "history_": {name: np.concatenate([c[name] for c in columns]) for name in columns[0]},
-    }
-
-
-def _class_coefficients(beta: Vector, n_support: NDArray[np.intp]) -> Vector:
-    """From one row per pair of classes to scikit-learn's layout: row j of class i is its pair with the j-th other."""
-    if len(beta) == 1:
-        return beta
-    ends = np.cumsum(n_support)
-    coef = np.zeros((len(n_support) - 1, beta.shape[1]))
-    for row, (i, j) in zip(beta, combinations(range(len(n_support)), 2), strict=True):
-        first, second = (slice(ends[c] - n_support[c], ends[c]) for c in (i, j))
-        coef[j - 1, first], coef[i, second] = row[first], row[second]
-    return coef
-
-
-def _pair_coefficients(coef: Vector, n_support: NDArray[np.intp]) -> Vector:
-    """The inverse of `_class_coefficients`."""
-    if len(coef) == 1:
-        return coef
-    ends = np.cumsum(n_support)
-    pairs = list(combinations(range(len(n_support)), 2))
-    beta = np.zeros((len(pairs), coef.shape[1]))
-    for row, (i, j) in zip(beta, pairs, strict=True):
-        first, second = (slice(ends[c] - n_support[c], ends[c]) for c in (i, j))
-        row[first], row[second] = coef[j - 1, first], coef[i, second]
-    return beta
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore, and rebuild what was left out."""
+        super().__setstate__(state)
+        if hasattr(self, "dual_coef_"):
+            self._expansion = self._make_expansion()

@@ -131,7 +131,7 @@ class SparseSamples:
     @property
     def nbytes(self) -> int:
         """The CSR copy of a dense array."""
-        return int(self.X.data.nbytes + self.X.indices.nbytes) if self.own else 0
+        return int(self.X.data.nbytes) + int(self.X.indices.nbytes) if self.own else 0
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -234,7 +234,8 @@ def make_samples(X: Any, wants: str = "rows") -> Samples:
         return SparseSamples(_canonical(X))
     if wants != "rows" and _prefers_csr(X):
         return SparseSamples(sp.csr_array(X), own=True)
-    return DenseSamples.shifted(X, X.mean(axis=0, dtype=np.float64).astype(X.dtype) if wants == "distances" else None)
+    is_centred = wants == "distances" and len(X) > 0
+    return DenseSamples.shifted(X, X.mean(axis=0, dtype=np.float64).astype(X.dtype) if is_centred else None)
 
 
 def _canonical(X: Any) -> sp.csr_array:
@@ -254,7 +255,7 @@ def _parts(X: sp.csr_array) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]
 def _prefers_csr(X: Array) -> bool:
     """Whether most entries are zero and no column is a large constant that only centring would tame."""
     probe = X[:: max(1, len(X) // 512)].astype(np.float64)
-    if X.shape[1] < _SPARSE_COLUMNS or np.count_nonzero(probe) > _SPARSE_DENSITY * probe.size:
+    if not len(X) or X.shape[1] < _SPARSE_COLUMNS or np.count_nonzero(probe) > _SPARSE_DENSITY * probe.size:
         return False
     mean = probe.mean(axis=0)
     return bool(mean @ mean < 0.9 * np.einsum("ij,ij->", probe, probe) / len(probe))

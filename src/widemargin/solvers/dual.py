@@ -15,14 +15,13 @@ Source   decomposition: Joachims 1999; working sets: Fan, Chen, Lin 2005; gap: H
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import dual
-from .._progress import Progress
+from .._jit import dual, workspace
+from .._progress import Part, Progress
 from ..kernels.cache import KernelRows
 from .result import DualResult, History
 
@@ -32,9 +31,9 @@ Rows = NDArray[np.intp]
 TILE = 512  # rows of a working set: a float32 tile of 1 MiB fits the second-level cache
 SMALL = TILE  # a problem of one tile is solved to the last digits
 _SMALL_TOL = 1e-9
-_ENTRIES_PER_ROUND = 5e8  # new rows x n, while there is no model yet
 _ENTRIES_PER_LOOK = 10**8  # kernel entries between two looks at the clock
-_NEW_ROWS = (1024, 8192)
+_FIRST_ROWS = 2048  # a first model soon
+_NEW_ROWS = 8192  # violators that join the active set in one round
 _VIOLATOR_SHARE = 0.03  # of the largest violation: smaller ones wait
 _ROUND_GOAL = 0.1
 _SLICE_SECONDS = 0.05
@@ -62,15 +61,12 @@ def svm_problem(y: Vector, upper: Vector) -> DualProblem:
     return DualProblem(y, np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0))
 
 
-@dataclass
-class _State:
-    """The point being improved, and what is known of it."""
+class _State(NamedTuple):
+    """A feasible point, its decision values K beta, and each coordinate's violation."""
 
     beta: Vector
     decision: Vector
     violations: Vector
-    n_iter: int = 0
-    n_steps: int = 0
 
 
 class DualSolver:
@@ -86,7 +82,7 @@ class DualSolver:
         Largest violation at the end.
     square_bytes : int
         For the active set's kernel matrix.
-    progress : Progress
+    progress : Progress or Part
     max_iter : int
         Working sets; -1 for no limit.
     """
@@ -99,7 +95,7 @@ class DualSolver:
         equality: bool,
         tol: float,
         square_bytes: int,
-        progress: Progress,
+        progress: Progress | Part,
         max_iter: int = -1,
     ) -> None:
         n = len(problem.target)
@@ -110,22 +106,31 @@ class DualSolver:
         self.max_iter = max_iter if max_iter >= 0 else np.iinfo(np.int64).max
         diagonal = rows.kernel.diagonal(rows.samples)
         floor = 1e-12 * max(float(np.max(diagonal, initial=0.0)), 1e-300)
-        self.box = dual.Box(*problem, 1.0 / np.sqrt(np.maximum(diagonal, floor)))
+        self.box = workspace.Box(*problem, 1.0 / np.sqrt(np.maximum(diagonal, floor)))
         self.dtype = rows.samples.dtype
         self.capacity = max(TILE, int(np.sqrt(square_bytes / self.dtype.itemsize)))
-        self.new_rows = int(np.clip(_ENTRIES_PER_ROUND / n, *_NEW_ROWS))
         self.square = np.empty(min(n, self.capacity) ** 2, self.dtype)  # touched only as far as it is used
         self.history = History()
+        self.n_iter = 0
+        self.n_steps = 0
 
     def solve(self, beta: Vector, decision: Vector | None = None) -> DualResult:
         """Improve a feasible point, in a copy, until `tol` or until the progress object says stop."""
         state = self._start(beta, decision)
-        while True:
+        found = self._certify(state)
+        best = state, found
+        while found.violation >= self.tol and self.n_iter < self.max_iter and self._report(state, found):
+            improved = self._improve(state, found)
+            if improved is None:
+                break
+            state = improved
             found = self._certify(state)
-            if found.violation < self.tol or state.n_iter >= self.max_iter or not self._report(state, found):
-                break
-            if not self._improve(state, found):
-                break
+            # the dual falls in every round, the primal does not: whoever stops early gets the better machine
+            if found.violation < self.tol or found.objective <= best[1].objective:
+                best = state, found
+        return self._result(*best)
+
+    def _result(self, state: _State, found: Certificate) -> DualResult:
         return DualResult(
             beta=state.beta,
             decision=state.decision,
@@ -134,21 +139,19 @@ class DualSolver:
             gap=found.gap,
             violation=found.violation,
             converged=found.violation < self.tol,
-            n_iter=state.n_iter,
-            n_steps=state.n_steps,
+            n_iter=self.n_iter,
+            n_steps=self.n_steps,
             history=self.history,
         )
 
     def _start(self, beta: Vector, decision: Vector | None) -> _State:
-        state = _State(beta.copy(), np.zeros(len(beta)), np.empty(len(beta)))
-        if decision is not None:
-            state.decision[:] = decision
-            return state
-        support = np.flatnonzero(beta)
-        free = self._is_free(beta)[support]
-        self.rows.add_product(support[~free], beta[support[~free]], state.decision, keep=False)
-        self.rows.add_product(support[free], beta[support[free]], state.decision)
-        return state
+        if decision is None:
+            decision = np.zeros(len(beta))
+            support = np.flatnonzero(beta)
+            free = self._is_free(beta)[support]
+            self.rows.add_product(support[~free], beta[support[~free]], decision, keep=False)
+            self.rows.add_product(support[free], beta[support[free]], decision)
+        return _State(beta.copy(), decision, np.empty(len(beta)))
 
     def _is_free(self, beta: Vector) -> NDArray[np.bool_]:
         return (beta > self.box.lo) & (beta < self.box.hi)
@@ -157,7 +160,7 @@ class DualSolver:
         """Violation, intercept, primal value and gap of the present point, in O(n)."""
         offset, violation = dual.measure(self.box, state.beta, state.decision, self.equality, state.violations)
         if self.equality:
-            offset = self._intercept(state, offset)
+            offset = self._intercept(state, offset, violation)
         slack = state.decision - self.box.target + offset
         gap = state.beta @ slack + self.box.hi @ np.maximum(-slack, 0) - self.box.lo @ np.maximum(slack, 0)
         lower_bound = self.box.target @ state.beta - 0.5 * state.beta @ state.decision
@@ -168,14 +171,17 @@ class DualSolver:
             objective=found.objective,
             lower_bound=float(lower_bound),
             violation=found.violation,
-            n_support=np.count_nonzero(state.beta),
+            n_support=int(np.count_nonzero(state.beta)),
         )
         return found
 
-    def _intercept(self, state: _State, midpoint: float) -> float:
-        """LIBSVM's rule: the mean over free coordinates, or the middle of what the others allow."""
+    def _intercept(self, state: _State, midpoint: float, violation: float) -> float:
+        """At the end LIBSVM's rule, the mean over free coordinates; before, the best for the primal as it stands."""
+        slack = self.box.target - state.decision
+        if violation >= self.tol:
+            return _weighted_quantile(slack, self.box.hi - self.box.lo, self.box.hi.sum())
         free = self._is_free(state.beta)
-        return float(np.mean((self.box.target - state.decision)[free])) if free.any() else midpoint
+        return float(np.mean(slack[free])) if free.any() else midpoint
 
     def _report(self, state: _State, found: Certificate) -> bool:
         self.progress.candidate = state.beta, found.intercept
@@ -187,20 +193,21 @@ class DualSolver:
             round=float(len(self.history)),
         )
 
-    def _improve(self, state: _State, found: Certificate) -> bool:
-        """One round; False when it was cut short or could move nothing."""
+    def _improve(self, state: _State, found: Certificate) -> _State | None:
+        """One round; None when it was cut short or could move nothing."""
         active = self._choose_active(state)
         beta = self._solve_active(state, active, max(0.9 * self.tol, _ROUND_GOAL * found.violation))
         changed = np.flatnonzero(beta != state.beta[active])
-        return len(changed) > 0 and self._apply(state, active[changed], beta[changed])
+        return self._apply(state, active[changed], beta[changed]) if len(changed) else None
 
     def _choose_active(self, state: _State) -> Rows:
         """Free coordinates and the larger violators: as many as fit, the largest violations first."""
         v = state.violations
         free = self._is_free(state.beta)
         candidates = np.flatnonzero((v > max(0.5 * self.tol, _VIOLATOR_SHARE * v.max())) & ~free)
-        if len(candidates) > self.new_rows:
-            candidates = _largest(v, candidates, self.new_rows)
+        new_rows = _NEW_ROWS if state.beta.any() else _FIRST_ROWS
+        if len(candidates) > new_rows:
+            candidates = _largest(v, candidates, new_rows)
         active = np.union1d(np.flatnonzero(free), candidates)
         return active if len(active) <= self.capacity else _largest(v, active, self.capacity)
 
@@ -209,41 +216,53 @@ class DualSolver:
         m = len(active)
         K = self.square[: m * m].reshape(m, m)
         self.rows.square(active, K)
-        box = dual.Box(*(part[active] for part in self.box))
+        box = workspace.Box(*(part[active] for part in self.box))
         beta, decision = state.beta[active], state.decision[active]
         size = min(TILE, m)
         # steps that must keep sum(beta) = 0 over thousands of tiles are not rounded to float32
-        tile = dual.make_tile(size, np.dtype(np.float64) if self.equality or m <= SMALL else self.dtype)
-        work = dual.make_working_set(size, m)
+        tile = workspace.make_tile(size, np.dtype(np.float64) if self.equality or m <= SMALL else self.dtype)
+        work = workspace.make_working_set(size, m)
         n_sets, violation = 4, np.inf
-        while violation >= goal and state.n_iter < self.max_iter:
+        while violation >= goal and self.n_iter < self.max_iter:
             begin = time.perf_counter()
-            quota = min(n_sets, self.max_iter - state.n_iter)
+            quota = min(n_sets, self.max_iter - self.n_iter)
             done, steps, _, violation = dual.solve_active(
                 K, box, beta, decision, tile, work, goal, self.equality, quota
             )
-            state.n_iter += done
-            state.n_steps += steps
+            self.n_iter += done
+            self.n_steps += steps
             if done < quota or not self.progress.go_on():
                 break
             n_sets = int(np.clip(n_sets * _SLICE_SECONDS / (time.perf_counter() - begin + 1e-9), 1, 1000))
         return beta
 
-    def _apply(self, state: _State, rows: Rows, beta: Vector) -> bool:
-        """Take new values over into beta and into all decision values; or, once stopped, into neither."""
+    def _apply(self, state: _State, rows: Rows, beta: Vector) -> _State | None:
+        """The point with new values in some rows, and its decision values; None once stopped."""
         decision = state.decision.copy()
         change = beta - state.beta[rows]
         is_first = not state.beta.any()  # better a late first model than none
-        for block in np.array_split(np.arange(len(rows)), len(rows) * len(decision) // _ENTRIES_PER_LOOK + 1):
-            if not (self.progress.go_on() or is_first):
-                return False
+        blocks = np.array_split(np.arange(len(rows)), len(rows) * len(decision) // _ENTRIES_PER_LOOK + 1)
+        for block in blocks:
+            if not (is_first or len(blocks) == 1 or self.progress.go_on()):
+                return None
             self.rows.add_product(rows[block], change[block], decision)
-        state.beta[rows] = beta
-        state.decision = decision
-        return True
+        everywhere = state.beta.copy()
+        everywhere[rows] = beta
+        return _State(everywhere, decision, state.violations)
 
 
 def _largest(values: Vector, rows: Rows, k: int) -> Rows:
     """The k of `rows` with the largest values, in ascending order; ties are broken by a fixed shuffle."""
     rows = np.random.default_rng(0).permutation(rows)
     return np.sort(rows[np.argpartition(-values[rows], k)[:k]])
+
+
+def _weighted_quantile(values: Vector, weights: Vector, total: float) -> float:
+    """The smallest value up to which the weights sum to `total`.
+
+    As a function of the intercept, the losses fall by hi for each coordinate with target - decision above it and rise
+    by -lo for each below: sum(hi) units of hi - lo below it balance the two.
+    """
+    order = np.argsort(values, kind="stable")
+    k = int(np.searchsorted(np.cumsum(weights[order]), total))
+    return float(values[order[min(k, len(order) - 1)]])

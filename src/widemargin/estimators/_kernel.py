@@ -1,0 +1,83 @@
+"""What the data say about the kernel: the default gamma, and whether the features want scaling."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..kernels.functions import RBF, Kernel, Laplacian
+from ..kernels.samples import Samples
+
+Vector = NDArray[np.float64]
+
+_PROBE_ROWS = 256
+_NEARLY = 1e-6
+
+
+def resolve_gamma(gamma: float | str, X: Any, weights: Vector, *, is_gram: bool) -> float:
+    """The number that "scale" and "auto" stand for.
+
+    Parameters
+    ----------
+    gamma : {"scale", "auto"} or float
+    X : ndarray or CSR array of shape (n, d)
+    weights : ndarray of shape (n,)
+    is_gram : bool
+        Whether X is a kernel matrix, for which gamma means nothing.
+    """
+    if not isinstance(gamma, str):
+        return float(gamma)
+    variance = entry_variance(X, weights) if gamma == "scale" and not is_gram else 1.0
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+def entry_variance(X: Any, weights: Vector) -> float:
+    """Variance of all entries of X, each row counted by its weight: what gamma="scale" divides by.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n, d)
+    weights : ndarray of shape (n,)
+    """
+    total = weights.sum() * X.shape[1]
+    if sp.issparse(X):
+        rows = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), X.shape)
+        mean = float(weights @ rows.sum(axis=1)) / total
+        square = float(weights @ rows.multiply(rows).sum(axis=1)) / total
+        return max(square - mean**2, 0.0)
+    mean = float(weights @ X.sum(axis=1, dtype=np.float64)) / total
+    centred = X - np.asarray(mean, X.dtype)  # a second pass: entries may be large and close together
+    return float(weights @ np.einsum("ij,ij->i", centred, centred, dtype=np.float64)) / total
+
+
+def check_range(samples: Samples) -> None:
+    """Inner products must not overflow the precision of the tiles."""
+    largest = float(np.max(np.abs(samples.squares), initial=0.0))
+    if largest > float(np.finfo(samples.dtype).max) / 8:
+        raise ValueError(f"X is {samples.dtype} and has a row of norm {largest**0.5:.3g}, which overflows: scale it")
+
+
+def warn_of_scale(kernel: Kernel, samples: Samples) -> None:
+    """Warn where a distance kernel is nearly constant, or nearly the identity, on a probe of the rows."""
+    if not isinstance(kernel, RBF | Laplacian):
+        return
+    A = samples.take(np.unique(np.linspace(0, len(samples) - 1, _PROBE_ROWS).astype(int)))
+    K = np.empty((len(A), len(A)), samples.dtype)
+    kernel.fill(A, A, K)
+    others = K[~np.eye(len(A), dtype=bool)]
+    if others.min() > 1 - _NEARLY:
+        problem = f"the kernel is nearly constant (every value above {others.min():.7f})"
+    elif others.max() < _NEARLY:
+        problem = f"the kernel is nearly the identity (no value between two rows above {others.max():.1e})"
+    else:
+        return
+    warnings.warn(
+        f"gamma={kernel.gamma:.3g}: on a probe of {len(A)} rows, {problem}. Scale the features, with "
+        "sklearn.preprocessing.StandardScaler for example, or change gamma.",
+        UserWarning,
+        stacklevel=5,
+    )
