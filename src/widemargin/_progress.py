@@ -283,6 +283,12 @@ class Part:
         self._is_over = self._is_over or perf_counter() >= self._end
         return not self._is_over and self._whole.go_on(**state)
 
+    def stage(self, title: str, total: int | None = None) -> None:
+        """Nothing: parts run side by side, and the whole counts them."""
+
+    def advance(self, n: int = 1) -> None:
+        """Nothing."""
+
 
 def _resume(time_left: float, stopped_by: str | None) -> Progress:
     """Rebuild a pickled `Progress` in another process: its clock runs from here, it draws and asks nothing."""

@@ -17,6 +17,6 @@ def binary() -> Data:
 
 @pytest.fixture(scope="module")
 def four() -> Data:
-    """300 digits out of four classes; most pixels of an image are 0."""
+    """240 digits out of four classes; half of the pixels of an image are 0."""
     X, y = load_digits(n_class=4, return_X_y=True)
-    return X[:300] / 16, y[:300]
+    return X[:240] / 16, y[:240]

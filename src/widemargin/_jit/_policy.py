@@ -11,7 +11,7 @@ import numba
 _CACHE = os.environ.get("WIDEMARGIN_JIT_CACHE", "1") != "0"
 
 
-def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+def kernel(function: Callable[..., Any]) -> Any:
     """Compile on first call: no interpreter lock, free reordering of sums, kept in numba's cache folder.
 
     Where no cache folder is writable (a read-only install, a locked-down container) the kernel is

@@ -19,6 +19,7 @@ _MIN_CURVATURE = 1e-6  # of a pair with unit diagonal: nearly equal points
 _MIN_TRANSFER_CURVATURE = 1e-12  # LIBSVM's tau
 _STEPS_PER_ROW = 20  # a tile is left after so many steps per row: the gradient outside it is stale by then
 _BINS = 256
+_NONE = 1e300  # no such coordinate: kernels are compiled for finite numbers, so not infinity
 
 
 @kernel
@@ -40,8 +41,8 @@ def _find(bits, value):
 @kernel
 def _extremes(grad, lo, hi):
     """Smallest gradient of a coordinate free to rise, largest of one free to fall."""
-    rise = np.inf
-    fall = -np.inf
+    rise = _NONE
+    fall = -_NONE
     for t in range(grad.shape[0]):
         if hi[t] > 0.0 and grad[t] < rise:
             rise = grad[t]
@@ -55,14 +56,18 @@ def _offset_and_violation(rise, fall, equality):
     """The intercept that splits the violation evenly, and LIBSVM's m - M (or, without one, the larger side)."""
     if not equality:
         return 0.0, max(-rise, fall, 0.0)
-    if rise == np.inf or fall == -np.inf:
+    if rise == _NONE and fall == -_NONE:
         return 0.0, 0.0
+    if rise == _NONE:
+        return -fall, 0.0
+    if fall == -_NONE:
+        return -rise, 0.0
     return -0.5 * (rise + fall), max(fall - rise, 0.0)
 
 
 @kernel
 def measure(box, beta, f, equality, out):
-    """Write each row's violation of its optimality condition.
+    """Write each row's violation of its optimality condition: positive where beta should rise, negative to fall.
 
     Given   box of (m,) arrays; beta, f (m,): a feasible point and its decision values K beta
     Returns the intercept (0 without the equality), the violation that `tol` is compared with; fills out (m,)
@@ -70,8 +75,8 @@ def measure(box, beta, f, equality, out):
     Source  Fan, Chen, Lin 2005, JMLR 6, section 2; without intercept: largest projected gradient
     Twin    tests/naive/dual.py::violation
     """
-    rise = np.inf
-    fall = -np.inf
+    rise = _NONE
+    fall = -_NONE
     for t in range(beta.shape[0]):
         g = f[t] - box.target[t]
         if beta[t] < box.hi[t] and g < rise:
@@ -81,12 +86,7 @@ def measure(box, beta, f, equality, out):
     b, worst = _offset_and_violation(rise, fall, equality)
     for t in range(beta.shape[0]):
         g = f[t] - box.target[t] + b
-        v = 0.0
-        if g < 0.0 and beta[t] < box.hi[t]:
-            v = -g
-        elif g > 0.0 and beta[t] > box.lo[t]:
-            v = g
-        out[t] = v
+        out[t] = -g if (g < 0.0 and beta[t] < box.hi[t]) or (g > 0.0 and beta[t] > box.lo[t]) else 0.0
     return b, worst
 
 
@@ -274,7 +274,7 @@ def solve_equality_tile(tile, tol):
         fresh = until_check == 0
         if fresh:
             rise, fall = _extremes(grad, lo, hi)
-            if not fall - rise >= tol or fall == -np.inf or rise == np.inf:
+            if fall - rise < tol:
                 break
             b = number(-0.5 * (rise + fall))
             until_check = _CHECK_EVERY
@@ -298,15 +298,23 @@ def solve_equality_tile(tile, tol):
 
 
 @kernel
-def _renew(work, limit):
-    """Keep the newer half of a full working set and fill up with the largest violators."""
+def _renew(work, limit, equality):
+    """Keep the newer half of a full working set and fill up with the largest violators.
+
+    With the equality, half of these ask to rise and half to fall: one side alone cannot move.
+    """
     rows, violation = work.rows, work.violation
-    keep = limit // 2 if work.count[0] == limit and limit < violation.size else 0
+    keep = limit // 2 if work.filled[0] == limit and limit < violation.size else 0
     for t in range(keep):
         rows[t] = rows[limit - keep + t]
         violation[rows[t]] = 0.0
-    work.count[0] = keep + largest_rows(violation, limit - keep, rows[keep:])
-    return work.count[0]
+    if equality:
+        keep += largest_rows(np.maximum(violation, 0.0), (limit - keep + 1) // 2, rows[keep:])
+        violation = -violation
+    else:
+        violation = np.abs(violation)
+    work.filled[0] = keep + largest_rows(np.maximum(violation, 0.0), limit - keep, rows[keep:])
+    return work.filled[0]
 
 
 @kernel
@@ -401,7 +409,7 @@ def solve_active(K, box, beta, f, tile, work, tol, equality, max_outer):
         b, worst = measure(box, beta, f, equality, work.violation)
         if worst < tol or outer >= max_outer:
             break
-        rows = work.rows[: _renew(work, limit)]
+        rows = work.rows[: _renew(work, limit, equality)]
         _gather(K, box, beta, f, rows, b, equality, tile)
         goal = max(0.5 * tol, 0.1 * worst)
         if equality:

@@ -28,10 +28,10 @@ class Tile(NamedTuple):
 
 
 class WorkingSet(NamedTuple):
-    """Carry-over between calls: rows (q,) int64, newest last; count (1,) int64; violation (m,) float64 scratch."""
+    """Carry-over between calls: rows (q,) int64, newest last; filled (1,) int64, how many; violation (m,) float64 scratch."""
 
     rows: np.ndarray
-    count: np.ndarray
+    filled: np.ndarray
     violation: np.ndarray
 
 

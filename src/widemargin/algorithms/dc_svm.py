@@ -1,15 +1,24 @@
-"""The kernel SVM, exactly: one binary problem, or one for every pair of classes on shared data.
+"""DC-SVM: divide the data, solve the parts, glue their solutions together, solve the whole from there.
 
-Source: Hsieh, Si, Dhillon, A Divide-and-Conquer Solver for Kernel Support Vector Machines, ICML 2014; this file holds
-its last line, "solve SVM on the whole data".
+Source: Hsieh, Si, Dhillon, A Divide-and-Conquer Solver for Kernel Support Vector Machines, ICML 2014, Algorithm 1:
+
+    for l = l_max, ..., 1:
+        cluster the data into k^l parts, by a sample of the support vectors of the level below
+        solve every part, from the dual variables of the level below
+    refine: solve on the support vectors of level 1
+    solve on the whole data
+
+By Lemma 1 the glued solution is optimal for the kernel k(x, z) [same cluster], so a level's machine that is asked with
+this kernel, each point in its own cluster alone, is a model already: *early prediction*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +28,24 @@ from .._parallel import ThreadTeam, blas_limit, effective_n_jobs, run
 from .._progress import Part, Progress
 from ..kernels.cache import KernelRows
 from ..kernels.functions import Kernel
+from ..kernels.precision import entry_noise
 from ..kernels.samples import Samples, SampleSubset
-from ..solvers.dual import DualSolver, svm_problem
-from ..solvers.result import DualResult
+from ..kernels.scratch import Scratch
+from ..partition.divide import Division, divide
+from ..solvers.certificate import certify, make_box, svm_problem
+from ..solvers.dual import DualSolver, SquareSolver
+from ..solvers.result import DualResult, History
 
 Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 _VECTORS = 16  # float64 vectors of n that a solve holds at its peak
 _SQUARE_SHARE = 0.4  # of the memory, for the active set's kernel matrix; the rest caches rows
 _LEAST_BYTES = 2**22
-_PROBE = 64
+_LARGEST_SQUARE = 6000  # rows of a cluster that is solved on its whole kernel matrix
+_START_TOL = 0.1  # of a level that is only a start: its last digits would be lost in the next
+_CLUSTER_ROWS = 2000
+_LEAST_ROWS = 5000  # with fewer, the whole is solved before the clusters are found
 
 
 @dataclass(frozen=True)
@@ -40,10 +57,19 @@ class Settings:
     fit_intercept : bool
     tol : float
     max_iter : int
-        Working sets for each binary problem; -1 for no limit.
+        Working sets for the whole of each binary problem; -1 for no limit.
     memory_budget : int
         Bytes beyond the caller's data.
     n_jobs : int or None
+    n_levels : int or "auto"
+        Level l has ``branching ** l`` clusters; levels n_levels, ..., 1 are solved before the whole. "auto": only the
+        one that has clusters of 500 to 2,000 rows, and none below 5,000 rows.
+    stop_level : int
+        0, or the last level to solve: its machine is the result.
+    branching : int
+    n_sample : int
+        Points that are clustered at each level.
+    partition : {"kernel", "input", "random"}
     """
 
     fit_intercept: bool = False
@@ -51,59 +77,218 @@ class Settings:
     max_iter: int = -1
     memory_budget: int = 2**30
     n_jobs: int | None = None
+    n_levels: int | str = 0
+    stop_level: int = 0
+    branching: int = 4
+    n_sample: int = 1000
+    partition: str = "input"
+
+    def levels(self, n: int) -> range:
+        """The levels to solve for n rows, the lowest, with most clusters, first."""
+        if not isinstance(self.n_levels, str):
+            return range(self.n_levels, max(self.stop_level, 1) - 1, -1)
+        if self.stop_level:
+            return range(self.stop_level, self.stop_level - 1, -1)
+        level = int(np.ceil(np.log(n / _CLUSTER_ROWS) / np.log(self.branching))) if n >= _LEAST_ROWS else 0
+        return range(level, max(level, 1) - 1, -1)
 
 
-def solve_binary(
-    kernel: Kernel, samples: Samples, y: Vector, upper: Vector, settings: Settings, progress: Progress | Part
-) -> DualResult:
-    """Train one exact machine.
+class Data(NamedTuple):
+    """A binary problem: samples of length n, labels +-1 and largest alphas (C times weight), both of shape (n,)."""
+
+    kernel: Kernel
+    samples: Samples
+    y: Vector
+    upper: Vector
+
+
+@dataclass
+class Machine:
+    """What training gives.
+
+    Attributes
+    ----------
+    result : DualResult
+        For an early machine, of the problem with the kernel k(x, z) [same cluster] (Lemma 1).
+    division : Division or None
+        The clusters of an early machine; None for the exact one.
+    intercepts : ndarray of shape (n_clusters,) or (1,)
+    levels : list of dict
+        For each level: its number, clusters, support vectors, seconds for clustering and for training, and the dual
+        value of its parts.
+    """
+
+    result: DualResult
+    division: Division | None
+    intercepts: Vector
+    levels: list[dict[str, float]]
+
+
+def train(
+    data: Data,
+    settings: Settings,
+    progress: Progress | Part,
+    rng: np.random.Generator,
+    *,
+    start: Vector | None = None,
+    division: Division | None = None,
+    always_whole: bool = False,
+) -> Machine:
+    """Train one machine by Algorithm 1.
 
     Parameters
     ----------
-    kernel : Kernel
-    samples : Samples of length n
-    y : ndarray of shape (n,), float64
-        Labels, +1 and -1.
-    upper : ndarray of shape (n,), float64
-        Largest alpha of each row: C times its weight.
+    data : Data
     settings : Settings
     progress : Progress or Part
+    rng : numpy.random.Generator
+    start : ndarray of shape (n,), optional
+        A feasible point in signed form to go on from, in place of the levels.
+    division : Division, optional
+        Clusters to use at `stop_level`, in place of new ones.
+    always_whole : bool
+        Whether a fit that is stopped at a level must make a machine of the kernel itself all the same.
 
     Returns
     -------
-    DualResult
-        Signed dual variables y * alpha and their certificate.
+    Machine
 
     Notes
     -----
+    With an intercept every cluster's solution has sum(beta) = 0, so the glued one has it too and is feasible.
+
     Tiles are float32 for float32 data, where an entry is off by about 1e-7. Decision values sum as many of them as
     there are support vectors, times alpha: where that noise comes near `tol`, the solution is polished in float64.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-        result = _solve(kernel, samples, y, upper, settings, progress, team, np.zeros(len(y)))
-        if result.converged and _noise(kernel, samples, result.beta) > 0.25 * settings.tol:
-            precise = samples.astype(np.dtype(np.float64))
-            result = _solve(kernel, precise, y, upper, settings, progress, team, result.beta)
-    return result
+        fit = _Fit(data, settings, progress, rng, team)
+        beta = np.zeros(len(data.y)) if start is None else start
+        for level in settings.levels(len(beta)) if start is None else ():
+            beta = fit.solve_level(level, beta, division)
+            if level == settings.stop_level or (progress.stopped_by and not always_whole):
+                return fit.early_machine()
+        if beta.any():
+            beta = fit.refine(beta)
+        return fit.solve_whole(beta, always_whole)
 
 
-def _solve(
-    kernel: Kernel,
-    samples: Samples,
-    y: Vector,
-    upper: Vector,
-    settings: Settings,
-    progress: Progress | Part,
-    team: ThreadTeam,
-    beta: Vector,
-) -> DualResult:
-    n = len(y)
-    overhead = samples.nbytes + _VECTORS * 8 * n + team.n_threads * get_config()["block_bytes"]
+class _Fit:
+    """The steps of Algorithm 1, and what they leave behind."""
+
+    def __init__(
+        self, data: Data, settings: Settings, progress: Progress | Part, rng: np.random.Generator, team: ThreadTeam
+    ) -> None:
+        self.data = data
+        self.settings = settings
+        self.progress = progress
+        self.rng = rng
+        self.team = team
+        self.levels: list[dict[str, float]] = []
+        self.early: Machine | None = None
+
+    def solve_level(self, level: int, beta: Vector, division: Division | None) -> Vector:
+        """Divide, and solve every cluster on its own, side by side."""
+        begin = time.perf_counter()
+        division = division or self._divide(level, beta)
+        clustered = time.perf_counter()
+        n_clusters = division.regions.n_clusters
+        self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
+        order = np.argsort(division.labels, kind="stable")
+        bounds = np.cumsum(np.bincount(division.labels, minlength=n_clusters))[:-1]
+        clusters = np.split(order, bounds)
+        largest_first = sorted(range(n_clusters), key=lambda c: -len(clusters[c]))
+        tol = self.settings.tol if level == self.settings.stop_level else max(self.settings.tol, _START_TOL)
+        solve = partial(self._solve_cluster, beta=beta, tol=tol)
+        solved = self.team.map(solve, [clusters[c] for c in largest_first])
+        parts = [solved[largest_first.index(c)] for c in range(n_clusters)]
+        self.early = _glue(division, clusters, parts, len(beta), self.progress.elapsed)
+        self.levels.append(
+            {
+                "level": level,
+                "n_clusters": n_clusters,
+                "n_support": int(np.count_nonzero(self.early.result.beta)),
+                "clustering_seconds": clustered - begin,
+                "seconds": time.perf_counter() - begin,
+                "objective": self.early.result.objective - self.early.result.gap,
+            }
+        )
+        return self.early.result.beta
+
+    def _divide(self, level: int, beta: Vector) -> Division:
+        """Adaptive clustering: the sample is taken from the support vectors of the level below, once there are any."""
+        n = len(beta)
+        return divide(
+            self.data.kernel,
+            self.data.samples,
+            min(self.settings.branching**level, n),
+            method=self.settings.partition,
+            candidates=np.flatnonzero(beta) if beta.any() else None,
+            n_sample=self.settings.n_sample,
+            rng=self.rng,
+            team=self.team,
+        )
+
+    def _solve_cluster(self, rows: Rows, beta: Vector, tol: float) -> DualResult:
+        """One GEMM and one compiled solve for a cluster whose kernel matrix is small; else as the whole is solved."""
+        m = len(rows)
+        itemsize = self.data.samples.dtype.itemsize
+        share = self.settings.memory_budget // (2 * self.team.n_threads)
+        part = Data(self.data.kernel, SampleSubset(self.data.samples, rows), self.data.y[rows], self.data.upper[rows])
+        if m > _LARGEST_SQUARE or m * m * itemsize > share:
+            result = _solve(
+                part, replace(self.settings, tol=tol, memory_budget=share), self.progress, self.team, beta[rows]
+            )
+        else:
+            with Scratch(m * m * itemsize) as buffer:
+                K = buffer[: m * m * itemsize].view(self.data.samples.dtype).reshape(m, m)
+                result = _solve_square(part, K, beta[rows], self.settings.fit_intercept, tol, self.progress)
+        self.progress.advance()
+        return result
+
+    def early_machine(self) -> Machine:
+        """The last level's machine."""
+        assert self.early is not None
+        return replace(self.early, levels=self.levels)
+
+    def refine(self, beta: Vector) -> Vector:
+        """Solve on the support vectors of the last level alone."""
+        self.progress.stage("refine")
+        support = np.flatnonzero(beta)
+        data = self.data
+        part = Data(data.kernel, SampleSubset(data.samples, support), data.y[support], data.upper[support])
+        settings = replace(self.settings, tol=max(self.settings.tol, _START_TOL))
+        refined = np.zeros_like(beta)
+        refined[support] = _solve(part, settings, self.progress, self.team, beta[support]).beta
+        return refined
+
+    def solve_whole(self, beta: Vector, always_whole: bool) -> Machine:
+        """Solve on all the data; polish in float64 where float32 tiles are too coarse."""
+        self.progress.stage("whole problem")
+        data, settings = self.data, self.settings
+        result = _solve(data, settings, self.progress, self.team, beta)
+        noise = entry_noise(data.kernel, data.samples) * float(np.linalg.norm(result.beta))
+        if result.converged and noise > 0.25 * settings.tol:
+            double = np.dtype(np.float64)
+            precise = data._replace(samples=data.samples.astype(double, double))
+            result = _solve(precise, settings, self.progress, self.team, result.beta)
+        if self.progress.stopped_by and not always_whole and self._early_is_better(result):
+            return self.early_machine()
+        return Machine(result, None, np.array([result.intercept]), self.levels)
+
+    def _early_is_better(self, result: DualResult) -> bool:
+        """Both objectives are half a squared norm and C times the training loss, each of its own machine."""
+        return self.early is not None and self.early.result.objective < result.objective
+
+
+def _solve(data: Data, settings: Settings, progress: Progress | Part, team: ThreadTeam, beta: Vector) -> DualResult:
+    """The exact solver, with its memory shared out between the active set and the cache."""
+    n = len(data.y)
+    overhead = data.samples.nbytes + _VECTORS * 8 * n + team.n_threads * get_config()["block_bytes"]
     free = max(_LEAST_BYTES, settings.memory_budget - overhead)
-    square_bytes = min(n * n * samples.dtype.itemsize, int(_SQUARE_SHARE * free))
+    square_bytes = min(n * n * data.samples.dtype.itemsize, int(_SQUARE_SHARE * free))
     solver = DualSolver(
-        KernelRows(kernel, samples, free - square_bytes, team),
-        svm_problem(y, upper),
+        KernelRows(data.kernel, data.samples, free - square_bytes, team),
+        svm_problem(data.y, data.upper),
         equality=settings.fit_intercept,
         tol=settings.tol,
         square_bytes=square_bytes,
@@ -113,27 +298,51 @@ def _solve(
     return solver.solve(beta)
 
 
-def _noise(kernel: Kernel, samples: Samples, beta: Vector) -> float:
-    """Standard deviation that float32 tiles leave in the decision values, from a probe of entries."""
-    support = np.flatnonzero(beta)
-    if samples.dtype == np.float64 or not len(support):
-        return 0.0
-    A = samples.take(support[:: max(1, len(support) // _PROBE)])
-    B = samples.take(np.arange(0, len(samples), max(1, len(samples) // _PROBE)))
-    rough, exact = (np.empty((len(A), len(B)), dtype) for dtype in (np.float32, np.float64))
-    kernel.fill(A, B, rough)
-    kernel.fill(A.astype(exact.dtype), B.astype(exact.dtype), exact)
-    return float(np.sqrt(np.mean((rough - exact) ** 2)) * np.linalg.norm(beta))
+def _solve_square(
+    data: Data, K: NDArray[np.floating], beta: Vector, equality: bool, tol: float, progress: Progress | Part
+) -> DualResult:
+    """Solve a cluster on its kernel matrix, to be written into K."""
+    batch = data.samples.take(np.arange(len(beta)))
+    data.kernel.fill(batch, batch, K)
+    box = make_box(svm_problem(data.y, data.upper), K.diagonal().astype(np.float64))
+    beta = beta.copy()
+    decision = K.astype(np.float64) @ beta if beta.any() else np.zeros(len(beta))
+    solver = SquareSolver(K, box, equality=equality, progress=progress)
+    solver.solve(beta, decision, tol)
+    found = certify(box, beta, decision, np.empty(len(beta)), equality=equality, tol=tol)
+    return DualResult(beta, decision, *found, found.violation < tol, solver.n_iter, solver.n_steps, History())
 
 
-def solve_pairs(
+def _glue(division: Division, clusters: list[Rows], parts: list[DualResult], n: int, elapsed: float) -> Machine:
+    """Concatenate the clusters' solutions: the optimum for the kernel between cluster mates alone (Lemma 1)."""
+    beta, decision = np.zeros(n), np.zeros(n)
+    for rows, part in zip(clusters, parts, strict=True):
+        beta[rows], decision[rows] = part.beta, part.decision
+    objective, gap = sum(part.objective for part in parts), sum(part.gap for part in parts)
+    violation = max((part.violation for part in parts), default=0.0)
+    history = History()
+    history.record(
+        time=elapsed,
+        objective=objective,
+        lower_bound=objective - gap,
+        violation=violation,
+        n_support=int(np.count_nonzero(beta)),
+    )
+    converged = all(part.converged for part in parts)
+    n_iter, n_steps = sum(part.n_iter for part in parts), sum(part.n_steps for part in parts)
+    result = DualResult(beta, decision, 0.0, objective, gap, violation, converged, n_iter, n_steps, history)
+    return Machine(result, division, np.array([part.intercept for part in parts]), [])
+
+
+def train_pairs(
     kernel: Kernel,
     samples: Samples,
-    classes: NDArray[np.integer],
+    classes: Rows,
     upper: Vector,
     settings: Settings,
     progress: Progress,
-) -> list[DualResult]:
+    rng: np.random.Generator,
+) -> list[Machine]:
     """Train a machine for every pair of classes, on views of the same data.
 
     Parameters
@@ -144,39 +353,54 @@ def solve_pairs(
         Class numbers 0 .. k - 1, each present.
     upper : ndarray of shape (n,), float64
     settings : Settings
+        With a `stop_level`, all pairs share one division of the data.
     progress : Progress
+    rng : numpy.random.Generator
 
     Returns
     -------
-    list of DualResult
+    list of Machine
         For the pairs (0, 1), (0, 2), ... (k - 2, k - 1), the first class positive; beta has the length n of all data,
         zero outside the pair. Pairs run side by side and share `memory_budget`.
     """
     pairs = list(combinations(range(int(classes.max()) + 1), 2))
     n_workers = min(effective_n_jobs(settings.n_jobs), len(pairs))
-    share = replace(settings, memory_budget=settings.memory_budget // n_workers)
+    settings = replace(settings, memory_budget=settings.memory_budget // n_workers)
+    division = _shared_division(kernel, samples, settings, rng) if settings.stop_level else None
     progress.stage(f"{len(pairs)} pairs of classes", len(pairs))
     samples.squares  # noqa: B018 - computed once, before the threads share it
-    tasks: list[Callable[[], DualResult]] = [
-        partial(_solve_pair, kernel, samples, classes, pair, upper, share, progress, n_workers) for pair in pairs
+    tasks = [
+        partial(_train_pair, kernel, samples, classes, pair, upper, settings, progress, n_workers, seed, division)
+        for pair, seed in zip(pairs, rng.integers(2**63, size=len(pairs)), strict=True)
     ]
     return run(tasks, settings.n_jobs)
 
 
-def _solve_pair(
+def _shared_division(kernel: Kernel, samples: Samples, settings: Settings, rng: np.random.Generator) -> Division:
+    k = min(settings.branching**settings.stop_level, len(samples))
+    with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
+        return divide(kernel, samples, k, method=settings.partition, n_sample=settings.n_sample, rng=rng, team=team)
+
+
+def _train_pair(
     kernel: Kernel,
     samples: Samples,
-    classes: NDArray[np.integer],
+    classes: Rows,
     pair: tuple[int, int],
     upper: Vector,
     settings: Settings,
     progress: Progress,
     n_workers: int,
-) -> DualResult:
+    seed: int,
+    division: Division | None,
+) -> Machine:
     rows = np.flatnonzero((classes == pair[0]) | (classes == pair[1]))
     y = np.where(classes[rows] == pair[0], 1.0, -1.0)
-    result = solve_binary(kernel, SampleSubset(samples, rows), y, upper[rows], settings, progress.part(n_workers))
+    data = Data(kernel, SampleSubset(samples, rows), y, upper[rows])
+    local = None if division is None else division._replace(labels=division.labels[rows])
+    part, rng = progress.part(n_workers), np.random.default_rng(seed)
+    machine = train(data, settings, part, rng, division=local, always_whole=True)
     progress.advance()
-    beta = np.zeros(len(classes))
-    beta[rows] = result.beta
-    return replace(result, beta=beta)
+    beta, decision = np.zeros(len(classes)), np.zeros(len(classes))
+    beta[rows], decision[rows] = machine.result.beta, machine.result.decision
+    return replace(machine, result=replace(machine.result, beta=beta, decision=decision), division=division)

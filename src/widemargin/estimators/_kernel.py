@@ -48,10 +48,10 @@ def entry_variance(X: Any, weights: Vector) -> float:
         rows = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), X.shape)
         mean = float(weights @ rows.sum(axis=1)) / total
         square = float(weights @ rows.multiply(rows).sum(axis=1)) / total
-        return max(square - mean**2, 0.0)
+        return float(max(square - mean**2, 0.0))
     mean = float(weights @ X.sum(axis=1, dtype=np.float64)) / total
     centred = X - np.asarray(mean, X.dtype)  # a second pass: entries may be large and close together
-    return float(weights @ np.einsum("ij,ij->i", centred, centred, dtype=np.float64)) / total
+    return float(weights @ np.einsum("ij,ij->i", centred, centred, dtype=np.float64) / total)
 
 
 def check_range(samples: Samples) -> None:

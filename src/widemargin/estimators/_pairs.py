@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..solvers.result import DualResult
+from ..algorithms.dc_svm import Machine
+from ._clusters import cluster_attributes
 
 Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 
 def votes(values: Vector, n_classes: int) -> NDArray[np.intp]:
@@ -22,10 +24,22 @@ def votes(values: Vector, n_classes: int) -> NDArray[np.intp]:
     return votes
 
 
-def machine_attributes(
-    classes: NDArray[Any], y: NDArray[np.intp], kept: NDArray[np.intp], X: Any, results: list[DualResult], is_gram: bool
-) -> dict[str, Any]:
-    """The fitted attributes that prediction needs, support vectors grouped by class."""
+def machine_attributes(classes: NDArray[Any], y: Rows, kept: Rows, X: Any, machines: list[Machine]) -> dict[str, Any]:
+    """The fitted attributes that prediction needs, support vectors grouped by class.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (k,)
+    y : ndarray of shape (n,), int
+        Class numbers.
+    kept : ndarray of shape (n,), int
+        The rows' numbers in the data that the user gave.
+    X : ndarray or CSR array of shape (n, d), or None
+        None for a precomputed kernel.
+    machines : list of Machine
+        One, or one for every pair of classes.
+    """
+    results = [machine.result for machine in machines]
     beta = np.array([result.beta for result in results])
     support = np.flatnonzero(beta.any(axis=0))
     support = support[np.argsort(y[support], kind="stable")]
@@ -33,15 +47,26 @@ def machine_attributes(
     return {
         "classes_": classes,
         "support_": kept[support],
-        "support_vectors_": X[:0, :0] if is_gram else X[support],
+        "support_vectors_": np.empty((0, 0)) if X is None else X[support],
         "n_support_": n_support,
         "dual_coef_": _class_coefficients(beta[:, support], n_support),
-        "intercept_": np.array([result.intercept for result in results]),
+        "intercept_": np.array([machine.intercepts.mean() for machine in machines]),
+        "levels_": [{"problem": k, **level} for k, machine in enumerate(machines) for level in machine.levels],
+        "_clusters": cluster_attributes(machines, _signs(y, len(machines)), X, kept, support),
     }
 
 
-def certificate_attributes(results: list[DualResult]) -> dict[str, Any]:
+def _signs(y: Rows, n_machines: int) -> Vector:
+    """The labels that each machine was trained with: shape (n_machines, n), 0 for rows that are none of its."""
+    if n_machines == 1:
+        return np.where(y > 0, 1.0, -1.0)[None]
+    pairs = combinations(range(int(y.max()) + 1), 2)
+    return np.array([np.where(y == i, 1.0, np.where(y == j, -1.0, 0.0)) for i, j in pairs])
+
+
+def certificate_attributes(machines: list[Machine]) -> dict[str, Any]:
     """The fitted attributes that say how good the machine is."""
+    results = [machine.result for machine in machines]
     columns = [{**r.history.as_arrays(), "problem": np.full(len(r.history), k)} for k, r in enumerate(results)]
     order = np.argsort(np.concatenate([c["time"] for c in columns]), kind="stable")  # pairs run side by side
     return {

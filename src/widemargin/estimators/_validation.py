@@ -29,7 +29,7 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
 def check_number(name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf) -> None:
     """The value must be a finite number, at least `least` and greater than `above`; the error names it."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(float(value)):
+    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
     if value < least or value <= above:
         bound = f"at least {least:g}" if value < least else f"greater than {above:g}"
@@ -38,7 +38,7 @@ def check_number(name: str, value: Any, *, least: float = -np.inf, above: float 
 
 def check_integer(name: str, value: Any, least: int) -> None:
     """The value must be an integer, at least `least`."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise ValueError(f"{name} must be an integer, at least {least}, got {value!r}")
 
 
@@ -94,7 +94,7 @@ def class_factors(class_weight: Any, classes: NDArray[Any], y: NDArray[np.intege
         return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
         totals = np.bincount(y, weights, minlength=len(classes))
-        return weights.sum() / (len(classes) * totals)
+        return np.asarray(weights.sum() / (len(classes) * totals))
     if not isinstance(class_weight, Mapping):
         raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
     unknown = set(class_weight) - set(classes.tolist())

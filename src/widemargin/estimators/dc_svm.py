@@ -9,18 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
-from ..algorithms.dc_svm import Settings, solve_binary, solve_pairs
+from ..algorithms.dc_svm import Data, Machine, Settings, train, train_pairs
 from ..kernels.functions import Kernel, make_kernel
+from ..kernels.precision import refine
 from ..kernels.samples import Samples, make_samples
+from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
-from ..solvers.result import DualResult
 from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
+from ._clusters import clustered_model
 from ._kernel import check_range, resolve_gamma, warn_of_scale
 from ._pairs import certificate_attributes, machine_attributes, pair_coefficients, votes
 from ._validation import (
@@ -36,11 +38,12 @@ from ._validation import (
 )
 
 Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 KERNELS = ("rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed")
 
 
-class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Exact kernel support vector machine, for data sets where `sklearn.svm.SVC` takes too long.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` to a stated violation of the optimality conditions,
@@ -119,13 +122,13 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
     -----
     ConvergenceWarning
         When `max_time`, `max_iter`, Ctrl-C or a callback ended the fit: with the violation and the gap. The model is
-        the best so far. A second Ctrl-C within two seconds raises KeyboardInterrupt, and leaves the estimator as it was.
+        the best so far. A second Ctrl-C within two seconds raises KeyboardInterrupt and leaves the estimator as it was.
     UserWarning
         When the kernel is nearly constant or nearly the identity on a probe of the rows: the features want scaling.
 
     Notes
     -----
-    Cost: about n_SV x n kernel entries, 1 to 1.5 nanoseconds each on two cores with up to some tens of features, once if
+    Cost: about n_SV x n kernel entries, 1 to 1.5 nanoseconds each on two cores with some tens of features, once if
     `memory_budget` holds the rows of those that are not at a bound. float32 data give float32 kernel entries, float64
     data float64 entries at half the speed; dual variables and decision values are float64. If float32 entries cannot
     reach `tol` (large C), the end is polished with float64 entries. Dense data of which three quarters are zeros are
@@ -162,8 +165,14 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
         coef0: float = 0.0,
         fit_intercept: bool = False,
         n_levels: int | str = "auto",
+        branching: int = 4,
+        n_sample: int = 1000,
+        partition: str = "auto",
+        stop_level: int = 0,
+        combine: str = "early",
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
+        warm_start: bool = False,
         tol: float = 1e-3,
         max_iter: int = -1,
         max_time: float | None = None,
@@ -180,8 +189,14 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
         self.coef0 = coef0
         self.fit_intercept = fit_intercept
         self.n_levels = n_levels
+        self.branching = branching
+        self.n_sample = n_sample
+        self.partition = partition
+        self.stop_level = stop_level
+        self.combine = combine
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
+        self.warm_start = warm_start
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
@@ -196,7 +211,7 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags  # type: ignore[no-any-return]
+        return tags
 
     @with_callbacks
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -233,7 +248,7 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
         check_number("coef0", self.coef0)
         check_integer("degree", self.degree, 0)
         check_integer("max_iter", self.max_iter, -1)
-        check_choice("n_levels", self.n_levels, ("auto", 0))
+        self._check_levels()
         check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         if not callable(self.kernel):
             check_choice("kernel", self.kernel, KERNELS)
@@ -243,10 +258,23 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
             check_number("gamma", self.gamma, above=0)
         if self.max_time is not None:
             check_number("max_time", self.max_time, above=0)
-        check_flag(fit_intercept=self.fit_intercept, break_ties=self.break_ties)
+        check_flag(fit_intercept=self.fit_intercept, break_ties=self.break_ties, warm_start=self.warm_start)
         check_n_jobs(self.n_jobs)
         check_seed(self.random_state)
         resolve_memory_budget(self.memory_budget)
+
+    def _check_levels(self) -> None:
+        check_integer("branching", self.branching, 2)
+        check_integer("n_sample", self.n_sample, 1)
+        check_integer("stop_level", self.stop_level, 0)
+        check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
+        check_choice("combine", self.combine, ("early", "naive", "bcm"))
+        if self.n_levels != "auto":
+            check_integer("n_levels", self.n_levels, 0)
+            if self.stop_level > int(self.n_levels):
+                raise ValueError(f"stop_level must be at most n_levels={self.n_levels}, got {self.stop_level}")
+        if self.kernel == "precomputed" and self.partition == "input":
+            raise ValueError("partition must not be 'input' with kernel='precomputed': it has no features to cluster")
 
     def _check_data(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         X, y = validate_data(
@@ -275,38 +303,60 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
         samples = make_samples(X, kernel.wants)
         check_range(samples)
         warn_of_scale(kernel, samples)
-
-        results = self._solve(kernel, samples, y, upper, progress)
-        machine = machine_attributes(classes, y, kept, X, results, self.kernel == "precomputed")
-        for name, value in {"_gamma": gamma, **machine, **certificate_attributes(results)}.items():
+        machines = self._train(kernel, refine(kernel, samples), y, upper, kept, progress)
+        rows = None if self.kernel == "precomputed" else X
+        fitted = machine_attributes(classes, y, kept, rows, machines)
+        for name, value in {"_gamma": gamma, **fitted, **certificate_attributes(machines)}.items():
             setattr(self, name, value)
-        self._expansion = self._make_expansion()
-        self._warn_if_stopped(results, progress)
+        self._model = self._make_model()
+        self._warn_if_stopped(machines, progress)
 
     def _take_rows(self, X: Any, rows: NDArray[np.intp]) -> Any:
         if len(rows) == X.shape[0]:
             return X
         return X[np.ix_(rows, rows)] if self.kernel == "precomputed" else X[rows]
 
-    def _solve(
-        self, kernel: Kernel, samples: Samples, y: NDArray[np.intp], upper: Vector, progress: Progress
-    ) -> list[DualResult]:
+    def _train(
+        self, kernel: Kernel, samples: Samples, y: Rows, upper: Vector, kept: Rows, progress: Progress
+    ) -> list[Machine]:
         settings = Settings(
             fit_intercept=self.fit_intercept,
             tol=self.tol,
             max_iter=self.max_iter,
             memory_budget=resolve_memory_budget(self.memory_budget),
             n_jobs=self.n_jobs,
+            n_levels=self.n_levels,
+            stop_level=self.stop_level,
+            branching=self.branching,
+            n_sample=self.n_sample,
+            partition=self._resolve_partition(),
         )
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         if y.max() > 1:
-            return solve_pairs(kernel, samples, y, upper, settings, progress)
-        return [solve_binary(kernel, samples, np.where(y > 0, 1.0, -1.0), upper, settings, progress)]
+            return train_pairs(kernel, samples, y, upper, settings, progress, rng)
+        data = Data(kernel, samples, np.where(y > 0, 1.0, -1.0), upper)
+        return [train(data, settings, progress, rng, start=self._start(data, kept))]
 
-    def _warn_if_stopped(self, results: list[DualResult], progress: Progress) -> None:
+    def _resolve_partition(self) -> str:
+        """k-means of the rows where the kernel is a function of products or distances, else in feature space."""
+        if self.partition != "auto":
+            return self.partition
+        return "kernel" if callable(self.kernel) or self.kernel == "precomputed" else "input"
+
+    def _start(self, data: Data, kept: Rows) -> Vector | None:
+        """The fitted machine's dual variables as a feasible point for this problem, with `warm_start`."""
+        if not self.warm_start or len(getattr(self, "dual_coef_", ())) != 1 or not len(self.support_):
+            return None
+        beta = np.zeros(max(int(kept[-1]), int(self.support_.max())) + 1)
+        beta[self.support_] = self.dual_coef_[0]
+        beta = np.clip(beta[kept], np.where(data.y > 0, 0, -data.upper), np.where(data.y > 0, data.upper, 0))
+        return _balance(beta) if self.fit_intercept else beta
+
+    def _warn_if_stopped(self, machines: list[Machine], progress: Progress) -> None:
         if self.converged_:
             return
         reason = progress.stopped_by or self._own_limit()
-        violation = max(result.violation for result in results)
+        violation = max(machine.result.violation for machine in machines)
         warnings.warn(
             f"{type(self).__name__} was stopped by {reason} before it converged: violation {violation:.3g} where "
             f"tol={self.tol:g}, duality gap {self.dual_gap_:.4g} "
@@ -332,8 +382,8 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
         Returns
         -------
         ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs), float64
-            With two classes, positive for ``classes_[1]``. With more, one column per class ("ovr": votes, ordered within
-            equal votes by the decision values) or per pair of classes ("ovo": positive for the first of the pair).
+            With two classes, positive for ``classes_[1]``. With more, one column per class ("ovr": votes, ordered
+            within equal votes by the decision values) or per pair of classes ("ovo": positive for the first one).
         """
         values = self._decide(X)
         if len(self.classes_) == 2:
@@ -377,21 +427,32 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # 
             accept_large_sparse=True,
         )
         budget = resolve_memory_budget(self.memory_budget)
-        return self._expansion.decide(X, n_jobs=self.n_jobs, memory_budget=budget)
+        return self._model.decide(X, n_jobs=self.n_jobs, memory_budget=budget)
 
-    def _make_expansion(self) -> KernelExpansion:
+    def _make_model(self) -> KernelExpansion | ClusteredExpansion:
         kernel = make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
         points = self.support_ if self.kernel == "precomputed" else self.support_vectors_
-        return KernelExpansion(kernel, points, pair_coefficients(self.dual_coef_, self.n_support_), self.intercept_)
+        coef = pair_coefficients(self.dual_coef_, self.n_support_)
+        if self._clusters is not None:
+            return clustered_model(kernel, points, coef, self._clusters, self.combine)
+        return KernelExpansion(kernel, points, coef, self.intercept_)
 
     def __getstate__(self) -> dict[str, Any]:
         """The parameters and the fitted attributes, without what predict can make of them."""
         state = dict(super().__getstate__())
-        state.pop("_expansion", None)
+        state.pop("_model", None)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore, and rebuild what was left out."""
         super().__setstate__(state)
         if hasattr(self, "dual_coef_"):
-            self._expansion = self._make_expansion()
+            self._model = self._make_model()
+
+
+def _balance(beta: Vector) -> Vector:
+    """Shrink the heavier class's dual variables so that the sum is zero again."""
+    up, down = beta[beta > 0].sum(), -beta[beta < 0].sum()
+    if min(up, down) == 0:
+        return np.zeros_like(beta)
+    return np.asarray(np.where(beta > 0, beta * min(1.0, down / up), beta * min(1.0, up / down)))

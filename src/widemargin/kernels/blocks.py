@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import numpy as np
@@ -13,30 +12,11 @@ from .._jit import dual
 from .._parallel import ThreadTeam, row_blocks
 from .functions import Kernel
 from .samples import Samples
+from .scratch import Scratch
 
 Array = NDArray[np.floating]
 
 TILE_ROWS = 256
-_scratch: deque[NDArray[np.uint8]] = deque(maxlen=64)
-
-
-class Scratch:
-    """A tile's bytes, borrowed for a ``with`` block from those that earlier tiles left: no fresh pages."""
-
-    def __init__(self, n_bytes: int) -> None:
-        self.n_bytes = n_bytes
-
-    def __enter__(self) -> NDArray[np.uint8]:
-        try:
-            self.buffer = _scratch.pop()
-        except IndexError:
-            self.buffer = np.empty(self.n_bytes, np.uint8)
-        if self.buffer.nbytes < self.n_bytes:
-            self.buffer = np.empty(self.n_bytes, np.uint8)
-        return self.buffer
-
-    def __exit__(self, *_: object) -> None:
-        _scratch.append(self.buffer)
 
 
 def tile_columns(dtype: np.dtype[Any], n_bytes: int | None = None) -> int:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .._jit import elementwise
 from .samples import Samples
+from .scratch import Scratch
 
 Array = NDArray[np.floating]
 
@@ -40,10 +41,19 @@ class RBF:
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: one matrix product, one pass of the exponential."""
-        A.inner(B, out)
-        a, b = (self.gamma * A.squares).astype(out.dtype), (self.gamma * B.squares).astype(out.dtype)
+        if A.precision != out.dtype:
+            with Scratch(out.size * A.precision.itemsize) as buffer:
+                products = buffer[: out.size * A.precision.itemsize].view(A.precision).reshape(out.shape)
+                A.inner(B, products)
+                self._from_products(products, A.squares, B.squares, out)
+        else:
+            A.inner(B, out)
+            self._from_products(out, A.squares, B.squares, out)
+
+    def _from_products(self, G: Array, squares: Array, other: Array, out: Array) -> None:
+        a, b = (self.gamma * squares).astype(G.dtype), (self.gamma * other).astype(G.dtype)
         if out.dtype == np.float32:
-            elementwise.rbf(out, a, b, self.gamma)
+            elementwise.rbf(G, a, b, self.gamma, out)
             return
         out *= 2 * self.gamma
         out -= a[:, None]

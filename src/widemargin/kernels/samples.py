@@ -6,7 +6,7 @@ Every kind has `take` (a batch of rows), `inner` (one tile of inner products wit
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,10 @@ class Samples(Protocol):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of tiles made of these samples."""
+
+    @property
+    def precision(self) -> np.dtype[Any]:
+        """The dtype of their inner products: that of the tiles, or more exact."""
 
     @property
     def nbytes(self) -> int:
@@ -55,35 +59,40 @@ class Samples(Protocol):
     def against(self, X: Any) -> tuple[Samples, Samples]:
         """This batch and the rows of X, both of this kind, ready for a tile."""
 
-    def astype(self, dtype: np.dtype[Any]) -> Samples:
-        """The same samples in another precision."""
+    def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> Samples:
+        """The same samples with inner products and tiles of other dtypes."""
 
 
 class DenseSamples:
     """Rows of a C-contiguous array, less a shift that distances do not notice."""
 
-    def __init__(self, X: Array, *, shift: Array | None = None, squares: NDArray[np.float64] | None = None) -> None:
+    def __init__(
+        self,
+        X: Array,
+        *,
+        shift: Array | None = None,
+        squares: NDArray[np.float64] | None = None,
+        dtype: np.dtype[Any] | None = None,
+        own: bool = False,
+    ) -> None:
         self.X = X
         self.shift = shift
+        self.dtype = dtype or X.dtype
+        self.own = own
         self._squares = squares
 
-    @classmethod
-    def shifted(cls, X: Array, shift: Array | None) -> Self:
-        """Subtract the shift in a copy, or take the rows as they are."""
-        return cls(np.ascontiguousarray(X if shift is None else X - shift), shift=shift)
-
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def precision(self) -> np.dtype[Any]:
         """The rows' dtype."""
         return self.X.dtype
 
     @property
     def nbytes(self) -> int:
-        """The centred copy."""
-        return 0 if self.shift is None else self.X.nbytes
+        """The centred or converted copy."""
+        return self.X.nbytes if self.own else 0
 
     def __len__(self) -> int:
-        return self.X.shape[0]
+        return len(self.X)
 
     @property
     def squares(self) -> NDArray[np.float64]:
@@ -94,7 +103,7 @@ class DenseSamples:
 
     def take(self, rows: Rows) -> DenseSamples:
         """A batch of some of the rows."""
-        return DenseSamples(self.X[rows], shift=self.shift, squares=self.squares[rows])
+        return DenseSamples(self.X[rows], shift=self.shift, squares=self.squares[rows], dtype=self.dtype)
 
     def inner(self, other: DenseSamples, out: Array) -> None:
         """One matrix product."""
@@ -108,30 +117,42 @@ class DenseSamples:
 
     def against(self, X: Any) -> tuple[Samples, Samples]:
         """The rows of X, made dense and shifted alike."""
-        return self, DenseSamples.shifted(X.toarray() if sp.issparse(X) else X, self.shift)
+        rows = (X.toarray() if sp.issparse(X) else X).astype(self.precision, copy=False)
+        shifted = np.ascontiguousarray(rows if self.shift is None else rows - self.shift)
+        return self, DenseSamples(shifted, dtype=self.dtype)
 
-    def astype(self, dtype: np.dtype[Any]) -> DenseSamples:
+    def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> DenseSamples:
         """Converted rows."""
-        return DenseSamples(self.X.astype(dtype), shift=None if self.shift is None else self.shift.astype(dtype))
+        shift = None if self.shift is None else self.shift.astype(precision)
+        return DenseSamples(self.X.astype(precision), shift=shift, dtype=dtype, own=True)
 
 
 class SparseSamples:
     """Rows of a CSR array; a tile costs its non-zeros, not its columns."""
 
-    def __init__(self, X: sp.csr_array, *, own: bool = False, squares: NDArray[np.float64] | None = None) -> None:
+    def __init__(
+        self,
+        X: sp.csr_array,
+        *,
+        squares: NDArray[np.float64] | None = None,
+        dtype: np.dtype[Any] | None = None,
+        own: bool = False,
+    ) -> None:
         self.X = X
+        self.dtype = dtype or np.dtype(X.dtype)
         self.own = own
         self._squares = squares
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def precision(self) -> np.dtype[Any]:
         """The values' dtype."""
-        return np.dtype(self.X.dtype)
+        values: np.dtype[Any] = np.dtype(self.X.dtype)
+        return values
 
     @property
     def nbytes(self) -> int:
         """The CSR copy of a dense array."""
-        return int(self.X.data.nbytes) + int(self.X.indices.nbytes) if self.own else 0
+        return int(self.X.data.nbytes + self.X.indices.nbytes) if self.own else 0
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -146,7 +167,7 @@ class SparseSamples:
 
     def take(self, rows: Rows) -> SparseSamples:
         """A batch of some of the rows."""
-        return SparseSamples(self.X[rows], squares=self.squares[rows])
+        return SparseSamples(self.X[rows], squares=self.squares[rows], dtype=self.dtype)
 
     def inner(self, other: SparseSamples, out: Array) -> None:
         """Non-zeros of these rows against a dense panel of the other ones."""
@@ -166,11 +187,11 @@ class SparseSamples:
 
     def against(self, X: Any) -> tuple[Samples, Samples]:
         """The rows of X as CSR."""
-        return self, SparseSamples(_canonical(X))
+        return self, SparseSamples(_canonical(X).astype(self.precision, copy=False), dtype=self.dtype)
 
-    def astype(self, dtype: np.dtype[Any]) -> SparseSamples:
+    def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> SparseSamples:
         """Converted values."""
-        return SparseSamples(self.X.astype(dtype), own=True)
+        return SparseSamples(self.X.astype(precision), dtype=dtype, own=True)
 
 
 class GramSamples:
@@ -187,13 +208,15 @@ class GramSamples:
         """The matrix's dtype."""
         return self.gram.dtype
 
+    precision = dtype
+
     def __len__(self) -> int:
         return len(self.index)
 
     @property
     def squares(self) -> NDArray[np.float64]:
         """The diagonal."""
-        return self.gram[self.index, self.index].astype(np.float64)
+        return np.asarray(self.gram[self.index, self.index], np.float64)
 
     def take(self, rows: Rows) -> GramSamples:
         """A batch of some of the indices."""
@@ -205,7 +228,7 @@ class GramSamples:
 
     def toarray(self) -> Array:
         """The rows of the matrix."""
-        return self.gram[self.index]
+        return np.asarray(self.gram[self.index])
 
     original = toarray
 
@@ -213,7 +236,7 @@ class GramSamples:
         """These indices, into the columns of X = K(new rows, training rows)."""
         return GramSamples(X.T, self.index), GramSamples(X.T, np.arange(X.shape[0]))
 
-    def astype(self, dtype: np.dtype[Any]) -> GramSamples:
+    def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> GramSamples:
         """The matrix converted."""
         return GramSamples(self.gram.astype(dtype), self.index)
 
@@ -234,8 +257,10 @@ def make_samples(X: Any, wants: str = "rows") -> Samples:
         return SparseSamples(_canonical(X))
     if wants != "rows" and _prefers_csr(X):
         return SparseSamples(sp.csr_array(X), own=True)
-    is_centred = wants == "distances" and len(X) > 0
-    return DenseSamples.shifted(X, X.mean(axis=0, dtype=np.float64).astype(X.dtype) if is_centred else None)
+    if wants != "distances" or not len(X):
+        return DenseSamples(np.ascontiguousarray(X))
+    shift = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+    return DenseSamples(X - shift, shift=shift, own=True)
 
 
 def _canonical(X: Any) -> sp.csr_array:
@@ -275,13 +300,18 @@ class SampleSubset:
         """The set's dtype."""
         return self.base.dtype
 
+    @property
+    def precision(self) -> np.dtype[Any]:
+        """The set's precision."""
+        return self.base.precision
+
     def __len__(self) -> int:
         return len(self.index)
 
     @property
     def squares(self) -> NDArray[np.float64]:
         """The subset's squared norms."""
-        return self.base.squares[self.index]
+        return np.asarray(self.base.squares[self.index])
 
     def take(self, rows: Rows) -> Samples:
         """A gathered batch."""
@@ -303,6 +333,6 @@ class SampleSubset:
         """As the gathered rows would."""
         return self.base.take(self.index).against(X)
 
-    def astype(self, dtype: np.dtype[Any]) -> Samples:
+    def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> Samples:
         """The gathered rows, converted."""
-        return self.base.take(self.index).astype(dtype)
+        return self.base.take(self.index).astype(precision, dtype)

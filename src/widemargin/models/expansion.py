@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._parallel import ThreadTeam, blas_limit, row_blocks
 from ..kernels.blocks import accumulate
 from ..kernels.functions import Kernel
+from ..kernels.precision import refine
 from ..kernels.samples import GramSamples, Samples, make_samples
 
 _MIN_ROWS = 1024
@@ -70,7 +71,7 @@ class KernelExpansion:
             if self.kernel.wants == "entries":
                 self._samples = GramSamples(np.empty((0, 0)), self.points)
             else:
-                self._samples = make_samples(self.points, self.kernel.wants)
+                self._samples = refine(self.kernel, make_samples(self.points, self.kernel.wants))
         return self._samples
 
     def __getstate__(self) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from .._jit import dual, workspace
 from .._progress import Part, Progress
 from ..kernels.cache import KernelRows
+from .certificate import Certificate, DualProblem, certify, is_free, make_box
 from .result import DualResult, History
 
 Vector = NDArray[np.float64]
@@ -37,28 +38,7 @@ _NEW_ROWS = 8192  # violators that join the active set in one round
 _VIOLATOR_SHARE = 0.03  # of the largest violation: smaller ones wait
 _ROUND_GOAL = 0.1
 _SLICE_SECONDS = 0.05
-
-
-class DualProblem(NamedTuple):
-    """Targets and signed bounds, float64 arrays of shape (n,)."""
-
-    target: Vector
-    lo: Vector
-    hi: Vector
-
-
-class Certificate(NamedTuple):
-    """Where a point stands: intercept, violation, primal value, duality gap."""
-
-    intercept: float
-    violation: float
-    objective: float
-    gap: float
-
-
-def svm_problem(y: Vector, upper: Vector) -> DualProblem:
-    """The C-SVM's signed dual: labels y = +-1 and alpha in [0, upper]."""
-    return DualProblem(y, np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0))
+_NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
 class _State(NamedTuple):
@@ -67,6 +47,49 @@ class _State(NamedTuple):
     beta: Vector
     decision: Vector
     violations: Vector
+
+
+class SquareSolver:
+    """Working sets on a kernel matrix in memory, in slices of time so that a clock or an interrupt is heard.
+
+    Parameters
+    ----------
+    K : ndarray of shape (m, m)
+    box : workspace.Box of (m,) arrays
+    equality : bool
+    progress : Progress or Part
+    """
+
+    def __init__(
+        self, K: NDArray[np.floating], box: workspace.Box, *, equality: bool, progress: Progress | Part
+    ) -> None:
+        self.K = K
+        self.box = box
+        self.equality = equality
+        self.progress = progress
+        self.n_iter = 0
+        self.n_steps = 0
+
+    def solve(self, beta: Vector, decision: Vector, tol: float, max_iter: int = _NO_LIMIT) -> tuple[float, float]:
+        """Improve beta and decision = K beta in place; return the offset and the violation that is left."""
+        m = len(beta)
+        size = min(TILE, m)
+        # steps that must keep sum(beta) = 0 over thousands of tiles are not rounded to float32
+        dtype = np.dtype(np.float64) if self.equality or m <= TILE else self.K.dtype
+        tile, work = workspace.make_tile(size, dtype), workspace.make_working_set(size, m)
+        quota, offset, violation = 4, 0.0, np.inf
+        while violation >= tol and self.n_iter < max_iter:
+            begin = time.perf_counter()
+            quota = min(quota, max_iter - self.n_iter)
+            done, steps, offset, violation = dual.solve_active(
+                self.K, self.box, beta, decision, tile, work, tol, self.equality, quota
+            )
+            self.n_iter += done
+            self.n_steps += steps
+            if done < quota or not self.progress.go_on():
+                break
+            quota = int(np.clip(quota * _SLICE_SECONDS / (time.perf_counter() - begin + 1e-9), 1, 1000))
+        return offset, violation
 
 
 class DualSolver:
@@ -103,10 +126,8 @@ class DualSolver:
         self.equality = equality
         self.tol = min(tol, _SMALL_TOL) if n <= SMALL else tol
         self.progress = progress
-        self.max_iter = max_iter if max_iter >= 0 else np.iinfo(np.int64).max
-        diagonal = rows.kernel.diagonal(rows.samples)
-        floor = 1e-12 * max(float(np.max(diagonal, initial=0.0)), 1e-300)
-        self.box = workspace.Box(*problem, 1.0 / np.sqrt(np.maximum(diagonal, floor)))
+        self.max_iter = max_iter if max_iter >= 0 else _NO_LIMIT
+        self.box = make_box(problem, np.asarray(rows.kernel.diagonal(rows.samples), np.float64))
         self.dtype = rows.samples.dtype
         self.capacity = max(TILE, int(np.sqrt(square_bytes / self.dtype.itemsize)))
         self.square = np.empty(min(n, self.capacity) ** 2, self.dtype)  # touched only as far as it is used
@@ -131,57 +152,28 @@ class DualSolver:
         return self._result(*best)
 
     def _result(self, state: _State, found: Certificate) -> DualResult:
-        return DualResult(
-            beta=state.beta,
-            decision=state.decision,
-            intercept=found.intercept,
-            objective=found.objective,
-            gap=found.gap,
-            violation=found.violation,
-            converged=found.violation < self.tol,
-            n_iter=self.n_iter,
-            n_steps=self.n_steps,
-            history=self.history,
-        )
+        converged = found.violation < self.tol
+        return DualResult(state.beta, state.decision, *found, converged, self.n_iter, self.n_steps, self.history)
 
     def _start(self, beta: Vector, decision: Vector | None) -> _State:
         if decision is None:
             decision = np.zeros(len(beta))
             support = np.flatnonzero(beta)
-            free = self._is_free(beta)[support]
+            free = is_free(self.box, beta)[support]
             self.rows.add_product(support[~free], beta[support[~free]], decision, keep=False)
             self.rows.add_product(support[free], beta[support[free]], decision)
         return _State(beta.copy(), decision, np.empty(len(beta)))
 
-    def _is_free(self, beta: Vector) -> NDArray[np.bool_]:
-        return (beta > self.box.lo) & (beta < self.box.hi)
-
     def _certify(self, state: _State) -> Certificate:
-        """Violation, intercept, primal value and gap of the present point, in O(n)."""
-        offset, violation = dual.measure(self.box, state.beta, state.decision, self.equality, state.violations)
-        if self.equality:
-            offset = self._intercept(state, offset, violation)
-        slack = state.decision - self.box.target + offset
-        gap = state.beta @ slack + self.box.hi @ np.maximum(-slack, 0) - self.box.lo @ np.maximum(slack, 0)
-        lower_bound = self.box.target @ state.beta - 0.5 * state.beta @ state.decision
-        gap = max(float(gap), 0.0)
-        found = Certificate(float(offset), float(violation), float(lower_bound) + gap, gap)
+        found = certify(self.box, state.beta, state.decision, state.violations, equality=self.equality, tol=self.tol)
         self.history.record(
             time=self.progress.elapsed,
             objective=found.objective,
-            lower_bound=float(lower_bound),
+            lower_bound=found.objective - found.gap,
             violation=found.violation,
             n_support=int(np.count_nonzero(state.beta)),
         )
         return found
-
-    def _intercept(self, state: _State, midpoint: float, violation: float) -> float:
-        """At the end LIBSVM's rule, the mean over free coordinates; before, the best for the primal as it stands."""
-        slack = self.box.target - state.decision
-        if violation >= self.tol:
-            return _weighted_quantile(slack, self.box.hi - self.box.lo, self.box.hi.sum())
-        free = self._is_free(state.beta)
-        return float(np.mean(slack[free])) if free.any() else midpoint
 
     def _report(self, state: _State, found: Certificate) -> bool:
         self.progress.candidate = state.beta, found.intercept
@@ -202,38 +194,28 @@ class DualSolver:
 
     def _choose_active(self, state: _State) -> Rows:
         """Free coordinates and the larger violators: as many as fit, the largest violations first."""
-        v = state.violations
-        free = self._is_free(state.beta)
-        candidates = np.flatnonzero((v > max(0.5 * self.tol, _VIOLATOR_SHARE * v.max())) & ~free)
-        new_rows = _NEW_ROWS if state.beta.any() else _FIRST_ROWS
-        if len(candidates) > new_rows:
-            candidates = _largest(v, candidates, new_rows)
-        active = np.union1d(np.flatnonzero(free), candidates)
-        return active if len(active) <= self.capacity else _largest(v, active, self.capacity)
+        size = np.abs(state.violations)
+        free = is_free(self.box, state.beta)
+        wanted = (size > max(0.5 * self.tol, _VIOLATOR_SHARE * size.max())) & ~free
+        quota = _NEW_ROWS if state.beta.any() else _FIRST_ROWS
+        if self.equality:  # one side alone cannot move
+            rising, falling = (np.flatnonzero(wanted & (sign * state.violations > 0)) for sign in (1, -1))
+            new = np.union1d(_largest(size, rising, quota // 2), _largest(size, falling, quota // 2))
+        else:
+            new = _largest(size, np.flatnonzero(wanted), quota)
+        return _largest(size, np.union1d(np.flatnonzero(free), new), self.capacity)
 
     def _solve_active(self, state: _State, active: Rows, goal: float) -> Vector:
-        """Solve on the active set, in slices of time so that a clock or an interrupt is heard."""
+        """Solve on the active set; its kernel matrix is filled from kept rows where there are any."""
         m = len(active)
         K = self.square[: m * m].reshape(m, m)
         self.rows.square(active, K)
         box = workspace.Box(*(part[active] for part in self.box))
         beta, decision = state.beta[active], state.decision[active]
-        size = min(TILE, m)
-        # steps that must keep sum(beta) = 0 over thousands of tiles are not rounded to float32
-        tile = workspace.make_tile(size, np.dtype(np.float64) if self.equality or m <= SMALL else self.dtype)
-        work = workspace.make_working_set(size, m)
-        n_sets, violation = 4, np.inf
-        while violation >= goal and self.n_iter < self.max_iter:
-            begin = time.perf_counter()
-            quota = min(n_sets, self.max_iter - self.n_iter)
-            done, steps, _, violation = dual.solve_active(
-                K, box, beta, decision, tile, work, goal, self.equality, quota
-            )
-            self.n_iter += done
-            self.n_steps += steps
-            if done < quota or not self.progress.go_on():
-                break
-            n_sets = int(np.clip(n_sets * _SLICE_SECONDS / (time.perf_counter() - begin + 1e-9), 1, 1000))
+        square = SquareSolver(K, box, equality=self.equality, progress=self.progress)
+        square.solve(beta, decision, goal, self.max_iter - self.n_iter)
+        self.n_iter += square.n_iter
+        self.n_steps += square.n_steps
         return beta
 
     def _apply(self, state: _State, rows: Rows, beta: Vector) -> _State | None:
@@ -253,16 +235,7 @@ class DualSolver:
 
 def _largest(values: Vector, rows: Rows, k: int) -> Rows:
     """The k of `rows` with the largest values, in ascending order; ties are broken by a fixed shuffle."""
+    if len(rows) <= k:
+        return rows
     rows = np.random.default_rng(0).permutation(rows)
     return np.sort(rows[np.argpartition(-values[rows], k)[:k]])
-
-
-def _weighted_quantile(values: Vector, weights: Vector, total: float) -> float:
-    """The smallest value up to which the weights sum to `total`.
-
-    As a function of the intercept, the losses fall by hi for each coordinate with target - decision above it and rise
-    by -lo for each below: sum(hi) units of hi - lo below it balance the two.
-    """
-    order = np.argsort(values, kind="stable")
-    k = int(np.searchsorted(np.cumsum(weights[order]), total))
-    return float(values[order[min(k, len(order) - 1)]])

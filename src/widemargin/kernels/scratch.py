@@ -1,0 +1,29 @@
+"""Bytes for tiles, used again: fresh pages cost as much as the arithmetic on them."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+_scratch: deque[NDArray[np.uint8]] = deque(maxlen=64)
+
+
+class Scratch:
+    """Some bytes, borrowed for a ``with`` block from those that earlier blocks left."""
+
+    def __init__(self, n_bytes: int) -> None:
+        self.n_bytes = n_bytes
+
+    def __enter__(self) -> NDArray[np.uint8]:
+        try:
+            self.buffer = _scratch.pop()
+        except IndexError:
+            self.buffer = np.empty(self.n_bytes, np.uint8)
+        if self.buffer.nbytes < self.n_bytes:
+            self.buffer = np.empty(self.n_bytes, np.uint8)
+        return self.buffer
+
+    def __exit__(self, *_: object) -> None:
+        _scratch.append(self.buffer)

@@ -1,0 +1,104 @@
+"""One kernel expansion for each cluster, and three ways to ask them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._parallel import ThreadTeam, blas_limit, row_blocks
+from ..kernels.functions import Kernel
+from ..partition.regions import Regions
+from .expansion import KernelExpansion
+
+_ROWS = 65_536
+
+
+@dataclass
+class ClusteredExpansion:
+    """Machines of k clusters, each on its own support vectors.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    points : ndarray or CSR array of shape (n_points, n_features)
+        Grouped by cluster; row numbers for a precomputed kernel.
+    starts : ndarray of shape (k + 1,), int
+        Points ``starts[c]`` to ``starts[c + 1]`` belong to cluster c.
+    coef : ndarray of shape (n_functions, n_points), float64
+    intercept : ndarray of shape (n_functions, k), float64
+    regions : Regions
+        Routes a row to its cluster.
+    combine : {"early", "naive", "bcm"}
+        Ask the row's own cluster alone; add up all of them; or combine their probabilities as independent opinions.
+    sigmoids : ndarray of shape (n_functions, k, 2), float64
+        For "bcm": cluster c's probability of the positive class is 1 / (1 + exp(a f + b)).
+    log_prior : ndarray of shape (n_functions,), float64
+        For "bcm": log odds of the positive class.
+    """
+
+    kernel: Kernel
+    points: Any
+    starts: NDArray[np.intp]
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    regions: Regions
+    combine: str
+    sigmoids: NDArray[np.float64]
+    log_prior: NDArray[np.float64]
+    _parts: list[KernelExpansion] = field(default_factory=list, repr=False)
+
+    def decide(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> NDArray[np.float64]:
+        """Decision values of shape (n, n_functions), float64.
+
+        Notes
+        -----
+        "early" costs the routing and the kernel entries of one cluster a row; the others those of all support vectors.
+        """
+        if self.combine == "naive":
+            whole = KernelExpansion(self.kernel, self.points, self.coef, self.intercept.mean(axis=1))
+            return whole.decide(X, n_jobs=n_jobs, memory_budget=memory_budget)
+        ask = self._ask_own if self.combine == "early" else self._ask_all
+        out = np.empty((X.shape[0], len(self.coef)))
+        with blas_limit(1), ThreadTeam(n_jobs) as team:
+            for rows in row_blocks(X.shape[0], _ROWS):
+                out[rows] = ask(X[rows], team, memory_budget)
+        return out
+
+    def _part(self, c: int) -> KernelExpansion:
+        if not self._parts:
+            self._parts.extend(self._make_part(c) for c in range(self.intercept.shape[1]))
+        return self._parts[c]
+
+    def _make_part(self, c: int) -> KernelExpansion:
+        mine = slice(self.starts[c], self.starts[c + 1])
+        return KernelExpansion(self.kernel, self.points[mine], self.coef[:, mine], self.intercept[:, c])
+
+    def _ask_own(self, X: Any, team: ThreadTeam, memory_budget: int) -> NDArray[np.float64]:
+        """Early prediction: group the rows by cluster and evaluate each group on that cluster's points."""
+        labels = self.regions.route(X, team)
+        order = np.argsort(labels, kind="stable")
+        bounds = np.searchsorted(labels[order], np.arange(self.intercept.shape[1] + 1))
+        self._part(0)
+        groups = [(c, order[bounds[c] : bounds[c + 1]]) for c in np.flatnonzero(np.diff(bounds))]
+        out = np.empty((X.shape[0], len(self.coef)))
+
+        def ask(group: tuple[Any, NDArray[np.intp]]) -> None:
+            c, rows = group
+            out[rows] = self._parts[c].decide(X[rows], n_jobs=1, memory_budget=memory_budget // team.n_threads)
+
+        team.map(ask, sorted(groups, key=lambda group: -len(group[1])))
+        return out
+
+    def _ask_all(self, X: Any, team: ThreadTeam, memory_budget: int) -> NDArray[np.float64]:
+        """Bayesian committee machine (Tresp 2000): p(y|x) ~ prod_c p_c(y|x) / p(y)^(k-1), as log odds."""
+        k = self.intercept.shape[1]
+
+        def log_odds(c: int) -> NDArray[np.float64]:
+            f = self._part(c).decide(X, n_jobs=1, memory_budget=memory_budget // team.n_threads)
+            return np.asarray(-(self.sigmoids[:, c, 0] * f + self.sigmoids[:, c, 1]))
+
+        self._part(0)
+        return np.asarray(sum(team.map(log_odds, range(k))) - (k - 1) * self.log_prior)

@@ -1,0 +1,129 @@
+"""Making clusters that are neither starved nor swallow the rest, by rules that routing can repeat."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._parallel import ThreadTeam
+from ..kernels.functions import Kernel
+from ..kernels.samples import Samples
+from .kmeans import Labels, kernel_kmeans, kmeans
+from .regions import InputRegions, KernelRegions, RandomRegions, Regions
+
+_POINTS_PER_CENTRE = 10
+_LARGEST = 3.0  # times the mean size: a larger cluster is split
+_SMALLEST = 0.125  # times the mean size: a smaller one joins its neighbours
+_ROUNDS = 4
+
+
+class Division(NamedTuple):
+    """Clusters of a sample set.
+
+    Attributes
+    ----------
+    regions : Regions
+    labels : ndarray of shape (n,), int
+        The cluster of each sample, below ``regions.n_clusters``.
+    chosen : ndarray of shape (m,), int
+        Which samples are the regions' sample points.
+    """
+
+    regions: Regions
+    labels: Labels
+    chosen: NDArray[np.intp]
+
+
+def divide(
+    kernel: Kernel,
+    samples: Samples,
+    k: int,
+    *,
+    method: str = "kernel",
+    candidates: NDArray[np.intp] | None = None,
+    n_sample: int = 1000,
+    rng: np.random.Generator,
+    team: ThreadTeam,
+) -> Division:
+    """Divide samples into about k clusters in two steps: cluster a sample of them, assign the others.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    samples : Samples of length n
+    k : int
+        At most n.
+    method : {"kernel", "input", "random"}
+        Kernel k-means, k-means of the rows, or by chance.
+    candidates : ndarray of int, optional
+        Where to take the sample from: support vectors make the clustering adaptive. All by default.
+    n_sample : int
+        Size m of the sample; at least 10 k are taken, as far as there are so many.
+    rng : numpy.random.Generator
+    team : ThreadTeam
+
+    Returns
+    -------
+    Division
+
+    Notes
+    -----
+    Balance: a cluster of more than 3 n / k samples has its sample points clustered again, one of less than n / (8 k)
+    gives its sample points to their next nearest centres, and everything is assigned anew, up to four times. Only the
+    centres change, never single samples, so that new samples are routed by the rule that divided the training set.
+    There may be fewer than k clusters afterwards, and more where they were split.
+
+    Kernel k-means costs m kernel entries a sample, k-means k distances.
+    Source: two-step kernel k-means, Hsieh et al. 2014, section 3, after Ghitta et al. 2011.
+    """
+    n = len(samples)
+    pool = np.arange(n) if candidates is None or len(candidates) < _POINTS_PER_CENTRE * k else candidates
+    m = min(len(pool), max(n_sample, _POINTS_PER_CENTRE * k))
+    index = np.sort(rng.choice(pool, m, replace=False))
+    regions = _cluster(kernel, samples.take(index), k, method, rng)
+    labels = regions.assign(samples, team)
+    for _ in range(_ROUNDS):
+        better = _balance(regions, np.bincount(labels, minlength=regions.n_clusters), n / k, rng)
+        if better is None:
+            break
+        regions = regions.relabelled(better)
+        labels = regions.assign(samples, team)
+    return Division(regions, labels, index)
+
+
+def _cluster(kernel: Kernel, points: Samples, k: int, method: str, rng: np.random.Generator) -> Regions:
+    if method == "random":
+        return RandomRegions(points, rng.permutation(len(points)) % k)
+    if method == "input":
+        return InputRegions(points, _dense_labels(kmeans(points.original(), k, rng)))
+    K = np.empty((len(points), len(points)), points.dtype)
+    kernel.fill(points, points, K)
+    return KernelRegions(kernel, points, _dense_labels(kernel_kmeans(K, k, rng)))
+
+
+def _balance(regions: Regions, sizes: NDArray[np.intp], mean: float, rng: np.random.Generator) -> Labels | None:
+    """Labels of the sample points with large clusters split and small ones dissolved; None if all is well."""
+    labels = regions.labels.copy()
+    k = len(sizes)
+    for c in np.flatnonzero(sizes > _LARGEST * mean):
+        points = np.flatnonzero(labels == c)
+        parts = min(len(points), int(np.ceil(sizes[c] / mean)))
+        if parts > 1:
+            new = _dense_labels(regions.split(points, parts, rng))
+            labels[points] = np.where(new == 0, c, k + new - 1)
+            k += int(new.max())
+    small = np.flatnonzero(sizes < _SMALLEST * mean)
+    if len(small) and len(small) < len(sizes):
+        distances = regions.distances()
+        distances[:, small] = np.inf
+        lost = np.isin(labels, small)
+        labels[lost] = distances.argmin(axis=1)[lost]
+    labels = _dense_labels(labels)
+    return None if np.array_equal(labels, regions.labels) else labels
+
+
+def _dense_labels(labels: Labels) -> Labels:
+    """The same clusters, numbered without gaps."""
+    return np.unique(labels, return_inverse=True)[1].astype(np.intp)

@@ -1,0 +1,100 @@
+"""k-means in input space, by scikit-learn, and in a kernel's feature space."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Labels = NDArray[np.intp]
+
+_INPUT_ITER = 20
+_KERNEL_ITER = 20
+
+
+def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: NDArray[np.float64] | None = None) -> Labels:
+    """Cluster the rows of X by scikit-learn's `KMeans`.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n, d)
+    k : int
+        At most n.
+    rng : numpy.random.Generator
+    sample_weight : ndarray of shape (n,), optional
+
+    Returns
+    -------
+    ndarray of shape (n,), int
+        Cluster numbers below k; a number may be missing where rows are equal.
+    """
+    from sklearn.cluster import KMeans
+
+    seed = int(rng.integers(2**31))
+    model = KMeans(k, n_init=1, max_iter=_INPUT_ITER, random_state=seed).fit(X, sample_weight=sample_weight)
+    return np.asarray(model.labels_, np.intp)
+
+
+def kernel_kmeans(K: NDArray[np.floating], k: int, rng: np.random.Generator) -> Labels:
+    """Cluster m points by Lloyd's iterations in the feature space of their kernel matrix.
+
+    Parameters
+    ----------
+    K : ndarray of shape (m, m)
+    k : int
+        At most m.
+    rng : numpy.random.Generator
+        For the k points that the iterations start from, as in the paper at random.
+
+    Returns
+    -------
+    ndarray of shape (m,), int
+        Cluster numbers below k. A cluster that lost its points is given the point farthest from its own centre.
+
+    Notes
+    -----
+    O(m^2 k) a iteration, one matrix product; at most 20.
+    Source: Hsieh et al. 2014, section 3; Ghitta et al. 2011.
+    """
+    m = len(K)
+    diagonal = K.diagonal().astype(np.float64)
+    seeds = rng.choice(m, k, replace=False)
+    labels = (diagonal[seeds] - 2.0 * K[:, seeds]).argmin(axis=1)
+    labels[seeds] = np.arange(k)
+    for _ in range(_KERNEL_ITER):
+        distances = feature_distances(K, labels, k)
+        new = _fill_empty(distances.argmin(axis=1), distances + diagonal[:, None], k)
+        if np.array_equal(new, labels):
+            break
+        labels = new
+    return labels
+
+
+def feature_distances(K: NDArray[np.floating], labels: Labels, k: int) -> NDArray[np.float64]:
+    """Squared distances of m points to the centres of their k clusters, less k(x, x): shape (m, k)."""
+    members = membership(labels, k)
+    products = K.astype(np.float64) @ members
+    return np.asarray(np.einsum("jc,jc->c", members, products) - 2.0 * products)
+
+
+def membership(labels: Labels, k: int) -> NDArray[np.float64]:
+    """The (m, k) matrix whose column c averages over cluster c."""
+    sizes = np.maximum(np.bincount(labels, minlength=k), 1)
+    members: NDArray[np.float64] = np.zeros((len(labels), k))
+    members[np.arange(len(labels)), labels] = 1.0 / sizes[labels]
+    return members
+
+
+def _fill_empty(labels: Labels, distances: NDArray[np.float64], k: int) -> Labels:
+    """Move the points that fit worst into clusters that have none."""
+    sizes = np.bincount(labels, minlength=k)
+    misfits = np.argsort(-distances[np.arange(len(labels)), labels], kind="stable")
+    for c in np.flatnonzero(sizes == 0):
+        movable = misfits[sizes[labels[misfits]] > 1]
+        if not len(movable):
+            break
+        sizes[labels[movable[0]]] -= 1
+        sizes[c] += 1
+        labels[movable[0]] = c
+    return labels

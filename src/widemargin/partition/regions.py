@@ -1,0 +1,206 @@
+"""Where clusters are: what routes samples, those of the training set and new ones by the same rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._parallel import ThreadTeam, row_blocks
+from ..kernels.blocks import accumulate
+from ..kernels.functions import Kernel
+from ..kernels.samples import Samples
+from .kmeans import Labels, feature_distances, kernel_kmeans, kmeans, membership
+
+_ROWS = 4096
+
+
+class Regions(Protocol):
+    """A division of the sample space into k regions, each around the mean of some sample points.
+
+    Attributes
+    ----------
+    points : Samples of length m
+    labels : ndarray of shape (m,), int
+        The region of each sample point, below k.
+    """
+
+    @property
+    def name(self) -> str:
+        """The method's name."""
+
+    @property
+    def points(self) -> Samples:
+        """The sample points."""
+
+    @property
+    def labels(self) -> Labels:
+        """Their clusters."""
+
+    @property
+    def n_clusters(self) -> int:
+        """k."""
+
+    def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
+        """The region of every sample of the points' own kind: shape (n,)."""
+
+    def route(self, X: Any, team: ThreadTeam) -> Labels:
+        """The region of every row of X, of shape (n, d) as the training data were."""
+
+    def relabelled(self, labels: Labels) -> Self:
+        """The regions of other labels."""
+
+    def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
+        """Cluster some of the sample points anew, into k."""
+
+    def distances(self) -> NDArray[np.float64]:
+        """Squared distances of the sample points to the centres, up to a term of each point: (m, k)."""
+
+
+@dataclass(frozen=True)
+class KernelRegions:
+    """Nearest mean in a kernel's feature space (Hsieh et al. 2014, section 3): m kernel values to route a sample.
+
+    `known_spread` spares regions that only route their kernel matrix.
+    """
+
+    kernel: Kernel
+    points: Samples
+    labels: Labels
+    known_spread: NDArray[np.float64] | None = None
+    name: str = field(default="kernel", init=False)
+
+    @property
+    def n_clusters(self) -> int:
+        """How many centres there are."""
+        return int(self.labels.max()) + 1
+
+    @cached_property
+    def _gram(self) -> NDArray[np.floating]:
+        K = np.empty((len(self.points), len(self.points)), self.points.dtype)
+        self.kernel.fill(self.points, self.points, K)
+        return K
+
+    @cached_property
+    def spread(self) -> NDArray[np.float64]:
+        """Each centre's squared norm: mean_jj' k(x_j, x_j')."""
+        if self.known_spread is not None:
+            return self.known_spread
+        members = membership(self.labels, self.n_clusters)
+        return np.asarray(np.einsum("jc,jc->c", members, self._gram.astype(np.float64) @ members))
+
+    def distances(self) -> NDArray[np.float64]:
+        """From the sample's kernel matrix."""
+        return feature_distances(self._gram, self.labels, self.n_clusters)
+
+    def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
+        """Kernel k-means on their kernel matrix."""
+        batch = replace(self, points=self.points.take(rows))
+        return kernel_kmeans(batch._gram, k, rng)
+
+    def relabelled(self, labels: Labels) -> Self:
+        """The same points in other clusters."""
+        return replace(self, labels=labels, known_spread=None)
+
+    def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
+        """d2(x, c) = k(x, x) - 2 mean_j k(x, x_j) + mean_jj' k(x_j, x_j'), in tiles on all threads."""
+        return self._nearest(self.points, samples, team)
+
+    def route(self, X: Any, team: ThreadTeam) -> Labels:
+        """As `assign`."""
+        return self._nearest(*self.points.against(X), team)
+
+    def _nearest(self, points: Samples, samples: Samples, team: ThreadTeam) -> Labels:
+        members = np.ascontiguousarray(membership(self.labels, self.n_clusters).T)
+        labels = np.empty(len(samples), np.intp)
+        for rows in row_blocks(len(samples), 16 * _ROWS):
+            products = np.zeros((self.n_clusters, rows.stop - rows.start))
+            accumulate(self.kernel, points, members, samples.take(rows), products, team)
+            labels[rows] = (self.spread[:, None] - 2.0 * products).argmin(axis=0)
+        return labels
+
+
+@dataclass(frozen=True)
+class InputRegions:
+    """Nearest mean in input space: k distances to route a sample."""
+
+    points: Samples
+    labels: Labels
+    name: str = field(default="input", init=False)
+
+    @property
+    def n_clusters(self) -> int:
+        """How many centres there are."""
+        return int(self.labels.max()) + 1
+
+    def distances(self) -> NDArray[np.float64]:
+        """From the sample points' own inner products with the centres."""
+        return self._scores(self.points.original(), self._centres)
+
+    def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
+        """k-means."""
+        return kmeans(self.points.take(rows).original(), k, rng)
+
+    def relabelled(self, labels: Labels) -> Self:
+        """The same points in other clusters."""
+        return replace(self, labels=labels)
+
+    def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
+        """Distances to k centres, in blocks of rows on all threads."""
+        centres = self._centres
+
+        def block(rows: slice) -> Labels:
+            return np.asarray(self._scores(samples.take(rows).original(), centres).argmin(axis=1))
+
+        return np.concatenate([np.empty(0, np.intp), *team.map(block, row_blocks(len(samples), _ROWS))])
+
+    def route(self, X: Any, team: ThreadTeam) -> Labels:
+        """As `assign`."""
+        return self.assign(self.points.against(X)[1], team)
+
+    @cached_property
+    def _centres(self) -> NDArray[np.floating]:
+        members = membership(self.labels, self.n_clusters).astype(self.points.dtype)
+        rows = self.points.original()
+        return np.asarray((rows.T @ members).T)
+
+    @staticmethod
+    def _scores(rows: Any, centres: NDArray[np.floating]) -> NDArray[np.float64]:
+        return np.asarray(np.einsum("cd,cd->c", centres, centres) - 2.0 * (rows @ centres.T), np.float64)
+
+
+@dataclass(frozen=True)
+class RandomRegions:
+    """No geometry at all, as in Cascade SVM: training samples by a shuffle, new ones by their position."""
+
+    points: Samples
+    labels: Labels
+    name: str = field(default="random", init=False)
+
+    @property
+    def n_clusters(self) -> int:
+        """How many parts there are."""
+        return int(self.labels.max()) + 1
+
+    def distances(self) -> NDArray[np.float64]:
+        """All equal."""
+        return np.zeros((len(self.labels), self.n_clusters))
+
+    def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
+        """Another shuffle."""
+        return np.asarray(rng.permutation(len(rows)) % k)
+
+    def relabelled(self, labels: Labels) -> Self:
+        """Other parts."""
+        return replace(self, labels=labels)
+
+    def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
+        """A fixed shuffle of the positions, in equal parts."""
+        return np.asarray(np.random.default_rng(len(samples)).permutation(len(samples)) % self.n_clusters)
+
+    def route(self, X: Any, team: ThreadTeam) -> Labels:
+        """As `assign`: the parts know nothing of X."""
+        return np.asarray(np.arange(X.shape[0]) % self.n_clusters)

@@ -1,0 +1,492 @@
+"""The compiled dual solvers against their naive twins: tiles, working sets, the violation, and rows added up."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive import dual as naive
+from numpy.typing import NDArray
+
+from widemargin._jit import dual, workspace
+
+Vector = NDArray[np.float64]
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+
+quick = settings(max_examples=60, deadline=None, derandomize=True)
+seeds = st.integers(0, 2**32 - 1)
+dtypes = st.sampled_from([SINGLE, DOUBLE])
+
+
+class Problem(NamedTuple):
+    """A small signed dual with its dense kernel matrix."""
+
+    K: NDArray[np.float64]
+    y: Vector
+    upper: Vector
+
+    @property
+    def box(self) -> workspace.Box:
+        scale = 1.0 / np.sqrt(np.maximum(self.K.diagonal(), 1e-12 * max(self.K.diagonal().max(), 1e-300)))
+        lo, hi = np.where(self.y > 0, 0.0, -self.upper), np.where(self.y > 0, self.upper, 0.0)
+        return workspace.Box(self.y, lo, hi, scale)
+
+    @property
+    def Q(self) -> NDArray[np.float64]:
+        return naive.signed(self.K, self.y)
+
+    def objective(self, beta: Vector) -> float:
+        return float(0.5 * beta @ self.K @ beta - self.y @ beta)
+
+    def violation(self, beta: Vector, equality: bool) -> float:
+        alpha = self.y * beta
+        if equality:
+            return max(0.0, naive.equality_violation(self.Q, -np.ones(len(beta)), self.y, self.upper, alpha))
+        return naive.violation(self.Q, -np.ones(len(beta)), self.upper, alpha)
+
+    def optimum(self, equality: bool) -> float:
+        p = -np.ones(len(self.y))
+        if equality:
+            return naive.objective(self.Q, p, naive.solve_equality_qp(self.Q, p, self.y, self.upper))
+        return naive.objective(self.Q, p, naive.solve_box_qp(self.Q, p, self.upper))
+
+
+def make_problem(
+    seed: int, m: int, *, rank: int = 4, ridge: float = 0.05, C: float = 1.0, unit: bool = True, zeros: bool = False
+) -> Problem:
+    """Labels, bounds and a kernel matrix of the given rank plus a ridge; `unit`: of unit diagonal."""
+    rng = np.random.default_rng(seed)
+    F = rng.normal(size=(m, rank))
+    if not unit:
+        F *= 10.0 ** rng.uniform(-1.5, 1.5, size=(m, 1))
+    K = F @ F.T
+    K += ridge * np.diag(K.diagonal())
+    if unit:
+        d = 1.0 / np.sqrt(K.diagonal())
+        K = d[:, None] * K * d
+        np.fill_diagonal(K, 1.0)
+    upper = C * rng.choice([0.0, 0.5, 1.0] if zeros else [0.5, 1.0, 2.0], size=m)
+    return Problem(K, rng.choice([-1.0, 1.0], size=m), upper)
+
+
+def load_tile(problem: Problem, dtype: np.dtype, size: int | None = None) -> workspace.Tile:
+    """A tile at beta = 0 of a problem of unit diagonal; rows beyond the problem cannot move."""
+    m = len(problem.y)
+    tile = workspace.make_tile(size or m, dtype)
+    tile.Q[:m, :m] = problem.K
+    tile.diagonal[:m] = problem.K.diagonal()
+    tile.grad[:m] = -problem.y
+    tile.lo[:m], tile.hi[:m] = problem.box.lo, problem.box.hi
+    return tile
+
+
+def solve_tile(tile: workspace.Tile, tol: float, equality: bool) -> int:
+    return (dual.solve_equality_tile if equality else dual.solve_box_tile)(tile, tol)
+
+
+def solve(
+    problem: Problem, *, size: int, tol: float, equality: bool, dtype: np.dtype = DOUBLE, max_outer: int = 500
+) -> tuple[Vector, Vector, int, float]:
+    """Run `solve_active` from zero: beta, decision values, working sets, violation left."""
+    m = len(problem.y)
+    beta, f = np.zeros(m), np.zeros(m)
+    tile, work = workspace.make_tile(size, dtype), workspace.make_working_set(size, m)
+    K = problem.K.astype(dtype)
+    n_sets, _, _, violation = dual.solve_active(K, problem.box, beta, f, tile, work, tol, equality, max_outer)
+    return beta, f, n_sets, violation
+
+
+# --- tiles -----------------------------------------------------------------------------------------------------------
+
+
+@quick
+@given(
+    seed=seeds,
+    q=st.integers(1, 8),
+    rank=st.integers(1, 8),
+    ridge=st.sampled_from([0.0, 1e-8, 0.05, 1.0]),
+    C=st.sampled_from([0.0, 1e-6, 0.1, 1.0, 30.0, 1e6]),
+    zeros=st.booleans(),
+    equality=st.booleans(),
+    dtype=dtypes,
+)
+def test_tile_keeps_its_promises(
+    seed: int, q: int, rank: int, ridge: float, C: float, zeros: bool, equality: bool, dtype: np.dtype
+) -> None:
+    problem = make_problem(seed, q, rank=rank, ridge=ridge, C=C, zeros=zeros)
+    tile = load_tile(problem, dtype)
+    lo, hi = tile.lo.astype(DOUBLE), tile.hi.astype(DOUBLE)
+    tol = 1e-3
+    steps = solve_tile(tile, tol, equality)
+    d = tile.step.astype(DOUBLE)
+    eps = float(np.finfo(dtype).eps)
+    size = 1.0 + np.abs(d).max()
+    rounding = 50 * q * eps * size * max(steps, 1) ** 0.5
+
+    assert np.isfinite(d).all()
+    assert (d >= lo - rounding).all()
+    assert (d <= hi + rounding).all()
+    if equality:
+        assert abs(d.sum()) <= rounding
+    K = tile.Q.astype(DOUBLE)
+    start, end = 0.0, 0.5 * d @ K @ d - problem.y @ d
+    assert end <= start + rounding * size
+    # what the tile says about itself is true
+    np.testing.assert_allclose(tile.grad, K @ d - problem.y, atol=10 * rounding + 1e-12)
+    np.testing.assert_allclose(tile.lo, lo - d, atol=rounding)
+    np.testing.assert_allclose(tile.hi, hi - d, atol=rounding)
+    capped = steps >= dual._STEPS_PER_ROW * q
+    if dtype == DOUBLE and C <= 30 and not capped:
+        # violation of the true bounds, since the tile's own are exact where one was hit
+        clipped = np.clip(d, lo, hi)
+        clipped[tile.lo == 0], clipped[tile.hi == 0] = lo[tile.lo == 0], hi[tile.hi == 0]
+        assert problem.violation(clipped, equality) < tol + 1e-9
+
+
+@quick
+@given(seed=seeds, q=st.integers(1, 6), C=st.sampled_from([0.01, 0.5, 3.0]), equality=st.booleans(), dtype=dtypes)
+def test_tile_reaches_the_optimum_of_the_naive_solver(
+    seed: int, q: int, C: float, equality: bool, dtype: np.dtype
+) -> None:
+    problem = make_problem(seed, q, ridge=0.3, C=C)
+    tile = load_tile(problem, dtype)
+    solve_tile(tile, 1e-9 if dtype == DOUBLE else 1e-5, equality)
+    got = problem.objective(tile.step.astype(DOUBLE))
+    assert got == pytest.approx(problem.optimum(equality), rel=1e-7, abs=1e-9 if dtype == DOUBLE else 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+@pytest.mark.parametrize("equality", [False, True])
+def test_a_tile_at_its_optimum_does_not_move(equality: bool, dtype: np.dtype) -> None:
+    problem = make_problem(0, 5)
+    tile = load_tile(problem, dtype)
+    tile.grad[:] = 0  # free everywhere, nothing to gain
+    assert solve_tile(tile, 1e-3, equality) == 0
+    assert not tile.step.any()
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_one_sided_tiles_with_equality_do_not_move(sign: float) -> None:
+    """Labels of one kind: nothing can be moved from one coordinate to another."""
+    problem = make_problem(1, 6)._replace(y=np.full(6, sign))
+    tile = load_tile(problem, DOUBLE)
+    assert dual.solve_equality_tile(tile, 1e-3) == 0
+    assert not tile.step.any()
+
+
+@pytest.mark.parametrize("grad", [0.0, -0.0])
+def test_signs_of_zero_are_no_gain(grad: float) -> None:
+    """Gains are compared as integers: -0.0 has the sign bit, which must not look like a large gain."""
+    tile = workspace.make_tile(3, SINGLE)
+    tile.Q[:] = np.eye(3)
+    tile.grad[:] = grad
+    tile.lo[:], tile.hi[:] = -1, 1
+    tile.grad[1] = -0.5
+    assert dual.solve_box_tile(tile, 1e-6) == 1
+    assert tile.step.tolist() == [0.0, 0.5, 0.0]
+
+
+def test_padding_rows_stay_where_they_are() -> None:
+    problem = make_problem(2, 4)
+    tile = load_tile(problem, SINGLE, size=7)
+    tile.Q[:] = 0.5
+    np.fill_diagonal(tile.Q, 1.0)
+    tile.grad[4:] = 0
+    dual.solve_box_tile(tile, 1e-4)
+    assert tile.step[:4].any()
+    assert not tile.step[4:].any()
+
+
+@quick
+@given(seed=seeds, q=st.integers(1, 8), equality=st.booleans(), dtype=dtypes, C=st.sampled_from([0.1, 10.0, 1e6]))
+def test_tiles_that_are_not_psd_end_within_their_bounds(
+    seed: int, q: int, equality: bool, dtype: np.dtype, C: float
+) -> None:
+    problem = make_problem(seed, q, C=C)
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(size=(q, q))
+    K = 2 * (noise + noise.T)
+    np.fill_diagonal(K, 1.0)
+    problem = problem._replace(K=K)
+    tile = load_tile(problem, dtype)
+    steps = solve_tile(tile, 1e-4, equality)
+    assert steps <= dual._STEPS_PER_ROW * q
+    d = tile.step.astype(DOUBLE)
+    slack = 1e-4 if dtype == SINGLE else 1e-9
+    assert (d >= problem.box.lo - slack * C).all()
+    assert (d <= problem.box.hi + slack * C).all()
+    assert problem.objective(d) <= slack * (1 + C) ** 2
+
+
+# --- working sets ----------------------------------------------------------------------------------------------------
+
+
+@quick
+@given(
+    seed=seeds,
+    m=st.integers(1, 12),
+    share=st.integers(1, 12),
+    unit=st.booleans(),
+    zeros=st.booleans(),
+    C=st.sampled_from([1e-4, 0.1, 1.0, 50.0]),
+    dtype=dtypes,
+)
+def test_working_sets_solve_the_box_problem(
+    seed: int, m: int, share: int, unit: bool, zeros: bool, C: float, dtype: np.dtype
+) -> None:
+    problem = make_problem(seed, m, ridge=0.1, C=C, unit=unit, zeros=zeros)
+    if not unit:
+        problem = problem._replace(upper=problem.upper / problem.K.diagonal())
+    tol = 1e-6 if dtype == DOUBLE else 1e-3
+    beta, f, _, violation = solve(problem, size=min(share, m), tol=tol, equality=False, dtype=dtype, max_outer=3000)
+    box = problem.box
+    assert (beta >= box.lo).all()
+    assert (beta <= box.hi).all()
+    np.testing.assert_allclose(f, problem.K @ beta, rtol=1e-6, atol=1e-6 if dtype == DOUBLE else 1e-3)
+    assert violation < tol
+    assert problem.violation(beta, False) < tol * (1 + 1e-6) + (1e-4 if dtype == SINGLE else 1e-12)
+    # sum_i u_i v_i bounds what is left of the objective
+    left = 2 * tol * problem.upper.sum() + 1e-9
+    assert problem.objective(beta) <= problem.optimum(False) + left + (1e-3 if dtype == SINGLE else 0.0)
+
+
+@quick
+@given(seed=seeds, m=st.integers(1, 10), C=st.sampled_from([1e-3, 0.5, 20.0]), zeros=st.booleans(), unit=st.booleans())
+def test_one_working_set_solves_the_equality_problem(seed: int, m: int, C: float, zeros: bool, unit: bool) -> None:
+    problem = make_problem(seed, m, ridge=0.1, C=C, zeros=zeros, unit=unit)
+    if not unit:
+        problem = problem._replace(upper=problem.upper / problem.K.diagonal())
+    beta, f, _, violation = solve(problem, size=m, tol=1e-7, equality=True)
+    box = problem.box
+    assert (beta >= box.lo).all()
+    assert (beta <= box.hi).all()
+    assert abs(beta.sum()) <= 1e-12 * (1 + np.abs(beta).sum())
+    np.testing.assert_allclose(f, problem.K @ beta, rtol=1e-9, atol=1e-9)
+    assert violation < 1e-7
+    assert problem.violation(beta, True) < 1e-7 * (1 + 1e-6) + 1e-12
+    assert problem.objective(beta) <= problem.optimum(True) + 1e-6 * (1 + problem.upper.sum())
+
+
+one_sided = pytest.mark.xfail(
+    strict=True, reason="DEFECT 1: a working set may hold one side of the equality only; solve_active then gives up"
+)
+
+
+@pytest.mark.parametrize(
+    ("size", "order"),
+    [
+        (3, "mixed"),
+        (6, "mixed"),
+        pytest.param(2, "mixed", marks=one_sided),
+        *(pytest.param(n, order, marks=one_sided) for n in (2, 3, 6) for order in ("sorted by label", "one of a kind")),
+    ],
+)
+def test_small_working_sets_solve_the_equality_problem(size: int, order: str) -> None:
+    """A working set of one kind of label cannot move, whichever rows have the largest violations."""
+    problem = make_problem(3, 24, ridge=0.1)
+    y = {
+        "mixed": np.where(np.arange(24) % 2, 1.0, -1.0),
+        "sorted by label": np.where(np.arange(24) < 12, 1.0, -1.0),
+        "one of a kind": np.where(np.arange(24) == 20, 1.0, -1.0),
+    }[order]
+    problem = problem._replace(y=y)
+    beta, _, _, violation = solve(problem, size=size, tol=1e-6, equality=True, max_outer=20_000)
+    assert violation < 1e-6
+    assert beta.any()
+    assert problem.objective(beta) == pytest.approx(problem.optimum(True), abs=1e-5)
+
+
+@quick
+@given(seed=seeds, m=st.integers(2, 10), share=st.integers(1, 10), equality=st.booleans(), dtype=dtypes)
+def test_every_working_set_goes_down(seed: int, m: int, share: int, equality: bool, dtype: np.dtype) -> None:
+    problem = make_problem(seed, m, rank=2, ridge=0.0, C=5.0)  # singular: many solutions
+    beta, f = np.zeros(m), np.zeros(m)
+    size = min(share, m)
+    tile, work = workspace.make_tile(size, dtype), workspace.make_working_set(size, m)
+    K = problem.K.astype(dtype)
+    values = [0.0]
+    for _ in range(30):
+        done, *_ = dual.solve_active(K, problem.box, beta, f, tile, work, 1e-3, equality, 1)
+        values.append(problem.objective(beta))
+        if done == 0:
+            break
+    assert np.diff(values).max() <= (1e-9 if dtype == DOUBLE else 1e-4)
+
+
+@pytest.mark.parametrize("equality", [False, True])
+def test_identical_rows_end(equality: bool) -> None:
+    """Rank one: every pair has curvature 0."""
+    y = np.where(np.arange(9) % 2, 1.0, -1.0)
+    problem = Problem(np.ones((9, 9)), y, np.full(9, 3.0))
+    beta, _, _, violation = solve(problem, size=4, tol=1e-6, equality=equality)
+    assert violation < 1e-6
+    assert problem.violation(beta, equality) < 1e-6
+
+
+@pytest.mark.parametrize("equality", [False, True])
+def test_rows_of_zero_norm_go_to_their_bound(equality: bool) -> None:
+    K = np.eye(6)
+    K[[0, 1], [0, 1]] = 0.0  # k(x, x) = 0: the decision value is 0 whatever beta is
+    problem = Problem(K, np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]), np.full(6, 2.0))
+    beta, _, _, violation = solve(problem, size=6, tol=1e-8, equality=equality)
+    assert violation < 1e-8
+    assert beta[:2].tolist() == [2.0, -2.0]
+    np.testing.assert_allclose(beta[2:], [1, -1, 1, -1], atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+def test_a_kernel_of_zeros_puts_everything_at_its_bound(dtype: np.dtype) -> None:
+    problem = Problem(np.zeros((5, 5)), np.array([1.0, -1.0, 1.0, -1.0, 1.0]), np.full(5, 2.0))
+    problem_box = problem.box._replace(scale=np.ones(5))
+    beta, f = np.zeros(5), np.zeros(5)
+    tile, work = workspace.make_tile(5, dtype), workspace.make_working_set(5, 5)
+    K = np.zeros((5, 5), dtype)
+    *_, violation = dual.solve_active(K, problem_box, beta, f, tile, work, 1e-3, False, 50)
+    assert violation == 0
+    assert beta.tolist() == [2.0, -2.0, 2.0, -2.0, 2.0]
+
+
+@quick
+@given(seed=seeds, m=st.integers(2, 10), equality=st.booleans(), dtype=dtypes)
+def test_indefinite_matrices_end_inside_the_box(seed: int, m: int, equality: bool, dtype: np.dtype) -> None:
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(size=(m, m))
+    problem = make_problem(seed, m, C=2.0)._replace(K=noise + noise.T)
+    # the scale that the solver uses: a diagonal of at most 0 is lifted
+    beta, _, n_sets, _ = solve(problem, size=m, tol=1e-3, equality=equality, dtype=dtype, max_outer=200)
+    assert n_sets <= 200
+    assert np.isfinite(beta).all()
+    assert (beta >= problem.box.lo).all()
+    assert (beta <= problem.box.hi).all()
+    assert abs(beta.sum()) <= (1e-5 if dtype == SINGLE else 1e-9) or not equality
+    assert problem.objective(beta) <= 1e-3
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+def test_bounds_are_hit_exactly(dtype: np.dtype) -> None:
+    """What is at a bound must compare equal to it: free coordinates are found by comparison."""
+    problem = make_problem(5, 10, ridge=1.0, C=0.1 / 3)
+    alpha = naive.solve_box_qp(problem.Q, -np.ones(10), problem.upper)
+    beta, *_ = solve(problem, size=10, tol=1e-6, equality=False, dtype=dtype)
+    for bound in (np.zeros(10), problem.upper):
+        at_bound = alpha == bound
+        assert at_bound.any() == (bound > 0).all()
+        np.testing.assert_array_equal((problem.y * beta)[at_bound], bound[at_bound])
+
+
+def test_a_second_call_goes_on_where_the_first_ended() -> None:
+    problem = make_problem(6, 30, ridge=0.02, C=10.0)
+    at_once, *_ = solve(problem, size=6, tol=1e-5, equality=False, max_outer=10_000)
+    beta, f = np.zeros(30), np.zeros(30)
+    tile, work = workspace.make_tile(6, DOUBLE), workspace.make_working_set(6, 30)
+    for _ in range(10_000):
+        done, _, _, violation = dual.solve_active(problem.K, problem.box, beta, f, tile, work, 1e-5, False, 1)
+        if violation < 1e-5 or not done:
+            break
+    np.testing.assert_array_equal(beta, at_once)
+
+
+def test_half_of_a_full_working_set_is_carried_over() -> None:
+    m, size = 40, 8
+    problem = make_problem(7, m, ridge=0.01, C=100.0)
+    beta, f = np.zeros(m), np.zeros(m)
+    tile, work = workspace.make_tile(size, DOUBLE), workspace.make_working_set(size, m)
+    dual.solve_active(problem.K, problem.box, beta, f, tile, work, 1e-9, False, 1)
+    first = work.rows[: work.count[0]].copy()
+    dual.solve_active(problem.K, problem.box, beta, f, tile, work, 1e-9, False, 1)
+    second = work.rows[: work.count[0]].copy()
+    assert len(first) == size
+    assert set(first[size // 2 :]) <= set(second)
+    assert len(set(second)) == len(second)
+
+
+def test_max_outer_is_obeyed() -> None:
+    problem = make_problem(8, 40, ridge=0.01, C=100.0)
+    for quota in (0, 1, 3):
+        _, _, n_sets, violation = solve(problem, size=4, tol=1e-9, equality=False, max_outer=quota)
+        assert n_sets == quota
+        assert violation > 1e-9
+
+
+# --- violation, choice, products -------------------------------------------------------------------------------------
+
+
+@quick
+@given(seed=seeds, m=st.integers(1, 9), equality=st.booleans(), zeros=st.booleans())
+def test_measure_is_the_naive_violation(seed: int, m: int, equality: bool, zeros: bool) -> None:
+    problem = make_problem(seed, m, zeros=zeros)
+    rng = np.random.default_rng(seed)
+    box = problem.box
+    beta = rng.choice([0.0, 0.3, 1.0], size=m) * (box.lo + box.hi)
+    f, out = problem.K @ beta, np.full(m, np.nan)
+    offset, worst = dual.measure(box, beta, f, equality, out)
+    assert worst == pytest.approx(problem.violation(beta, equality), abs=1e-12)
+    if not equality:
+        assert offset == 0
+        assert out.max() == pytest.approx(worst, abs=1e-12)
+    g = f - problem.y + offset
+    if np.isfinite(offset):
+        expected = np.where(beta < box.hi, np.maximum(-g, 0), 0) + np.where(beta > box.lo, np.maximum(g, 0), 0)
+        np.testing.assert_allclose(out, expected, atol=1e-12)
+    if equality and worst > 0:
+        assert out.max() == pytest.approx(worst / 2)
+
+
+@pytest.mark.parametrize("at", ["upper", "lower", "both"])
+def test_measure_where_nothing_can_rise_or_nothing_fall(at: str) -> None:
+    """The offset must stay a number: it may become a model's intercept."""
+    hi = np.zeros(4) if at == "both" else np.ones(4)
+    beta = np.ones(4) if at == "upper" else np.zeros(4)
+    box = workspace.Box(np.ones(4), np.zeros(4), hi, np.ones(4))
+    offset, worst = dual.measure(box, beta, np.full(4, 3.0), True, np.empty(4))
+    assert worst == 0
+    assert np.isfinite(offset)
+
+
+@quick
+@given(
+    values=st.lists(st.one_of(st.just(0.0), st.just(1.0), st.floats(0, 1e6), st.floats(1e-9, 1e-3)), max_size=40),
+    k=st.integers(0, 45),
+)
+def test_largest_rows_are_the_largest_but_for_a_bin(values: list[float], k: int) -> None:
+    violation = np.array(values)
+    out = np.full(max(k, 1), -1)
+    n = dual.largest_rows(violation, k, out)
+    chosen = out[:n]
+    expected = naive.largest_rows(violation, k)
+    assert n == len(expected)
+    assert len(set(chosen.tolist())) == n
+    if n:
+        assert (violation[chosen] > 0).all()
+        rest = np.delete(violation, chosen)
+        bin_width = violation.max() / dual._BINS
+        assert rest.max(initial=0.0) <= violation[chosen].min() + 1.001 * bin_width
+
+
+@quick
+@given(
+    seed=seeds,
+    m=st.integers(1, 12),
+    k=st.integers(0, 20),
+    dtype=dtypes,
+    columns=st.tuples(st.integers(0, 3), st.integers(0, 3)),
+)
+def test_add_rows(seed: int, m: int, k: int, dtype: np.dtype, columns: tuple[int, int]) -> None:
+    rng = np.random.default_rng(seed)
+    whole = rng.normal(size=(7, m + sum(columns))).astype(dtype)
+    K = whole[:, columns[0] : columns[0] + m]  # not contiguous unless nothing was cut off
+    rows, coef = rng.integers(0, 7, size=k), rng.normal(size=k) * 10.0 ** rng.integers(-3, 4)
+    f = rng.normal(size=m)
+    expected = naive.add_rows(K, rows, coef, f)
+    dual.add_rows(K, rows, coef, f)
+    np.testing.assert_allclose(f, expected, rtol=1e-12, atol=1e-12 * (1 + np.abs(coef).sum()))
+
+
+def test_add_rows_sums_float32_rows_in_float64() -> None:
+    K = np.full((1000, 3), 0.1, np.float32)
+    f = np.zeros(3)
+    dual.add_rows(K, np.arange(1000), np.ones(1000), f)
+    np.testing.assert_allclose(f, 1000 * float(np.float32(0.1)), rtol=1e-14)

@@ -1,0 +1,50 @@
+"""Compiled CSR primitives against loops over the non-zeros."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive import sparse as naive
+
+from widemargin._jit import sparse
+
+quick = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+def random_rows(rng: np.random.Generator, n: int, d: int, dtype: type, *, repeats: bool) -> naive.Rows:
+    """CSR rows in any order of columns, with explicit zeros, empty rows and, if asked for, repeated columns."""
+    counts = rng.integers(0, d + 1, size=n)
+    columns = [rng.choice(d, size=k, replace=repeats) for k in counts]
+    indices = np.concatenate([np.zeros(0, np.int64), *columns]).astype(np.int64)
+    data = rng.normal(size=len(indices)) * rng.choice([0.0, 1.0, 1.0], size=len(indices))
+    return data.astype(dtype), indices, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    r=st.integers(0, 6),
+    c=st.integers(0, 9),
+    d=st.integers(1, 12),
+    width=st.integers(1, 12),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    repeats=st.booleans(),
+)
+def test_csr_inner(seed: int, r: int, c: int, d: int, width: int, dtype: type, repeats: bool) -> None:
+    rng = np.random.default_rng(seed)
+    one, other = (random_rows(rng, n, d, dtype, repeats=repeats) for n in (r, c))
+    panel, out = np.zeros((d, width), dtype), np.full((r, c), np.nan, dtype)
+    sparse.csr_inner(*one, *other, panel, out)
+    expected = naive.csr_inner(one, other, d)
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-4 if dtype == np.float32 else 1e-12)
+    assert not panel.any(), "the panel is given back clean"
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 8, 9])
+def test_rows_of_more_non_zeros_than_one_pass_takes(n: int) -> None:
+    row = np.arange(1.0, n + 1), np.arange(n), np.array([0, n])
+    out = np.empty((1, 1))
+    sparse.csr_inner(*row, *row, np.zeros((n, 1)), out)
+    assert out[0, 0] == n * (n + 1) * (2 * n + 1) / 6

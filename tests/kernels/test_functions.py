@@ -1,0 +1,148 @@
+"""Kernel functions by tiles against their naive twins: dense, CSR, Gram and callables, float32 and float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive import kernels as naive
+from numpy.typing import NDArray
+
+from widemargin.kernels.functions import RBF, FunctionKernel, Kernel, Linear, Precomputed, make_kernel
+from widemargin.kernels.precision import entry_noise, refine
+from widemargin.kernels.samples import Samples, make_samples
+
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+NAMES = ["linear", "rbf", "laplacian", "poly", "sigmoid"]
+quick = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+def fill(kernel: Kernel, A: Samples, B: Samples) -> NDArray[np.floating]:
+    out = np.full((len(A), len(B)), np.nan, A.dtype)
+    kernel.fill(A, B, out)
+    return out
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    name=st.sampled_from(NAMES),
+    shape=st.tuples(st.integers(1, 6), st.integers(1, 7), st.integers(1, 5)),
+    gamma=st.sampled_from([0.01, 0.5, 3.0]),
+    degree=st.integers(0, 5),
+    coef0=st.sampled_from([0.0, 1.0, -0.5]),
+    dtype=st.sampled_from([SINGLE, DOUBLE]),
+    is_sparse=st.booleans(),
+)
+def test_tiles_and_diagonals(
+    seed: int,
+    name: str,
+    shape: tuple[int, int, int],
+    gamma: float,
+    degree: int,
+    coef0: float,
+    dtype: np.dtype,
+    is_sparse: bool,
+) -> None:
+    rng = np.random.default_rng(seed)
+    n, m, d = shape
+    X = (rng.normal(size=(n + m, d)) * rng.integers(0, 2, size=(n + m, d))).astype(dtype)
+    kernel = make_kernel(name, gamma=gamma, degree=degree, coef0=coef0)
+    samples = make_samples(sp.csr_array(X) if is_sparse else X, kernel.wants)
+    A, B = samples.take(slice(0, n)), samples.take(np.arange(n, n + m))
+    truth = naive.kernel_matrix(name, X, X, gamma=gamma, degree=degree, coef0=coef0)
+    size = (1 + gamma * float((X.astype(DOUBLE) ** 2).sum(axis=1).max())) ** max(degree, 1)
+    allowed = (5e-6 if dtype == SINGLE else 1e-13) * size
+    np.testing.assert_allclose(fill(kernel, A, B), truth[:n, n:], rtol=allowed, atol=allowed)
+    np.testing.assert_allclose(kernel.diagonal(samples), truth.diagonal(), rtol=1e-5, atol=1e-6)
+    assert kernel.diagonal(samples).dtype == DOUBLE
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+def test_rbf_far_from_the_origin(dtype: np.dtype) -> None:
+    """Distances do not notice a shift; inner products of float32 would lose all their digits."""
+    rng = np.random.default_rng(0)
+    X = (1000 + rng.normal(size=(20, 5))).astype(dtype)
+    samples = make_samples(X, RBF.wants)
+    np.testing.assert_allclose(fill(RBF(0.5), samples, samples), naive.rbf(X, X, 0.5), rtol=2e-5, atol=1e-6)
+
+
+def test_rbf_of_equal_rows_is_one() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 7)).astype(SINGLE)
+    samples = make_samples(np.concatenate([X, X]), RBF.wants)
+    K = fill(RBF(0.1), samples, samples)
+    np.testing.assert_allclose(K.diagonal(), 1.0, atol=1e-6)
+    np.testing.assert_allclose(K[:30, 30:].diagonal(), 1.0, atol=1e-6)
+    assert K.max() <= 1.0
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_float64_products_under_float32_tiles(is_sparse: bool) -> None:
+    """Groups of points far from each other: norms are large beside the distances within a group."""
+    rng = np.random.default_rng(1)
+    centres = rng.normal(size=(8, 3)) * 1000
+    X = (centres[rng.integers(0, 8, 64)] + 0.1 * rng.normal(size=(64, 3))).astype(SINGLE)
+    X = X[np.lexsort(X.T)]
+    rough = make_samples(sp.csr_array(X) if is_sparse else X, RBF.wants)
+    kernel, truth = RBF(10.0), naive.rbf(X, X, 10.0)
+    fine = refine(kernel, rough)
+    assert (fine.precision, fine.dtype) == (DOUBLE, SINGLE)
+    assert np.abs(fill(kernel, rough, rough) - truth).max() > 1e-3
+    np.testing.assert_allclose(fill(kernel, fine, fine), truth, atol=2e-5)
+    assert entry_noise(kernel, fine) < entry_noise(kernel, rough)
+
+
+def test_noise_of_float64_and_of_nothing_is_zero() -> None:
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    assert entry_noise(RBF(1.0), make_samples(X, RBF.wants)) == 0
+    assert entry_noise(RBF(1.0), make_samples(np.zeros((0, 2), SINGLE), RBF.wants)) == 0
+    single = make_samples(X.astype(SINGLE), RBF.wants)
+    assert 0 < entry_noise(RBF(1.0), single) < 1e-6
+    assert refine(RBF(1.0), single) is single
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_callable_gets_the_users_own_rows(is_sparse: bool) -> None:
+    seen: list[Any] = []
+
+    def product(A: Any, B: Any) -> NDArray[np.floating]:
+        seen.append(A)
+        return np.asarray((A @ B.T).toarray() if sp.issparse(A) else A @ B.T)
+
+    X = np.array([[1000.0, 1.0], [1001.0, 0.0], [0.0, 2.0]])
+    kernel = make_kernel(product)
+    samples = make_samples(sp.csr_array(X) if is_sparse else X, kernel.wants)
+    np.testing.assert_array_equal(fill(kernel, samples.take(slice(0, 2)), samples), X[:2] @ X.T)
+    np.testing.assert_array_equal(kernel.diagonal(samples), (X * X).sum(axis=1))
+    assert all(sp.issparse(A) == is_sparse for A in seen)
+
+
+def test_a_callable_of_the_wrong_shape_is_named() -> None:
+    samples = make_samples(np.ones((3, 2)))
+    with pytest.raises(ValueError, match=r"kernel: the callable returned shape \(2, 2\) .* \(3, 3\)"):
+        fill(FunctionKernel(lambda A, B: A.T @ B), samples, samples)
+
+
+def test_precomputed_entries_are_copied() -> None:
+    K = np.arange(16.0, dtype=SINGLE).reshape(4, 4)
+    samples = make_samples(K, Precomputed.wants)
+    np.testing.assert_array_equal(fill(Precomputed(), samples.take(np.array([2, 1])), samples), K[[2, 1]])
+    np.testing.assert_array_equal(Precomputed().diagonal(samples), K.diagonal())
+
+
+def test_make_kernel() -> None:
+    assert make_kernel("rbf", gamma=0.5) == RBF(0.5)
+    assert make_kernel("linear") == Linear()
+    with pytest.raises(ValueError, match="kernel must be one of .* got 'gauss'"):
+        make_kernel("gauss")
+
+
+@pytest.mark.parametrize("name", [*NAMES, "precomputed"])
+def test_a_tile_may_be_empty(name: str) -> None:
+    kernel = make_kernel(name)
+    samples = make_samples(np.ones((3, 3)), kernel.wants)
+    assert fill(kernel, samples.take(slice(0, 0)), samples).shape == (0, 3)

@@ -1,0 +1,22 @@
+"""Products with CSR rows, entry by entry."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = tuple[NDArray[np.floating], NDArray[np.integer], NDArray[np.integer]]
+
+
+def csr_inner(one: Rows, other: Rows, n_columns: int) -> NDArray[np.float64]:
+    """Return the inner products of two sets of CSR rows (values, columns, row starts), in float64."""
+    return _to_dense(one, n_columns) @ _to_dense(other, n_columns).T
+
+
+def _to_dense(rows: Rows, n_columns: int) -> NDArray[np.float64]:
+    data, indices, indptr = rows
+    X = np.zeros((len(indptr) - 1, n_columns))
+    for i in range(len(X)):
+        for t in range(indptr[i], indptr[i + 1]):
+            X[i, indices[t]] += float(data[t])
+    return X
