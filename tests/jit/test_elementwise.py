@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import kernels as naive
 
+from naive import kernels as naive
 from widemargin._jit import elementwise
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)

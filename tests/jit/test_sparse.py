@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import sparse as naive
 
+from naive import sparse as naive
 from widemargin._jit import sparse
 
 quick = settings(max_examples=60, deadline=None, derandomize=True)

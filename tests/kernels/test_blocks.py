@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from naive import kernels as naive
 from numpy.typing import NDArray
 
+from naive import kernels as naive
 from widemargin._config import config_context
 from widemargin._parallel import ThreadTeam, blas_limit
 from widemargin.kernels.blocks import TILE_ROWS, accumulate, fill_rows, tile_columns

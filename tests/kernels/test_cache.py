@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import kernels as naive
 from numpy.typing import NDArray
 
+from naive import kernels as naive
 from widemargin._config import config_context
 from widemargin._parallel import ThreadTeam
 from widemargin.kernels.cache import KernelRows

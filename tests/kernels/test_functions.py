@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import kernels as naive
 from numpy.typing import NDArray
 
+from naive import kernels as naive
 from widemargin.kernels.functions import RBF, FunctionKernel, Kernel, Linear, Precomputed, make_kernel
 from widemargin.kernels.precision import entry_noise, refine
 from widemargin.kernels.samples import Samples, make_samples
@@ -91,8 +91,9 @@ def test_float64_products_under_float32_tiles(is_sparse: bool) -> None:
     kernel, truth = RBF(10.0), naive.rbf(X, X, 10.0)
     fine = refine(kernel, rough)
     assert (fine.precision, fine.dtype) == (DOUBLE, SINGLE)
-    assert np.abs(fill(kernel, rough, rough) - truth).max() > 1e-3
-    np.testing.assert_allclose(fill(kernel, fine, fine), truth, atol=2e-5)
+    assert np.abs(fill(kernel, rough, rough) - truth).max() > 0.1
+    # centring rounds the rows themselves to float32: half a unit of their last place
+    np.testing.assert_allclose(fill(kernel, fine, fine), truth, atol=1e-3)
     assert entry_noise(kernel, fine) < entry_noise(kernel, rough)
 
 

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import kernels as naive
 from numpy.typing import NDArray
 
+from naive import kernels as naive
 from widemargin.kernels.samples import DenseSamples, GramSamples, Samples, SampleSubset, SparseSamples, make_samples
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -70,7 +70,9 @@ def test_batches_have_the_inner_products_and_norms_of_their_rows(
     assert subset.dtype == subset.precision == dtype
     np.testing.assert_array_equal(subset.squares, samples.squares[some])
     np.testing.assert_array_equal(subset.toarray(), samples.take(some).toarray())
-    np.testing.assert_array_equal(inner(subset, subset.take(slice(1, 3))), inner(samples.take(some), samples.take(some[1:3])))
+    np.testing.assert_array_equal(
+        inner(subset, subset.take(slice(1, 3))), inner(samples.take(some), samples.take(some[1:3]))
+    )
 
 
 def test_the_callers_sparse_matrix_is_left_as_it_was() -> None:

@@ -1,6 +1,6 @@
 """Compiled solvers of the kernel machine's dual on a kernel matrix in memory.
 
-The signed form has no labels in its loops: with beta = y * alpha, targets t and bounds around zero,
+Signed form, with no labels in the loops: beta = y * alpha, targets t, bounds around zero,
 
     min  1/2 b'Kb - t'b   s.t.  lo <= b <= hi   [and sum(b) = 0: the dual of an intercept]
 
@@ -23,17 +23,12 @@ _NONE = 1e300  # no such coordinate: kernels are compiled for finite numbers, so
 
 
 @kernel
-def _largest(bits):
+def _argmax(bits):
     best = bits[0]
     for t in range(bits.shape[0]):
         best = max(best, bits[t])
-    return best
-
-
-@kernel
-def _find(bits, value):
     t = 0
-    while bits[t] != value:
+    while bits[t] != best:
         t += 1
     return t
 
@@ -41,8 +36,7 @@ def _find(bits, value):
 @kernel
 def _extremes(grad, lo, hi):
     """Smallest gradient of a coordinate free to rise, largest of one free to fall."""
-    rise = _NONE
-    fall = -_NONE
+    rise, fall = _NONE, -_NONE
     for t in range(grad.shape[0]):
         if hi[t] > 0.0 and grad[t] < rise:
             rise = grad[t]
@@ -75,8 +69,7 @@ def measure(box, beta, f, equality, out):
     Source  Fan, Chen, Lin 2005, JMLR 6, section 2; without intercept: largest projected gradient
     Twin    tests/naive/dual.py::violation
     """
-    rise = _NONE
-    fall = -_NONE
+    rise, fall = _NONE, -_NONE
     for t in range(beta.shape[0]):
         g = f[t] - box.target[t]
         if beta[t] < box.hi[t] and g < rise:
@@ -113,14 +106,12 @@ def largest_rows(violation, k, out):
         total += count[edge]
         edge -= 1
     n = 0
-    for want_edge in range(2):
+    for in_edge in range(2):
         for i in range(violation.size):
-            v = violation[i]
-            if v > 0.0 and n < k:
-                place = int(v * per_bin)
-                if (want_edge == 0 and place > edge) or (want_edge == 1 and place == edge):
-                    out[n] = i
-                    n += 1
+            place = int(violation[i] * per_bin)
+            if violation[i] > 0.0 and n < k and (place == edge if in_edge else place > edge):
+                out[n] = i
+                n += 1
     return n
 
 
@@ -138,12 +129,9 @@ def _single_gains(grad, lo, hi, gain):
 @kernel
 def _pair_gains(row, grad, lo, hi, i, gain):
     """Exact decrease by a clipped joint step of coordinate i and each other one."""
-    one = grad.dtype.type(1.0)
-    half = grad.dtype.type(0.5)
-    floor = grad.dtype.type(_MIN_CURVATURE)
-    gi = grad[i]
-    li = lo[i]
-    ui = hi[i]
+    number = grad.dtype.type
+    one, half, floor = number(1.0), number(0.5), number(_MIN_CURVATURE)
+    gi, li, ui = grad[i], lo[i], hi[i]
     for t in range(grad.shape[0]):
         r = row[t]
         gt = grad[t]
@@ -164,17 +152,13 @@ def _pair_gains(row, grad, lo, hi, i, gain):
 @kernel
 def _move(tile, i, j, s, u):
     """Step coordinates i and j of a tile by s and u."""
-    Qi = tile.Q[i]
-    Qj = tile.Q[j]
-    grad = tile.grad
+    Qi, Qj, grad = tile.Q[i], tile.Q[j], tile.grad
     for t in range(grad.shape[0]):
         grad[t] += s * Qi[t] + u * Qj[t]
-    tile.lo[i] -= s
-    tile.hi[i] -= s
-    tile.step[i] += s
-    tile.lo[j] -= u
-    tile.hi[j] -= u
-    tile.step[j] += u
+    for t, d in ((i, s), (j, u)):
+        tile.lo[t] -= d
+        tile.hi[t] -= d
+        tile.step[t] += d
 
 
 @kernel
@@ -190,23 +174,21 @@ def solve_box_tile(tile, tol):
     Twin    tests/naive/dual.py::solve_box_qp
     """
     grad, lo, hi, gain, bits = tile.grad, tile.lo, tile.hi, tile.gain, tile.bits
-    number = grad.dtype.type
+    number, step = grad.dtype.type, 0
     floor = number(_MIN_CURVATURE)
-    step = 0
     while step < _STEPS_PER_ROW * grad.shape[0]:
         if step % _CHECK_EVERY == 0:
             rise, fall = _extremes(grad, lo, hi)
             if max(-rise, fall) < tol:
                 break
         _single_gains(grad, lo, hi, gain)
-        key = _largest(bits)
-        if key <= 0:
-            break
-        i = _find(bits, key)
+        i = _argmax(bits)
         alone = gain[i]
+        if alone <= 0:
+            break
         _pair_gains(tile.Q[i], grad, lo, hi, i, gain)
         gain[i] = alone
-        j = _find(bits, _largest(bits))
+        j = _argmax(bits)
         gi = grad[i]
         if gain[j] <= alone:
             _move(tile, i, i, number(min(max(-gi, lo[i]), hi[i])), number(0))
@@ -236,12 +218,8 @@ def _offset_violations(grad, lo, hi, b, gain):
 def _transfer_gains(row, diagonal, grad, limit, i, up, room_i, gain):
     """Exact decrease by moving up * d onto coordinate i and as much off each other one; limit is that one's."""
     number = grad.dtype.type
-    half = number(0.5)
-    two = number(2)
-    zero = number(0)
-    floor = number(_MIN_TRANSFER_CURVATURE)
-    gi = grad[i]
-    di = diagonal[i]
+    zero, half, two, floor = number(0), number(0.5), number(2), number(_MIN_TRANSFER_CURVATURE)
+    gi, di = grad[i], diagonal[i]
     for t in range(grad.shape[0]):
         slope = up * (grad[t] - gi)
         curve = di + diagonal[t] - two * row[t]
@@ -267,9 +245,7 @@ def solve_equality_tile(tile, tol):
     """
     grad, lo, hi, gain, bits = tile.grad, tile.lo, tile.hi, tile.gain, tile.bits
     number = grad.dtype.type
-    b = number(0)
-    step = 0
-    until_check = 0
+    b, step, until_check = number(0), 0, 0
     while step < _STEPS_PER_ROW * grad.shape[0]:
         fresh = until_check == 0
         if fresh:
@@ -279,11 +255,11 @@ def solve_equality_tile(tile, tol):
             b = number(-0.5 * (rise + fall))
             until_check = _CHECK_EVERY
         _offset_violations(grad, lo, hi, b, gain)
-        i = _find(bits, _largest(bits))
+        i = _argmax(bits)
         up = number(1) if grad[i] + b < 0 else number(-1)
         room = hi[i] if up > 0 else -lo[i]
         _transfer_gains(tile.Q[i], tile.diagonal, grad, lo if up > 0 else hi, i, up, room, gain)
-        j = _find(bits, _largest(bits))
+        j = _argmax(bits)
         if gain[j] <= 0:
             if fresh:
                 break
@@ -403,8 +379,7 @@ def solve_active(K, box, beta, f, tile, work, tol, equality, max_outer):
     """
     limit = tile.grad.shape[0]
     coef = np.empty(limit)
-    outer = 0
-    inner = 0
+    outer, inner = 0, 0
     while True:
         b, worst = measure(box, beta, f, equality, work.violation)
         if worst < tol or outer >= max_outer:

@@ -28,7 +28,7 @@ class Tile(NamedTuple):
 
 
 class WorkingSet(NamedTuple):
-    """Carry-over between calls: rows (q,) int64, newest last; filled (1,) int64, how many; violation (m,) float64 scratch."""
+    """Carry-over between calls: rows (q,) int64, newest last, `filled` (1,) of them; violation (m,) is scratch."""
 
     rows: np.ndarray
     filled: np.ndarray

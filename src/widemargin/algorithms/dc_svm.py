@@ -23,25 +23,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._config import get_config
 from .._parallel import ThreadTeam, blas_limit, effective_n_jobs, run
 from .._progress import Part, Progress
-from ..kernels.cache import KernelRows
 from ..kernels.functions import Kernel
 from ..kernels.precision import entry_noise
 from ..kernels.samples import Samples, SampleSubset
 from ..kernels.scratch import Scratch
 from ..partition.divide import Division, divide
-from ..solvers.certificate import certify, make_box, svm_problem
-from ..solvers.dual import DualSolver, SquareSolver
-from ..solvers.result import DualResult, History
+from ..solvers.certificate import svm_problem
+from ..solvers.dual import DualSolver, share_memory, solve_square
+from ..solvers.result import DualResult, History, StoppedAtStartError
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-_VECTORS = 16  # float64 vectors of n that a solve holds at its peak
-_SQUARE_SHARE = 0.4  # of the memory, for the active set's kernel matrix; the rest caches rows
-_LEAST_BYTES = 2**22
+_NOISE_SHARE = 0.25  # of tol: more noise than this in the decision values wants float64
 _LARGEST_SQUARE = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # of a level that is only a start: its last digits would be lost in the next
 _CLUSTER_ROWS = 2000
@@ -169,6 +165,8 @@ def train(
                 return fit.early_machine()
         if beta.any():
             beta = fit.refine(beta)
+            if progress.stopped_by and fit.early is not None and not always_whole:
+                return fit.early_machine()
         return fit.solve_whole(beta, always_whole)
 
 
@@ -235,20 +233,23 @@ class _Fit:
         share = self.settings.memory_budget // (2 * self.team.n_threads)
         part = Data(self.data.kernel, SampleSubset(self.data.samples, rows), self.data.y[rows], self.data.upper[rows])
         if m > _LARGEST_SQUARE or m * m * itemsize > share:
-            result = _solve(
-                part, replace(self.settings, tol=tol, memory_budget=share), self.progress, self.team, beta[rows]
-            )
+            result = self._solve(part, beta[rows], tol=tol, memory_budget=share)
         else:
             with Scratch(m * m * itemsize) as buffer:
                 K = buffer[: m * m * itemsize].view(self.data.samples.dtype).reshape(m, m)
-                result = _solve_square(part, K, beta[rows], self.settings.fit_intercept, tol, self.progress)
+                batch = part.samples.take(np.arange(m))
+                part.kernel.fill(batch, batch, K)
+                problem, equality = svm_problem(part.y, part.upper), self.settings.fit_intercept
+                result = solve_square(K, problem, beta[rows], equality=equality, tol=tol, progress=self.progress)
         self.progress.advance()
         return result
 
     def early_machine(self) -> Machine:
-        """The last level's machine."""
+        """The last level's machine; if the fit was stopped there, not the one that was asked for."""
         assert self.early is not None
-        return replace(self.early, levels=self.levels)
+        is_goal = self.levels[-1]["level"] == self.settings.stop_level
+        result = replace(self.early.result, converged=self.early.result.converged and is_goal)
+        return replace(self.early, result=result, levels=self.levels)
 
     def refine(self, beta: Vector) -> Vector:
         """Solve on the support vectors of the last level alone."""
@@ -256,61 +257,56 @@ class _Fit:
         support = np.flatnonzero(beta)
         data = self.data
         part = Data(data.kernel, SampleSubset(data.samples, support), data.y[support], data.upper[support])
-        settings = replace(self.settings, tol=max(self.settings.tol, _START_TOL))
         refined = np.zeros_like(beta)
-        refined[support] = _solve(part, settings, self.progress, self.team, beta[support]).beta
+        refined[support] = self._solve(part, beta[support], tol=max(self.settings.tol, _START_TOL)).beta
         return refined
 
     def solve_whole(self, beta: Vector, always_whole: bool) -> Machine:
         """Solve on all the data; polish in float64 where float32 tiles are too coarse."""
         self.progress.stage("whole problem")
-        data, settings = self.data, self.settings
-        result = _solve(data, settings, self.progress, self.team, beta)
-        noise = entry_noise(data.kernel, data.samples) * float(np.linalg.norm(result.beta))
-        if result.converged and noise > 0.25 * settings.tol:
-            double = np.dtype(np.float64)
-            precise = data._replace(samples=data.samples.astype(double, double))
-            result = _solve(precise, settings, self.progress, self.team, result.beta)
+        try:
+            result = self._solve(self.data, beta, must_start=always_whole or self.early is None)
+        except StoppedAtStartError:
+            return self.early_machine()
+        noise = entry_noise(self.data.kernel, self.data.samples) * float(np.linalg.norm(result.beta))
+        if result.converged and noise > _NOISE_SHARE * self.settings.tol:
+            result = self._polish(result)
         if self.progress.stopped_by and not always_whole and self._early_is_better(result):
             return self.early_machine()
         return Machine(result, None, np.array([result.intercept]), self.levels)
 
+    def _polish(self, result: DualResult) -> DualResult:
+        """Go on from a solution with float64 tiles."""
+        self.progress.stage("float64")
+        double = np.dtype(np.float64)
+        precise = self.data._replace(samples=self.data.samples.astype(double, double))
+        try:
+            polished = self._solve(precise, result.beta, must_start=False)
+        except StoppedAtStartError:
+            return replace(result, converged=False)
+        history = result.history.followed_by(polished.history)
+        n_iter, n_steps = result.n_iter + polished.n_iter, result.n_steps + polished.n_steps
+        return replace(polished, n_iter=n_iter, n_steps=n_steps, history=history)
+
+    def _solve(self, data: Data, beta: Vector, *, must_start: bool = True, **changes: float) -> DualResult:
+        """The exact solver, with the fit's settings or some changed."""
+        settings = replace(self.settings, **changes)  # type: ignore[arg-type]
+        rows, square_bytes = share_memory(data.kernel, data.samples, settings.memory_budget, self.team)
+        solver = DualSolver(
+            rows,
+            svm_problem(data.y, data.upper),
+            equality=settings.fit_intercept,
+            tol=settings.tol,
+            square_bytes=square_bytes,
+            progress=self.progress,
+            max_iter=settings.max_iter,
+            must_start=must_start,
+        )
+        return solver.solve(beta)
+
     def _early_is_better(self, result: DualResult) -> bool:
         """Both objectives are half a squared norm and C times the training loss, each of its own machine."""
         return self.early is not None and self.early.result.objective < result.objective
-
-
-def _solve(data: Data, settings: Settings, progress: Progress | Part, team: ThreadTeam, beta: Vector) -> DualResult:
-    """The exact solver, with its memory shared out between the active set and the cache."""
-    n = len(data.y)
-    overhead = data.samples.nbytes + _VECTORS * 8 * n + team.n_threads * get_config()["block_bytes"]
-    free = max(_LEAST_BYTES, settings.memory_budget - overhead)
-    square_bytes = min(n * n * data.samples.dtype.itemsize, int(_SQUARE_SHARE * free))
-    solver = DualSolver(
-        KernelRows(data.kernel, data.samples, free - square_bytes, team),
-        svm_problem(data.y, data.upper),
-        equality=settings.fit_intercept,
-        tol=settings.tol,
-        square_bytes=square_bytes,
-        progress=progress,
-        max_iter=settings.max_iter,
-    )
-    return solver.solve(beta)
-
-
-def _solve_square(
-    data: Data, K: NDArray[np.floating], beta: Vector, equality: bool, tol: float, progress: Progress | Part
-) -> DualResult:
-    """Solve a cluster on its kernel matrix, to be written into K."""
-    batch = data.samples.take(np.arange(len(beta)))
-    data.kernel.fill(batch, batch, K)
-    box = make_box(svm_problem(data.y, data.upper), K.diagonal().astype(np.float64))
-    beta = beta.copy()
-    decision = K.astype(np.float64) @ beta if beta.any() else np.zeros(len(beta))
-    solver = SquareSolver(K, box, equality=equality, progress=progress)
-    solver.solve(beta, decision, tol)
-    found = certify(box, beta, decision, np.empty(len(beta)), equality=equality, tol=tol)
-    return DualResult(beta, decision, *found, found.violation < tol, solver.n_iter, solver.n_steps, History())
 
 
 def _glue(division: Division, clusters: list[Rows], parts: list[DualResult], n: int, elapsed: float) -> Machine:

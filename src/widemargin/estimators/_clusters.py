@@ -18,7 +18,9 @@ Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
-def cluster_attributes(machines: list[Machine], signs: Vector, X: Any, kept: Rows, support: Rows) -> Any:
+def cluster_attributes(
+    machines: list[Machine], signs: Vector, X: Any, kept: Rows, support: Rows, *, with_sigmoids: bool
+) -> Any:
     """What prediction needs of the clusters, as a dict of arrays; None for exact machines.
 
     Parameters
@@ -33,13 +35,17 @@ def cluster_attributes(machines: list[Machine], signs: Vector, X: Any, kept: Row
         Their numbers in the data that the user gave.
     support : ndarray of shape (n_SV,), int
         The support vectors among them.
+    with_sigmoids : bool
+        Whether the clusters' probabilities will be asked for.
     """
     division = machines[0].division
     if division is None:
         return None
     regions = division.regions
     decisions = [machine.result.decision for machine in machines]
-    sigmoids = [_sigmoids(f, sign, division.labels, regions) for f, sign in zip(decisions, signs, strict=True)]
+    sigmoids = [
+        _sigmoids(f, sign, division.labels, regions, with_sigmoids) for f, sign in zip(decisions, signs, strict=True)
+    ]
     positive = np.array([np.mean(sign[sign != 0] > 0) for sign in signs])
     return {
         "method": regions.name,
@@ -53,11 +59,13 @@ def cluster_attributes(machines: list[Machine], signs: Vector, X: Any, kept: Row
     }
 
 
-def _sigmoids(decision: Vector, sign: Vector, labels: Rows, regions: Regions) -> Vector:
+def _sigmoids(decision: Vector, sign: Vector, labels: Rows, regions: Regions, wanted: bool) -> Vector:
     """Platt's a and b of every cluster, from its own training rows: shape (k, 2)."""
+    out = np.zeros((regions.n_clusters, 2))
+    if not wanted:
+        return out
     from sklearn.calibration import _SigmoidCalibration
 
-    out = np.zeros((regions.n_clusters, 2))
     for c in range(regions.n_clusters):
         mine = (labels == c) & (sign != 0)
         if mine.any():

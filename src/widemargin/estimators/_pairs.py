@@ -24,7 +24,9 @@ def votes(values: Vector, n_classes: int) -> NDArray[np.intp]:
     return votes
 
 
-def machine_attributes(classes: NDArray[Any], y: Rows, kept: Rows, X: Any, machines: list[Machine]) -> dict[str, Any]:
+def machine_attributes(
+    classes: NDArray[Any], y: Rows, kept: Rows, X: Any, machines: list[Machine], combine: str
+) -> dict[str, Any]:
     """The fitted attributes that prediction needs, support vectors grouped by class.
 
     Parameters
@@ -38,6 +40,7 @@ def machine_attributes(classes: NDArray[Any], y: Rows, kept: Rows, X: Any, machi
         None for a precomputed kernel.
     machines : list of Machine
         One, or one for every pair of classes.
+    combine : {"early", "naive", "bcm"}
     """
     results = [machine.result for machine in machines]
     beta = np.array([result.beta for result in results])
@@ -52,7 +55,9 @@ def machine_attributes(classes: NDArray[Any], y: Rows, kept: Rows, X: Any, machi
         "dual_coef_": _class_coefficients(beta[:, support], n_support),
         "intercept_": np.array([machine.intercepts.mean() for machine in machines]),
         "levels_": [{"problem": k, **level} for k, machine in enumerate(machines) for level in machine.levels],
-        "_clusters": cluster_attributes(machines, _signs(y, len(machines)), X, kept, support),
+        "_clusters": cluster_attributes(
+            machines, _signs(y, len(machines)), X, kept, support, with_sigmoids=combine == "bcm"
+        ),
     }
 
 

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
@@ -24,7 +24,8 @@ from ..models.expansion import KernelExpansion
 from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
 from ._clusters import clustered_model
 from ._kernel import check_range, resolve_gamma, warn_of_scale
-from ._pairs import certificate_attributes, machine_attributes, pair_coefficients, votes
+from ._pairs import certificate_attributes, machine_attributes, pair_coefficients
+from ._predictor import PairwisePredictor
 from ._validation import (
     all_or_nothing,
     check_choice,
@@ -43,7 +44,7 @@ Rows = NDArray[np.intp]
 KERNELS = ("rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed")
 
 
-class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
     """Exact kernel support vector machine, for data sets where `sklearn.svm.SVC` takes too long.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` to a stated violation of the optimality conditions,
@@ -305,7 +306,7 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         warn_of_scale(kernel, samples)
         machines = self._train(kernel, refine(kernel, samples), y, upper, kept, progress)
         rows = None if self.kernel == "precomputed" else X
-        fitted = machine_attributes(classes, y, kept, rows, machines)
+        fitted = machine_attributes(classes, y, kept, rows, machines, self.combine)
         for name, value in {"_gamma": gamma, **fitted, **certificate_attributes(machines)}.items():
             setattr(self, name, value)
         self._model = self._make_model()
@@ -371,64 +372,6 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return "max_iter"
         return "max_time" if self.max_time is not None else "the precision of the kernel entries"
 
-    def decision_function(self, X: ArrayLike) -> Vector:
-        """Signed distances from the decision surfaces, in units of the margin.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs), float64
-            With two classes, positive for ``classes_[1]``. With more, one column per class ("ovr": votes, ordered
-            within equal votes by the decision values) or per pair of classes ("ovo": positive for the first one).
-        """
-        values = self._decide(X)
-        if len(self.classes_) == 2:
-            return values[:, 0]
-        if self.decision_function_shape == "ovo":
-            return values
-        return np.asarray(_ovr_decision_function(values < 0, -values, len(self.classes_)))
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            With more than two classes, that with most votes among the pairs; of equal votes the first, unless
-            `break_ties`.
-        """
-        values = self._decide(X)
-        if len(self.classes_) == 2:
-            return np.asarray(self.classes_[(values[:, 0] > 0).astype(np.intp)])
-        if self.break_ties:
-            if self.decision_function_shape == "ovo":
-                raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
-            return np.asarray(self.classes_[_ovr_decision_function(values < 0, -values, len(self.classes_)).argmax(1)])
-        return np.asarray(self.classes_[votes(values, len(self.classes_)).argmax(axis=1)])
-
-    def _decide(self, X: Any) -> Vector:
-        check_is_fitted(self)
-        dtype = [np.float64, np.float32] if self.kernel == "precomputed" else self.support_vectors_.dtype
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse=False if self.kernel == "precomputed" else "csr",
-            dtype=dtype,
-            order="C",
-            accept_large_sparse=True,
-        )
-        budget = resolve_memory_budget(self.memory_budget)
-        return self._model.decide(X, n_jobs=self.n_jobs, memory_budget=budget)
-
     def _make_model(self) -> KernelExpansion | ClusteredExpansion:
         kernel = make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
         points = self.support_ if self.kernel == "precomputed" else self.support_vectors_
@@ -436,18 +379,6 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self._clusters is not None:
             return clustered_model(kernel, points, coef, self._clusters, self.combine)
         return KernelExpansion(kernel, points, coef, self.intercept_)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The parameters and the fitted attributes, without what predict can make of them."""
-        state = dict(super().__getstate__())
-        state.pop("_model", None)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore, and rebuild what was left out."""
-        super().__setstate__(state)
-        if hasattr(self, "dual_coef_"):
-            self._model = self._make_model()
 
 
 def _balance(beta: Vector) -> Vector:

@@ -68,7 +68,7 @@ def kernel_kmeans(K: NDArray[np.floating], k: int, rng: np.random.Generator) -> 
         if np.array_equal(new, labels):
             break
         labels = new
-    return labels
+    return np.asarray(labels, np.intp)
 
 
 def feature_distances(K: NDArray[np.floating], labels: Labels, k: int) -> NDArray[np.float64]:
@@ -97,4 +97,4 @@ def _fill_empty(labels: Labels, distances: NDArray[np.float64], k: int) -> Label
         sizes[labels[movable[0]]] -= 1
         sizes[c] += 1
         labels[movable[0]] = c
-    return labels
+    return np.asarray(labels, np.intp)

@@ -20,11 +20,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._config import get_config
 from .._jit import dual, workspace
+from .._parallel import ThreadTeam
 from .._progress import Part, Progress
 from ..kernels.cache import KernelRows
+from ..kernels.functions import Kernel
+from ..kernels.samples import Samples
 from .certificate import Certificate, DualProblem, certify, is_free, make_box
-from .result import DualResult, History
+from .result import DualResult, History, StoppedAtStartError
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -33,11 +37,13 @@ TILE = 512  # rows of a working set: a float32 tile of 1 MiB fits the second-lev
 SMALL = TILE  # a problem of one tile is solved to the last digits
 _SMALL_TOL = 1e-9
 _ENTRIES_PER_LOOK = 10**8  # kernel entries between two looks at the clock
-_FIRST_ROWS = 2048  # a first model soon
-_NEW_ROWS = 8192  # violators that join the active set in one round
+_NEW_ROWS = (512, 2048, 8192)  # violators that join in a cold start's first, second and later rounds
 _VIOLATOR_SHARE = 0.03  # of the largest violation: smaller ones wait
 _ROUND_GOAL = 0.1
 _SLICE_SECONDS = 0.05
+_VECTORS = 16  # float64 vectors of n that a solve holds at its peak
+_SQUARE_SHARE = 0.4  # of the memory, for the active set's kernel matrix; the rest caches rows
+_LEAST_BYTES = 2**22
 _NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
@@ -92,6 +98,41 @@ class SquareSolver:
         return offset, violation
 
 
+def solve_square(
+    K: NDArray[np.floating],
+    problem: DualProblem,
+    beta: Vector,
+    *,
+    equality: bool,
+    tol: float,
+    progress: Progress | Part,
+) -> DualResult:
+    """Solve a problem whose kernel matrix is at hand.
+
+    Parameters
+    ----------
+    K : ndarray of shape (m, m)
+    problem : DualProblem of m coordinates
+    beta : ndarray of shape (m,)
+        A feasible start; not changed.
+    equality : bool
+    tol : float
+    progress : Progress or Part
+
+    Returns
+    -------
+    DualResult
+        With an empty history.
+    """
+    box = make_box(problem, K.diagonal().astype(np.float64))
+    beta = beta.copy()
+    decision = K.astype(np.float64) @ beta if beta.any() else np.zeros(len(beta))
+    solver = SquareSolver(K, box, equality=equality, progress=progress)
+    solver.solve(beta, decision, tol)
+    found = certify(box, beta, decision, np.empty(len(beta)), equality=equality, tol=tol)
+    return DualResult(beta, decision, *found, found.violation < tol, solver.n_iter, solver.n_steps, History())
+
+
 class DualSolver:
     """Runs the rounds on one problem.
 
@@ -108,6 +149,9 @@ class DualSolver:
     progress : Progress or Part
     max_iter : int
         Working sets; -1 for no limit.
+    must_start : bool
+        Whether the decision values of the start are computed to the end even when there is no time left. If not,
+        `solve` raises StoppedAtStartError: the caller has something better.
     """
 
     def __init__(
@@ -120,12 +164,14 @@ class DualSolver:
         square_bytes: int,
         progress: Progress | Part,
         max_iter: int = -1,
+        must_start: bool = True,
     ) -> None:
         n = len(problem.target)
         self.rows = rows
         self.equality = equality
         self.tol = min(tol, _SMALL_TOL) if n <= SMALL else tol
         self.progress = progress
+        self.must_start = must_start
         self.max_iter = max_iter if max_iter >= 0 else _NO_LIMIT
         self.box = make_box(problem, np.asarray(rows.kernel.diagonal(rows.samples), np.float64))
         self.dtype = rows.samples.dtype
@@ -134,6 +180,7 @@ class DualSolver:
         self.history = History()
         self.n_iter = 0
         self.n_steps = 0
+        self.n_rounds = 0
 
     def solve(self, beta: Vector, decision: Vector | None = None) -> DualResult:
         """Improve a feasible point, in a copy, until `tol` or until the progress object says stop."""
@@ -160,8 +207,12 @@ class DualSolver:
             decision = np.zeros(len(beta))
             support = np.flatnonzero(beta)
             free = is_free(self.box, beta)[support]
-            self.rows.add_product(support[~free], beta[support[~free]], decision, keep=False)
-            self.rows.add_product(support[free], beta[support[free]], decision)
+            for rows, keep in ((support[~free], False), (support[free], True)):
+                for block in self._blocks(rows):
+                    if not (self.must_start or self.progress.go_on()):
+                        raise StoppedAtStartError
+                    self.rows.add_product(block, beta[block], decision, keep=keep)
+            self.n_rounds = len(_NEW_ROWS) - 1 if len(support) else 0
         return _State(beta.copy(), decision, np.empty(len(beta)))
 
     def _certify(self, state: _State) -> Certificate:
@@ -197,7 +248,8 @@ class DualSolver:
         size = np.abs(state.violations)
         free = is_free(self.box, state.beta)
         wanted = (size > max(0.5 * self.tol, _VIOLATOR_SHARE * size.max())) & ~free
-        quota = _NEW_ROWS if state.beta.any() else _FIRST_ROWS
+        quota = _NEW_ROWS[self.n_rounds]
+        self.n_rounds = min(self.n_rounds + 1, len(_NEW_ROWS) - 1)
         if self.equality:  # one side alone cannot move
             rising, falling = (np.flatnonzero(wanted & (sign * state.violations > 0)) for sign in (1, -1))
             new = np.union1d(_largest(size, rising, quota // 2), _largest(size, falling, quota // 2))
@@ -218,12 +270,16 @@ class DualSolver:
         self.n_steps += square.n_steps
         return beta
 
+    def _blocks(self, rows: Rows) -> list[Rows]:
+        """Rows whose products take a fraction of a second each: the clock is asked between them."""
+        return np.array_split(rows, len(rows) * len(self.rows) // _ENTRIES_PER_LOOK + 1)
+
     def _apply(self, state: _State, rows: Rows, beta: Vector) -> _State | None:
         """The point with new values in some rows, and its decision values; None once stopped."""
         decision = state.decision.copy()
         change = beta - state.beta[rows]
         is_first = not state.beta.any()  # better a late first model than none
-        blocks = np.array_split(np.arange(len(rows)), len(rows) * len(decision) // _ENTRIES_PER_LOOK + 1)
+        blocks = self._blocks(np.arange(len(rows)))
         for block in blocks:
             if not (is_first or len(blocks) == 1 or self.progress.go_on()):
                 return None
@@ -231,6 +287,24 @@ class DualSolver:
         everywhere = state.beta.copy()
         everywhere[rows] = beta
         return _State(everywhere, decision, state.violations)
+
+
+def share_memory(kernel: Kernel, samples: Samples, memory_budget: int, team: ThreadTeam) -> tuple[KernelRows, int]:
+    """Kernel rows with their cache, and the bytes that are left for the active set's matrix.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    samples : Samples of length n
+    memory_budget : int
+        Bytes beyond the caller's data: the samples' own copy, some vectors and a tile a thread come off first.
+    team : ThreadTeam
+    """
+    n = len(samples)
+    overhead = samples.nbytes + _VECTORS * 8 * n + team.n_threads * get_config()["block_bytes"]
+    free = max(_LEAST_BYTES, memory_budget - overhead)
+    square_bytes = min(n * n * samples.dtype.itemsize, int(_SQUARE_SHARE * free))
+    return KernelRows(kernel, samples, free - square_bytes, team), square_bytes
 
 
 def _largest(values: Vector, rows: Rows, k: int) -> Rows:

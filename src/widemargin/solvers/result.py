@@ -21,12 +21,20 @@ class History:
         for name, value in values.items():
             self.columns.setdefault(name, []).append(float(value))
 
+    def followed_by(self, other: History) -> History:
+        """The rows of both."""
+        return History({name: column + other.columns.get(name, []) for name, column in self.columns.items()})
+
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
 
     def as_arrays(self) -> dict[str, Vector]:
         """The columns as float64 arrays."""
         return {name: np.array(column) for name, column in self.columns.items()}
+
+
+class StoppedAtStartError(Exception):
+    """A solver was stopped before it knew anything about the point that it was given."""
 
 
 @dataclass
