@@ -39,12 +39,13 @@ if TYPE_CHECKING:
     from . import datasets
     from ._config import config_context, get_config, set_config
     from ._jit import warmup
-    from .estimators import DCSVMClassifier
+    from .estimators import DCSVMClassifier, TwoStepKernelKMeans
 
 __version__ = "0.1.0"
 
 __all__ = [
     "DCSVMClassifier",
+    "TwoStepKernelKMeans",
     "__version__",
     "config_context",
     "datasets",
@@ -55,6 +56,7 @@ __all__ = [
 
 _ROOM_OF = {
     "DCSVMClassifier": "estimators",
+    "TwoStepKernelKMeans": "estimators",
     "config_context": "_config",
     "get_config": "_config",
     "set_config": "_config",

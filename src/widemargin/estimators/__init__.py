@@ -1,5 +1,6 @@
 """scikit-learn classes: validate, encode labels, call the algorithm, set attributes."""
 
 from .dc_svm import DCSVMClassifier
+from .kernel_kmeans import TwoStepKernelKMeans
 
-__all__ = ["DCSVMClassifier"]
+__all__ = ["DCSVMClassifier", "TwoStepKernelKMeans"]

@@ -45,7 +45,7 @@ def kernel_kmeans(K: NDArray[np.floating], k: int, rng: np.random.Generator) -> 
     k : int
         At most m.
     rng : numpy.random.Generator
-        For the k points that the iterations start from, as in the paper at random.
+        For the k points that the iterations start from, spread out as k-means++ does (the paper takes any).
 
     Returns
     -------
@@ -59,7 +59,7 @@ def kernel_kmeans(K: NDArray[np.floating], k: int, rng: np.random.Generator) -> 
     """
     m = len(K)
     diagonal = K.diagonal().astype(np.float64)
-    seeds = rng.choice(m, k, replace=False)
+    seeds = _spread_seeds(K, diagonal, k, rng)
     labels = (diagonal[seeds] - 2.0 * K[:, seeds]).argmin(axis=1)
     labels[seeds] = np.arange(k)
     for _ in range(_KERNEL_ITER):
@@ -69,6 +69,22 @@ def kernel_kmeans(K: NDArray[np.floating], k: int, rng: np.random.Generator) -> 
             break
         labels = new
     return np.asarray(labels, np.intp)
+
+
+def _spread_seeds(
+    K: NDArray[np.floating], diagonal: NDArray[np.float64], k: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Points chosen one by one, each with a probability in proportion to its squared distance from those before."""
+    seeds = [int(rng.integers(len(K)))]
+    nearest = np.full(len(K), np.inf)
+    for _ in range(k - 1):
+        last = seeds[-1]
+        nearest = np.minimum(nearest, np.maximum(diagonal + diagonal[last] - 2.0 * K[last], 0.0))
+        nearest[seeds] = 0.0
+        total = nearest.sum()
+        others = np.setdiff1d(np.arange(len(K)), seeds)
+        seeds.append(int(rng.choice(len(K), p=nearest / total) if total > 0 else rng.choice(others)))
+    return np.array(seeds)
 
 
 def feature_distances(K: NDArray[np.floating], labels: Labels, k: int) -> NDArray[np.float64]:

@@ -1,0 +1,118 @@
+"""Kernel expansions against the sum written out."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from naive import kernels as naive
+from widemargin._config import config_context
+from widemargin.kernels.functions import make_kernel
+from widemargin.models.expansion import KernelExpansion
+
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+quick = settings(max_examples=50, deadline=None, derandomize=True)
+GAMMA = 0.4
+
+
+def scrambled(X: NDArray[np.floating], index: type) -> sp.csr_array:
+    """X as CSR with columns in reverse order, each value in two parts, and explicit zeros."""
+    rows, columns = np.indices(X.shape)
+    order = np.lexsort((-columns.ravel(), rows.ravel()))
+    data = np.repeat(X.ravel()[order] / 2, 2)
+    matrix = sp.csr_array(X.shape, dtype=X.dtype)
+    matrix.data, matrix.indices = data, np.repeat(columns.ravel()[order], 2).astype(index)
+    matrix.indptr = (2 * X.shape[1] * np.arange(X.shape[0] + 1)).astype(index)
+    matrix.has_sorted_indices = matrix.has_canonical_format = False
+    return matrix
+
+
+def form(X: NDArray[np.floating], kind: str) -> Any:
+    if kind == "dense":
+        return X
+    if kind == "csr":
+        return sp.csr_array(X)
+    return scrambled(X, np.int64 if kind.endswith("64") else np.int32)
+
+
+kinds = st.sampled_from(["dense", "csr", "scrambled32", "scrambled64"])
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    name=st.sampled_from(["rbf", "linear", "poly", "sigmoid", "laplacian"]),
+    shape=st.tuples(st.integers(0, 6), st.integers(0, 7), st.integers(1, 5), st.integers(1, 3)),
+    dtype=st.sampled_from([SINGLE, DOUBLE]),
+    points_kind=kinds,
+    kind=kinds,
+)
+def test_decision_values(
+    seed: int, name: str, shape: tuple[int, int, int, int], dtype: np.dtype, points_kind: str, kind: str
+) -> None:
+    m, n, d, k = shape
+    rng = np.random.default_rng(seed)
+    Z, X = ((rng.normal(size=(r, d)) * rng.integers(0, 2, size=(r, d))).astype(dtype) for r in (m, n))
+    coef, intercept = rng.normal(size=(k, m)), rng.normal(size=k)
+    kernel = make_kernel(name, gamma=GAMMA, degree=2, coef0=0.5)
+    model = KernelExpansion(kernel, form(Z, points_kind), coef, intercept)
+    values = model.decide(form(X, kind), n_jobs=1)
+    K = naive.kernel_matrix(name, Z, X, gamma=GAMMA, degree=2, coef0=0.5)
+    assert values.dtype == DOUBLE
+    assert values.shape == (n, k)
+    size = 1 + np.abs(coef).sum() * (1 + np.abs(K).max(initial=0.0))
+    np.testing.assert_allclose(values, (coef @ K).T + intercept, atol=(1e-12 if dtype == DOUBLE else 5e-6) * size)
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+def test_blocks_and_threads_do_not_show(dtype: np.dtype) -> None:
+    rng = np.random.default_rng(0)
+    Z, X = rng.normal(size=(20, 4)).astype(dtype), rng.normal(size=(1300, 4)).astype(dtype)
+    model = KernelExpansion(make_kernel("rbf", gamma=GAMMA), Z, rng.normal(size=(2, 20)), np.array([1.0, -1.0]))
+    whole = model.decide(X, n_jobs=1)
+    np.testing.assert_array_equal(whole, model.decide(X, n_jobs=2))
+    with config_context(block_bytes=2**17):
+        tiles = model.decide(X, n_jobs=1, memory_budget=1)
+        np.testing.assert_array_equal(tiles, model.decide(X, n_jobs=3, memory_budget=1))
+    one_by_one = np.concatenate([model.decide(X[i : i + 1]) for i in range(40)])
+    atol = 1e-12 if dtype == DOUBLE else 2e-5
+    np.testing.assert_allclose(tiles, whole, atol=atol)
+    np.testing.assert_allclose(one_by_one, whole[:40], atol=atol)
+
+
+def test_precomputed_uses_the_columns_of_the_support_vectors() -> None:
+    K = np.random.default_rng(0).normal(size=(5, 9))
+    model = KernelExpansion(make_kernel("precomputed"), np.array([7, 2]), np.array([[1.0, -2.0]]), np.array([0.5]))
+    np.testing.assert_allclose(model.decide(K)[:, 0], K[:, 7] - 2 * K[:, 2] + 0.5)
+    assert model.decide(K[:0]).shape == (0, 1)
+
+
+def test_a_callable_sees_the_points_on_the_left() -> None:
+    """The function need not be symmetric in its arguments' shapes."""
+    Z, X = np.arange(6.0).reshape(3, 2), np.arange(8.0).reshape(4, 2)
+    model = KernelExpansion(make_kernel(lambda A, B: A @ B.T), Z, np.array([[1.0, 0.0, -1.0]]), np.zeros(1))
+    np.testing.assert_allclose(model.decide(X)[:, 0], X @ (Z[0] - Z[2]))
+
+
+def test_pickles_hold_the_points_once() -> None:
+    rng = np.random.default_rng(0)
+    Z, X = rng.normal(size=(200, 10)), rng.normal(size=(3, 10))
+    model = KernelExpansion(make_kernel("rbf", gamma=GAMMA), Z, rng.normal(size=(1, 200)), np.zeros(1))
+    values = model.decide(X)
+    blob = pickle.dumps(model)
+    assert len(blob) < 1.5 * Z.nbytes
+    np.testing.assert_array_equal(pickle.loads(blob).decide(X), values)
+
+
+def test_new_rows_far_from_the_points() -> None:
+    """Centring by the points' mean must not spoil rows elsewhere."""
+    Z = np.random.default_rng(0).normal(size=(10, 2)).astype(SINGLE)
+    model = KernelExpansion(make_kernel("rbf", gamma=1.0), Z, np.ones((1, 10)), np.zeros(1))
+    assert abs(float(model.decide(Z + SINGLE.type(1e5))[0, 0])) < 1e-30
