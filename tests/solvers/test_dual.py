@@ -211,15 +211,7 @@ def test_few_of_a_class_among_many_with_an_intercept() -> None:
 @pytest.mark.usefixtures("tiny_tiles")
 @pytest.mark.parametrize(
     "equality",
-    [
-        pytest.param(
-            False,
-            marks=pytest.mark.xfail(
-                strict=True, reason="DEFECT 2: an active set cut to the memory starts anew in each round, and crawls"
-            ),
-        ),
-        True,
-    ],
+    [False, True],
 )
 def test_an_active_set_that_does_not_fit_still_gets_there(equality: bool) -> None:
     """A hundred free coordinates and room for 16: more working sets, but not thirty times more."""
@@ -369,9 +361,6 @@ def test_the_progress_hears_of_every_round() -> None:
     assert progress.candidate is not None
 
 
-@pytest.mark.xfail(
-    strict=True, reason="DEFECT 4: `converged` of a small problem is judged by 1e-9, not by the user's tol"
-)
 def test_a_small_problem_stopped_below_the_users_tol_has_converged() -> None:
     problem = make_problem(40, C=10.0)
     seen: list[float] = []
@@ -410,7 +399,6 @@ def test_an_indefinite_kernel_ends(seed: int, equality: bool) -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("equality", [False, True])
-@pytest.mark.xfail(strict=True, reason="DEFECT 3: kernel entries that are no numbers are not noticed")
 def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, equality: bool) -> None:
     from widemargin.kernels.functions import FunctionKernel
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numba
 
+_FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}  # sums may be reordered; NaN and infinity keep their meaning
 _CACHE = os.environ.get("WIDEMARGIN_JIT_CACHE", "1") != "0"
 
 
@@ -17,7 +18,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     Where no cache folder is writable (a read-only install, a locked-down container) the kernel is
     compiled anew in every process instead of failing on import.
     """
-    options: dict[str, Any] = {"nogil": True, "fastmath": True, "boundscheck": False}
+    options: dict[str, Any] = {"nogil": True, "fastmath": _FASTMATH, "boundscheck": False}
     try:
         return numba.njit(cache=_CACHE, **options)(function)
     except RuntimeError:

@@ -19,7 +19,7 @@ _MIN_CURVATURE = 1e-6  # of a pair with unit diagonal: nearly equal points
 _MIN_TRANSFER_CURVATURE = 1e-12  # LIBSVM's tau
 _STEPS_PER_ROW = 20  # a tile is left after so many steps per row: the gradient outside it is stale by then
 _BINS = 256
-_NONE = 1e300  # no such coordinate: kernels are compiled for finite numbers, so not infinity
+_NONE = 1e300  # no such coordinate
 
 
 @kernel

@@ -25,19 +25,20 @@ from numpy.typing import NDArray
 
 from .._parallel import ThreadTeam, blas_limit, effective_n_jobs, run
 from .._progress import Part, Progress
+from ..kernels.blocks import fill_rows
 from ..kernels.functions import Kernel
 from ..kernels.precision import entry_noise
 from ..kernels.samples import Samples, SampleSubset
-from ..kernels.scratch import Scratch
+from ..kernels.scratch import Scratch, closing_scratch
 from ..partition.divide import Division, divide
 from ..solvers.certificate import svm_problem
-from ..solvers.dual import DualSolver, share_memory, solve_square
+from ..solvers.dual import NOISE_SHARE, SMALL, DualSolver, share_memory, solve_square
 from ..solvers.result import DualResult, History, StoppedAtStartError
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-_NOISE_SHARE = 0.25  # of tol: more noise than this in the decision values wants float64
+_CHEAP_ENTRIES = 5e8  # float64 kernel entries that may be computed although there is no time left
 _LARGEST_SQUARE = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # of a level that is only a start: its last digits would be lost in the next
 _CLUSTER_ROWS = 2000
@@ -156,7 +157,7 @@ def train(
     Tiles are float32 for float32 data, where an entry is off by about 1e-7. Decision values sum as many of them as
     there are support vectors, times alpha: where that noise comes near `tol`, the solution is polished in float64.
     """
-    with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
+    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
         fit = _Fit(data, settings, progress, rng, team)
         beta = np.zeros(len(data.y)) if start is None else start
         for level in settings.levels(len(beta)) if start is None else ():
@@ -183,11 +184,13 @@ class _Fit:
         self.team = team
         self.levels: list[dict[str, float]] = []
         self.early: Machine | None = None
+        self.entry_noise = entry_noise(data.kernel, data.samples)
 
     def solve_level(self, level: int, beta: Vector, division: Division | None) -> Vector:
         """Divide, and solve every cluster on its own, side by side."""
         begin = time.perf_counter()
-        division = division or self._divide(level, beta)
+        if division is None or level != self.settings.stop_level:
+            division = self._divide(level, beta)
         clustered = time.perf_counter()
         n_clusters = division.regions.n_clusters
         self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
@@ -237,8 +240,7 @@ class _Fit:
         else:
             with Scratch(m * m * itemsize) as buffer:
                 K = buffer[: m * m * itemsize].view(self.data.samples.dtype).reshape(m, m)
-                batch = part.samples.take(np.arange(m))
-                part.kernel.fill(batch, batch, K)
+                fill_rows(part.kernel, part.samples.take(np.arange(m)), np.arange(m), K, self.team)
                 problem, equality = svm_problem(part.y, part.upper), self.settings.fit_intercept
                 result = solve_square(K, problem, beta[rows], equality=equality, tol=tol, progress=self.progress)
         self.progress.advance()
@@ -255,6 +257,8 @@ class _Fit:
         """Solve on the support vectors of the last level alone."""
         self.progress.stage("refine")
         support = np.flatnonzero(beta)
+        if len(support) <= SMALL:
+            return beta
         data = self.data
         part = Data(data.kernel, SampleSubset(data.samples, support), data.y[support], data.upper[support])
         refined = np.zeros_like(beta)
@@ -268,27 +272,35 @@ class _Fit:
             result = self._solve(self.data, beta, must_start=always_whole or self.early is None)
         except StoppedAtStartError:
             return self.early_machine()
-        noise = entry_noise(self.data.kernel, self.data.samples) * float(np.linalg.norm(result.beta))
-        if result.converged and noise > _NOISE_SHARE * self.settings.tol:
+        if self._is_coarse(result):
             result = self._polish(result)
         if self.progress.stopped_by and not always_whole and self._early_is_better(result):
             return self.early_machine()
         return Machine(result, None, np.array([result.intercept]), self.levels)
 
+    def _is_coarse(self, result: DualResult) -> bool:
+        """Whether rounding of the kernel entries could hide a violation of `tol`, or a hundredth of the objective."""
+        noise = self.entry_noise * float(np.linalg.norm(result.beta))
+        return noise > NOISE_SHARE * self.settings.tol or noise * self.data.upper.sum() > 0.01 * result.objective
+
     def _polish(self, result: DualResult) -> DualResult:
-        """Go on from a solution with float64 tiles."""
+        """Go on from a solution with float64 tiles; out of time, at least find out where it stands."""
         self.progress.stage("float64")
         double = np.dtype(np.float64)
         precise = self.data._replace(samples=self.data.samples.astype(double, double))
+        left = self.settings.max_iter - result.n_iter if self.settings.max_iter >= 0 else -1
+        is_cheap = int(np.count_nonzero(result.beta)) * len(result.beta) < _CHEAP_ENTRIES
         try:
-            polished = self._solve(precise, result.beta, must_start=False)
+            polished = self._solve(precise, result.beta, must_start=is_cheap, max_iter=left, is_exact=True)
         except StoppedAtStartError:
             return replace(result, converged=False)
         history = result.history.followed_by(polished.history)
         n_iter, n_steps = result.n_iter + polished.n_iter, result.n_steps + polished.n_steps
         return replace(polished, n_iter=n_iter, n_steps=n_steps, history=history)
 
-    def _solve(self, data: Data, beta: Vector, *, must_start: bool = True, **changes: float) -> DualResult:
+    def _solve(
+        self, data: Data, beta: Vector, *, must_start: bool = True, is_exact: bool = False, **changes: float
+    ) -> DualResult:
         """The exact solver, with the fit's settings or some changed."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
         rows, square_bytes = share_memory(data.kernel, data.samples, settings.memory_budget, self.team)
@@ -301,6 +313,7 @@ class _Fit:
             progress=self.progress,
             max_iter=settings.max_iter,
             must_start=must_start,
+            entry_noise=0.0 if is_exact else self.entry_noise,
         )
         return solver.solve(beta)
 
@@ -361,7 +374,7 @@ def train_pairs(
     """
     pairs = list(combinations(range(int(classes.max()) + 1), 2))
     n_workers = min(effective_n_jobs(settings.n_jobs), len(pairs))
-    settings = replace(settings, memory_budget=settings.memory_budget // n_workers)
+    settings = replace(settings, memory_budget=max(1, settings.memory_budget - samples.nbytes) // n_workers)
     division = _shared_division(kernel, samples, settings, rng) if settings.stop_level else None
     progress.stage(f"{len(pairs)} pairs of classes", len(pairs))
     samples.squares  # noqa: B018 - computed once, before the threads share it

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..kernels.functions import RBF, Kernel, Laplacian
+from ..kernels.functions import RBF, FunctionKernel, Kernel, Laplacian
 from ..kernels.samples import Samples
 
 Vector = NDArray[np.float64]
@@ -54,11 +54,14 @@ def entry_variance(X: Any, weights: Vector) -> float:
     return float(weights @ np.einsum("ij,ij->i", centred, centred, dtype=np.float64) / total)
 
 
-def check_range(samples: Samples) -> None:
-    """Inner products must not overflow the precision of the tiles."""
+def check_range(kernel: Kernel, samples: Samples) -> None:
+    """Neither inner products nor kernel values may overflow the precision of the tiles."""
     largest = float(np.max(np.abs(samples.squares), initial=0.0))
+    if not isinstance(kernel, FunctionKernel):
+        largest = max(largest, float(np.max(np.abs(kernel.diagonal(samples)), initial=0.0)))
     if largest > float(np.finfo(samples.dtype).max) / 8:
-        raise ValueError(f"X is {samples.dtype} and has a row of norm {largest**0.5:.3g}, which overflows: scale it")
+        norm = float(np.max(np.abs(samples.squares))) ** 0.5
+        raise ValueError(f"X is {samples.dtype} and has a row of norm {norm:.3g}: the kernel overflows. Scale X")
 
 
 def warn_of_scale(kernel: Kernel, samples: Samples) -> None:

@@ -302,7 +302,7 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
         gamma = resolve_gamma(self.gamma, X, weights, is_gram=self.kernel == "precomputed")
         kernel = make_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
         samples = make_samples(X, kernel.wants)
-        check_range(samples)
+        check_range(kernel, samples)
         warn_of_scale(kernel, samples)
         machines = self._train(kernel, refine(kernel, samples), y, upper, kept, progress)
         rows = None if self.kernel == "precomputed" else X

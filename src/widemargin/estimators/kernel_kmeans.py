@@ -54,8 +54,9 @@ class TwoStepKernelKMeans(ClusterMixin, BaseEstimator):
 
     Notes
     -----
-    m^2 kernel entries for the sample and m for every row, a few times where clusters are not balanced: one of more than
-    three times the mean size is split, one of less than an eighth joins its neighbours, and everything is assigned anew.
+    m^2 kernel entries for the sample and m for every row, a few times where clusters are not balanced: one of more
+    than three times the mean size is split, one of less than an eighth joins its neighbours, and all rows are assigned
+    anew.
 
     References
     ----------
@@ -113,10 +114,10 @@ class TwoStepKernelKMeans(ClusterMixin, BaseEstimator):
         """
         with all_or_nothing(self):
             self._check_parameters()
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
-            if self.n_clusters > X.shape[0]:
-                raise ValueError(f"n_clusters must be at most n_samples={X.shape[0]}, got {self.n_clusters}")
-            self._fit(X)
+            rows: Any = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+            if self.n_clusters > rows.shape[0]:
+                raise ValueError(f"n_clusters must be at most n_samples={rows.shape[0]}, got {self.n_clusters}")
+            self._fit(rows)
         return self
 
     def _check_parameters(self) -> None:
@@ -137,7 +138,7 @@ class TwoStepKernelKMeans(ClusterMixin, BaseEstimator):
         self._gamma = resolve_gamma(self.gamma, X, np.ones(X.shape[0]), is_gram=False)
         kernel = self._make_kernel()
         samples = make_samples(X, kernel.wants)
-        check_range(samples)
+        check_range(kernel, samples)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
             division = divide(
@@ -164,9 +165,9 @@ class TwoStepKernelKMeans(ClusterMixin, BaseEstimator):
         ndarray of shape (n_samples,), int32
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=self._points.dtype, order="C")
+        rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=self._points.dtype, order="C")
         kernel = self._make_kernel()
         points = refine(kernel, make_samples(self._points, kernel.wants))
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
-            labels = KernelRegions(kernel, points, self.sample_labels_).route(X, team)
+            labels = KernelRegions(kernel, points, self.sample_labels_).route(rows, team)
         return np.asarray(labels, np.int32)

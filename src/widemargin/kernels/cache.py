@@ -15,6 +15,8 @@ from .samples import Samples
 
 Array = NDArray[np.floating]
 
+_GATHERED = 2048  # rows that are gathered at a time
+
 
 class KernelRows:
     """Rows of K(X, X): products with it, and square pieces of it, computing as few entries twice as the bytes allow.
@@ -78,8 +80,10 @@ class KernelRows:
     ) -> None:
         if len(rows):
             self.n_entries += len(rows) * len(self)
-            keep = None if slots is None else (self._store, slots)
-            accumulate(self.kernel, self.samples.take(rows), coef[None], self.samples, f[None], self.team, keep)
+            for block in row_blocks(len(rows), _GATHERED):
+                keep = None if slots is None else (self._store, slots[block])
+                batch = self.samples.take(rows[block])
+                accumulate(self.kernel, batch, coef[None, block], self.samples, f[None], self.team, keep)
 
     def _free_slots(self, n: int) -> NDArray[np.integer]:
         """Up to n slots that are empty or were idle in the last product, in ascending order."""

@@ -13,6 +13,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .._array import apply
 from .._jit import elementwise
 from .samples import Samples
 from .scratch import Scratch
@@ -59,7 +60,7 @@ class RBF:
         out -= a[:, None]
         out -= b
         np.minimum(out, 0, out=out)
-        np.exp(out, out=out)
+        apply("exp", out)
 
     def diagonal(self, A: Samples) -> Array:
         """Ones."""
@@ -113,7 +114,7 @@ class Sigmoid:
         A.inner(B, out)
         out *= self.gamma
         out += self.coef0
-        np.tanh(out, out=out)
+        apply("tanh", out)
 
     def diagonal(self, A: Samples) -> Array:
         """Tanh of the squared norms."""
@@ -131,7 +132,7 @@ class Laplacian:
         """Write the tile: L1 distances, one exponential. Sparse batches are made dense for it."""
         elementwise.l1_distances(A.toarray(), B.toarray(), out)
         out *= -self.gamma
-        np.exp(out, out=out)
+        apply("exp", out)
 
     def diagonal(self, A: Samples) -> Array:
         """Ones."""
@@ -165,6 +166,8 @@ class FunctionKernel:
         tile = np.asarray(self.function(A.original(), B.original()))
         if tile.shape != out.shape:
             raise ValueError(f"kernel: the callable returned shape {tile.shape} for batches that ask for {out.shape}")
+        if not np.all(np.isfinite(tile)):
+            raise ValueError("kernel: the callable returned NaN or infinity")
         out[...] = tile
 
     def diagonal(self, A: Samples) -> Array:

@@ -12,8 +12,11 @@ _COARSE = 1e-6  # a float32 entry has about 1e-7; much more comes from norms tha
 
 
 def entry_noise(kernel: Kernel, samples: Samples) -> float:
-    """Root mean square error of float32 kernel entries, against float64 on a probe of 64 x 64; 0 for float64 tiles."""
-    if samples.dtype == np.float64 or not len(samples):
+    """Root mean square error of float32 kernel entries, against float64 on a probe of 64 x 64.
+
+    0 for float64 tiles, and for a given matrix, of which no more is known.
+    """
+    if samples.dtype == np.float64 or not len(samples) or kernel.wants == "entries":
         return 0.0
     n = len(samples)
     single, double = np.dtype(np.float32), np.dtype(np.float64)

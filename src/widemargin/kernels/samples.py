@@ -38,6 +38,10 @@ class Samples(Protocol):
     def nbytes(self) -> int:
         """Bytes held beyond the caller's own array."""
 
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row in a gathered batch, on average."""
+
     def __len__(self) -> int: ...
 
     @property
@@ -73,11 +77,13 @@ class DenseSamples:
         shift: Array | None = None,
         squares: NDArray[np.float64] | None = None,
         dtype: np.dtype[Any] | None = None,
+        source: tuple[Array, Rows] | None = None,
         own: bool = False,
     ) -> None:
         self.X = X
         self.shift = shift
         self.dtype = dtype or X.dtype
+        self.source = source  # the caller's array and which of its rows these are: what centring has rounded
         self.own = own
         self._squares = squares
 
@@ -91,6 +97,11 @@ class DenseSamples:
         """The centred or converted copy."""
         return self.X.nbytes if self.own else 0
 
+    @property
+    def row_bytes(self) -> int:
+        """All columns."""
+        return int(self.X.shape[1] * self.X.itemsize)
+
     def __len__(self) -> int:
         return len(self.X)
 
@@ -103,7 +114,9 @@ class DenseSamples:
 
     def take(self, rows: Rows) -> DenseSamples:
         """A batch of some of the rows."""
-        return DenseSamples(self.X[rows], shift=self.shift, squares=self.squares[rows], dtype=self.dtype)
+        source = None if self.source is None else (self.source[0], _rows_of_rows(self.source[1], rows, len(self)))
+        squares = self.squares[rows]
+        return DenseSamples(self.X[rows], shift=self.shift, squares=squares, dtype=self.dtype, source=source)
 
     def inner(self, other: DenseSamples, out: Array) -> None:
         """One matrix product."""
@@ -122,9 +135,12 @@ class DenseSamples:
         return self, DenseSamples(shifted, dtype=self.dtype)
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> DenseSamples:
-        """Converted rows."""
-        shift = None if self.shift is None else self.shift.astype(precision)
-        return DenseSamples(self.X.astype(precision), shift=shift, dtype=dtype, own=True)
+        """Converted rows, centred in the new precision."""
+        if self.shift is None or self.source is None:
+            return DenseSamples(self.X.astype(precision), shift=self.shift, dtype=dtype, own=True)
+        shift = self.shift.astype(precision)
+        X, rows = self.source
+        return DenseSamples(X[rows].astype(precision) - shift, shift=shift, dtype=dtype, source=self.source, own=True)
 
 
 class SparseSamples:
@@ -154,6 +170,11 @@ class SparseSamples:
         """The CSR copy of a dense array."""
         return int(self.X.data.nbytes + self.X.indices.nbytes) if self.own else 0
 
+    @property
+    def row_bytes(self) -> int:
+        """Values and column numbers."""
+        return int((self.X.data.nbytes + self.X.indices.nbytes) // max(1, len(self)))
+
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
@@ -172,7 +193,7 @@ class SparseSamples:
     def inner(self, other: SparseSamples, out: Array) -> None:
         """Non-zeros of these rows against a dense panel of the other ones."""
         d = max(1, self.X.shape[1])
-        width = int(min(_PANEL_WIDTH, max(16, _PANEL_BYTES // (d * out.itemsize))))
+        width = int(min(_PANEL_WIDTH, max(4, _PANEL_BYTES // (d * out.itemsize))))
         panel = np.zeros((d, min(width, len(other))), out.dtype)
         sparse.csr_inner(*_parts(self.X), *_parts(other.X), panel, out)
 
@@ -198,17 +219,17 @@ class GramSamples:
     """Rows or columns of a given Gram matrix: a left batch indexes its rows, a right one its columns."""
 
     nbytes = 0
+    row_bytes = 8
 
-    def __init__(self, gram: Array, index: NDArray[np.integer]) -> None:
+    def __init__(self, gram: Array, index: NDArray[np.integer], *, dtype: np.dtype[Any] | None = None) -> None:
         self.gram = gram
         self.index = index
+        self.dtype = dtype or gram.dtype
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """The matrix's dtype."""
-        return self.gram.dtype
-
-    precision = dtype
+    def precision(self) -> np.dtype[Any]:
+        """That of the tiles: entries are copied."""
+        return self.dtype
 
     def __len__(self) -> int:
         return len(self.index)
@@ -220,7 +241,7 @@ class GramSamples:
 
     def take(self, rows: Rows) -> GramSamples:
         """A batch of some of the indices."""
-        return GramSamples(self.gram, self.index[rows])
+        return GramSamples(self.gram, self.index[rows], dtype=self.dtype)
 
     def inner(self, other: GramSamples, out: Array) -> None:
         """Copy the entries."""
@@ -237,8 +258,8 @@ class GramSamples:
         return GramSamples(X.T, self.index), GramSamples(X.T, np.arange(X.shape[0]))
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> GramSamples:
-        """The matrix converted."""
-        return GramSamples(self.gram.astype(dtype), self.index)
+        """The same entries in tiles of another dtype."""
+        return GramSamples(self.gram, self.index, dtype=dtype)
 
 
 def make_samples(X: Any, wants: str = "rows") -> Samples:
@@ -260,7 +281,17 @@ def make_samples(X: Any, wants: str = "rows") -> Samples:
     if wants != "distances" or not len(X):
         return DenseSamples(np.ascontiguousarray(X))
     shift = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-    return DenseSamples(X - shift, shift=shift, own=True)
+    return DenseSamples(X - shift, shift=shift, source=(X, slice(0, len(X))), own=True)
+
+
+def _rows_of_rows(outer: Rows, inner: Rows, n: int) -> Rows:
+    """The rows of an array that taking `inner` of its n rows `outer` gives."""
+    if not isinstance(outer, slice):
+        return np.asarray(outer[inner])
+    if not isinstance(inner, slice):
+        return inner + outer.start
+    start, stop, _ = inner.indices(n)
+    return slice(outer.start + start, outer.start + stop)
 
 
 def _canonical(X: Any) -> sp.csr_array:
@@ -290,6 +321,11 @@ class SampleSubset:
     """Some rows of a sample set, without copying them: a tile gathers what it needs."""
 
     nbytes = 0
+
+    @property
+    def row_bytes(self) -> int:
+        """As the set's."""
+        return self.base.row_bytes
 
     def __init__(self, base: Samples, index: NDArray[np.integer]) -> None:
         self.base = base

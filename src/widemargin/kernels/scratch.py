@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
+_KEPT_BYTES = 2**23
 _scratch: deque[NDArray[np.uint8]] = deque(maxlen=64)
 
 
@@ -27,3 +30,22 @@ class Scratch:
 
     def __exit__(self, *_: object) -> None:
         _scratch.append(self.buffer)
+
+
+@contextmanager
+def closing_scratch() -> Iterator[None]:
+    """Give back, after a fit, what is larger than a tile."""
+    try:
+        yield
+    finally:
+        _release()
+
+
+def _release() -> None:
+    for _ in range(len(_scratch)):
+        try:
+            buffer = _scratch.popleft()
+        except IndexError:  # another thread has just borrowed the last
+            return
+        if buffer.nbytes <= _KEPT_BYTES:
+            _scratch.append(buffer)

@@ -69,7 +69,7 @@ class ClusteredExpansion:
 
     def _part(self, c: int) -> KernelExpansion:
         if not self._parts:
-            self._parts.extend(self._make_part(c) for c in range(self.intercept.shape[1]))
+            self._parts = [self._make_part(c) for c in range(self.intercept.shape[1])]
         return self._parts[c]
 
     def _make_part(self, c: int) -> KernelExpansion:

@@ -57,7 +57,6 @@ def kernel_kmeans(K: NDArray[np.floating], k: int, rng: np.random.Generator) -> 
     O(m^2 k) a iteration, one matrix product; at most 20.
     Source: Hsieh et al. 2014, section 3; Ghitta et al. 2011.
     """
-    m = len(K)
     diagonal = K.diagonal().astype(np.float64)
     seeds = _spread_seeds(K, diagonal, k, rng)
     labels = (diagonal[seeds] - 2.0 * K[:, seeds]).argmin(axis=1)

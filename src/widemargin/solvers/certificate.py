@@ -22,7 +22,10 @@ class DualProblem(NamedTuple):
 
 def make_box(problem: DualProblem, diagonal: Vector) -> workspace.Box:
     """Add the scale that gives K a unit diagonal; where it vanishes it is lifted to 1e-12 of its largest entry."""
-    floor = 1e-12 * max(float(np.max(diagonal, initial=0.0)), 1e-300)
+    if not np.all(np.isfinite(diagonal)):
+        raise ValueError("kernel must be finite, but k(x, x) is NaN or infinite for some row")
+    largest = float(np.max(diagonal, initial=0.0))
+    floor = 1e-12 * largest if largest > 0 else 1.0
     return workspace.Box(*problem, 1.0 / np.sqrt(np.maximum(diagonal, floor)))
 
 

@@ -36,6 +36,9 @@ Rows = NDArray[np.intp]
 TILE = 512  # rows of a working set: a float32 tile of 1 MiB fits the second-level cache
 SMALL = TILE  # a problem of one tile is solved to the last digits
 _SMALL_TOL = 1e-9
+_SMALL_SETS = 100  # for these last digits
+NOISE_SHARE = 0.25  # of tol: more noise than this in the decision values cannot be certified
+_NOISE_FLOOR = 10.0  # times that noise: the violation at which coarse entries have done their work
 _ENTRIES_PER_LOOK = 10**8  # kernel entries between two looks at the clock
 _NEW_ROWS = (512, 2048, 8192)  # violators that join in a cold start's first, second and later rounds
 _VIOLATOR_SHARE = 0.03  # of the largest violation: smaller ones wait
@@ -44,6 +47,7 @@ _SLICE_SECONDS = 0.05
 _VECTORS = 16  # float64 vectors of n that a solve holds at its peak
 _SQUARE_SHARE = 0.4  # of the memory, for the active set's kernel matrix; the rest caches rows
 _LEAST_BYTES = 2**22
+_GATHERED = 3 * _NEW_ROWS[-1]  # rows in batches at one time
 _NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
@@ -126,7 +130,8 @@ def solve_square(
     """
     box = make_box(problem, K.diagonal().astype(np.float64))
     beta = beta.copy()
-    decision = K.astype(np.float64) @ beta if beta.any() else np.zeros(len(beta))
+    decision = np.zeros(len(beta))
+    dual.add_rows(K, np.flatnonzero(beta), beta[beta != 0], decision)
     solver = SquareSolver(K, box, equality=equality, progress=progress)
     solver.solve(beta, decision, tol)
     found = certify(box, beta, decision, np.empty(len(beta)), equality=equality, tol=tol)
@@ -152,6 +157,9 @@ class DualSolver:
     must_start : bool
         Whether the decision values of the start are computed to the end even when there is no time left. If not,
         `solve` raises StoppedAtStartError: the caller has something better.
+    entry_noise : float
+        Error of a kernel entry. Where it leaves more than `tol` in the decision values, `solve` returns as soon as the
+        violation is no longer large beside it: there is nothing to be gained from these entries any more.
     """
 
     def __init__(
@@ -165,13 +173,16 @@ class DualSolver:
         progress: Progress | Part,
         max_iter: int = -1,
         must_start: bool = True,
+        entry_noise: float = 0.0,
     ) -> None:
         n = len(problem.target)
         self.rows = rows
         self.equality = equality
-        self.tol = min(tol, _SMALL_TOL) if n <= SMALL else tol
+        self.tol = tol
+        self.goal = min(tol, _SMALL_TOL) if n <= SMALL else tol
         self.progress = progress
         self.must_start = must_start
+        self.entry_noise = entry_noise
         self.max_iter = max_iter if max_iter >= 0 else _NO_LIMIT
         self.box = make_box(problem, np.asarray(rows.kernel.diagonal(rows.samples), np.float64))
         self.dtype = rows.samples.dtype
@@ -181,13 +192,14 @@ class DualSolver:
         self.n_iter = 0
         self.n_steps = 0
         self.n_rounds = 0
+        self.last_active = np.empty(0, np.intp)
 
     def solve(self, beta: Vector, decision: Vector | None = None) -> DualResult:
         """Improve a feasible point, in a copy, until `tol` or until the progress object says stop."""
         state = self._start(beta, decision)
         found = self._certify(state)
         best = state, found
-        while found.violation >= self.tol and self.n_iter < self.max_iter and self._report(state, found):
+        while not self._is_done(state, found) and self._report(state, found):
             improved = self._improve(state, found)
             if improved is None:
                 break
@@ -197,6 +209,14 @@ class DualSolver:
             if found.violation < self.tol or found.objective <= best[1].objective:
                 best = state, found
         return self._result(*best)
+
+    def _is_done(self, state: _State, found: Certificate) -> bool:
+        if found.violation < self.goal or self.n_iter >= self.max_iter:
+            return True
+        if self.goal < self.tol and found.violation < self.tol and self.n_iter >= _SMALL_SETS:
+            return True  # the last digits are a courtesy
+        noise = self.entry_noise * float(np.linalg.norm(state.beta))
+        return noise > NOISE_SHARE * self.tol and found.violation < _NOISE_FLOOR * noise
 
     def _result(self, state: _State, found: Certificate) -> DualResult:
         converged = found.violation < self.tol
@@ -230,7 +250,7 @@ class DualSolver:
         self.progress.candidate = state.beta, found.intercept
         return self.progress.go_on(
             violation=found.violation,
-            tol=self.tol,
+            tol=self.goal,
             objective=found.objective,
             n_support=float(np.count_nonzero(state.beta)),
             round=float(len(self.history)),
@@ -239,7 +259,7 @@ class DualSolver:
     def _improve(self, state: _State, found: Certificate) -> _State | None:
         """One round; None when it was cut short or could move nothing."""
         active = self._choose_active(state)
-        beta = self._solve_active(state, active, max(0.9 * self.tol, _ROUND_GOAL * found.violation))
+        beta = self._solve_active(state, active, max(0.9 * self.goal, _ROUND_GOAL * found.violation))
         changed = np.flatnonzero(beta != state.beta[active])
         return self._apply(state, active[changed], beta[changed]) if len(changed) else None
 
@@ -247,7 +267,7 @@ class DualSolver:
         """Free coordinates and the larger violators: as many as fit, the largest violations first."""
         size = np.abs(state.violations)
         free = is_free(self.box, state.beta)
-        wanted = (size > max(0.5 * self.tol, _VIOLATOR_SHARE * size.max())) & ~free
+        wanted = (size > max(0.5 * self.goal, _VIOLATOR_SHARE * size.max())) & ~free
         quota = _NEW_ROWS[self.n_rounds]
         self.n_rounds = min(self.n_rounds + 1, len(_NEW_ROWS) - 1)
         if self.equality:  # one side alone cannot move
@@ -255,7 +275,21 @@ class DualSolver:
             new = np.union1d(_largest(size, rising, quota // 2), _largest(size, falling, quota // 2))
         else:
             new = _largest(size, np.flatnonzero(wanted), quota)
-        return _largest(size, np.union1d(np.flatnonzero(free), new), self.capacity)
+        return self._cut_to_memory(state, np.union1d(np.flatnonzero(free), new))
+
+    def _cut_to_memory(self, state: _State, active: Rows) -> Rows:
+        """As many rows as fit: the newer half of the last active set, and the largest violators of the rest."""
+        if len(active) > self.capacity:
+            kept = self.last_active[-(self.capacity // 2) :]
+            others, room = np.setdiff1d(active, kept), self.capacity - len(kept)
+            size = np.abs(state.violations)
+            if self.equality:
+                rising, falling = (others[sign * state.violations[others] > 0] for sign in (1, -1))
+                first = _largest(size, rising, room // 2)
+                others, kept, room = falling, np.concatenate([kept, first]), room - len(first)
+            active = np.concatenate([kept, _largest(size, others, room)])
+        self.last_active = active
+        return np.sort(active)
 
     def _solve_active(self, state: _State, active: Rows, goal: float) -> Vector:
         """Solve on the active set; its kernel matrix is filled from kept rows where there are any."""
@@ -265,7 +299,8 @@ class DualSolver:
         box = workspace.Box(*(part[active] for part in self.box))
         beta, decision = state.beta[active], state.decision[active]
         square = SquareSolver(K, box, equality=self.equality, progress=self.progress)
-        square.solve(beta, decision, goal, self.max_iter - self.n_iter)
+        left = self.max_iter - self.n_iter
+        square.solve(beta, decision, goal, min(left, _SMALL_SETS) if self.goal < self.tol else left)
         self.n_iter += square.n_iter
         self.n_steps += square.n_steps
         return beta
@@ -284,6 +319,8 @@ class DualSolver:
             if not (is_first or len(blocks) == 1 or self.progress.go_on()):
                 return None
             self.rows.add_product(rows[block], change[block], decision)
+        if not np.all(np.isfinite(decision)):
+            raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
         everywhere = state.beta.copy()
         everywhere[rows] = beta
         return _State(everywhere, decision, state.violations)
@@ -301,7 +338,8 @@ def share_memory(kernel: Kernel, samples: Samples, memory_budget: int, team: Thr
     team : ThreadTeam
     """
     n = len(samples)
-    overhead = samples.nbytes + _VECTORS * 8 * n + team.n_threads * get_config()["block_bytes"]
+    gathered = min(n, _GATHERED) * samples.row_bytes
+    overhead = samples.nbytes + gathered + _VECTORS * 8 * n + team.n_threads * get_config()["block_bytes"]
     free = max(_LEAST_BYTES, memory_budget - overhead)
     square_bytes = min(n * n * samples.dtype.itemsize, int(_SQUARE_SHARE * free))
     return KernelRows(kernel, samples, free - square_bytes, team), square_bytes
