@@ -13,19 +13,19 @@ MIB, GIB = 2**20, 2**30
 
 
 def test_defaults() -> None:
-    assert get_config() == {"memory_budget": None, "block_bytes": 4 * MIB}
+    assert get_config() == {"memory_budget": None, "block_bytes": MIB}
 
 
 def test_get_config_returns_a_copy() -> None:
     get_config()["block_bytes"] = 1
-    assert get_config()["block_bytes"] == 4 * MIB
+    assert get_config()["block_bytes"] == MIB
 
 
 def test_set_config_lasts_inside_the_context_only() -> None:
     with config_context():
         set_config(memory_budget="1GB", block_bytes=1000)
         assert get_config() == {"memory_budget": "1GB", "block_bytes": 1000}
-    assert get_config() == {"memory_budget": None, "block_bytes": 4 * MIB}
+    assert get_config() == {"memory_budget": None, "block_bytes": MIB}
 
 
 def test_contexts_nest_and_restore_after_an_error() -> None:
@@ -43,7 +43,7 @@ def test_a_thread_of_its_own_starts_from_the_defaults() -> None:
         thread = threading.Thread(target=lambda: seen.append(get_config()["block_bytes"]))
         thread.start()
         thread.join()
-    assert seen == [4 * MIB]
+    assert seen == [MIB]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -90,7 +90,7 @@ def test_bad_memory_budget_is_named_with_its_value(value: object) -> None:
 def test_a_bad_setting_changes_nothing(name: str) -> None:
     with pytest.raises(ValueError, match=name):
         set_config(**{"block_bytes": 100, "memory_budget": 10**9, name: -1})
-    assert get_config() == {"memory_budget": None, "block_bytes": 4 * MIB}
+    assert get_config() == {"memory_budget": None, "block_bytes": MIB}
 
 
 def test_unknown_setting() -> None:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 OURS = "widemargin"
 OURS_INTERCEPT = "widemargin+b"
 OURS_CSR = "widemargin-csr"
-NAMES = (OURS, OURS_CSR, OURS_INTERCEPT, "sklearnex", "sklearn")
+OURS_LEVELS = "widemargin-auto"
+NAMES = (OURS, OURS_CSR, OURS_INTERCEPT, OURS_LEVELS, "sklearnex", "sklearn")
 
 
 class Settings(NamedTuple):
@@ -75,6 +76,7 @@ _ALL = {
     OURS: Competitor(OURS, "dense", False, lambda s: _ours(s, False)),
     OURS_CSR: Competitor(OURS_CSR, "csr", False, lambda s: _ours(s, False)),
     OURS_INTERCEPT: Competitor(OURS_INTERCEPT, "dense", True, lambda s: _ours(s, True)),
+    OURS_LEVELS: Competitor(OURS_LEVELS, "dense", False, lambda s: _ours(s._replace(n_levels="auto"), False)),
     "sklearnex": Competitor("sklearnex", "dense", True, _sklearnex),
     "sklearn": Competitor("sklearn", "dense", True, _sklearn),
 }
@@ -99,7 +101,7 @@ def choose(*, skip: Sequence[str], intercept: str, sparse: bool) -> list[Competi
     """
     left_out = set(skip)
     if intercept == "with":
-        left_out |= {OURS, OURS_CSR}
+        left_out |= {OURS, OURS_CSR, OURS_LEVELS}
     if intercept == "without":
         left_out.add(OURS_INTERCEPT)
     if not sparse:

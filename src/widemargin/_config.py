@@ -40,7 +40,7 @@ class Config(TypedDict):
     block_bytes: int
 
 
-_DEFAULTS: Config = {"memory_budget": None, "block_bytes": 4 * _MIB}
+_DEFAULTS: Config = {"memory_budget": None, "block_bytes": _MIB}
 _current: ContextVar[Config] = ContextVar("widemargin_config", default=_DEFAULTS)
 
 
@@ -56,7 +56,7 @@ def get_config() -> Config:
     Examples
     --------
     >>> get_config()
-    {'memory_budget': None, 'block_bytes': 4194304}
+    {'memory_budget': None, 'block_bytes': 1048576}
     """
     return _current.get().copy()
 
@@ -97,7 +97,7 @@ def config_context(**settings: Any) -> Iterator[None]:
     ...     get_config()["block_bytes"]
     1048576
     >>> get_config()["block_bytes"]
-    4194304
+    1048576
     """
     before = _current.get()
     set_config(**settings)

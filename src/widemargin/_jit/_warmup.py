@@ -28,9 +28,7 @@ def _warm_tiles(dtype: np.dtype) -> None:
     elementwise.power(out, 1.0, 1.0, 2)
     elementwise.l1_distances(X, X, out)
     if dtype == np.float32:
-        elementwise.rbf(out, X[0], X[0], 1.0, out)
-        double = X.astype(np.float64)
-        elementwise.rbf(double, double[0], double[0], 1.0, out)
+        elementwise.rbf(out, X[0], X[0], 1.0)
     values, panel = np.ones(4, dtype), np.zeros((2, 2), dtype)
     rows = (values, np.array([0, 1, 0, 1]), np.array([0, 2, 4]))
     sparse.csr_inner(*rows, *rows, panel, out)

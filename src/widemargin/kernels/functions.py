@@ -42,25 +42,22 @@ class RBF:
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: one matrix product, one pass of the exponential."""
-        if A.precision != out.dtype:
-            with Scratch(out.size * A.precision.itemsize) as buffer:
-                products = buffer[: out.size * A.precision.itemsize].view(A.precision).reshape(out.shape)
-                A.inner(B, products)
-                self._from_products(products, A.squares, B.squares, out)
-        else:
+        a, b = self.gamma * A.squares, self.gamma * B.squares
+        if A.precision == out.dtype == np.float32:
             A.inner(B, out)
-            self._from_products(out, A.squares, B.squares, out)
-
-    def _from_products(self, G: Array, squares: Array, other: Array, out: Array) -> None:
-        a, b = (self.gamma * squares).astype(G.dtype), (self.gamma * other).astype(G.dtype)
-        if out.dtype == np.float32:
-            elementwise.rbf(G, a, b, self.gamma, out)
+            elementwise.rbf(out, a.astype(np.float32), b.astype(np.float32), self.gamma)
             return
-        out *= 2 * self.gamma
-        out -= a[:, None]
-        out -= b
-        np.minimum(out, 0, out=out)
-        apply("exp", out)
+        with Scratch(out.size * A.precision.itemsize) as buffer:
+            exponent = buffer[: out.size * A.precision.itemsize].view(A.precision).reshape(out.shape)
+            A.inner(B, exponent)
+            exponent *= 2 * self.gamma
+            exponent -= a[:, None]
+            exponent -= b
+            np.minimum(exponent, 0, out=out, casting="same_kind")
+        if out.dtype == np.float32:
+            elementwise.rbf(out, np.zeros(len(A), np.float32), np.zeros(len(B), np.float32), 0.5)
+        else:
+            apply("exp", out)
 
     def diagonal(self, A: Samples) -> Array:
         """Ones."""

@@ -289,7 +289,7 @@ def _rows_of_rows(outer: Rows, inner: Rows, n: int) -> Rows:
     if not isinstance(outer, slice):
         return np.asarray(outer[inner])
     if not isinstance(inner, slice):
-        return inner + outer.start
+        return np.asarray(inner + outer.start)
     start, stop, _ = inner.indices(n)
     return slice(outer.start + start, outer.start + stop)
 
