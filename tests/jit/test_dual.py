@@ -442,7 +442,7 @@ def test_measure_where_nothing_can_rise_or_nothing_fall(at: str) -> None:
 def test_largest_rows_are_the_largest_but_for_a_bin(values: list[float], k: int) -> None:
     violation = np.array(values)
     out = np.full(max(k, 1), -1)
-    n = dual.largest_rows(violation, k, out)
+    n = dual.largest_rows(violation, 0.0, k, out)
     chosen = out[:n]
     expected = naive.largest_rows(violation, k)
     assert n == len(expected)

@@ -84,32 +84,34 @@ def measure(box, beta, f, equality, out):
 
 
 @kernel
-def largest_rows(violation, k, out):
-    """Indices of about the k rows of largest positive violation, by a histogram.
+def largest_rows(violation, side, k, out):
+    """Indices of about the k rows of largest violation, by a histogram.
 
-    Given   violation (m,) float64 >= 0; out (>= k,) int64
-    Returns how many were written: at most k, in no order but that the top bins come first
+    Given   violation (m,) float64 as `measure` writes it; side: 1 for rows that ask to rise, -1 to fall, 0 for both
+    Returns how many were written to out (>= k,) int64: at most k, in no order but that the top bins come first
     Cost    O(m), no sort
-    Twin    numpy.argpartition
+    Twin    tests/naive/dual.py::largest_rows
     """
-    top = violation.max() if violation.size else 0.0
+    top = 0.0
+    for v in violation:
+        top = max(top, side * v if side != 0.0 else abs(v))
     if top <= 0.0 or k <= 0:
         return 0
-    count = np.zeros(_BINS + 1, np.int64)
-    per_bin = _BINS / top
-    for v in violation:
+    bins = np.zeros(violation.size, np.int64)  # 0: not asked for
+    count = np.zeros(_BINS + 2, np.int64)
+    for i in range(violation.size):
+        v = side * violation[i] if side != 0.0 else abs(violation[i])
         if v > 0.0:
-            count[int(v * per_bin)] += 1
-    total = 0
-    edge = _BINS
+            bins[i] = 1 + int(v / top * _BINS)
+            count[bins[i]] += 1
+    total, edge = 0, _BINS + 1
     while edge > 0 and total + count[edge] <= k:
         total += count[edge]
         edge -= 1
     n = 0
     for in_edge in range(2):
         for i in range(violation.size):
-            place = int(violation[i] * per_bin)
-            if violation[i] > 0.0 and n < k and (place == edge if in_edge else place > edge):
+            if bins[i] > 0 and n < k and (bins[i] == edge if in_edge else bins[i] > edge):
                 out[n] = i
                 n += 1
     return n
@@ -285,18 +287,16 @@ def _renew(work, limit, equality):
         rows[t] = rows[limit - keep + t]
         violation[rows[t]] = 0.0
     if equality:
-        keep += largest_rows(np.maximum(violation, 0.0), (limit - keep + 1) // 2, rows[keep:])
-        violation = -violation
-    else:
-        violation = np.abs(violation)
-    work.filled[0] = keep + largest_rows(np.maximum(violation, 0.0), limit - keep, rows[keep:])
+        keep += largest_rows(violation, 1.0, (limit - keep + 1) // 2, rows[keep:])
+    work.filled[0] = keep + largest_rows(violation, -1.0 if equality else 0.0, limit - keep, rows[keep:])
     return work.filled[0]
 
 
 @kernel
 def _gather(K, box, beta, f, rows, b, equality, tile):
-    """Copy a working set into the tile; rows left over become coordinates that cannot move."""
+    """Copy a working set into the tile and return its least scale; rows left over cannot move."""
     number = tile.grad.dtype.type
+    least_scale = _NONE
     for i in range(tile.grad.shape[0]):
         tile.step[i] = 0
         if i >= rows.shape[0]:
@@ -304,6 +304,7 @@ def _gather(K, box, beta, f, rows, b, equality, tile):
             continue
         w = rows[i]
         s = 1.0 if equality else box.scale[w]
+        least_scale = min(least_scale, s)
         tile.diagonal[i] = 1.0 / (box.scale[w] * box.scale[w])
         tile.grad[i] = (f[w] - box.target[w] + b) * s
         tile.lo[i] = (box.lo[w] - beta[w]) / s
@@ -315,7 +316,7 @@ def _gather(K, box, beta, f, rows, b, equality, tile):
         if not equality:
             for j in range(rows.shape[0]):
                 into[j] *= number(s * box.scale[rows[j]])
-    return 0
+    return least_scale
 
 
 @kernel
@@ -385,12 +386,9 @@ def solve_active(K, box, beta, f, tile, work, tol, equality, max_outer):
         if worst < tol or outer >= max_outer:
             break
         rows = work.rows[: _renew(work, limit, equality)]
-        _gather(K, box, beta, f, rows, b, equality, tile)
+        least_scale = _gather(K, box, beta, f, rows, b, equality, tile)
         goal = max(0.5 * tol, 0.1 * worst)
-        if equality:
-            inner += solve_equality_tile(tile, goal)
-        else:
-            inner += solve_box_tile(tile, goal * box.scale[rows].min())
+        inner += solve_equality_tile(tile, goal) if equality else solve_box_tile(tile, goal * least_scale)
         order = rows.copy()
         n = _scatter(box, beta, order, equality, tile, coef)
         if n == 0:

@@ -33,7 +33,7 @@ from ..kernels.scratch import Scratch, closing_scratch
 from ..partition.divide import Division, divide
 from ..solvers.certificate import svm_problem
 from ..solvers.dual import NOISE_SHARE, SMALL, DualSolver, share_memory, solve_square
-from ..solvers.result import DualResult, History, StoppedAtStartError
+from ..solvers.result import DualResult, StoppedAtStartError, join_results
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -324,22 +324,7 @@ class _Fit:
 
 def _glue(division: Division, clusters: list[Rows], parts: list[DualResult], n: int, elapsed: float) -> Machine:
     """Concatenate the clusters' solutions: the optimum for the kernel between cluster mates alone (Lemma 1)."""
-    beta, decision = np.zeros(n), np.zeros(n)
-    for rows, part in zip(clusters, parts, strict=True):
-        beta[rows], decision[rows] = part.beta, part.decision
-    objective, gap = sum(part.objective for part in parts), sum(part.gap for part in parts)
-    violation = max((part.violation for part in parts), default=0.0)
-    history = History()
-    history.record(
-        time=elapsed,
-        objective=objective,
-        lower_bound=objective - gap,
-        violation=violation,
-        n_support=int(np.count_nonzero(beta)),
-    )
-    converged = all(part.converged for part in parts)
-    n_iter, n_steps = sum(part.n_iter for part in parts), sum(part.n_steps for part in parts)
-    result = DualResult(beta, decision, 0.0, objective, gap, violation, converged, n_iter, n_steps, history)
+    result = join_results(clusters, parts, n, elapsed)
     return Machine(result, division, np.array([part.intercept for part in parts]), [])
 
 

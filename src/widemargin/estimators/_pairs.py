@@ -54,6 +54,7 @@ def machine_attributes(
         "n_support_": n_support,
         "dual_coef_": _class_coefficients(beta[:, support], n_support),
         "intercept_": np.array([machine.intercepts.mean() for machine in machines]),
+        "early_level_": int(machines[0].levels[-1]["level"]) if machines[0].division is not None else 0,
         "levels_": [{"problem": k, **level} for k, machine in enumerate(machines) for level in machine.levels],
         "_clusters": cluster_attributes(
             machines, _signs(y, len(machines)), X, kept, support, with_sigmoids=combine == "bcm"

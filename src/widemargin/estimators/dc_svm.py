@@ -25,23 +25,12 @@ from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
 from ._clusters import clustered_model
 from ._kernel import check_range, resolve_gamma, warn_of_scale
 from ._pairs import certificate_attributes, machine_attributes, pair_coefficients
+from ._parameters import check_parameters
 from ._predictor import PairwisePredictor
-from ._validation import (
-    all_or_nothing,
-    check_choice,
-    check_flag,
-    check_integer,
-    check_n_jobs,
-    check_number,
-    check_seed,
-    check_weights,
-    class_factors,
-)
+from ._validation import all_or_nothing, check_weights, class_factors
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
-
-KERNELS = ("rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed")
 
 
 class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
@@ -67,13 +56,29 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
     fit_intercept : bool, default=False
         Whether the machine has an (unregularised) intercept, as `sklearn.svm.SVC` always has. Without one, training is
         faster and with a kernel such as the RBF the accuracy is usually the same.
-    n_levels : {"auto", 0}, default="auto"
-        Levels of divide and conquer before the whole problem is solved. 0, which is what "auto" chooses today, solves
-        the whole problem directly.
+    n_levels : int or "auto", default="auto"
+        Levels of divide and conquer: n_levels, ..., 1, of ``branching ** level`` clusters each, are solved before the
+        whole. 0 solves the whole directly. "auto" solves one level, with clusters of 500 to 2,000 rows, and none
+        below 5,000 rows: further ones cost more than they save (docs/decisions/0005).
+    branching : int, default=4
+        Clusters of a level for each of the level above.
+    n_sample : int, default=1000
+        Rows that are clustered at each level; the others are assigned to the nearest centre.
+    partition : {"auto", "kernel", "input", "random"}, default="auto"
+        Clusters by kernel k-means, by k-means of the rows, or by chance. "auto" is "input", and "kernel" for
+        precomputed kernels and callables.
+    stop_level : int, default=0
+        Above 0, the early machine of that level is the result: a local machine for each cluster.
+    combine : {"early", "naive", "bcm"}, default="early"
+        How an early machine predicts: by the local machine of the row's own cluster; by the sum of all; or by a
+        Bayesian committee of all. The latter two exist to be compared with.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Shape of the multiclass decision function: one column per class, or one per pair of classes.
     break_ties : bool, default=False
         With more than two classes, decide equal votes by the decision function (at its cost).
+    warm_start : bool, default=False
+        Go on from the fitted dual variables, an early machine's too, instead of solving levels. For two classes, the
+        same rows, and ``stop_level=0``.
     tol : float, default=1e-3
         Largest violation of the optimality conditions at the end, in units of the decision function. A problem of at
         most 512 rows is solved to 1e-9 at no cost.
@@ -91,7 +96,7 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
     verbose : int, default=0
         1 draws a progress bar when a fit takes longer than a second.
     random_state : int, RandomState instance or None, default=None
-        Unused while there are no levels.
+        For the samples that are clustered.
 
     Attributes
     ----------
@@ -108,7 +113,13 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
     objective_ : float
         Value of the primal problem at the returned machine; with several classes the sum over the pairs.
     dual_gap_ : float
-        ``objective_ - dual_gap_`` is a proven lower bound of the optimum (to the rounding of the kernel entries).
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum (to the rounding of the kernel entries). An
+        early machine's problem is that of the kernel between rows of one cluster alone (Lemma 1 of the paper).
+    early_level_ : int
+        0 for an exact machine, else the level of the early one; a fit that is stopped in a level returns that level's.
+    levels_ : list of dict
+        For each level solved: ``problem`` (pair of classes), ``level``, ``n_clusters``, ``n_support``,
+        ``clustering_seconds``, ``seconds``, and ``objective``, the dual value of its parts together.
     converged_ : bool
         Whether every violation is below `tol`.
     n_iter_ : int
@@ -232,7 +243,7 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
         self
         """
         with all_or_nothing(self):
-            self._check_parameters()
+            check_parameters(self)
             X, labels = self._check_data(X, y)
             weights = check_weights(sample_weight, X)
             bridge = CallbackBridge(self, X, y)
@@ -242,40 +253,6 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
                 self._fit(X, labels, weights, progress, bridge)
             bridge.close()
         return self
-
-    def _check_parameters(self) -> None:
-        check_number("C", self.C, above=0)
-        check_number("tol", self.tol, above=0)
-        check_number("coef0", self.coef0)
-        check_integer("degree", self.degree, 0)
-        check_integer("max_iter", self.max_iter, -1)
-        self._check_levels()
-        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
-        if not callable(self.kernel):
-            check_choice("kernel", self.kernel, KERNELS)
-        if isinstance(self.gamma, str):
-            check_choice("gamma", self.gamma, ("scale", "auto"))
-        else:
-            check_number("gamma", self.gamma, above=0)
-        if self.max_time is not None:
-            check_number("max_time", self.max_time, above=0)
-        check_flag(fit_intercept=self.fit_intercept, break_ties=self.break_ties, warm_start=self.warm_start)
-        check_n_jobs(self.n_jobs)
-        check_seed(self.random_state)
-        resolve_memory_budget(self.memory_budget)
-
-    def _check_levels(self) -> None:
-        check_integer("branching", self.branching, 2)
-        check_integer("n_sample", self.n_sample, 1)
-        check_integer("stop_level", self.stop_level, 0)
-        check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
-        check_choice("combine", self.combine, ("early", "naive", "bcm"))
-        if self.n_levels != "auto":
-            check_integer("n_levels", self.n_levels, 0)
-            if self.stop_level > int(self.n_levels):
-                raise ValueError(f"stop_level must be at most n_levels={self.n_levels}, got {self.stop_level}")
-        if self.kernel == "precomputed" and self.partition == "input":
-            raise ValueError("partition must not be 'input' with kernel='precomputed': it has no features to cluster")
 
     def _check_data(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         X, y = validate_data(
@@ -346,7 +323,12 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
 
     def _start(self, data: Data, kept: Rows) -> Vector | None:
         """The fitted machine's dual variables as a feasible point for this problem, with `warm_start`."""
-        if not self.warm_start or len(getattr(self, "dual_coef_", ())) != 1 or not len(self.support_):
+        if (
+            not self.warm_start
+            or self.stop_level
+            or len(getattr(self, "dual_coef_", ())) != 1
+            or not len(self.support_)
+        ):
             return None
         beta = np.zeros(max(int(kept[-1]), int(self.support_.max())) + 1)
         beta[self.support_] = self.dual_coef_[0]

@@ -68,15 +68,24 @@ class SquareSolver:
     box : workspace.Box of (m,) arrays
     equality : bool
     progress : Progress or Part
+    to_last_digits : bool
+        Whether tiles are float64 even if K is not.
     """
 
     def __init__(
-        self, K: NDArray[np.floating], box: workspace.Box, *, equality: bool, progress: Progress | Part
+        self,
+        K: NDArray[np.floating],
+        box: workspace.Box,
+        *,
+        equality: bool,
+        progress: Progress | Part,
+        to_last_digits: bool = False,
     ) -> None:
         self.K = K
         self.box = box
         self.equality = equality
         self.progress = progress
+        self.to_last_digits = to_last_digits
         self.n_iter = 0
         self.n_steps = 0
 
@@ -85,7 +94,7 @@ class SquareSolver:
         m = len(beta)
         size = min(TILE, m)
         # steps that must keep sum(beta) = 0 over thousands of tiles are not rounded to float32
-        dtype = np.dtype(np.float64) if self.equality or m <= TILE else self.K.dtype
+        dtype = np.dtype(np.float64) if self.equality or self.to_last_digits else self.K.dtype
         tile, work = workspace.make_tile(size, dtype), workspace.make_working_set(size, m)
         quota, offset, violation = 4, 0.0, np.inf
         while violation >= tol and self.n_iter < max_iter:
@@ -298,9 +307,10 @@ class DualSolver:
         self.rows.square(active, K)
         box = workspace.Box(*(part[active] for part in self.box))
         beta, decision = state.beta[active], state.decision[active]
-        square = SquareSolver(K, box, equality=self.equality, progress=self.progress)
+        is_small = self.goal < self.tol
+        square = SquareSolver(K, box, equality=self.equality, progress=self.progress, to_last_digits=is_small)
         left = self.max_iter - self.n_iter
-        square.solve(beta, decision, goal, min(left, _SMALL_SETS) if self.goal < self.tol else left)
+        square.solve(beta, decision, goal, min(left, _SMALL_SETS) if is_small else left)
         self.n_iter += square.n_iter
         self.n_steps += square.n_steps
         return beta

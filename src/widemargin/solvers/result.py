@@ -73,3 +73,38 @@ class DualResult:
     n_iter: int
     n_steps: int
     history: History
+
+
+def join_results(rows: list[NDArray[np.intp]], parts: list[DualResult], n: int, elapsed: float) -> DualResult:
+    """Independent problems as one, of n coordinates: sums of objectives and gaps, the largest violation.
+
+    Parameters
+    ----------
+    rows : list of ndarray of int
+        Each part's coordinates.
+    parts : list of DualResult
+    n : int
+    elapsed : float
+        Seconds, for the one row of history.
+    """
+    beta, decision = np.zeros(n), np.zeros(n)
+    for mine, part in zip(rows, parts, strict=True):
+        beta[mine], decision[mine] = part.beta, part.decision
+    objective, gap = sum(part.objective for part in parts), sum(part.gap for part in parts)
+    violation = max((part.violation for part in parts), default=0.0)
+    history, n_support = History(), int(np.count_nonzero(beta))
+    history.record(
+        time=elapsed, objective=objective, lower_bound=objective - gap, violation=violation, n_support=n_support
+    )
+    return DualResult(
+        beta=beta,
+        decision=decision,
+        intercept=0.0,
+        objective=objective,
+        gap=gap,
+        violation=violation,
+        converged=all(part.converged for part in parts),
+        n_iter=sum(part.n_iter for part in parts),
+        n_steps=sum(part.n_steps for part in parts),
+        history=history,
+    )

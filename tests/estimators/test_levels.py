@@ -1,0 +1,233 @@
+"""DCSVMClassifier with levels: the same optimum by any way, and early machines that are what they claim to be."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+
+from widemargin import DCSVMClassifier
+from widemargin._parallel import ThreadTeam
+from widemargin.cli.model_files import load_model, save_model
+from widemargin.datasets import load_patches
+
+Data = tuple[NDArray[Any], NDArray[np.int64]]
+PATCHES: dict[str, Any] = {"C": 8.0, "gamma": 1.0, "random_state": 0}
+EARLY: dict[str, Any] = PATCHES | {"n_levels": 2, "stop_level": 2}
+
+
+def dual(model: DCSVMClassifier) -> float:
+    """The dual value that the model claims."""
+    return model.objective_ - model.dual_gap_
+
+
+@pytest.fixture(scope="module")
+def patches() -> Data:
+    """1500 patches of two photographs."""
+    return load_patches(1500, 5, random_state=0)[:2]
+
+
+@pytest.fixture(scope="module")
+def early(patches: Data) -> DCSVMClassifier:
+    """An early machine of about 16 clusters; not to be changed."""
+    return DCSVMClassifier(**EARLY, partition="kernel").fit(*patches)
+
+
+# ----------------------------------------------------------------------------------------------------- the same optimum
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("partition", ["kernel", "input", "random"])
+@pytest.mark.parametrize("n_levels", [1, 2, 3, "auto"])
+@pytest.mark.jit_only
+def test_levels_reach_the_dual_of_the_direct_solution(
+    n_levels: Any, partition: str, fit_intercept: bool, patches: Data
+) -> None:
+    X, y = patches
+    options = PATCHES | {"fit_intercept": fit_intercept}
+    direct = DCSVMClassifier(**options, n_levels=0).fit(X, y)
+    model = DCSVMClassifier(**options, n_levels=n_levels, partition=partition).fit(X, y)
+    assert model.converged_
+    assert dual(model) == pytest.approx(dual(direct), rel=1e-5)
+    np.testing.assert_allclose(model.decision_function(X), direct.decision_function(X), atol=0.01)
+    assert [level["level"] for level in model.levels_] == ([] if n_levels == "auto" else list(range(n_levels, 0, -1)))
+
+
+FORMS = ["weights", "class weights", "csr", "csr float32", "poly", "laplacian", "linear", "callable", "precomputed"]
+
+
+def own_kernel(A: Any, B: Any) -> Any:
+    """A user's kernel."""
+    return rbf_kernel(A, B, gamma=0.2)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_levels_with_every_form_of_input(form: str, fit_intercept: bool, binary: Data) -> None:
+    X, y = binary
+    options: dict[str, Any] = {"C": 2.0, "gamma": 0.2, "fit_intercept": fit_intercept, "random_state": 0}
+    weights, rows = None, X
+    if form == "weights":
+        weights = np.random.default_rng(0).choice([0.0, 0.5, 3.0], len(y))
+    elif form == "class weights":
+        options["class_weight"] = {0: 0.3, 1: 2.0}
+    elif form.startswith("csr"):
+        rows = sp.csr_array(X.astype(np.float32 if "32" in form else np.float64))
+    elif form == "precomputed":
+        rows = polynomial_kernel(X, degree=2, gamma=0.2)
+        options["kernel"] = "precomputed"
+    elif form in ("poly", "laplacian", "linear"):
+        options["kernel"] = form
+    elif form == "callable":
+        options["kernel"] = own_kernel
+    direct = DCSVMClassifier(**options, n_levels=0).fit(rows, y, sample_weight=weights)
+    for partition in ("auto", "kernel", "random"):
+        model = DCSVMClassifier(**options, n_levels=2, partition=partition).fit(rows, y, sample_weight=weights)
+        assert dual(model) == pytest.approx(dual(direct), rel=1e-5)
+        assert len(model.levels_) == 2
+        stopped = DCSVMClassifier(**options, n_levels=1, stop_level=1, partition=partition)
+        stopped.fit(rows, y, sample_weight=weights)
+        assert stopped.score(rows, y) > 0.5
+        assert stopped.objective_ >= dual(stopped) > 0
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("stop_level", [0, 1, 2])
+def test_many_classes(stop_level: int, fit_intercept: bool, four: Data) -> None:
+    X, y = four
+    options: dict[str, Any] = {"C": 2.0, "gamma": 0.2, "fit_intercept": fit_intercept, "random_state": 0}
+    direct = DCSVMClassifier(**options, n_levels=0).fit(X, y)
+    model = DCSVMClassifier(**options, n_levels=2, stop_level=stop_level).fit(X, y)
+    assert {level["problem"] for level in model.levels_} == set(range(6))
+    assert model.score(X, y) > 0.98
+    if stop_level == 0:
+        assert dual(model) == pytest.approx(dual(direct), rel=1e-5)
+        np.testing.assert_array_equal(model.predict(X), direct.predict(X))
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
+
+
+@pytest.mark.jit_only
+def test_levels_tell_what_they_did(patches: Data) -> None:
+    X, y = patches
+    model = DCSVMClassifier(**PATCHES, n_levels=3).fit(X, y)
+    assert [level["level"] for level in model.levels_] == [3, 2, 1]
+    for level in model.levels_:
+        assert {"problem", "n_clusters", "n_support", "seconds", "clustering_seconds", "objective"} <= set(level)
+        assert 0 <= level["clustering_seconds"] <= level["seconds"]
+        assert 0 < level["n_support"] <= len(y)
+        assert 1 <= level["n_clusters"] <= 2.5 * 4 ** level["level"]
+        assert level["objective"] > 0
+    assert DCSVMClassifier(**PATCHES, n_levels=0).fit(X, y).levels_ == []
+
+
+# ------------------------------------------------------------------------------------------------------- early machines
+
+
+@pytest.mark.jit_only
+def test_early_accuracy_is_near_the_exact_one() -> None:
+    X, y = load_patches(6000, 5, random_state=0)[:2]
+    train, test = (X[:4500], y[:4500]), (X[4500:], y[4500:])
+    exact = DCSVMClassifier(**PATCHES, n_levels=0).fit(*train).score(*test)
+    for partition, loss in (("kernel", 0.01), ("input", 0.015)):
+        for level in (1, 2, 3):
+            model = DCSVMClassifier(**PATCHES, n_levels=level, stop_level=level, partition=partition).fit(*train)
+            assert model.score(*test) > exact - loss
+    values = {
+        combine: DCSVMClassifier(**EARLY, combine=combine).fit(*train).decision_function(test[0])
+        for combine in ("early", "naive", "bcm")
+    }
+    for one, other in (("early", "naive"), ("early", "bcm"), ("naive", "bcm")):
+        assert np.abs(values[one] - values[other]).max() > 0.1
+    assert all(np.isfinite(f).all() and np.mean((f > 0) == test[1]) > 0.6 for f in values.values())
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("partition", ["kernel", "input"])
+def test_early_decision_is_that_of_the_routed_cluster(partition: str, fit_intercept: bool, patches: Data) -> None:
+    X, y = patches[0].astype(np.float64), patches[1]
+    model = DCSVMClassifier(**EARLY, partition=partition, fit_intercept=fit_intercept).fit(X[:800], y[:800])
+    regions = model._model.regions
+    labels, own = regions.route(X, ThreadTeam(1)), regions.route(X[model.support_], ThreadTeam(1))
+    K = rbf_kernel(X, model.support_vectors_, gamma=1.0) * (labels[:, None] == own)
+    truth = K @ model.dual_coef_[0] + model._model.intercept[0, labels]
+    np.testing.assert_allclose(model.decision_function(X), truth, atol=1e-8)
+    if fit_intercept:
+        for c in range(regions.n_clusters):  # every cluster's own constraint
+            assert abs(model.dual_coef_[0, own == c].sum()) < 1e-9
+
+
+@pytest.mark.jit_only
+def test_copies_of_an_early_machine(early: DCSVMClassifier, patches: Data, tmp_path: Path) -> None:
+    f = early.decision_function(patches[0])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(early)).decision_function(patches[0]), f)
+    with (tmp_path / "early.skops").open("wb") as file:
+        save_model(early, file)
+    np.testing.assert_array_equal(load_model(tmp_path / "early.skops").decision_function(patches[0]), f)
+    fresh = clone(early)
+    assert fresh.get_params() == early.get_params()
+    assert not hasattr(fresh, "levels_")
+
+
+@pytest.mark.parametrize("combine", ["early", "naive", "bcm"])
+def test_sparse_model_files(combine: str, binary: Data, tmp_path: Path) -> None:
+    X, y = sp.csr_array(binary[0]), binary[1]
+    model = DCSVMClassifier(n_levels=1, stop_level=1, combine=combine, random_state=0).fit(X, y)
+    with (tmp_path / "m.skops").open("wb") as file:
+        save_model(model, file)
+    np.testing.assert_array_equal(load_model(tmp_path / "m.skops").decision_function(X), model.decision_function(X))
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_an_early_machine_goes_on_to_the_exact_one(fit_intercept: bool, patches: Data) -> None:
+    X, y = patches
+    options = PATCHES | {"fit_intercept": fit_intercept, "tol": 1e-4}
+    model = DCSVMClassifier(**options, n_levels=2, stop_level=1, warm_start=True).fit(X, y)
+    assert model.levels_
+    model.set_params(stop_level=0).fit(X, y)
+    cold = DCSVMClassifier(**options, n_levels=0).fit(X, y)
+    assert model.converged_
+    assert model.levels_ == []  # the levels were not solved again
+    assert dual(model) == pytest.approx(dual(cold), rel=1e-6)
+    np.testing.assert_allclose(model.decision_function(X), cold.decision_function(X), atol=1e-2)
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize(("n_levels", "stop_level"), [(2, 0), (2, 1), (2, 2)])
+def test_one_seed_one_model(n_levels: int, stop_level: int, fit_intercept: bool, patches: Data) -> None:
+    options = PATCHES | {"n_levels": n_levels, "stop_level": stop_level, "fit_intercept": fit_intercept}
+    one, two, again = (DCSVMClassifier(**options, n_jobs=n_jobs).fit(*patches) for n_jobs in (1, 2, 1))
+    for model in (two, again):
+        for name in ("support_", "dual_coef_", "intercept_", "objective_", "dual_gap_", "n_iter_"):
+            np.testing.assert_array_equal(getattr(model, name), getattr(one, name), err_msg=name)
+        np.testing.assert_array_equal(model.decision_function(patches[0]), one.decision_function(patches[0]))
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize(("n_levels", "max_time"), [(1, 1e-6), (3, 1e-6), (1, 0.3)])
+def test_out_of_time_at_a_level_gives_its_early_machine(n_levels: int, max_time: float) -> None:
+    X, y = load_patches(6000, 5, random_state=0)[:2]
+    y = np.where(np.random.default_rng(0).random(6000) < 0.2, 1 - y, y)
+    model = DCSVMClassifier(**PATCHES | {"C": 1e3, "tol": 1e-9}, n_levels=n_levels, max_time=max_time)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    assert any(issubclass(w.category, ConvergenceWarning) and "max_time" in str(w.message) for w in caught)
+    assert model.converged_ is False
+    assert model.levels_[0]["level"] == n_levels
+    assert model.early_level_ == model.levels_[-1]["level"]
+    assert model.dual_gap_ > 0
+    assert model.score(X, y) > 0.55
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))

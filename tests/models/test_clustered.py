@@ -1,0 +1,104 @@
+"""Clustered machines: each way of asking the clusters against its formula, row by row."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from naive import kernels as naive
+from widemargin._parallel import ThreadTeam
+from widemargin.kernels.functions import Precomputed, make_kernel
+from widemargin.kernels.samples import GramSamples, make_samples
+from widemargin.models import clustered
+from widemargin.models.clustered import ClusteredExpansion
+from widemargin.partition import InputRegions, KernelRegions, RandomRegions
+
+GAMMA, K = 0.4, 4
+RNG = np.random.default_rng(0)
+CENTRES = 2.0 * RNG.normal(size=(K, 3))
+POINTS = CENTRES[np.repeat(np.arange(K), (5, 0, 7, 3))] + 0.3 * RNG.normal(size=(15, 3))  # one cluster has no points
+STARTS = np.array([0, 5, 5, 12, 15])
+ANCHORS, ANCHOR_LABELS = CENTRES[np.arange(12) % K] + 0.2 * RNG.normal(size=(12, 3)), np.arange(12) % K
+X = CENTRES[np.arange(50) % K] + 0.5 * RNG.normal(size=(50, 3))
+COEF, INTERCEPT = RNG.normal(size=(2, 15)), RNG.normal(size=(2, K))
+SIGMOIDS, LOG_PRIOR = RNG.normal(size=(2, K, 2)), np.array([0.3, -0.7])
+
+
+def model(combine: str = "early", routing: str = "kernel", form: Any = np.asarray) -> ClusteredExpansion:
+    kernel = make_kernel("rbf", gamma=GAMMA)
+    anchors = make_samples(form(ANCHORS), kernel.wants)
+    regions: Any = {
+        "kernel": lambda: KernelRegions(kernel, anchors, ANCHOR_LABELS),
+        "input": lambda: InputRegions(anchors, ANCHOR_LABELS),
+        "random": lambda: RandomRegions(anchors, ANCHOR_LABELS),
+    }[routing]()
+    parts = (form(POINTS), STARTS, COEF, INTERCEPT, regions, combine, SIGMOIDS, LOG_PRIOR)
+    return ClusteredExpansion(kernel, *parts)
+
+
+def by_cluster() -> np.ndarray:
+    """Every cluster's decision values, of shape (clusters, rows, functions)."""
+    G = naive.rbf(X, POINTS, GAMMA)
+    parts = [slice(STARTS[c], STARTS[c + 1]) for c in range(K)]
+    return np.array([G[:, mine] @ COEF[:, mine].T + INTERCEPT[:, c] for c, mine in enumerate(parts)])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("routing", ["kernel", "input", "random"])
+def test_early_asks_the_rows_own_cluster_alone(routing: str, form: Any) -> None:
+    machine = model("early", routing, form)
+    labels = machine.regions.route(form(X), ThreadTeam(1))
+    assert len(set(labels)) == K  # the empty one is asked too: its intercept is the answer
+    truth = by_cluster()[labels, np.arange(len(X))]
+    np.testing.assert_allclose(machine.decide(form(X)), truth, atol=1e-10)
+    np.testing.assert_allclose(truth[labels == 1], np.broadcast_to(INTERCEPT[:, 1], truth[labels == 1].shape))
+
+
+def test_naive_sums_over_all_clusters() -> None:
+    truth = naive.rbf(X, POINTS, GAMMA) @ COEF.T + INTERCEPT.mean(axis=1)
+    np.testing.assert_allclose(model("naive").decide(X), truth, atol=1e-10)
+
+
+def test_bcm_multiplies_the_clusters_probabilities() -> None:
+    """p(y|x) ~ prod_c p_c(y|x) / p(y)^(k-1), computed as it stands here."""
+    f = by_cluster()
+    positive = 1 / (1 + np.exp(SIGMOIDS[:, :, 0].T[:, None] * f + SIGMOIDS[:, :, 1].T[:, None]))
+    prior = 1 / (1 + np.exp(-LOG_PRIOR))
+    odds = (positive.prod(axis=0) / prior ** (K - 1)) / ((1 - positive).prod(axis=0) / (1 - prior) ** (K - 1))
+    np.testing.assert_allclose(model("bcm").decide(X), np.log(odds), atol=1e-8)
+
+
+@pytest.mark.parametrize("combine", ["early", "naive", "bcm"])
+def test_blocks_threads_and_memory_do_not_matter(combine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = model(combine).decide(X, n_jobs=1)
+    np.testing.assert_array_equal(model(combine).decide(X, n_jobs=2), whole)
+    np.testing.assert_allclose(model(combine).decide(X, memory_budget=1), whole, atol=1e-12)
+    monkeypatch.setattr(clustered, "_ROWS", 7)
+    np.testing.assert_allclose(model(combine).decide(X), whole, atol=1e-12)
+    one_by_one = np.concatenate([model(combine).decide(X[i : i + 1]) for i in range(len(X))])
+    np.testing.assert_allclose(one_by_one, whole, atol=1e-12)
+    assert model(combine).decide(X[:0]).shape == (0, 2)
+
+
+@pytest.mark.parametrize("combine", ["early", "naive", "bcm"])
+@pytest.mark.parametrize("routing", ["kernel", "input", "random"])
+def test_pickle_keeps_every_bit(routing: str, combine: str) -> None:
+    machine = model(combine, routing)
+    before = machine.decide(X)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(machine)).decide(X), before)
+
+
+@pytest.mark.parametrize("combine", ["early", "naive", "bcm"])
+def test_a_precomputed_kernel_by_row_numbers(combine: str) -> None:
+    """Points and anchors are numbers of training rows; the matrix has a row for each new one."""
+    train = np.concatenate([ANCHORS, POINTS])
+    spread = KernelRegions(make_kernel("rbf", gamma=GAMMA), make_samples(ANCHORS, "distances"), ANCHOR_LABELS).spread
+    regions = KernelRegions(Precomputed(), GramSamples(np.empty((0, 0)), np.arange(12)), ANCHOR_LABELS, spread)
+    machine = ClusteredExpansion(
+        Precomputed(), np.arange(12, 27), STARTS, COEF, INTERCEPT, regions, combine, SIGMOIDS, LOG_PRIOR
+    )
+    np.testing.assert_allclose(machine.decide(naive.rbf(X, train, GAMMA)), model(combine).decide(X), atol=1e-9)

@@ -1,0 +1,68 @@
+"""Clusters and what lies between them, by plain loops in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+
+def centre_distances(K: Matrix, labels: Labels, k: int) -> Matrix:
+    """Return the squared feature-space distances of m points to the means of their k clusters; infinite if empty."""
+    m = len(labels)
+    distances = np.full((m, k), np.inf)
+    for c in range(k):
+        mine = np.flatnonzero(labels == c)
+        if not len(mine):
+            continue
+        within = sum(K[j, i] for j in mine for i in mine) / len(mine) ** 2
+        for x in range(m):
+            distances[x, c] = K[x, x] - 2.0 * sum(K[x, j] for j in mine) / len(mine) + within
+    return distances
+
+
+def clustering_objective(K: Matrix, labels: Labels) -> float:
+    """Return the sum of squared feature-space distances of the points to the means of their own clusters."""
+    distances = centre_distances(K, labels, int(labels.max()) + 1)
+    return float(sum(distances[i, c] for i, c in enumerate(labels)))
+
+
+def kernel_kmeans(K: Matrix, seeds: NDArray[np.intp], n_iter: int = 20) -> Labels:
+    """Return the clusters of Lloyd's iterations from given seeds; an empty one gets the point that fits worst."""
+    k = len(seeds)
+    labels = np.array([np.argmin([K[s, s] - 2.0 * K[x, s] for s in seeds]) for x in range(len(K))])
+    labels[seeds] = np.arange(k)
+    for _ in range(n_iter):
+        distances = centre_distances(K, labels, k)
+        new = distances.argmin(axis=1)
+        for c in range(k):
+            if c not in new:
+                fits = [distances[x, new[x]] if np.sum(new == new[x]) > 1 else -np.inf for x in range(len(K))]
+                new[int(np.argmax(fits))] = c
+        if np.array_equal(new, labels):
+            break
+        labels = new
+    return labels
+
+
+def seeds_objective(K: Matrix, seeds: NDArray[np.intp]) -> float:
+    """Return the sum of squared distances of the points to the nearest seed."""
+    return float(sum(min(K[x, x] - 2.0 * K[x, s] + K[s, s] for s in seeds) for x in range(len(K))))
+
+
+def between_cluster_mass(K: Matrix, labels: Labels, upper: Vector) -> float:
+    """Return the sum of u_i u_j |K_ij| over the ordered pairs in different clusters."""
+    total = 0.0
+    for i in range(len(labels)):
+        for j in range(len(labels)):
+            if labels[i] != labels[j]:
+                total += upper[i] * upper[j] * abs(float(K[i, j]))
+    return total
+
+
+def within_clusters(K: Matrix, labels: Labels) -> Matrix:
+    """Return the kernel of Lemma 1: k(x_i, x_j) [same cluster]."""
+    return np.array([[K[i, j] * (labels[i] == labels[j]) for j in range(len(K))] for i in range(len(K))])

@@ -1,0 +1,141 @@
+"""Divisions: balanced by rules that routing repeats, from the candidates that were given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import rbf_kernel
+
+from widemargin._parallel import ThreadTeam
+from widemargin.kernels.functions import Precomputed, make_kernel
+from widemargin.kernels.samples import make_samples
+from widemargin.partition import between_cluster_mass, divide
+from widemargin.partition.divide import Division
+
+METHODS = ("kernel", "input", "random")
+RBF = make_kernel("rbf", gamma=0.5)
+
+
+def cut(
+    X: Any, k: int, method: str = "kernel", seed: int = 0, n_jobs: int = 1, kernel: Any = RBF, **more: Any
+) -> Division:
+    with ThreadTeam(n_jobs) as team:
+        samples = make_samples(X, kernel.wants)
+        return divide(kernel, samples, k, method=method, rng=np.random.default_rng(seed), team=team, **more)
+
+
+def lopsided(n: int = 3000) -> np.ndarray:
+    """A dense lump with 95 of 100 rows, and a few rows far away from it and from each other."""
+    rng = np.random.default_rng(0)
+    return rng.permutation(np.concatenate([rng.normal(0, 0.5, (n * 19 // 20, 2)), rng.normal(0, 20, (n // 20, 2))]))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("method", METHODS)
+def test_labels_are_the_regions_own_assignment(method: str, form: Any) -> None:
+    X = form(np.random.default_rng(0).normal(size=(600, 3)))
+    division = cut(X, 8, method, n_sample=100)
+    team = ThreadTeam(1)
+    np.testing.assert_array_equal(division.regions.assign(make_samples(X, RBF.wants), team), division.labels)
+    if method != "random":
+        np.testing.assert_array_equal(division.regions.route(X, team), division.labels)
+    assert division.regions.name == method
+    assert len(division.chosen) == len(division.regions.labels) == 100
+    assert np.all(np.diff(division.chosen) > 0)
+    assert division.labels.max() < division.regions.n_clusters
+
+
+@pytest.mark.parametrize(
+    ("method", "k"), [("kernel", 4), ("kernel", 16), ("input", 16), ("input", 64), ("random", 4), ("random", 64)]
+)
+def test_no_cluster_starves_or_swallows_the_rest(method: str, k: int) -> None:
+    X = lopsided()
+    sizes = np.bincount(cut(X, k, method).labels)
+    mean = len(X) / k
+    assert sizes.max() <= 3.0 * mean
+    assert sizes.min() >= 0.125 * mean
+    assert 0.5 * k <= len(sizes) <= 2.5 * k
+
+
+def test_a_cluster_that_swallows_the_rest_is_split_again() -> None:
+    """k-means alone, without the balance, leaves nearly all rows in one cluster here."""
+    X = np.concatenate([np.random.default_rng(0).normal(0, 0.1, (990, 2)), 100 * np.eye(2)[np.arange(10) % 2]])
+    sizes = np.bincount(cut(X, 4, "input").labels)
+    assert sizes.max() <= 750
+    assert len(sizes) >= 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_candidates_are_where_the_sample_comes_from(method: str) -> None:
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    candidates = np.arange(300, 400)
+    division = cut(X, 4, method, candidates=candidates, n_sample=60)
+    assert set(division.chosen) <= set(candidates)
+    assert len(division.chosen) == 60
+    few = cut(X, 4, method, candidates=candidates[:39], n_sample=60)  # less than ten for each cluster
+    assert len(few.chosen) == 60
+    assert not set(few.chosen) <= set(candidates)
+
+
+def test_at_least_ten_points_for_a_cluster() -> None:
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    assert len(cut(X, 8, n_sample=1).chosen) == 80
+    assert len(cut(X[:50], 8, n_sample=1).chosen) == 50
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("k", [1, 2, 30])
+def test_from_one_cluster_to_one_for_each_row(k: int, method: str) -> None:
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    division = cut(X, k, method)
+    assert len(np.unique(division.labels)) == k if k != 2 else len(np.unique(division.labels)) >= 1
+
+
+@pytest.mark.parametrize("method", ["kernel", "random"])
+@pytest.mark.parametrize("k", [1, 3, 16])
+def test_equal_rows(k: int, method: str) -> None:
+    division = cut(np.ones((40, 2)), k, method)
+    assert division.labels.shape == (40,)
+    assert division.labels.max() < division.regions.n_clusters
+    if method == "kernel":
+        assert len(np.unique(division.labels)) == 1  # equal rows cannot be told apart
+
+
+def test_copies_of_a_few_points_stay_together() -> None:
+    X = np.repeat(np.random.default_rng(0).normal(size=(3, 2)), 50, axis=0)
+    labels = cut(X, 12).labels.reshape(3, 50)
+    np.testing.assert_array_equal(labels, np.broadcast_to(labels[:, :1], (3, 50)))
+
+
+@pytest.mark.parametrize("method", ["kernel", "random"])
+def test_matrices_that_are_not_positive_semidefinite(method: str) -> None:
+    A = np.random.default_rng(0).normal(size=(90, 90))
+    division = cut(A + A.T, 9, method, kernel=Precomputed())
+    assert division.labels.shape == (90,)
+
+
+def test_a_given_matrix_is_divided_as_its_kernel() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    given = cut(rbf_kernel(X, gamma=0.5), 5, kernel=Precomputed(), n_sample=80)
+    np.testing.assert_array_equal(given.labels, cut(X, 5, n_sample=80).labels)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_seed_one_division(method: str) -> None:
+    X = lopsided()
+    one, two, other = cut(X, 16, method), cut(X, 16, method, n_jobs=2), cut(X, 16, method, seed=1)
+    np.testing.assert_array_equal(one.labels, two.labels)
+    np.testing.assert_array_equal(one.chosen, two.chosen)
+    assert not np.array_equal(one.chosen, other.chosen)
+
+
+@pytest.mark.parametrize("k", [4, 16])
+@pytest.mark.parametrize("method", ["kernel", "input"])
+def test_clusters_keep_more_of_the_kernel_than_chance(method: str, k: int) -> None:
+    X = np.random.default_rng(0).normal(size=(800, 2))
+    samples = make_samples(X, RBF.wants)
+    mass = {name: between_cluster_mass(RBF, samples, cut(X, k, name).labels) for name in (method, "random")}
+    assert mass[method] < 0.9 * mass["random"]

@@ -1,0 +1,157 @@
+"""Regions: the training set and new rows are routed by one rule, and it is the one that is written down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from naive import kernels as naive
+from widemargin._parallel import ThreadTeam
+from widemargin.kernels.functions import Precomputed, make_kernel
+from widemargin.kernels.precision import refine
+from widemargin.kernels.samples import make_samples
+from widemargin.partition import InputRegions, KernelRegions, RandomRegions
+
+GAMMA = 0.3
+FORMS = {
+    "float64": lambda X: X,
+    "float32": lambda X: X.astype(np.float32),
+    "csr": lambda X: sp.csr_array(X),
+    "csr float32": lambda X: sp.csr_array(X.astype(np.float32)),
+}
+
+
+def sparse_rows(n: int, d: int = 40, seed: int = 0) -> np.ndarray:
+    """Rows of which nine tenths are zeros: dense ones are held as CSR."""
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random((n, d)) < 0.1, rng.normal(size=(n, d)), 0.0)
+
+
+def rows_of(kind: str, n: int) -> np.ndarray:
+    return sparse_rows(n) if kind == "mostly zeros" else np.random.default_rng(0).normal(size=(n, 3)) + 2.0
+
+
+def make_regions(name: str, kernel: Any, samples: Any, chosen: np.ndarray, labels: np.ndarray) -> Any:
+    points = samples.take(chosen)
+    if name == "kernel":
+        return KernelRegions(kernel, points, labels)
+    return InputRegions(points, labels) if name == "input" else RandomRegions(points, labels)
+
+
+@pytest.mark.parametrize("rows", ["dense", "mostly zeros"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", "laplacian"])
+@pytest.mark.parametrize("name", ["kernel", "input"])
+def test_training_rows_are_routed_to_where_they_were_assigned(name: str, kernel: str, form: str, rows: str) -> None:
+    X = FORMS[form](rows_of(rows, 150))
+    k = make_kernel(kernel, gamma=GAMMA, degree=2, coef0=1.0)
+    samples = refine(k, make_samples(X, k.wants))
+    chosen, labels = np.arange(0, 150, 4), np.arange(38) % 5
+    regions = make_regions(name, k, samples, chosen, labels)
+    team = ThreadTeam(1)
+    assigned = regions.assign(samples, team)
+    assert assigned.shape == (150,)
+    assert regions.n_clusters == 5
+    np.testing.assert_array_equal(regions.route(X, team), assigned)
+    # and a few at a time, as predict may
+    np.testing.assert_array_equal(
+        np.concatenate([regions.route(X[i : i + 7], team) for i in range(0, 150, 7)]), assigned
+    )
+
+
+def test_a_precomputed_matrix_routes_by_its_columns() -> None:
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    K = naive.rbf(X, X, GAMMA)
+    chosen, labels = np.arange(1, 80, 3), np.arange(27) % 4
+    given = KernelRegions(Precomputed(), make_samples(K, "entries").take(chosen), labels)
+    team, kernel = ThreadTeam(1), make_kernel("rbf", gamma=GAMMA)
+    assigned = given.assign(make_samples(K, "entries"), team)
+    np.testing.assert_array_equal(given.route(K, team), assigned)
+    np.testing.assert_array_equal(given.route(K[10:20], team), assigned[10:20])
+    own = KernelRegions(kernel, make_samples(X, kernel.wants).take(chosen), labels)
+    np.testing.assert_array_equal(own.route(X, team), assigned)
+
+
+def test_kernel_regions_are_nearest_means_in_feature_space() -> None:
+    X, Z = np.random.default_rng(1).normal(size=(2, 60, 3))
+    labels = np.arange(60) % 6
+    kernel = make_kernel("rbf", gamma=GAMMA)
+    regions = KernelRegions(kernel, make_samples(X, kernel.wants), labels)
+    K, cross = naive.rbf(X, X, GAMMA), naive.rbf(Z, X, GAMMA)
+    means = [labels == c for c in range(6)]
+    spread = np.array([K[np.ix_(mine, mine)].mean() for mine in means])
+    truth = np.array([1.0 - 2.0 * cross[:, mine].mean(axis=1) + s for mine, s in zip(means, spread, strict=True)])
+    np.testing.assert_allclose(regions.spread, spread, rtol=1e-12)
+    np.testing.assert_array_equal(regions.route(Z, ThreadTeam(1)), truth.argmin(axis=0))
+    # regions that only route are told the spread and never see the points' own matrix
+    lean = KernelRegions(kernel, make_samples(X, kernel.wants), labels, spread)
+    np.testing.assert_array_equal(lean.route(Z, ThreadTeam(1)), truth.argmin(axis=0))
+    assert "_gram" not in vars(lean)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1000.0])
+@pytest.mark.parametrize("form", FORMS)
+def test_input_regions_are_nearest_means_of_rows(form: str, offset: float) -> None:
+    if offset and "csr" in form:
+        pytest.skip("sparse rows are not centred")
+    X, Z = (np.random.default_rng(1).normal(size=(2, 60, 3)) + offset).round(2)
+    labels = np.arange(60) % 6
+    X[:, 0] += labels
+    regions = InputRegions(make_samples(FORMS[form](X), "distances"), labels)
+    centres = np.array([X[labels == c].mean(axis=0) for c in range(6)])
+    distances = ((Z[:, None] - centres) ** 2).sum(axis=2)
+    chosen = regions.route(FORMS[form](Z), ThreadTeam(1))
+    assert np.all(distances[np.arange(60), chosen] <= distances.min(axis=1) + 1e-3)
+    assert np.mean(chosen == distances.argmin(axis=1)) > 0.97
+
+
+@pytest.mark.parametrize("name", ["kernel", "input"])
+def test_distances_differ_from_the_true_ones_by_a_term_of_each_point(name: str) -> None:
+    X, labels = np.random.default_rng(2).normal(size=(30, 3)), np.arange(30) % 3
+    kernel = make_kernel("rbf", gamma=GAMMA)
+    regions = make_regions(name, kernel, make_samples(X, kernel.wants), np.arange(30), labels)
+    K = naive.rbf(X, X, GAMMA) if name == "kernel" else X @ X.T
+    means = [labels == c for c in range(3)]
+    truth = np.array([K.diagonal() - 2 * K[:, m].mean(axis=1) + K[np.ix_(m, m)].mean() for m in means]).T
+    rest = truth - regions.distances()
+    np.testing.assert_allclose(rest - rest[:, :1], 0, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["kernel", "input", "random"])
+def test_relabelled_and_split(name: str) -> None:
+    X = np.concatenate([np.random.default_rng(0).normal(c, 0.1, (10, 2)) for c in (0, 3, 6)])
+    kernel = make_kernel("rbf", gamma=1.0)
+    regions = make_regions(name, kernel, make_samples(X, kernel.wants), np.arange(30), np.repeat([0, 1], (10, 20)))
+    parts = regions.split(np.arange(10, 30), 2, np.random.default_rng(0))
+    assert np.bincount(parts).tolist() == [10, 10]
+    other = regions.relabelled(np.repeat([0, 1, 2], 10))
+    assert (regions.n_clusters, other.n_clusters) == (2, 3)
+    assert other.name == name
+    if name != "random":
+        assert len(set(parts[:10])) == len(set(parts[10:])) == 1
+        np.testing.assert_array_equal(other.route(X, ThreadTeam(1)), np.repeat([0, 1, 2], 10))
+        np.testing.assert_array_equal(regions.route(X[:10], ThreadTeam(1)), np.zeros(10))  # unchanged
+
+
+def test_random_parts_are_equal_and_the_same_again() -> None:
+    """Rows are dealt out: sizes differ by one at most, and the parts have nothing to do with X."""
+    X = np.random.default_rng(0).normal(size=(103, 2))
+    samples = make_samples(X)
+    regions = RandomRegions(samples.take(slice(0, 20)), np.arange(20) % 5)
+    team = ThreadTeam(1)
+    for labels in (regions.assign(samples, team), regions.route(X, team)):
+        assert np.ptp(np.bincount(labels, minlength=5)) <= 1
+    np.testing.assert_array_equal(regions.assign(samples, team), regions.assign(make_samples(-X), team))
+
+
+@pytest.mark.parametrize("name", ["kernel", "input"])
+def test_threads_do_not_change_the_routing(name: str) -> None:
+    X = np.random.default_rng(0).normal(size=(9000, 3)).astype(np.float32)
+    kernel = make_kernel("rbf", gamma=GAMMA)
+    regions = make_regions(name, kernel, make_samples(X, kernel.wants), np.arange(40), np.arange(40) % 4)
+    with ThreadTeam(2) as team:
+        np.testing.assert_array_equal(regions.route(X, team), regions.route(X, ThreadTeam(1)))
+    assert regions.route(X[:0], ThreadTeam(1)).shape == (0,)
