@@ -38,8 +38,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import datasets
     from ._config import config_context, get_config, set_config
-    from ._jit import warmup
-    from .estimators import DCSVMClassifier, TwoStepKernelKMeans
+    from .estimators import DCSVMClassifier, TwoStepKernelKMeans, warmup
 
 __version__ = "0.1.0"
 
@@ -60,7 +59,7 @@ _ROOM_OF = {
     "config_context": "_config",
     "get_config": "_config",
     "set_config": "_config",
-    "warmup": "_jit",
+    "warmup": "estimators",
 }
 
 

@@ -1,5 +1,5 @@
 """The only room that imports numba: compiled kernels, arrays in and arrays out."""
 
-from ._warmup import warmup
+from ._compile import compile_kernels
 
-__all__ = ["warmup"]
+__all__ = ["compile_kernels"]

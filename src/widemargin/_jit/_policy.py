@@ -18,9 +18,10 @@ def kernel(function: Callable[..., Any]) -> Any:
     Where no cache folder is writable (a read-only install, a locked-down container) the kernel is
     compiled anew in every process instead of failing on import.
     """
-    options: dict[str, Any] = {"nogil": True, "fastmath": _FASTMATH, "boundscheck": False, "error_model": "numpy"}
+    options: Any = {"nogil": True, "fastmath": _FASTMATH, "boundscheck": False, "error_model": "numpy"}
     if function.__name__.startswith("_"):  # called from compiled code alone: its callers carry it along
-        return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+        inner: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
+        return numba.njit(**inner)(function)
     try:
         return numba.njit(cache=_CACHE, **options)(function)
     except RuntimeError:

@@ -8,8 +8,7 @@ Source: Hsieh, Si, Dhillon, A Divide-and-Conquer Solver for Kernel Support Vecto
     refine: solve on the support vectors of level 1
     solve on the whole data
 
-By Lemma 1 the glued solution is optimal for the kernel k(x, z) [same cluster], so a level's machine that is asked with
-this kernel, each point in its own cluster alone, is a model already: *early prediction*.
+By Lemma 1 the glued solution is optimal for k(x, z) [same cluster]: asked with it, a level's machine predicts *early*.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from ..kernels.blocks import fill_rows
 from ..kernels.functions import Kernel
 from ..kernels.precision import entry_noise
 from ..kernels.samples import Samples, SampleSubset
-from ..kernels.scratch import Scratch, closing_scratch
+from ..kernels.scratch import Scratch, closing_scratch, release
 from ..partition.divide import Division, divide
 from ..solvers.certificate import svm_problem
 from ..solvers.dual import NOISE_SHARE, SMALL, DualSolver, share_memory, solve_square
@@ -38,6 +37,7 @@ from ..solvers.result import DualResult, StoppedAtStartError, join_results
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
+_DOUBLE = np.dtype(np.float64)
 _CHEAP_ENTRIES = 5e8  # float64 kernel entries that may be computed although there is no time left
 _LARGEST_SQUARE = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # of a level that is only a start: its last digits would be lost in the next
@@ -83,7 +83,8 @@ class Settings:
     def levels(self, n: int) -> range:
         """The levels to solve for n rows, the lowest, with most clusters, first."""
         if not isinstance(self.n_levels, str):
-            return range(self.n_levels, max(self.stop_level, 1) - 1, -1)
+            deepest = max(self.stop_level, int(np.ceil(np.log(max(n, 2)) / np.log(self.branching))))  # single rows
+            return range(min(self.n_levels, deepest), max(self.stop_level, 1) - 1, -1)
         if self.stop_level:
             return range(self.stop_level, self.stop_level - 1, -1)
         level = int(np.ceil(np.log(n / _CLUSTER_ROWS) / np.log(self.branching))) if n >= _LEAST_ROWS else 0
@@ -201,6 +202,7 @@ class _Fit:
         tol = self.settings.tol if level == self.settings.stop_level else max(self.settings.tol, _START_TOL)
         solve = partial(self._solve_cluster, beta=beta, tol=tol)
         solved = self.team.map(solve, [clusters[c] for c in largest_first])
+        release()
         parts = [solved[largest_first.index(c)] for c in range(n_clusters)]
         self.early = _glue(division, clusters, parts, len(beta), self.progress.elapsed)
         self.levels.append(
@@ -217,11 +219,10 @@ class _Fit:
 
     def _divide(self, level: int, beta: Vector) -> Division:
         """Adaptive clustering: the sample is taken from the support vectors of the level below, once there are any."""
-        n = len(beta)
         return divide(
             self.data.kernel,
             self.data.samples,
-            min(self.settings.branching**level, n),
+            min(self.settings.branching**level, len(beta)),
             method=self.settings.partition,
             candidates=np.flatnonzero(beta) if beta.any() else None,
             n_sample=self.settings.n_sample,
@@ -231,9 +232,10 @@ class _Fit:
 
     def _solve_cluster(self, rows: Rows, beta: Vector, tol: float) -> DualResult:
         """One GEMM and one compiled solve for a cluster whose kernel matrix is small; else as the whole is solved."""
+        self.progress.go_on()  # small clusters do not ask
         m = len(rows)
         itemsize = self.data.samples.dtype.itemsize
-        share = self.settings.memory_budget // (2 * self.team.n_threads)
+        share = max(1, self.settings.memory_budget - self.data.samples.nbytes) // (2 * self.team.n_threads)
         part = Data(self.data.kernel, SampleSubset(self.data.samples, rows), self.data.y[rows], self.data.upper[rows])
         if m > _LARGEST_SQUARE or m * m * itemsize > share:
             result = self._solve(part, beta[rows], tol=tol, memory_budget=share)
@@ -286,17 +288,15 @@ class _Fit:
     def _polish(self, result: DualResult) -> DualResult:
         """Go on from a solution with float64 tiles; out of time, at least find out where it stands."""
         self.progress.stage("float64")
-        double = np.dtype(np.float64)
-        precise = self.data._replace(samples=self.data.samples.astype(double, double))
+        precise = self.data._replace(samples=self.data.samples.astype(_DOUBLE, _DOUBLE))
         left = self.settings.max_iter - result.n_iter if self.settings.max_iter >= 0 else -1
         is_cheap = int(np.count_nonzero(result.beta)) * len(result.beta) < _CHEAP_ENTRIES
         try:
             polished = self._solve(precise, result.beta, must_start=is_cheap, max_iter=left, is_exact=True)
         except StoppedAtStartError:
             return replace(result, converged=False)
-        history = result.history.followed_by(polished.history)
         n_iter, n_steps = result.n_iter + polished.n_iter, result.n_steps + polished.n_steps
-        return replace(polished, n_iter=n_iter, n_steps=n_steps, history=history)
+        return replace(polished, n_iter=n_iter, n_steps=n_steps, history=result.history.followed_by(polished.history))
 
     def _solve(
         self, data: Data, beta: Vector, *, must_start: bool = True, is_exact: bool = False, **changes: float
@@ -359,7 +359,7 @@ def train_pairs(
     """
     pairs = list(combinations(range(int(classes.max()) + 1), 2))
     n_workers = min(effective_n_jobs(settings.n_jobs), len(pairs))
-    settings = replace(settings, memory_budget=max(1, settings.memory_budget - samples.nbytes) // n_workers)
+    settings = replace(settings, memory_budget=settings.memory_budget // n_workers)
     division = _shared_division(kernel, samples, settings, rng) if settings.stop_level else None
     progress.stage(f"{len(pairs)} pairs of classes", len(pairs))
     samples.squares  # noqa: B018 - computed once, before the threads share it

@@ -1,6 +1,7 @@
 """scikit-learn classes: validate, encode labels, call the algorithm, set attributes."""
 
+from ._warmup import warmup
 from .dc_svm import DCSVMClassifier
 from .kernel_kmeans import TwoStepKernelKMeans
 
-__all__ = ["DCSVMClassifier", "TwoStepKernelKMeans"]
+__all__ = ["DCSVMClassifier", "TwoStepKernelKMeans", "warmup"]

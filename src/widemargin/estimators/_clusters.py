@@ -18,9 +18,7 @@ Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
-def cluster_attributes(
-    machines: list[Machine], signs: Vector, X: Any, kept: Rows, support: Rows, *, with_sigmoids: bool
-) -> Any:
+def cluster_attributes(machines: list[Machine], signs: Vector, X: Any, kept: Rows, support: Rows, combine: str) -> Any:
     """What prediction needs of the clusters, as a dict of arrays; None for exact machines.
 
     Parameters
@@ -35,8 +33,8 @@ def cluster_attributes(
         Their numbers in the data that the user gave.
     support : ndarray of shape (n_SV,), int
         The support vectors among them.
-    with_sigmoids : bool
-        Whether the clusters' probabilities will be asked for.
+    combine : {"early", "naive", "bcm"}
+        How they will be asked; only "bcm" needs the clusters' probabilities.
     """
     division = machines[0].division
     if division is None:
@@ -44,10 +42,11 @@ def cluster_attributes(
     regions = division.regions
     decisions = [machine.result.decision for machine in machines]
     sigmoids = [
-        _sigmoids(f, sign, division.labels, regions, with_sigmoids) for f, sign in zip(decisions, signs, strict=True)
+        _sigmoids(f, sign, division.labels, regions, combine == "bcm") for f, sign in zip(decisions, signs, strict=True)
     ]
     positive = np.array([np.mean(sign[sign != 0] > 0) for sign in signs])
     return {
+        "combine": combine,
         "method": regions.name,
         "points": kept[division.chosen] if X is None else X[division.chosen],
         "labels": regions.labels,
@@ -61,7 +60,8 @@ def cluster_attributes(
 
 def _sigmoids(decision: Vector, sign: Vector, labels: Rows, regions: Regions, wanted: bool) -> Vector:
     """Platt's a and b of every cluster, from its own training rows: shape (k, 2)."""
-    out = np.zeros((regions.n_clusters, 2))
+    odds = np.mean(sign[sign != 0] > 0)
+    out = np.tile([0.0, -np.log(odds / (1 - odds))], (regions.n_clusters, 1))  # the prior, where nothing is known
     if not wanted:
         return out
     from sklearn.calibration import _SigmoidCalibration
@@ -74,9 +74,7 @@ def _sigmoids(decision: Vector, sign: Vector, labels: Rows, regions: Regions, wa
     return out
 
 
-def clustered_model(
-    kernel: Kernel, points: Any, coef: Vector, clusters: dict[str, Any], combine: str
-) -> ClusteredExpansion:
+def clustered_model(kernel: Kernel, points: Any, coef: Vector, clusters: dict[str, Any]) -> ClusteredExpansion:
     """Group the support vectors by cluster.
 
     Parameters
@@ -86,7 +84,6 @@ def clustered_model(
     coef : ndarray of shape (n_machines, n_SV)
     clusters : dict
         From `cluster_attributes`.
-    combine : {"early", "naive", "bcm"}
     """
     order = np.argsort(clusters["support"], kind="stable")
     k = clusters["intercepts"].shape[1]
@@ -97,7 +94,7 @@ def clustered_model(
         coef=coef[:, order],
         intercept=clusters["intercepts"],
         regions=_regions(kernel, clusters),
-        combine=combine,
+        combine=clusters["combine"],
         sigmoids=clusters["sigmoids"],
         log_prior=clusters["log_prior"],
     )

@@ -47,6 +47,7 @@ def machine_attributes(
     support = np.flatnonzero(beta.any(axis=0))
     support = support[np.argsort(y[support], kind="stable")]
     n_support = np.bincount(y[support], minlength=len(classes))
+    signs = _signs(y, len(machines))
     return {
         "classes_": classes,
         "support_": kept[support],
@@ -56,9 +57,7 @@ def machine_attributes(
         "intercept_": np.array([machine.intercepts.mean() for machine in machines]),
         "early_level_": int(machines[0].levels[-1]["level"]) if machines[0].division is not None else 0,
         "levels_": [{"problem": k, **level} for k, machine in enumerate(machines) for level in machine.levels],
-        "_clusters": cluster_attributes(
-            machines, _signs(y, len(machines)), X, kept, support, with_sigmoids=combine == "bcm"
-        ),
+        "_clusters": cluster_attributes(machines, signs, X, kept, support, combine),
     }
 
 

@@ -281,7 +281,8 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
         samples = make_samples(X, kernel.wants)
         check_range(kernel, samples)
         warn_of_scale(kernel, samples)
-        machines = self._train(kernel, refine(kernel, samples), y, upper, kept, progress)
+        samples = refine(kernel, samples)
+        machines = self._train(kernel, samples, y, upper, kept, progress)
         rows = None if self.kernel == "precomputed" else X
         fitted = machine_attributes(classes, y, kept, rows, machines, self.combine)
         for name, value in {"_gamma": gamma, **fitted, **certificate_attributes(machines)}.items():
@@ -359,7 +360,7 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
         points = self.support_ if self.kernel == "precomputed" else self.support_vectors_
         coef = pair_coefficients(self.dual_coef_, self.n_support_)
         if self._clusters is not None:
-            return clustered_model(kernel, points, coef, self._clusters, self.combine)
+            return clustered_model(kernel, points, coef, self._clusters)
         return KernelExpansion(kernel, points, coef, self.intercept_)
 
 

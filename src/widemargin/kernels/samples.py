@@ -320,7 +320,10 @@ def _prefers_csr(X: Array) -> bool:
 class SampleSubset:
     """Some rows of a sample set, without copying them: a tile gathers what it needs."""
 
-    nbytes = 0
+    @property
+    def nbytes(self) -> int:
+        """What the set holds."""
+        return self.base.nbytes
 
     @property
     def row_bytes(self) -> int:

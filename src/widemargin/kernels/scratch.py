@@ -38,10 +38,11 @@ def closing_scratch() -> Iterator[None]:
     try:
         yield
     finally:
-        _release()
+        release()
 
 
-def _release() -> None:
+def release() -> None:
+    """Give back what is larger than a tile, now."""
     for _ in range(len(_scratch)):
         try:
             buffer = _scratch.popleft()

@@ -14,6 +14,7 @@ from .kmeans import Labels, kernel_kmeans, kmeans
 from .regions import InputRegions, KernelRegions, RandomRegions, Regions
 
 _POINTS_PER_CENTRE = 10
+_MOST_POINTS = 5000  # their kernel matrix is held: 100 MB, and k is at most a tenth of them
 _LARGEST = 3.0  # times the mean size: a larger cluster is split
 _SMALLEST = 0.125  # times the mean size: a smaller one joins its neighbours
 _ROUNDS = 4
@@ -60,7 +61,7 @@ def divide(
     candidates : ndarray of int, optional
         Where to take the sample from: support vectors make the clustering adaptive. All by default.
     n_sample : int
-        Size m of the sample; at least 10 k are taken, as far as there are so many.
+        Size m of the sample; at least 10 k are taken, as far as there are so many, and at most 5,000: k is at most 500.
     rng : numpy.random.Generator
     team : ThreadTeam
 
@@ -70,17 +71,18 @@ def divide(
 
     Notes
     -----
-    Balance: a cluster of more than 3 n / k samples has its sample points clustered again, one of less than n / (8 k)
-    gives its sample points to their next nearest centres, and everything is assigned anew, up to four times. Only the
-    centres change, never single samples, so that new samples are routed by the rule that divided the training set.
-    There may be fewer than k clusters afterwards, and more where they were split.
+    Balance, as far as four rounds get: a cluster of more than 3 n / k samples has its sample points clustered again,
+    one of less than n / (8 k) gives its sample points to their next nearest centres, and everything is assigned anew.
+    Only the centres change, never single samples, so that new samples are routed by the rule that divided the training
+    set. There may be fewer than k clusters afterwards, and more where they were split.
 
     Kernel k-means costs m kernel entries a sample, k-means k distances.
     Source: two-step kernel k-means, Hsieh et al. 2014, section 3, after Ghitta et al. 2011.
     """
     n = len(samples)
     pool = np.arange(n) if candidates is None or len(candidates) < _POINTS_PER_CENTRE * k else candidates
-    m = min(len(pool), max(n_sample, _POINTS_PER_CENTRE * k))
+    k = min(k, max(1, _MOST_POINTS // _POINTS_PER_CENTRE))
+    m = min(len(pool), _MOST_POINTS, max(n_sample, _POINTS_PER_CENTRE * k))
     index = np.sort(rng.choice(pool, m, replace=False))
     regions = _cluster(kernel, samples.take(index), k, method, rng)
     labels = regions.assign(samples, team)

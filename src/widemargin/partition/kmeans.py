@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,14 @@ def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: NDArray[np.f
         Cluster numbers below k; a number may be missing where rows are equal.
     """
     from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
 
     seed = int(rng.integers(2**31))
-    model = KMeans(k, n_init=1, max_iter=_INPUT_ITER, random_state=seed).fit(X, sample_weight=sample_weight)
+    model = KMeans(k, n_init=1, max_iter=_INPUT_ITER, random_state=seed)
+    with warnings.catch_warnings():
+        # equal rows: fewer clusters than asked for are what the caller expects, not a fit that was cut short
+        warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
+        model.fit(X, sample_weight=sample_weight)
     return np.asarray(model.labels_, np.intp)
 
 

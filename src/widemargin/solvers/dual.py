@@ -47,6 +47,8 @@ _SLICE_SECONDS = 0.05
 _VECTORS = 16  # float64 vectors of n that a solve holds at its peak
 _SQUARE_SHARE = 0.4  # of the memory, for the active set's kernel matrix; the rest caches rows
 _LEAST_BYTES = 2**22
+_SLACK = 2**23  # what the interpreter and the allocator keep
+_TILES = 8  # a thread holds at one time, with their batches and what the allocator keeps
 _GATHERED = 3 * _NEW_ROWS[-1]  # rows in batches at one time
 _NO_LIMIT = int(np.iinfo(np.int64).max)
 
@@ -349,8 +351,8 @@ def share_memory(kernel: Kernel, samples: Samples, memory_budget: int, team: Thr
     """
     n = len(samples)
     gathered = min(n, _GATHERED) * samples.row_bytes
-    overhead = samples.nbytes + gathered + _VECTORS * 8 * n + team.n_threads * get_config()["block_bytes"]
-    free = max(_LEAST_BYTES, memory_budget - overhead)
+    overhead = samples.nbytes + gathered + _VECTORS * 8 * n + _TILES * team.n_threads * get_config()["block_bytes"]
+    free = max(_LEAST_BYTES, memory_budget - overhead - _SLACK)
     square_bytes = min(n * n * samples.dtype.itemsize, int(_SQUARE_SHARE * free))
     return KernelRows(kernel, samples, free - square_bytes, team), square_bytes
 

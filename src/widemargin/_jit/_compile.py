@@ -5,17 +5,8 @@ import numpy as np
 from . import dual, elementwise, sparse, workspace
 
 
-def warmup() -> None:
-    """Compile every kernel for float32 and float64 data, so that the first fit does not.
-
-    Takes some tens of seconds with an empty cache and a fraction of a second with a filled one. Results are kept in
-    numba's cache folder where it is writable.
-
-    Examples
-    --------
-    >>> from widemargin import warmup
-    >>> warmup()  # doctest: +SKIP
-    """
+def compile_kernels() -> None:
+    """Compile every kernel for float32 and float64 data."""
     for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
         _warm_tiles(dtype)
     single, double = np.dtype(np.float32), np.dtype(np.float64)
