@@ -68,7 +68,7 @@ class CallbackBridge:
 
     def __init__(self, estimator: Any, X: Any, y: Any) -> None:
         self.task = {"estimator": estimator, "X": X, "y": y}
-        self.attributes: Callable[[], dict[str, Any]] | None = None
+        self.attributes: Callable[[], dict[str, Any] | None] | None = None
         self._round = -1.0
         self.context: Any = None
         if _listens(estimator):
@@ -77,9 +77,10 @@ class CallbackBridge:
 
     def __call__(self, state: dict[str, float]) -> bool:
         """End a round's task; True when a callback asks to stop."""
-        if self.context is None or state.get("round", -1.0) == self._round:
+        number = state.get("round", self._round)
+        if self.context is None or number == self._round:
             return False
-        self._round = state["round"]
+        self._round = number
         task = self.context.subcontext(task_name="round")
         task.call_on_fit_task_begin(**self.task)
         return bool(task.call_on_fit_task_end(**self.task, reconstruction_attributes=self.attributes))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +23,7 @@ from ..kernels.precision import refine
 from ..kernels.samples import Samples, make_samples
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
+from ..solvers.result import DualResult, History
 from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
 from ._clusters import clustered_model
 from ._kernel import check_range, resolve_gamma, warn_of_scale
@@ -282,6 +285,7 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
         check_range(kernel, samples)
         warn_of_scale(kernel, samples)
         samples = refine(kernel, samples)
+        bridge.attributes = partial(self._snapshot, progress, classes, y, kept, X, gamma)
         machines = self._train(kernel, samples, y, upper, kept, progress)
         rows = None if self.kernel == "precomputed" else X
         fitted = machine_attributes(classes, y, kept, rows, machines, self.combine)
@@ -289,6 +293,20 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
             setattr(self, name, value)
         self._model = self._make_model()
         self._warn_if_stopped(machines, progress)
+
+    def _snapshot(
+        self, progress: Progress, classes: NDArray[Any], y: Rows, kept: Rows, X: Any, gamma: float
+    ) -> dict[str, Any] | None:
+        """What a callback needs of the machine as it stands: of two classes, in the rounds of the whole problem."""
+        if len(classes) > 2 or not isinstance(progress.candidate, tuple) or len(progress.candidate[0]) != len(y):
+            return None
+        beta, intercept = progress.candidate
+        point = DualResult(beta, np.zeros_like(beta), intercept, 0.0, 0.0, 0.0, False, 0, 0, History())
+        machine = Machine(point, None, np.array([intercept]), [])
+        rows = None if self.kernel == "precomputed" else X
+        stopped = copy.copy(self)
+        stopped.__dict__.update(_gamma=gamma, **machine_attributes(classes, y, kept, rows, [machine], self.combine))
+        return {**stopped.__dict__, "_model": stopped._make_model()}
 
     def _take_rows(self, X: Any, rows: NDArray[np.intp]) -> Any:
         if len(rows) == X.shape[0]:

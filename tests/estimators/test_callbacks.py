@@ -1,0 +1,80 @@
+"""scikit-learn's callbacks: every round of the solver is a task, scored and stoppable."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_moons
+from sklearn.exceptions import ConvergenceWarning
+
+from widemargin import DCSVMClassifier
+
+callback = pytest.importorskip("sklearn.callback")
+
+
+class Recorder:
+    """Keeps what it is told, and stops after so many rounds."""
+
+    def __init__(self, stop_after: int = 10**9) -> None:
+        self.stop_after = stop_after
+        self.events: list[str] = []
+        self.scores: list[float] = []
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        self.events.append("setup")
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        self.events.append("teardown")
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        self.events.append("begin " + context.task_name)
+
+    def on_fit_task_end(
+        self, estimator: Any, context: Any, *, X: Any = None, y: Any = None, fitted_estimator: Any = None
+    ) -> bool:
+        self.events.append("end " + context.task_name)
+        if fitted_estimator is not None and context.task_name == "round":
+            self.scores.append(fitted_estimator.score(X, y))
+        return len(self.scores) >= self.stop_after
+
+
+@pytest.fixture
+def moons() -> tuple[np.ndarray, np.ndarray]:
+    return make_moons(1500, noise=0.25, random_state=0)
+
+
+def test_rounds_are_tasks_with_a_machine_to_score(moons: tuple[np.ndarray, np.ndarray]) -> None:
+    recorder = Recorder()
+    model = DCSVMClassifier(C=100, gamma=1.0).set_callbacks(recorder).fit(*moons)
+    assert recorder.events[:2] == ["setup", "begin fit"]
+    assert recorder.events[-2:] == ["end fit", "teardown"]
+    assert recorder.events.count("begin round") == recorder.events.count("end round") >= 2
+    assert recorder.scores[-1] == pytest.approx(model.score(*moons), abs=0.01)
+    assert model.converged_
+
+
+@pytest.mark.jit_only
+def test_a_callback_stops_the_fit(moons: tuple[np.ndarray, np.ndarray]) -> None:
+    model = DCSVMClassifier(C=100, gamma=1.0).set_callbacks(Recorder(stop_after=2))
+    with pytest.warns(ConvergenceWarning, match=r"stopped by callback.*violation.*gap"):
+        model.fit(*moons)
+    assert not model.converged_
+    assert model.score(*moons) > 0.8
+
+
+def test_a_scoring_monitor_logs_every_round(moons: tuple[np.ndarray, np.ndarray]) -> None:
+    monitor = callback.ScoringMonitor(scoring="accuracy")
+    DCSVMClassifier(C=100, gamma=1.0).set_callbacks(monitor).fit(*moons)
+    scores = [row["accuracy"] for row in monitor.get_logs().data if "accuracy" in row]
+    assert len(scores) >= 2
+    assert max(scores) > 0.9
+
+
+def test_without_callbacks_nothing_is_left_behind(moons: tuple[np.ndarray, np.ndarray]) -> None:
+    model = DCSVMClassifier().set_callbacks(Recorder()).fit(*moons)
+    model.set_callbacks()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(*moons)
+    assert not hasattr(model, "_callback_fit_ctx")
