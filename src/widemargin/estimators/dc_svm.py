@@ -131,7 +131,7 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
         One entry a round: ``time`` in seconds, ``objective``, ``lower_bound``, ``violation``, ``n_support``, and
         ``problem``, the number of the pair of classes.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
 
     Warns
     -----
