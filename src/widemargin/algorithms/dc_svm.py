@@ -38,7 +38,7 @@ Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 _DOUBLE = np.dtype(np.float64)
-_CHEAP_ENTRIES = 5e8  # float64 kernel entries that may be computed although there is no time left
+_CHEAP_ENTRIES = 1e8  # float64 kernel entries that may be computed although there is no time left
 _LARGEST_SQUARE = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # of a level that is only a start: its last digits would be lost in the next
 _CLUSTER_ROWS = 2000
