@@ -38,6 +38,7 @@ SMALL = TILE  # a problem of one tile is solved to the last digits
 _SMALL_TOL = 1e-9
 _SMALL_SETS = 100  # for these last digits
 NOISE_SHARE = 0.25  # of tol: more noise than this in the decision values cannot be certified
+_MARGIN = 4.0  # standard deviations of the decision values' noise
 _NOISE_FLOOR = 10.0  # times that noise: the violation at which coarse entries have done their work
 _ENTRIES_PER_LOOK = 10**8  # kernel entries between two looks at the clock
 _NEW_ROWS = (2048, 8192)  # violators that join in a cold start's first round, and in later ones
@@ -221,8 +222,12 @@ class DualSolver:
                 best = state, found
         return self._result(*best)
 
+    def _goal(self, state: _State) -> float:
+        """The violation to reach as these entries show it, so that the true one is below `goal` too."""
+        return self.goal - min(_MARGIN * self.entry_noise * float(np.linalg.norm(state.beta)), 0.5 * self.goal)
+
     def _is_done(self, state: _State, found: Certificate) -> bool:
-        if found.violation < self.goal or self.n_iter >= self.max_iter:
+        if found.violation < self._goal(state) or self.n_iter >= self.max_iter:
             return True
         if self.goal < self.tol and found.violation < self.tol and self.n_iter >= _SMALL_SETS:
             return True  # the last digits are a courtesy
@@ -270,7 +275,7 @@ class DualSolver:
     def _improve(self, state: _State, found: Certificate) -> _State | None:
         """One round; None when it was cut short or could move nothing."""
         active = self._choose_active(state)
-        beta = self._solve_active(state, active, max(0.9 * self.goal, _ROUND_GOAL * found.violation))
+        beta = self._solve_active(state, active, max(0.9 * self._goal(state), _ROUND_GOAL * found.violation))
         changed = np.flatnonzero(beta != state.beta[active])
         return self._apply(state, active[changed], beta[changed]) if len(changed) else None
 
