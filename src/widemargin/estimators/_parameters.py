@@ -14,23 +14,28 @@ def check_parameters(model: Any) -> None:
     """Raise a ValueError that names the first parameter of a `DCSVMClassifier` that cannot be, and its value."""
     check_number("C", model.C, above=0)
     check_number("tol", model.tol, above=0)
-    check_number("coef0", model.coef0)
-    check_integer("degree", model.degree, 0)
+    check_kernel(model, KERNELS)
     check_integer("max_iter", model.max_iter, -1)
     _check_levels(model)
     check_choice("decision_function_shape", model.decision_function_shape, ("ovr", "ovo"))
-    if not callable(model.kernel):
-        check_choice("kernel", model.kernel, KERNELS)
-    if isinstance(model.gamma, str):
-        check_choice("gamma", model.gamma, ("scale", "auto"))
-    else:
-        check_number("gamma", model.gamma, above=0)
     if model.max_time is not None:
         check_number("max_time", model.max_time, above=0)
     check_flag(fit_intercept=model.fit_intercept, break_ties=model.break_ties, warm_start=model.warm_start)
     check_n_jobs(model.n_jobs)
     check_seed(model.random_state)
     resolve_memory_budget(model.memory_budget)
+
+
+def check_kernel(model: Any, kernels: tuple[str, ...]) -> None:
+    """Raise a ValueError that names the first of the kernel's parameters that cannot be, and its value."""
+    if not callable(model.kernel):
+        check_choice("kernel", model.kernel, kernels)
+    if isinstance(model.gamma, str):
+        check_choice("gamma", model.gamma, ("scale", "auto"))
+    else:
+        check_number("gamma", model.gamma, above=0)
+    check_integer("degree", model.degree, 0)
+    check_number("coef0", model.coef0)
 
 
 def _check_levels(model: Any) -> None:

@@ -17,7 +17,8 @@ from ..kernels.samples import make_samples
 from ..partition.divide import divide
 from ..partition.regions import KernelRegions
 from ._kernel import check_range, resolve_gamma
-from ._validation import all_or_nothing, check_choice, check_integer, check_n_jobs, check_number, check_seed
+from ._parameters import check_kernel
+from ._validation import all_or_nothing, check_integer, check_n_jobs, check_seed
 
 KERNELS = ("rbf", "poly", "linear", "sigmoid", "laplacian")
 
@@ -123,14 +124,7 @@ class TwoStepKernelKMeans(ClusterMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
         check_integer("n_sample", self.n_sample, 1)
-        check_integer("degree", self.degree, 0)
-        check_number("coef0", self.coef0)
-        if not callable(self.kernel):
-            check_choice("kernel", self.kernel, KERNELS)
-        if isinstance(self.gamma, str):
-            check_choice("gamma", self.gamma, ("scale", "auto"))
-        else:
-            check_number("gamma", self.gamma, above=0)
+        check_kernel(self, KERNELS)
         check_n_jobs(self.n_jobs)
         check_seed(self.random_state)
 

@@ -224,14 +224,18 @@ class DualSolver:
 
     def _goal(self, state: _State) -> float:
         """The violation to reach as these entries show it, so that the true one is below `goal` too."""
-        return self.goal - min(_MARGIN * self.entry_noise * float(np.linalg.norm(state.beta)), 0.5 * self.goal)
+        return self.goal - min(_MARGIN * self._noise(state), 0.5 * self.goal)
+
+    def _noise(self, state: _State) -> float:
+        """Standard deviation of a decision value, from the errors of its kernel entries."""
+        return self.entry_noise * float(np.linalg.norm(state.beta))
 
     def _is_done(self, state: _State, found: Certificate) -> bool:
         if found.violation < self._goal(state) or self.n_iter >= self.max_iter:
             return True
         if self.goal < self.tol and found.violation < self.tol and self.n_iter >= _SMALL_SETS:
             return True  # the last digits are a courtesy
-        noise = self.entry_noise * float(np.linalg.norm(state.beta))
+        noise = self._noise(state)
         return noise > NOISE_SHARE * self.tol and found.violation < _NOISE_FLOOR * noise
 
     def _result(self, state: _State, found: Certificate) -> DualResult:
