@@ -20,6 +20,7 @@ def _warm_tiles(dtype: np.dtype) -> None:
     elementwise.l1_distances(X, X, out)
     if dtype == np.float32:
         elementwise.rbf(out, X[0], X[0], 1.0)
+    elementwise.exponent(np.ones((2, 2)), np.ones(2), np.ones(2), 1.0, out)
     values, panel = np.ones(4, dtype), np.zeros((2, 2), dtype)
     rows = (values, np.array([0, 1, 0, 1]), np.array([0, 2, 4]))
     sparse.csr_inner(*rows, *rows, panel, out)
@@ -29,7 +30,7 @@ def _warm_dual(data: np.dtype, tile: np.dtype) -> None:
     K, ones = np.eye(2, dtype=data), np.ones(2)
     box = workspace.Box(np.array([1.0, -1.0]), np.array([0.0, -1.0]), np.array([1.0, 0.0]), ones)
     beta, decision = np.zeros(2), np.zeros(2)
-    dual.solve_active(
-        K, box, beta, decision, workspace.make_tile(2, tile), workspace.make_working_set(2, 2), 1e-3, True, 9
-    )
-    dual.add_rows(K, np.arange(2), ones, decision)
+    point = K, box, beta, decision, workspace.make_tile(2, tile), workspace.make_working_set(2, 2), 1e-3, True
+    dual.solve_set(*point)
+    dual.solve_active(*point, 9)
+    dual.add_rows(K, np.arange(2), ones, decision, 0, 2)
