@@ -4,7 +4,7 @@ The rooms, and who may import whom (down only; import-linter checks it)::
 
     cli                       the command line
      |
-    estimators   datasets     scikit-learn classes         readers and bundled data
+    estimators   datasets   plots     scikit-learn classes; readers and bundled data; matplotlib's door
      |
     algorithms                how a machine is trained: one file per paper
      |
@@ -39,10 +39,12 @@ if TYPE_CHECKING:
     from . import datasets
     from ._config import config_context, get_config, set_config
     from .estimators import DCSVMClassifier, TwoStepKernelKMeans, warmup
+    from .plots import ConvergenceDisplay
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ConvergenceDisplay",
     "DCSVMClassifier",
     "TwoStepKernelKMeans",
     "__version__",
@@ -54,6 +56,7 @@ __all__ = [
 ]
 
 _ROOM_OF = {
+    "ConvergenceDisplay": "plots",
     "DCSVMClassifier": "estimators",
     "TwoStepKernelKMeans": "estimators",
     "config_context": "_config",
