@@ -16,7 +16,7 @@ The rooms, and who may import whom (down only; import-linter checks it)::
      |
     partition    budget       clusters of rows             support vectors kept to a number
      |
-    kernels                   kernel functions, blocks by GEMM, a row cache in bytes
+    kernels      rows         kernel functions, blocks by GEMM     a linear machine's passes over the data
      |
     _jit  _array  _parallel  _progress     compiled loops, array namespaces, threads, the clock
      |
@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import datasets
     from ._config import config_context, get_config, set_config
-    from .estimators import DCSVMClassifier, TwoStepKernelKMeans, warmup
+    from .estimators import DCSVMClassifier, OCASClassifier, TwoStepKernelKMeans, warmup
     from .plots import ConvergenceDisplay
 
 __version__ = "0.1.0"
@@ -46,6 +46,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ConvergenceDisplay",
     "DCSVMClassifier",
+    "OCASClassifier",
     "TwoStepKernelKMeans",
     "__version__",
     "config_context",
@@ -58,6 +59,7 @@ __all__ = [
 _ROOM_OF = {
     "ConvergenceDisplay": "plots",
     "DCSVMClassifier": "estimators",
+    "OCASClassifier": "estimators",
     "TwoStepKernelKMeans": "estimators",
     "config_context": "_config",
     "get_config": "_config",

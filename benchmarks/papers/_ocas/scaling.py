@@ -129,7 +129,7 @@ def _table4(name: str, options: Namespace) -> Iterator[Row]:
 
 def _split(model: Any) -> Row:
     """Seconds of each part of the algorithm, over the whole fit."""
-    return {part: float(np.sum(model.history_[f"{part}_time"])) for part in PARTS}
+    return {part: float(np.sum(model.history_[f"seconds_{part}"])) for part in PARTS}
 
 
 def _table4_panels(rows: Sequence[Row]) -> list[Panel]:
@@ -180,8 +180,8 @@ def _bandwidth(name: str, options: Namespace) -> Iterator[Row]:
     for C in options.C or (0.01,):
         yardstick = read_seconds(problem.X)
         model, _ = ours.fit(problem, C, max_iter=30)
-        outputs = float(np.median(model.history_["outputs_time"][1:]))
-        planes = float(np.median(model.history_["plane_time"][1:]))
+        outputs = float(np.median(model.history_["seconds_outputs"][1:]))
+        planes = float(np.median(model.history_["seconds_plane"][1:]))
         yield {
             "set": name,
             "C": C,

@@ -47,3 +47,42 @@ def csr_inner(data, indices, indptr, other_data, other_indices, other_indptr, pa
                     into[k] += v * row[k]
                 t += 1
         _spread(other_data, other_indices, other_indptr, first, panel, w, True)
+
+
+@kernel
+def csr_outputs(data, indices, indptr, W, out):
+    """Products of CSR rows with k vectors, added up in float64.
+
+    Given   CSR rows (n, d); W (d, k) float64, C-contiguous; out (k, n) float64, overwritten
+    Cost    k nnz multiplications; reads the rows once
+    Twin    (one.toarray() @ W).T
+    """
+    k = W.shape[1]
+    for i in range(out.shape[1]):
+        if k == 1:
+            total = 0.0
+            for t in range(indptr[i], indptr[i + 1]):
+                total += data[t] * W[indices[t], 0]
+            out[0, i] = total
+        else:
+            out[:, i] = 0.0
+            for t in range(indptr[i], indptr[i + 1]):
+                for c in range(k):
+                    out[c, i] += data[t] * W[indices[t], c]
+
+
+@kernel
+def csr_row_sum(data, indices, indptr, coef, out):
+    """Weighted sums of CSR rows, one for each row of coef. Rows of weight 0 are not read.
+
+    Given   CSR rows (n, d); coef (k, n) float64; out (k, d) float64, added to
+    Cost    a multiplication for each non-zero of a row whose weight is not zero
+    Twin    out += coef @ one.toarray()
+    """
+    for i in range(coef.shape[1]):
+        for c in range(coef.shape[0]):
+            scale = coef[c, i]
+            if scale != 0.0:
+                total = out[c]
+                for t in range(indptr[i], indptr[i + 1]):
+                    total[indices[t]] += scale * data[t]

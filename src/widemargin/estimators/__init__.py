@@ -3,5 +3,6 @@
 from ._warmup import warmup
 from .dc_svm import DCSVMClassifier
 from .kernel_kmeans import TwoStepKernelKMeans
+from .ocas import OCASClassifier
 
-__all__ = ["DCSVMClassifier", "TwoStepKernelKMeans", "warmup"]
+__all__ = ["DCSVMClassifier", "OCASClassifier", "TwoStepKernelKMeans", "warmup"]

@@ -1,0 +1,241 @@
+"""The linear support vector machine by optimised cutting planes, as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from .._config import resolve_memory_budget
+from .._parallel import ThreadTeam
+from .._progress import Progress
+from ..algorithms.ocas import Settings, train
+from ..rows import make_rows
+from ..solvers.result import History, LinearResult
+from ..solvers.risks import HingeRisk, ProfileRisk, Risk
+from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
+from ._linear import LinearPredictor
+from ._validation import (
+    all_or_nothing,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_n_jobs,
+    check_number,
+    check_weights,
+    class_factors,
+)
+
+Vector = NDArray[np.float64]
+Classes = NDArray[np.intp]
+
+
+class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
+    """Linear support vector machine, for up to millions of rows, with a certificate.
+
+    It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i (<w, x_i> + b))`` by optimised cutting planes and reports how far
+    from the optimum it stopped.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses, > 0. For each sample it is multiplied by its weight and by its class's weight.
+    tol : float, default=1e-3
+        Largest duality gap at the end, relative to the objective; of each class with several.
+    mu : float, default=0.1
+        In (0, 1]: new planes touch the risk at ``(1 - mu) best + mu target``.
+    line_search : bool, default=True
+        False gives the plain cutting plane algorithm (CPA, as in SVMperf and BMRM), to be compared with.
+    fit_intercept : bool, default=True
+        Whether the machine has an intercept. It is not regularised.
+    multi_class : {"ovr"}, default="ovr"
+        With more than two classes: one machine for each class against the rest.
+    max_iter : int, default=1000
+        Most rounds, of two passes over the data each.
+    max_time : float or None, default=None
+        Seconds after which `fit` returns the best model so far.
+    memory_budget : int, str or None, default=None
+        Bytes, or such as "200MB", that `fit` may take beyond the data; None asks `widemargin.get_config`.
+    class_weight : dict, "balanced" or None, default=None
+        Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
+    warm_start : bool, default=False
+        Start from the fitted machine.
+    n_jobs : int or None, default=None
+        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
+    verbose : int, default=0
+        1 draws a progress bar when a fit takes longer than a second.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features), float64
+    intercept_ : ndarray of shape (1,) or (n_classes,), float64
+        Zero without `fit_intercept`.
+    objective_ : float
+        Value of the problem at the returned machine; with several classes the sum over them.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum.
+    converged_ : bool
+    n_iter_ : int
+        Rounds.
+    history_ : dict of ndarrays
+        One entry a round: ``time`` in seconds, ``objective``, ``lower_bound``, ``step``, ``n_planes``,
+        ``seconds_outputs``, ``seconds_line_search``, ``seconds_plane``, ``seconds_reduced``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from widemargin import OCASClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> model = OCASClassifier(C=0.1).fit(X[::2], y[::2])
+    >>> print(f"{model.score(X[1::2], y[1::2]):.2f}")
+    0.98
+    >>> model.converged_, bool(model.dual_gap_ <= 1e-3 * model.objective_)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        mu: float = 0.1,
+        line_search: bool = True,
+        fit_intercept: bool = True,
+        multi_class: str = "ovr",
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        memory_budget: int | str | None = None,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.mu = mu
+        self.line_search = line_search
+        self.fit_intercept = fit_intercept
+        self.multi_class = multi_class
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.memory_budget = memory_budget
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        """Sparse input."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @with_callbacks
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of any kind, of at least two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of C for each sample, >= 0.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            _check_parameters(self)
+            X, labels = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+            check_classification_targets(labels)
+            weights = check_weights(sample_weight, X)
+            bridge = CallbackBridge(self, X, y)
+            with Progress(
+                max_time=self.max_time, verbose=self.verbose, title=type(self).__name__, callback=bridge
+            ) as progress:
+                self._fit(X, labels, weights, progress)
+            bridge.close()
+        return self
+
+    def _fit(self, X: Any, labels: NDArray[Any], weights: Vector, progress: Progress) -> None:
+        classes, y, s = _weigh_classes(labels, weights, self.class_weight)
+        settings = Settings(
+            C=self.C,
+            tol=self.tol,
+            mu=self.mu,
+            line_search=self.line_search,
+            max_iter=self.max_iter,
+            memory_budget=resolve_memory_budget(self.memory_budget),
+        )
+        with ThreadTeam(self.n_jobs) as team:
+            results, history = train(make_rows(X, team), self._risks(y, s, team), settings, progress)
+        for name, value in {"classes_": classes, **_attributes(results, history)}.items():
+            setattr(self, name, value)
+        self._warn_if_stopped(progress)
+
+    def _risks(self, y: Classes, s: Vector, team: ThreadTeam) -> list[Risk]:
+        positive = range(1, 2) if y.max() == 1 else range(int(y.max()) + 1)
+        signed = [np.where(y == c, s, -s) for c in positive]
+        return [ProfileRisk(g) if self.fit_intercept else HingeRisk(g, team) for g in signed]
+
+    def _warn_if_stopped(self, progress: Progress) -> None:
+        if self.converged_:
+            return
+        warnings.warn(
+            f"{type(self).__name__} was stopped by {progress.stopped_by or 'max_iter'} before it converged: duality gap "
+            f"{self.dual_gap_:.4g} ({self.dual_gap_ / max(self.objective_, 1e-300):.2%} of the objective) where "
+            f"tol={self.tol:g}. The model is the best so far.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+
+def _check_parameters(model: OCASClassifier) -> None:
+    """Raise a ValueError that names the first parameter that cannot be, and its value."""
+    check_number("C", model.C, above=0)
+    check_number("tol", model.tol, above=0)
+    check_number("mu", model.mu, above=0)
+    if model.mu > 1:
+        raise ValueError(f"mu must be at most 1, got {model.mu!r}")
+    check_choice("multi_class", model.multi_class, ("ovr",))
+    check_integer("max_iter", model.max_iter, 1)
+    if model.max_time is not None:
+        check_number("max_time", model.max_time, above=0)
+    check_flag(fit_intercept=model.fit_intercept, line_search=model.line_search, warm_start=model.warm_start)
+    check_n_jobs(model.n_jobs)
+    resolve_memory_budget(model.memory_budget)
+
+
+def _weigh_classes(labels: NDArray[Any], weights: Vector, class_weight: Any) -> tuple[NDArray[Any], Classes, Vector]:
+    """The classes of positive weight, each row's number among them, and its weight; what weighs 0 does not count."""
+    classes = np.unique(labels[weights > 0])
+    if len(classes) < 2:
+        raise ValueError(f"y must have at least two classes with positive weight, got one class: {classes[0]!r}")
+    y = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return classes, y, weights * class_factors(class_weight, classes, y, weights)[y]
+
+
+def _attributes(results: list[LinearResult], history: History) -> dict[str, Any]:
+    return {
+        "coef_": np.concatenate([result.w for result in results]),
+        "intercept_": np.concatenate([result.intercept for result in results]),
+        "objective_": float(sum(result.objective for result in results)),
+        "dual_gap_": float(sum(result.gap for result in results)),
+        "converged_": all(result.converged for result in results),
+        "n_iter_": max(1, len(history)),
+        "history_": history.as_arrays(),
+    }

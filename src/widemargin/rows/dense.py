@@ -1,0 +1,56 @@
+"""Dense rows, in C or Fortran order."""
+
+from __future__ import annotations
+
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._jit import dense
+
+Array = NDArray[np.floating]
+Matrix = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+_BLOCK_BYTES = 2**20
+_SUM_BLOCKS = 64  # at most: each holds a sum of its own
+
+
+class DenseBlocks:
+    """An array that is never copied; sums and single products are float64, products with several vectors are X's."""
+
+    def __init__(self, X: Array) -> None:
+        self.X = X
+        self.shape: tuple[int, int] = X.shape  # type: ignore[assignment]
+        self._by_rows = X.flags.c_contiguous
+        self._row_bytes = max(1, X.shape[1] * X.itemsize)
+
+    @property
+    def block_rows(self) -> int:
+        """A block of one mebibyte."""
+        return max(256, _BLOCK_BYTES // self._row_bytes)
+
+    @property
+    def sum_rows(self) -> int:
+        """As `block_rows`, but few blocks."""
+        return max(self.block_rows, -(-self.shape[0] // _SUM_BLOCKS))
+
+    def outputs(self, rows: slice, W: Matrix, out: Matrix) -> None:
+        """One compiled pass for a single vector, a matrix product for several."""
+        X = self.X[rows]
+        if len(W) > 1:
+            out[...] = W.astype(X.dtype, copy=False) @ X.T
+        elif self._by_rows:
+            dense.row_outputs(X, W[0], out[0])
+        else:
+            dense.column_outputs(X, W[0], out[0])
+
+    def add(self, rows: slice, coef: Matrix, out: Matrix) -> None:
+        """Only the rows that count are read."""
+        scratch = np.empty(coef.shape[1] + 1, np.int64)
+        add = dense.row_sum if self._by_rows else dense.column_sum
+        add(self.X[rows], coef, scratch, out)
+
+    def take(self, index: Index) -> DenseBlocks:
+        """A copy in C order."""
+        return DenseBlocks(np.ascontiguousarray(self.X[index]))
