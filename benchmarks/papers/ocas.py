@@ -43,7 +43,8 @@ def _run(name: str, options: argparse.Namespace) -> None:
     for set_name in () if options.redraw else options.sets or experiment.sets:
         for row in experiment.measure(set_name, options):
             rows.append(row)
-            print(_report.format_table([row], experiment.columns).splitlines()[-1], file=sys.stderr, flush=True)
+            if row.get("kind") != "course":
+                print(_report.format_table([row], experiment.columns).splitlines()[-1], file=sys.stderr, flush=True)
             if not options.no_files:  # after every row: an interrupted run keeps what it has
                 _report.merge_csv(path, [row], experiment.keys, card)
     everything = rows if options.no_files else _report.read_csv(path)

@@ -18,7 +18,7 @@ def csr_steps(data: Any, indices: Any, indptr: Any, n_features: int, y: Any, lam
     v = np.zeros(n_features)
     scale, norm2 = 1.0, 0.0
     for t in range(1, n_steps + 1):
-        i = rng.integers(n)
+        i = rng.integers(0, n)
         start, stop = indptr[i], indptr[i + 1]
         product, length2 = 0.0, 0.0
         for p in range(start, stop):
@@ -50,7 +50,7 @@ def dense_steps(X: Any, y: Any, lam: float, n_steps: int, rng: Any) -> Any:
     v = np.zeros(X.shape[1])
     scale, norm2 = 1.0, 0.0
     for t in range(1, n_steps + 1):
-        i = rng.integers(n)
+        i = rng.integers(0, n)
         row = X[i]
         product, length2 = 0.0, 0.0
         for j in range(row.shape[0]):

@@ -20,6 +20,8 @@ class Rival(NamedTuple):
     Attributes
     ----------
     name : str
+    knob : str
+        What its effort is.
     prepare : callable
         From the problem's rows to the form that the competitor works on; not timed.
     fit : callable
@@ -29,9 +31,10 @@ class Rival(NamedTuple):
     """
 
     name: str
+    knob: str
     prepare: Callable[[Any], Any]
-    fit: Callable[[Any, Linear, float, float], Matrix]
-    efforts: Callable[[int], float]
+    fit: Callable[[Any, Linear, float, int], Matrix]
+    efforts: Callable[[int], int]
 
 
 def _double(X: Any) -> Any:
@@ -53,11 +56,11 @@ def liblinear(X: Any, problem: Linear, C: float, *, epochs: int, tol: float, los
     return np.asarray(_quietly(model, X, problem.labels).coef_)
 
 
-def sgd(X: Any, problem: Linear, C: float, epochs: float) -> Matrix:
+def sgd(X: Any, problem: Linear, C: float, epochs: int) -> Matrix:
     """scikit-learn's SGD, averaged over the second half of its steps."""
     from sklearn.linear_model import SGDClassifier
 
-    n, epochs = X.shape[0], int(epochs)
+    n = X.shape[0]
     model = SGDClassifier(
         loss="hinge",
         alpha=1 / (C * n),
@@ -71,9 +74,9 @@ def sgd(X: Any, problem: Linear, C: float, epochs: float) -> Matrix:
     return np.asarray(_quietly(model, X, problem.labels).coef_)
 
 
-def pegasos(X: Any, problem: Linear, C: float, epochs: float) -> Matrix:
+def pegasos(X: Any, problem: Linear, C: float, epochs: int) -> Matrix:
     """Pegasos (Shalev-Shwartz et al., ICML 2007): the last point, one row a step, each class on its own."""
-    lam, steps = 1 / (C * X.shape[0]), int(epochs * X.shape[0])
+    lam, steps = 1 / (C * X.shape[0]), epochs * X.shape[0]
     columns, rng = np.ascontiguousarray(problem.Y.T), np.random.default_rng(0)
     if sp.issparse(X):
         return np.array([csr_steps(X.data, X.indices, X.indptr, X.shape[1], y, lam, steps, rng) for y in columns])
@@ -82,18 +85,20 @@ def pegasos(X: Any, problem: Linear, C: float, epochs: float) -> Matrix:
 
 LIBLINEAR_EPOCHS = Rival(
     "LIBLINEAR",
+    "epochs",
     _double,
-    lambda X, problem, C, epochs: liblinear(X, problem, C, epochs=int(epochs), tol=1e-10),
+    lambda X, problem, C, epochs: liblinear(X, problem, C, epochs=epochs, tol=1e-10),
     lambda k: 2**k,
 )
 # Its own rule lets it shrink and look again at what it shrank, which a tolerance it never reaches does not.
 LIBLINEAR_TOL = Rival(
     "LIBLINEAR",
+    "1 / tol",
     _double,
     lambda X, problem, C, effort: liblinear(X, problem, C, epochs=100_000, tol=1 / effort),
-    lambda k: 10 ** (k / 2),
+    lambda k: round(10 ** (k / 2)),
 )
-SGD = Rival("SGD, averaged", lambda X: X, sgd, lambda k: 2**k)
-PEGASOS = Rival("Pegasos", lambda X: X, pegasos, lambda k: 2**k)
+SGD = Rival("SGD, averaged", "epochs", lambda X: X, sgd, lambda k: 2**k)
+PEGASOS = Rival("Pegasos", "epochs", lambda X: X, pegasos, lambda k: 2**k)
 
 RIVALS = (LIBLINEAR_EPOCHS, LIBLINEAR_TOL, SGD, PEGASOS)

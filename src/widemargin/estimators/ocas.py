@@ -11,16 +11,17 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length
 
 from .._config import resolve_memory_budget
 from .._parallel import ThreadTeam
 from .._progress import Progress
 from ..algorithms.ocas import Settings, train
-from ..rows import make_rows
+from ..rows import open_rows
 from ..solvers.result import History, LinearResult
 from ..solvers.risks import HingeRisk, ProfileRisk, Risk
 from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
+from ._data import check_training_data, to_memory
 from ._linear import LinearPredictor
 from ._validation import (
     all_or_nothing,
@@ -148,8 +149,9 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X : {array-like, sparse matrix, sparse array, dask array, dask data frame} of shape (n_samples, n_features)
+            The rows of a dask collection stay on the workers of the active client's cluster.
+        y : array-like or dask collection of shape (n_samples,)
             Labels of any kind, of at least two classes.
         sample_weight : array-like of shape (n_samples,), default=None
             Factor of C for each sample, >= 0.
@@ -160,9 +162,9 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         """
         with all_or_nothing(self):
             _check_parameters(self)
-            X, labels = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+            X, labels = check_training_data(self, X, y)
             check_classification_targets(labels)
-            weights = check_weights(sample_weight, X)
+            weights = check_weights(to_memory(sample_weight), labels)
             bridge = CallbackBridge(self, X, y)
             with Progress(
                 max_time=self.max_time, verbose=self.verbose, title=type(self).__name__, callback=bridge
@@ -181,8 +183,9 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             max_iter=self.max_iter,
             memory_budget=resolve_memory_budget(self.memory_budget),
         )
-        with ThreadTeam(self.n_jobs) as team:
-            results, history = train(make_rows(X, team), self._risks(y, s, team), settings, progress)
+        with ThreadTeam(self.n_jobs) as team, open_rows(X, team) as rows:
+            check_consistent_length(rows, labels)
+            results, history = train(rows, self._risks(y, s, team), settings, progress)
         for name, value in {"classes_": classes, **_attributes(results, history)}.items():
             setattr(self, name, value)
         self._warn_if_stopped(progress)

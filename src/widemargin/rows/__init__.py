@@ -1,5 +1,7 @@
 """The two passes of a linear machine over its data, wherever the rows lie: in memory, in a file, on other machines."""
 
 from .blocks import Rows, make_rows
+from .dask import LostPartitionError, is_partitioned
+from .door import open_rows
 
-__all__ = ["Rows", "make_rows"]
+__all__ = ["LostPartitionError", "Rows", "is_partitioned", "make_rows", "open_rows"]

@@ -8,7 +8,6 @@ are never sent. If a worker is lost, dask makes its partitions again elsewhere, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from functools import partial
 from time import sleep
@@ -109,6 +108,8 @@ class PartitionedRows:
 
     def _collect(self, tasks: list[Any], owners: set[str]) -> list[Any] | None:
         """Wait for results; None if one of the workers is gone, for which its tasks would wait forever."""
+        from distributed import CancelledError
+
         gather = partial(self._client.gather, tasks, asynchronous=True)
         patience = _PATIENCE
         while True:
@@ -121,6 +122,11 @@ class PartitionedRows:
                 if isinstance(error, CancelledError):
                     raise
             patience *= 2
+
+
+def is_partitioned(X: Any) -> bool:
+    """Whether X is a dask collection. Imports nothing."""
+    return hasattr(X, "__dask_graph__")
 
 
 @contextmanager
@@ -162,8 +168,10 @@ def open_partitions(X: Any) -> Iterator[PartitionedRows]:
 
 @contextmanager
 def _active_client() -> Iterator[Any]:
-    from distributed import Client, get_client
-
+    try:
+        from distributed import Client, get_client
+    except ImportError as error:
+        raise ImportError("fitting a dask collection needs distributed: pip install 'widemargin[dask]'") from error
     try:
         yield get_client()
         return
@@ -176,14 +184,18 @@ def _active_client() -> Iterator[Any]:
 
 def _finish(blocks: list[Any]) -> None:
     """Wait for blocks; raise what kept one from being made."""
-    from distributed import wait
+    from distributed import CancelledError, wait
 
-    wait(blocks)
-    for number, block in enumerate(blocks):
+    try:
+        wait(blocks)
+    except CancelledError as error:
+        lost = [number for number, block in enumerate(blocks) if block.cancelled()]
+        raise LostPartitionError(
+            f"partitions {lost} of X were lost with their worker, and cannot be made again"
+        ) from error
+    for block in blocks:
         if block.status == "error":
             raise block.exception()
-        if block.status != "finished":
-            raise LostPartitionError(f"partition {number} of X was lost with its worker, and cannot be made again")
 
 
 # --------------------------------------------------------------------------------------------------- on the workers
