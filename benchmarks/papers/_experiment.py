@@ -21,7 +21,7 @@ class Experiment(NamedTuple):
     sets : tuple of str
         The problems it takes unless told otherwise.
     keys : tuple of str
-        Columns that say which row it is: a second run replaces the rows of the first.
+        Columns that say what a row is about: a second run about the same replaces all rows of the first.
     columns : tuple of str
         What is printed.
     measure : callable

@@ -39,21 +39,32 @@ def _run(name: str, options: argparse.Namespace) -> None:
     experiment = EXPERIMENTS[name]
     path = RESULTS / f"{name}.csv"
     card = _report.machine_card()
+    old = [] if options.no_files else _report.read_csv(path)
     rows: list[Row] = []
     for set_name in () if options.redraw else options.sets or experiment.sets:
         for row in experiment.measure(set_name, options):
             rows.append(row)
             if row.get("kind") != "course":
                 print(_report.format_table([row], experiment.columns).splitlines()[-1], file=sys.stderr, flush=True)
-            if not options.no_files:  # after every row: an interrupted run keeps what it has
-                _report.merge_csv(path, [row], experiment.keys, card)
-    everything = rows if options.no_files else _report.read_csv(path)
+                if not options.no_files:  # after every row: an interrupted run keeps what it has
+                    _report.write_csv(path, _joined(old, rows, experiment.keys), card)
+    everything = _joined(old, rows, experiment.keys)
     for title, table in experiment.tables(everything).items():
         print(f"\n{title}\n{_report.format_table(table, list(dict.fromkeys(key for row in table for key in row)))}")
         if not options.no_files:
             _report.write_csv(RESULTS / f"{title}.csv", table, card)
     if not options.no_files:
         _report.plot_panels(path.with_suffix(".png"), experiment.panels(everything))
+
+
+def _joined(old: Sequence[Row], new: Sequence[Row], keys: Sequence[str]) -> list[Row]:
+    """The new rows, and the old ones about something else."""
+
+    def about(row: Row) -> tuple[str, ...]:
+        return tuple(f"{row[key]:g}" if isinstance(row[key], float | int) else row[key] for key in keys)
+
+    measured = {about(row) for row in new}
+    return [row for row in old if about(row) not in measured] + list(new)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

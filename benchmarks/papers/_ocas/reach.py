@@ -220,7 +220,7 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
 FIGURE2 = Experiment(
     "Figure 2 and the time to 1.001 of the optimum: objective against time",
     NAMES,
-    ("set", "C", "competitor", "kind", "knob", "effort"),
+    ("set", "C", "competitor"),
     ("set", "C", "competitor", "kind", "effort", "seconds", "objective", "best", "bound"),
     _measure,
     _panels,

@@ -16,7 +16,7 @@ from benchmarks._report import Panel
 from benchmarks.papers._experiment import Experiment, Row
 from benchmarks.papers._ocas import ours
 from benchmarks.papers._ocas.problems import Linear, load_linear, objective
-from benchmarks.papers._ocas.rivals import liblinear, sgd
+from benchmarks.papers._ocas.rivals import liblinear, most_epochs, sgd
 from widemargin._parallel import ThreadTeam, row_blocks
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
@@ -47,7 +47,7 @@ def _solve_all(problem: Linear, C: float, options: Namespace) -> Iterator[Row]:
         yield row | {"objective": objective(problem, model.coef_, C)}
     double = problem.X.astype(np.float64)
     start = time.perf_counter()
-    W = liblinear(double, problem, C, epochs=1000, tol=0.1)  # its command line's tolerance
+    W = liblinear(double, problem, C, epochs=min(1000, most_epochs(double)), tol=0.1)
     yield {
         "solver": "LIBLINEAR",
         "seconds": time.perf_counter() - start,
