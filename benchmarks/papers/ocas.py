@@ -14,6 +14,7 @@ ones, so that an experiment can be run in pieces. The machines have no intercept
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import _report
 from benchmarks.papers._experiment import Experiment, Row
-from benchmarks.papers._ocas import reach, scaling, selection
+from benchmarks.papers._ocas import memory, reach, scaling, selection
 
 RESULTS = _report.RESULTS / "papers_ocas"
 EXPERIMENTS: dict[str, Experiment] = {
@@ -32,6 +33,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "figure3": scaling.FIGURE3,
     "table4": scaling.TABLE4,
     "bandwidth": scaling.BANDWIDTH,
+    "memory": memory.MEMORY,
 }
 
 
@@ -80,12 +82,16 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         add("--only", nargs="+", metavar="TEXT", help="only competitors with one of these in their name")
         add("--redraw", action="store_true", help="measure nothing, draw what the CSV has")
         add("--no-files", action="store_true", help="print the table, write nothing")
+    commands.add_parser("child").add_argument("rows", type=int)
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the experiment that the command line asks for."""
     options = _parse(arguments)
+    if options.experiment == "child":
+        print(json.dumps(memory.child(options.rows)))
+        return
     _run(options.experiment, options)
 
 

@@ -121,9 +121,10 @@ def _measure(name: str, options: Namespace) -> Iterator[Row]:
         limit = options.limit
         for competitor in (ours.OCAS, ours.CPA):
             if _asked(competitor, options):
-                rows = list(_our_rows(problem, C, GOAL * best, competitor, limit))
+                rows = list(_our_rows(problem, C, GOAL * best, competitor, options.limit))
                 yield from ({**facts, "competitor": competitor, **row} for row in rows)
-                limit = min(limit, max(2.0, options.factor * rows[-1]["seconds"]))
+                if competitor == ours.OCAS:
+                    limit = min(limit, max(2.0, options.factor * rows[-1]["seconds"]))
         for rival in RIVALS:
             if _asked(rival.name, options):
                 for trial in _rival_trials(rival, problem, C, GOAL * best, limit):
