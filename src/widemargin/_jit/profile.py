@@ -84,7 +84,7 @@ def _quantile(values, weights, level, pool):
             upto += weight if value <= hi else 0.0
             pool[0, kept] = value
             pool[1, kept] = weight
-            kept += lo <= value <= hi
+            kept += (lo <= value) & (value <= hi)
         if attempt == 1 or (below < level <= upto and kept > 0):
             break
         lo, hi = -math.inf, math.inf
@@ -103,7 +103,7 @@ def _tie_shares(excess, plus, minus):
 def best_intercept(v, signed, level, weights, pool):
     """The b that minimises the hinges.
 
-    Given   v, signed (n,) float64, signed = s y; level = the sum of s over y > 0; scratch: weights (n,), pool (2, n + 1)
+    Given   v, signed (n,) float64, signed = s y; level = the sum of s over y > 0; scratch: weights (n,), pool (2, n)
     Returns b, one of v
     Cost    O(n) expected; Floyd and Rivest's selection, with weights
     Twin    tests/naive/cutting_plane.py::best_intercept
@@ -125,15 +125,13 @@ def cut_profile(v, signed, b, coef):
     risk, offset, excess, plus, minus = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(v.shape[0]):
         s = abs(signed[i])
-        coef[i] = 0.0
-        if v[i] == b:
-            plus += s if signed[i] > 0.0 else 0.0
-            minus += s if signed[i] < 0.0 else 0.0
-        elif (v[i] > b) == (signed[i] > 0.0):
-            risk += s * abs(v[i] - b)
-            offset += s
-            excess += signed[i]
-            coef[i] = -signed[i]
+        is_violated = ((v[i] > b) & (signed[i] > 0.0)) | ((v[i] < b) & (signed[i] < 0.0))
+        risk += s * abs(v[i] - b) if is_violated else 0.0
+        offset += s if is_violated else 0.0
+        excess += signed[i] if is_violated else 0.0
+        coef[i] = -signed[i] if is_violated else 0.0
+        plus += s if (v[i] == b) & (signed[i] > 0.0) else 0.0
+        minus += s if (v[i] == b) & (signed[i] < 0.0) else 0.0
     on_plus, on_minus = _tie_shares(excess, plus, minus)
     for i in range(v.shape[0]):
         if v[i] == b:
@@ -148,7 +146,7 @@ def profile_slope(v, dv, g, k, settled, at, weights, pool):
     """Derivative of the risk along the line v + k dv, the intercept always at its best.
 
     Given   v, dv, g = s y (m,) float64, the rows that are not settled; settled: the level that is left for their
-            weights, the excess of g and the derivative of the others; scratch: at, weights (>= m,), pool (2, > m)
+            weights, the excess of g and the derivative of the others; scratch: at, weights (>= m,), pool (2, >= m)
     Cost    O(m) expected
     Twin    tests/naive/cutting_plane.py::profile_slope
     """
@@ -162,13 +160,14 @@ def profile_slope(v, dv, g, k, settled, at, weights, pool):
     plus, minus, plus_slope, minus_slope = 0.0, 0.0, 0.0, 0.0
     for i in range(v.shape[0]):
         term = g[i] * dv[i]
-        is_tie, is_violated = at[i] == b, (at[i] > b) == (g[i] > 0.0)
-        excess += g[i] if is_violated and not is_tie else 0.0
-        slope += term if is_violated and not is_tie else 0.0
-        plus += g[i] if is_tie and g[i] > 0.0 else 0.0
-        minus -= g[i] if is_tie and g[i] < 0.0 else 0.0
-        plus_slope += term if is_tie and g[i] > 0.0 else 0.0
-        minus_slope += term if is_tie and g[i] < 0.0 else 0.0
+        is_violated = ((at[i] > b) & (g[i] > 0.0)) | ((at[i] < b) & (g[i] < 0.0))
+        is_plus, is_minus = (at[i] == b) & (g[i] > 0.0), (at[i] == b) & (g[i] < 0.0)
+        excess += g[i] if is_violated else 0.0
+        slope += term if is_violated else 0.0
+        plus += g[i] if is_plus else 0.0
+        minus -= g[i] if is_minus else 0.0
+        plus_slope += term if is_plus else 0.0
+        minus_slope += term if is_minus else 0.0
     on_plus, on_minus = _tie_shares(excess, plus, minus)
     return slope + on_plus * plus_slope + on_minus * minus_slope
 
@@ -197,10 +196,10 @@ def settle_profile(v, dv, g, lo, hi, settled, at, weights, pool):
     for i in range(m):
         at_lo, at_hi = v[i] + lo * dv[i], v[i] + hi * dv[i]
         is_below, is_above = max(at_lo, at_hi) < least, min(at_lo, at_hi) > most
-        is_violated = (is_below and g[i] < 0.0) or (is_above and g[i] > 0.0)
+        is_violated = (is_below & (g[i] < 0.0)) | (is_above & (g[i] > 0.0))
         level -= abs(g[i]) if is_below else 0.0
         excess += g[i] if is_violated else 0.0
         slope += g[i] * dv[i] if is_violated else 0.0
         v[kept], dv[kept], g[kept] = v[i], dv[i], g[i]
-        kept += not (is_below or is_above)
+        kept += not (is_below | is_above)
     return kept, (level, excess, slope)

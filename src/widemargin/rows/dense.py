@@ -46,6 +46,6 @@ class DenseBlocks:
 
     def add(self, rows: slice, coef: Matrix, out: Matrix) -> None:
         """Only the rows that count are read."""
-        scratch = np.empty(coef.shape[1] + 1, np.int64)
+        scratch = np.empty(coef.shape[1], np.int64)
         add = dense.row_sum if self._by_rows else dense.column_sum
         add(self.X[rows], coef, scratch, out)

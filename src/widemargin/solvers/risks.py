@@ -20,6 +20,7 @@ Matrix = NDArray[np.float64]
 
 _ROWS = 65_536  # of a block
 _SAMPLE = 4096
+_FAR = 1e300  # beyond every breakpoint that matters
 
 
 class Cut(NamedTuple):
@@ -63,7 +64,9 @@ class HingeRisk:
         self.n_rows = len(signed)
         self._team = team
         self._blocks = row_blocks(self.n_rows, _ROWS)
-        self._keys, self._jumps = np.empty((2, self.n_rows + 1))
+        self._total = float(np.abs(signed).sum())
+        self._keys, self._jumps = np.empty((2, self.n_rows))
+        self._order = np.empty(self.n_rows, np.int64)
 
     def intercept(self, f: Matrix) -> Vector:
         """None."""
@@ -71,8 +74,43 @@ class HingeRisk:
 
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
         """The paper's exact line search, with selection instead of a sort."""
-        total, _, count = linesearch.scan_hinges(f[0], target[0], self.signed, 0.0, np.inf, self._keys, self._jumps)
-        return float(linesearch.find_root(self._keys[:count], self._jumps[:count], curvature, slope + total, 0.0))
+        for lo, hi in (self._bracket(f[0], target[0], curvature, slope), (0.0, _FAR)):
+            change, keys, jumps = self._scan(f[0], target[0], lo, hi)
+            at_lo = curvature * lo + slope + change
+            is_inside = (lo == 0.0 or at_lo < 0.0) and curvature * hi + slope + change + jumps.sum() >= 0.0
+            if is_inside:
+                break
+        return float(linesearch.find_root(keys, jumps, curvature, slope + change, lo))
+
+    def _bracket(self, f: Vector, target: Vector, curvature: float, slope: float) -> tuple[float, float]:
+        """Where a sample of the rows has its minimum, and a twentieth of its breakpoints to either side."""
+        if self.n_rows < 8 * _SAMPLE:
+            return 0.0, _FAR
+        rows = slice(None, None, self.n_rows // _SAMPLE)
+        signed = self.signed[rows].copy()
+        keys, jumps = np.empty((2, len(signed)))
+        order = np.empty(len(signed), np.int64)
+        change, count = linesearch.scan_hinges(f[rows].copy(), target[rows].copy(), signed, 0.0, _FAR, keys, jumps, order)
+        share = float(np.abs(signed).sum()) / self._total
+        step = linesearch.find_root(keys[:count], jumps[:count], curvature * share, slope * share + change, 0.0)
+        near = min(count, _SAMPLE // 20)
+        if not near:
+            return 0.0, _FAR
+        width = float(np.partition(np.abs(keys[:count] - step), near - 1)[near - 1])
+        return max(0.0, step - width), step + width
+
+    def _scan(self, f: Vector, target: Vector, lo: float, hi: float) -> tuple[float, Vector, Vector]:
+        """The risk's derivative just after lo, and where it jumps before hi, and by how much."""
+
+        def scan(rows: slice) -> tuple[float, int]:
+            block = f[rows], target[rows], self.signed[rows]
+            change, count = linesearch.scan_hinges(*block, lo, hi, self._keys[rows], self._jumps[rows], self._order[rows])
+            return change, count
+
+        changes, counts = zip(*self._team.map(scan, self._blocks), strict=True)
+        heads = [slice(rows.start, rows.start + count) for rows, count in zip(self._blocks, counts, strict=True)]
+        keys, jumps = (np.concatenate([kept[head] for head in heads]) for kept in (self._keys, self._jumps))
+        return sum(changes), keys, jumps
 
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
         """One pass over the outputs."""
@@ -106,7 +144,7 @@ class ProfileRisk:
         self._total = float(np.abs(signed).sum())
         self._y = np.where(signed > 0, 1.0, -1.0)
         self._scratch = np.empty((2, self.n_rows))
-        self._pool = np.empty((2, self.n_rows + 1))
+        self._pool = np.empty((2, self.n_rows))
 
     def intercept(self, f: Matrix) -> Vector:
         """A weighted quantile of y - f."""
