@@ -38,11 +38,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import datasets
     from ._config import config_context, get_config, set_config
-    from .estimators import DCSVMClassifier, OCASClassifier, TwoStepKernelKMeans, warmup
+    from .estimators import C_path, DCSVMClassifier, OCASClassifier, TwoStepKernelKMeans, warmup
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "C_path",
     "DCSVMClassifier",
     "OCASClassifier",
     "TwoStepKernelKMeans",
@@ -55,6 +56,7 @@ __all__ = [
 ]
 
 _ROOM_OF = {
+    "C_path": "estimators",
     "DCSVMClassifier": "estimators",
     "OCASClassifier": "estimators",
     "TwoStepKernelKMeans": "estimators",

@@ -2,5 +2,6 @@
 
 from .blocks import Rows, make_rows
 from .constant import RowsWithConstant
+from .mapped import has_finite_rows, mapped_pages
 
-__all__ = ["Rows", "RowsWithConstant", "make_rows"]
+__all__ = ["Rows", "RowsWithConstant", "has_finite_rows", "make_rows", "mapped_pages"]
