@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from .._config import resolve_memory_budget
-from .._parallel import ThreadTeam
+from .._parallel import ThreadTeam, blas_limit
 from .._progress import Progress
 from ..algorithms.ocas import Settings, Trained, train_path
 from ..rows import Rows, RowsWithConstant, has_finite_rows, make_rows, mapped_pages
@@ -241,6 +241,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             Progress(
                 max_time=self.max_time, verbose=self.verbose, title=type(self).__name__, callback=bridge
             ) as progress,
+            blas_limit(1),  # the products are bound by memory, and the same on any number of threads
             ThreadTeam(self.n_jobs) as team,
         ):
             problem = self._pose(X, labels, weights, team)
