@@ -38,11 +38,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import datasets
     from ._config import config_context, get_config, set_config
-    from .estimators import DCSVMClassifier, TwoStepKernelKMeans, warmup
+    from .estimators import BSGDClassifier, DCSVMClassifier, TwoStepKernelKMeans, warmup
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BSGDClassifier",
     "DCSVMClassifier",
     "TwoStepKernelKMeans",
     "__version__",
@@ -54,6 +55,7 @@ __all__ = [
 ]
 
 _ROOM_OF = {
+    "BSGDClassifier": "estimators",
     "DCSVMClassifier": "estimators",
     "TwoStepKernelKMeans": "estimators",
     "config_context": "_config",

@@ -45,3 +45,60 @@ def make_tile(size: int, dtype: np.dtype) -> Tile:
 def make_working_set(size: int, n_rows: int) -> WorkingSet:
     """An empty working set of at most `size` out of `n_rows` rows."""
     return WorkingSet(np.zeros(size, np.int64), np.zeros(1, np.int64), np.zeros(n_rows))
+
+
+class Rows(NamedTuple):
+    """Rows to stream over: CSR arrays, or a dense array that has no starts and is read as if every value had a column.
+
+    A dense row's zeros are skipped, so both cost their non-zeros.
+    """
+
+    data: np.ndarray  # (nnz,) float32; a dense array's values, row by row
+    columns: np.ndarray  # (nnz,) int32; (0,) for a dense array
+    starts: np.ndarray  # (n + 1,) int64; (0,) for a dense array
+
+
+class Budgeted(NamedTuple):
+    """A machine of at most `budget` points, feature-major so that one row meets all points at once.
+
+    The true coefficients are ``coef[0] / (lam t)`` after t steps: in these units no step has to scale them. `coef[1]`
+    is the same sum with every term times the clock at which it came; from both follows the average over steps.
+    Points of positive coefficient fill the slots from the front, those of negative ones from the back.
+    """
+
+    points: np.ndarray  # (d, n_slots) float32, less `shift`
+    sizes: np.ndarray  # (n_slots,) float32: gamma |x|^2
+    coef: np.ndarray  # (2, n_slots) float64, zero in empty slots
+    counts: np.ndarray  # (6,) int64: steps, slots used at the front and at the back, violations, mergers, removals
+    sums: np.ndarray  # (5,) float64: intercept and its lag, clock, hinge loss, squared degradation
+    shift: np.ndarray  # (d,) float32
+    x: np.ndarray  # (d,) float32, scratch: the non-zeros of a row
+    columns: np.ndarray  # (d,) int32, scratch: their columns
+    rows: np.ndarray  # (12, n_slots) float32, scratch
+
+
+class StepRule(NamedTuple):
+    """What a step does: numbers that do not change during a pass."""
+
+    gamma: float
+    rule: int  # of merging, or of making room
+    budget: int
+    inverse_lam: float
+    intercept: float  # 1.0 or 0.0
+    averaging: float  # 1.0 or 0.0
+
+
+def make_budgeted(n_features: int, budget: int) -> Budgeted:
+    """An empty machine; the slots are one more than the budget, rounded up to whole vectors of 16."""
+    n_slots = -(-(budget + 1) // 16) * 16
+    return Budgeted(
+        points=np.zeros((n_features, n_slots), np.float32),
+        sizes=np.zeros(n_slots, np.float32),
+        coef=np.zeros((2, n_slots)),
+        counts=np.zeros(6, np.int64),
+        sums=np.zeros(5),
+        shift=np.zeros(n_features, np.float32),
+        x=np.zeros(n_features, np.float32),
+        columns=np.zeros(n_features, np.int32),
+        rows=np.zeros((12, n_slots), np.float32),
+    )

@@ -1,0 +1,436 @@
+"""Compiled steps of stochastic gradient descent on a machine of at most `budget` points.
+
+One row against all points is a sum over its non-zeros of multiples of rows of `points`: every loop over slots is
+vectorised, whether the row was dense or sparse. A step of size 1 / (lam t) that first scales by 1 - 1 / t gives
+
+    lam t w_{t+1} = lam (t - 1) w_t + s_i y_i phi(x_i) [y_i f(x_i) < 1]
+
+so the sums on the left are what is kept: nothing is ever scaled, nothing can underflow.
+"""
+
+import math
+
+import numpy as np
+
+from ._policy import kernel
+
+STEPS, FRONT, BACK, VIOLATIONS, MERGERS, REMOVALS = range(6)
+BIAS, BIAS_LAG, CLOCK, HINGE, DEGRADATION = range(5)
+LOOKUP_WD, LOOKUP_H, GSS, GSS_PRECISE = range(4)
+EXPONENT, KAPPA, _SHARE, _H, _SCORE, _AT, _U, _V, _LEFT, _RIGHT, _PRODUCT, _SPARE = range(12)  # rows of scratch
+_CELLS = slice(_LEFT, _SPARE + 1)
+
+GOLDEN = 0.6180339887498949
+COARSE, FINE = 0.01, 1e-10  # precision of the searches
+_MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # a float64 without its sign bit: ordered like the absolute values
+
+
+@kernel
+def _squeeze(x, columns):
+    """Drop the zeros of a full row where that saves work; returns how many values are left."""
+    n = 0
+    for k in range(x.size):
+        columns[k] = k
+        n += x[k] != 0
+    if 4 * n > 3 * x.size:
+        return x.size
+    n = 0
+    for k in range(x.size):
+        if x[k] != 0:
+            x[n], columns[n] = x[k], k
+            n += 1
+    return n
+
+
+@kernel
+def _load(rows, i, shift, x, columns):
+    """Gather the non-zeros of row i, less the shift; returns how many, and their sum of squares."""
+    square = 0.0
+    if rows.starts.size:
+        first = rows.starts[i]
+        n = rows.starts[i + 1] - first
+        for t in range(n):
+            x[t], columns[t] = rows.data[first + t], rows.columns[first + t]
+            square += np.float64(x[t]) * x[t]
+        return n, square
+    row = rows.data[i * x.size : (i + 1) * x.size]
+    for k in range(x.size):
+        x[k] = row[k] - shift[k]
+        square += np.float64(x[k]) * x[k]
+    return _squeeze(x, columns), square
+
+
+@kernel
+def _products(x, columns, n, points, out):
+    """Inner products of one row's n non-zeros with all points."""
+    out[:] = 0
+    k = 0
+    while k + 4 <= n:
+        v0, v1, v2, v3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+        r0, r1 = points[columns[k]], points[columns[k + 1]]
+        r2, r3 = points[columns[k + 2]], points[columns[k + 3]]
+        for j in range(out.size):
+            out[j] += v0 * r0[j] + v1 * r1[j] + v2 * r2[j] + v3 * r3[j]
+        k += 4
+    while k < n:
+        v = x[k]
+        r = points[columns[k]]
+        for j in range(out.size):
+            out[j] += v * r[j]
+        k += 1
+
+
+@kernel
+def _exp(values):
+    """Replace float32 values by their exponentials: for values <= 0, clipped at -87; as in elementwise.rbf."""
+    f = np.float32
+    bits = values.view(np.int32)
+    for j in range(values.size):
+        x = values[j]
+        x = x if x > f(-87.0) else f(-87.0)
+        k = np.floor(x * f(1.44269504) + f(0.5))
+        r = x - k * f(0.693359375) + k * f(2.12194440e-4)
+        p = f(1.9875691e-4) * r + f(1.39819995e-3)
+        p = p * r + f(8.33345191e-3)
+        p = p * r + f(4.16657959e-2)
+        p = p * r + f(1.66666655e-1)
+        p = p * r + f(0.5)
+        values[j] = p * r * r + r + f(1.0)
+        bits[j] = bits[j] + (np.int32(k) << np.int32(23))
+
+
+@kernel
+def _rbf_row(products, size, sizes, gamma, exponent, kappa):
+    """Exponents and kernel values of one row, whose gamma |x|^2 is `size`, with all points."""
+    f = np.float32
+    two_gamma, s = f(2.0 * gamma), f(size)
+    for j in range(products.size):
+        e = two_gamma * products[j] - s - sizes[j]
+        exponent[j] = e if e < f(0.0) else f(0.0)
+        kappa[j] = e if e < f(0.0) else f(0.0)
+    _exp(kappa)
+
+
+@kernel
+def _put(slot, n, size, weight, machine):
+    """Write the gathered row into a slot."""
+    points = machine.points
+    if n < points.shape[0]:
+        for k in range(points.shape[0]):
+            points[k, slot] = 0
+    for k in range(n):
+        points[machine.columns[k], slot] = machine.x[k]
+    machine.sizes[slot] = size
+    machine.coef[0, slot] = weight
+    machine.coef[1, slot] = weight * machine.sums[CLOCK]
+
+
+@kernel
+def _move(source, slot, machine):
+    """Move a point to another slot, and empty the one it had."""
+    if source != slot:
+        for k in range(machine.points.shape[0]):
+            machine.points[k, slot] = machine.points[k, source]
+        machine.sizes[slot] = machine.sizes[source]
+        machine.coef[:, slot] = machine.coef[:, source]
+    machine.coef[:, source] = 0.0
+
+
+@kernel
+def _least(bits, lo, hi, least):
+    """The smallest magnitude of slots lo .. hi, or `least` if that is smaller."""
+    for j in range(lo, hi):
+        least = min(least, bits[j] & _MAGNITUDE)
+    return least
+
+
+@kernel
+def _smallest(coef, counts, newest):
+    """The slot of the smallest coefficient; of equal ones the newest, whose kernel values are at hand."""
+    bits = coef.view(np.int64)
+    least = _least(bits, 0, counts[FRONT], bits[newest] & _MAGNITUDE)
+    least = _least(bits, coef.size - counts[BACK], coef.size, least)
+    if bits[newest] & _MAGNITUDE == least:
+        return newest
+    slot = 0
+    while bits[slot] & _MAGNITUDE != least:
+        slot += 1
+    return slot
+
+
+@kernel
+def golden_section(m, log_kappa, precision):
+    """Maximise s(h) = m kappa^((1 - h)^2) + (1 - m) kappa^(h^2) over h in [1/2, 1].
+
+    Given   m in [1/2, 1]: then the maximum over [0, 1] lies there, and s has no other one there
+    Returns h, the better inner point of a bracket of width `precision`
+    Cost    two exponentials for each factor 0.618 of the width
+    Twin    tests/naive/budget.py::best_h
+    """
+    low, width = 0.5, 0.5
+    x0, x1 = low + (1.0 - GOLDEN) * width, low + GOLDEN * width
+    s0 = m * math.exp((1.0 - x0) ** 2 * log_kappa) + (1.0 - m) * math.exp(x0 * x0 * log_kappa)
+    s1 = m * math.exp((1.0 - x1) ** 2 * log_kappa) + (1.0 - m) * math.exp(x1 * x1 * log_kappa)
+    while width > precision:
+        if s0 > s1:
+            width *= GOLDEN
+            x1, s1 = x0, s0
+            x0 = low + (1.0 - GOLDEN) * width
+            s0 = m * math.exp((1.0 - x0) ** 2 * log_kappa) + (1.0 - m) * math.exp(x0 * x0 * log_kappa)
+        else:
+            low = x0
+            width *= GOLDEN
+            x0, s0 = x1, s1
+            x1 = low + GOLDEN * width
+            s1 = m * math.exp((1.0 - x1) ** 2 * log_kappa) + (1.0 - m) * math.exp(x1 * x1 * log_kappa)
+    return x0 if s0 > s1 else x1
+
+
+@kernel
+def look_up(cells, m, kappa):
+    """Bilinear interpolation in a table over m in [1/2, 1] and kappa in [0, 1].
+
+    Given   cells (t - 1, t - 1, 4) float32: of each cell the values at its corners, (i, j), (i, j + 1), (i + 1, j),
+            (i + 1, j + 1)
+    Twin    tests/naive/budget.py::look_up
+    """
+    last = cells.shape[0]
+    u, v = (2.0 * m - 1.0) * last, kappa * last
+    i, j = min(int(u), last - 1), min(int(v), last - 1)
+    u, v = u - i, v - j
+    cell = cells[i, j]
+    low, high = cell[0] + v * (cell[1] - cell[0]), cell[2] + v * (cell[3] - cell[2])
+    return low + u * (high - low)
+
+
+@kernel
+def _look_up_all(cells, share, kappa, rows, out):
+    """`look_up` for every partner: places, then one load of 16 bytes each, then interpolation; only loads are scalar."""
+    f = np.float32
+    n = out.size
+    at, u, v = rows[_AT].view(np.int32), rows[_U], rows[_V]
+    last, most = f(cells.shape[0]), f(cells.shape[0] - 1)
+    for j in range(n):
+        a, b = (share[j] + share[j] - f(1.0)) * last, kappa[j] * last
+        row, column = np.floor(a), np.floor(b)
+        row = row if row < most else most
+        column = column if column < most else most
+        at[j] = np.int32(row * last + column)  # whole numbers up to 2^24 are exact in float32
+        u[j], v[j] = a - row, b - column
+    corners = rows[_CELLS].ravel()
+    found, whole = corners.view(np.complex128), cells.ravel().view(np.complex128)
+    for j in range(n):
+        found[j] = whole[np.uint32(at[j])]
+    for j in range(n):
+        low = corners[4 * j] + v[j] * (corners[4 * j + 1] - corners[4 * j])
+        high = corners[4 * j + 2] + v[j] * (corners[4 * j + 3] - corners[4 * j + 2])
+        out[j] = low + u[j] * (high - low)
+
+
+@kernel
+def _powers(h, exponent, left, right):
+    """kappa^((1 - h)^2) and kappa^(h^2) for every partner."""
+    one = np.float32(1.0)
+    for j in range(h.size):
+        left[j] = (one - h[j]) * (one - h[j]) * exponent[j]
+        right[j] = h[j] * h[j] * exponent[j]
+    _exp(left)
+    _exp(right)
+
+
+@kernel
+def _values(h, share, exponent, left, right, out):
+    """s(h) for every partner."""
+    _powers(h, exponent, left, right)
+    for j in range(out.size):
+        out[j] = right[j] + share[j] * (left[j] - right[j])
+
+
+@kernel
+def _search_all(share, exponent, h, low, s0, s1, left, right):
+    """`golden_section` for every partner at once, to `COARSE`: brackets differ, their width does not.
+
+    Given   share, exponent (p,): the problems; six arrays (p,) of scratch, all float32
+    Returns nothing; h (p,) filled
+    """
+    f = np.float32
+    golden, width = f(GOLDEN), f(0.5)
+    rest = f(1.0) - golden
+    low[:] = f(0.5)
+    h[:] = f(0.5) + golden * width
+    _values(h, share, exponent, left, right, s1)
+    h[:] = f(0.5) + rest * width
+    _values(h, share, exponent, left, right, s0)
+    while width > f(COARSE):
+        step, width = rest * width, golden * width
+        near, far = rest * width, golden * width
+        for j in range(h.size):
+            low[j] = low[j] if s0[j] > s1[j] else low[j] + step
+            h[j] = low[j] + (near if s0[j] > s1[j] else far)
+        _powers(h, exponent, left, right)
+        for j in range(h.size):
+            s = right[j] + share[j] * (left[j] - right[j])
+            old0, old1 = s0[j], s1[j]
+            s0[j] = s if old0 > old1 else old1
+            s1[j] = old0 if old0 > old1 else s
+    for j in range(h.size):
+        h[j] = low[j] + (near if s0[j] > s1[j] else far)
+
+
+@kernel
+def _normalised(m, h, log_kappa):
+    """wd = m^2 + (1 - m)^2 - s(h)^2 + 2 m (1 - m) kappa, in float64."""
+    s = m * math.exp((1.0 - h) ** 2 * log_kappa) + (1.0 - m) * math.exp(h * h * log_kappa)
+    return max(m * m + (1.0 - m) * (1.0 - m) - s * s + 2.0 * m * (1.0 - m) * math.exp(log_kappa), 0.0)
+
+
+@kernel
+def _degradations(share, h, kappa, exponent, left, right, out):
+    """Square root of wd for every partner whose h is known."""
+    f = np.float32
+    _powers(h, exponent, left, right)
+    for j in range(h.size):
+        m, rest = share[j], f(1.0) - share[j]
+        s = m * left[j] + rest * right[j]
+        wd = m * m + rest * rest - s * s + f(2.0) * m * rest * kappa[j]
+        out[j] = math.sqrt(wd if wd > f(0.0) else f(0.0))
+
+
+@kernel
+def find_partner(i, lo, hi, coef, rows, tables, rule):
+    """The point with which point i is best merged.
+
+    Given   i in [lo, hi), the slots of points of its sign, |coef[i]| the smallest of all; rows: scratch whose rows
+            EXPONENT and KAPPA hold ln k(x_i, x_j) and k(x_i, x_j); tables (2, t - 1, t - 1, 4): `look_up`'s
+            cells of h, and of the root of wd
+    Returns slot j, h, squared degradation; j = -1 without a partner. z = h x_j + (1 - h) x_i
+    Cost    one vectorised pass over the partners for a look-up, two exponentials more for each pass of a search
+    Source  Glasmachers, Qaadan 2018, Algorithm 1; degradations are compared by their roots, the table's second half
+    Twin    tests/naive/budget.py::find_partner
+    """
+    if hi - lo < 2:
+        return -1, 0.0, 0.0
+    f = np.float32
+    exponent, kappa = rows[EXPONENT, lo:hi], rows[KAPPA, lo:hi]
+    share, h, score = rows[_SHARE, lo:hi], rows[_H, lo:hi], rows[_SCORE, lo:hi]
+    left, right = rows[_LEFT, lo:hi], rows[_RIGHT, lo:hi]
+    others, a = coef[lo:hi], coef[i]
+    for j in range(share.size):
+        share[j] = f(others[j]) / (f(others[j]) + f(a))
+    if rule == LOOKUP_WD:
+        _look_up_all(tables[1], share, kappa, rows, score)
+    else:
+        if rule == LOOKUP_H:
+            _look_up_all(tables[0], share, kappa, rows, h)
+        elif rule == GSS:
+            _search_all(share, exponent, h, score, rows[_PRODUCT, lo:hi], rows[_SPARE, lo:hi], left, right)
+        else:
+            for j in range(share.size):
+                h[j] = golden_section(share[j], exponent[j], FINE)
+        _degradations(share, h, kappa, exponent, left, right, score)
+    for j in range(share.size):
+        score[j] = score[j] * abs(f(others[j]) + f(a))
+    score[i - lo] = f(np.inf)
+    bits = score.view(np.int32)
+    least, best = bits[0], 0
+    for j in range(share.size):
+        least = min(least, bits[j])
+    while bits[best] != least:
+        best += 1
+    m = others[best] / (others[best] + a)
+    if rule == LOOKUP_WD:
+        chosen = look_up(tables[0], m, math.exp(exponent[best]))
+    else:
+        chosen = golden_section(m, exponent[best], FINE) if rule == GSS_PRECISE else h[best]
+    return lo + best, chosen, (others[best] + a) ** 2 * _normalised(m, chosen, exponent[best])
+
+
+@kernel
+def _merge(i, j, h, machine, gamma):
+    """Replace points i and j by z = h x_j + (1 - h) x_i with the best coefficient; slot i is emptied by the caller."""
+    points, coef = machine.points, machine.coef
+    f = np.float32
+    at_j, at_i = f(h), f(1.0 - h)
+    size = 0.0
+    for k in range(points.shape[0]):
+        z = at_j * points[k, j] + at_i * points[k, i]
+        points[k, j] = z
+        size += z * z
+    machine.sizes[j] = gamma * size
+    log_kappa = np.float64(machine.rows[EXPONENT, j])
+    near, far = math.exp((1.0 - h) ** 2 * log_kappa), math.exp(h * h * log_kappa)
+    for row in range(2):
+        coef[row, j] = coef[row, j] * near + coef[row, i] * far
+
+
+@kernel
+def _shrink(newest, machine, tables, step):
+    """Merge two points, so that the machine has one less: Algorithm 1 of Glasmachers and Qaadan."""
+    counts, coef, work, x = machine.counts, machine.coef, machine.rows, machine.x
+    i = _smallest(coef[0], counts, newest)
+    if i != newest:
+        x[:] = machine.points[:, i]
+        _products(x, machine.columns, _squeeze(x, machine.columns), machine.points, work[_PRODUCT])
+        _rbf_row(work[_PRODUCT], machine.sizes[i], machine.sizes, step.gamma, work[EXPONENT], work[KAPPA])
+    is_front = coef[0, i] > 0.0
+    lo, hi = (0, counts[FRONT]) if is_front else (coef.shape[1] - counts[BACK], coef.shape[1])
+    j, h, degradation = find_partner(i, lo, hi, coef[0], work, tables, step.rule)
+    if j >= 0:
+        _merge(i, j, h, machine, step.gamma)
+        counts[MERGERS] += 1
+    else:
+        degradation = coef[0, i] ** 2
+        counts[REMOVALS] += 1
+    _move(hi - 1 if is_front else lo, i, machine)
+    counts[FRONT if is_front else BACK] -= 1
+    machine.sums[DEGRADATION] += degradation * (step.inverse_lam / counts[STEPS]) ** 2
+
+
+@kernel
+def _add(n, size, weight, machine, tables, step):
+    """Add the gathered row; over budget, merge."""
+    counts, sums = machine.counts, machine.sums
+    counts[VIOLATIONS] += 1
+    sums[BIAS] += step.intercept * weight
+    sums[BIAS_LAG] += step.intercept * weight * sums[CLOCK]
+    if weight > 0.0:
+        slot = counts[FRONT]
+        counts[FRONT] += 1
+    else:
+        counts[BACK] += 1
+        slot = machine.coef.shape[1] - counts[BACK]
+    _put(slot, n, size, weight, machine)
+    if counts[FRONT] + counts[BACK] > step.budget:
+        _shrink(slot, machine, tables, step)
+
+
+@kernel
+def merge_steps(rows, order, push, machine, tables, step):
+    """Steps on the given rows, with the Gaussian kernel; over budget, points are merged.
+
+    Solve   min_w  lam/2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)) over machines of at most `budget` points, by steps
+            of size 1 / (lam t)
+    Given   order (r,) int64: which rows, one step each; push (n,) float64: s_i y_i; tables as for find_partner
+    Returns nothing; machine updated in place
+    Cost    nnz + 20 vector operations of n_slots entries a step; a merger costs a search, and d strided reads
+    Source  Wang, Crammer, Vucetic 2012; Glasmachers, Qaadan 2018
+    Twin    tests/naive/budget.py::merge_steps
+    """
+    counts, sums, coef, work = machine.counts, machine.sums, machine.coef[0], machine.rows
+    x, columns, points, sizes, shift = machine.x, machine.columns, machine.points, machine.sizes, machine.shift
+    product, exponent, kappa = work[_PRODUCT], work[EXPONENT], work[KAPPA]
+    for t in range(order.size):
+        i = order[t]
+        weight = push[i]
+        n, square = _load(rows, i, shift, x, columns)
+        _products(x, columns, n, points, product)
+        _rbf_row(product, step.gamma * square, sizes, step.gamma, exponent, kappa)
+        f = sums[BIAS]
+        for j in range(coef.size):
+            f += coef[j] * kappa[j]
+        counts[STEPS] += 1
+        margin = (f if weight > 0.0 else -f) * step.inverse_lam / max(counts[STEPS] - 1, 1)
+        if margin < 1.0 and weight != 0.0:
+            sums[HINGE] += abs(weight) * (1.0 - margin)
+            _add(n, step.gamma * square, weight, machine, tables, step)
+        sums[CLOCK] += step.averaging * step.inverse_lam / counts[STEPS]
