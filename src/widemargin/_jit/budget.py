@@ -5,7 +5,7 @@ vectorised, whether the row was dense or sparse. A step of size 1 / (lam t) that
 
     lam t w_{t+1} = lam (t - 1) w_t + s_i y_i phi(x_i) [y_i f(x_i) < 1]
 
-so the sums on the left are what is kept: nothing is ever scaled, nothing can underflow.
+so the left side is what is kept: nothing is ever scaled, nothing can underflow.
 """
 
 import math
@@ -18,11 +18,10 @@ STEPS, FRONT, BACK, VIOLATIONS, MERGERS, REMOVALS = range(6)
 BIAS, BIAS_LAG, CLOCK, HINGE, DEGRADATION = range(5)
 LOOKUP_WD, LOOKUP_H, GSS, GSS_PRECISE = range(4)
 EXPONENT, KAPPA, _SHARE, _H, _SCORE, _AT, _U, _V, _LEFT, _RIGHT, _PRODUCT, _SPARE = range(12)  # rows of scratch
-_CELLS = slice(_LEFT, _SPARE + 1)
 
 GOLDEN = 0.6180339887498949
 COARSE, FINE = 0.01, 1e-10  # precision of the searches
-_MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # a float64 without its sign bit: ordered like the absolute values
+_MAGNITUDE = np.uint64(0x7FFFFFFFFFFFFFFF)  # a float64 without its sign bit: ordered like the absolute values
 
 
 @kernel
@@ -114,48 +113,43 @@ def _rbf_row(products, size, sizes, gamma, exponent, kappa):
 @kernel
 def _put(slot, n, size, weight, machine):
     """Write the gathered row into a slot."""
-    points = machine.points
+    points, x, columns = machine.points, machine.x, machine.columns
     if n < points.shape[0]:
         for k in range(points.shape[0]):
             points[k, slot] = 0
     for k in range(n):
-        points[machine.columns[k], slot] = machine.x[k]
+        points[columns[k], slot] = x[k]
     machine.sizes[slot] = size
-    machine.coef[0, slot] = weight
-    machine.coef[1, slot] = weight * machine.sums[CLOCK]
+    machine.coef[0, slot], machine.coef[1, slot] = weight, weight * machine.sums[CLOCK]
 
 
 @kernel
-def _move(source, slot, machine):
+def _move(source, slot, points, sizes, coef):
     """Move a point to another slot, and empty the one it had."""
-    if source != slot:
-        for k in range(machine.points.shape[0]):
-            machine.points[k, slot] = machine.points[k, source]
-        machine.sizes[slot] = machine.sizes[source]
-        machine.coef[:, slot] = machine.coef[:, source]
-    machine.coef[:, source] = 0.0
+    for k in range(points.shape[0]):
+        points[k, slot] = points[k, source]
+    sizes[slot] = sizes[source]
+    for row in range(2):
+        coef[row, slot] = coef[row, source]
+        coef[row, source] = 0.0
 
 
 @kernel
-def _least(bits, lo, hi, least):
-    """The smallest magnitude of slots lo .. hi, or `least` if that is smaller."""
-    for j in range(lo, hi):
-        least = min(least, bits[j] & _MAGNITUDE)
-    return least
-
-
-@kernel
-def _smallest(coef, counts, newest):
+def _smallest(coef, newest):
     """The slot of the smallest coefficient; of equal ones the newest, whose kernel values are at hand."""
-    bits = coef.view(np.int64)
-    least = _least(bits, 0, counts[FRONT], bits[newest] & _MAGNITUDE)
-    least = _least(bits, coef.size - counts[BACK], coef.size, least)
-    if bits[newest] & _MAGNITUDE == least:
-        return newest
-    slot = 0
-    while bits[slot] & _MAGNITUDE != least:
-        slot += 1
+    bits, one = coef.view(np.uint64), np.uint64(1)
+    least = (bits[newest] & _MAGNITUDE) - one
+    for j in range(coef.size):
+        least = min(least, (bits[j] & _MAGNITUDE) - one)  # an empty slot's zero becomes the largest number
+    slot = newest
+    while (bits[slot] & _MAGNITUDE) - one != least:
+        slot = slot + 1 if slot + 1 < coef.size else 0
     return slot
+
+
+@kernel
+def _value(h, m, log_kappa):
+    return m * math.exp((1.0 - h) ** 2 * log_kappa) + (1.0 - m) * math.exp(h * h * log_kappa)
 
 
 @kernel
@@ -163,35 +157,29 @@ def golden_section(m, log_kappa, precision):
     """Maximise s(h) = m kappa^((1 - h)^2) + (1 - m) kappa^(h^2) over h in [1/2, 1].
 
     Given   m in [1/2, 1]: then the maximum over [0, 1] lies there, and s has no other one there
-    Returns h, the better inner point of a bracket of width `precision`
-    Cost    two exponentials for each factor 0.618 of the width
+    Returns h, the better inner point of a bracket of width `precision`: two exponentials for each factor 0.618
     Twin    tests/naive/budget.py::best_h
     """
     low, width = 0.5, 0.5
     x0, x1 = low + (1.0 - GOLDEN) * width, low + GOLDEN * width
-    s0 = m * math.exp((1.0 - x0) ** 2 * log_kappa) + (1.0 - m) * math.exp(x0 * x0 * log_kappa)
-    s1 = m * math.exp((1.0 - x1) ** 2 * log_kappa) + (1.0 - m) * math.exp(x1 * x1 * log_kappa)
+    s0, s1 = _value(x0, m, log_kappa), _value(x1, m, log_kappa)
     while width > precision:
-        if s0 > s1:
-            width *= GOLDEN
-            x1, s1 = x0, s0
-            x0 = low + (1.0 - GOLDEN) * width
-            s0 = m * math.exp((1.0 - x0) ** 2 * log_kappa) + (1.0 - m) * math.exp(x0 * x0 * log_kappa)
+        width *= GOLDEN
+        is_left = s0 > s1
+        low = low if is_left else x0
+        x = low + (1.0 - GOLDEN if is_left else GOLDEN) * width
+        s = _value(x, m, log_kappa)
+        if is_left:
+            x0, s0, x1, s1 = x, s, x0, s0
         else:
-            low = x0
-            width *= GOLDEN
-            x0, s0 = x1, s1
-            x1 = low + GOLDEN * width
-            s1 = m * math.exp((1.0 - x1) ** 2 * log_kappa) + (1.0 - m) * math.exp(x1 * x1 * log_kappa)
+            x0, s0, x1, s1 = x1, s1, x, s
     return x0 if s0 > s1 else x1
 
 
 @kernel
 def look_up(cells, m, kappa):
-    """Bilinear interpolation in a table over m in [1/2, 1] and kappa in [0, 1].
+    """Bilinear interpolation in the cells of a table over m in [1/2, 1] and kappa in [0, 1].
 
-    Given   cells (t - 1, t - 1, 4) float32: of each cell the values at its corners, (i, j), (i, j + 1), (i + 1, j),
-            (i + 1, j + 1)
     Twin    tests/naive/budget.py::look_up
     """
     last = cells.shape[0]
@@ -204,12 +192,12 @@ def look_up(cells, m, kappa):
 
 
 @kernel
-def _look_up_all(cells, share, kappa, rows, out):
-    """`look_up` for every partner: places, then one load of 16 bytes each, then interpolation; only loads are scalar."""
+def _look_up_all(whole, side, share, kappa, rows, found, corners, out):
+    """`look_up` for every partner: places, one load of 16 bytes each, interpolation. Only the loads are scalar."""
     f = np.float32
     n = out.size
     at, u, v = rows[_AT].view(np.int32), rows[_U], rows[_V]
-    last, most = f(cells.shape[0]), f(cells.shape[0] - 1)
+    last, most = f(side), f(side - 1)
     for j in range(n):
         a, b = (share[j] + share[j] - f(1.0)) * last, kappa[j] * last
         row, column = np.floor(a), np.floor(b)
@@ -217,8 +205,6 @@ def _look_up_all(cells, share, kappa, rows, out):
         column = column if column < most else most
         at[j] = np.int32(row * last + column)  # whole numbers up to 2^24 are exact in float32
         u[j], v[j] = a - row, b - column
-    corners = rows[_CELLS].ravel()
-    found, whole = corners.view(np.complex128), cells.ravel().view(np.complex128)
     for j in range(n):
         found[j] = whole[np.uint32(at[j])]
     for j in range(n):
@@ -228,31 +214,21 @@ def _look_up_all(cells, share, kappa, rows, out):
 
 
 @kernel
-def _powers(h, exponent, left, right):
-    """kappa^((1 - h)^2) and kappa^(h^2) for every partner."""
+def _values(h, share, exponent, left, right, out):
+    """s(h) for every partner; left and right are scratch."""
     one = np.float32(1.0)
     for j in range(h.size):
         left[j] = (one - h[j]) * (one - h[j]) * exponent[j]
         right[j] = h[j] * h[j] * exponent[j]
     _exp(left)
     _exp(right)
-
-
-@kernel
-def _values(h, share, exponent, left, right, out):
-    """s(h) for every partner."""
-    _powers(h, exponent, left, right)
-    for j in range(out.size):
+    for j in range(h.size):
         out[j] = right[j] + share[j] * (left[j] - right[j])
 
 
 @kernel
 def _search_all(share, exponent, h, low, s0, s1, left, right):
-    """`golden_section` for every partner at once, to `COARSE`: brackets differ, their width does not.
-
-    Given   share, exponent (p,): the problems; six arrays (p,) of scratch, all float32
-    Returns nothing; h (p,) filled
-    """
+    """Fill h by `golden_section` for every partner at once, to `COARSE`: brackets differ, their width does not."""
     f = np.float32
     golden, width = f(GOLDEN), f(0.5)
     rest = f(1.0) - golden
@@ -263,24 +239,22 @@ def _search_all(share, exponent, h, low, s0, s1, left, right):
     _values(h, share, exponent, left, right, s0)
     while width > f(COARSE):
         step, width = rest * width, golden * width
-        near, far = rest * width, golden * width
         for j in range(h.size):
             low[j] = low[j] if s0[j] > s1[j] else low[j] + step
-            h[j] = low[j] + (near if s0[j] > s1[j] else far)
-        _powers(h, exponent, left, right)
+            h[j] = low[j] + (rest * width if s0[j] > s1[j] else golden * width)
+        _values(h, share, exponent, left, right, left)
         for j in range(h.size):
-            s = right[j] + share[j] * (left[j] - right[j])
             old0, old1 = s0[j], s1[j]
-            s0[j] = s if old0 > old1 else old1
-            s1[j] = old0 if old0 > old1 else s
+            s0[j] = left[j] if old0 > old1 else old1
+            s1[j] = old0 if old0 > old1 else left[j]
     for j in range(h.size):
-        h[j] = low[j] + (near if s0[j] > s1[j] else far)
+        h[j] = low[j] + (rest * width if s0[j] > s1[j] else golden * width)
 
 
 @kernel
 def _normalised(m, h, log_kappa):
     """wd = m^2 + (1 - m)^2 - s(h)^2 + 2 m (1 - m) kappa, in float64."""
-    s = m * math.exp((1.0 - h) ** 2 * log_kappa) + (1.0 - m) * math.exp(h * h * log_kappa)
+    s = _value(h, m, log_kappa)
     return max(m * m + (1.0 - m) * (1.0 - m) - s * s + 2.0 * m * (1.0 - m) * math.exp(log_kappa), 0.0)
 
 
@@ -288,29 +262,27 @@ def _normalised(m, h, log_kappa):
 def _degradations(share, h, kappa, exponent, left, right, out):
     """Square root of wd for every partner whose h is known."""
     f = np.float32
-    _powers(h, exponent, left, right)
+    _values(h, share, exponent, left, right, left)
     for j in range(h.size):
-        m, rest = share[j], f(1.0) - share[j]
-        s = m * left[j] + rest * right[j]
+        m, rest, s = share[j], f(1.0) - share[j], left[j]
         wd = m * m + rest * rest - s * s + f(2.0) * m * rest * kappa[j]
         out[j] = math.sqrt(wd if wd > f(0.0) else f(0.0))
 
 
 @kernel
-def find_partner(i, lo, hi, coef, rows, tables, rule):
+def find_partner(i, lo, hi, coef, work, tables, rule):
     """The point with which point i is best merged.
 
-    Given   i in [lo, hi), the slots of points of its sign, |coef[i]| the smallest of all; rows: scratch whose rows
-            EXPONENT and KAPPA hold ln k(x_i, x_j) and k(x_i, x_j); tables (2, t - 1, t - 1, 4): `look_up`'s
-            cells of h, and of the root of wd
+    Given   i in [lo, hi), the slots of points of its sign, |coef[i]| the smallest of all; work: scratch whose rows
+            EXPONENT and KAPPA hold ln k(x_i, x_j) and k(x_i, x_j); tables: h, and the root of wd
     Returns slot j, h, squared degradation; j = -1 without a partner. z = h x_j + (1 - h) x_i
-    Cost    one vectorised pass over the partners for a look-up, two exponentials more for each pass of a search
+    Cost    one vectorised pass over the partners for a look-up; for a search, 12 with two exponentials each
     Source  Glasmachers, Qaadan 2018, Algorithm 1; degradations are compared by their roots, the table's second half
     Twin    tests/naive/budget.py::find_partner
     """
     if hi - lo < 2:
         return -1, 0.0, 0.0
-    f = np.float32
+    f, rows = np.float32, work.rows
     exponent, kappa = rows[EXPONENT, lo:hi], rows[KAPPA, lo:hi]
     share, h, score = rows[_SHARE, lo:hi], rows[_H, lo:hi], rows[_SCORE, lo:hi]
     left, right = rows[_LEFT, lo:hi], rows[_RIGHT, lo:hi]
@@ -318,10 +290,10 @@ def find_partner(i, lo, hi, coef, rows, tables, rule):
     for j in range(share.size):
         share[j] = f(others[j]) / (f(others[j]) + f(a))
     if rule == LOOKUP_WD:
-        _look_up_all(tables[1], share, kappa, rows, score)
+        _look_up_all(tables.whole[1], tables.cells.shape[1], share, kappa, rows, work.found, work.corners, score)
     else:
         if rule == LOOKUP_H:
-            _look_up_all(tables[0], share, kappa, rows, h)
+            _look_up_all(tables.whole[0], tables.cells.shape[1], share, kappa, rows, work.found, work.corners, h)
         elif rule == GSS:
             _search_all(share, exponent, h, score, rows[_PRODUCT, lo:hi], rows[_SPARE, lo:hi], left, right)
         else:
@@ -339,86 +311,71 @@ def find_partner(i, lo, hi, coef, rows, tables, rule):
         best += 1
     m = others[best] / (others[best] + a)
     if rule == LOOKUP_WD:
-        chosen = look_up(tables[0], m, math.exp(exponent[best]))
+        chosen = look_up(tables.cells[0], m, math.exp(exponent[best]))
     else:
         chosen = golden_section(m, exponent[best], FINE) if rule == GSS_PRECISE else h[best]
     return lo + best, chosen, (others[best] + a) ** 2 * _normalised(m, chosen, exponent[best])
 
 
 @kernel
-def _merge(i, j, h, machine, gamma):
-    """Replace points i and j by z = h x_j + (1 - h) x_i with the best coefficient; slot i is emptied by the caller."""
-    points, coef = machine.points, machine.coef
+def _merge(i, j, h, log_kappa, points, coef):
+    """Replace points i and j by z = h x_j + (1 - h) x_i with the best coefficient, in slot j; returns |z|^2."""
     f = np.float32
     at_j, at_i = f(h), f(1.0 - h)
-    size = 0.0
+    square = 0.0
     for k in range(points.shape[0]):
         z = at_j * points[k, j] + at_i * points[k, i]
         points[k, j] = z
-        size += z * z
-    machine.sizes[j] = gamma * size
-    log_kappa = np.float64(machine.rows[EXPONENT, j])
+        square += z * z
     near, far = math.exp((1.0 - h) ** 2 * log_kappa), math.exp(h * h * log_kappa)
     for row in range(2):
         coef[row, j] = coef[row, j] * near + coef[row, i] * far
+    return square
 
 
 @kernel
 def _shrink(newest, machine, tables, step):
     """Merge two points, so that the machine has one less: Algorithm 1 of Glasmachers and Qaadan."""
-    counts, coef, work, x = machine.counts, machine.coef, machine.rows, machine.x
-    i = _smallest(coef[0], counts, newest)
+    counts, coef, work, points, sizes = machine.counts, machine.coef, machine.work, machine.points, machine.sizes
+    exponent = work.rows[EXPONENT]
+    i = _smallest(coef[0], newest)
     if i != newest:
-        x[:] = machine.points[:, i]
-        _products(x, machine.columns, _squeeze(x, machine.columns), machine.points, work[_PRODUCT])
-        _rbf_row(work[_PRODUCT], machine.sizes[i], machine.sizes, step.gamma, work[EXPONENT], work[KAPPA])
+        for k in range(machine.x.size):
+            machine.x[k] = points[k, i]
+        n = _squeeze(machine.x, machine.columns)
+        _products(machine.x, machine.columns, n, points, work.rows[_PRODUCT])
+        _rbf_row(work.rows[_PRODUCT], sizes[i], sizes, step.gamma, exponent, work.rows[KAPPA])
     is_front = coef[0, i] > 0.0
     lo, hi = (0, counts[FRONT]) if is_front else (coef.shape[1] - counts[BACK], coef.shape[1])
     j, h, degradation = find_partner(i, lo, hi, coef[0], work, tables, step.rule)
     if j >= 0:
-        _merge(i, j, h, machine, step.gamma)
+        sizes[j] = step.gamma * _merge(i, j, h, np.float64(exponent[j]), points, coef)
         counts[MERGERS] += 1
     else:
         degradation = coef[0, i] ** 2
         counts[REMOVALS] += 1
-    _move(hi - 1 if is_front else lo, i, machine)
-    counts[FRONT if is_front else BACK] -= 1
     machine.sums[DEGRADATION] += degradation * (step.inverse_lam / counts[STEPS]) ** 2
-
-
-@kernel
-def _add(n, size, weight, machine, tables, step):
-    """Add the gathered row; over budget, merge."""
-    counts, sums = machine.counts, machine.sums
-    counts[VIOLATIONS] += 1
-    sums[BIAS] += step.intercept * weight
-    sums[BIAS_LAG] += step.intercept * weight * sums[CLOCK]
-    if weight > 0.0:
-        slot = counts[FRONT]
-        counts[FRONT] += 1
-    else:
-        counts[BACK] += 1
-        slot = machine.coef.shape[1] - counts[BACK]
-    _put(slot, n, size, weight, machine)
-    if counts[FRONT] + counts[BACK] > step.budget:
-        _shrink(slot, machine, tables, step)
+    last = hi - 1 if is_front else lo
+    coef[0, i] = coef[1, i] = 0.0
+    if last != i:
+        _move(last, i, points, sizes, coef)
+    counts[FRONT if is_front else BACK] -= 1
 
 
 @kernel
 def merge_steps(rows, order, push, machine, tables, step):
     """Steps on the given rows, with the Gaussian kernel; over budget, points are merged.
 
-    Solve   min_w  lam/2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)) over machines of at most `budget` points, by steps
-            of size 1 / (lam t)
-    Given   order (r,) int64: which rows, one step each; push (n,) float64: s_i y_i; tables as for find_partner
+    Solve   min_w  lam/2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)) over machines of at most `budget` points
+    Given   order (r,) int64: which rows, one step each; push (n,) float64: s_i y_i; tables: h, and the root of wd
     Returns nothing; machine updated in place
     Cost    nnz + 20 vector operations of n_slots entries a step; a merger costs a search, and d strided reads
     Source  Wang, Crammer, Vucetic 2012; Glasmachers, Qaadan 2018
     Twin    tests/naive/budget.py::merge_steps
     """
-    counts, sums, coef, work = machine.counts, machine.sums, machine.coef[0], machine.rows
+    counts, sums, coef, rows_of = machine.counts, machine.sums, machine.coef[0], machine.work.rows
     x, columns, points, sizes, shift = machine.x, machine.columns, machine.points, machine.sizes, machine.shift
-    product, exponent, kappa = work[_PRODUCT], work[EXPONENT], work[KAPPA]
+    product, exponent, kappa = rows_of[_PRODUCT], rows_of[EXPONENT], rows_of[KAPPA]
     for t in range(order.size):
         i = order[t]
         weight = push[i]
@@ -431,6 +388,13 @@ def merge_steps(rows, order, push, machine, tables, step):
         counts[STEPS] += 1
         margin = (f if weight > 0.0 else -f) * step.inverse_lam / max(counts[STEPS] - 1, 1)
         if margin < 1.0 and weight != 0.0:
+            counts[VIOLATIONS] += 1
             sums[HINGE] += abs(weight) * (1.0 - margin)
-            _add(n, step.gamma * square, weight, machine, tables, step)
+            sums[BIAS] += step.intercept * weight
+            sums[BIAS_LAG] += step.intercept * weight * sums[CLOCK]
+            slot = counts[FRONT] if weight > 0.0 else coef.size - 1 - counts[BACK]
+            counts[FRONT if weight > 0.0 else BACK] += 1
+            _put(slot, n, step.gamma * square, weight, machine)
+            if counts[FRONT] + counts[BACK] > step.budget:
+                _shrink(slot, machine, tables, step)
         sums[CLOCK] += step.averaging * step.inverse_lam / counts[STEPS]

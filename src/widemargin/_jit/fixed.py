@@ -1,7 +1,7 @@
 """Compiled steps of stochastic gradient descent on a machine whose points are rows of the data and never move.
 
-The kernel's values come as a block: its rows are r new samples; points and new samples have columns of their own, in the
-order of their coming, and columns of neither are zero. What is kept is ``lam t w``, as in `budget`.
+The kernel's values come as a block: its rows are r new samples; points and new samples have columns of their own, in
+the order of their coming, and columns of neither are zero. What is kept is ``lam t w``, as in `budget`.
 """
 
 import numpy as np
@@ -78,8 +78,8 @@ def fixed_steps(K, first, diagonal, push, coef, inverse, counts, sums, step):
 
     Solve   as budget.merge_steps, for any kernel
     Given   K (r, c) float32; first: the column of the first new row; diagonal (c,) float64: k(x, x); push (r,):
-            s_i y_i; coef (2, c) float64, zero for what is no point; inverse (c, c) float64, of the points' kernel matrix and
-            zero elsewhere (projection), or (0, 0)
+            s_i y_i; coef (2, c) float64, zero for what is no point; inverse (c, c) float64, of the points' kernel
+            matrix and zero elsewhere (projection), or (0, 0)
     Returns nothing; coef, inverse, counts and sums updated
     Cost    c operations a step; projection: 3 c^2 for a violation
     Source  Wang, Crammer, Vucetic 2012, sections 4.1 and 4.2. A^-1 k_i of a matrix less its row i is read off the whole

@@ -58,6 +58,21 @@ class Rows(NamedTuple):
     starts: np.ndarray  # (n + 1,) int64; (0,) for a dense array
 
 
+class Tables(NamedTuple):
+    """h and the root of wd, by cells of the grid: the four corners side by side, as numbers and as single items."""
+
+    cells: np.ndarray  # (2, t - 1, t - 1, 4) float32: corners (i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1)
+    whole: np.ndarray  # (2, (t - 1)^2) complex128: the same memory, 16 bytes a load
+
+
+class Search(NamedTuple):
+    """Scratch of the search for a partner among at most n_slots points."""
+
+    rows: np.ndarray  # (12, n_slots) float32
+    found: np.ndarray  # (n_slots,) complex128: cells
+    corners: np.ndarray  # (4 n_slots,) float32: the same memory
+
+
 class Budgeted(NamedTuple):
     """A machine of at most `budget` points, feature-major so that one row meets all points at once.
 
@@ -74,7 +89,7 @@ class Budgeted(NamedTuple):
     shift: np.ndarray  # (d,) float32
     x: np.ndarray  # (d,) float32, scratch: the non-zeros of a row
     columns: np.ndarray  # (d,) int32, scratch: their columns
-    rows: np.ndarray  # (12, n_slots) float32, scratch
+    work: Search
 
 
 class StepRule(NamedTuple):
@@ -100,5 +115,16 @@ def make_budgeted(n_features: int, budget: int) -> Budgeted:
         shift=np.zeros(n_features, np.float32),
         x=np.zeros(n_features, np.float32),
         columns=np.zeros(n_features, np.int32),
-        rows=np.zeros((12, n_slots), np.float32),
+        work=make_search(n_slots),
     )
+
+
+def make_search(n_slots: int) -> Search:
+    """Scratch for n_slots points."""
+    found = np.zeros(n_slots, np.complex128)
+    return Search(np.zeros((12, n_slots), np.float32), found, found.view(np.float32))
+
+
+def make_tables(cells: np.ndarray) -> Tables:
+    """A table's cells in the forms that compiled look-ups want."""
+    return Tables(cells, cells.reshape(2, -1).view(np.complex128))

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import budget as compiled
+from .._jit.workspace import make_search
 from .table import merge_table
 
 RULES = {
@@ -78,11 +79,10 @@ def find_partner(
     >>> find_partner(0, np.array([1.0, 2.0, 2.0]), np.array([0.0, -0.5, -0.1]), "lookup-wd").partner
     2
     """
-    rows = np.zeros((12, len(coef)), np.float32)
-    rows[compiled.EXPONENT] = log_kappa
-    rows[compiled.KAPPA] = np.exp(log_kappa)
-    cells = merge_table(table_size).cells
-    return Merger(*compiled.find_partner(i, 0, len(coef), np.asarray(coef, np.float64), rows, cells, RULES[rule]))
+    work = make_search(len(coef))
+    work.rows[compiled.EXPONENT], work.rows[compiled.KAPPA] = log_kappa, np.exp(log_kappa)
+    tables = merge_table(table_size).tables
+    return Merger(*compiled.find_partner(i, 0, len(coef), np.asarray(coef, np.float64), work, tables, RULES[rule]))
 
 
 def merge_points(

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._config import cache_folder
+from .._jit.workspace import Tables, make_tables
 
 Grid = NDArray[np.float32]
 
@@ -52,10 +53,10 @@ class MergeTable:
     grids: Grid
 
     @cached_property
-    def cells(self) -> Grid:
-        """The four corners of each cell side by side, as compiled look-ups want them: (2, size - 1, size - 1, 4)."""
+    def tables(self) -> Tables:
+        """The same by cells, as compiled look-ups want them: one load finds the four corners of a cell."""
         g = self.grids
-        return np.stack([g[:, :-1, :-1], g[:, :-1, 1:], g[:, 1:, :-1], g[:, 1:, 1:]], axis=-1)
+        return make_tables(np.stack([g[:, :-1, :-1], g[:, :-1, 1:], g[:, 1:, :-1], g[:, 1:, 1:]], axis=-1))
 
     def h(self, m: ArrayLike, kappa: ArrayLike) -> NDArray[np.float64]:
         """The weight of x_j in z, by bilinear interpolation; m and kappa in [0, 1], of one shape."""
@@ -73,7 +74,7 @@ class MergeTable:
         u, v = (2 * m - 1) * last, kappa * last
         i, j = (np.minimum(w.astype(np.intp), last - 1) for w in (u, v))
         u, v = u - i, v - j
-        corners = np.moveaxis(self.cells[which][i, j].astype(np.float64), -1, 0)
+        corners = np.moveaxis(self.tables.cells[which][i, j].astype(np.float64), -1, 0)
         low, high = corners[0] + v * (corners[1] - corners[0]), corners[2] + v * (corners[3] - corners[2])
         return np.asarray(low + u * (high - low))
 
@@ -118,7 +119,7 @@ def tabulate(size: int) -> Grid:
     log_kappa = np.log(np.maximum(kappa, 1e-300))
     h, s = _golden_section(m, log_kappa)
     wd = np.maximum(m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - s**2, 0)
-    wd[:, -1] = 0  # equal points: not even rounding
+    h[:, -1], wd[:, -1] = m[:, 0], 0  # of equal points every h is best; their mean is the limit
     return np.stack([h, np.sqrt(wd)]).astype(np.float32)
 
 

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from .._jit import budget as compiled
 from .._jit import fixed
-from .._jit.workspace import Budgeted, Rows, StepRule, make_budgeted
-from .._parallel import row_blocks
+from .._jit.workspace import Budgeted, Rows, StepRule, make_budgeted, make_search
 from ..budget.merge import RULES
 from ..budget.table import merge_table
 from ..kernels.functions import RBF, Kernel
@@ -148,9 +147,9 @@ class SGDMachine:
 class MergingMachine(SGDMachine):
     """Points that are merged, in slots of one feature-major array. Dense rows are stored less the first one."""
 
-    def __init__(self, settings: StepSettings, arrays: Mapping[str, Any], average_from: int = 0) -> None:
+    def __init__(self, settings: StepSettings, arrays: Budgeted, average_from: int = 0) -> None:
         super().__init__(settings, average_from)
-        self.arrays = Budgeted(**arrays)
+        self.arrays = arrays
         self.counts, self.sums, self.coef = self.arrays.counts, self.arrays.sums, self.arrays.coef
 
     def run(self, X: Any, order: Order, push: Vector) -> None:
@@ -162,8 +161,8 @@ class MergingMachine(SGDMachine):
             if not self.counts[compiled.STEPS] and len(order):
                 self.arrays.shift[:] = X[order[0]]  # distances do not notice, and small numbers keep more digits
             rows = Rows(np.asarray(X).reshape(-1), np.empty(0, np.int32), np.empty(0, np.int64))
-        cells = merge_table(self.settings.table_size).cells
-        compiled.merge_steps(rows, order, push, self.arrays, cells, self.settings.step_rule())
+        tables = merge_table(self.settings.table_size).tables
+        compiled.merge_steps(rows, order, push, self.arrays, tables, self.settings.step_rule())
 
     def expansion(self) -> Expansion:
         """The used slots: those of positive coefficients, then the others."""
@@ -175,7 +174,9 @@ class MergingMachine(SGDMachine):
 
     def state(self) -> dict[str, Any]:
         """The arrays, and where the average began."""
-        return {**self.arrays._asdict(), "average_from": self.average_from}
+        arrays = self.arrays._asdict()
+        del arrays["work"]
+        return {**arrays, "average_from": self.average_from}
 
     def __len__(self) -> int:
         return int(self.counts[compiled.FRONT] + self.counts[compiled.BACK])
@@ -271,25 +272,32 @@ def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | N
     like : ndarray or CSR array of shape (n, d), float32
     state : mapping, optional
     """
-    merges = settings.maintenance == "merge"
-    if merges and not isinstance(settings.kernel, RBF):
-        raise ValueError("maintenance='merge' needs the Gaussian kernel")
+    if settings.maintenance == "merge":
+        return _make_merging(settings, like, state)
     if state is not None:
-        state = {name: np.copy(value) if isinstance(value, np.ndarray) else value for name, value in state.items()}
-    elif merges:
-        state = make_budgeted(like.shape[1], settings.budget)._asdict()
-    else:
-        width = settings.budget + _FIXED_BLOCK
-        side = width if settings.maintenance == "projection" else 0
-        state = {
-            "points": like[:0],
-            "columns": np.zeros(0, np.intp),
-            "coef": np.zeros((2, width)),
-            "inverse": np.zeros((side, side)),
-            "counts": np.zeros(6, np.int64),
-            "sums": np.zeros(5),
-        }
-    if not merges:
-        return FixedMachine(settings, **state)
-    average_from = int(state.get("average_from", 0))
-    return MergingMachine(settings, {k: v for k, v in state.items() if k != "average_from"}, average_from)
+        return FixedMachine(settings, **_copied(state))
+    width = settings.budget + _FIXED_BLOCK
+    side = width if settings.maintenance == "projection" else 0
+    return FixedMachine(
+        settings,
+        points=like[:0],
+        columns=np.zeros(0, np.intp),
+        coef=np.zeros((2, width)),
+        inverse=np.zeros((side, side)),
+        counts=np.zeros(6, np.int64),
+        sums=np.zeros(5),
+    )
+
+
+def _make_merging(settings: StepSettings, like: Any, state: Mapping[str, Any] | None) -> MergingMachine:
+    if not isinstance(settings.kernel, RBF):
+        raise ValueError("maintenance='merge' needs the Gaussian kernel")
+    if state is None:
+        return MergingMachine(settings, make_budgeted(like.shape[1], settings.budget))
+    arrays = _copied(state)
+    average_from = arrays.pop("average_from")
+    return MergingMachine(settings, Budgeted(**arrays, work=make_search(arrays["sizes"].size)), average_from)
+
+
+def _copied(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in state.items()}
