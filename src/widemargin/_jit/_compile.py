@@ -40,7 +40,7 @@ def _warm_budget() -> None:
     X, order, push = np.eye(3, dtype=np.float32), np.arange(3), np.array([1.0, -1.0, 1.0])
     rows = workspace.Rows(X.ravel(), np.empty(0, np.int32), np.empty(0, np.int64))
     machine = workspace.make_budgeted(3, 2)
-    rule = workspace.StepRule(1.0, budget.LOOKUP_WD, 2, 1.0, 0.0, 0.0)
+    rule = workspace.StepRule(1.0, budget.LOOKUP_WD, 2, 1.0, 0.0)
     tables = workspace.make_tables(np.ones((2, 1, 1, 4), np.float32))
     budget.merge_steps(rows, order, push, machine, tables, rule)
     budget.find_partner(0, 0, 2, np.ones(2), machine.work, tables, budget.GSS)

@@ -15,12 +15,11 @@ import numpy as np
 from ._policy import kernel
 
 STEPS, FRONT, BACK, VIOLATIONS, MERGERS, REMOVALS = range(6)
-BIAS, BIAS_LAG, CLOCK, HINGE, DEGRADATION = range(5)
+BIAS, BIAS_LAG, CLOCK, CLOCK_WEIGHT, HINGE, DEGRADATION = range(6)
 LOOKUP_WD, LOOKUP_H, GSS, GSS_PRECISE = range(4)
-EXPONENT, KAPPA, _SHARE, _H, _SCORE, _AT, _U, _V, _LEFT, _RIGHT, _PRODUCT, _SPARE = range(12)  # rows of scratch
+EXPONENT, KAPPA, LESS, _SHARE, _H, _SCORE, _AT, _U, _V, _LEFT, _RIGHT, _PRODUCT, _SPARE, _POWER = range(14)
 
-GOLDEN = 0.6180339887498949
-COARSE, FINE = 0.01, 1e-10  # precision of the searches
+GOLDEN, COARSE, FINE = 0.6180339887498949, 0.01, 1e-10  # the golden section, and how far the searches go
 _MAGNITUDE = np.uint64(0x7FFFFFFFFFFFFFFF)  # a float64 without its sign bit: ordered like the absolute values
 
 
@@ -80,10 +79,10 @@ def _products(x, columns, n, points, out):
 
 
 @kernel
-def _exp(values):
-    """Replace float32 values by their exponentials: for values <= 0, clipped at -87; as in elementwise.rbf."""
+def _expm1(values, power):
+    """Replace x in [-87, 0] by exp(x) - 1, exact near 0 too, with elementwise.rbf's polynomial; power: scratch."""
     f = np.float32
-    bits = values.view(np.int32)
+    bits = power.view(np.int32)
     for j in range(values.size):
         x = values[j]
         x = x if x > f(-87.0) else f(-87.0)
@@ -94,20 +93,25 @@ def _exp(values):
         p = p * r + f(4.16657959e-2)
         p = p * r + f(1.66666655e-1)
         p = p * r + f(0.5)
-        values[j] = p * r * r + r + f(1.0)
-        bits[j] = bits[j] + (np.int32(k) << np.int32(23))
+        values[j] = p * r * r + r
+        bits[j] = (np.int32(k) + np.int32(127)) << np.int32(23)
+    for j in range(values.size):
+        values[j] = values[j] * power[j] + (power[j] - f(1.0))
 
 
 @kernel
-def _rbf_row(products, size, sizes, gamma, exponent, kappa):
-    """Exponents and kernel values of one row, whose gamma |x|^2 is `size`, with all points."""
+def _rbf_row(size, sizes, gamma, rows):
+    """From the inner products of one row, whose gamma |x|^2 is `size`: ln kappa, kappa - 1 and kappa for all points."""
     f = np.float32
+    product, exponent, less, kappa = rows[_PRODUCT], rows[EXPONENT], rows[LESS], rows[KAPPA]
     two_gamma, s = f(2.0 * gamma), f(size)
-    for j in range(products.size):
-        e = two_gamma * products[j] - s - sizes[j]
+    for j in range(product.size):
+        e = two_gamma * product[j] - s - sizes[j]
         exponent[j] = e if e < f(0.0) else f(0.0)
-        kappa[j] = e if e < f(0.0) else f(0.0)
-    _exp(kappa)
+        less[j] = e if e < f(0.0) else f(0.0)
+    _expm1(less, rows[_POWER])
+    for j in range(product.size):
+        kappa[j] = f(1.0) + less[j]
 
 
 @kernel
@@ -149,7 +153,8 @@ def _smallest(coef, newest):
 
 @kernel
 def _value(h, m, log_kappa):
-    return m * math.exp((1.0 - h) ** 2 * log_kappa) + (1.0 - m) * math.exp(h * h * log_kappa)
+    """s(h) - 1."""
+    return m * math.expm1((1.0 - h) ** 2 * log_kappa) + (1.0 - m) * math.expm1(h * h * log_kappa)
 
 
 @kernel
@@ -177,23 +182,8 @@ def golden_section(m, log_kappa, precision):
 
 
 @kernel
-def look_up(cells, m, kappa):
-    """Bilinear interpolation in the cells of a table over m in [1/2, 1] and kappa in [0, 1].
-
-    Twin    tests/naive/budget.py::look_up
-    """
-    last = cells.shape[0]
-    u, v = (2.0 * m - 1.0) * last, kappa * last
-    i, j = min(int(u), last - 1), min(int(v), last - 1)
-    u, v = u - i, v - j
-    cell = cells[i, j]
-    low, high = cell[0] + v * (cell[1] - cell[0]), cell[2] + v * (cell[3] - cell[2])
-    return low + u * (high - low)
-
-
-@kernel
 def _look_up_all(whole, side, share, kappa, rows, found, corners, out):
-    """`look_up` for every partner: places, one load of 16 bytes each, interpolation. Only the loads are scalar."""
+    """Bilinear interpolation for every partner: places, one load of 16 bytes each, weights. Only loads are scalar."""
     f = np.float32
     n = out.size
     at, u, v = rows[_AT].view(np.int32), rows[_U], rows[_V]
@@ -214,35 +204,35 @@ def _look_up_all(whole, side, share, kappa, rows, found, corners, out):
 
 
 @kernel
-def _values(h, share, exponent, left, right, out):
-    """s(h) for every partner; left and right are scratch."""
+def _values(h, share, exponent, left, right, power, out):
+    """s(h) - 1 for every partner; left, right and power are scratch."""
     one = np.float32(1.0)
     for j in range(h.size):
         left[j] = (one - h[j]) * (one - h[j]) * exponent[j]
         right[j] = h[j] * h[j] * exponent[j]
-    _exp(left)
-    _exp(right)
+    _expm1(left, power)
+    _expm1(right, power)
     for j in range(h.size):
         out[j] = right[j] + share[j] * (left[j] - right[j])
 
 
 @kernel
-def _search_all(share, exponent, h, low, s0, s1, left, right):
+def _search_all(share, exponent, h, low, s0, s1, left, right, power):
     """Fill h by `golden_section` for every partner at once, to `COARSE`: brackets differ, their width does not."""
     f = np.float32
     golden, width = f(GOLDEN), f(0.5)
     rest = f(1.0) - golden
     low[:] = f(0.5)
     h[:] = f(0.5) + golden * width
-    _values(h, share, exponent, left, right, s1)
+    _values(h, share, exponent, left, right, power, s1)
     h[:] = f(0.5) + rest * width
-    _values(h, share, exponent, left, right, s0)
+    _values(h, share, exponent, left, right, power, s0)
     while width > f(COARSE):
         step, width = rest * width, golden * width
         for j in range(h.size):
             low[j] = low[j] if s0[j] > s1[j] else low[j] + step
             h[j] = low[j] + (rest * width if s0[j] > s1[j] else golden * width)
-        _values(h, share, exponent, left, right, left)
+        _values(h, share, exponent, left, right, power, left)
         for j in range(h.size):
             old0, old1 = s0[j], s1[j]
             s0[j] = left[j] if old0 > old1 else old1
@@ -253,19 +243,18 @@ def _search_all(share, exponent, h, low, s0, s1, left, right):
 
 @kernel
 def _normalised(m, h, log_kappa):
-    """wd = m^2 + (1 - m)^2 - s(h)^2 + 2 m (1 - m) kappa, in float64."""
-    s = _value(h, m, log_kappa)
-    return max(m * m + (1.0 - m) * (1.0 - m) - s * s + 2.0 * m * (1.0 - m) * math.exp(log_kappa), 0.0)
+    """wd = 2 m (1 - m) (kappa - 1) - v (2 + v) with v = s(h) - 1, in float64: exact for near copies too."""
+    v = _value(h, m, log_kappa)
+    return max(2.0 * m * (1.0 - m) * math.expm1(log_kappa) - v * (2.0 + v), 0.0)
 
 
 @kernel
-def _degradations(share, h, kappa, exponent, left, right, out):
-    """Square root of wd for every partner whose h is known."""
+def _degradations(share, h, less, exponent, left, right, power, out):
+    """The root of wd, as in `_normalised`, for every partner whose h is known."""
     f = np.float32
-    _values(h, share, exponent, left, right, left)
+    _values(h, share, exponent, left, right, power, left)
     for j in range(h.size):
-        m, rest, s = share[j], f(1.0) - share[j], left[j]
-        wd = m * m + rest * rest - s * s + f(2.0) * m * rest * kappa[j]
+        wd = f(2.0) * share[j] * (f(1.0) - share[j]) * less[j] - left[j] * (f(2.0) + left[j])
         out[j] = math.sqrt(wd if wd > f(0.0) else f(0.0))
 
 
@@ -274,7 +263,7 @@ def find_partner(i, lo, hi, coef, work, tables, rule):
     """The point with which point i is best merged.
 
     Given   i in [lo, hi), the slots of points of its sign, |coef[i]| the smallest of all; work: scratch whose rows
-            EXPONENT and KAPPA hold ln k(x_i, x_j) and k(x_i, x_j); tables: h, and the root of wd
+            EXPONENT, KAPPA and LESS hold ln kappa_ij, kappa_ij and kappa_ij - 1; tables: h, and the root of wd
     Returns slot j, h, squared degradation; j = -1 without a partner. z = h x_j + (1 - h) x_i
     Cost    one vectorised pass over the partners for a look-up; for a search, 12 with two exponentials each
     Source  Glasmachers, Qaadan 2018, Algorithm 1; degradations are compared by their roots, the table's second half
@@ -282,24 +271,24 @@ def find_partner(i, lo, hi, coef, work, tables, rule):
     """
     if hi - lo < 2:
         return -1, 0.0, 0.0
-    f, rows = np.float32, work.rows
+    f, rows, side = np.float32, work.rows, tables.cells.shape[1]
     exponent, kappa = rows[EXPONENT, lo:hi], rows[KAPPA, lo:hi]
     share, h, score = rows[_SHARE, lo:hi], rows[_H, lo:hi], rows[_SCORE, lo:hi]
-    left, right = rows[_LEFT, lo:hi], rows[_RIGHT, lo:hi]
+    left, right, power = rows[_LEFT, lo:hi], rows[_RIGHT, lo:hi], rows[_POWER, lo:hi]
     others, a = coef[lo:hi], coef[i]
     for j in range(share.size):
         share[j] = f(others[j]) / (f(others[j]) + f(a))
     if rule == LOOKUP_WD:
-        _look_up_all(tables.whole[1], tables.cells.shape[1], share, kappa, rows, work.found, work.corners, score)
+        _look_up_all(tables.whole[1], side, share, kappa, rows, work.found, work.corners, score)
     else:
         if rule == LOOKUP_H:
-            _look_up_all(tables.whole[0], tables.cells.shape[1], share, kappa, rows, work.found, work.corners, h)
+            _look_up_all(tables.whole[0], side, share, kappa, rows, work.found, work.corners, h)
         elif rule == GSS:
-            _search_all(share, exponent, h, score, rows[_PRODUCT, lo:hi], rows[_SPARE, lo:hi], left, right)
+            _search_all(share, exponent, h, score, rows[_PRODUCT, lo:hi], rows[_SPARE, lo:hi], left, right, power)
         else:
             for j in range(share.size):
                 h[j] = golden_section(share[j], exponent[j], FINE)
-        _degradations(share, h, kappa, exponent, left, right, score)
+        _degradations(share, h, rows[LESS, lo:hi], exponent, left, right, power, score)
     for j in range(share.size):
         score[j] = score[j] * abs(f(others[j]) + f(a))
     score[i - lo] = f(np.inf)
@@ -309,12 +298,11 @@ def find_partner(i, lo, hi, coef, work, tables, rule):
         least = min(least, bits[j])
     while bits[best] != least:
         best += 1
-    m = others[best] / (others[best] + a)
     if rule == LOOKUP_WD:
-        chosen = look_up(tables.cells[0], m, math.exp(exponent[best]))
-    else:
-        chosen = golden_section(m, exponent[best], FINE) if rule == GSS_PRECISE else h[best]
-    return lo + best, chosen, (others[best] + a) ** 2 * _normalised(m, chosen, exponent[best])
+        one = slice(best, best + 1)
+        _look_up_all(tables.whole[0], side, share[one], kappa[one], rows, work.found, work.corners, h[one])
+    total = others[best] + a
+    return lo + best, h[best], total**2 * _normalised(others[best] / total, h[best], exponent[best])
 
 
 @kernel
@@ -344,7 +332,7 @@ def _shrink(newest, machine, tables, step):
             machine.x[k] = points[k, i]
         n = _squeeze(machine.x, machine.columns)
         _products(machine.x, machine.columns, n, points, work.rows[_PRODUCT])
-        _rbf_row(work.rows[_PRODUCT], sizes[i], sizes, step.gamma, exponent, work.rows[KAPPA])
+        _rbf_row(sizes[i], sizes, step.gamma, work.rows)
     is_front = coef[0, i] > 0.0
     lo, hi = (0, counts[FRONT]) if is_front else (coef.shape[1] - counts[BACK], coef.shape[1])
     j, h, degradation = find_partner(i, lo, hi, coef[0], work, tables, step.rule)
@@ -363,6 +351,16 @@ def _shrink(newest, machine, tables, step):
 
 
 @kernel
+def _tick(t, sums):
+    """Step t enters the average with weight t^31, and coefficients in units of 1 / (lam t) with t^30."""
+    t2 = (1e-6 * t) ** 2  # whose powers overflow after 10^15 steps only
+    t6 = t2 * t2 * t2
+    t30 = t6 * t6 * t6 * t6 * t6
+    sums[CLOCK] += t30
+    sums[CLOCK_WEIGHT] += t30 * t
+
+
+@kernel
 def merge_steps(rows, order, push, machine, tables, step):
     """Steps on the given rows, with the Gaussian kernel; over budget, points are merged.
 
@@ -375,13 +373,13 @@ def merge_steps(rows, order, push, machine, tables, step):
     """
     counts, sums, coef, rows_of = machine.counts, machine.sums, machine.coef[0], machine.work.rows
     x, columns, points, sizes, shift = machine.x, machine.columns, machine.points, machine.sizes, machine.shift
-    product, exponent, kappa = rows_of[_PRODUCT], rows_of[EXPONENT], rows_of[KAPPA]
+    product, kappa = rows_of[_PRODUCT], rows_of[KAPPA]
     for t in range(order.size):
         i = order[t]
         weight = push[i]
         n, square = _load(rows, i, shift, x, columns)
         _products(x, columns, n, points, product)
-        _rbf_row(product, step.gamma * square, sizes, step.gamma, exponent, kappa)
+        _rbf_row(step.gamma * square, sizes, step.gamma, rows_of)
         f = sums[BIAS]
         for j in range(coef.size):
             f += coef[j] * kappa[j]
@@ -397,4 +395,4 @@ def merge_steps(rows, order, push, machine, tables, step):
             _put(slot, n, step.gamma * square, weight, machine)
             if counts[FRONT] + counts[BACK] > step.budget:
                 _shrink(slot, machine, tables, step)
-        sums[CLOCK] += step.averaging * step.inverse_lam / counts[STEPS]
+        _tick(counts[STEPS], sums)

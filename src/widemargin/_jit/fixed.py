@@ -9,7 +9,7 @@ import numpy as np
 from ._policy import kernel
 
 STEPS, COUNT, _, VIOLATIONS, MERGERS, REMOVALS = range(6)
-BIAS, BIAS_LAG, CLOCK, HINGE, DEGRADATION = range(5)
+BIAS, BIAS_LAG, CLOCK, CLOCK_WEIGHT, HINGE, DEGRADATION = range(6)
 REMOVAL, PROJECTION = range(2)
 _DEPENDENT = 1e-4  # a point this near to the span of the others (squared, relative) is projected at once
 
@@ -73,6 +73,16 @@ def _project_in(new, row, norm, inverse, v):
 
 
 @kernel
+def _tick(t, sums):
+    """As in `budget`: step t enters the average with weight t^31."""
+    t2 = (1e-6 * t) ** 2
+    t6 = t2 * t2 * t2
+    t30 = t6 * t6 * t6 * t6 * t6
+    sums[CLOCK] += t30
+    sums[CLOCK_WEIGHT] += t30 * t
+
+
+@kernel
 def fixed_steps(K, first, diagonal, push, coef, inverse, counts, sums, step):
     """One step on each row of a block; over budget, a point is removed or projected onto the others.
 
@@ -115,4 +125,4 @@ def fixed_steps(K, first, diagonal, push, coef, inverse, counts, sums, step):
                     counts[COUNT] -= 1
                     counts[REMOVALS] += 1
             sums[DEGRADATION] += change * (step.inverse_lam / counts[STEPS]) ** 2
-        sums[CLOCK] += step.averaging * step.inverse_lam / counts[STEPS]
+        _tick(counts[STEPS], sums)

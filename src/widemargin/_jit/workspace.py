@@ -68,7 +68,7 @@ class Tables(NamedTuple):
 class Search(NamedTuple):
     """Scratch of the search for a partner among at most n_slots points."""
 
-    rows: np.ndarray  # (12, n_slots) float32
+    rows: np.ndarray  # (14, n_slots) float32
     found: np.ndarray  # (n_slots,) complex128: cells
     corners: np.ndarray  # (4 n_slots,) float32: the same memory
 
@@ -77,15 +77,17 @@ class Budgeted(NamedTuple):
     """A machine of at most `budget` points, feature-major so that one row meets all points at once.
 
     The true coefficients are ``coef[0] / (lam t)`` after t steps: in these units no step has to scale them. `coef[1]`
-    is the same sum with every term times the clock at which it came; from both follows the average over steps.
-    Points of positive coefficient fill the slots from the front, those of negative ones from the back.
+    is the same sum with every term times the clock at which it came. The clock is the sum over steps of t^30, so
+    that ``clock coef[0] - coef[1]`` is lam times the sum of t^31 times the true coefficients: their average over
+    steps, of which the last thirtieth counts most. Points of positive coefficient fill the slots from the front,
+    those of negative ones from the back.
     """
 
     points: np.ndarray  # (d, n_slots) float32, less `shift`
     sizes: np.ndarray  # (n_slots,) float32: gamma |x|^2
     coef: np.ndarray  # (2, n_slots) float64, zero in empty slots
     counts: np.ndarray  # (6,) int64: steps, slots used at the front and at the back, violations, mergers, removals
-    sums: np.ndarray  # (5,) float64: intercept and its lag, clock, hinge loss, squared degradation
+    sums: np.ndarray  # (6,) float64: intercept and its lag, clock, sum of t^31, hinge loss, squared degradation
     shift: np.ndarray  # (d,) float32
     x: np.ndarray  # (d,) float32, scratch: the non-zeros of a row
     columns: np.ndarray  # (d,) int32, scratch: their columns
@@ -100,7 +102,6 @@ class StepRule(NamedTuple):
     budget: int
     inverse_lam: float
     intercept: float  # 1.0 or 0.0
-    averaging: float  # 1.0 or 0.0
 
 
 def make_budgeted(n_features: int, budget: int) -> Budgeted:
@@ -111,7 +112,7 @@ def make_budgeted(n_features: int, budget: int) -> Budgeted:
         sizes=np.zeros(n_slots, np.float32),
         coef=np.zeros((2, n_slots)),
         counts=np.zeros(6, np.int64),
-        sums=np.zeros(5),
+        sums=np.zeros(6),
         shift=np.zeros(n_features, np.float32),
         x=np.zeros(n_features, np.float32),
         columns=np.zeros(n_features, np.int32),
@@ -122,7 +123,7 @@ def make_budgeted(n_features: int, budget: int) -> Budgeted:
 def make_search(n_slots: int) -> Search:
     """Scratch for n_slots points."""
     found = np.zeros(n_slots, np.complex128)
-    return Search(np.zeros((12, n_slots), np.float32), found, found.view(np.float32))
+    return Search(np.zeros((14, n_slots), np.float32), found, found.view(np.float32))
 
 
 def make_tables(cells: np.ndarray) -> Tables:

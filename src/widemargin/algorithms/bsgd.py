@@ -76,8 +76,6 @@ class Stream:
             False if `progress` stopped it before the last row.
         """
         before = self.tally()
-        for machine in self.machines:
-            machine.start_average()
         go_on = True
         with blas_limit(1), ThreadTeam(min(len(self.machines), n_jobs) if n_jobs and n_jobs > 0 else n_jobs) as team:
             for block in self._blocks(order, X.shape[1]):

@@ -80,7 +80,8 @@ def find_partner(
     2
     """
     work = make_search(len(coef))
-    work.rows[compiled.EXPONENT], work.rows[compiled.KAPPA] = log_kappa, np.exp(log_kappa)
+    for row, values in (("EXPONENT", log_kappa), ("KAPPA", np.exp(log_kappa)), ("LESS", np.expm1(log_kappa))):
+        work.rows[getattr(compiled, row)] = values
     tables = merge_table(table_size).tables
     return Merger(*compiled.find_partner(i, 0, len(coef), np.asarray(coef, np.float64), work, tables, RULES[rule]))
 

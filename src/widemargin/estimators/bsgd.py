@@ -68,9 +68,9 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
         Whether the machine has an intercept, regularised as in `sklearn.svm.LinearSVC` with intercept_scaling=1.
     n_epochs : int, default=20
         Passes of `fit` over the rows.
-    average : bool, default=False
-        Whether the model is the average over all steps of the last pass (of `fit`) or call (of `partial_fit`).
-        Points that merge take their averages along, so that it is an approximation of that average.
+    average : bool, default=True
+        Whether the model is an average over the steps, the t-th with weight ``t ** 31``, instead of the last step's
+        machine. Points that merge take their averages along, so that it is an approximation of that average.
     early_stopping : bool, default=False
         Whether `fit` sets rows aside, measures the accuracy on them after each pass, keeps the best model, and ends
         after three passes in a row without a better one.
@@ -134,7 +134,8 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
     Differences from the papers: (1) of equally light support vectors the newest is merged first, as its kernel values
     are at hand; (2) coefficients are kept in units of the step size, so no step scales them; (3) tables cover
     m >= 1/2 alone, where h is continuous, and hold the root of the degradation; (4) the searches too look at
-    h >= 1/2 alone, where the maximum is; (5) projection takes the point whose loss is least, not the lightest.
+    h >= 1/2 alone, where the maximum is; (5) projection takes the point whose loss is least, not the lightest;
+    (6) steps are averaged: the last step's machine varies by percents from one order of rows to the next.
 
     References
     ----------
@@ -177,7 +178,7 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
         lam: float | None = None,
         fit_intercept: bool = False,
         n_epochs: int = 20,
-        average: bool = False,
+        average: bool = True,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         max_time: float | None = None,

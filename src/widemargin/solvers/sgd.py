@@ -45,6 +45,8 @@ class StepSettings:
     table_size : int
     fit_intercept : bool
     average : bool
+        Whether the machine is the average over its steps, with weights t^31: mostly over the last thirtieth of them
+        (polynomial decay, Shamir and Zhang, ICML 2013), without having to know how many there will be.
     """
 
     kernel: Kernel
@@ -54,7 +56,7 @@ class StepSettings:
     merge: str = "lookup-wd"
     table_size: int = 400
     fit_intercept: bool = False
-    average: bool = False
+    average: bool = True
 
     def step_rule(self) -> StepRule:
         """The numbers that compiled steps want."""
@@ -62,7 +64,7 @@ class StepSettings:
             gamma, rule = self.kernel.gamma, RULES[self.merge]  # type: ignore[attr-defined]
         else:
             gamma, rule = 0.0, fixed.REMOVAL if self.maintenance == "removal" else fixed.PROJECTION
-        return StepRule(gamma, rule, self.budget, 1 / self.lam, float(self.fit_intercept), float(self.average))
+        return StepRule(gamma, rule, self.budget, 1 / self.lam, float(self.fit_intercept))
 
 
 class Tally(NamedTuple):
@@ -102,16 +104,15 @@ class SGDMachine:
     sums: Vector
     coef: Vector
 
-    def __init__(self, settings: StepSettings, average_from: int) -> None:
+    def __init__(self, settings: StepSettings) -> None:
         self.settings = settings
-        self.average_from = average_from
 
     def run(self, X: Any, order: Order, push: Vector) -> None:
         """One step on each of the rows X[order]; X is float32, push (n,) holds s_i y_i of every row of X."""
         raise NotImplementedError
 
     def expansion(self) -> Expansion:
-        """The machine as it stands or, where the settings ask for it, its average over the steps since the start."""
+        """The machine as it stands or, where the settings ask for it, its average over steps."""
         raise NotImplementedError
 
     def state(self) -> dict[str, Any]:
@@ -127,28 +128,22 @@ class SGDMachine:
         hinge, degradation = (float(value) for value in self.sums[compiled.HINGE :])
         return Tally(steps, violations, mergers, removals, hinge, degradation)
 
-    def start_average(self) -> None:
-        """Begin the average over steps anew."""
-        self.average_from = int(self.counts[compiled.STEPS])
-        self.sums[compiled.BIAS_LAG] = self.sums[compiled.CLOCK] = 0.0
-        self.coef[1] = 0.0
-
     def _in_true_units(self) -> tuple[Vector, float]:
-        """Coefficients of all slots, and the intercept."""
-        steps = int(self.counts[compiled.STEPS])
-        intercept, lag, clock = (float(value) for value in self.sums[: compiled.CLOCK + 1])
-        if self.settings.average and steps > self.average_from:
-            n_steps = steps - self.average_from
-            return (clock * self.coef[0] - self.coef[1]) / n_steps, (clock * intercept - lag) / n_steps
-        scale = self.settings.lam * max(steps, 1)
-        return self.coef[0] / scale, intercept / scale
+        """Coefficients of all slots and the intercept: of the last step, or the mean over steps with weights t^31."""
+        steps, lam = int(self.counts[compiled.STEPS]), self.settings.lam
+        intercept, lag, clock, weight = (float(value) for value in self.sums[: compiled.CLOCK_WEIGHT + 1])
+        if not self.settings.average or not steps:
+            scale = lam * max(steps, 1)
+            return self.coef[0] / scale, intercept / scale
+        scale = lam * weight
+        return (clock * self.coef[0] - self.coef[1]) / scale, (clock * intercept - lag) / scale
 
 
 class MergingMachine(SGDMachine):
     """Points that are merged, in slots of one feature-major array. Dense rows are stored less the first one."""
 
-    def __init__(self, settings: StepSettings, arrays: Budgeted, average_from: int = 0) -> None:
-        super().__init__(settings, average_from)
+    def __init__(self, settings: StepSettings, arrays: Budgeted) -> None:
+        super().__init__(settings)
         self.arrays = arrays
         self.counts, self.sums, self.coef = self.arrays.counts, self.arrays.sums, self.arrays.coef
 
@@ -173,10 +168,8 @@ class MergingMachine(SGDMachine):
         return Expansion(np.ascontiguousarray(points), coef[used], intercept)
 
     def state(self) -> dict[str, Any]:
-        """The arrays, and where the average began."""
-        arrays = self.arrays._asdict()
-        del arrays["work"]
-        return {**arrays, "average_from": self.average_from}
+        """The arrays, without the scratch."""
+        return {name: array for name, array in self.arrays._asdict().items() if name != "work"}
 
     def __len__(self) -> int:
         return int(self.counts[compiled.FRONT] + self.counts[compiled.BACK])
@@ -198,9 +191,8 @@ class FixedMachine(SGDMachine):
         inverse: Vector,
         counts: NDArray[np.int64],
         sums: Vector,
-        average_from: int = 0,
     ) -> None:
-        super().__init__(settings, average_from)
+        super().__init__(settings)
         self.points, self.columns, self.inverse = points, columns, inverse
         self.counts, self.sums, self.coef = counts, sums, coef
 
@@ -245,8 +237,8 @@ class FixedMachine(SGDMachine):
         return Expansion(self.points, coef[self.columns], intercept)
 
     def state(self) -> dict[str, Any]:
-        """The arrays, and where the average began."""
-        names = ("points", "columns", "coef", "inverse", "counts", "sums", "average_from")
+        """The arrays."""
+        names = ("points", "columns", "coef", "inverse", "counts", "sums")
         return {name: getattr(self, name) for name in names}
 
     def __len__(self) -> int:
@@ -285,7 +277,7 @@ def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | N
         coef=np.zeros((2, width)),
         inverse=np.zeros((side, side)),
         counts=np.zeros(6, np.int64),
-        sums=np.zeros(5),
+        sums=np.zeros(6),
     )
 
 
@@ -295,8 +287,7 @@ def _make_merging(settings: StepSettings, like: Any, state: Mapping[str, Any] | 
     if state is None:
         return MergingMachine(settings, make_budgeted(like.shape[1], settings.budget))
     arrays = _copied(state)
-    average_from = arrays.pop("average_from")
-    return MergingMachine(settings, Budgeted(**arrays, work=make_search(arrays["sizes"].size)), average_from)
+    return MergingMachine(settings, Budgeted(**arrays, work=make_search(arrays["sizes"].size)))
 
 
 def _copied(state: Mapping[str, Any]) -> dict[str, Any]:
