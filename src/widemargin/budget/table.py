@@ -36,7 +36,7 @@ from .._jit.workspace import Tables, make_tables
 
 Grid = NDArray[np.float32]
 
-_VERSION = 1  # of what a file holds: raise it with any change of the values
+_VERSION = 2  # of what a file holds: raise it with any change of the values
 _GOLDEN = 0.6180339887498949
 _PRECISION = 1e-10
 

@@ -126,23 +126,27 @@ def _read_for(model: Any, args: Namespace) -> Dataset:
 def _make_model(args: Namespace, *, sparse: bool) -> Any:
     from sklearn.pipeline import make_pipeline
 
-    from widemargin import DCSVMClassifier
+    from widemargin import BSGDClassifier, DCSVMClassifier
 
-    machine = DCSVMClassifier(
-        C=args.C,
-        kernel=args.kernel,
-        gamma=args.gamma,
-        degree=args.degree,
-        coef0=args.coef0,
-        fit_intercept=args.intercept,
-        tol=args.tol,
-        max_time=args.max_time,
-        memory_budget=args.memory_budget,
-        class_weight="balanced" if args.balanced else None,
-        n_jobs=args.n_jobs,
-        verbose=int(sys.stderr.isatty() and not args.quiet),
-        random_state=args.seed,
-    )
+    common = {
+        "C": args.C,
+        "kernel": args.kernel,
+        "gamma": args.gamma,
+        "degree": args.degree,
+        "coef0": args.coef0,
+        "fit_intercept": args.intercept,
+        "max_time": args.max_time,
+        "memory_budget": args.memory_budget,
+        "class_weight": "balanced" if args.balanced else None,
+        "n_jobs": args.n_jobs,
+        "verbose": int(sys.stderr.isatty() and not args.quiet),
+        "random_state": args.seed,
+    }
+    if args.budget is None:
+        machine: Any = DCSVMClassifier(tol=args.tol, **common)
+    else:
+        maintenance = "merge" if args.kernel == "rbf" else "projection"
+        machine = BSGDClassifier(budget=args.budget, maintenance=maintenance, n_epochs=args.epochs, **common)
     return machine if args.scale == "none" else make_pipeline(_make_scaler(args.scale, sparse), machine)
 
 
@@ -164,13 +168,13 @@ def _last_step(model: Any) -> Any:
 
 def _report(args: Namespace, model: Any, data: Dataset, seconds: float) -> None:
     machine, n_samples = _last_step(model), data.X.shape[0]
-    n_support = len(machine.support_)
+    n_support = machine.support_vectors_.shape[0]
     where, accuracy = _accuracy(args, model, data)
     lines = {
         "samples": f"{n_samples} ({data.X.shape[1]} features, {len(machine.classes_)} classes)",
         "seconds": f"{seconds:.2f}",
         "support vectors": f"{n_support} ({n_support / n_samples:.1%})",
-        "gap": _gap(machine),
+        "gap": _gap(machine) if hasattr(machine, "dual_gap_") else "not known of a budgeted machine",
         "converged": _yes_no(machine.converged_),
         "accuracy": f"{accuracy:.4f} ({where})",
         "model": args.model,
@@ -208,7 +212,7 @@ def _describe(model: Any) -> list[tuple[str, str]]:
     rows += [(name, str(parameters[name])) for name in ("kernel", "C", "gamma", "tol") if name in parameters]
     rows += [("features", str(model.n_features_in_)), ("classes", _shorten(getattr(machine, "classes_", [])))]
     if hasattr(machine, "n_support_"):
-        total = len(machine.support_)
+        total = machine.support_vectors_.shape[0] or len(machine.support_)  # a given kernel has indices alone
         rows.append(("support vectors", f"{total} ({_shorten(machine.n_support_)} per class)"))
     if hasattr(machine, "dual_gap_"):
         rows += [("objective", f"{machine.objective_:.10g}"), ("gap", _gap(machine))]

@@ -216,6 +216,10 @@ def _add_machine(command: Any) -> None:
     group.add_argument("--degree", type=_count, default=3, metavar="D", help="degree of the poly kernel (3)")
     group.add_argument("--coef0", type=_number, default=0.0, metavar="R", help="constant in poly and sigmoid (0)")
     group.add_argument("--intercept", action="store_true", help="fit an intercept, as scikit-learn's SVC does")
+    group.add_argument(
+        "--budget", type=_count, metavar="B", help="learn by passes over the rows, with at most B support vectors"
+    )
+    group.add_argument("--epochs", type=_count, default=20, metavar="N", help="passes, with --budget (20)")
     group.add_argument("--balanced", action="store_true", help="weigh classes inversely to their frequency")
     group.add_argument(
         "--scale",

@@ -94,8 +94,8 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    support_vectors_ : ndarray or CSR array of shape (n_SV, n_features), float32
-        Merged points, not rows of the data; removal and projection keep rows.
+    support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
+        Merged points, not rows of the data; removal and projection keep rows. In the dtype of the data.
     dual_coef_ : ndarray of shape (n_functions, n_SV), float64
         Coefficients; n_functions is 1 for two classes, else n_classes, each with its own support vectors.
     n_support_ : ndarray of shape (n_functions,), int
@@ -128,7 +128,7 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
     -----
     A step costs about ``budget`` times the row's non-zeros multiply-adds, and `budget` exponentials: 0.4 microseconds
     with 22 features and a budget of 100. A merger costs about one step more. Memory: ``budget * n_features`` numbers a
-    machine, and the table of 5 MB. Data are taken as float32. There is no certificate: a lower bound of the optimum
+    machine, and the table of 5 MB. Steps take the data as float32, predictions as they are. There is no certificate: a lower bound of the optimum
     would take all rows at once, and a budget too small for the problem leaves a machine above it for good.
 
     Differences from the papers: (1) of equally light support vectors the newest is merged first, as its kernel values
@@ -312,10 +312,19 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
 
     def _check_data(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, NDArray[Any]]:
         X, y = validate_data(
-            self, X, y, reset=reset, accept_sparse="csr", dtype=np.float32, order="C", accept_large_sparse=True
+            self,
+            X,
+            y,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_large_sparse=True,
         )
         check_classification_targets(y)
-        return X, y
+        if reset:
+            self._dtype = X.dtype
+        return _to_single(X), y
 
     def _fit(self, X: Any, labels: NDArray[Any], weights: Vector, progress: Progress) -> None:
         kept = np.flatnonzero(weights)  # a sample of weight 0 is one that is not there
@@ -409,7 +418,8 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
     def _keep(self, stream: Stream, model: KernelExpansion) -> None:
         """Set the fitted attributes."""
         self._states = stream.states()
-        self.support_vectors_, self.dual_coef_, self.intercept_ = model.points, model.coef, model.intercept
+        self.support_vectors_ = model.points.astype(self._dtype)  # predictions are in the precision of the data
+        self.dual_coef_, self.intercept_ = model.coef, model.intercept
         self.n_support_ = np.array([np.count_nonzero(row) for row in model.coef])
         self.history_ = stream.history.as_arrays()
         self.n_iter_, self.t_ = len(stream.history), stream.tally().steps
@@ -427,5 +437,17 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
             f"{type(self).__name__} was stopped by {progress.stopped_by} after {self.t_} steps: mean hinge loss of its "
             f"latest pass {self.history_['hinge'][-1]:.3g}{objective}. The model is the latest.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
+
+
+def _to_single(X: Any) -> Any:
+    """The rows as float32, themselves if they are."""
+    if X.dtype == np.float32:
+        return X
+    with np.errstate(over="ignore"):
+        rows = X.astype(np.float32)
+    values = rows.data if hasattr(rows, "indptr") else rows
+    if not np.isfinite(values).all():
+        raise ValueError("X has values beyond the range of float32, in which BSGDClassifier learns. Scale X")
+    return rows

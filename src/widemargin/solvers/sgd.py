@@ -187,13 +187,14 @@ class FixedMachine(SGDMachine):
         settings: StepSettings,
         points: Any,
         columns: NDArray[np.intp],
+        diagonal: Vector,
         coef: Vector,
         inverse: Vector,
         counts: NDArray[np.int64],
         sums: Vector,
     ) -> None:
         super().__init__(settings)
-        self.points, self.columns, self.inverse = points, columns, inverse
+        self.points, self.columns, self.diagonal, self.inverse = points, columns, diagonal, inverse
         self.counts, self.sums, self.coef = counts, sums, coef
 
     def run(self, X: Any, order: Order, push: Vector) -> None:
@@ -209,11 +210,13 @@ class FixedMachine(SGDMachine):
         columns = np.concatenate([self.columns, first + np.arange(len(push))])
         kernel, samples = self.settings.kernel, _positionless(everything, self.settings.kernel)
         tile = np.empty((len(push), len(columns)), np.float32)
-        kernel.fill(samples.take(slice(len(self.columns), len(columns))), samples, tile)
-        K, diagonal = np.zeros((len(push), self.coef.shape[1]), np.float32), np.zeros(self.coef.shape[1])
-        K[:, columns], diagonal[columns] = tile, kernel.diagonal(samples)
+        new = samples.take(slice(len(self.columns), len(columns)))
+        kernel.fill(new, samples, tile)
+        K = np.zeros((len(push), self.coef.shape[1]), np.float32)
+        K[:, columns] = tile
+        self.diagonal[first : first + len(push)] = kernel.diagonal(new)
         rule = self.settings.step_rule()
-        fixed.fixed_steps(K, first, diagonal, push, self.coef, self.inverse, self.counts, self.sums, rule)
+        fixed.fixed_steps(K, first, self.diagonal, push, self.coef, self.inverse, self.counts, self.sums, rule)
         is_point = (self.inverse.diagonal() if self.inverse.size else self.coef[0])[columns] != 0
         self.points, self.columns = everything[np.flatnonzero(is_point)], columns[is_point]
         if self.counts[compiled.STEPS] % _FIXED_BLOCK == 0:
@@ -222,7 +225,7 @@ class FixedMachine(SGDMachine):
     def _close_up(self) -> None:
         """Give the points the first columns."""
         n, old = len(self.columns), self.columns
-        coef = self.coef[:, old]
+        coef, self.diagonal[:n] = self.coef[:, old], self.diagonal[old]
         self.coef[:] = 0.0
         self.coef[:, :n] = coef
         if self.inverse.size:
@@ -238,7 +241,7 @@ class FixedMachine(SGDMachine):
 
     def state(self) -> dict[str, Any]:
         """The arrays."""
-        names = ("points", "columns", "coef", "inverse", "counts", "sums")
+        names = ("points", "columns", "diagonal", "coef", "inverse", "counts", "sums")
         return {name: getattr(self, name) for name in names}
 
     def __len__(self) -> int:
@@ -274,6 +277,7 @@ def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | N
         settings,
         points=like[:0],
         columns=np.zeros(0, np.intp),
+        diagonal=np.zeros(width),
         coef=np.zeros((2, width)),
         inverse=np.zeros((side, side)),
         counts=np.zeros(6, np.int64),
