@@ -145,6 +145,18 @@ def make_model(kernel: Kernel, machines: list[SGDMachine]) -> KernelExpansion:
     return KernelExpansion(kernel, points, coef, np.array([part.intercept for part in parts]))
 
 
+def one_against_rest(classes: NDArray[np.intp], weights: Vector, n_classes: int) -> Vector:
+    """Weight times label of each row for each machine: one for two classes, positive for number 1, else one a class.
+
+    Examples
+    --------
+    >>> one_against_rest(np.array([0, 1, 1]), np.array([1.0, 2.0, 3.0]), 2)
+    array([[-1.,  2.,  3.]])
+    """
+    numbers = [1] if n_classes == 2 else range(n_classes)
+    return np.array([np.where(classes == number, weights, -weights) for number in numbers])
+
+
 @dataclass(frozen=True)
 class Epochs:
     """How often the rows are read, and in which order.

@@ -112,3 +112,44 @@ class PairwisePredictor(KernelPredictor):
                 raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
             return np.asarray(self.classes_[_ovr_decision_function(values < 0, -values, len(self.classes_)).argmax(1)])
         return np.asarray(self.classes_[votes(values, len(self.classes_)).argmax(axis=1)])
+
+
+class OneAgainstRestPredictor(KernelPredictor):
+    """`decision_function` and `predict` by one machine for two classes, or one for each of more."""
+
+    classes_: NDArray[Any]
+
+    def decision_function(self, X: ArrayLike) -> Vector:
+        """Signed distances from the decision surfaces, in units of the margin.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes), float64
+            With two classes, positive for ``classes_[1]``; else a column per class, against the rest.
+        """
+        values = self._decide(X)
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The label of each row: that of the largest decision value.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        numbers = largest(self._decide(X))
+        return np.asarray(self.classes_[numbers])
+
+
+def largest(values: Vector) -> NDArray[np.intp]:
+    """The class of each row: that of the largest decision value, or of two classes by the sign of the only one."""
+    numbers: NDArray[Any] = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
+    return numbers.astype(np.intp)

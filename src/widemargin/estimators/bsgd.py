@@ -17,7 +17,7 @@ from sklearn.utils.validation import validate_data
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
-from ..algorithms.bsgd import Epochs, Stream, primal_value, train
+from ..algorithms.bsgd import Epochs, Stream, one_against_rest, primal_value, train
 from ..kernels.functions import make_kernel
 from ..kernels.samples import make_samples
 from ..models.expansion import KernelExpansion
@@ -26,13 +26,13 @@ from ..solvers.sgd import StepSettings
 from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
 from ._kernel import check_range, resolve_gamma, warn_of_scale
 from ._parameters import check_budgeted
-from ._predictor import KernelPredictor
-from ._validation import all_or_nothing, check_weights, class_factors
+from ._predictor import OneAgainstRestPredictor, largest
+from ._validation import all_or_nothing, check_weights, class_factors, to_single
 
 Vector = NDArray[np.float64]
 
 
-class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
+class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredictor):
     """Kernel support vector machine with at most `budget` support vectors, learnt from a stream.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` over machines of at most `budget` support vectors by
@@ -126,10 +126,10 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
 
     Notes
     -----
-    A step costs about ``budget`` times the row's non-zeros multiply-adds, and `budget` exponentials: 0.4 microseconds
+    A step costs about `budget` times the row's non-zeros multiply-adds, and `budget` exponentials: 0.4 microseconds
     with 22 features and a budget of 100. A merger costs about one step more. Memory: ``budget * n_features`` numbers a
-    machine, and the table of 5 MB. Steps take the data as float32, predictions as they are. There is no certificate: a lower bound of the optimum
-    would take all rows at once, and a budget too small for the problem leaves a machine above it for good.
+    machine, and the table of 5 MB. Steps take the data as float32, predictions as they are. There is no certificate: a
+    lower bound of the optimum would take all rows at once, and a small budget leaves a machine above it for good.
 
     Differences from the papers: (1) of equally light support vectors the newest is merged first, as its kernel values
     are at hand; (2) coefficients are kept in units of the step size, so no step scales them; (3) tables cover
@@ -280,51 +280,13 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
                 self._read_on(X, self._numbers(labels), weights, progress)
         return self
 
-    def decision_function(self, X: ArrayLike) -> Vector:
-        """Signed distances from the decision surfaces, in units of the margin.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes), float64
-            With two classes, positive for ``classes_[1]``; else a column per class, against the rest.
-        """
-        values = self._decide(X)
-        return values[:, 0] if len(self.classes_) == 2 else values
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of each row: that of the largest decision value.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        values = self._decide(X)
-        numbers = values[:, 0] > 0 if len(self.classes_) == 2 else values.argmax(axis=1)
-        return np.asarray(self.classes_[numbers.astype(np.intp)])
-
     def _check_data(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, NDArray[Any]]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=True,
-        )
+        form: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+        X, y = validate_data(self, X, y, reset=reset, accept_large_sparse=True, **form)
         check_classification_targets(y)
         if reset:
-            self._dtype = X.dtype
-        return _to_single(X), y
+            self._dtype = X.dtype.name
+        return to_single(X), y
 
     def _fit(self, X: Any, labels: NDArray[Any], weights: Vector, progress: Progress) -> None:
         kept = np.flatnonzero(weights)  # a sample of weight 0 is one that is not there
@@ -342,7 +304,7 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
             score = partial(self._score_held, X_held, y_held)
         self._classes_and_gamma(classes, X, weights)
         settings = self._settings(1 / (self.C * X.shape[0]) if self.lam is None else self.lam)
-        pushes = self._pushes(y, weights * class_factors(self.class_weight, classes, y, weights)[y])
+        pushes = one_against_rest(y, weights * class_factors(self.class_weight, classes, y, weights)[y], len(classes))
         stream = Stream(settings, X, len(pushes))
         rng = np.random.default_rng(seed.randint(2**31))
         epochs = Epochs(n_epochs, bool(self.shuffle), score)
@@ -354,8 +316,7 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
 
     def _score_held(self, X: Any, y: NDArray[np.intp], model: KernelExpansion) -> float:
         values = model.decide(X, n_jobs=self.n_jobs, memory_budget=resolve_memory_budget(self.memory_budget))
-        guess = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
-        return float(np.mean(guess == y))
+        return float(np.mean(largest(values) == y))
 
     def _begin(self, X: Any, classes: ArrayLike | None, weights: Vector) -> None:
         """The first chunk of a stream: classes, and what "scale" stands for."""
@@ -373,7 +334,7 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
         assert self.lam is not None
         if self.class_weight is not None:
             weights = weights * class_factors(self.class_weight, self.classes_, y, weights)[y]
-        pushes = self._pushes(y, weights)
+        pushes = one_against_rest(y, weights, len(self.classes_))
         stream = Stream(self._settings(self.lam), X, len(pushes), self._states)
         stream.history = History({name: column.tolist() for name, column in self.history_.items()})
         progress.stage("chunk", X.shape[0])
@@ -410,11 +371,6 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
             raise ValueError(f"y has labels that are not among the classes of the first call: {unknown.tolist()}")
         return np.searchsorted(self.classes_, labels)
 
-    def _pushes(self, y: NDArray[np.intp], weights: Vector) -> Vector:
-        """Weight times label of each row, for each machine."""
-        numbers = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        return np.array([np.where(y == number, weights, -weights) for number in numbers])
-
     def _keep(self, stream: Stream, model: KernelExpansion) -> None:
         """Set the fitted attributes."""
         self._states = stream.states()
@@ -439,15 +395,3 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, KernelPredictor):
             ConvergenceWarning,
             stacklevel=5,
         )
-
-
-def _to_single(X: Any) -> Any:
-    """The rows as float32, themselves if they are."""
-    if X.dtype == np.float32:
-        return X
-    with np.errstate(over="ignore"):
-        rows = X.astype(np.float32)
-    values = rows.data if hasattr(rows, "indptr") else rows
-    if not np.isfinite(values).all():
-        raise ValueError("X has values beyond the range of float32, in which BSGDClassifier learns. Scale X")
-    return rows
