@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import validate_data
@@ -298,6 +297,8 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredic
         seed = check_random_state(self.random_state)
         n_epochs, score = self.n_epochs, None
         if self.early_stopping:
+            from sklearn.model_selection import train_test_split  # with it comes more than a plain fit needs
+
             X, X_held, y, y_held, weights, _ = train_test_split(
                 X, y, weights, test_size=self.validation_fraction, random_state=seed, stratify=y
             )
