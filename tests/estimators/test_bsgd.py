@@ -22,6 +22,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from widemargin import BSGDClassifier
 from widemargin.datasets import load_patches
 
+pytestmark = pytest.mark.jit_only  # in the interpreter, tests/solvers/test_sgd.py goes through every compiled loop
+
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 # Repeated rows are further steps in another order: `test_weights_count_as_repetitions_on_average` stands for these.
@@ -35,7 +37,6 @@ def statistical_checks(estimator: Any) -> dict[str, str]:
     return STATISTICAL
 
 
-@pytest.mark.jit_only
 @parametrize_with_checks(
     [
         BSGDClassifier(lam=1e-3, random_state=0),
@@ -59,7 +60,6 @@ def patches() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 # ------------------------------------------------------------------------------------------------------ what it learns
 
 
-@pytest.mark.jit_only
 def test_as_accurate_as_the_exact_machine(patches: Any) -> None:
     X, y = load_patches(12_000)
     exact = SVC(C=8, gamma=1.0).fit(X[:4000], y[:4000]).score(X[4000:], y[4000:])
@@ -68,7 +68,6 @@ def test_as_accurate_as_the_exact_machine(patches: Any) -> None:
     assert len(ours.support_vectors_) <= 300
 
 
-@pytest.mark.jit_only
 def test_without_need_for_a_budget_it_reaches_the_optimum(binary: Data) -> None:
     """As many support vectors as rows: the objective tends to that of the exact machine."""
     X, y = binary
@@ -286,7 +285,6 @@ def test_a_chunk_with_other_features_is_refused(binary: Data) -> None:
         model.partial_fit(X[:, :3], y)
 
 
-@pytest.mark.jit_only
 def test_a_memory_map_is_read_in_place(tmp_path: Path, patches: Any) -> None:
     X, y = patches
     path = tmp_path / "rows.npy"
@@ -336,7 +334,6 @@ def test_five_million_rows_in_constant_memory() -> None:
 # -------------------------------------------------------------------------------------------------------------- limits
 
 
-@pytest.mark.jit_only
 def test_max_time_is_kept_and_reported(patches: Any) -> None:
     X, y = patches
     machine(gamma=1.0).fit(X, y)

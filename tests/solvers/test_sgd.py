@@ -10,9 +10,16 @@ import scipy.sparse as sp
 
 from naive import budget as naive
 from widemargin.kernels.functions import Kernel, make_kernel
+from widemargin.solvers import sgd
 from widemargin.solvers.sgd import MergingMachine, SGDMachine, StepSettings, make_machine
 
 LAM = 0.01
+
+
+@pytest.fixture(autouse=True)
+def _short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many blocks in few rows, and small matrices where loops are interpreted."""
+    monkeypatch.setattr(sgd, "_FIXED_BLOCK", 8)
 
 
 def data(n: int = 90, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -88,7 +95,7 @@ def test_average_is_that_of_the_steps(maintenance: str) -> None:
     for x, p in zip(X.astype(np.float64), push, strict=True):
         slow.step(x, p, naive.remove)
         slow.trace.append((list(slow.points), list(slow.coef)))
-    settings = settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, budget=100, average=True)
+    settings = settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, budget=40, average=True)
     weights = np.arange(1.0, 41) ** 31 / np.sum(np.arange(1.0, 41) ** 31)
     values = [[sum(c * rbf(p, z) for c, p in zip(a, b, strict=True)) for b, a in slow.trace] for z in X[:10]]
     fast = decide(run(settings, X, push), rbf, X[:10])
@@ -99,7 +106,7 @@ def test_average_is_that_of_the_steps(maintenance: str) -> None:
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
 def test_intercept_is_a_constant_feature(maintenance: str, average: bool) -> None:
     X, push = data(40)
-    options = {"maintenance": maintenance, "budget": 100, "average": average}
+    options = {"maintenance": maintenance, "budget": 40, "average": average}
     machine = run(settings_for(make_kernel("rbf", gamma=0.4), fit_intercept=True, **options), X, push)
     slow = naive.Machine(lambda p, q: rbf(p, q) + 1.0, LAM, 100)
     for x, p in zip(X.astype(np.float64), push, strict=True):
@@ -113,12 +120,12 @@ def test_intercept_is_a_constant_feature(maintenance: str, average: bool) -> Non
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_chunks_and_state_change_no_bit(maintenance: str, form: Any, average: bool) -> None:
-    X, push = data(300)
+    X, push = data(150)
     X = form(X)
     settings = settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, average=average, merge="lookup-wd")
     whole = run(settings, X, push).expansion()
     machine = make_machine(settings, X)
-    for start, stop in ((0, 1), (1, 120), (120, 131), (131, 299), (299, 300)):
+    for start, stop in ((0, 1), (1, 60), (60, 71), (71, 149), (149, 150)):
         machine.run(X[start:stop], np.arange(stop - start), push[start:stop])
         machine = make_machine(settings, X, machine.state())
     pieces = machine.expansion()
@@ -128,7 +135,7 @@ def test_chunks_and_state_change_no_bit(maintenance: str, form: Any, average: bo
 
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
 def test_never_more_than_the_budget(maintenance: str) -> None:
-    X, push = data(200)
+    X, push = data(60)
     settings = settings_for(make_kernel("rbf", gamma=50.0), maintenance=maintenance, budget=7)
     machine = make_machine(settings, X)
     for i in range(len(X)):
