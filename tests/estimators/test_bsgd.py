@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import signal
+import subprocess
+import sys
 import time
 import tracemalloc
 import warnings
@@ -346,6 +350,39 @@ def test_max_time_is_kept_and_reported(patches: Any) -> None:
     assert model.converged_ is False
     assert model.score(X, y) > 0.8
     assert model.t_ == int(model.history_["steps"][-1])
+
+
+INTERRUPTED = """
+import json, signal, warnings
+from widemargin import BSGDClassifier
+from widemargin.datasets import load_patches
+signal.signal(signal.SIGINT, signal.default_int_handler)
+X, y = load_patches(5000)
+model = BSGDClassifier(gamma=1.0, n_epochs=1).fit(X, y)
+print("ready", flush=True)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    model.set_params(n_epochs=10**6).fit(X, y)
+said = [str(w.message) for w in caught if w.category.__name__ == "ConvergenceWarning"]
+print(json.dumps({"messages": said, "score": model.score(X, y)}), flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
+def test_ctrl_c_returns_the_model_so_far() -> None:
+    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        outcome = json.loads(process.communicate(timeout=20)[0])
+    finally:
+        process.kill()
+    assert len(outcome["messages"]) == 1
+    assert "stopped by interrupt" in outcome["messages"][0]
+    assert outcome["score"] > 0.8
 
 
 def test_a_finished_fit_is_silent(binary: Data) -> None:
