@@ -369,7 +369,7 @@ def merge_steps(rows, order, push, machine, tables, step):
     Returns nothing; machine updated in place
     Cost    nnz + 20 vector operations of n_slots entries a step; a merger costs a search, and d strided reads
     Source  Wang, Crammer, Vucetic 2012; Glasmachers, Qaadan 2018
-    Twin    tests/naive/budget.py::merge_steps
+    Twin    tests/naive/budget.py::Machine.step with merge
     """
     counts, sums, coef, rows_of = machine.counts, machine.sums, machine.coef[0], machine.work.rows
     x, columns, points, sizes, shift = machine.x, machine.columns, machine.points, machine.sizes, machine.shift

@@ -94,7 +94,7 @@ def fixed_steps(K, first, diagonal, push, coef, inverse, counts, sums, step):
     Cost    c operations a step; projection: 3 c^2 for a violation
     Source  Wang, Crammer, Vucetic 2012, sections 4.1 and 4.2. A^-1 k_i of a matrix less its row i is read off the whole
             inverse, -P[:, i] / P[i, i]: projecting point i out costs its coefficient^2 / P[i, i]
-    Twin    tests/naive/budget.py::fixed_steps
+    Twin    tests/naive/budget.py::Machine.step with remove or project
     """
     v = np.zeros(inverse.shape[0])
     for t in range(K.shape[0]):

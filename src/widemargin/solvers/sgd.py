@@ -91,14 +91,7 @@ class Expansion(NamedTuple):
 
 
 class SGDMachine:
-    """The state of one decision function between steps.
-
-    Parameters
-    ----------
-    settings : StepSettings
-    arrays : mapping of str to ndarray
-        `state` of a machine to go on from.
-    """
+    """The state of one decision function between steps: `lam t w`, in coefficients of at most `budget` points."""
 
     counts: NDArray[np.int64]
     sums: Vector
