@@ -274,6 +274,20 @@ def test_what_a_stream_needs(options: dict[str, Any], classes: Any, word: str, b
         machine(**options).partial_fit(*binary, classes=classes)
 
 
+@pytest.mark.parametrize("change", [{"budget": 500}, {"maintenance": "removal"}])
+def test_the_budget_of_a_stream_stays(change: dict[str, Any], binary: Data) -> None:
+    model = machine(lam=1e-3).partial_fit(*binary, classes=[0, 1])
+    with pytest.raises(ValueError, match="budget must stay"):
+        model.set_params(**change).partial_fit(*binary)
+
+
+def test_a_fit_goes_on_as_a_stream(binary: Data) -> None:
+    X, y = binary
+    model = machine(lam=1e-3).fit(X, y).partial_fit(X, y)
+    assert model.t_ == 4 * len(y)
+    assert len(model.history_["hinge"]) == 4
+
+
 def test_an_empty_chunk_is_refused(binary: Data) -> None:
     X, y = binary
     model = machine(lam=1e-3).partial_fit(X, y, classes=[0, 1])

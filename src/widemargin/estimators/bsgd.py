@@ -295,7 +295,7 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredic
         if len(kept) < X.shape[0]:
             X, weights = X[kept], weights[kept]
         seed = check_random_state(self.random_state)
-        n_epochs, score = self.n_epochs, None
+        score = None
         if self.early_stopping:
             from sklearn.model_selection import train_test_split  # with it comes more than a plain fit needs
 
@@ -308,7 +308,7 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredic
         pushes = one_against_rest(y, weights * class_factors(self.class_weight, classes, y, weights)[y], len(classes))
         stream = Stream(settings, X, len(pushes))
         rng = np.random.default_rng(seed.randint(2**31))
-        epochs = Epochs(n_epochs, bool(self.shuffle), score)
+        epochs = Epochs(self.n_epochs, bool(self.shuffle), score)
         model, self.converged_ = train(stream, X, pushes, epochs, progress, rng, self.n_jobs)
         self._keep(stream, model)
         C, memory = 1 / (settings.lam * X.shape[0]), resolve_memory_budget(self.memory_budget)
@@ -332,11 +332,12 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredic
         self.converged_ = True
 
     def _read_on(self, X: Any, y: NDArray[np.intp], weights: Vector, progress: Progress) -> None:
-        assert self.lam is not None
+        if self._states is not None and self._shape != [self.maintenance, self.budget]:
+            raise ValueError(f"maintenance and budget must stay as the machine was made, {self._shape}")
         if self.class_weight is not None:
             weights = weights * class_factors(self.class_weight, self.classes_, y, weights)[y]
         pushes = one_against_rest(y, weights, len(self.classes_))
-        stream = Stream(self._settings(self.lam), X, len(pushes), self._states)
+        stream = Stream(self._settings(float(self.lam or 0)), X, len(pushes), self._states)
         stream.history = History({name: column.tolist() for name, column in self.history_.items()})
         progress.stage("chunk", X.shape[0])
         order = np.flatnonzero(weights)
@@ -378,6 +379,7 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredic
         self.support_vectors_ = model.points.astype(self._dtype)  # predictions are in the precision of the data
         self.dual_coef_, self.intercept_ = model.coef, model.intercept
         self.n_support_ = np.array([np.count_nonzero(row) for row in model.coef])
+        self._shape = [self.maintenance, int(self.budget)]
         self.history_ = stream.history.as_arrays()
         self.n_iter_, self.t_ = len(stream.history), stream.tally().steps
         self._model = self._make_model()
