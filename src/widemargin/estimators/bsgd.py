@@ -337,7 +337,7 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredic
         if self.class_weight is not None:
             weights = weights * class_factors(self.class_weight, self.classes_, y, weights)[y]
         pushes = one_against_rest(y, weights, len(self.classes_))
-        stream = Stream(self._settings(float(self.lam or 0)), X, len(pushes), self._states)
+        stream = Stream(self._settings(self.lam), X, len(pushes), self._states)
         stream.history = History({name: column.tolist() for name, column in self.history_.items()})
         progress.stage("chunk", X.shape[0])
         order = np.flatnonzero(weights)
@@ -354,7 +354,7 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredic
         if len(probe) > 1:
             warn_of_scale(kernel, probe)
 
-    def _settings(self, lam: float) -> StepSettings:
+    def _settings(self, lam: Any) -> StepSettings:
         return StepSettings(
             kernel=make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0),
             lam=float(lam),
