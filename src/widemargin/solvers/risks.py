@@ -18,6 +18,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 _ROWS = 65_536  # of a block
+_SAMPLE = 4096
 
 
 class Cut(NamedTuple):
@@ -101,9 +102,10 @@ class ProfileRisk:
         self.signed = signed
         self.n_rows = len(signed)
         self._level = float(np.maximum(signed, 0.0).sum())
-        self._y = np.sign(signed)
-        self._scratch = np.empty((3, self.n_rows))
-        self._guess = 1.0
+        self._total = float(np.abs(signed).sum())
+        self._y = np.where(signed > 0, 1.0, -1.0)
+        self._scratch = np.empty((2, self.n_rows))
+        self._pool = np.empty((2, self.n_rows + 1))
 
     def intercept(self, f: Matrix) -> Vector:
         """A weighted quantile of y - f."""
@@ -111,10 +113,21 @@ class ProfileRisk:
 
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
         """A bracketing search on the derivative."""
-        lines = self._y - f[0], f[0] - target[0], self.signed.copy()
-        step = profile.search_profile(*lines, self._level, curvature, slope, self._guess, *self._scratch)
-        self._guess = step or 1.0
-        return float(step)
+        v, dv = self._y - f[0], f[0] - target[0]
+        guess, stride = 1.0, self.n_rows // _SAMPLE
+        if stride >= 8:
+            scale = float(np.abs(self.signed[::stride]).sum())
+            scale = self._total / scale
+            lines = v[::stride].copy(), dv[::stride].copy(), self.signed[::stride] * 1.0
+            guess = self._search(lines, curvature / scale, slope / scale, 0.0, 1.0)
+        lo, hi = 0.9 * guess, 1.1 * guess or 1.0
+        return self._search((v, dv, self.signed.copy()), curvature, slope, lo, hi)
+
+    def _search(
+        self, lines: tuple[Vector, Vector, Vector], curvature: float, slope: float, lo: float, hi: float
+    ) -> float:
+        level = float(np.maximum(lines[2], 0.0).sum())
+        return float(profile.search_profile(*lines, level, curvature, slope, lo, hi, *self._scratch, self._pool))
 
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
         """The plane's weights sum to zero, so that it holds for every intercept."""
@@ -127,4 +140,4 @@ class ProfileRisk:
         return Cut(risk, coef, offset)
 
     def _intercept(self, v: Vector) -> float:
-        return float(profile.best_intercept(v, self.signed, self._level, *self._scratch[:2]))
+        return float(profile.best_intercept(v, self.signed, self._level, self._scratch[1], self._pool))
