@@ -59,8 +59,6 @@ def test_passes_and_where_rows_are(client: Any) -> None:
         for _ in range(3):
             assert np.allclose(rows.outputs(W), W @ X.T)
             assert np.allclose(rows.weighted_sums(coef), coef @ X)
-        index = np.array([0, 149, 150, 599])
-        assert np.allclose(rows.take(index).outputs(W), W @ X[index].T)
         assert rows.shape == X.shape
         assert client.who_has(rows._blocks) == before
         assert all(len(workers) == 1 for workers in before.values())
@@ -93,6 +91,12 @@ def test_sparse_partitions_and_classes(client: Any) -> None:
     other = OCASClassifier(tol=1e-5).fit(sparse, classes)
     assert model.coef_.shape == (3, 7)
     assert model.objective_ == pytest.approx(other.objective_, rel=3e-5)
+
+
+def test_crammer_singer(client: Any) -> None:
+    classes, how = RNG.integers(3, size=600), {"multi_class": "crammer_singer", "tol": 1e-5}
+    model = OCASClassifier(**how).fit(da.from_array(X, chunks=(200, 7)), classes)
+    assert model.objective_ == pytest.approx(OCASClassifier(**how).fit(X, classes).objective_, rel=3e-5)
 
 
 def test_without_a_cluster_threads_of_this_process_do(local: OCASClassifier) -> None:

@@ -44,7 +44,7 @@ def _pick(weights, rows):
 def row_sum(X, coef, rows, out):
     """Weighted sums of the rows of X, one for each row of coef. Rows of weight 0 are not read.
 
-    Given   X (n, d), C-contiguous; coef (k, n) float64; rows (n + 1,) int64, scratch; out (k, d) float64, added to
+    Given   X (n, d), C-contiguous; coef (k, n) float64; rows (n,) int64, scratch; out (k, d) float64, added to
     Cost    d multiplications for each non-zero of coef; four rows at a time share the traffic of a sum
     Twin    out += coef @ X.astype(float)
     """

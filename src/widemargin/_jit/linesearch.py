@@ -4,32 +4,37 @@ from ._policy import kernel
 
 
 @kernel
-def scan_hinges(f, target, signed, lo, hi, keys, jumps):
+def scan_hinges(f, target, signed, lo, hi, keys, jumps, rows):
     """Where the derivative of r(k) = sum_i s_i max(0, 1 - y_i (f_i + k (target_i - f_i))) jumps, for lo < k < hi.
 
-    Given   f, target (n,) float64; signed (n,) = s y, s > 0; keys, jumps (n + 1,), their heads overwritten
-    Returns the derivative just after lo; the sum of its squared terms; how many jumps there are
-    Cost    O(n), one pass
+    Given   f, target (n,) float64; signed (n,) = s y; hi finite; keys, jumps (n,), their heads overwritten; rows (n,)
+            int64, scratch
+    Returns the derivative just after lo; how many jumps there are
+    Cost    O(n), one pass; no branch to mispredict
     Source  Franc and Sonnenburg 2008, appendix A, table 5
     Twin    tests/naive/cutting_plane.py::hinge_slope
     """
-    slope, squares = 0.0, 0.0
-    count = 0
+    slope, count = 0.0, 0
     for i in range(f.shape[0]):
-        s = abs(signed[i])
+        y = 1.0 if signed[i] > 0.0 else -1.0
+        rate = -y * (target[i] - f[i])
+        at_lo = 1.0 - y * f[i] + lo * rate
+        slope += abs(signed[i]) * rate if (at_lo > 0.0) | ((at_lo == 0.0) & (rate > 0.0)) else 0.0
+    for i in range(f.shape[0]):
         y = 1.0 if signed[i] > 0.0 else -1.0
         rate = -y * (target[i] - f[i])
         base = 1.0 - y * f[i]
-        at_lo = base + lo * rate
-        is_active = at_lo > 0.0 or (at_lo == 0.0 and rate > 0.0)
-        term = s * rate if is_active else 0.0
-        slope += term
-        squares += term * term
-        key = -base / rate if rate != 0.0 else lo
-        keys[count] = key
-        jumps[count] = s * abs(rate)
-        count += lo < key < hi and is_active == (rate < 0.0)
-    return slope, squares, count
+        rows[count] = i  # overwritten by the next one unless it counts
+        count += (base + lo * rate > 0.0) != (base + hi * rate > 0.0)
+    found = 0
+    for t in range(count):
+        i = rows[t]
+        y = 1.0 if signed[i] > 0.0 else -1.0
+        rate = -y * (target[i] - f[i])
+        key = (y * f[i] - 1.0) / rate
+        keys[found], jumps[found] = key, abs(signed[i] * rate)
+        found += key > lo
+    return slope, found
 
 
 @kernel

@@ -84,7 +84,7 @@ def _quantile(values, weights, level, pool):
             upto += weight if value <= hi else 0.0
             pool[0, kept] = value
             pool[1, kept] = weight
-            kept += lo <= value <= hi
+            kept += (lo <= value) & (value <= hi)
         if attempt == 1 or (below < level <= upto and kept > 0):
             break
         lo, hi = -math.inf, math.inf
@@ -103,7 +103,7 @@ def _tie_shares(excess, plus, minus):
 def best_intercept(v, signed, level, weights, pool):
     """The b that minimises the hinges.
 
-    Given   v, signed (n,) float64, signed = s y; level = the sum of s over y > 0; scratch: weights (n,), pool (2, n + 1)
+    Given   v, signed (n,) float64, signed = s y; level = the sum of s over y > 0; scratch: weights (n,), pool (2, n)
     Returns b, one of v
     Cost    O(n) expected; Floyd and Rivest's selection, with weights
     Twin    tests/naive/cutting_plane.py::best_intercept
@@ -125,15 +125,13 @@ def cut_profile(v, signed, b, coef):
     risk, offset, excess, plus, minus = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(v.shape[0]):
         s = abs(signed[i])
-        coef[i] = 0.0
-        if v[i] == b:
-            plus += s if signed[i] > 0.0 else 0.0
-            minus += s if signed[i] < 0.0 else 0.0
-        elif (v[i] > b) == (signed[i] > 0.0):
-            risk += s * abs(v[i] - b)
-            offset += s
-            excess += signed[i]
-            coef[i] = -signed[i]
+        is_violated = ((v[i] > b) & (signed[i] > 0.0)) | ((v[i] < b) & (signed[i] < 0.0))
+        risk += s * abs(v[i] - b) if is_violated else 0.0
+        offset += s if is_violated else 0.0
+        excess += signed[i] if is_violated else 0.0
+        coef[i] = -signed[i] if is_violated else 0.0
+        plus += s if (v[i] == b) & (signed[i] > 0.0) else 0.0
+        minus += s if (v[i] == b) & (signed[i] < 0.0) else 0.0
     on_plus, on_minus = _tie_shares(excess, plus, minus)
     for i in range(v.shape[0]):
         if v[i] == b:
@@ -144,8 +142,14 @@ def cut_profile(v, signed, b, coef):
 
 
 @kernel
-def _slope(v, dv, g, k, settled, at, weights, pool):
-    """Derivative of the risk at k, from the rows (v, dv, g) and those already settled."""
+def profile_slope(v, dv, g, k, settled, at, weights, pool):
+    """Derivative of the risk along the line v + k dv, the intercept always at its best.
+
+    Given   v, dv, g = s y (m,) float64, the rows that are not settled; settled: the level that is left for their
+            weights, the excess of g and the derivative of the others; scratch: at, weights (>= m,), pool (2, >= m)
+    Cost    O(m) expected
+    Twin    tests/naive/cutting_plane.py::profile_slope
+    """
     level, excess, slope = settled
     if v.shape[0] == 0:
         return slope
@@ -156,22 +160,31 @@ def _slope(v, dv, g, k, settled, at, weights, pool):
     plus, minus, plus_slope, minus_slope = 0.0, 0.0, 0.0, 0.0
     for i in range(v.shape[0]):
         term = g[i] * dv[i]
-        is_tie, is_violated = at[i] == b, (at[i] > b) == (g[i] > 0.0)
-        excess += g[i] if is_violated and not is_tie else 0.0
-        slope += term if is_violated and not is_tie else 0.0
-        plus += g[i] if is_tie and g[i] > 0.0 else 0.0
-        minus -= g[i] if is_tie and g[i] < 0.0 else 0.0
-        plus_slope += term if is_tie and g[i] > 0.0 else 0.0
-        minus_slope += term if is_tie and g[i] < 0.0 else 0.0
+        is_violated = ((at[i] > b) & (g[i] > 0.0)) | ((at[i] < b) & (g[i] < 0.0))
+        is_plus, is_minus = (at[i] == b) & (g[i] > 0.0), (at[i] == b) & (g[i] < 0.0)
+        excess += g[i] if is_violated else 0.0
+        slope += term if is_violated else 0.0
+        plus += g[i] if is_plus else 0.0
+        minus -= g[i] if is_minus else 0.0
+        plus_slope += term if is_plus else 0.0
+        minus_slope += term if is_minus else 0.0
     on_plus, on_minus = _tie_shares(excess, plus, minus)
     return slope + on_plus * plus_slope + on_minus * minus_slope
 
 
 @kernel
-def _settle(v, dv, g, lo, hi, settled, at, weights, pool):
-    """Keep at the front the rows that may change sides for lo <= k <= hi; return how many, and what the others add."""
+def settle_profile(v, dv, g, lo, hi, settled, at, weights, pool):
+    """Keep at the front the rows that may change sides for lo <= k <= hi.
+
+    Between the least and the most that the best intercept can be, which are quantiles of the rows' least and most.
+
+    Given   as `profile_slope`; v, dv, g are overwritten
+    Returns how many are kept; `settled` with the others
+    """
     level, excess, slope = settled
     m = v.shape[0]
+    if m == 0:
+        return 0, settled
     for i in range(m):
         at[i] = min(v[i] + lo * dv[i], v[i] + hi * dv[i])
         weights[i] = abs(g[i])
@@ -183,50 +196,10 @@ def _settle(v, dv, g, lo, hi, settled, at, weights, pool):
     for i in range(m):
         at_lo, at_hi = v[i] + lo * dv[i], v[i] + hi * dv[i]
         is_below, is_above = max(at_lo, at_hi) < least, min(at_lo, at_hi) > most
-        is_violated = (is_below and g[i] < 0.0) or (is_above and g[i] > 0.0)
+        is_violated = (is_below & (g[i] < 0.0)) | (is_above & (g[i] > 0.0))
         level -= abs(g[i]) if is_below else 0.0
         excess += g[i] if is_violated else 0.0
         slope += g[i] * dv[i] if is_violated else 0.0
         v[kept], dv[kept], g[kept] = v[i], dv[i], g[i]
-        kept += not (is_below or is_above)
+        kept += not (is_below | is_above)
     return kept, (level, excess, slope)
-
-
-@kernel
-def search_profile(v, dv, g, level, curvature, slope, lo, hi, at, weights, pool):
-    """Minimise along a line, the intercept always at its best.
-
-    Solve   min_k>=0  1/2 curvature k^2 + slope k + r(f + k df)
-    Given   v = y - f, dv = -df, g = s y (n,) float64, permuted; level = the sum of s over y > 0; a guess of the bracket,
-            0 <= lo < hi; scratch: at, weights (n,), pool (2, n + 1)
-    Returns k, to 1e-13 of itself; exact once the bracket lies within one linear piece of the derivative
-    Cost    O(n) expected: rows that cannot change sides within the bracket are settled and not looked at again
-    Source  ours; the derivative is monotone, as the minimum over b of a jointly convex function is convex
-    Twin    tests/naive/cutting_plane.py::search_profile
-    """
-    settled = (level, 0.0, 0.0)
-    at_lo = curvature * lo + slope + _slope(v, dv, g, lo, settled, at, weights, pool)
-    if at_lo >= 0.0:
-        hi, lo = lo, 0.0
-        at_hi, at_lo = at_lo, slope + _slope(v, dv, g, 0.0, settled, at, weights, pool)
-        if at_lo >= 0.0:
-            return 0.0
-    else:
-        at_hi = curvature * hi + slope + _slope(v, dv, g, hi, settled, at, weights, pool)
-    while at_hi < 0.0 and hi < 1e300:
-        lo, at_lo, hi = hi, at_hi, 2.0 * hi
-        at_hi = curvature * hi + slope + _slope(v, dv, g, hi, settled, at, weights, pool)
-    m, bisect = v.shape[0], False
-    while hi - lo > 1e-13 * hi + 1e-16 and at_hi > 0.0:
-        if m > 0:
-            m, settled = _settle(v[:m], dv[:m], g[:m], lo, hi, settled, at, weights, pool)
-        k = 0.5 * (lo + hi) if bisect else (lo * at_hi - hi * at_lo) / (at_hi - at_lo)
-        if not lo < k < hi:
-            break
-        at_k = curvature * k + slope + _slope(v[:m], dv[:m], g[:m], k, settled, at, weights, pool)
-        bisect = not bisect
-        if at_k < 0.0:
-            lo, at_lo = k, at_k
-        else:
-            hi, at_hi = k, at_k
-    return hi

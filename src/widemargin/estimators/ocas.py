@@ -17,9 +17,9 @@ from .._config import resolve_memory_budget
 from .._parallel import ThreadTeam
 from .._progress import Progress
 from ..algorithms.ocas import Settings, train
-from ..rows import open_rows
+from ..rows import RowsWithConstant, open_rows
 from ..solvers.result import History, LinearResult
-from ..solvers.risks import HingeRisk, ProfileRisk, Risk
+from ..solvers.risks import HingeRisk, MarginRisk, ProfileRisk, Risk
 from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
 from ._data import check_training_data, to_memory
 from ._linear import LinearPredictor
@@ -56,8 +56,10 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         False gives the plain cutting plane algorithm (CPA, as in SVMperf and BMRM), to be compared with.
     fit_intercept : bool, default=True
         Whether the machine has an intercept. It is not regularised.
-    multi_class : {"ovr"}, default="ovr"
-        With more than two classes: one machine for each class against the rest.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        With more than two classes: one machine for each class against the rest, all in the same passes over the data; or
+        Crammer and Singer's single problem, ``1/2 |W|^2 + C sum_i s_i max_c (1[c != y_i] + f_c(x_i) - f_(y_i)(x_i))``,
+        for two classes too. Its intercepts are regularised, as weights of a constant feature 1 (as in LIBLINEAR).
     max_iter : int, default=1000
         Most rounds, of two passes over the data each.
     max_time : float or None, default=None
@@ -185,13 +187,18 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         )
         with ThreadTeam(self.n_jobs) as team, open_rows(X, team) as rows:
             check_consistent_length(rows, labels)
-            results, history = train(rows, self._risks(y, s, team), settings, progress)
-        for name, value in {"classes_": classes, **_attributes(results, history)}.items():
+            if self.multi_class == "ovr":
+                results, history = train(rows, self._risks(y, s, team), settings, progress)
+            else:
+                rows = RowsWithConstant(rows) if self.fit_intercept else rows
+                results, history = train(rows, [MarginRisk(y, s, len(classes))], settings, progress)
+        machine = _machine(results, X.shape[1])
+        for name, value in {"classes_": classes, **machine, **_certificate(results, history)}.items():
             setattr(self, name, value)
         self._warn_if_stopped(progress)
 
     def _risks(self, y: Classes, s: Vector, team: ThreadTeam) -> list[Risk]:
-        positive = range(1, 2) if y.max() == 1 else range(int(y.max()) + 1)
+        positive = range(1, 2) if y.max() == 1 else range(int(y.max()) + 1)  # of two classes the second
         signed = [np.where(y == c, s, -s) for c in positive]
         return [ProfileRisk(g) if self.fit_intercept else HingeRisk(g, team) for g in signed]
 
@@ -214,7 +221,7 @@ def _check_parameters(model: OCASClassifier) -> None:
     check_number("mu", model.mu, above=0)
     if model.mu > 1:
         raise ValueError(f"mu must be at most 1, got {model.mu!r}")
-    check_choice("multi_class", model.multi_class, ("ovr",))
+    check_choice("multi_class", model.multi_class, ("ovr", "crammer_singer"))
     check_integer("max_iter", model.max_iter, 1)
     if model.max_time is not None:
         check_number("max_time", model.max_time, above=0)
@@ -232,10 +239,19 @@ def _weigh_classes(labels: NDArray[Any], weights: Vector, class_weight: Any) -> 
     return classes, y, weights * class_factors(class_weight, classes, y, weights)[y]
 
 
-def _attributes(results: list[LinearResult], history: History) -> dict[str, Any]:
+def _machine(results: list[LinearResult], n_features: int) -> dict[str, Any]:
+    """Weights and intercepts; of two outputs for two classes, the difference decides."""
+    W = np.concatenate([result.w for result in results])
+    intercept = np.concatenate([result.intercept for result in results])
+    if W.shape[1] > n_features:
+        W, intercept = W[:, :-1], W[:, -1].copy()
+    if len(W) == 2:
+        W, intercept = W[1:] - W[:1], intercept[1:] - intercept[:1]
+    return {"coef_": np.ascontiguousarray(W), "intercept_": intercept}
+
+
+def _certificate(results: list[LinearResult], history: History) -> dict[str, Any]:
     return {
-        "coef_": np.concatenate([result.w for result in results]),
-        "intercept_": np.concatenate([result.intercept for result in results]),
         "objective_": float(sum(result.objective for result in results)),
         "dual_gap_": float(sum(result.gap for result in results)),
         "converged_": all(result.converged for result in results),

@@ -1,4 +1,4 @@
-"""Rows in blocks on all cores. A kind of data is a `Block`; a solver sees `Rows`: two passes and a sample.
+"""Rows in blocks on all cores. A kind of data is a `Block`; a solver sees `Rows`: two passes.
 
 Blocks depend on the data alone and their sums are added in their order, so that results do not depend on `n_jobs`.
 """
@@ -16,7 +16,6 @@ from .csr import CSRBlocks
 from .dense import DenseBlocks
 
 Matrix = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 class Rows(Protocol):
@@ -31,9 +30,6 @@ class Rows(Protocol):
 
     def weighted_sums(self, coef: Matrix) -> Matrix:
         """Sums of the rows, weighted by each row of coef (k, n): (k, d). Rows of weight 0 are not read."""
-
-    def take(self, index: Index) -> Rows:
-        """Some of the rows, in memory."""
 
 
 class Blocks(Protocol):
@@ -54,9 +50,6 @@ class Blocks(Protocol):
 
     def add(self, rows: slice, coef: Matrix, out: Matrix) -> None:
         """Add the weighted sums of a block's rows to out (k, d)."""
-
-    def take(self, index: Index) -> Blocks:
-        """Some of the rows, in memory."""
 
 
 class BlockRows:
@@ -85,10 +78,6 @@ class BlockRows:
 
         parts = self._team.map(add, row_blocks(self.shape[0], self._blocks.sum_rows))
         return sum(parts[1:], parts[0])
-
-    def take(self, index: Index) -> BlockRows:
-        """A copy of some of the rows."""
-        return BlockRows(self._blocks.take(index), self._team)
 
 
 def make_rows(X: Any, team: ThreadTeam) -> Rows:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from .._jit import sparse
 
 Matrix = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 _BLOCK_NONZEROS = 2**17
 _SUM_BLOCKS = 64
@@ -43,7 +42,3 @@ class CSRBlocks:
 
     def _parts(self, rows: slice) -> tuple[NDArray[np.floating], NDArray[np.integer], NDArray[np.integer]]:
         return self.X.data, self.X.indices, self.X.indptr[rows.start : rows.stop + 1]
-
-    def take(self, index: Index) -> CSRBlocks:
-        """A copy of some of the rows."""
-        return CSRBlocks(self.X[index])

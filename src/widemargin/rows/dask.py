@@ -21,7 +21,6 @@ from .._parallel import ThreadTeam
 from .blocks import Rows, make_rows
 
 Matrix = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 _FAN_IN = 8  # partial sums that one task adds
 _PATIENCE = 1.0  # seconds before the first look at whether all workers are still there
@@ -69,13 +68,6 @@ class PartitionedRows:
 
         total: Matrix = self._pass(submit)[0]
         return total
-
-    def take(self, index: Index) -> PartitionedRows:
-        """Some of the rows, by ascending numbers; each stays on its worker."""
-        parts = np.split(index, np.searchsorted(index, self._cuts[1:-1]))
-        mine = [part - start for part, start in zip(parts, self._cuts, strict=False)]
-        blocks = [self._client.submit(_take, *pair, pure=False) for pair in zip(self._blocks, mine, strict=True)]
-        return PartitionedRows(self._client, blocks, [len(part) for part in mine], self.shape[1])
 
     def _map(self, fn: Callable[..., Any], pieces: list[Any], owners: list[str]) -> list[Any]:
         jobs = zip(self._blocks, pieces, owners, strict=True)
@@ -238,10 +230,6 @@ def _outputs(block: Rows, W: Matrix) -> Matrix:
 
 def _weighted_sums(block: Rows, coef: Matrix) -> Matrix:
     return block.weighted_sums(coef)
-
-
-def _take(block: Rows, index: Index) -> Rows:
-    return block.take(index)
 
 
 def _add_up(parts: list[Matrix]) -> Matrix:

@@ -10,7 +10,6 @@ from .._jit import dense
 
 Array = NDArray[np.floating]
 Matrix = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 _BLOCK_BYTES = 2**20
 _SUM_BLOCKS = 64  # at most: each holds a sum of its own
@@ -47,10 +46,6 @@ class DenseBlocks:
 
     def add(self, rows: slice, coef: Matrix, out: Matrix) -> None:
         """Only the rows that count are read."""
-        scratch = np.empty(coef.shape[1] + 1, np.int64)
+        scratch = np.empty(coef.shape[1], np.int64)
         add = dense.row_sum if self._by_rows else dense.column_sum
         add(self.X[rows], coef, scratch, out)
-
-    def take(self, index: Index) -> DenseBlocks:
-        """A copy in C order."""
-        return DenseBlocks(np.ascontiguousarray(self.X[index]))

@@ -11,14 +11,16 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import linesearch, profile
+from .._jit import linesearch, margins, profile
 from .._parallel import ThreadTeam, row_blocks
+from .bracket import find_step
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 _ROWS = 65_536  # of a block
 _SAMPLE = 4096
+_FAR = 1e300  # beyond every breakpoint that matters
 
 
 class Cut(NamedTuple):
@@ -62,7 +64,9 @@ class HingeRisk:
         self.n_rows = len(signed)
         self._team = team
         self._blocks = row_blocks(self.n_rows, _ROWS)
-        self._keys, self._jumps = np.empty((2, self.n_rows + 1))
+        self._total = float(np.abs(signed).sum())
+        self._keys, self._jumps = np.empty((2, self.n_rows))
+        self._order = np.empty(self.n_rows, np.int64)
 
     def intercept(self, f: Matrix) -> Vector:
         """None."""
@@ -70,8 +74,43 @@ class HingeRisk:
 
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
         """The paper's exact line search, with selection instead of a sort."""
-        total, _, count = linesearch.scan_hinges(f[0], target[0], self.signed, 0.0, np.inf, self._keys, self._jumps)
-        return float(linesearch.find_root(self._keys[:count], self._jumps[:count], curvature, slope + total, 0.0))
+        for lo, hi in (self._bracket(f[0], target[0], curvature, slope), (0.0, _FAR)):
+            change, keys, jumps = self._scan(f[0], target[0], lo, hi)
+            at_lo = curvature * lo + slope + change
+            is_inside = (lo == 0.0 or at_lo < 0.0) and curvature * hi + slope + change + jumps.sum() >= 0.0
+            if is_inside:
+                break
+        return float(linesearch.find_root(keys, jumps, curvature, slope + change, lo))
+
+    def _bracket(self, f: Vector, target: Vector, curvature: float, slope: float) -> tuple[float, float]:
+        """Where a sample of the rows has its minimum, and a twentieth of its breakpoints to either side."""
+        if self.n_rows < 8 * _SAMPLE:
+            return 0.0, _FAR
+        rows = slice(None, None, self.n_rows // _SAMPLE)
+        signed = self.signed[rows].copy()
+        keys, jumps = np.empty((2, len(signed)))
+        order = np.empty(len(signed), np.int64)
+        change, count = linesearch.scan_hinges(f[rows].copy(), target[rows].copy(), signed, 0.0, _FAR, keys, jumps, order)
+        share = float(np.abs(signed).sum()) / self._total
+        step = linesearch.find_root(keys[:count], jumps[:count], curvature * share, slope * share + change, 0.0)
+        near = min(count, _SAMPLE // 20)
+        if not near:
+            return 0.0, _FAR
+        width = float(np.partition(np.abs(keys[:count] - step), near - 1)[near - 1])
+        return max(0.0, step - width), step + width
+
+    def _scan(self, f: Vector, target: Vector, lo: float, hi: float) -> tuple[float, Vector, Vector]:
+        """The risk's derivative just after lo, and where it jumps before hi, and by how much."""
+
+        def scan(rows: slice) -> tuple[float, int]:
+            block = f[rows], target[rows], self.signed[rows]
+            change, count = linesearch.scan_hinges(*block, lo, hi, self._keys[rows], self._jumps[rows], self._order[rows])
+            return change, count
+
+        changes, counts = zip(*self._team.map(scan, self._blocks), strict=True)
+        heads = [slice(rows.start, rows.start + count) for rows, count in zip(self._blocks, counts, strict=True)]
+        keys, jumps = (np.concatenate([kept[head] for head in heads]) for kept in (self._keys, self._jumps))
+        return sum(changes), keys, jumps
 
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
         """One pass over the outputs."""
@@ -105,7 +144,7 @@ class ProfileRisk:
         self._total = float(np.abs(signed).sum())
         self._y = np.where(signed > 0, 1.0, -1.0)
         self._scratch = np.empty((2, self.n_rows))
-        self._pool = np.empty((2, self.n_rows + 1))
+        self._pool = np.empty((2, self.n_rows))
 
     def intercept(self, f: Matrix) -> Vector:
         """A weighted quantile of y - f."""
@@ -114,20 +153,15 @@ class ProfileRisk:
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
         """A bracketing search on the derivative."""
         v, dv = self._y - f[0], f[0] - target[0]
-        guess, stride = 1.0, self.n_rows // _SAMPLE
-        if stride >= 8:
-            scale = float(np.abs(self.signed[::stride]).sum())
-            scale = self._total / scale
-            lines = v[::stride].copy(), dv[::stride].copy(), self.signed[::stride] * 1.0
-            guess = self._search(lines, curvature / scale, slope / scale, 0.0, 1.0)
-        lo, hi = 0.9 * guess, 1.1 * guess or 1.0
-        return self._search((v, dv, self.signed.copy()), curvature, slope, lo, hi)
+        sample, guess = slice(None, None, max(1, self.n_rows // _SAMPLE)), 1.0
+        if self.n_rows >= 8 * _SAMPLE:
+            part = self._line(v[sample].copy(), dv[sample].copy(), self.signed[sample].copy())
+            share = part.total / self._total
+            guess = find_step(part, curvature * share, slope * share, 0.0, 1.0)
+        return find_step(self._line(v, dv, self.signed.copy()), curvature, slope, 0.9 * guess, 1.1 * guess or 1.0)
 
-    def _search(
-        self, lines: tuple[Vector, Vector, Vector], curvature: float, slope: float, lo: float, hi: float
-    ) -> float:
-        level = float(np.maximum(lines[2], 0.0).sum())
-        return float(profile.search_profile(*lines, level, curvature, slope, lo, hi, *self._scratch, self._pool))
+    def _line(self, v: Vector, dv: Vector, signed: Vector) -> _ProfileLine:
+        return _ProfileLine(v, dv, signed, (*self._scratch, self._pool))
 
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
         """The plane's weights sum to zero, so that it holds for every intercept."""
@@ -141,3 +175,75 @@ class ProfileRisk:
 
     def _intercept(self, v: Vector) -> float:
         return float(profile.best_intercept(v, self.signed, self._level, self._scratch[1], self._pool))
+
+
+class _ProfileLine:
+    """The hinges at the best intercept, along a line: rows v + k dv, permuted."""
+
+    def __init__(self, v: Vector, dv: Vector, signed: Vector, scratch: tuple[Vector, Vector, Matrix]) -> None:
+        self._rows = v, dv, signed
+        self._scratch = scratch
+        self.total = float(np.abs(signed).sum())
+        self._settled = float(np.maximum(signed, 0.0).sum()), 0.0, 0.0
+
+    def slope(self, k: float) -> float:
+        return float(profile.profile_slope(*self._rows, k, self._settled, *self._scratch))
+
+    def settle(self, lo: float, hi: float) -> None:
+        kept, self._settled = profile.settle_profile(*self._rows, lo, hi, self._settled, *self._scratch)
+        v, dv, signed = self._rows
+        self._rows = v[:kept], dv[:kept], signed[:kept]
+
+
+class MarginRisk:
+    """Crammer and Singer's multiclass hinge, sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i).
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,), int64
+        Classes 0, ..., n_classes - 1.
+    s : ndarray of shape (n,)
+        Weights.
+    n_classes : int
+    """
+
+    def __init__(self, y: NDArray[np.int64], s: Vector, n_classes: int) -> None:
+        self.y = y
+        self.s = s
+        self.n_outputs = n_classes
+        self.n_rows = len(y)
+        self._guess = 1.0
+
+    def intercept(self, f: Matrix) -> Vector:
+        """None."""
+        return np.zeros(self.n_outputs)
+
+    def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
+        """A bracketing search on the derivative."""
+        line = _MarginLine((f, target, self.y, self.s))
+        step = find_step(line, curvature, slope, 0.5 * self._guess, 2.0 * self._guess)
+        self._guess = step or 1.0
+        return step
+
+    def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
+        """One pass over the outputs."""
+        coef = np.empty_like(f)
+        risk, offset = margins.advance_margins(f, target, self.y, self.s, step, mu, coef)
+        return Cut(risk, coef, offset)
+
+
+class _MarginLine:
+    """The multiclass hinge along a line: a maximum of lines for each row."""
+
+    def __init__(self, problem: tuple[Matrix, Matrix, NDArray[np.int64], Vector]) -> None:
+        self._problem = problem
+        self._rows = np.arange(len(problem[2]))
+        self._settled = 0.0
+
+    def slope(self, k: float) -> float:
+        return self._settled + float(margins.margin_slope(*self._problem, self._rows, k))
+
+    def settle(self, lo: float, hi: float) -> None:
+        kept, slope = margins.settle_margins(*self._problem, self._rows, lo, hi)
+        self._rows = self._rows[:kept]
+        self._settled += slope
