@@ -98,7 +98,7 @@ def test_experiments_run(load: Any, name: str, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(load(f"_ocas.{module}"), "load_linear", lambda name, n_rows=None: small)
     monkeypatch.setattr(load("_ocas.scaling"), "SIZES", (100, 200))
     experiment = load("ocas").EXPERIMENTS[name]
-    options = Namespace(rows=None, C=[0.1], limit=1.0, factor=2.0, only=None)
+    options = Namespace(rows=None, C=[0.1], limit=1.0, reference=1.0, factor=2.0, only=None)
     rows = list(experiment.measure("patches", options))
     assert rows
     assert all(key in row for row in rows for key in experiment.keys)

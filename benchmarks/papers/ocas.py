@@ -78,6 +78,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         add("--C", nargs="+", type=float, help="default: the experiment's own")
         add("--rows", type=int, help="train on that many rows only")
         add("--limit", type=float, default=30.0, help="seconds after which a single fit is given up")
+        add("--reference", type=float, default=60.0, help="seconds at most for the fit that finds F*")
         add("--factor", type=float, default=10.0, help="a rival is given up where it takes so many times our seconds")
         add("--only", nargs="+", metavar="TEXT", help="only competitors with one of these in their name")
         add("--redraw", action="store_true", help="measure nothing, draw what the CSV has")

@@ -115,7 +115,7 @@ def _measure(name: str, options: Namespace) -> Iterator[Row]:
     problem = load_linear(name, options.rows)
     ours.warm_up(problem)
     for C in options.C or COSTS:
-        best, bound = ours.reference(problem, C, options.limit)
+        best, bound = ours.reference(problem, C, options.reference)
         facts = {"set": name, "form": problem.form, "n": problem.X.shape[0], "d": problem.X.shape[1], "C": C}
         facts |= {"best": best, "bound": bound}
         limit = options.limit
