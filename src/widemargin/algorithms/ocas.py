@@ -15,7 +15,7 @@ round serves them all.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,11 +23,14 @@ from numpy.typing import NDArray
 
 from .._progress import Progress
 from ..rows import Rows
-from ..solvers.cutting_plane import CuttingPlaneSolver
+from ..solvers.cutting_plane import CuttingPlaneSolver, Plane
 from ..solvers.result import History, LinearResult
 from ..solvers.risks import Risk
 
 Matrix = NDArray[np.float64]
+Solvers = Sequence[CuttingPlaneSolver]
+
+_POINTS = 8  # looked at in one pass at the start: their outputs are held at once
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,11 @@ class Settings:
 
 
 def train(
-    rows: Rows, risks: Sequence[Risk], settings: Settings, progress: Progress
+    rows: Rows,
+    risks: Sequence[Risk],
+    settings: Settings,
+    progress: Progress,
+    start: Sequence[Matrix] | None = None,
 ) -> tuple[list[LinearResult], History]:
     """Train a machine for each risk.
 
@@ -69,6 +76,8 @@ def train(
     settings : Settings
     progress : Progress
         Asked after every round; stopped, the best point so far is the result.
+    start : sequence of ndarray of shape (n_points, q * n_features), optional
+        For each risk points to take planes at before the first round, such as those of an earlier `LinearResult`.
 
     Returns
     -------
@@ -78,11 +87,30 @@ def train(
         that are not done), ``n_planes``, and ``seconds_outputs``, ``seconds_line_search``, ``seconds_plane`` and
         ``seconds_reduced`` of this round.
     """
+    return next(train_path(rows, risks, [settings.C], settings, progress, start))
+
+
+def train_path(
+    rows: Rows,
+    risks: Sequence[Risk],
+    Cs: Sequence[float],
+    settings: Settings,
+    progress: Progress,
+    start: Sequence[Matrix] | None = None,
+) -> Iterator[tuple[list[LinearResult], History]]:
+    """Train for one C after another: what was learnt of the risk holds for all of them.
+
+    Parameters and results are those of `train`, one result for each of `Cs`.
+    """
     descent = _Descent(rows, risks, settings, progress)
-    descent.look_at_zero()
-    while descent.is_open() and progress.go_on(**descent.state()):
-        descent.iterate()
-    return descent.results(), descent.history
+    for k, C in enumerate(Cs):
+        descent.weigh(C)
+        if k == 0:
+            descent.look_at(start)
+        descent.solve_reduced()
+        while descent.is_open() and progress.go_on(**descent.state()):
+            descent.iterate()
+        yield descent.results(), descent.history
 
 
 class _Descent:
@@ -117,36 +145,55 @@ class _Descent:
             for s in self.solvers
         ]
 
-    def look_at_zero(self) -> None:
-        """Begin: at w = 0 the outputs are known."""
+    def weigh(self, C: float) -> None:
+        """Begin with another C."""
+        self.n_iter, self.history = 0, History()
         for solver in self.solvers:
+            solver.weigh(C)
+
+    def look_at(self, start: Sequence[Matrix] | None) -> None:
+        """Take planes at the points given, several in one pass; at zero, where the outputs are known, if none are."""
+        points = [(s, p.reshape(s.w.shape)) for s, mine in zip(self.solvers, start or (), strict=False) for p in mine]
+        for first in range(0, len(points), _POINTS):
+            solvers, W = zip(*points[first : first + _POINTS], strict=True)
+            outputs = self._outputs(solvers, W)
+            self._learn(solvers, [solver.look_at(w, f) for solver, w, f in zip(solvers, W, outputs, strict=True)])
+        fresh = [solver for solver in self.solvers if not np.isfinite(solver.objective)]
+        for solver in fresh:
             outputs = np.zeros((solver.risk.n_outputs, self.rows.shape[0]))
-            solver.learn(self.rows.weighted_sums(solver.look_at(np.zeros_like(solver.w), outputs)))
-        self._bound(self._open())
+            self._learn([solver], [solver.look_at(np.zeros_like(solver.w), outputs)])
 
     def iterate(self) -> None:
         """One round of Algorithm 1, for all machines that are not done."""
         clock, solvers = _Clock(), self._open()
-        outputs = _split(self.rows.outputs(np.concatenate([solver.target for solver in solvers])), solvers)
+        outputs = self._outputs(solvers, [solver.target for solver in solvers])
         clock.lap("outputs")
-        coefs = [
-            solver.descend(f) if self.settings.line_search else solver.look_at(solver.target, f)
-            for solver, f in zip(solvers, outputs, strict=True)
-        ]
+        planes = [self._advance(solver, f) for solver, f in zip(solvers, outputs, strict=True)]
         clock.lap("line_search")
-        normals = _split(self.rows.weighted_sums(np.concatenate(coefs)), solvers)
+        self._learn(solvers, planes)
         clock.lap("plane")
-        for solver, normal in zip(solvers, normals, strict=True):
-            solver.learn(normal)
-        self._bound(solvers)
+        self.solve_reduced()
         clock.lap("reduced")
         self.n_iter += 1
         self._record(solvers, clock)
 
-    def _bound(self, solvers: list[CuttingPlaneSolver]) -> None:
-        """Solve the reduced problems: the next points, and the bounds that say who is done."""
-        for solver in solvers:
+    def solve_reduced(self) -> None:
+        """Find the next points, and the bounds that say who is done."""
+        for solver in self._open():
             solver.solve_reduced()
+
+    def _advance(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
+        return solver.descend(f) if self.settings.line_search else solver.look_at(solver.target, f)
+
+    def _outputs(self, solvers: Solvers, points: Sequence[Matrix]) -> list[Matrix]:
+        """The outputs of one point of each solver, in one pass."""
+        return _split(self.rows.outputs(np.concatenate(points)), solvers)
+
+    def _learn(self, solvers: Solvers, planes: Sequence[Plane]) -> None:
+        """The normals of one plane of each solver, in one pass."""
+        normals = _split(self.rows.weighted_sums(np.concatenate([plane.coef for plane in planes])), solvers)
+        for solver, plane, normal in zip(solvers, planes, normals, strict=True):
+            solver.learn(plane, normal)
 
     def _open(self) -> list[CuttingPlaneSolver]:
         return [solver for solver in self.solvers if not self._is_done(solver)]
@@ -178,7 +225,7 @@ class _Clock:
         self.laps[part], self._start = now - self._start, now
 
 
-def _split(stacked: Matrix, solvers: list[CuttingPlaneSolver]) -> list[Matrix]:
+def _split(stacked: Matrix, solvers: Solvers) -> list[Matrix]:
     """Each machine's share of the rows of a stacked array."""
     ends = np.cumsum([solver.risk.n_outputs for solver in solvers])
     return np.split(stacked, ends[:-1])

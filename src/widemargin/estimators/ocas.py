@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from .._config import resolve_memory_budget
 from .._parallel import ThreadTeam
 from .._progress import Progress
 from ..algorithms.ocas import Settings, train
-from ..rows import RowsWithConstant, open_rows
+from ..rows import Rows, RowsWithConstant, open_rows
 from ..solvers.result import History, LinearResult
 from ..solvers.risks import HingeRisk, MarginRisk, ProfileRisk, Risk
 from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
@@ -35,7 +35,18 @@ from ._validation import (
 )
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 Classes = NDArray[np.intp]
+
+_START_POINTS = 24  # of a warm start: each costs a third of a round
+
+
+class Problem(NamedTuple):
+    """What a fit solves: a machine for each risk on the same rows."""
+
+    classes: NDArray[Any]
+    rows: Rows
+    risks: list[Risk]
 
 
 class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
@@ -69,7 +80,8 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
     warm_start : bool, default=False
-        Start from the fitted machine.
+        Start from the fitted machine: from planes at its best point and at up to 23 others, taken anew on these data.
+        For a path of C see also `C_path`.
     n_jobs : int or None, default=None
         Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
     verbose : int, default=0
@@ -176,8 +188,15 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         return self
 
     def _fit(self, X: Any, labels: NDArray[Any], weights: Vector, progress: Progress) -> None:
-        classes, y, s = _weigh_classes(labels, weights, self.class_weight)
-        settings = Settings(
+        with ThreadTeam(self.n_jobs) as team, open_rows(X, team) as rows:
+            check_consistent_length(rows, labels)
+            problem = self._pose(rows, labels, weights, team)
+            results, history = train(problem.rows, problem.risks, self._settings(), progress, self._start(problem))
+        self._set(problem, results, history)
+        self._warn_if_stopped(progress)
+
+    def _settings(self) -> Settings:
+        return Settings(
             C=self.C,
             tol=self.tol,
             mu=self.mu,
@@ -185,19 +204,27 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             max_iter=self.max_iter,
             memory_budget=resolve_memory_budget(self.memory_budget),
         )
-        with ThreadTeam(self.n_jobs) as team, open_rows(X, team) as rows:
-            check_consistent_length(rows, labels)
-            if self.multi_class == "ovr":
-                results, history = train(rows, self._risks(y, s, team), settings, progress)
-            else:
-                rows = RowsWithConstant(rows) if self.fit_intercept else rows
-                results, history = train(rows, [MarginRisk(y, s, len(classes))], settings, progress)
-        machine = _machine(results, X.shape[1])
-        for name, value in {"classes_": classes, **machine, **_certificate(results, history)}.items():
-            setattr(self, name, value)
-        self._warn_if_stopped(progress)
 
-    def _risks(self, y: Classes, s: Vector, team: ThreadTeam) -> list[Risk]:
+    def _pose(self, rows: Rows, labels: NDArray[Any], weights: Vector, team: ThreadTeam) -> Problem:
+        classes, y, s = _weigh_classes(labels, weights, self.class_weight)
+        if self.multi_class == "ovr":
+            return Problem(classes, rows, self._hinge_risks(y, s, team))
+        rows = RowsWithConstant(rows) if self.fit_intercept else rows
+        return Problem(classes, rows, [MarginRisk(y, s, len(classes))])
+
+    def _start(self, problem: Problem) -> list[Matrix] | None:
+        """With `warm_start`, where the fitted machine's planes touch the risk, if it was of this shape."""
+        points: list[Matrix] = getattr(self, "_points", []) if self.warm_start else []
+        sizes = [risk.n_outputs * problem.rows.shape[1] for risk in problem.risks]
+        return points if [mine.shape[1] for mine in points] == sizes else None
+
+    def _set(self, problem: Problem, results: list[LinearResult], history: History) -> None:
+        machine = _machine(results, self.n_features_in_)
+        for name, value in {"classes_": problem.classes, **machine, **_certificate(results, history)}.items():
+            setattr(self, name, value)
+        self._points = [_start_points(result) for result in results] if self.warm_start else []
+
+    def _hinge_risks(self, y: Classes, s: Vector, team: ThreadTeam) -> list[Risk]:
         positive = range(1, 2) if y.max() == 1 else range(int(y.max()) + 1)  # of two classes the second
         signed = [np.where(y == c, s, -s) for c in positive]
         return [ProfileRisk(g) if self.fit_intercept else HingeRisk(g, team) for g in signed]
@@ -248,6 +275,11 @@ def _machine(results: list[LinearResult], n_features: int) -> dict[str, Any]:
     if len(W) == 2:
         W, intercept = W[1:] - W[:1], intercept[1:] - intercept[:1]
     return {"coef_": np.ascontiguousarray(W), "intercept_": intercept}
+
+
+def _start_points(result: LinearResult) -> Matrix:
+    """The best point, and those where the heaviest planes touch the risk."""
+    return np.vstack([result.w.reshape(1, -1), result.points[: _START_POINTS - 1]])
 
 
 def _certificate(results: list[LinearResult], history: History) -> dict[str, Any]:

@@ -63,11 +63,14 @@ class Bundle:
 
     @property
     def active_points(self) -> Matrix:
-        """The points of the planes that carry weight."""
-        return self._points[: self.n_planes][self.beta > 0]
+        """The points of the planes that carry weight, the heaviest first."""
+        order = np.argsort(-self.beta[1:], kind="stable")[: np.count_nonzero(self.beta[1:])] + 1
+        return self._points[order]
 
     def add(self, normal: Vector, offset: float, point: Vector) -> None:
         """Learn a plane."""
+        if self.n_planes == self.capacity:
+            self._make_room()
         t = self.n_planes
         if t == len(self._normals):
             self._grow()
@@ -92,6 +95,7 @@ class Bundle:
         grad, step = np.empty((2, t))
         scratch = grad, np.empty((t, t)), step, np.empty(t, np.int64)
         simplex_qp.solve_simplex(self._gram[:t, :t], self._offsets[:t], beta, *scratch, tol, _MAX_ROUNDS)
+        self._idle[:t] = np.where(beta > 0.0, 0.0, self._idle[:t] + 1.0)
         w = -beta @ self.normals
         return w, float(self._offsets[:t] @ beta - 0.5 * w @ w)
 
@@ -106,12 +110,35 @@ class Bundle:
         gram[: self.n_planes, : self.n_planes] = self._gram[: self.n_planes, : self.n_planes]
         self._gram = gram
 
+    def _make_room(self) -> None:
+        """Drop the plane that has been without weight for longest; where all have weight, let one stand for two."""
+        idlest = int(np.argmax(self._idle[1 : self.n_planes])) + 1
+        if self._idle[idlest] > 0.0:
+            self._drop(idlest)
+        else:
+            self._merge(*(np.argsort(self.beta[1:])[:2] + 1))
+
+    def _drop(self, j: int) -> None:
+        last = self.n_planes - 1
+        for column in (self._normals, self._points, self._offsets, self._beta, self._idle, self._gram, self._gram.T):
+            column[j] = column[last]
+        self.n_planes = last
+
+    def _merge(self, i: int, j: int) -> None:
+        """Their weighted mean is a plane below the risk too, and the solution stays where it is."""
+        total = self._beta[i] + self._beta[j]
+        share, other = self._beta[i] / total, self._beta[j] / total
+        for column in (self._normals, self._points, self._offsets, self._gram, self._gram.T):
+            column[i] = share * column[i] + other * column[j]
+        self._beta[i] = total
+        self._drop(j)
+
 
 class CuttingPlaneSolver:
     """One minimisation: its planes, its best point and its lower bound.
 
-    A round: `solve_reduced` finds a target, the caller computes its outputs, `descend` gives the new plane as weights of
-    the rows, the caller sums them, `learn` takes the sum. So several minimisations share a pass over the data.
+    A round: `solve_reduced` finds a target, the caller computes its outputs, `descend` gives a plane as weights of the
+    rows, the caller sums them, `learn` takes both. So several minimisations share a pass over the data.
 
     Parameters
     ----------
@@ -143,8 +170,8 @@ class CuttingPlaneSolver:
         self.bundle = Bundle(risk.n_outputs * n_features, capacity)
         self.w = self.target = np.zeros((risk.n_outputs, n_features))
         self.objective, self.bound, self.step = np.inf, 0.0, 0.0
+        self._risk = np.inf
         self._outputs: Matrix | None = None
-        self._plane: Plane | None = None
 
     @property
     def gap(self) -> float:
@@ -156,6 +183,11 @@ class CuttingPlaneSolver:
         """Intercepts (q,) of the best point."""
         return np.zeros(len(self.w)) if self._outputs is None else self.risk.intercept(self._outputs)
 
+    def weigh(self, C: float) -> None:
+        """Go on with another weight of the risk: its planes stay what they are."""
+        self.C, self.bound = C, 0.0
+        self.objective = self._value(self.w, self._risk)
+
     def solve_reduced(self) -> None:
         """Find the next target, and a lower bound."""
         noise = _NOISE * abs(self.objective)
@@ -163,8 +195,8 @@ class CuttingPlaneSolver:
         self.bound = max(self.bound, bound)
         self.target = w.reshape(self.w.shape)
 
-    def descend(self, f: Matrix) -> Matrix:
-        """Search along the line to the target, whose outputs are f; return the new plane's weights of the rows."""
+    def descend(self, f: Matrix) -> Plane:
+        """Search along the line to the target, whose outputs are f; return a plane near the new best point."""
         assert self._outputs is not None, "look at a point first"
         toward = self.target - self.w
         curvature = float(np.vdot(toward, toward))
@@ -174,26 +206,22 @@ class CuttingPlaneSolver:
             self.step = self.risk.search(self._outputs, f, curvature / self.C, slope / self.C)
         cut = self.risk.advance(self._outputs, f, self.step, self.mu)
         self.w = self.w + self.step * toward
-        self.objective = self._value(self.w, cut.risk)
+        self._risk, self.objective = cut.risk, self._value(self.w, cut.risk)
         near = self.w + self.mu * (self.target - self.w)
-        self._plane = Plane(cut.coef, cut.offset, near.ravel())
-        return cut.coef
+        return Plane(cut.coef, cut.offset, near.ravel())
 
-    def look_at(self, w: Matrix, f: Matrix) -> Matrix:
-        """Cut at a point, whose outputs are f; it becomes the best if it is. As `descend`."""
+    def look_at(self, w: Matrix, f: Matrix) -> Plane:
+        """Return a plane at a point, whose outputs are f; the point becomes the best one if it is."""
         cut = self.risk.advance(f, f, 0.0, 0.0)
         objective = self._value(w, cut.risk)
         if objective < self.objective:
-            self.w, self._outputs, self.objective = w, f, objective
+            self.w, self._outputs, self._risk, self.objective = w, f.copy(), cut.risk, objective
         self.step = 1.0
-        self._plane = Plane(cut.coef, cut.offset, w.ravel())
-        return cut.coef
+        return Plane(cut.coef, cut.offset, w.ravel())
 
-    def learn(self, normal: Matrix) -> None:
-        """Add the plane of the latest `descend` or `look_at`, given the weighted sum of the rows (q, n_features)."""
-        assert self._plane is not None, "descend first"
-        self.bundle.add(normal.ravel(), self._plane.offset, self._plane.point)
-        self._plane = None
+    def learn(self, plane: Plane, normal: Matrix) -> None:
+        """Add a plane, given the sum of the rows with its weights (q, n_features)."""
+        self.bundle.add(normal.ravel(), plane.offset, plane.point)
 
     def _value(self, w: Matrix, risk: float) -> float:
         return 0.5 * float(np.vdot(w, w)) + self.C * risk
