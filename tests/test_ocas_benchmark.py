@@ -54,7 +54,7 @@ def test_a_ladder_is_climbed_and_refined(load: Any) -> None:
     trials = reach.climb(lambda e: reach.Trial(e, 0.01 * e, 100 / e), lambda k: 2**k, goal=10.0, limit=1.0)
     assert [trial.effort for trial in trials[:5]] == [1, 2, 4, 8, 16]
     assert min(trial.effort for trial in trials if trial.objective <= 10) in (10, 11)
-    given_up = reach.climb(lambda e: reach.Trial(e, 0.3 * e, 100.0), lambda k: 2**k, goal=10.0, limit=1.0)
+    given_up = reach.climb(lambda e: reach.Trial(e, 0.3 * e, 100.0 / e), lambda k: 2**k, goal=10.0, limit=1.0)
     assert [trial.effort for trial in given_up] == [1, 2]  # the next would take 1.2 seconds
 
 

@@ -46,7 +46,8 @@ def climb(run: Callable[[float], Trial], ladder: Callable[[int], int], goal: flo
     while True:
         trials.append(run(ladder(len(trials))))
         growth = ladder(len(trials)) / trials[-1].effort
-        if trials[-1].objective <= goal or growth * trials[-1].seconds > limit or len(trials) > 40:
+        is_stuck = len(trials) > 1 and trials[-1].objective == trials[-2].objective  # has reached a limit of its own
+        if trials[-1].objective <= goal or growth * trials[-1].seconds > limit or is_stuck or len(trials) > 40:
             break
     if trials[-1].objective > goal or len(trials) < 2:
         return trials
