@@ -4,7 +4,7 @@ The rooms, and who may import whom (down only; import-linter checks it)::
 
     cli                       the command line
      |
-    estimators   datasets   plots     scikit-learn classes; readers and bundled data; matplotlib's door
+    estimators   datasets     scikit-learn classes         readers and bundled data
      |
     algorithms                how a machine is trained: one file per paper
      |
@@ -38,12 +38,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import datasets
     from ._config import config_context, get_config, set_config
-    from .estimators import DCSVMClassifier, OCASClassifier, TwoStepKernelKMeans, warmup
+    from .estimators import C_path, DCSVMClassifier, OCASClassifier, TwoStepKernelKMeans, warmup
     from .plots import ConvergenceDisplay
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "C_path",
     "ConvergenceDisplay",
     "DCSVMClassifier",
     "OCASClassifier",
@@ -57,6 +58,7 @@ __all__ = [
 ]
 
 _ROOM_OF = {
+    "C_path": "estimators",
     "ConvergenceDisplay": "plots",
     "DCSVMClassifier": "estimators",
     "OCASClassifier": "estimators",

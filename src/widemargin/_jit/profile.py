@@ -1,7 +1,7 @@
 """Compiled hinge risk with the best intercept: r(f) = min_b sum_i s_i max(0, 1 - y_i (f_i + b)).
 
-With v_i = y_i - f_i the hinges are max(0, y_i (v_i - b)), and the best b is the smallest value up to which the weights s
-sum to those of the positive rows.
+With v_i = y_i - f_i the hinges are max(0, y_i (v_i - b)), and the best b is the smallest value up to which the weights
+s sum to those of the positive rows.
 """
 
 import math

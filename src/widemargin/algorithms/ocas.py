@@ -29,6 +29,7 @@ from ..solvers.risks import Risk
 
 Matrix = NDArray[np.float64]
 Solvers = Sequence[CuttingPlaneSolver]
+Trained = tuple[list[LinearResult], History]
 
 _POINTS = 8  # looked at in one pass at the start: their outputs are held at once
 
@@ -66,7 +67,7 @@ def train(
     settings: Settings,
     progress: Progress,
     start: Sequence[Matrix] | None = None,
-) -> tuple[list[LinearResult], History]:
+) -> Trained:
     """Train a machine for each risk.
 
     Parameters
@@ -97,7 +98,7 @@ def train_path(
     settings: Settings,
     progress: Progress,
     start: Sequence[Matrix] | None = None,
-) -> Iterator[tuple[list[LinearResult], History]]:
+) -> Iterator[Trained]:
     """Train for one C after another: what was learnt of the risk holds for all of them.
 
     Parameters and results are those of `train`, one result for each of `Cs`.
@@ -110,7 +111,7 @@ def train_path(
         descent.solve_reduced()
         while descent.is_open() and progress.go_on(**descent.state()):
             descent.iterate()
-        yield descent.results(), descent.history
+        yield descent.trained()
 
 
 class _Descent:
@@ -138,12 +139,13 @@ class _Descent:
         violation = max(solver.gap / max(solver.objective, 1e-300) for solver in self.solvers)
         return {"round": self.n_iter, "violation": violation, "tol": self.settings.tol, "objective": objective}
 
-    def results(self) -> list[LinearResult]:
+    def trained(self) -> Trained:
         """Where the machines stand."""
-        return [
+        results = [
             LinearResult(s.w, s.intercept, s.objective, s.gap, self._is_done(s), s.bundle.active_points)
             for s in self.solvers
         ]
+        return results, self.history
 
     def weigh(self, C: float) -> None:
         """Begin with another C."""
@@ -160,8 +162,8 @@ class _Descent:
             self._learn(solvers, [solver.look_at(w, f) for solver, w, f in zip(solvers, W, outputs, strict=True)])
         fresh = [solver for solver in self.solvers if not np.isfinite(solver.objective)]
         for solver in fresh:
-            outputs = np.zeros((solver.risk.n_outputs, self.rows.shape[0]))
-            self._learn([solver], [solver.look_at(np.zeros_like(solver.w), outputs)])
+            known = np.zeros((solver.risk.n_outputs, self.rows.shape[0]))
+            self._learn([solver], [solver.look_at(np.zeros_like(solver.w), known)])
 
     def iterate(self) -> None:
         """One round of Algorithm 1, for all machines that are not done."""
@@ -176,6 +178,7 @@ class _Descent:
         clock.lap("reduced")
         self.n_iter += 1
         self._record(solvers, clock)
+        self.progress.candidate = self.trained  # called only by those who look
 
     def solve_reduced(self) -> None:
         """Find the next points, and the bounds that say who is done."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .._parallel import ThreadTeam, row_blocks
 from .csr import CSRBlocks
 from .dense import DenseBlocks
+from .mapped import mapped_pages
 
 Matrix = NDArray[np.float64]
 
@@ -80,7 +81,7 @@ class BlockRows:
         return sum(parts[1:], parts[0])
 
 
-def make_rows(X: Any, team: ThreadTeam) -> Rows:
+def make_rows(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Rows:
     """Wrap validated data of shape (n, d): an array in C or Fortran order, a memory map, or CSR.
 
     Parameters
@@ -88,6 +89,8 @@ def make_rows(X: Any, team: ThreadTeam) -> Rows:
     X : ndarray, memmap or CSR array, float32 or float64
         Not copied.
     team : ThreadTeam
+    memory_budget : int
+        Bytes. Of a read-only memory map that is larger, in C order, no more than some blocks are held at a time.
     """
-    blocks = CSRBlocks(X) if sp.issparse(X) else DenseBlocks(X)
+    blocks = CSRBlocks(X) if sp.issparse(X) else DenseBlocks(X, mapped_pages(X, memory_budget))
     return BlockRows(blocks, team)

@@ -12,17 +12,18 @@ from .dask import is_partitioned, open_partitions
 
 
 @contextmanager
-def open_rows(X: Any, team: ThreadTeam) -> Iterator[Rows]:
+def open_rows(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Iterator[Rows]:
     """Hold data ready for passes inside a ``with`` block: on a cluster if they are there, else where they are.
 
     Parameters
     ----------
     X : as `make_rows` or `open_partitions`
     team : ThreadTeam
-        For data in this process.
+    memory_budget : int
+        Both for data in this process.
     """
     if is_partitioned(X):
         with open_partitions(X) as rows:
             yield rows
     else:
-        yield make_rows(X, team)
+        yield make_rows(X, team, memory_budget)

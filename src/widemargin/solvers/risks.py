@@ -90,7 +90,9 @@ class HingeRisk:
         signed = self.signed[rows].copy()
         keys, jumps = np.empty((2, len(signed)))
         order = np.empty(len(signed), np.int64)
-        change, count = linesearch.scan_hinges(f[rows].copy(), target[rows].copy(), signed, 0.0, _FAR, keys, jumps, order)
+        change, count = linesearch.scan_hinges(
+            f[rows].copy(), target[rows].copy(), signed, 0.0, _FAR, keys, jumps, order
+        )
         share = float(np.abs(signed).sum()) / self._total
         step = linesearch.find_root(keys[:count], jumps[:count], curvature * share, slope * share + change, 0.0)
         near = min(count, _SAMPLE // 20)
@@ -104,7 +106,9 @@ class HingeRisk:
 
         def scan(rows: slice) -> tuple[float, int]:
             block = f[rows], target[rows], self.signed[rows]
-            change, count = linesearch.scan_hinges(*block, lo, hi, self._keys[rows], self._jumps[rows], self._order[rows])
+            change, count = linesearch.scan_hinges(
+                *block, lo, hi, self._keys[rows], self._jumps[rows], self._order[rows]
+            )
             return change, count
 
         changes, counts = zip(*self._team.map(scan, self._blocks), strict=True)
