@@ -91,11 +91,13 @@ def test_rows_about_the_same_are_replaced_together(load: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["figure2", "table2", "figure3", "table4", "bandwidth"])
+@pytest.mark.parametrize("name", ["figure2", "table2", "table3", "figure3", "table4", "bandwidth"])
 def test_experiments_run(load: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     small = load("_ocas.problems").make_linear("patches", X, LABELS)
     for module in ("reach", "selection", "scaling"):
         monkeypatch.setattr(load(f"_ocas.{module}"), "load_linear", lambda name, n_rows=None: small)
+    parts = load("_ocas.problems").Parts(small, small, small)
+    monkeypatch.setattr(load("_ocas.selection"), "load_parts", lambda name: parts)
     monkeypatch.setattr(load("_ocas.scaling"), "SIZES", (100, 200))
     experiment = load("ocas").EXPERIMENTS[name]
     options = Namespace(rows=None, C=[0.1], limit=1.0, reference=1.0, factor=2.0, only=None)
