@@ -57,7 +57,7 @@ def find_step(line: Line, curvature: float, slope: float, lo: float, hi: float) 
         line.settle(lo, hi)
         k = 0.5 * (lo + hi) if bisect else (lo * at_hi - hi * at_lo) / (at_hi - at_lo)
         if not lo < k < hi:
-            break
+            return min(max(k, lo), hi)  # the secant's zero is an end, to rounding
         at_k = derivative(k)
         if at_k < 0.0:
             lo, at_lo = k, at_k
