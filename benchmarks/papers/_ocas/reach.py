@@ -157,7 +157,10 @@ def _least(rows: Sequence[Row], goal: float) -> tuple[float, bool]:
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """One row for each set and C: seconds of everyone, and ratios to ours. Not reached: a lower bound of both."""
+    """One row for each set and C: seconds of everyone, and ratios to ours. Not reached: a lower bound of both.
+
+    No ratios where nobody has found the optimum to a thousandth, as the bound says.
+    """
     table = []
     for (_, C), cell in cells(rows).items():
         best = min(cell[0]["best"], min(row["objective"] for row in cell))
@@ -167,7 +170,8 @@ def summary(rows: Sequence[Row]) -> list[Row]:
         for who in dict.fromkeys(row["competitor"] for row in fits):
             seconds, reached = _least([row for row in fits if row["competitor"] == who], GOAL * best)
             line |= {who: seconds, f"{who} reached": reached}
-            line[f"{who} / OCAS"] = seconds / line[ours.OCAS]
+            if line["bound_gap"] < GOAL - 1 and line.get(f"{ours.OCAS} reached"):
+                line[f"{who} / OCAS"] = seconds / line[ours.OCAS]
         proofs = [row["seconds"] for row in fits if row["kind"] == "proof" and row["competitor"] == ours.OCAS]
         line["OCAS proof"] = proofs[0] if proofs else math.nan
         table.append(line)
