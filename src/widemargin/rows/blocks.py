@@ -74,7 +74,7 @@ class BlockRows:
 
         def add(rows: slice) -> Matrix:
             out = np.zeros((len(coef), self.shape[1]))
-            self._blocks.add(rows, coef[:, rows], out)
+            self._blocks.add(rows, np.ascontiguousarray(coef[:, rows]), out)
             return out
 
         parts = self._team.map(add, row_blocks(self.shape[0], self._blocks.sum_rows))

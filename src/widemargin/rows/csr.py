@@ -34,7 +34,9 @@ class CSRBlocks:
 
     def outputs(self, rows: slice, W: Matrix, out: Matrix) -> None:
         """One compiled pass for all vectors."""
-        sparse.csr_outputs(*self._parts(rows), np.ascontiguousarray(W.T), out)
+        values = np.empty_like(out, order="C")  # the kernel is compiled for one layout
+        sparse.csr_outputs(*self._parts(rows), np.ascontiguousarray(W.T), values)
+        out[...] = values
 
     def add(self, rows: slice, coef: Matrix, out: Matrix) -> None:
         """Only the rows that count are read."""

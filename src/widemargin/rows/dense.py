@@ -53,7 +53,7 @@ class DenseBlocks:
         add = dense.row_sum if self._by_rows else dense.column_sum
         for part in row_blocks(rows.stop - rows.start, self.block_rows):
             here = slice(rows.start + part.start, rows.start + part.stop)
-            add(self.X[here], coef[:, part], scratch, out)
+            add(self.X[here], np.ascontiguousarray(coef[:, part]), scratch, out)
             self._release(here)
 
     def _release(self, rows: slice) -> None:

@@ -94,7 +94,7 @@ class Bundle:
         beta[0] += C - beta.sum()
         grad, step = np.empty((2, t))
         scratch = grad, np.empty((t, t)), step, np.empty(t, np.int64)
-        simplex_qp.solve_simplex(self._gram[:t, :t], self._offsets[:t], beta, *scratch, tol, _MAX_ROUNDS)
+        simplex_qp.solve_simplex(self._gram, self._offsets[:t], beta, *scratch, tol, _MAX_ROUNDS)
         self._idle[:t] = np.where(beta > 0.0, 0.0, self._idle[:t] + 1.0)
         w = -beta @ self.normals
         return w, float(self._offsets[:t] @ beta - 0.5 * w @ w)
@@ -206,7 +206,8 @@ class CuttingPlaneSolver:
             self.step = self.risk.search(self._outputs, f, curvature / self.C, slope / self.C)
         cut = self.risk.advance(self._outputs, f, self.step, self.mu)
         self.w = self.w + self.step * toward
-        self._risk, self.objective = cut.risk, self._value(self.w, cut.risk)
+        self._risk = cut.risk
+        self.objective = min(self.objective, self._value(self.w, cut.risk))  # the search is exact: a rise is rounding
         near = self.w + self.mu * (self.target - self.w)
         return Plane(cut.coef, cut.offset, near.ravel())
 
