@@ -105,8 +105,8 @@ def solve_simplex(H, b, beta, grad, L, step, face, tol, max_rounds):
     """Minimise over a simplex until the duality gap is small.
 
     Solve   min_beta  1/2 beta' H beta - b' beta   s.t.  beta >= 0, sum(beta) = the sum given   (in place)
-    Given   H (>= t, >= t) float64, its head positive semi-definite; b, beta (t,), beta feasible; scratch: grad, step (t,), L (t, t),
-            face (t,) int64
+    Given   H (>= t, >= t) float64, its head positive semi-definite; b, beta (t,), beta feasible; scratch:
+            grad, step (t,), L (t, t), face (t,) int64
     Returns number of rounds; the gap that is left, sum(beta) max(-grad) + beta' grad with grad = H beta - b
     Cost    a round: a pair step, O(t), and Newton steps in the face it leads to, O(t m + m^3 / 6) with m planes in it
     Source  pair step: Fan, Chen, Lin 2005, JMLR 6, the paper's solver; Newton steps within the face, ours

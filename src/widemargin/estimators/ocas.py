@@ -54,8 +54,8 @@ class Problem(NamedTuple):
 class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     """Linear support vector machine, for up to millions of rows, with a certificate.
 
-    It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i (<w, x_i> + b))`` by optimised cutting planes and reports how
-    far from the optimum it stopped.
+    It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i (<w, x_i> + b))`` by optimised cutting planes (OCAS) and
+    reports how far from the optimum it stopped. Take it for many rows, for a large C, and where the precision must be known.
 
     Parameters
     ----------
@@ -108,6 +108,31 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         ``seconds_outputs``, ``seconds_line_search``, ``seconds_plane``, ``seconds_reduced``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
+
+    Warns
+    -----
+    ConvergenceWarning
+        When `max_time`, `max_iter`, Ctrl-C or a callback ended the fit: with the gap. The machine is the best so far. A
+        second Ctrl-C within two seconds raises KeyboardInterrupt and leaves the estimator as it was.
+
+    Notes
+    -----
+    Cost: a round reads X once, and its rows with a margin below 1 once more; the number of rounds, some tens to some
+    hundreds, hardly depends on that of the rows. X is not copied: dense in C or Fortran order, a memory map, CSR with
+    32- or 64-bit indices (CSC is converted), float32 or float64. A fit holds about 120 bytes a row beside X (for each class
+    about 40 more), and 16 bytes x n_features a plane. Outputs of a single machine and all planes are added up in
+    float64; outputs of several machines on dense data are matrix products in X's dtype.
+
+    Differences from the paper: (1) C multiplies the sum of the hinges, not their mean. (2) Weights, an unregularised
+    intercept, several classes. (3) The line search selects instead of sorting, O(n) expected; with an intercept it
+    searches the risk at each point's best intercept. (4) The reduced problem is solved with Newton steps beside the
+    steps in pairs. (5) Planes without weight leave when `memory_budget` is reached, and planes with weight are merged.
+
+    References
+    ----------
+    V. Franc, S. Sonnenburg, "Optimized Cutting Plane Algorithm for Support Vector Machines", ICML 2008,
+    https://doi.org/10.1145/1390156.1390197.
+    K. Crammer, Y. Singer, "On the Algorithmic Implementation of Multiclass Kernel-based Vector Machines", JMLR 2, 2001.
 
     Examples
     --------
