@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from naive import cutting_plane as naive
 from widemargin._jit import profile
+from widemargin._parallel import ThreadTeam
 from widemargin.solvers.risks import ProfileRisk
 
 Vector = NDArray[np.float64]
@@ -26,7 +27,7 @@ def rows(seed: int, n: int, *, ties: bool) -> tuple[Vector, Vector]:
 
 def best_intercept(f: Vector, signed: Vector) -> float:
     v, level = np.sign(signed) - f, float(np.maximum(signed, 0).sum())
-    return float(profile.best_intercept(v, signed, level, np.empty(len(f)), np.empty((2, len(f)))))
+    return float(profile.find_quantile(v, np.abs(signed), level, np.empty((2, len(f)))))
 
 
 @quick
@@ -52,7 +53,9 @@ def test_the_intercept_of_many_rows(sort: bool) -> None:
 def test_the_plane_holds_for_every_intercept(seed: int, n: int, ties: bool) -> None:
     f, signed = rows(seed, n, ties=ties)
     coef = np.empty(n)
-    risk, offset = profile.cut_profile(np.sign(signed) - f, signed, best_intercept(f, signed), coef)
+    rows_at = np.sign(signed) - f, signed, best_intercept(f, signed)
+    risk, offset, *border = profile.cut_profile(*rows_at, coef)
+    offset += profile.share_border(*rows_at, *border, coef)
     assert np.isclose(risk, naive.profile_risk(f, signed))
     assert np.isclose(coef @ f + offset, risk)
     assert np.isclose(coef.sum(), 0, atol=1e-12)
@@ -71,7 +74,7 @@ def test_the_plane_holds_for_every_intercept(seed: int, n: int, ties: bool) -> N
 def test_the_line_search_finds_the_minimum(seed: int, n: int, curvature: float, slope: float, ties: bool) -> None:
     f, signed = rows(seed, n, ties=ties)
     target = np.random.default_rng(seed + 1).normal(size=n)
-    step = ProfileRisk(signed).search(f[None], target[None], curvature, slope)
+    step = ProfileRisk(signed, ThreadTeam(1)).search(f[None], target[None], curvature, slope)
 
     def value(k: float) -> float:
         return 0.5 * curvature * k**2 + slope * k + naive.profile_risk(f + k * (target - f), signed)
@@ -84,7 +87,7 @@ def test_the_line_search_finds_the_minimum(seed: int, n: int, curvature: float, 
 def test_the_line_search_on_many_rows() -> None:
     f, signed = rows(5, 50_000, ties=False)
     target = f + np.random.default_rng(6).normal(size=len(f)) * 0.3 + 0.1 * np.sign(signed)
-    risk = ProfileRisk(signed)
+    risk = ProfileRisk(signed, ThreadTeam(1))
     step = risk.search(f[None], target[None], 1e3, -10.0)
 
     def value(k: float) -> float:

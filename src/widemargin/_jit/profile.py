@@ -100,27 +100,33 @@ def _tie_shares(excess, plus, minus):
 
 
 @kernel
-def best_intercept(v, signed, level, weights, pool):
-    """The b that minimises the hinges.
+def find_quantile(values, weights, level, pool):
+    """The smallest of the values up to which the weights sum to `level`: the best intercept, of values y - f.
 
-    Given   v, signed (n,) float64, signed = s y; level = the sum of s over y > 0; scratch: weights (n,), pool (2, n)
-    Returns b, one of v
+    Given   values, weights (n,) float64; scratch: pool (2, n)
     Cost    O(n) expected; Floyd and Rivest's selection, with weights
-    Twin    tests/naive/cutting_plane.py::best_intercept
+    Twin    tests/naive/cutting_plane.py::profile_risk
     """
-    for i in range(v.shape[0]):
-        weights[i] = abs(signed[i])
-    return _quantile(v, weights, level, pool)
+    return _quantile(values, weights, level, pool)
+
+
+@kernel
+def advance_values(f, target, signed, step, mu, best, near):
+    """Move f to f + step (target - f) in place, and write y - f there and at the point of the plane. O(n)."""
+    for i in range(f.shape[0]):
+        y = 1.0 if signed[i] > 0.0 else -1.0
+        f[i] += step * (target[i] - f[i])
+        best[i] = y - f[i]
+        near[i] = y - (f[i] + mu * (target[i] - f[i]))
 
 
 @kernel
 def cut_profile(v, signed, b, coef):
-    """The plane of the risk at v = y - f, with b their best intercept.
-
-    Rows on the border count in part, so that sum_i coef_i = 0: the plane holds whatever the intercept.
+    """The plane of the risk at v = y - f, with b their best intercept, but for the rows on the border.
 
     Given   v, signed (n,); coef (n,), overwritten
-    Returns the risk; the plane's offset
+    Returns the risk; the plane's offset; the excess of s y over violating rows; the weight of positive and of negative
+            rows on the border
     """
     risk, offset, excess, plus, minus = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(v.shape[0]):
@@ -132,13 +138,49 @@ def cut_profile(v, signed, b, coef):
         coef[i] = -signed[i] if is_violated else 0.0
         plus += s if (v[i] == b) & (signed[i] > 0.0) else 0.0
         minus += s if (v[i] == b) & (signed[i] < 0.0) else 0.0
+    return risk, offset, excess, plus, minus
+
+
+@kernel
+def share_border(v, signed, b, excess, plus, minus, coef):
+    """Let rows on the border count in part, so that the coefficients sum to zero: the plane holds for every intercept.
+
+    Given   what `cut_profile` has returned, over all rows; coef (n,), updated
+    Returns what this adds to the plane's offset
+    """
     on_plus, on_minus = _tie_shares(excess, plus, minus)
     for i in range(v.shape[0]):
         if v[i] == b:
-            share = on_plus if signed[i] > 0.0 else on_minus
-            coef[i] = -share * signed[i]
-            offset += share * abs(signed[i])
-    return risk, offset
+            coef[i] = -(on_plus if signed[i] > 0.0 else on_minus) * signed[i]
+    return on_plus * plus + on_minus * minus
+
+
+@kernel
+def settle_hinges(f, target, signed, lo, hi, least, most, v, dv, g):
+    """As `settle_profile` for rows not yet looked at, with a guess of where the intercept lies for lo <= k <= hi.
+
+    Given   f, target, signed (n,); v, dv, g (n,), their heads overwritten with the rows that are kept
+    Returns how many are kept; the weight below, the excess and the derivative of the others; the weight of rows that
+            come below `least`, and of those that never come above `most`: at most and at least the level if the guess
+            is right
+    """
+    kept, below, excess, slope, under, within = 0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(f.shape[0]):
+        s = abs(signed[i])
+        rate = f[i] - target[i]
+        value = (1.0 if signed[i] > 0.0 else -1.0) - f[i]
+        at_lo, at_hi = value + lo * rate, value + hi * rate
+        low, high = min(at_lo, at_hi), max(at_lo, at_hi)
+        is_below, is_above = high < least, low > most
+        is_violated = (is_below & (signed[i] < 0.0)) | (is_above & (signed[i] > 0.0))
+        below += s if is_below else 0.0
+        excess += signed[i] if is_violated else 0.0
+        slope += signed[i] * rate if is_violated else 0.0
+        under += s if low < least else 0.0
+        within += s if high <= most else 0.0
+        v[kept], dv[kept], g[kept] = value, rate, signed[i]
+        kept += not (is_below | is_above)
+    return kept, below, excess, slope, under, within
 
 
 @kernel

@@ -55,7 +55,8 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     """Linear support vector machine, for up to millions of rows, with a certificate.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i (<w, x_i> + b))`` by optimised cutting planes (OCAS) and
-    reports how far from the optimum it stopped. Take it for many rows, for a large C, and where the precision must be known.
+    reports how far from the optimum it stopped. Take it for many rows, for a large C, and where the
+    precision must be known.
 
     Parameters
     ----------
@@ -119,8 +120,8 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     -----
     Cost: a round reads X once, and its rows with a margin below 1 once more; the number of rounds, some tens to some
     hundreds, hardly depends on that of the rows. X is not copied: dense in C or Fortran order, a memory map, CSR with
-    32- or 64-bit indices (CSC is converted), float32 or float64. A fit holds about 120 bytes a row beside X (for each class
-    about 40 more), and 16 bytes x n_features a plane. Outputs of a single machine and all planes are added up in
+    32- or 64-bit indices (CSC is converted), float32 or float64. A fit holds about 120 bytes a row beside X, for
+    each class, and 16 bytes x n_features a plane. Outputs of a single machine and all planes are added up in
     float64; outputs of several machines on dense data are matrix products in X's dtype.
 
     Differences from the paper: (1) C multiplies the sum of the hinges, not their mean. (2) Weights, an unregularised
@@ -297,7 +298,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     def _hinge_risks(self, y: Classes, s: Vector, team: ThreadTeam) -> list[Risk]:
         positive = range(1, 2) if y.max() == 1 else range(int(y.max()) + 1)  # of two classes the second
         signed = [np.where(y == c, s, -s) for c in positive]
-        return [ProfileRisk(g) if self.fit_intercept else HingeRisk(g, team) for g in signed]
+        return [ProfileRisk(g, team) if self.fit_intercept else HingeRisk(g, team) for g in signed]
 
     def _warn_if_stopped(self, progress: Progress) -> None:
         if self.converged_:

@@ -18,8 +18,10 @@ from .bracket import find_step
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-_ROWS = 65_536  # of a block
+_ROWS = 16_384  # of a block
 _SAMPLE = 4096
+_ROUGH = 0.01  # precision of a step on a sample
+_TRIALS = 4  # brackets to look at before all rows are
 _FAR = 1e300  # beyond every breakpoint that matters
 
 
@@ -136,59 +138,116 @@ class ProfileRisk:
     Parameters
     ----------
     signed : ndarray of shape (n,)
-        s_i y_i, none of them zero.
+        s_i y_i.
+    team : ThreadTeam
     """
 
     n_outputs = 1
 
-    def __init__(self, signed: Vector) -> None:
+    def __init__(self, signed: Vector, team: ThreadTeam) -> None:
         self.signed = signed
         self.n_rows = len(signed)
+        self._team = team
+        self._blocks = row_blocks(self.n_rows, _ROWS)
+        self._weights = np.abs(signed)
+        self._total = float(self._weights.sum())
         self._level = float(np.maximum(signed, 0.0).sum())
-        self._total = float(np.abs(signed).sum())
-        self._y = np.where(signed > 0, 1.0, -1.0)
-        self._scratch = np.empty((2, self.n_rows))
-        self._pool = np.empty((2, self.n_rows))
+        self._scratch = np.empty((5, self.n_rows))
+        self._sample = slice(None, None, max(1, self.n_rows // _SAMPLE))
 
     def intercept(self, f: Matrix) -> Vector:
         """A weighted quantile of y - f."""
-        return np.array([self._intercept(self._y - f[0])])
+        return np.array([self._quantile(np.where(self.signed > 0, 1.0, -1.0) - f[0])])
 
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
-        """A bracketing search on the derivative."""
-        v, dv = self._y - f[0], f[0] - target[0]
-        sample, guess = slice(None, None, max(1, self.n_rows // _SAMPLE)), 1.0
+        """A bracketing search on the derivative; where the rows are many, first on a sample of them."""
+        lo, hi = 0.9, 1.1
         if self.n_rows >= 8 * _SAMPLE:
-            part = self._line(v[sample].copy(), dv[sample].copy(), self.signed[sample].copy())
+            part = self._line(f[0, self._sample], target[0, self._sample], self.signed[self._sample])
             share = part.total / self._total
-            guess = find_step(part, curvature * share, slope * share, 0.0, 1.0)
-        return find_step(self._line(v, dv, self.signed.copy()), curvature, slope, 0.9 * guess, 1.1 * guess or 1.0)
-
-    def _line(self, v: Vector, dv: Vector, signed: Vector) -> _ProfileLine:
-        return _ProfileLine(v, dv, signed, (*self._scratch, self._pool))
+            guess = find_step(part, curvature * share, slope * share, 0.0, 1.0, precision=_ROUGH)
+            lo, hi = 0.5 * guess, 1.7 * guess or 0.1
+            for _ in range(_TRIALS):
+                line = self._settled_line(f[0], target[0], lo, hi)
+                if line is None:
+                    break
+                if lo > 0.0 and curvature * lo + slope + line.slope(lo) >= 0.0:
+                    lo, hi = 0.0, lo
+                elif curvature * hi + slope + line.slope(hi) < 0.0:
+                    lo, hi = hi, 4.0 * hi
+                else:
+                    return find_step(line, curvature, slope, lo, hi)
+        return find_step(self._line(f[0], target[0], self.signed), curvature, slope, lo, hi)
 
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
         """The plane's weights sum to zero, so that it holds for every intercept."""
-        f += step * (target - f)
-        coef = np.empty_like(f)
-        best = self._y - f[0]
-        near = best - mu * (target[0] - f[0])
-        risk, _ = profile.cut_profile(best, self.signed, self._intercept(best), coef[0])
-        _, offset = profile.cut_profile(near, self.signed, self._intercept(near), coef[0])
-        return Cut(risk, coef, offset)
+        best, near = self._scratch[:2]
 
-    def _intercept(self, v: Vector) -> float:
-        return float(profile.best_intercept(v, self.signed, self._level, self._scratch[1], self._pool))
+        def move(rows: slice) -> None:
+            ends = f[0, rows], target[0, rows], self.signed[rows]
+            profile.advance_values(*ends, step, mu, best[rows], near[rows])
+
+        self._team.map(move, self._blocks)
+        coef = np.empty_like(f)
+        return Cut(self._cut(best, coef[0])[0], coef, self._cut(near, coef[0])[1])
+
+    def _cut(self, v: Vector, coef: Vector) -> tuple[float, float]:
+        """The risk and the plane's offset at v = y - f."""
+        b = self._quantile(v)
+
+        def cut(rows: slice) -> tuple[float, ...]:
+            sums: tuple[float, ...] = profile.cut_profile(v[rows], self.signed[rows], b, coef[rows])
+            return sums
+
+        sums = (sum(parts) for parts in zip(*self._team.map(cut, self._blocks), strict=True))
+        risk, offset, *border = sums
+        return risk, offset + float(profile.share_border(v, self.signed, b, *border, coef))
+
+    def _quantile(self, v: Vector) -> float:
+        return float(profile.find_quantile(v, self._weights, self._level, self._scratch[3:]))
+
+    def _line(self, f: Vector, target: Vector, signed: Vector) -> _ProfileLine:
+        rows = np.where(signed > 0, 1.0, -1.0) - f, f - target, signed.copy()
+        return _ProfileLine(rows, (float(np.maximum(signed, 0.0).sum()), 0.0, 0.0))
+
+    def _settled_line(self, f: Vector, target: Vector, lo: float, hi: float) -> _ProfileLine | None:
+        """The rows that may change sides between lo and hi, if the guess of the intercept's range holds."""
+        least, most = self._range(f[self._sample], target[self._sample], lo, hi)
+        v, dv, g = self._scratch[:3]
+
+        def settle(rows: slice) -> tuple[float, ...]:
+            ends = f[rows], target[rows], self.signed[rows]
+            sums: tuple[float, ...] = profile.settle_hinges(*ends, lo, hi, least, most, v[rows], dv[rows], g[rows])
+            return sums
+
+        counts, *sums = zip(*self._team.map(settle, self._blocks), strict=True)
+        below, excess, slope, under, within = (sum(parts) for parts in sums)
+        if not under < self._level <= within:
+            return None
+        heads = [slice(rows.start, rows.start + int(n)) for rows, n in zip(self._blocks, counts, strict=True)]
+        kept = [np.concatenate([array[head] for head in heads]) for array in (v, dv, g)]
+        return _ProfileLine((kept[0], kept[1], kept[2]), (self._level - below, excess, slope))
+
+    def _range(self, f: Vector, target: Vector, lo: float, hi: float) -> tuple[float, float]:
+        """Where a sample has its best intercept for lo <= k <= hi, and four standard errors to either side."""
+        signed = self.signed[self._sample]
+        v = np.where(signed > 0, 1.0, -1.0) - f
+        ends = v + lo * (f - target), v + hi * (f - target)
+        weights, level, margin = np.abs(signed), np.maximum(signed, 0.0).sum(), 4.0 * np.linalg.norm(signed)
+        pool = np.empty((2, len(signed)))
+        least = profile.find_quantile(np.minimum(*ends), weights, level - margin, pool)
+        most = profile.find_quantile(np.maximum(*ends), weights, level + margin, pool)
+        return float(least), float(most)
 
 
 class _ProfileLine:
-    """The hinges at the best intercept, along a line: rows v + k dv, permuted."""
+    """The hinges at the best intercept, along a line: rows v + k dv of weights g, permuted, and the sums of others."""
 
-    def __init__(self, v: Vector, dv: Vector, signed: Vector, scratch: tuple[Vector, Vector, Matrix]) -> None:
-        self._rows = v, dv, signed
-        self._scratch = scratch
-        self.total = float(np.abs(signed).sum())
-        self._settled = float(np.maximum(signed, 0.0).sum()), 0.0, 0.0
+    def __init__(self, rows: tuple[Vector, Vector, Vector], settled: tuple[float, float, float]) -> None:
+        self._rows = rows
+        self._settled = settled
+        self.total = float(np.abs(rows[2]).sum())
+        self._scratch = (*np.empty((2, len(rows[0]))), np.empty((2, len(rows[0]))))
 
     def slope(self, k: float) -> float:
         return float(profile.profile_slope(*self._rows, k, self._settled, *self._scratch))
