@@ -157,9 +157,10 @@ def _least(rows: Sequence[Row], goal: float) -> tuple[float, bool]:
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """One row for each set and C: seconds of everyone, and ratios to ours. Not reached: a lower bound of both.
+    """One row for each set and C: seconds of everyone, and ratios to ours.
 
-    No ratios where nobody has found the optimum to a thousandth, as the bound says.
+    Who has not reached the goal counts with the longest time tried. There is no ratio where neither has, nor where we
+    alone have but cannot prove that it is the goal.
     """
     table = []
     for (_, C), cell in cells(rows).items():
@@ -170,7 +171,7 @@ def summary(rows: Sequence[Row]) -> list[Row]:
         for who in dict.fromkeys(row["competitor"] for row in fits):
             seconds, reached = _least([row for row in fits if row["competitor"] == who], GOAL * best)
             line |= {who: seconds, f"{who} reached": reached}
-            if line["bound_gap"] < GOAL - 1 and line.get(f"{ours.OCAS} reached"):
+            if reached or (line[f"{ours.OCAS} reached"] and line["bound_gap"] < GOAL - 1):
                 line[f"{who} / OCAS"] = seconds / line[ours.OCAS]
         proofs = [row["seconds"] for row in fits if row["kind"] == "proof" and row["competitor"] == ours.OCAS]
         line["OCAS proof"] = proofs[0] if proofs else math.nan
