@@ -8,7 +8,8 @@
 
 Source: Franc, Sonnenburg, Optimized Cutting Plane Algorithm for Support Vector Machines, ICML 2008. Every experiment
 writes a CSV below a machine card and a plot into benchmarks/results/papers_ocas; rows measured again replace the old
-ones, so that an experiment can be run in pieces. The machines have no intercept, as in the paper.
+ones, so that an experiment can be run in pieces. The machines have no intercept, as in the paper. The column `others`
+of every CSV is the number of cores that other processes kept busy meanwhile.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import _report
 from benchmarks.papers._experiment import Experiment, Row
-from benchmarks.papers._ocas import memory, reach, scaling, selection
+from benchmarks.papers._ocas import load, memory, reach, scaling, selection
 
 RESULTS = _report.RESULTS / "papers_ocas"
 EXPERIMENTS: dict[str, Experiment] = {
@@ -42,12 +43,17 @@ def _run(name: str, options: argparse.Namespace) -> None:
     path = RESULTS / f"{name}.csv"
     card = _report.machine_card()
     old = [] if options.no_files else _report.read_csv(path)
+    others = load.Others()
     rows: list[Row] = []
     for set_name in () if options.redraw else options.sets or experiment.sets:
         for row in experiment.measure(set_name, options):
-            rows.append(row)
+            rows.append(row | {"others": others.look()})
             if row.get("kind") != "course":
-                print(_report.format_table([row], experiment.columns).splitlines()[-1], file=sys.stderr, flush=True)
+                print(
+                    _report.format_table([rows[-1]], [*experiment.columns, "others"]).splitlines()[-1],
+                    file=sys.stderr,
+                    flush=True,
+                )
                 if not options.no_files:  # after every row: an interrupted run keeps what it has
                     _report.write_csv(path, _joined(old, rows, experiment.keys), card)
     everything = _joined(old, rows, experiment.keys)
