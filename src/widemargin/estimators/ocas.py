@@ -16,7 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
 from .._config import resolve_memory_budget
-from .._parallel import ThreadTeam
+from .._parallel import ThreadTeam, blas_limit
 from .._progress import Progress
 from ..algorithms.ocas import Settings, Trained, train_path
 from ..rows import Rows, RowsWithConstant, open_rows
@@ -243,6 +243,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             Progress(
                 max_time=self.max_time, verbose=self.verbose, title=type(self).__name__, callback=bridge
             ) as progress,
+            blas_limit(1),  # the products are bound by memory, and the same on any number of threads
             ThreadTeam(self.n_jobs) as team,
             open_rows(X, team, budget) as rows,
         ):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import ThreadTeam
+from .._parallel import ThreadTeam, blas_limit
 from ..rows import make_rows
 
 
@@ -42,6 +42,6 @@ class LinearModel:
         -----
         One pass over X, which is not copied.
         """
-        with ThreadTeam(n_jobs) as team:
+        with blas_limit(1), ThreadTeam(n_jobs) as team:
             outputs = make_rows(X, team).outputs(self.coef)
         return np.asarray(outputs.T + self.intercept)

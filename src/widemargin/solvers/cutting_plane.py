@@ -23,6 +23,7 @@ Matrix = NDArray[np.float64]
 
 _MAX_ROUNDS = 10_000
 _REDUCED_TOL = 0.05  # of the gap: more precision would be lost with the next plane
+_PATIENCE = 20  # rounds that a plane stays without weight
 _NOISE = 1e-13  # of the objective: what rounding leaves
 
 
@@ -69,6 +70,7 @@ class Bundle:
 
     def add(self, normal: Vector, offset: float, point: Vector) -> None:
         """Learn a plane."""
+        self._drop_idle()
         if self.n_planes == self.capacity:
             self._make_room()
         t = self.n_planes
@@ -109,6 +111,11 @@ class Bundle:
         gram = np.zeros((size, size))
         gram[: self.n_planes, : self.n_planes] = self._gram[: self.n_planes, : self.n_planes]
         self._gram = gram
+
+    def _drop_idle(self) -> None:
+        for j in range(self.n_planes - 1, 0, -1):
+            if self._idle[j] > _PATIENCE:
+                self._drop(j)
 
     def _make_room(self) -> None:
         """Drop the plane that has been without weight for longest; where all have weight, let one stand for two."""
