@@ -39,3 +39,8 @@ class Experiment(NamedTuple):
     measure: Callable[[str, Namespace], Iterator[Row]]
     panels: Callable[[Sequence[Row]], Sequence[Panel]]
     tables: Callable[[Sequence[Row]], Mapping[str, list[Row]]] = lambda rows: {}
+
+
+def is_asked(name: str, options: Namespace) -> bool:
+    """Whether ``--only`` asks for a competitor: every one without it."""
+    return not options.only or any(text.lower() in name.lower() for text in options.only)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks._report import Panel
-from benchmarks.papers._experiment import Experiment, Row
+from benchmarks.papers._experiment import Experiment, Row, is_asked
 from benchmarks.papers._ocas import ours
 from benchmarks.papers._ocas.problems import DENSE, NAMES, Linear, load_linear, objective
 from benchmarks.papers._ocas.rivals import RIVALS, Rival
@@ -121,22 +121,18 @@ def _measure(name: str, options: Namespace) -> Iterator[Row]:
         facts |= {"best": best, "bound": bound}
         limit = options.limit
         for competitor in (ours.OCAS, ours.CPA):
-            if _asked(competitor, options):
+            if is_asked(competitor, options):
                 rows = list(_our_rows(problem, C, GOAL * best, competitor, options.limit))
                 yield from ({**facts, "competitor": competitor, **row} for row in rows)
                 if competitor == ours.OCAS:
                     limit = min(limit, max(2.0, options.factor * rows[-1]["seconds"]))
         for rival in RIVALS:
-            if _asked(rival.name, options):
+            if is_asked(rival.name, options):
                 for trial in _rival_trials(rival, problem, C, GOAL * best, limit):
                     if trial.objective < bound * (1 - 1e-9):
                         raise AssertionError(f"{rival.name} is below our lower bound: {trial} < {bound}")
                     row = {"competitor": rival.name, "kind": "fit", "knob": rival.knob, **trial._asdict()}
                     yield facts | row
-
-
-def _asked(name: str, options: Namespace) -> bool:
-    return not options.only or any(text.lower() in name.lower() for text in options.only)
 
 
 # ------------------------------------------------------------------------------------------------------ what it says

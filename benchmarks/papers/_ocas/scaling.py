@@ -6,16 +6,16 @@ import math
 import statistics
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numba
 import numpy as np
 
 from benchmarks._report import Panel
-from benchmarks.papers._experiment import Experiment, Row
+from benchmarks.papers._experiment import Experiment, Row, is_asked
 from benchmarks.papers._ocas import ours
-from benchmarks.papers._ocas.problems import Linear, load_linear, objective
+from benchmarks.papers._ocas.problems import Linear, Matrix, load_linear, objective
 from benchmarks.papers._ocas.rivals import liblinear, most_epochs, sgd
 from widemargin._parallel import ThreadTeam, row_blocks
 
@@ -30,7 +30,7 @@ def _figure3(name: str, options: Namespace) -> Iterator[Row]:
     ours.warm_up(_head(whole, 100))
     liblinear(whole.X[:100].astype(np.float64), _head(whole, 100), 1.0, epochs=1, tol=0.1)
     for setting, C_of in SETTINGS.items():
-        for n in SIZES:
+        for n in (options.rows,) if options.rows else SIZES:
             problem, C = _head(whole, n), C_of(n)
             for row in _solve_all(problem, C, options):
                 yield {"set": name, "setting": setting, "n": n, "C": C, **row}
@@ -42,24 +42,24 @@ def _head(problem: Linear, n: int) -> Linear:
 
 def _solve_all(problem: Linear, C: float, options: Namespace) -> Iterator[Row]:
     for who, line_search in ((ours.OCAS, True), (ours.CPA, False)):
-        model, seconds = ours.fit(problem, C, line_search=line_search, max_time=options.limit)
-        row = {"solver": who, "seconds": seconds, "iterations": model.n_iter_, "converged": model.converged_}
-        yield row | {"objective": objective(problem, model.coef_, C)}
-    double = problem.X.astype(np.float64)
-    start = time.perf_counter()
-    W = liblinear(double, problem, C, epochs=min(1000, most_epochs(double)), tol=0.1)
-    yield {
-        "solver": "LIBLINEAR",
-        "seconds": time.perf_counter() - start,
-        "objective": objective(problem, W, C),
+        if is_asked(who, options):
+            model, seconds = ours.fit(problem, C, line_search=line_search, max_time=options.limit)
+            row = {"solver": who, "seconds": seconds, "iterations": model.n_iter_, "converged": model.converged_}
+            yield row | {"objective": objective(problem, model.coef_, C)}
+    rivals: dict[str, tuple[Callable[[Any], Matrix], Callable[[Any], Any]]] = {
+        "LIBLINEAR": (
+            lambda X: liblinear(X, problem, C, epochs=min(1000, most_epochs(X)), tol=0.1),
+            lambda X: X.astype(np.float64),
+        ),
+        "SGD, averaged, 10 epochs": (lambda X: sgd(X, problem, C, 10), lambda X: X),
     }
-    start = time.perf_counter()
-    W = sgd(problem.X, problem, C, 10)
-    yield {
-        "solver": "SGD, averaged, 10 epochs",
-        "seconds": time.perf_counter() - start,
-        "objective": objective(problem, W, C),
-    }
+    for who, (train, prepare) in rivals.items():
+        if is_asked(who, options):
+            X = prepare(problem.X)
+            start = time.perf_counter()
+            W = train(X)
+            seconds = time.perf_counter() - start
+            yield {"solver": who, "seconds": seconds, "objective": objective(problem, W, C)}
 
 
 def _slopes(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from benchmarks._report import Panel
-from benchmarks.papers._experiment import Experiment, Row
+from benchmarks.papers._experiment import Experiment, Row, is_asked
 from benchmarks.papers._ocas import ours
 from benchmarks.papers._ocas.problems import NAMES, Linear, Matrix, load_linear, load_parts, objective
 from benchmarks.papers._ocas.rivals import liblinear, most_epochs, pegasos, sgd
@@ -65,7 +65,7 @@ def _table2(name: str, options: Namespace) -> Iterator[Row]:
     for C in options.C or (1.0,):
         rows = []
         for who, (train, prepare) in solvers(options.limit).items():
-            if not options.only or any(text in who for text in options.only):
+            if is_asked(who, options):
                 ready = prepare(problem)
                 start = time.perf_counter()
                 W = train(ready, C)
@@ -95,7 +95,7 @@ def _table3(name: str, options: Namespace) -> Iterator[Row]:
     for who, (train, prepare) in solvers(options.limit).items():
         ways[who] = (lambda problem, train=train: [train(problem, C) for C in costs], prepare)
     for who, (train_all, prepare) in ways.items():
-        if options.only and not any(text in who for text in options.only):
+        if not is_asked(who, options):
             continue
         ready = prepare(parts.train)
         start = time.perf_counter()
