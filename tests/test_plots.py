@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from widemargin import ConvergenceDisplay, DCSVMClassifier
+from widemargin import ConvergenceDisplay, DCSVMClassifier, OCASClassifier
 
 HISTORY = {"time": [0.1, 0.2, 0.4], "objective": [9.0, 5.0, 4.0], "lower_bound": [0.0, 3.0, 3.9]}
 
@@ -61,14 +61,15 @@ def test_axes_are_shared_and_line_options_passed_on(plt: Any) -> None:
     assert legend(second)[2:] == ["b: objective", "b: lower bound"]
 
 
-def test_fitted_estimator(plt: Any) -> None:
+@pytest.mark.parametrize("model", [DCSVMClassifier(gamma=0.5), OCASClassifier()], ids=["DCSVM", "OCAS"])
+def test_fitted_estimator(plt: Any, model: Any) -> None:
     X, y = load_iris(return_X_y=True)
-    model = DCSVMClassifier(gamma=0.5).fit(X[:100], y[:100])
+    model.fit(X[:100], y[:100])
     display = ConvergenceDisplay.from_estimator(model)
     assert np.array_equal(display.lines_[0].get_ydata(), model.history_["objective"])
     assert np.array_equal(display.bound_lines_[0].get_ydata(), model.history_["lower_bound"])
     assert display.lines_[0].get_ydata()[-1] == pytest.approx(model.objective_)
-    assert legend(display)[0] == "DCSVMClassifier: objective"
+    assert legend(display)[0] == f"{type(model).__name__}: objective"
 
 
 def test_each_pair_of_classes_has_a_curve(plt: Any) -> None:
