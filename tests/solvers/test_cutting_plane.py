@@ -28,6 +28,17 @@ def test_planes_that_leave_do_not_move_the_solution() -> None:
     assert np.all(np.diff(values) >= -1e-9), "dropping idle planes and merging active ones keeps the bound"
 
 
+def test_idle_planes_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("widemargin.solvers.cutting_plane._PATIENCE", 3)
+    rng = np.random.default_rng(2)
+    bundle, bounds = Bundle(3, capacity=1000), []
+    for _ in range(200):
+        bundle.add(rng.normal(size=3), float(rng.uniform(0.5, 1)), rng.normal(size=3))
+        bounds.append(bundle.solve(2.0, 1e-12)[1])
+    assert bundle.n_planes < 20
+    assert np.all(np.diff(bounds) >= -1e-9)
+
+
 def test_another_weight_of_the_risk_keeps_the_planes() -> None:
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(60, 3)), rng.choice([-1.0, 1.0], 60)

@@ -1,5 +1,7 @@
 """Compiled primitives on CSR rows."""
 
+import numpy as np
+
 from ._policy import kernel
 
 
@@ -60,10 +62,15 @@ def csr_outputs(data, indices, indptr, W, out):
     k = W.shape[1]
     for i in range(out.shape[1]):
         if k == 1:
-            total = 0.0
-            for t in range(indptr[i], indptr[i + 1]):
-                total += data[t] * W[indices[t], 0]
-            out[0, i] = total
+            even, odd = 0.0, 0.0  # two sums that do not wait for each other
+            t, end = indptr[i], indptr[i + 1]
+            while t + 2 <= end:
+                even += data[t] * W[np.uint64(indices[t]), 0]  # unsigned: no test for a negative index
+                odd += data[t + 1] * W[np.uint64(indices[t + 1]), 0]
+                t += 2
+            if t < end:
+                even += data[t] * W[np.uint64(indices[t]), 0]
+            out[0, i] = even + odd
         else:
             out[:, i] = 0.0
             for t in range(indptr[i], indptr[i + 1]):
