@@ -63,18 +63,18 @@ def _solve_all(problem: Linear, C: float, options: Namespace) -> Iterator[Row]:
 
 
 def _slopes(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """The exponent of n in the time, by least squares over the sizes from 10,000 on."""
+    """The exponent of n in the time, by least squares over the sizes from 10,000 on. Fits cut short don't count."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["setting"], row["solver"]), []).append(row)
     table = []
     for (setting, solver), group in groups.items():
-        large = [row for row in group if row["n"] >= 10_000]
+        large = [row for row in group if row["n"] >= 10_000 and row.get("converged", True)]
         line: Row = {"setting": setting, "solver": solver}
         if len(large) > 1:
             line["slope"] = _slope(large, "seconds")
         if all("iterations" in row for row in group):
-            line |= {f"iterations, n = {row['n']:,}": row["iterations"] for row in group}
+            line |= {f"iterations, n = {row['n']:,}": row["iterations"] for row in group if row["converged"]}
         table.append(line)
     return {"figure3_slopes": table}
 
@@ -85,6 +85,7 @@ def _slope(rows: Sequence[Row], column: str) -> float:
 
 def _figure3_panels(rows: Sequence[Row]) -> list[Panel]:
     panels = []
+    rows = [row for row in rows if row.get("converged", True)]
     for column, label in (("seconds", "seconds"), ("iterations", "iterations")):
         for setting in dict.fromkeys(row["setting"] for row in rows):
             mine = [row for row in rows if row["setting"] == setting and column in row]
