@@ -198,7 +198,6 @@ def judge(decisions: list[Decision]) -> dict[str, float]:
         for rule in FAST:
             work.rows[compiled.EXPONENT, :n] = decision.log_kappa
             work.rows[compiled.KAPPA, :n] = np.exp(decision.log_kappa)
-            work.rows[compiled.LESS, :n] = np.expm1(decision.log_kappa)
             j, h, _ = compiled.find_partner(decision.i, 0, n, decision.coef, work, tables, RULES[rule])
             lost = float(degradations(decision, np.full(n, h))[j])
             chosen[rule].append(j)
@@ -228,7 +227,7 @@ def _search_problems(coef, log_kappa, kappa, where, sizes, work, tables, rule): 
         n = sizes[p]
         for j in range(n):
             work.rows[0, j] = log_kappa[p, j]
-            work.rows[1, j], work.rows[2, j] = kappa[p, j], kappa[p, j] - 1.0
+            work.rows[1, j] = kappa[p, j]
         if rule >= 0:
             total += compiled.find_partner(where[p], 0, n, coef[p], work, tables, rule)[1]
     return total

@@ -92,6 +92,21 @@ def test_near_copies_are_told_apart() -> None:
         assert find_partner(0, np.array([1.0, 2.0, 2.0, 2.0]), log_kappa, rule).partner == 2
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_a_light_point_beside_heavy_ones(rule: str) -> None:
+    """A new point against thousandfold ones: wd is of the order of 1e-12, and partners must not be luck."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        coef, log_kappa = rng.uniform(500, 5000, 40), -rng.uniform(0.01, 0.05, 40)
+        coef[0], log_kappa[0] = 1.0, 0.0
+        found = find_partner(0, coef, log_kappa, rule)
+        best = find_partner(0, coef, log_kappa, "lookup-wd")
+        m, kappa = coef / (coef + 1), np.exp(log_kappa)
+        loss = np.array([(c + 1) ** 2 * naive.best_h(a, b)[1] for c, a, b in zip(coef, m, kappa, strict=True)])
+        assert loss[found.partner] <= 1.1 * loss[1:].min() or rule == "gss"
+        assert found.degradation <= 1.1 * best.degradation or rule == "gss"  # whose h is off by up to 0.004
+
+
 def test_merged_coefficient_is_the_best_one() -> None:
     rng = np.random.default_rng(0)
     x, z, gamma = rng.normal(size=3), rng.normal(size=3), 0.1

@@ -17,7 +17,7 @@ from ._policy import kernel
 STEPS, FRONT, BACK, VIOLATIONS, MERGERS, REMOVALS = range(6)
 BIAS, BIAS_LAG, CLOCK, CLOCK_WEIGHT, HINGE, DEGRADATION = range(6)
 LOOKUP_WD, LOOKUP_H, GSS, GSS_PRECISE = range(4)
-EXPONENT, KAPPA, LESS, _SHARE, _H, _SCORE, _AT, _U, _V, _LEFT, _RIGHT, _PRODUCT, _SPARE, _POWER = range(14)
+EXPONENT, KAPPA, _SHARE, _H, _SCORE, _AT, _U, _V, _LEFT, _RIGHT, _PRODUCT, _SPARE, _POWER = range(13)
 
 GOLDEN, COARSE, FINE = 0.6180339887498949, 0.01, 1e-10  # the golden section, and how far the searches go
 _MAGNITUDE = np.uint64(0x7FFFFFFFFFFFFFFF)  # a float64 without its sign bit: ordered like the absolute values
@@ -101,17 +101,17 @@ def _expm1(values, power):
 
 @kernel
 def _rbf_row(size, sizes, gamma, rows):
-    """From the inner products of one row, whose gamma |x|^2 is `size`: ln kappa, kappa - 1 and kappa for all points."""
+    """From the inner products of one row, whose gamma |x|^2 is `size`: ln kappa and kappa for all points."""
     f = np.float32
-    product, exponent, less, kappa = rows[_PRODUCT], rows[EXPONENT], rows[LESS], rows[KAPPA]
+    product, exponent, kappa = rows[_PRODUCT], rows[EXPONENT], rows[KAPPA]
     two_gamma, s = f(2.0 * gamma), f(size)
     for j in range(product.size):
         e = two_gamma * product[j] - s - sizes[j]
         exponent[j] = e if e < f(0.0) else f(0.0)
-        less[j] = e if e < f(0.0) else f(0.0)
-    _expm1(less, rows[_POWER])
+        kappa[j] = e if e < f(0.0) else f(0.0)
+    _expm1(kappa, rows[_POWER])
     for j in range(product.size):
-        kappa[j] = f(1.0) + less[j]
+        kappa[j] += f(1.0)
 
 
 @kernel
@@ -242,20 +242,26 @@ def _search_all(share, exponent, h, low, s0, s1, left, right, power):
 
 
 @kernel
-def _normalised(m, h, log_kappa):
-    """wd = 2 m (1 - m) (kappa - 1) - v (2 + v) with v = s(h) - 1, in float64: exact for near copies too."""
-    v = _value(h, m, log_kappa)
-    return max(2.0 * m * (1.0 - m) * math.expm1(log_kappa) - v * (2.0 + v), 0.0)
+def _degradations(coef, a, h, exponent, left, right, power, out):
+    """(1 - B^2) + r^2 (1 - A^2) - 2 r (A B - kappa), r = coef / a: the squared degradation over a^2, h being known.
 
-
-@kernel
-def _degradations(share, h, less, exponent, left, right, power, out):
-    """The root of wd, as in `_normalised`, for every partner whose h is known."""
+    A and B: k(z, x_j) and k(z, x_i). A plain 1 - s^2 has no digits left for near copies, and beside heavy points.
+    """
     f = np.float32
-    _values(h, share, exponent, left, right, power, left)
     for j in range(h.size):
-        wd = f(2.0) * share[j] * (f(1.0) - share[j]) * less[j] - left[j] * (f(2.0) + left[j])
-        out[j] = math.sqrt(wd if wd > f(0.0) else f(0.0))
+        left[j] = f(2.0) * (f(1.0) - h[j]) * (f(1.0) - h[j]) * exponent[j]
+        right[j] = f(2.0) * h[j] * h[j] * exponent[j]
+    _expm1(left, power)
+    _expm1(right, power)
+    for j in range(h.size):
+        r, cross = f(coef[j]) / f(a), f(2.0) * h[j] * (f(1.0) - h[j])
+        out[j] = -right[j] - r * r * left[j]
+        left[j], right[j] = (f(1.0) - cross) * exponent[j], cross * exponent[j]
+    _expm1(left, power)
+    _expm1(right, power)
+    for j in range(h.size):
+        lost = out[j] + f(2.0) * f(coef[j]) / f(a) * (f(1.0) + left[j]) * right[j]
+        out[j] = lost if lost > f(0.0) else f(0.0)
 
 
 @kernel
@@ -263,10 +269,10 @@ def find_partner(i, lo, hi, coef, work, tables, rule):
     """The point with which point i is best merged.
 
     Given   i in [lo, hi), the slots of points of its sign, |coef[i]| the smallest of all; work: scratch whose rows
-            EXPONENT, KAPPA and LESS hold ln kappa_ij, kappa_ij and kappa_ij - 1; tables: h, and the root of wd
+            EXPONENT and KAPPA hold ln kappa_ij and kappa_ij; tables: h, and the root of wd
     Returns slot j, h, squared degradation; j = -1 without a partner. z = h x_j + (1 - h) x_i
     Cost    one vectorised pass over the partners for a look-up; for a search, 12 with two exponentials each
-    Source  Glasmachers, Qaadan 2018, Algorithm 1; degradations are compared by their roots, the table's second half
+    Source  Glasmachers, Qaadan 2018, Algorithm 1
     Twin    tests/naive/budget.py::find_partner
     """
     if hi - lo < 2:
@@ -280,6 +286,8 @@ def find_partner(i, lo, hi, coef, work, tables, rule):
         share[j] = f(others[j]) / (f(others[j]) + f(a))
     if rule == LOOKUP_WD:
         _look_up_all(tables.whole[1], side, share, kappa, rows, work.found, work.corners, score)
+        for j in range(share.size):
+            score[j] = score[j] * abs(f(others[j]) + f(a))
     else:
         if rule == LOOKUP_H:
             _look_up_all(tables.whole[0], side, share, kappa, rows, work.found, work.corners, h)
@@ -288,9 +296,7 @@ def find_partner(i, lo, hi, coef, work, tables, rule):
         else:
             for j in range(share.size):
                 h[j] = golden_section(share[j], exponent[j], FINE)
-        _degradations(share, h, rows[LESS, lo:hi], exponent, left, right, power, score)
-    for j in range(share.size):
-        score[j] = score[j] * abs(f(others[j]) + f(a))
+        _degradations(others, a, h, exponent, left, right, power, score)
     score[i - lo] = f(np.inf)
     bits = score.view(np.int32)
     least, best = bits[0], 0
@@ -301,15 +307,16 @@ def find_partner(i, lo, hi, coef, work, tables, rule):
     if rule == LOOKUP_WD:
         one = slice(best, best + 1)
         _look_up_all(tables.whole[0], side, share[one], kappa[one], rows, work.found, work.corners, h[one])
-    total = others[best] + a
-    return lo + best, h[best], total**2 * _normalised(others[best] / total, h[best], exponent[best])
+    m = others[best] / (others[best] + a)
+    v = _value(h[best], m, exponent[best])  # wd in float64: 2 m (1 - m) (kappa - 1) - v (2 + v)
+    lost = 2.0 * m * (1.0 - m) * math.expm1(exponent[best]) - v * (2.0 + v)
+    return lo + best, h[best], (others[best] + a) ** 2 * max(lost, 0.0)
 
 
 @kernel
 def _merge(i, j, h, log_kappa, points, coef):
     """Replace points i and j by z = h x_j + (1 - h) x_i with the best coefficient, in slot j; returns |z|^2."""
-    f = np.float32
-    at_j, at_i = f(h), f(1.0 - h)
+    at_j, at_i = np.float32(h), np.float32(1.0 - h)
     square = 0.0
     for k in range(points.shape[0]):
         z = at_j * points[k, j] + at_i * points[k, i]
@@ -325,7 +332,6 @@ def _merge(i, j, h, log_kappa, points, coef):
 def _shrink(newest, machine, tables, step):
     """Merge two points, so that the machine has one less: Algorithm 1 of Glasmachers and Qaadan."""
     counts, coef, work, points, sizes = machine.counts, machine.coef, machine.work, machine.points, machine.sizes
-    exponent = work.rows[EXPONENT]
     i = _smallest(coef[0], newest)
     if i != newest:
         for k in range(machine.x.size):
@@ -333,20 +339,17 @@ def _shrink(newest, machine, tables, step):
         n = _squeeze(machine.x, machine.columns)
         _products(machine.x, machine.columns, n, points, work.rows[_PRODUCT])
         _rbf_row(sizes[i], sizes, step.gamma, work.rows)
-    is_front = coef[0, i] > 0.0
-    lo, hi = (0, counts[FRONT]) if is_front else (coef.shape[1] - counts[BACK], coef.shape[1])
+    is_front, n_slots = coef[0, i] > 0.0, coef.shape[1]
+    lo, hi = (0, counts[FRONT]) if is_front else (n_slots - counts[BACK], n_slots)
     j, h, degradation = find_partner(i, lo, hi, coef[0], work, tables, step.rule)
     if j >= 0:
-        sizes[j] = step.gamma * _merge(i, j, h, np.float64(exponent[j]), points, coef)
+        sizes[j] = step.gamma * _merge(i, j, h, np.float64(work.rows[EXPONENT, j]), points, coef)
         counts[MERGERS] += 1
     else:
         degradation = coef[0, i] ** 2
         counts[REMOVALS] += 1
     machine.sums[DEGRADATION] += degradation * (step.inverse_lam / counts[STEPS]) ** 2
-    last = hi - 1 if is_front else lo
-    coef[0, i] = coef[1, i] = 0.0
-    if last != i:
-        _move(last, i, points, sizes, coef)
+    _move(hi - 1 if is_front else lo, i, points, sizes, coef)
     counts[FRONT if is_front else BACK] -= 1
 
 
@@ -367,8 +370,7 @@ def merge_steps(rows, order, push, machine, tables, step):
     Solve   min_w  lam/2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)) over machines of at most `budget` points
     Given   order (r,) int64: which rows, one step each; push (n,) float64: s_i y_i; tables: h, and the root of wd
     Returns nothing; machine updated in place
-    Cost    nnz + 20 vector operations of n_slots entries a step; a merger costs a search, and d strided reads
-    Source  Wang, Crammer, Vucetic 2012; Glasmachers, Qaadan 2018
+    Cost    nnz + 20 vector operations of n_slots entries; a merger: a search and d strided reads. Wang et al. 2012
     Twin    tests/naive/budget.py::Machine.step with merge
     """
     counts, sums, coef, rows_of = machine.counts, machine.sums, machine.coef[0], machine.work.rows

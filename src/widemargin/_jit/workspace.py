@@ -74,7 +74,7 @@ class Tables(NamedTuple):
 class Search(NamedTuple):
     """Scratch of the search for a partner among at most n_slots points."""
 
-    rows: np.ndarray  # (14, n_slots) float32
+    rows: np.ndarray  # (13, n_slots) float32
     found: np.ndarray  # (n_slots,) complex128: cells
     corners: np.ndarray  # (4 n_slots,) float32: the same memory
 
@@ -129,7 +129,7 @@ def make_budgeted(n_features: int, budget: int) -> Budgeted:
 def make_search(n_slots: int) -> Search:
     """Scratch for n_slots points."""
     found = np.zeros(n_slots, np.complex128)
-    return Search(np.zeros((14, n_slots), np.float32), found, found.view(np.float32))
+    return Search(np.zeros((13, n_slots), np.float32), found, found.view(np.float32))
 
 
 def make_tables(cells: np.ndarray) -> Tables:

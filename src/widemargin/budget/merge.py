@@ -80,8 +80,7 @@ def find_partner(
     2
     """
     work = make_search(len(coef))
-    for row, values in (("EXPONENT", log_kappa), ("KAPPA", np.exp(log_kappa)), ("LESS", np.expm1(log_kappa))):
-        work.rows[getattr(compiled, row)] = values
+    work.rows[compiled.EXPONENT], work.rows[compiled.KAPPA] = log_kappa, np.exp(log_kappa)
     tables = merge_table(table_size).tables
     return Merger(*compiled.find_partner(i, 0, len(coef), np.asarray(coef, np.float64), work, tables, RULES[rule]))
 
