@@ -8,10 +8,12 @@ import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 RESULTS = Path(__file__).resolve().parent / "results"
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "scikit-learn-intelex", "daal", "numba", "threadpoolctl")
+
+_MARKERS = "osv^D*Xp<>h"
 
 Row = Mapping[str, Any]
 
@@ -53,6 +55,24 @@ def write_csv(path: Path, rows: Sequence[Row], card: Mapping[str, str]) -> None:
         writer.writerows({key: _exact(value) for key, value in row.items()} for row in rows)
 
 
+def read_csv(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a CSV that `write_csv` wrote, numbers as numbers; none where there is no file."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        lines = csv.DictReader(line for line in file if not line.startswith("#"))
+        return [{key: _parsed(value) for key, value in line.items() if value != ""} for line in lines]
+
+
+def merge_csv(path: Path, rows: Sequence[Row], keys: Sequence[str], card: Mapping[str, str]) -> list[Row]:
+    """Put rows into a CSV, in place of those with the same keys; return all that are in it now."""
+    merged: dict[tuple[str, ...], Row] = {}
+    for row in [*read_csv(path), *rows]:
+        merged[tuple(str(_exact(row.get(key, ""))) for key in keys)] = row
+    write_csv(path, list(merged.values()), card)
+    return list(merged.values())
+
+
 def format_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
     """Return the chosen columns as aligned text: names to the left, numbers to the right, `-` where there is none."""
     cells = [list(columns)] + [[_short(row.get(column)) for column in columns] for row in rows]
@@ -86,9 +106,70 @@ def plot_bars(path: Path, values: Mapping[str, Mapping[str, float]], *, title: s
     plt.close(figure)
 
 
+class Panel(NamedTuple):
+    """One pair of axes: named series of x and y, drawn as lines or, where x has no order, as points."""
+
+    title: str
+    xlabel: str
+    ylabel: str
+    series: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    logarithmic: str = ""  # "x", "y" or "xy"
+    lines: bool = True
+
+
+def plot_panels(path: Path, panels: Sequence[Panel], *, title: str = "", columns: int = 3) -> None:
+    """Draw panels side by side, with one legend for all."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    columns = min(columns, len(panels))
+    n_rows = -(-len(panels) // columns)
+    figure, grid = plt.subplots(
+        n_rows, columns, figsize=(3.6 * columns, 2.8 * n_rows + 0.5), layout="constrained", squeeze=False
+    )
+    names = list(dict.fromkeys(name for panel in panels for name in panel.series))
+    for axes, panel in zip(grid.flat, panels, strict=False):
+        _draw(axes, panel, names)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_axis_off()
+    handles = {label: h for a in grid.flat for h, label in zip(*a.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles.keys(), fontsize=7, ncols=4, loc="outside lower center")
+    figure.suptitle(title, fontsize=9)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=90)
+    plt.close(figure)
+
+
+def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
+    for name, (x, y) in panel.series.items():
+        k = names.index(name)
+        style = {"color": f"C{k % 10}", "marker": _MARKERS[k % len(_MARKERS)]}
+        axes.plot(x, y, label=name, markersize=4, linewidth=1.2 if panel.lines else 0, **style)
+    for axis in panel.logarithmic:
+        getattr(axes, f"set_{axis}scale")("log")
+    axes.set_title(panel.title, fontsize=8)
+    axes.set_xlabel(panel.xlabel, fontsize=7)
+    axes.set_ylabel(panel.ylabel, fontsize=7)
+    axes.tick_params(labelsize=6)
+    axes.grid(alpha=0.3)
+
+
 def _aligned(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
     parts = (c.rjust(w) if right else c.ljust(w) for c, w, right in zip(cells, widths, numeric, strict=True))
     return "  ".join(parts).rstrip()
+
+
+def _parsed(text: str) -> Any:
+    if text in ("True", "False"):
+        return text == "True"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
 
 
 def _exact(value: Any) -> Any:

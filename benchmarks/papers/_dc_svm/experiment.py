@@ -1,0 +1,57 @@
+"""What an experiment is, for the command line."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from benchmarks._report import Panel
+
+Row = dict[str, Any]
+
+SETS = ("covtype_20k", "ijcnn1", "mnist", "kddcup99_10", "codrna", "patches")
+
+
+class Experiment(NamedTuple):
+    """A table or figure.
+
+    Attributes
+    ----------
+    summary : str
+        For ``--help``.
+    sets : tuple of str
+        The problems it takes unless told otherwise.
+    keys : tuple of str
+        Columns that say which row it is: a second run replaces the rows of the first.
+    columns : tuple of str
+        What is printed.
+    measure : callable
+        From a set's name and the options to its rows, each yielded as soon as it is there.
+    panels : callable
+        From all rows of the CSV, old and new, to the panels of the plot.
+    arguments : dict
+        Options of its own: flags to what argparse wants to know.
+    summarise : callable, optional
+        From all rows of the CSV to a second table.
+    """
+
+    summary: str
+    sets: tuple[str, ...]
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+    measure: Callable[[str, Namespace], Iterator[Row]]
+    panels: Callable[[Sequence[Row]], Sequence[Panel]]
+    arguments: Mapping[str, Mapping[str, Any]] = {}
+    summarise: Callable[[Sequence[Row]], Sequence[Row]] | None = None
+
+
+def grouped(rows: Sequence[Row], column: str) -> Iterator[tuple[Any, list[Row]]]:
+    """Yield the values of a column, in order of appearance, each with its rows."""
+    for value in dict.fromkeys(row[column] for row in rows):
+        yield value, [row for row in rows if row[column] == value]
+
+
+def is_wanted(label: str, options: Namespace) -> bool:
+    """Whether ``--only`` asks for a machine."""
+    return not options.only or any(text in label for text in options.only)
