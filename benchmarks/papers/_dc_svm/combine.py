@@ -34,16 +34,10 @@ def _accuracy_panels(rows: Sequence[Row]) -> list[Panel]:
                 [names.index(row["set"]) for row in mine],
                 [row[column] for row in mine],
             )
-            for (combine, clusters), mine in _by_columns(shown)
+            for (combine, clusters), mine in grouped(shown, "machine", "clusters")
         }
         panels.append(Panel("kernel k-means", xlabel, ylabel, series, axes, lines=False))
     return panels
-
-
-def _by_columns(rows: Sequence[Row]) -> Iterator[tuple[tuple[str, int], list[Row]]]:
-    for combine, some in grouped(rows, "machine"):
-        for clusters, mine in grouped(some, "clusters"):
-            yield (str(combine), int(clusters)), mine
 
 
 TABLE1 = Experiment(
@@ -95,7 +89,7 @@ def _share_panels(rows: Sequence[Row]) -> list[Panel]:
     names = list(dict.fromkeys(row["set"] for row in totals))
     series = {
         str(machine): ([float(names.index(row["set"])) for row in mine], [100 * row["share"] for row in mine])
-        for machine, mine in grouped(totals, "machine")
+        for (machine,), mine in grouped(totals, "machine")
     }
     xlabel = "  ".join(f"{k}: {n}" for k, n in enumerate(names))
     return [Panel("clustering", xlabel, "% of the training time", series, lines=False)]

@@ -53,7 +53,7 @@ def _table2(name: str, options: Namespace) -> Iterator[Row]:
 
 def _time_and_accuracy(rows: Sequence[Row]) -> list[Panel]:
     panels = []
-    for name, mine in grouped([row for row in rows if "seconds" in row], "set"):
+    for (name,), mine in grouped([row for row in rows if "seconds" in row], "set"):
         series = {row["machine"]: ([row["seconds"]], [100 * row["accuracy"]]) for row in mine}
         panels.append(Panel(str(name), "training time, seconds", "test accuracy, %", series, "x", lines=False))
     return panels
@@ -98,7 +98,7 @@ def _against(row: Row, rows: dict[str, Row]) -> Row:
 
 def _loss_and_gain(rows: Sequence[Row]) -> list[Panel]:
     panels = []
-    for name, mine in grouped([row for row in rows if "points_lost" in row], "set"):
+    for (name,), mine in grouped([row for row in rows if "points_lost" in row], "set"):
         series: dict[str, tuple[list[float], list[float]]] = {}
         for row in mine:
             label = "kernel k-means" if "kernel" in row["machine"] else "k-means"

@@ -35,18 +35,18 @@ class _Bound(NamedTuple):
 
 def _figure1(name: str, options: Namespace) -> Iterator[Row]:
     problem = load_problem(name, n_rows=options.rows or 10_000)
-    C, gamma = problem.C, options.gamma or problem.gamma
-    problem = problem._replace(gamma=gamma)
+    problem = problem._replace(C=options.C or problem.C, gamma=options.gamma or problem.gamma)
     data = _data(problem)
     best = _dual(problem, _train(data, Settings(tol=options.tol)).result.beta)
     for method in _METHODS:
         for k in options.clusters:
-            found = _bound(problem, data, Settings(tol=options.tol, branching=k, stop_level=1, partition=method), best)
+            one_level = Settings(tol=options.tol, n_levels=1, branching=k, stop_level=1, partition=method)
+            found = _bound(problem, data, one_level, best)
             yield {
                 "set": name,
                 "n": len(problem.X),
-                "C": C,
-                "gamma": gamma,
+                "C": problem.C,
+                "gamma": problem.gamma,
                 "partition": _METHODS[method],
                 "clusters": k,
                 **found._asdict(),
@@ -86,13 +86,13 @@ def _bound(problem: Problem, data: Data, settings: Settings, best: float) -> _Bo
 
 def _bound_panels(rows: Sequence[Row]) -> list[Panel]:
     panels = []
-    for name, mine in grouped(rows, "set"):
+    for (name, C, gamma), mine in grouped(rows, "set", "C", "gamma"):
         series: dict[str, tuple[list[float], list[float]]] = {}
-        for partition, points in grouped(mine, "partition"):
+        for (partition,), points in grouped(mine, "partition"):
             clusters = [row["clusters"] for row in points]
             series[f"bound, {partition}"] = clusters, [row["bound"] for row in points]
             series[f"difference, {partition}"] = clusters, [row["difference"] for row in points]
-        panels.append(Panel(str(name), "clusters", "dual objective", series, "xy"))
+        panels.append(Panel(f"{name}, C={C:g}, γ={gamma:g}", "clusters", "dual objective", series, "xy"))
     return panels
 
 
@@ -100,11 +100,12 @@ FIGURE1 = Experiment(
     "Figure 1: the bound of Theorem 1 against the actual difference in the objective",
     SETS,
     ("set", "n", "C", "gamma", "partition", "clusters"),
-    ("set", "gamma", "partition", "clusters", "n_clusters", "bound", "difference", "relative", "slack"),
+    ("set", "C", "gamma", "partition", "clusters", "n_clusters", "bound", "difference", "relative", "slack"),
     _figure1,
     _bound_panels,
     {
         "--clusters": {"type": int, "nargs": "+", "default": [8, 16, 32, 64, 128]},
+        "--C": {"type": float, "help": "default: the set's"},
         "--gamma": {"type": float, "help": "default: the set's"},
     },
 )
@@ -147,11 +148,11 @@ def _identified(problem: Problem, settings: Any, methods: Sequence[str]) -> Iter
 
 def _support_panels(rows: Sequence[Row]) -> list[Panel]:
     panels = []
-    for name, mine in grouped(rows, "set"):
+    for (name,), mine in grouped(rows, "set"):
         for column in ("precision", "recall"):
             series = {
                 str(method): ([row["clusters"] for row in points], [100 * row[column] for row in points])
-                for method, points in grouped(mine, "method")
+                for (method,), points in grouped(mine, "method")
             }
             panels.append(Panel(f"{name}: {column}", "clusters", "%", series, "x"))
     return panels

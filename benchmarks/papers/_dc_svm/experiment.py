@@ -46,10 +46,14 @@ class Experiment(NamedTuple):
     summarise: Callable[[Sequence[Row]], Sequence[Row]] | None = None
 
 
-def grouped(rows: Sequence[Row], column: str) -> Iterator[tuple[Any, list[Row]]]:
-    """Yield the values of a column, in order of appearance, each with its rows."""
-    for value in dict.fromkeys(row[column] for row in rows):
-        yield value, [row for row in rows if row[column] == value]
+def grouped(rows: Sequence[Row], *columns: str) -> Iterator[tuple[tuple[Any, ...], list[Row]]]:
+    """Yield the values of some columns, in order of appearance, each with its rows."""
+
+    def key(row: Row) -> tuple[Any, ...]:
+        return tuple(row[column] for column in columns)
+
+    for value in dict.fromkeys(map(key, rows)):
+        yield value, [row for row in rows if key(row) == value]
 
 
 def is_wanted(label: str, options: Namespace) -> bool:

@@ -33,11 +33,10 @@ def _scale(name: str, options: Namespace) -> Iterator[Row]:
 def slopes(rows: Sequence[Row]) -> list[Row]:
     """Return for each set and machine the exponent p of the fitted time ~ n^p."""
     found = []
-    for name, some in grouped(rows, "set"):
-        for machine, mine in grouped([row for row in some if "seconds" in row], "machine"):
-            if len(mine) > 1:
-                n, seconds = np.log([[row["n"] for row in mine], [row["seconds"] for row in mine]])
-                found.append({"set": name, "machine": machine, "slope": float(np.polyfit(n, seconds, 1)[0])})
+    for (name, machine), mine in grouped([row for row in rows if "seconds" in row], "set", "machine"):
+        if len(mine) > 1:
+            n, seconds = np.log([[row["n"] for row in mine], [row["seconds"] for row in mine]])
+            found.append({"set": name, "machine": machine, "slope": float(np.polyfit(n, seconds, 1)[0])})
     return found
 
 
@@ -45,9 +44,9 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
     panels = []
     slope = {(row["set"], row["machine"]): row["slope"] for row in slopes(rows)}
     for column, label, factor in (("seconds", "training time, seconds", 1.0), ("peak_mb", "peak memory, GB", 1e-3)):
-        for name, some in grouped(rows, "set"):
+        for (name,), some in grouped(rows, "set"):
             series = {}
-            for machine, mine in grouped([row for row in some if column in row], "machine"):
+            for (machine,), mine in grouped([row for row in some if column in row], "machine"):
                 mine = sorted(mine, key=lambda row: int(row["n"]))
                 key = (name, machine)
                 power = f", n^{slope[key]:.2f}" if column == "seconds" and key in slope else ""

@@ -37,16 +37,15 @@ def totals(rows: Sequence[Row]) -> list[Row]:
             "seconds": sum(row["seconds"] for row in mine),
             "best_accuracy": max(row["accuracy"] for row in mine),
         }
-        for name, some in grouped(rows, "set")
-        for machine, mine in grouped(some, "machine")
+        for (name, machine), mine in grouped(rows, "set", "machine")
     ]
 
 
 def _panels(rows: Sequence[Row]) -> list[Panel]:
     panels = []
-    for name, some in grouped([row for row in rows if row["machine"] != INTELEX.label], "set"):
+    for (name,), some in grouped([row for row in rows if row["machine"] != INTELEX.label], "set"):
         series = {}
-        for machine, mine in grouped(some, "machine"):
+        for (machine,), mine in grouped(some, "machine"):
             ordered = sorted(row["times"] for row in mine)
             series[str(machine)] = list(range(1, len(ordered) + 1)), ordered
         panels.append(Panel(str(name), "settings, sorted", "times faster than scikit-learn-intelex", series, "y"))
