@@ -115,6 +115,7 @@ class Panel(NamedTuple):
     series: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     logarithmic: str = ""  # "x", "y" or "xy"
     lines: bool = True
+    names: Sequence[str] = ()  # of x = 0, 1, ...
 
 
 def plot_panels(path: Path, panels: Sequence[Panel], *, title: str = "", columns: int = 3) -> None:
@@ -126,16 +127,17 @@ def plot_panels(path: Path, panels: Sequence[Panel], *, title: str = "", columns
 
     columns = min(columns, len(panels))
     n_rows = -(-len(panels) // columns)
-    figure, grid = plt.subplots(
-        n_rows, columns, figsize=(3.6 * columns, 2.8 * n_rows + 0.5), layout="constrained", squeeze=False
-    )
+    size = max(6.0, 3.6 * columns), 2.8 * n_rows + 0.5
+    figure, grid = plt.subplots(n_rows, columns, figsize=size, layout="constrained", squeeze=False)
     names = list(dict.fromkeys(name for panel in panels for name in panel.series))
     for axes, panel in zip(grid.flat, panels, strict=False):
         _draw(axes, panel, names)
     for axes in grid.flat[len(panels) :]:
         axes.set_axis_off()
     handles = {label: h for a in grid.flat for h, label in zip(*a.get_legend_handles_labels(), strict=True)}
-    figure.legend(handles.values(), handles.keys(), fontsize=7, ncols=4, loc="outside lower center")
+    figure.legend(
+        handles.values(), handles.keys(), fontsize=7, ncols=4 if columns > 1 else 3, loc="outside lower center"
+    )
     figure.suptitle(title, fontsize=9)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=90)
@@ -149,10 +151,12 @@ def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
         axes.plot(x, y, label=name, markersize=4, linewidth=1.2 if panel.lines else 0, **style)
     for axis in panel.logarithmic:
         getattr(axes, f"set_{axis}scale")("log")
+    if panel.names:
+        axes.set_xticks(range(len(panel.names)), panel.names, rotation=20)
     axes.set_title(panel.title, fontsize=8)
     axes.set_xlabel(panel.xlabel, fontsize=7)
     axes.set_ylabel(panel.ylabel, fontsize=7)
-    axes.tick_params(labelsize=6)
+    axes.tick_params(which="both", labelsize=6)
     axes.grid(alpha=0.3)
 
 

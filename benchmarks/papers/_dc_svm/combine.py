@@ -25,7 +25,6 @@ def _table1(name: str, options: Namespace) -> Iterator[Row]:
 
 def _accuracy_panels(rows: Sequence[Row]) -> list[Panel]:
     names = list(dict.fromkeys(row["set"] for row in rows))
-    xlabel = "  ".join(f"{k}: {name}" for k, name in enumerate(names))
     shown = [row for row in rows if row["partition"] == "kernel"]
     panels = []
     for column, ylabel, axes in (("accuracy", "test accuracy", ""), ("predict_us", "microseconds a row", "y")):
@@ -36,7 +35,7 @@ def _accuracy_panels(rows: Sequence[Row]) -> list[Panel]:
             )
             for (combine, clusters), mine in grouped(shown, "machine", "clusters")
         }
-        panels.append(Panel("kernel k-means", xlabel, ylabel, series, axes, lines=False))
+        panels.append(Panel("kernel k-means", "", ylabel, series, axes, lines=False, names=names))
     return panels
 
 
@@ -91,8 +90,7 @@ def _share_panels(rows: Sequence[Row]) -> list[Panel]:
         str(machine): ([float(names.index(row["set"])) for row in mine], [100 * row["share"] for row in mine])
         for (machine,), mine in grouped(totals, "machine")
     }
-    xlabel = "  ".join(f"{k}: {n}" for k, n in enumerate(names))
-    return [Panel("clustering", xlabel, "% of the training time", series, lines=False)]
+    return [Panel("clustering", "", "% of the training time", series, lines=False, names=names)]
 
 
 SHARE = Experiment(
