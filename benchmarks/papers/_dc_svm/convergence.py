@@ -94,7 +94,6 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
         ):
             series = {}
             for (machine,), points in grouped([row for row in mine if column in row], "machine"):
-                points = sorted(points, key=lambda row: float(row["seconds"]))
                 series[str(machine)] = [p["seconds"] for p in points], [max(p[column], 1e-9) for p in points]
             panels.append(Panel(str(name), "training time, seconds", label, series, axes))
     return panels
