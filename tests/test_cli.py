@@ -195,6 +195,21 @@ def test_train_with_every_option(csv, tmp_path, capsys):
     assert machine.n_jobs == 1
 
 
+def test_train_a_linear_machine(csv, tmp_path, capsys):
+    path = tmp_path / "linear"
+    assert (
+        main(["train", str(csv), str(path), "--estimator", "ocas", "-C", "10", "--intercept", "--scale", "standard"])
+        == 0
+    )
+    out = capsys.readouterr().out
+    assert "support vectors" not in out
+    assert re.search(r"converged +yes", out)
+    assert main(["info", str(path)]) == 0
+    assert "OCASClassifier" in capsys.readouterr().out
+    assert main(["predict", str(csv), str(path), str(tmp_path / "labels")]) == 0
+    assert float(re.search(r"accuracy ([0-9.]+)", capsys.readouterr().err)[1]) > 0.9
+
+
 def test_train_uses_the_test_part_of_an_archive(tmp_path, capsys):
     X, y = load_patches(700)
     np.savez(tmp_path / "a.npz", X=X[:500], y=y[:500], X_test=X[500:], y_test=y[500:])

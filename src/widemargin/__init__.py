@@ -16,7 +16,7 @@ The rooms, and who may import whom (down only; import-linter checks it)::
      |
     partition    budget       clusters of rows             support vectors kept to a number
      |
-    kernels                   kernel functions, blocks by GEMM, a row cache in bytes
+    kernels      rows         kernel functions, blocks by GEMM     a linear machine's passes over the data
      |
     _jit  _array  _parallel  _progress     compiled loops, array namespaces, threads, the clock
      |
@@ -38,12 +38,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import datasets
     from ._config import config_context, get_config, set_config
-    from .estimators import DCSVMClassifier, TwoStepKernelKMeans, warmup
+    from .estimators import C_path, DCSVMClassifier, OCASClassifier, TwoStepKernelKMeans, warmup
+    from .plots import ConvergenceDisplay
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "C_path",
+    "ConvergenceDisplay",
     "DCSVMClassifier",
+    "OCASClassifier",
     "TwoStepKernelKMeans",
     "__version__",
     "config_context",
@@ -54,7 +58,10 @@ __all__ = [
 ]
 
 _ROOM_OF = {
+    "C_path": "estimators",
+    "ConvergenceDisplay": "plots",
     "DCSVMClassifier": "estimators",
+    "OCASClassifier": "estimators",
     "TwoStepKernelKMeans": "estimators",
     "config_context": "_config",
     "get_config": "_config",

@@ -464,17 +464,18 @@ def test_largest_rows_are_the_largest_but_for_a_bin(values: list[float], k: int)
 )
 def test_add_rows(seed: int, m: int, k: int, dtype: np.dtype, columns: tuple[int, int]) -> None:
     rng = np.random.default_rng(seed)
-    whole = rng.normal(size=(7, m + sum(columns))).astype(dtype)
-    K = whole[:, columns[0] : columns[0] + m]  # not contiguous unless nothing was cut off
+    first, last = columns[0], columns[0] + m
+    K = rng.normal(size=(7, last + columns[1])).astype(dtype)
     rows, coef = rng.integers(0, 7, size=k), rng.normal(size=k) * 10.0 ** rng.integers(-3, 4)
-    f = rng.normal(size=m)
-    expected = naive.add_rows(K, rows, coef, f)
-    dual.add_rows(K, rows, coef, f)
+    f = rng.normal(size=last)
+    expected = f.copy()
+    expected[first:] = naive.add_rows(K[:, first:last], rows, coef, f[first:])
+    dual.add_rows(K, rows, coef, f, first, last)
     np.testing.assert_allclose(f, expected, rtol=1e-12, atol=1e-12 * (1 + np.abs(coef).sum()))
 
 
 def test_add_rows_sums_float32_rows_in_float64() -> None:
     K = np.full((1000, 3), 0.1, np.float32)
     f = np.zeros(3)
-    dual.add_rows(K, np.arange(1000), np.ones(1000), f)
+    dual.add_rows(K, np.arange(1000), np.ones(1000), f, 0, len(f))
     np.testing.assert_allclose(f, 1000 * float(np.float32(0.1)), rtol=1e-14)

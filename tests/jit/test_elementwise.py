@@ -35,6 +35,19 @@ def test_rbf(seed: int, shape: tuple[int, int], d: int, gamma: float) -> None:
     np.testing.assert_array_less(np.abs(out - expected), 4e-7 * (1 + exponent) * expected + 1e-37)
 
 
+@quick
+@given(seed=st.integers(0, 2**32 - 1), shape=shapes, dtype=st.sampled_from([SINGLE, DOUBLE]))
+def test_exponent(seed: int, shape: tuple[int, int], dtype: np.dtype) -> None:
+    rng = np.random.default_rng(seed)
+    X, Z = (rng.normal(size=(n, 3)) for n in shape)
+    Z[: len(X)] = X[: len(Z)]  # distances that come out a little above or below 0
+    a, b = 0.3 * (X * X).sum(axis=1), 0.3 * (Z * Z).sum(axis=1)
+    out = np.full(shape, np.nan, dtype)
+    elementwise.exponent(X @ Z.T, a, b, 0.3, out)
+    assert (out <= 0).all()
+    np.testing.assert_allclose(out, np.log(naive.rbf(X, Z, 0.3)), rtol=1e-6, atol=1e-12)
+
+
 @pytest.mark.parametrize("exponent", [0.0, 1e-8, 1e-3, 0.3465, 0.3466, 0.7, 1.0, 10.0, 86.9])
 def test_rbf_is_as_exact_as_float32(exponent: float) -> None:
     """The distance is given exactly, so that the error is that of the exponential."""

@@ -48,3 +48,26 @@ def test_rows_of_more_non_zeros_than_one_pass_takes(n: int) -> None:
     out = np.empty((1, 1))
     sparse.csr_inner(*row, *row, np.zeros((n, 1)), out)
     assert out[0, 0] == n * (n + 1) * (2 * n + 1) / 6
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(0, 9),
+    d=st.integers(1, 12),
+    k=st.integers(1, 4),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    width=st.sampled_from([np.int32, np.int64]),
+    repeats=st.booleans(),
+)
+def test_outputs_and_sums(seed: int, n: int, d: int, k: int, dtype: type, width: type, repeats: bool) -> None:
+    rng = np.random.default_rng(seed)
+    data, indices, indptr = random_rows(rng, n, d, dtype, repeats=repeats)
+    rows = data, indices.astype(width), indptr.astype(width)
+    exact = naive.to_dense((data, indices, indptr), d)
+    W, coef = rng.normal(size=(d, k)), rng.normal(size=(k, n)) * rng.choice([0.0, 1.0], size=(k, n))
+    out, total = np.full((k, n), np.nan), np.ones((k, d))
+    sparse.csr_outputs(*rows, W, out)
+    sparse.csr_row_sum(*rows, coef, total)
+    np.testing.assert_allclose(out, (exact @ W).T, atol=1e-12)
+    np.testing.assert_allclose(total, 1 + coef @ exact, atol=1e-12)

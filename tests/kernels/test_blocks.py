@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from naive import kernels as naive
 from widemargin._config import config_context
 from widemargin._parallel import ThreadTeam, blas_limit
-from widemargin.kernels.blocks import TILE_ROWS, accumulate, fill_rows, tile_columns
+from widemargin.kernels.blocks import TILE_ROWS, accumulate, fill, fill_square, tile_columns
 from widemargin.kernels.functions import RBF, Linear
 from widemargin.kernels.samples import SampleSubset, make_samples
 from widemargin.kernels.scratch import Scratch
@@ -63,22 +63,42 @@ def test_accumulate_keeps_the_entries_it_is_asked_to() -> None:
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_fill_rows_writes_the_rows_and_nothing_else(n_threads: int) -> None:
-    X = data(130, SINGLE)
-    index = np.arange(0, 130, 2)
-    subset = SampleSubset(make_samples(X, Linear.wants), index)
-    out = np.full((65, 65), -1.0, SINGLE)
-    rows = np.array([64, 0, 17])
+def test_fill_writes_a_block_and_its_mirror_and_nothing_else(n_threads: int) -> None:
+    X, Z = data(300, SINGLE), data(130, SINGLE)[::-1]
+    whole = np.full((340, 340), -1.0, SINGLE)
+    out, mirror = whole[:300, 210:], whole[210:, :300]
     with config_context(block_bytes=SMALL_TILES), ThreadTeam(n_threads) as team:
-        fill_rows(RBF(0.2), subset, rows, out, team)
-    np.testing.assert_allclose(out[rows], naive.rbf(X[index], X[index], 0.2)[rows], atol=1e-5)
-    assert (np.delete(out, rows, axis=0) == -1).all()
+        A, B = (make_samples(np.ascontiguousarray(part), "products") for part in (X[:210], Z))
+        fill(RBF(0.2), A, B, whole[:210, 210:], whole[210:, :210], team)
+    expected = naive.rbf(X[:210], Z, 0.2)
+    np.testing.assert_allclose(out[:210], expected, atol=1e-5)
+    np.testing.assert_array_equal(mirror[:, :210], out[:210].T)
+    assert (whole[:210, :210] == -1).all()
+    assert (whole[210:, 210:] == -1).all()
+
+
+@pytest.mark.parametrize("n_rows", [1, 65, TILE_ROWS, 2 * TILE_ROWS + 30])
+def test_fill_square_is_symmetric(n_rows: int) -> None:
+    X = data(2 * n_rows, SINGLE)
+    index = np.arange(0, 2 * n_rows, 2)
+    subset = SampleSubset(make_samples(X, Linear.wants), index)
+    results = []
+    for n_threads in (1, 2):
+        out = np.full((n_rows, n_rows + 3), -1.0, SINGLE)
+        with ThreadTeam(n_threads) as team:
+            fill_square(RBF(0.2), subset, out[:, :n_rows], team)
+        assert (out[:, n_rows:] == -1).all()
+        results.append(out[:, :n_rows])
+    np.testing.assert_allclose(results[0], naive.rbf(X[index], X[index], 0.2), atol=1e-5)
+    np.testing.assert_array_equal(results[0], results[0].T)
+    np.testing.assert_array_equal(results[0], results[1])
 
 
 def test_tile_columns() -> None:
-    assert tile_columns(SINGLE, 2**22) == 4096
-    assert tile_columns(DOUBLE, 2**22) == 2048
-    assert tile_columns(DOUBLE, 1) == 64
+    for n_bytes, single, double in ((2**22, 4096, 2048), (1024, 64, 64)):
+        with config_context(block_bytes=n_bytes):
+            assert tile_columns(SINGLE) == single
+            assert tile_columns(DOUBLE) == double
 
 
 def test_scratch_is_never_lent_twice_at_once() -> None:

@@ -48,13 +48,11 @@ def test_any_sequence_of_products_and_squares(
             rows.add_product(index, coef, f, keep=keep)
             expected += coef @ K[index]
             np.testing.assert_allclose(f, expected, atol=atol)
-            out = np.full((len(index), len(index)), np.nan, dtype)
-            rows.square(index, out)
-            np.testing.assert_allclose(out, K[np.ix_(index, index)], atol=atol)
             other = np.array(calls[k - 1][0], np.intp)
-            out = np.full((len(other), len(other)), np.nan, dtype)
-            rows.square(other, out)
-            np.testing.assert_allclose(out, K[np.ix_(other, other)], atol=atol)
+            kept = other[rows.is_kept(other)]
+            out = np.full((len(kept), len(index)), np.nan, dtype)
+            rows.copy(kept, index, out)
+            np.testing.assert_allclose(out, K[np.ix_(kept, index)], atol=atol)
         assert len(rows._store) <= capacity
         check_books(rows, K, atol)
 
@@ -74,10 +72,24 @@ def test_kept_rows_are_not_computed_again() -> None:
         for _ in range(3):
             rows.add_product(index, np.ones(5), f)
         assert rows.n_entries == 5 * N
-        rows.square(index, np.empty((5, 5)))
-        assert rows.n_entries == 5 * N
-        rows.square(np.arange(6), np.empty((6, 6)))
-        assert rows.n_entries == 5 * N + 6
+        assert rows.is_kept(np.arange(6)).tolist() == [True] * 5 + [False]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("capacity", [0, 2, N])
+def test_what_is_known_of_the_rows_is_not_computed_again(capacity: int, keep: bool) -> None:
+    """f holds the part of the first columns; afterwards the kept rows are whole, the known part copied."""
+    K, p, chosen, coef = dense(), 7, np.array([5, 0, 3]), np.array([1.0, -2.0, 0.5])
+    wide = np.hstack([K[:p, :p], np.full((p, 2), np.nan)])  # only the leading columns count
+    with ThreadTeam(1) as team:
+        rows = make_rows(team, capacity)
+        f = np.zeros(N)
+        f[:p] = coef @ K[chosen, :p]
+        rows.add_product(chosen, coef, f, keep=keep, first=p, leading=wide)
+        np.testing.assert_allclose(f, coef @ K[chosen], atol=1e-12)
+        assert rows.n_entries == 3 * (N - p)
+        assert rows.is_kept(chosen).sum() == (min(capacity, 3) if keep else 0)
+        check_books(rows, K, 1e-12)
 
 
 def test_rows_that_are_not_to_be_kept_are_not() -> None:
@@ -120,9 +132,7 @@ def test_the_number_of_threads_does_not_show() -> None:
             rows, rng, f = make_rows(team, 20, SINGLE, n=150), np.random.default_rng(3), np.zeros(150)
             for _ in range(4):
                 rows.add_product(rng.permutation(150)[:30], rng.normal(size=30), f)
-            out = np.empty((40, 40), SINGLE)
-            rows.square(rng.permutation(150)[:40], out)
-            results.append((f, out, rows.n_entries))
+            results.append((f, rows._store.copy(), rows.n_entries))
     np.testing.assert_array_equal(results[0][0], results[1][0])
     np.testing.assert_array_equal(results[0][1], results[1][1])
     assert results[0][2] == results[1][2]

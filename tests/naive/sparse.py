@@ -10,10 +10,11 @@ Rows = tuple[NDArray[np.floating], NDArray[np.integer], NDArray[np.integer]]
 
 def csr_inner(one: Rows, other: Rows, n_columns: int) -> NDArray[np.float64]:
     """Return the inner products of two sets of CSR rows (values, columns, row starts), in float64."""
-    return _to_dense(one, n_columns) @ _to_dense(other, n_columns).T
+    return to_dense(one, n_columns) @ to_dense(other, n_columns).T
 
 
-def _to_dense(rows: Rows, n_columns: int) -> NDArray[np.float64]:
+def to_dense(rows: Rows, n_columns: int) -> NDArray[np.float64]:
+    """Return the rows with their zeros; repeated columns add up."""
     data, indices, indptr = rows
     X = np.zeros((len(indptr) - 1, n_columns))
     for i in range(len(X)):

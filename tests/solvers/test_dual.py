@@ -18,7 +18,7 @@ from widemargin._progress import Progress
 from widemargin.kernels.cache import KernelRows
 from widemargin.kernels.functions import RBF
 from widemargin.kernels.samples import make_samples
-from widemargin.solvers import dual
+from widemargin.solvers import dual, square
 from widemargin.solvers.certificate import svm_problem
 from widemargin.solvers.dual import DualSolver
 from widemargin.solvers.result import DualResult
@@ -32,6 +32,8 @@ PLENTY = 2**30
 def tiny_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Working sets of 16 rows, so that small problems go through every round and carry-over."""
     monkeypatch.setattr(dual, "TILE", 16)
+    monkeypatch.setattr(square, "TILE", 16)
+    monkeypatch.setattr(square, "_SHARED_ROWS", 32)
     monkeypatch.setattr(dual, "SMALL", 16)
 
 
@@ -415,3 +417,31 @@ def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, equality: bool
             DualSolver(rows, problem_dual, equality=equality, tol=1e-3, square_bytes=PLENTY, progress=progress).solve(
                 np.zeros(40)
             )
+
+
+@pytest.mark.usefixtures("tiny_tiles")
+@pytest.mark.parametrize("equality", [False, True])
+def test_working_sets_on_two_threads_are_those_of_one(equality: bool) -> None:
+    problem = make_problem(150)
+    one, two = (solve(problem, equality=equality, n_jobs=n) for n in (1, 2))
+    np.testing.assert_array_equal(one.beta, two.beta)
+    assert one.n_iter == two.n_iter
+
+
+@pytest.mark.usefixtures("tiny_tiles")
+@pytest.mark.parametrize("kept_rows", [0, 20, 100])
+@pytest.mark.parametrize("equality", [False, True])
+def test_refining_first_gives_the_same_solution(equality: bool, kept_rows: int) -> None:
+    """The leading coordinates are solved alone, and the whole goes on from what is known of them."""
+    problem = make_problem(100)
+    m = 40
+    with ThreadTeam(2) as team, Progress(max_time=60.0) as progress:
+        solver = make_solver(problem, team, progress, equality=equality, cache_bytes=kept_rows * 100 * 8)
+        refined, leading = solver.refine(np.zeros(m), 1e-3)
+        np.testing.assert_allclose(leading, problem.K[:m, :m] @ refined, atol=1e-9)
+        result = solver.solve(np.concatenate([refined, np.zeros(100 - m)]), leading)
+    check_certificate(problem, result, equality)
+    assert result.converged
+    exact = solve(problem, equality=equality, tol=1e-6)
+    assert result.objective - result.gap <= exact.objective
+    assert result.objective >= exact.objective - exact.gap

@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from . import dual, elementwise, sparse, workspace
+from . import dense, dual, elementwise, linesearch, margins, profile, simplex_qp, sparse, workspace
 
 
 def compile_kernels() -> None:
     """Compile every kernel for float32 and float64 data."""
     for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
         _warm_tiles(dtype)
+        _warm_passes(dtype)
+    _warm_planes()
     single, double = np.dtype(np.float32), np.dtype(np.float64)
     for data, tile in ((single, single), (single, double), (double, double)):
         _warm_dual(data, tile)
@@ -20,6 +22,7 @@ def _warm_tiles(dtype: np.dtype) -> None:
     elementwise.l1_distances(X, X, out)
     if dtype == np.float32:
         elementwise.rbf(out, X[0], X[0], 1.0)
+    elementwise.exponent(np.ones((2, 2)), np.ones(2), np.ones(2), 1.0, out)
     values, panel = np.ones(4, dtype), np.zeros((2, 2), dtype)
     rows = (values, np.array([0, 1, 0, 1]), np.array([0, 2, 4]))
     sparse.csr_inner(*rows, *rows, panel, out)
@@ -29,7 +32,39 @@ def _warm_dual(data: np.dtype, tile: np.dtype) -> None:
     K, ones = np.eye(2, dtype=data), np.ones(2)
     box = workspace.Box(np.array([1.0, -1.0]), np.array([0.0, -1.0]), np.array([1.0, 0.0]), ones)
     beta, decision = np.zeros(2), np.zeros(2)
-    dual.solve_active(
-        K, box, beta, decision, workspace.make_tile(2, tile), workspace.make_working_set(2, 2), 1e-3, True, 9
-    )
-    dual.add_rows(K, np.arange(2), ones, decision)
+    point = K, box, beta, decision, workspace.make_tile(2, tile), workspace.make_working_set(2, 2), 1e-3, True
+    dual.solve_set(*point)
+    dual.solve_active(*point, 9)
+    dual.add_rows(K, np.arange(2), ones, decision, 0, 2)
+
+
+def _warm_passes(dtype: np.dtype) -> None:
+    X, ones, coef, index = np.ones((3, 2), dtype), np.ones(2), np.ones((1, 3)), np.zeros(3, np.int64)
+    for layout in (X, np.asfortranarray(X)):
+        by_rows = layout is X
+        (dense.row_outputs if by_rows else dense.column_outputs)(layout, ones, np.ones(3))
+        (dense.row_sum if by_rows else dense.column_sum)(layout, coef, index, np.ones((1, 2)))
+    for width in (np.int32, np.int64):
+        rows = X.ravel(), np.array([0, 1] * 3, width), np.array([0, 2, 4, 6], width)
+        sparse.csr_outputs(*rows, np.ones((2, 1)), np.ones((1, 3)))
+        sparse.csr_row_sum(*rows, coef, np.ones((1, 2)))
+
+
+def _warm_planes() -> None:
+    f, signed, index = np.zeros(2), np.array([1.0, -1.0]), np.arange(2)
+    simplex_qp.solve_simplex(np.eye(2), f, np.ones(2), np.ones(2), np.eye(2), np.ones(2), index, 1.0, 1)
+    linesearch.scan_hinges(f, signed, signed, 0.0, 1.0, np.ones(2), np.ones(2), index)
+    linesearch.find_root(np.ones(2), np.ones(2), 1.0, -1.0, 0.0)
+    linesearch.advance_hinges(f, signed, signed, 0.5, 0.5, np.ones(2))
+    pool, settled = np.ones((2, 2)), (1.0, 0.0, 0.0)
+    profile.find_quantile(signed, np.ones(2), 1.0, pool)
+    profile.advance_values(f, signed, signed, 0.5, 0.5, np.ones(2), np.ones(2))
+    profile.cut_profile(signed, signed, 0.0, np.ones(2))
+    profile.share_border(signed, signed, 0.0, 0.0, 1.0, 1.0, np.ones(2))
+    profile.settle_hinges(f, signed, signed, 0.0, 1.0, -1.0, 1.0, np.ones(2), np.ones(2), np.ones(2))
+    profile.profile_slope(signed, -signed, signed, 0.5, settled, np.ones(2), np.ones(2), pool)
+    profile.settle_profile(signed, -signed, signed.copy(), 0.0, 1.0, settled, np.ones(2), np.ones(2), pool)
+    F, target, s = np.zeros((2, 2)), np.eye(2), np.ones(2)
+    margins.advance_margins(F, target, index, s, 0.5, 0.5, np.ones((2, 2)))
+    margins.margin_slope(F, target, index, s, index, 0.5)
+    margins.settle_margins(F, target, index, s, index, 0.0, 1.0)

@@ -24,10 +24,9 @@ _NONE = 1e300  # no such coordinate
 
 @kernel
 def _argmax(bits):
-    best = bits[0]
-    for t in range(bits.shape[0]):
-        best = max(best, bits[t])
-    t = 0
+    best, t = bits[0], 0
+    for bit in bits:
+        best = max(best, bit)
     while bits[t] != best:
         t += 1
     return t
@@ -50,10 +49,8 @@ def _offset_and_violation(rise, fall, equality):
     """The intercept that splits the violation evenly, and LIBSVM's m - M (or, without one, the larger side)."""
     if not equality:
         return 0.0, max(-rise, fall, 0.0)
-    if rise == _NONE and fall == -_NONE:
-        return 0.0, 0.0
     if rise == _NONE:
-        return -fall, 0.0
+        return (0.0 if fall == -_NONE else -fall), 0.0
     if fall == -_NONE:
         return -rise, 0.0
     return -0.5 * (rise + fall), max(fall - rise, 0.0)
@@ -97,8 +94,7 @@ def largest_rows(violation, side, k, out):
         top = max(top, side * v if side != 0.0 else abs(v))
     if top <= 0.0 or k <= 0:
         return 0
-    bins = np.zeros(violation.size, np.int64)  # 0: not asked for
-    count = np.zeros(_BINS + 2, np.int64)
+    bins, count = np.zeros(violation.size, np.int64), np.zeros(_BINS + 2, np.int64)  # bin 0: not asked for
     for i in range(violation.size):
         v = side * violation[i] if side != 0.0 else abs(violation[i])
         if v > 0.0:
@@ -277,10 +273,7 @@ def solve_equality_tile(tile, tol):
 
 @kernel
 def _renew(work, limit, equality):
-    """Keep the newer half of a full working set and fill up with the largest violators.
-
-    With the equality, half of these ask to rise and half to fall: one side alone cannot move.
-    """
+    """Keep the newer half of a full set and fill up with the largest violators; with the equality, of both sides."""
     rows, violation = work.rows, work.violation
     keep = limit // 2 if work.filled[0] == limit and limit < violation.size else 0
     for t in range(keep):
@@ -332,38 +325,56 @@ def _scatter(box, beta, rows, equality, tile, coef):
             new = box.lo[w]
         new = min(max(new, box.lo[w]), box.hi[w])
         if new != beta[w]:
-            coef[n] = new - beta[w]
+            coef[n], beta[w] = new - beta[w], new
             rows[n], rows[i] = w, rows[n]
-            beta[w] = new
             n += 1
     return n
 
 
 @kernel
-def add_rows(K, rows, coef, f):
-    """f += coef' K[rows], eight rows a pass, in f's precision.
+def add_rows(K, rows, coef, f, first, last):
+    """f += coef' K[rows] in the columns from `first` to `last`, eight rows a pass, in f's precision.
 
-    Given   K (r, m) float32 or float64; rows (k,) int64; coef (k,) float64; f (m,) float64, changed in place
-    Cost    k m multiply-adds; K[rows] is read once, f k / 8 times
+    Given   K (r, >= m) float32 or float64; rows (k,) int64; coef (k,) float64; f (m,) float64, changed in place
+    Cost    k (last - first) multiply-adds; K[rows] is read once, f k / 8 times
     Twin    f + coef @ K[rows].astype(float64)
     """
-    n = rows.shape[0]
-    k = 0
+    f, n, k = f[first:last], rows.shape[0], 0
     while k + 8 <= n:
-        r0, r1, r2, r3 = K[rows[k]], K[rows[k + 1]], K[rows[k + 2]], K[rows[k + 3]]
-        r4, r5, r6, r7 = K[rows[k + 4]], K[rows[k + 5]], K[rows[k + 6]], K[rows[k + 7]]
+        r0, r1, r2, r3 = K[rows[k], first:], K[rows[k + 1], first:], K[rows[k + 2], first:], K[rows[k + 3], first:]
+        r4, r5, r6, r7 = K[rows[k + 4], first:], K[rows[k + 5], first:], K[rows[k + 6], first:], K[rows[k + 7], first:]
         c0, c1, c2, c3 = coef[k], coef[k + 1], coef[k + 2], coef[k + 3]
         c4, c5, c6, c7 = coef[k + 4], coef[k + 5], coef[k + 6], coef[k + 7]
         for j in range(f.shape[0]):
-            first = c0 * r0[j] + c1 * r1[j] + c2 * r2[j] + c3 * r3[j]
-            f[j] += first + (c4 * r4[j] + c5 * r5[j] + c6 * r6[j] + c7 * r7[j])
+            four = c0 * r0[j] + c1 * r1[j] + c2 * r2[j] + c3 * r3[j]
+            f[j] += four + (c4 * r4[j] + c5 * r5[j] + c6 * r6[j] + c7 * r7[j])
         k += 8
-    while k < n:
-        row = K[rows[k]]
-        c = coef[k]
+    for t in range(k, n):
+        row, c = K[rows[t], first:], coef[t]
         for j in range(f.shape[0]):
             f[j] += c * row[j]
-        k += 1
+
+
+@kernel
+def solve_set(K, box, beta, f, tile, work, tol, equality):
+    """Choose a working set, gather its tile and solve it; f = K beta is left to be updated.
+
+    Given   K (m, >= m); box of (m,) arrays; beta, f = K beta (m,); tile of q <= m rows; work, empty at first
+    Returns how many rows changed, steps inside, intercept and violation before; beta updated, work.changed and
+            work.change tell which rows and by how much
+    Cost    a working set reads q^2 entries of K; O(q) a step
+    Source  decomposition with carry-over: Joachims 1999; newer half kept as in ThunderSVM and oneDAL. Inside,
+            a tile is solved to a tenth of the violation it started with
+    """
+    b, worst = measure(box, beta, f, equality, work.violation)
+    if worst < tol:
+        return 0, 0, b, worst
+    rows = work.rows[: _renew(work, tile.grad.shape[0], equality)]
+    least_scale = _gather(K, box, beta, f, rows, b, equality, tile)
+    goal = max(0.5 * tol, 0.1 * worst)
+    steps = solve_equality_tile(tile, goal) if equality else solve_box_tile(tile, goal * least_scale)
+    work.changed[: rows.shape[0]] = rows
+    return _scatter(box, beta, work.changed[: rows.shape[0]], equality, tile, work.change), steps, b, worst
 
 
 @kernel
@@ -371,28 +382,19 @@ def solve_active(K, box, beta, f, tile, work, tol, equality, max_outer):
     """Working sets on a kernel matrix in memory.
 
     Solve   min_b  1/2 b'Kb - t'b   s.t.  lo <= b <= hi  [, sum(b) = 0]      (in place, from a feasible beta)
-    Given   K (m, m); box of (m,) arrays; beta, f = K beta (m,); tile of q <= m rows; work, empty at first
     Returns working sets solved, steps inside them, intercept, violation left; beta and f updated
-    Cost    a working set reads q^2 entries of K to fill the tile and up to q m to update f
-    Source  decomposition with carry-over: Joachims 1999; newer half kept as in ThunderSVM and oneDAL. Inside,
-            a tile is solved to a tenth of the violation it started with
+    Cost    a working set reads q^2 entries of K to fill the tile and up to q m to update f; given as `solve_set` is
     Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
     """
-    limit = tile.grad.shape[0]
-    coef = np.empty(limit)
     outer, inner = 0, 0
     while True:
-        b, worst = measure(box, beta, f, equality, work.violation)
-        if worst < tol or outer >= max_outer:
+        if outer >= max_outer:
+            b, worst = measure(box, beta, f, equality, work.violation)
             break
-        rows = work.rows[: _renew(work, limit, equality)]
-        least_scale = _gather(K, box, beta, f, rows, b, equality, tile)
-        goal = max(0.5 * tol, 0.1 * worst)
-        inner += solve_equality_tile(tile, goal) if equality else solve_box_tile(tile, goal * least_scale)
-        order = rows.copy()
-        n = _scatter(box, beta, order, equality, tile, coef)
+        n, steps, b, worst = solve_set(K, box, beta, f, tile, work, tol, equality)
+        inner += steps
         if n == 0:
             break
-        add_rows(K, order[:n], coef[:n], f)
+        add_rows(K, work.changed[:n], work.change[:n], f, 0, f.shape[0])
         outer += 1
     return outer, inner, b, worst

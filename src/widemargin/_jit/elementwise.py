@@ -38,6 +38,23 @@ def rbf(G, squares, other_squares, gamma):
 
 
 @kernel
+def exponent(G, squares, other_squares, gamma, out):
+    """Write -gamma |x - z|^2, rounded to 0 where it comes out positive, in the precision of another array.
+
+    Given   G (r, c) float64, the inner products; squares (r,), other_squares (c,) float64: gamma |x|^2, gamma |z|^2;
+            out (r, c) float32 or float64
+    Cost    one pass
+    Twin    the logarithm of tests/naive/kernels.py::rbf
+    """
+    for i in range(G.shape[0]):
+        row, into = G[i], out[i]
+        s = squares[i]
+        for j in range(G.shape[1]):
+            x = 2.0 * gamma * row[j] - s - other_squares[j]
+            into[j] = x if x < 0.0 else 0.0
+
+
+@kernel
 def power(G, gamma, coef0, degree):
     """Turn inner products into (gamma <x, z> + coef0)^degree, in place.
 

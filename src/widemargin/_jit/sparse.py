@@ -1,5 +1,7 @@
 """Compiled primitives on CSR rows."""
 
+import numpy as np
+
 from ._policy import kernel
 
 
@@ -47,3 +49,47 @@ def csr_inner(data, indices, indptr, other_data, other_indices, other_indptr, pa
                     into[k] += v * row[k]
                 t += 1
         _spread(other_data, other_indices, other_indptr, first, panel, w, True)
+
+
+@kernel
+def csr_outputs(data, indices, indptr, W, out):
+    """Products of CSR rows with k vectors, added up in float64.
+
+    Given   CSR rows (n, d); W (d, k) float64, C-contiguous; out (k, n) float64, overwritten
+    Cost    k nnz multiplications; reads the rows once
+    Twin    (one.toarray() @ W).T
+    """
+    k = W.shape[1]
+    for i in range(out.shape[1]):
+        if k == 1:
+            even, odd = 0.0, 0.0  # two sums that do not wait for each other
+            t, end = indptr[i], indptr[i + 1]
+            while t + 2 <= end:
+                even += data[t] * W[np.uint64(indices[t]), 0]  # unsigned: no test for a negative index
+                odd += data[t + 1] * W[np.uint64(indices[t + 1]), 0]
+                t += 2
+            if t < end:
+                even += data[t] * W[np.uint64(indices[t]), 0]
+            out[0, i] = even + odd
+        else:
+            out[:, i] = 0.0
+            for t in range(indptr[i], indptr[i + 1]):
+                for c in range(k):
+                    out[c, i] += data[t] * W[indices[t], c]
+
+
+@kernel
+def csr_row_sum(data, indices, indptr, coef, out):
+    """Weighted sums of CSR rows, one for each row of coef. Rows of weight 0 are not read.
+
+    Given   CSR rows (n, d); coef (k, n) float64; out (k, d) float64, added to
+    Cost    a multiplication for each non-zero of a row whose weight is not zero
+    Twin    out += coef @ one.toarray()
+    """
+    for i in range(coef.shape[1]):
+        for c in range(coef.shape[0]):
+            scale = coef[c, i]
+            if scale != 0.0:
+                total = out[c]
+                for t in range(indptr[i], indptr[i + 1]):
+                    total[indices[t]] += scale * data[t]

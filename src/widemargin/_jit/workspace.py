@@ -28,11 +28,16 @@ class Tile(NamedTuple):
 
 
 class WorkingSet(NamedTuple):
-    """Carry-over between calls: rows (q,) int64, newest last, `filled` (1,) of them; violation (m,) is scratch."""
+    """Carry-over between calls: rows (q,) int64, newest last, `filled` (1,) of them; violation (m,) is scratch.
+
+    The last call's outcome: the rows that `changed` (q,) int64, by what `change` (q,).
+    """
 
     rows: np.ndarray
     filled: np.ndarray
     violation: np.ndarray
+    changed: np.ndarray
+    change: np.ndarray
 
 
 def make_tile(size: int, dtype: np.dtype) -> Tile:
@@ -44,4 +49,5 @@ def make_tile(size: int, dtype: np.dtype) -> Tile:
 
 def make_working_set(size: int, n_rows: int) -> WorkingSet:
     """An empty working set of at most `size` out of `n_rows` rows."""
-    return WorkingSet(np.zeros(size, np.int64), np.zeros(1, np.int64), np.zeros(n_rows))
+    rows, changed = np.zeros((2, size), np.int64)
+    return WorkingSet(rows, np.zeros(1, np.int64), np.zeros(n_rows), changed, np.zeros(size))

@@ -24,15 +24,16 @@ from numpy.typing import NDArray
 
 from .._parallel import ThreadTeam, blas_limit, effective_n_jobs, run
 from .._progress import Part, Progress
-from ..kernels.blocks import fill_rows
+from ..kernels.blocks import fill_square
 from ..kernels.functions import Kernel
 from ..kernels.precision import entry_noise
 from ..kernels.samples import Samples, SampleSubset
 from ..kernels.scratch import Scratch, closing_scratch, release
 from ..partition.divide import Division, divide
 from ..solvers.certificate import svm_problem
-from ..solvers.dual import NOISE_SHARE, SMALL, DualSolver, share_memory, solve_square
+from ..solvers.dual import NOISE_SHARE, SMALL, DualSolver, share_memory
 from ..solvers.result import DualResult, StoppedAtStartError, join_results
+from ..solvers.square import solve_square
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -136,20 +137,12 @@ def train(
 
     Parameters
     ----------
-    data : Data
-    settings : Settings
-    progress : Progress or Part
-    rng : numpy.random.Generator
     start : ndarray of shape (n,), optional
         A feasible point in signed form to go on from, in place of the levels.
     division : Division, optional
         Clusters to use at `stop_level`, in place of new ones.
     always_whole : bool
         Whether a fit that is stopped at a level must make a machine of the kernel itself all the same.
-
-    Returns
-    -------
-    Machine
 
     Notes
     -----
@@ -164,10 +157,6 @@ def train(
         for level in settings.levels(len(beta)) if start is None else ():
             beta = fit.solve_level(level, beta, division)
             if level == settings.stop_level or (progress.stopped_by and not always_whole):
-                return fit.early_machine()
-        if beta.any():
-            beta = fit.refine(beta)
-            if progress.stopped_by and fit.early is not None and not always_whole:
                 return fit.early_machine()
         return fit.solve_whole(beta, always_whole)
 
@@ -195,9 +184,8 @@ class _Fit:
         clustered = time.perf_counter()
         n_clusters = division.regions.n_clusters
         self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
-        order = np.argsort(division.labels, kind="stable")
         bounds = np.cumsum(np.bincount(division.labels, minlength=n_clusters))[:-1]
-        clusters = np.split(order, bounds)
+        clusters = np.split(np.argsort(division.labels, kind="stable"), bounds)
         largest_first = sorted(range(n_clusters), key=lambda c: -len(clusters[c]))
         tol = self.settings.tol if level == self.settings.stop_level else max(self.settings.tol, _START_TOL)
         solve = partial(self._solve_cluster, beta=beta, tol=tol)
@@ -236,15 +224,17 @@ class _Fit:
         m = len(rows)
         itemsize = self.data.samples.dtype.itemsize
         share = max(1, self.settings.memory_budget - self.data.samples.nbytes) // (2 * self.team.n_threads)
-        part = Data(self.data.kernel, SampleSubset(self.data.samples, rows), self.data.y[rows], self.data.upper[rows])
+        part = self._take(rows)
         if m > _LARGEST_SQUARE or m * m * itemsize > share:
-            result = self._solve(part, beta[rows], tol=tol, memory_budget=share)
+            result = self._solver(part, tol=tol, memory_budget=share).solve(beta[rows])
         else:
             with Scratch(m * m * itemsize) as buffer:
                 K = buffer[: m * m * itemsize].view(self.data.samples.dtype).reshape(m, m)
-                fill_rows(part.kernel, part.samples.take(np.arange(m)), np.arange(m), K, self.team)
+                fill_square(part.kernel, part.samples.take(np.arange(m)), K, self.team)
                 problem, equality = svm_problem(part.y, part.upper), self.settings.fit_intercept
-                result = solve_square(K, problem, beta[rows], equality=equality, tol=tol, progress=self.progress)
+                result = solve_square(
+                    K, problem, beta[rows], self.team, equality=equality, tol=tol, progress=self.progress
+                )
         self.progress.advance()
         return result
 
@@ -255,30 +245,45 @@ class _Fit:
         result = replace(self.early.result, converged=self.early.result.converged and is_goal)
         return replace(self.early, result=result, levels=self.levels)
 
-    def refine(self, beta: Vector) -> Vector:
-        """Solve on the support vectors of the last level alone."""
-        self.progress.stage("refine")
-        support = np.flatnonzero(beta)
-        if len(support) <= SMALL:
-            return beta
-        data = self.data
-        part = Data(data.kernel, SampleSubset(data.samples, support), data.y[support], data.upper[support])
-        refined = np.zeros_like(beta)
-        refined[support] = self._solve(part, beta[support], tol=max(self.settings.tol, _START_TOL)).beta
-        return refined
-
     def solve_whole(self, beta: Vector, always_whole: bool) -> Machine:
-        """Solve on all the data; polish in float64 where float32 tiles are too coarse."""
-        self.progress.stage("whole problem")
+        """Refine, then solve on all the data; polish in float64 where float32 tiles are too coarse."""
         try:
-            result = self._solve(self.data, beta, must_start=always_whole or self.early is None)
+            result = self._refine_and_solve(beta, must_start=always_whole or self.early is None)
         except StoppedAtStartError:
             return self.early_machine()
         if self._is_coarse(result):
             result = self._polish(result)
-        if self.progress.stopped_by and not always_whole and self._early_is_better(result):
+        # both objectives are half a squared norm and C times the training loss, each of its own machine
+        early = None if always_whole or not self.progress.stopped_by else self.early
+        if early is not None and early.result.objective < result.objective:
             return self.early_machine()
         return Machine(result, None, np.array([result.intercept]), self.levels)
+
+    def _refine_and_solve(self, beta: Vector, must_start: bool) -> DualResult:
+        """Solve on the support vectors of the last level alone, whose kernel matrix then is part of the whole's."""
+        support = np.flatnonzero(beta)
+        if len(support) <= SMALL:
+            self.progress.stage("whole problem")
+            return self._solver(self.data, must_start=must_start).solve(beta)
+        order = np.concatenate([support, np.flatnonzero(beta == 0)])
+        solver = self._solver(self._take(order), must_start=must_start, first=len(support))
+        self.progress.stage("refine")
+        tol = max(self.settings.tol, _START_TOL)
+        if solver.rows.has_room and len(support) <= solver.active.capacity:
+            refined, leading = solver.refine(beta[support], tol)
+        else:
+            result = self._solver(self._take(support), tol=tol).solve(beta[support])
+            refined, leading = result.beta, result.decision
+        start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
+        self.progress.stage("whole problem")
+        result = solver.solve(start, leading)
+        back = np.argsort(order)
+        return replace(result, beta=result.beta[back], decision=result.decision[back])
+
+    def _take(self, rows: Rows) -> Data:
+        """The problem on some rows, without a copy of the samples."""
+        kernel, samples, y, upper = self.data
+        return Data(kernel, SampleSubset(samples, rows), y[rows], upper[rows])
 
     def _is_coarse(self, result: DualResult) -> bool:
         """Whether rounding of the kernel entries could hide a violation of `tol`, or a hundredth of the objective."""
@@ -292,19 +297,19 @@ class _Fit:
         left = self.settings.max_iter - result.n_iter if self.settings.max_iter >= 0 else -1
         is_cheap = int(np.count_nonzero(result.beta)) * len(result.beta) < _CHEAP_ENTRIES
         try:
-            polished = self._solve(precise, result.beta, must_start=is_cheap, max_iter=left, is_exact=True)
+            polished = self._solver(precise, must_start=is_cheap, max_iter=left, is_exact=True).solve(result.beta)
         except StoppedAtStartError:
             return replace(result, converged=False)
         n_iter, n_steps = result.n_iter + polished.n_iter, result.n_steps + polished.n_steps
         return replace(polished, n_iter=n_iter, n_steps=n_steps, history=result.history.followed_by(polished.history))
 
-    def _solve(
-        self, data: Data, beta: Vector, *, must_start: bool = True, is_exact: bool = False, **changes: float
-    ) -> DualResult:
+    def _solver(
+        self, data: Data, *, must_start: bool = True, is_exact: bool = False, first: int = 0, **changes: float
+    ) -> DualSolver:
         """The exact solver, with the fit's settings or some changed."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
-        rows, square_bytes = share_memory(data.kernel, data.samples, settings.memory_budget, self.team)
-        solver = DualSolver(
+        rows, square_bytes = share_memory(data.kernel, data.samples, settings.memory_budget, self.team, first)
+        return DualSolver(
             rows,
             svm_problem(data.y, data.upper),
             equality=settings.fit_intercept,
@@ -315,17 +320,12 @@ class _Fit:
             must_start=must_start,
             entry_noise=0.0 if is_exact else self.entry_noise,
         )
-        return solver.solve(beta)
-
-    def _early_is_better(self, result: DualResult) -> bool:
-        """Both objectives are half a squared norm and C times the training loss, each of its own machine."""
-        return self.early is not None and self.early.result.objective < result.objective
 
 
 def _glue(division: Division, clusters: list[Rows], parts: list[DualResult], n: int, elapsed: float) -> Machine:
     """Concatenate the clusters' solutions: the optimum for the kernel between cluster mates alone (Lemma 1)."""
-    result = join_results(clusters, parts, n, elapsed)
-    return Machine(result, division, np.array([part.intercept for part in parts]), [])
+    intercepts = np.array([part.intercept for part in parts])
+    return Machine(join_results(clusters, parts, n, elapsed), division, intercepts, [])
 
 
 def train_pairs(

@@ -126,23 +126,23 @@ def _read_for(model: Any, args: Namespace) -> Dataset:
 def _make_model(args: Namespace, *, sparse: bool) -> Any:
     from sklearn.pipeline import make_pipeline
 
-    from widemargin import DCSVMClassifier
+    from widemargin import DCSVMClassifier, OCASClassifier
 
-    machine = DCSVMClassifier(
-        C=args.C,
-        kernel=args.kernel,
-        gamma=args.gamma,
-        degree=args.degree,
-        coef0=args.coef0,
-        fit_intercept=args.intercept,
-        tol=args.tol,
-        max_time=args.max_time,
-        memory_budget=args.memory_budget,
-        class_weight="balanced" if args.balanced else None,
-        n_jobs=args.n_jobs,
-        verbose=int(sys.stderr.isatty() and not args.quiet),
-        random_state=args.seed,
-    )
+    options: dict[str, Any] = {
+        "C": args.C,
+        "fit_intercept": args.intercept,
+        "tol": args.tol,
+        "max_time": args.max_time,
+        "memory_budget": args.memory_budget,
+        "class_weight": "balanced" if args.balanced else None,
+        "n_jobs": args.n_jobs,
+        "verbose": int(sys.stderr.isatty() and not args.quiet),
+    }
+    of_kernel = {"kernel": args.kernel, "gamma": args.gamma, "degree": args.degree, "coef0": args.coef0}
+    if args.estimator == "ocas":
+        machine: Any = OCASClassifier(**options)
+    else:
+        machine = DCSVMClassifier(**options, **of_kernel, random_state=args.seed)
     return machine if args.scale == "none" else make_pipeline(_make_scaler(args.scale, sparse), machine)
 
 
@@ -164,12 +164,11 @@ def _last_step(model: Any) -> Any:
 
 def _report(args: Namespace, model: Any, data: Dataset, seconds: float) -> None:
     machine, n_samples = _last_step(model), data.X.shape[0]
-    n_support = len(machine.support_)
     where, accuracy = _accuracy(args, model, data)
     lines = {
         "samples": f"{n_samples} ({data.X.shape[1]} features, {len(machine.classes_)} classes)",
         "seconds": f"{seconds:.2f}",
-        "support vectors": f"{n_support} ({n_support / n_samples:.1%})",
+        **_support(machine, n_samples),
         "gap": _gap(machine),
         "converged": _yes_no(machine.converged_),
         "accuracy": f"{accuracy:.4f} ({where})",
@@ -177,6 +176,13 @@ def _report(args: Namespace, model: Any, data: Dataset, seconds: float) -> None:
     }
     for name, text in lines.items():
         print(f"{name:16} {text}")
+
+
+def _support(machine: Any, n_samples: int) -> dict[str, str]:
+    if not hasattr(machine, "support_"):
+        return {}
+    n_support = len(machine.support_)
+    return {"support vectors": f"{n_support} ({n_support / n_samples:.1%})"}
 
 
 def _accuracy(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:

@@ -12,6 +12,7 @@ TRUSTED_TYPES: tuple[str, ...] = (
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
     "widemargin.estimators.dc_svm.DCSVMClassifier",
+    "widemargin.estimators.ocas.OCASClassifier",
 )
 
 

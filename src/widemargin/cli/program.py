@@ -92,7 +92,7 @@ def _later(module: str, function: str) -> Callable[[argparse.Namespace], int]:
 def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="widemargin",
-        description="Kernel support vector machines at scale: train, predict, inspect.",
+        description="Support vector machines at scale: train, predict, inspect.",
         epilog=_FORMATS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -146,7 +146,7 @@ def _add_demo(commands: Any) -> None:
 
 
 def _add_train(commands: Any) -> None:
-    summary = "Train a kernel SVM and save it; Ctrl-C stops the training and saves the best model so far"
+    summary = "Train an SVM and save it; Ctrl-C stops the training and saves the best model so far"
     command = _add_command(commands, "train", _later("commands", "train"), summary)
     command.add_argument("data", metavar="DATA", help="training data")
     command.add_argument("model", metavar="MODEL", help="where to save the model, such as model.skops")
@@ -199,6 +199,12 @@ def _add_reading(command: Any) -> None:
 
 def _add_machine(command: Any) -> None:
     group = command.add_argument_group("machine")
+    group.add_argument(
+        "--estimator",
+        choices=("dcsvm", "ocas"),
+        default="dcsvm",
+        help="dcsvm: a kernel machine; ocas: a linear one, for many rows, to which no kernel option applies (dcsvm)",
+    )
     group.add_argument("-C", type=_positive, default=1.0, metavar="C", help="penalty for errors, > 0 (1)")
     group.add_argument(
         "--kernel",

@@ -1,7 +1,9 @@
 """scikit-learn classes: validate, encode labels, call the algorithm, set attributes."""
 
 from ._warmup import warmup
+from .c_path import C_path
 from .dc_svm import DCSVMClassifier
 from .kernel_kmeans import TwoStepKernelKMeans
+from .ocas import OCASClassifier
 
-__all__ = ["DCSVMClassifier", "TwoStepKernelKMeans", "warmup"]
+__all__ = ["C_path", "DCSVMClassifier", "OCASClassifier", "TwoStepKernelKMeans", "warmup"]

@@ -4,6 +4,7 @@ import numpy as np
 
 from .._jit import compile_kernels
 from .dc_svm import DCSVMClassifier
+from .ocas import OCASClassifier
 
 
 def warmup() -> None:
@@ -22,3 +23,4 @@ def warmup() -> None:
     y = X[:, 0] > 0
     for dtype in (np.float32, np.float64):
         DCSVMClassifier(n_levels=1, branching=2, n_sample=20).fit(X.astype(dtype), y).predict(X)
+        OCASClassifier(tol=0.1).fit(X.astype(dtype), y).predict(X)

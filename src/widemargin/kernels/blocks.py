@@ -1,7 +1,8 @@
-"""Kernel expansions by tiles: every product with a kernel matrix that is too large to hold."""
+"""Kernel expansions and kernel matrices by tiles: every pass over pairs of samples."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,14 @@ from .samples import Samples
 from .scratch import Scratch
 
 Array = NDArray[np.floating]
+_Batches = list[tuple[slice, Samples]]
 
 TILE_ROWS = 256
 
 
-def tile_columns(dtype: np.dtype[Any], n_bytes: int | None = None) -> int:
+def tile_columns(dtype: np.dtype[Any]) -> int:
     """How many columns a tile of `TILE_ROWS` rows has."""
-    n_bytes = n_bytes or get_config()["block_bytes"]
-    return max(64, n_bytes // (TILE_ROWS * np.dtype(dtype).itemsize))
+    return int(max(64, get_config()["block_bytes"] // (TILE_ROWS * np.dtype(dtype).itemsize)))
 
 
 def accumulate(
@@ -55,43 +56,61 @@ def accumulate(
     r c kernel entries are computed; extra memory is one tile a thread. Columns are split between threads and rows
     are summed in order, so that the result does not depend on their number.
     """
-    batches = [(rows, A.take(rows)) for rows in row_blocks(len(A), TILE_ROWS)]
-    width = tile_columns(A.dtype)
+    batches = _batches(A)
 
     def column_block(columns: slice) -> None:
-        points = B.take(columns)
-        with Scratch(TILE_ROWS * width * A.dtype.itemsize) as buffer:
-            for rows, batch in batches:
-                n_entries = len(batch) * len(points)
-                K = buffer[: n_entries * A.dtype.itemsize].view(A.dtype).reshape(len(batch), len(points))
-                kernel.fill(batch, points, K)
-                _add_tile(K, coef[:, rows], out[:, columns])
-                if keep is not None:
-                    store, slots = keep
-                    store[slots[rows], columns] = K
+        for rows, K in _tiles(kernel, batches, B.take(columns)):
+            _add_tile(K, coef[:, rows], out[:, columns])
+            if keep is not None:
+                store, slots = keep
+                store[slots[rows], columns] = K
 
-    team.map(column_block, row_blocks(len(B), width))
+    team.map(column_block, row_blocks(len(B), tile_columns(A.dtype)))
 
 
 def _add_tile(K: Array, coef: NDArray[np.float64], out: NDArray[np.float64]) -> None:
     """out += coef @ K in float64, skipping zero coefficients: a class pair uses few of the rows."""
     for c, f in zip(coef, out, strict=True):
         rows = np.flatnonzero(c)
-        dual.add_rows(K, rows, c[rows], f)
+        dual.add_rows(K, rows, c[rows], f, 0, len(f))
 
 
-def fill_rows(kernel: Kernel, A: Samples, rows: NDArray[np.integer], out: Array, team: ThreadTeam) -> None:
-    """Write K(A[rows], A) into out[rows], tile by tile on all threads."""
-    width = tile_columns(A.dtype)
-    batches = [(rows[block], A.take(rows[block])) for block in row_blocks(len(rows), TILE_ROWS)]
+def fill(kernel: Kernel, A: Samples, B: Samples, out: Array, mirror: Array, team: ThreadTeam) -> None:
+    """out[...] = K(A, B) and mirror[...] = K(B, A), tile by tile on all threads."""
+    batches = _batches(A)
 
     def column_block(columns: slice) -> None:
-        points = A.take(columns)
-        with Scratch(TILE_ROWS * width * A.dtype.itemsize) as buffer:
-            for block, batch in batches:
-                n_entries = len(batch) * len(points)
-                K = buffer[: n_entries * A.dtype.itemsize].view(A.dtype).reshape(len(batch), len(points))
-                kernel.fill(batch, points, K)
-                out[block, columns] = K
+        for rows, K in _tiles(kernel, batches, B.take(columns)):
+            out[rows, columns] = K
+            mirror[columns, rows] = K.T
 
-    team.map(column_block, row_blocks(len(A), width))
+    team.map(column_block, row_blocks(len(B), tile_columns(A.dtype)))
+
+
+def fill_square(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> None:
+    """out[...] = K(A, A), of which half is computed and half is copied."""
+    batches = _batches(A)
+
+    def column_block(columns: slice) -> None:
+        above = [batch for batch in batches if batch[0].start < columns.stop]
+        for rows, K in _tiles(kernel, above, A.take(columns)):
+            out[rows, columns] = K
+            out[columns, rows] = K.T
+
+    # the last columns are the longest: they go first, so that no thread is left with one at the end
+    team.map(column_block, row_blocks(len(A), TILE_ROWS)[::-1])
+
+
+def _batches(A: Samples) -> _Batches:
+    return [(rows, A.take(rows)) for rows in row_blocks(len(A), TILE_ROWS)]
+
+
+def _tiles(kernel: Kernel, batches: _Batches, points: Samples) -> Iterator[tuple[slice, Array]]:
+    """Each batch's rows and its tile against the points, in one borrowed buffer."""
+    c, dtype = len(points), points.dtype
+    with Scratch(TILE_ROWS * c * dtype.itemsize) as buffer:
+        for rows, batch in batches:
+            n_bytes = len(batch) * c * dtype.itemsize
+            K = buffer[:n_bytes].view(dtype).reshape(len(batch), c)
+            kernel.fill(batch, points, K)
+            yield rows, K

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import dual
 from .._parallel import ThreadTeam, row_blocks
-from .blocks import accumulate, fill_rows, tile_columns
+from .blocks import accumulate, tile_columns
 from .functions import Kernel
-from .samples import Samples
+from .samples import Samples, SampleSubset
 
 Array = NDArray[np.floating]
 
 _GATHERED = 2048  # rows that are gathered at a time
+_COPIED = 64
 
 
 class KernelRows:
-    """Rows of K(X, X): products with it, and square pieces of it, computing as few entries twice as the bytes allow.
+    """Rows of K(X, X) and products with it, computing as few entries twice as the bytes allow.
 
     Parameters
     ----------
@@ -45,13 +44,29 @@ class KernelRows:
         self._used = np.full(capacity, -1)
         self._clock = 0
 
+    @property
+    def has_room(self) -> bool:
+        """Whether any row can be kept."""
+        return len(self._store) > 0
+
     def __len__(self) -> int:
         return len(self._slot)
 
     def add_product(
-        self, rows: NDArray[np.integer], coef: NDArray[np.float64], f: NDArray[np.float64], *, keep: bool = True
+        self,
+        rows: NDArray[np.integer],
+        coef: NDArray[np.float64],
+        f: NDArray[np.float64],
+        *,
+        keep: bool = True,
+        first: int = 0,
+        leading: Array | None = None,
     ) -> None:
-        """f += coef @ K[rows] for f of shape (n,); new rows are kept while there is room, if `keep`."""
+        """f += coef @ K[rows] for f of shape (n,), from column `first` on; where there is room, new rows are kept.
+
+        Rows that are kept must be whole: with `first`, they are `leading` rows, among the `first` whose square piece
+        of K that is (a cache without room needs none).
+        """
         self._clock += 1
         cached = self._slot[rows] >= 0
         self._used[self._slot[rows[cached]]] = self._clock
@@ -59,15 +74,17 @@ class KernelRows:
         missing, missing_coef = rows[~cached], coef[~cached]
         slots = self._free_slots(len(missing) if keep else 0)
         n_kept = len(slots)
-        self._compute(missing[:n_kept], missing_coef[:n_kept], f, slots)
-        self._compute(missing[n_kept:], missing_coef[n_kept:], f, None)
+        if leading is not None:
+            self._keep_leading(slots, leading, missing[:n_kept])
+        self._compute(missing[:n_kept], missing_coef[:n_kept], f, first, slots)
+        self._compute(missing[n_kept:], missing_coef[n_kept:], f, first, None)
         self._slot[missing[:n_kept]] = slots
         self._row[slots] = missing[:n_kept]
         self._used[slots] = self._clock
 
     def _add_kept(self, slots: NDArray[np.integer], coef: NDArray[np.float64], f: NDArray[np.float64]) -> None:
         def column_block(columns: slice) -> None:
-            dual.add_rows(self._store[:, columns], slots, coef, f[columns])
+            dual.add_rows(self._store, slots, coef, f, columns.start, columns.stop)
 
         self.team.map(column_block, row_blocks(len(self), tile_columns(self._store.dtype)))
 
@@ -76,14 +93,21 @@ class KernelRows:
         rows: NDArray[np.integer],
         coef: NDArray[np.float64],
         f: NDArray[np.float64],
+        first: int,
         slots: NDArray[np.integer] | None,
     ) -> None:
-        if len(rows):
-            self.n_entries += len(rows) * len(self)
-            for block in row_blocks(len(rows), _GATHERED):
-                keep = None if slots is None else (self._store, slots[block])
-                batch = self.samples.take(rows[block])
-                accumulate(self.kernel, batch, coef[None, block], self.samples, f[None], self.team, keep)
+        columns = SampleSubset(self.samples, np.arange(first, len(self))) if first else self.samples
+        self.n_entries += len(rows) * len(columns)
+        for block in row_blocks(len(rows), _GATHERED):
+            keep = None if slots is None else (self._store[:, first:], slots[block])
+            batch = self.samples.take(rows[block])
+            accumulate(self.kernel, batch, coef[None, block], columns, f[None, first:], self.team, keep)
+
+    def _keep_leading(self, slots: NDArray[np.integer], leading: Array, rows: NDArray[np.integer]) -> None:
+        def row_block(block: slice) -> None:
+            self._store[slots[block], : len(leading)] = leading[rows[block], : len(leading)]
+
+        self.team.map(row_block, row_blocks(len(rows), _COPIED))
 
     def _free_slots(self, n: int) -> NDArray[np.integer]:
         """Up to n slots that are empty or were idle in the last product, in ascending order."""
@@ -92,16 +116,11 @@ class KernelRows:
         self._slot[self._row[oldest][self._row[oldest] >= 0]] = -1
         return np.sort(oldest)
 
-    def square(self, rows: NDArray[np.integer], out: Array) -> None:
-        """out[...] = K[rows, rows]: kept rows are copied, the others computed."""
-        cached = np.flatnonzero(self._slot[rows] >= 0)
-        other = np.flatnonzero(self._slot[rows] < 0)
-        copy = partial(self._copy_row_block, rows, cached, out)
-        self.team.map(copy, row_blocks(len(cached), 64))
-        batch = self.samples.take(rows)
-        self.n_entries += len(other) * len(rows)
-        fill_rows(self.kernel, batch, other, out, self.team)
+    def is_kept(self, rows: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Which of the rows are kept."""
+        return np.asarray(self._slot[rows] >= 0)
 
-    def _copy_row_block(self, rows: NDArray[np.integer], cached: NDArray[np.integer], out: Array, block: slice) -> None:
-        for i in cached[block]:
-            np.take(self._store[self._slot[rows[i]]], rows, out=out[i])
+    def copy(self, rows: NDArray[np.integer], columns: NDArray[np.integer], out: Array) -> None:
+        """Write K[rows, columns] of kept rows into the leading columns of out."""
+        for i, slot in enumerate(self._slot[rows]):
+            np.take(self._store[slot], columns, out=out[i, : len(columns)])

@@ -50,10 +50,7 @@ class RBF:
         with Scratch(out.size * A.precision.itemsize) as buffer:
             exponent = buffer[: out.size * A.precision.itemsize].view(A.precision).reshape(out.shape)
             A.inner(B, exponent)
-            exponent *= 2 * self.gamma
-            exponent -= a[:, None]
-            exponent -= b
-            np.minimum(exponent, 0, out=out, casting="same_kind")
+            elementwise.exponent(exponent, a, b, self.gamma, out)
         if out.dtype == np.float32:
             elementwise.rbf(out, np.zeros(len(A), np.float32), np.zeros(len(B), np.float32), 0.5)
         else:

@@ -18,6 +18,7 @@ Array = NDArray[np.floating]
 Rows = slice | NDArray[np.integer]
 
 _SPARSE_DENSITY = 0.25  # below it, touching non-zeros only beats the matrix product (docs/decisions/0003)
+_SPARSE_COST = 4  # of a non-zero, beside a column of the matrix product
 _SPARSE_COLUMNS = 32  # narrower than this, the product is cheap anyhow
 _PANEL_BYTES = 2**20
 _PANEL_WIDTH = 256
@@ -41,6 +42,10 @@ class Samples(Protocol):
     @property
     def row_bytes(self) -> int:
         """Bytes of a row in a gathered batch, on average."""
+
+    @property
+    def row_cost(self) -> int:
+        """What an inner product with a row costs on average, in float32 multiply-adds of a matrix product."""
 
     def __len__(self) -> int: ...
 
@@ -101,6 +106,11 @@ class DenseSamples:
     def row_bytes(self) -> int:
         """All columns."""
         return int(self.X.shape[1] * self.X.itemsize)
+
+    @property
+    def row_cost(self) -> int:
+        """All columns; float64 counts twice."""
+        return int(self.X.shape[1] * self.X.itemsize // 4)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -175,6 +185,11 @@ class SparseSamples:
         """Values and column numbers."""
         return int((self.X.data.nbytes + self.X.indices.nbytes) // max(1, len(self)))
 
+    @property
+    def row_cost(self) -> int:
+        """The non-zeros."""
+        return int(_SPARSE_COST * self.X.nnz * self.X.dtype.itemsize // 4 // max(1, len(self)))
+
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
@@ -220,6 +235,7 @@ class GramSamples:
 
     nbytes = 0
     row_bytes = 8
+    row_cost = 0
 
     def __init__(self, gram: Array, index: NDArray[np.integer], *, dtype: np.dtype[Any] | None = None) -> None:
         self.gram = gram
@@ -329,6 +345,11 @@ class SampleSubset:
     def row_bytes(self) -> int:
         """As the set's."""
         return self.base.row_bytes
+
+    @property
+    def row_cost(self) -> int:
+        """As the set's."""
+        return self.base.row_cost
 
     def __init__(self, base: Samples, index: NDArray[np.integer]) -> None:
         self.base = base

@@ -14,7 +14,6 @@ Source   decomposition: Joachims 1999; working sets: Fan, Chen, Lin 2005; gap: H
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -24,16 +23,17 @@ from .._config import get_config
 from .._jit import dual, workspace
 from .._parallel import ThreadTeam
 from .._progress import Part, Progress
+from ..kernels.active import ActiveMatrix
 from ..kernels.cache import KernelRows
 from ..kernels.functions import Kernel
 from ..kernels.samples import Samples
 from .certificate import Certificate, DualProblem, certify, is_free, make_box
 from .result import DualResult, History, StoppedAtStartError
+from .square import NO_LIMIT, TILE, SquareSolver
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-TILE = 512  # rows of a working set: a float32 tile of 1 MiB fits the second-level cache
 SMALL = TILE  # a problem of one tile is solved to the last digits
 _SMALL_TOL = 1e-9
 _SMALL_SETS = 100  # for these last digits
@@ -44,14 +44,13 @@ _ENTRIES_PER_LOOK = 10**8  # kernel entries between two looks at the clock
 _NEW_ROWS = (2048, 8192)  # violators that join in a cold start's first round, and in later ones
 _VIOLATOR_SHARE = 0.03  # of the largest violation: smaller ones wait
 _ROUND_GOAL = 0.1
-_SLICE_SECONDS = 0.05
 _VECTORS = 16  # float64 vectors of n that a solve holds at its peak
-_SQUARE_SHARE = 0.4  # of the memory, for the active set's kernel matrix; the rest caches rows
+_SQUARE_SHARES = (0.3, 0.5)  # of the memory, least and most for the active set's kernel matrix; the rest keeps rows
+_CHEAP_ROW = 128  # multiply-adds: kernel entries of shorter rows are computed again sooner than kept
 _LEAST_BYTES = 2**22
 _SLACK = 2**24  # what the interpreter and the allocator keep
 _TILES = 8  # a thread holds at one time, with their batches and what the allocator keeps
 _GATHERED = 3 * _NEW_ROWS[-1]  # rows in batches at one time
-_NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
 class _State(NamedTuple):
@@ -60,94 +59,6 @@ class _State(NamedTuple):
     beta: Vector
     decision: Vector
     violations: Vector
-
-
-class SquareSolver:
-    """Working sets on a kernel matrix in memory, in slices of time so that a clock or an interrupt is heard.
-
-    Parameters
-    ----------
-    K : ndarray of shape (m, m)
-    box : workspace.Box of (m,) arrays
-    equality : bool
-    progress : Progress or Part
-    to_last_digits : bool
-        Whether tiles are float64 even if K is not.
-    """
-
-    def __init__(
-        self,
-        K: NDArray[np.floating],
-        box: workspace.Box,
-        *,
-        equality: bool,
-        progress: Progress | Part,
-        to_last_digits: bool = False,
-    ) -> None:
-        self.K = K
-        self.box = box
-        self.equality = equality
-        self.progress = progress
-        self.to_last_digits = to_last_digits
-        self.n_iter = 0
-        self.n_steps = 0
-
-    def solve(self, beta: Vector, decision: Vector, tol: float, max_iter: int = _NO_LIMIT) -> tuple[float, float]:
-        """Improve beta and decision = K beta in place; return the offset and the violation that is left."""
-        m = len(beta)
-        size = min(TILE, m)
-        # steps that must keep sum(beta) = 0 over thousands of tiles are not rounded to float32
-        dtype = np.dtype(np.float64) if self.equality or self.to_last_digits else self.K.dtype
-        tile, work = workspace.make_tile(size, dtype), workspace.make_working_set(size, m)
-        quota, offset, violation = 4, 0.0, np.inf
-        while violation >= tol and self.n_iter < max_iter:
-            begin = time.perf_counter()
-            quota = min(quota, max_iter - self.n_iter)
-            done, steps, offset, violation = dual.solve_active(
-                self.K, self.box, beta, decision, tile, work, tol, self.equality, quota
-            )
-            self.n_iter += done
-            self.n_steps += steps
-            if done < quota or not self.progress.go_on():
-                break
-            quota = int(np.clip(quota * _SLICE_SECONDS / (time.perf_counter() - begin + 1e-9), 1, 1000))
-        return offset, violation
-
-
-def solve_square(
-    K: NDArray[np.floating],
-    problem: DualProblem,
-    beta: Vector,
-    *,
-    equality: bool,
-    tol: float,
-    progress: Progress | Part,
-) -> DualResult:
-    """Solve a problem whose kernel matrix is at hand.
-
-    Parameters
-    ----------
-    K : ndarray of shape (m, m)
-    problem : DualProblem of m coordinates
-    beta : ndarray of shape (m,)
-        A feasible start; not changed.
-    equality : bool
-    tol : float
-    progress : Progress or Part
-
-    Returns
-    -------
-    DualResult
-        With an empty history.
-    """
-    box = make_box(problem, K.diagonal().astype(np.float64))
-    beta = beta.copy()
-    decision = np.zeros(len(beta))
-    dual.add_rows(K, np.flatnonzero(beta), beta[beta != 0], decision)
-    solver = SquareSolver(K, box, equality=equality, progress=progress)
-    solver.solve(beta, decision, tol)
-    found = certify(box, beta, decision, np.empty(len(beta)), equality=equality, tol=tol)
-    return DualResult(beta, decision, *found, found.violation < tol, solver.n_iter, solver.n_steps, History())
 
 
 class DualSolver:
@@ -195,20 +106,43 @@ class DualSolver:
         self.progress = progress
         self.must_start = must_start
         self.entry_noise = entry_noise
-        self.max_iter = max_iter if max_iter >= 0 else _NO_LIMIT
+        self.max_iter = max_iter if max_iter >= 0 else NO_LIMIT
         self.box = make_box(problem, np.asarray(rows.kernel.diagonal(rows.samples), np.float64))
-        self.dtype = rows.samples.dtype
-        self.capacity = max(TILE, int(np.sqrt(square_bytes / self.dtype.itemsize)))
-        self.square = np.empty(min(n, self.capacity) ** 2, self.dtype)  # touched only as far as it is used
+        self.active = ActiveMatrix(rows, max(square_bytes, TILE**2 * rows.samples.dtype.itemsize))
         self.history = History()
         self.n_iter = 0
         self.n_steps = 0
         self.n_rounds = 0
         self.last_active = np.empty(0, np.intp)
 
-    def solve(self, beta: Vector, decision: Vector | None = None) -> DualResult:
-        """Improve a feasible point, in a copy, until `tol` or until the progress object says stop."""
-        state = self._start(beta, decision)
+    def refine(self, beta: Vector, tol: float) -> tuple[Vector, Vector]:
+        """Solve on the leading coordinates alone, on their kernel matrix: that is part of the rows that `solve` keeps.
+
+        Parameters
+        ----------
+        beta : ndarray of shape (m,)
+            A feasible start; not changed. m is at most `active.capacity`.
+        tol : float
+
+        Returns
+        -------
+        (ndarray of shape (m,), ndarray of shape (m,))
+            The solution, and its decision values on the leading coordinates.
+        """
+        m = len(beta)
+        self.active.fill_leading(m)
+        box = workspace.Box(*(part[:m] for part in self.box))
+        beta, decision, support = beta.copy(), np.zeros(m), np.flatnonzero(beta)
+        dual.add_rows(self.active.K, support, beta[support], decision, 0, m)
+        self._run(self.active.K, box, beta, decision, tol)
+        return beta, decision
+
+    def solve(self, beta: Vector, leading: Vector | None = None) -> DualResult:
+        """Improve a feasible point, in a copy, until `tol` or until the progress object says stop.
+
+        Where beta is zero but for its leading coordinates, their decision values may be known.
+        """
+        state = self._start(beta, leading)
         found = self._certify(state)
         best = state, found
         while not self._is_done(state, found) and self._report(state, found):
@@ -242,17 +176,19 @@ class DualSolver:
         converged = found.violation < self.tol
         return DualResult(state.beta, state.decision, *found, converged, self.n_iter, self.n_steps, self.history)
 
-    def _start(self, beta: Vector, decision: Vector | None) -> _State:
-        if decision is None:
-            decision = np.zeros(len(beta))
-            support = np.flatnonzero(beta)
-            free = is_free(self.box, beta)[support]
-            for rows, keep in ((support[~free], False), (support[free], True)):
-                for block in self._blocks(rows):
-                    if not (self.must_start or self.progress.go_on()):
-                        raise StoppedAtStartError
-                    self.rows.add_product(block, beta[block], decision, keep=keep)
-            self.n_rounds = len(_NEW_ROWS) - 1 if len(support) else 0
+    def _start(self, beta: Vector, leading: Vector | None) -> _State:
+        decision, first, K = np.zeros(len(beta)), 0, None
+        if leading is not None and (len(self.active.rows) or not self.rows.has_room):
+            first, K = len(leading), self.active.K if len(self.active.rows) else None
+            decision[:first] = leading
+        support = np.flatnonzero(beta)
+        free = is_free(self.box, beta)[support]
+        for rows, keep in ((support[~free], False), (support[free], True)):
+            for block in self._blocks(rows):
+                if not (self.must_start or self.progress.go_on()):
+                    raise StoppedAtStartError
+                self.rows.add_product(block, beta[block], decision, keep=keep, first=first, leading=K)
+        self.n_rounds = len(_NEW_ROWS) - 1 if len(support) else 0
         return _State(beta.copy(), decision, np.empty(len(beta)))
 
     def _certify(self, state: _State) -> Certificate:
@@ -278,9 +214,11 @@ class DualSolver:
 
     def _improve(self, state: _State, found: Certificate) -> _State | None:
         """One round; None when it was cut short or could move nothing."""
-        active = self._choose_active(state)
+        self.active.update(self._choose_active(state))
+        active = self.active.rows
         beta = self._solve_active(state, active, max(0.9 * self._goal(state), _ROUND_GOAL * found.violation))
         changed = np.flatnonzero(beta != state.beta[active])
+        changed = changed[np.argsort(active[changed])]
         return self._apply(state, active[changed], beta[changed]) if len(changed) else None
 
     def _choose_active(self, state: _State) -> Rows:
@@ -299,9 +237,9 @@ class DualSolver:
 
     def _cut_to_memory(self, state: _State, active: Rows) -> Rows:
         """As many rows as fit: the newer half of the last active set, and the largest violators of the rest."""
-        if len(active) > self.capacity:
-            kept = self.last_active[-(self.capacity // 2) :]
-            others, room = np.setdiff1d(active, kept), self.capacity - len(kept)
+        if len(active) > self.active.capacity:
+            kept = self.last_active[-(self.active.capacity // 2) :]
+            others, room = np.setdiff1d(active, kept), self.active.capacity - len(kept)
             size = np.abs(state.violations)
             if self.equality:
                 rising, falling = (others[sign * state.violations[others] > 0] for sign in (1, -1))
@@ -309,22 +247,25 @@ class DualSolver:
                 others, kept, room = falling, np.concatenate([kept, first]), room - len(first)
             active = np.concatenate([kept, _largest(size, others, room)])
         self.last_active = active
-        return np.sort(active)
+        return active
 
     def _solve_active(self, state: _State, active: Rows, goal: float) -> Vector:
-        """Solve on the active set; its kernel matrix is filled from kept rows where there are any."""
-        m = len(active)
-        K = self.square[: m * m].reshape(m, m)
-        self.rows.square(active, K)
+        """Solve on the active set's kernel matrix."""
         box = workspace.Box(*(part[active] for part in self.box))
         beta, decision = state.beta[active], state.decision[active]
+        self._run(self.active.K, box, beta, decision, goal)
+        return beta
+
+    def _run(self, K: NDArray[np.floating], box: workspace.Box, beta: Vector, decision: Vector, goal: float) -> None:
+        """Improve beta and decision in place, and book the work."""
         is_small = self.goal < self.tol
-        square = SquareSolver(K, box, equality=self.equality, progress=self.progress, to_last_digits=is_small)
+        square = SquareSolver(
+            K, box, self.rows.team, equality=self.equality, progress=self.progress, to_last_digits=is_small
+        )
         left = self.max_iter - self.n_iter
         square.solve(beta, decision, goal, min(left, _SMALL_SETS) if is_small else left)
         self.n_iter += square.n_iter
         self.n_steps += square.n_steps
-        return beta
 
     def _blocks(self, rows: Rows) -> list[Rows]:
         """Rows whose products take a fraction of a second each: the clock is asked between them."""
@@ -347,7 +288,9 @@ class DualSolver:
         return _State(everywhere, decision, state.violations)
 
 
-def share_memory(kernel: Kernel, samples: Samples, memory_budget: int, team: ThreadTeam) -> tuple[KernelRows, int]:
+def share_memory(
+    kernel: Kernel, samples: Samples, memory_budget: int, team: ThreadTeam, first: int = 0
+) -> tuple[KernelRows, int]:
     """Kernel rows with their cache, and the bytes that are left for the active set's matrix.
 
     Parameters
@@ -357,12 +300,22 @@ def share_memory(kernel: Kernel, samples: Samples, memory_budget: int, team: Thr
     memory_budget : int
         Bytes beyond the caller's data: the samples' own copy, some vectors and a tile a thread come off first.
     team : ThreadTeam
+    first : int
+        Rows whose whole kernel matrix will be asked for first.
+
+    Notes
+    -----
+    Memory that was never touched costs as much a byte as the arithmetic of a short row's kernel entry: only rows that
+    are long, or come from a function that is not ours, are kept.
     """
-    n = len(samples)
+    n, itemsize = len(samples), samples.dtype.itemsize
     gathered = min(n, _GATHERED) * samples.row_bytes
     overhead = samples.nbytes + gathered + _VECTORS * 8 * n + _TILES * team.n_threads * get_config()["block_bytes"]
     free = max(_LEAST_BYTES, memory_budget - overhead - _SLACK)
-    square_bytes = min(n * n * samples.dtype.itemsize, int(_SQUARE_SHARE * free))
+    least, most = _SQUARE_SHARES
+    if kernel.wants != "rows" and samples.row_cost <= _CHEAP_ROW:
+        return KernelRows(kernel, samples, 0, team), min(n * n * itemsize, free)
+    square_bytes = min(n * n * itemsize, int(np.clip(first**2 * itemsize, least * free, most * free)))
     return KernelRows(kernel, samples, free - square_bytes, team), square_bytes
 
 

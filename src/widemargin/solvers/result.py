@@ -108,3 +108,27 @@ def join_results(rows: list[NDArray[np.intp]], parts: list[DualResult], n: int, 
         n_steps=sum(part.n_steps for part in parts),
         history=history,
     )
+
+
+@dataclass
+class LinearResult:
+    """A linear machine, and how far it is from the optimum.
+
+    Attributes
+    ----------
+    w : ndarray of shape (q, n_features), float64
+    intercept : ndarray of shape (q,), float64
+    objective : float
+    gap : float
+        objective - gap is a proven lower bound.
+    converged : bool
+    points : ndarray of shape (n_points, q * n_features), float64
+        Where the planes that matter touch the risk: what a next problem may start from.
+    """
+
+    w: Vector
+    intercept: Vector
+    objective: float
+    gap: float
+    converged: bool
+    points: Vector

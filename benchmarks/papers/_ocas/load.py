@@ -1,0 +1,33 @@
+"""What else the machine did during a measurement: seconds mean little beside a busy neighbour."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+_STAT = Path("/proc/stat")
+
+
+class Others:
+    """Cores that other processes kept busy since the last look; None where the system doesn't say."""
+
+    def __init__(self) -> None:
+        self._last = self._now()
+
+    def look(self) -> float | None:
+        """Return the mean since the last look."""
+        before, self._last = self._last, self._now()
+        if before is None or self._last is None:
+            return None
+        wall, busy, own = (new - old for new, old in zip(self._last, before, strict=True))
+        return max(0.0, (busy - own) / max(wall, 0.01))
+
+    @staticmethod
+    def _now() -> tuple[float, float, float] | None:
+        if not _STAT.exists():
+            return None
+        user, nice, system, _, _, irq, soft, steal = map(float, _STAT.read_text().split()[1:9])
+        own = os.times()
+        busy = (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
+        return time.perf_counter(), busy, own.user + own.system + own.children_user + own.children_system

@@ -1,0 +1,100 @@
+"""A memory-mapped file twice as large as the memory budget: what a fit allocates beside it."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import _process
+from benchmarks._report import Panel
+from benchmarks.papers._experiment import Experiment, Row
+from benchmarks.papers._ocas import ours
+from benchmarks.papers._ocas.problems import make_linear, two_gaussians
+
+_STATUS = Path("/proc/self/status")
+_SCRIPT = Path(__file__).resolve().parents[1] / "ocas.py"
+
+
+def _memory(name: str, options: Namespace) -> Iterator[Row]:
+    n = options.rows or 1_000_000
+    yield {"set": name, **_process.run_child([str(_SCRIPT), "child", str(n)])}
+
+
+def child(n: int) -> Row:
+    """In a process of its own: write the file, map it, fit with half its size as the budget."""
+    with tempfile.TemporaryDirectory() as folder:
+        X, labels = two_gaussians(n)
+        path = Path(folder) / "rows.npy"
+        np.save(path, X)
+        size = X.nbytes
+        del X
+        problem = make_linear("gaussians", np.load(path, mmap_mode="r"), labels)
+        ours.warm_up(problem._replace(X=problem.X[:100], labels=labels[:100]))
+        held = _anonymous()
+        start = time.perf_counter()
+        with _Watch(_anonymous) as watch:
+            model, _ = ours.fit(problem, 0.01, memory_budget=size // 2)
+        return {
+            "n": n,
+            "megabytes": size / 1e6,
+            "budget_mb": size / 2e6,
+            "extra_mb": (watch.peak - held) / 1e6,
+            "seconds": time.perf_counter() - start,
+            "iterations": model.n_iter_,
+            "converged": bool(model.converged_),
+        }
+
+
+def _anonymous() -> int:
+    """Bytes resident that no file backs: what has been allocated. The pages of a mapped file can always be dropped."""
+    for line in _STATUS.read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    raise OSError("no RssAnon in /proc/self/status: this experiment needs Linux")
+
+
+class _Watch:
+    """The largest value of a function, looked at every two milliseconds in a thread."""
+
+    def __init__(self, look: Callable[[], int]) -> None:
+        self.peak = look()
+        self._look = look
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> _Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._end.wait(0.002):
+            self.peak = max(self.peak, self._look())
+
+
+def _panels(rows: Sequence[Row]) -> list[Panel]:
+    series = {
+        "budget": ([row["megabytes"] for row in rows], [row["budget_mb"] for row in rows]),
+        "allocated": ([row["megabytes"] for row in rows], [row["extra_mb"] for row in rows]),
+    }
+    return [Panel("a mapped file twice the budget", "megabytes of the file", "megabytes", series, lines=False)]
+
+
+MEMORY = Experiment(
+    "a memory-mapped file twice as large as memory_budget",
+    ("gaussians",),
+    ("set", "n"),
+    ("set", "n", "megabytes", "budget_mb", "extra_mb", "seconds", "iterations", "converged"),
+    _memory,
+    _panels,
+)

@@ -1,0 +1,213 @@
+"""Figure 3 (time and iterations against n), Table 4 (threads), and how near the passes are to the memory's speed."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numba
+import numpy as np
+
+from benchmarks._report import Panel
+from benchmarks.papers._experiment import Experiment, Row, is_asked
+from benchmarks.papers._ocas import ours
+from benchmarks.papers._ocas.problems import Linear, Matrix, load_linear, objective
+from benchmarks.papers._ocas.rivals import liblinear, most_epochs, sgd
+from widemargin._parallel import ThreadTeam, row_blocks
+
+SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
+# The paper's C is that of the mean loss, C n here: with it fixed, its Theorem 1 bounds the iterations whatever n is.
+SETTINGS = {"C = 0.01": lambda n: 0.01, "C n = 10,000": lambda n: 10_000 / n}
+PARTS = ("outputs", "line_search", "plane", "reduced")
+
+
+def _figure3(name: str, options: Namespace) -> Iterator[Row]:
+    whole = load_linear(name)
+    ours.warm_up(_head(whole, 100))
+    liblinear(whole.X[:100].astype(np.float64), _head(whole, 100), 1.0, epochs=1, tol=0.1)
+    for setting, C_of in SETTINGS.items():
+        for n in (options.rows,) if options.rows else SIZES:
+            problem, C = _head(whole, n), C_of(n)
+            for row in _solve_all(problem, C, options):
+                yield {"set": name, "setting": setting, "n": n, "C": C, **row}
+
+
+def _head(problem: Linear, n: int) -> Linear:
+    return problem._replace(X=problem.X[:n], labels=problem.labels[:n], Y=problem.Y[:n])
+
+
+def _solve_all(problem: Linear, C: float, options: Namespace) -> Iterator[Row]:
+    for who, line_search in ((ours.OCAS, True), (ours.CPA, False)):
+        if is_asked(who, options):
+            model, seconds = ours.fit(problem, C, line_search=line_search, max_time=options.limit)
+            row = {"solver": who, "seconds": seconds, "iterations": model.n_iter_, "converged": model.converged_}
+            yield row | {"objective": objective(problem, model.coef_, C)}
+    rivals: dict[str, tuple[Callable[[Any], Matrix], Callable[[Any], Any]]] = {
+        "LIBLINEAR": (
+            lambda X: liblinear(X, problem, C, epochs=min(1000, most_epochs(X)), tol=0.1),
+            lambda X: X.astype(np.float64),
+        ),
+        "SGD, averaged, 10 epochs": (lambda X: sgd(X, problem, C, 10), lambda X: X),
+    }
+    for who, (train, prepare) in rivals.items():
+        if is_asked(who, options):
+            X = prepare(problem.X)
+            start = time.perf_counter()
+            W = train(X)
+            seconds = time.perf_counter() - start
+            yield {"solver": who, "seconds": seconds, "objective": objective(problem, W, C)}
+
+
+def _slopes(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The exponent of n in the time, by least squares over the sizes from 10,000 on."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["setting"], row["solver"]), []).append(row)
+    table = []
+    for (setting, solver), group in groups.items():
+        large = [row for row in group if row["n"] >= 10_000]
+        line: Row = {"setting": setting, "solver": solver}
+        if len(large) > 1:
+            line["slope"] = _slope(large, "seconds")
+        if all("iterations" in row for row in group):
+            line |= {f"iterations, n = {row['n']:,}": row["iterations"] for row in group}
+        table.append(line)
+    return {"figure3_slopes": table}
+
+
+def _slope(rows: Sequence[Row], column: str) -> float:
+    return float(np.polyfit([math.log(row["n"]) for row in rows], [math.log(row[column]) for row in rows], 1)[0])
+
+
+def _figure3_panels(rows: Sequence[Row]) -> list[Panel]:
+    panels = []
+    for column, label in (("seconds", "seconds"), ("iterations", "iterations")):
+        for setting in dict.fromkeys(row["setting"] for row in rows):
+            mine = [row for row in rows if row["setting"] == setting and column in row]
+            series = {
+                who: (
+                    [row["n"] for row in mine if row["solver"] == who],
+                    [row[column] for row in mine if row["solver"] == who],
+                )
+                for who in dict.fromkeys(row["solver"] for row in mine)
+            }
+            panels.append(Panel(setting, "rows", label, series, "xy"))
+    return panels
+
+
+FIGURE3 = Experiment(
+    "Figure 3: time and iterations against the number of rows",
+    ("gaussians",),
+    ("set", "setting", "n", "solver"),
+    ("setting", "n", "solver", "seconds", "iterations", "objective"),
+    _figure3,
+    _figure3_panels,
+    _slopes,
+)
+
+# ------------------------------------------------------------------------------------------------------- threads
+
+
+def _table4(name: str, options: Namespace) -> Iterator[Row]:
+    problem = load_linear(name, options.rows)
+    ours.warm_up(problem)
+    for C in options.C or (0.01,):
+        runs: dict[int, list[Row]] = {1: [], 2: []}
+        for repeat in range(3):
+            for n_jobs in (1, 2) if repeat % 2 == 0 else (2, 1):
+                model, seconds = ours.fit(problem, C, n_jobs=n_jobs, max_time=options.limit)
+                runs[n_jobs].append({"seconds": seconds, **_split(model), "iterations": model.n_iter_})
+        for n_jobs, rows in runs.items():
+            median = {key: statistics.median(row[key] for row in rows) for key in rows[0]}
+            speedup = statistics.median(row["seconds"] for row in runs[1]) / median["seconds"]
+            yield {"set": name, "n": problem.X.shape[0], "C": C, "threads": n_jobs, **median, "speedup": speedup}
+
+
+def _split(model: Any) -> Row:
+    """Seconds of each part of the algorithm, over the whole fit."""
+    return {part: float(np.sum(model.history_[f"seconds_{part}"])) for part in PARTS}
+
+
+def _table4_panels(rows: Sequence[Row]) -> list[Panel]:
+    panels = []
+    for name in dict.fromkeys(row["set"] for row in rows):
+        mine = [row for row in rows if row["set"] == name]
+        series = {part: ([row["threads"] for row in mine], [row[part] for row in mine]) for part in ("seconds", *PARTS)}
+        panels.append(Panel(name, "threads", "seconds", series, "y"))
+    return panels
+
+
+TABLE4 = Experiment(
+    "Table 4: one and two threads, split by part",
+    ("gaussians", "patches", "kddcup99_10"),
+    ("set", "n", "C", "threads"),
+    ("set", "n", "C", "threads", "seconds", *PARTS, "iterations", "speedup"),
+    _table4,
+    _table4_panels,
+)
+
+# ----------------------------------------------------------------------------------------------------- bandwidth
+
+
+@numba.njit(nogil=True, fastmath=True, cache=True)
+def _sum(block: Any) -> float:
+    total = block[0] - block[0]  # in the block's own precision: conversions would cost more than the reading
+    for i in range(block.shape[0]):
+        total += block[i]
+    return total
+
+
+def read_seconds(X: Any, n_jobs: int = 2) -> float:
+    """Least seconds of a threaded sum of all entries, which reads every byte once and writes none."""
+    flat = X.reshape(-1)
+    blocks = row_blocks(len(flat), 2**18)
+    seconds = []
+    with ThreadTeam(n_jobs) as team:
+        for _ in range(7):
+            start = time.perf_counter()
+            team.map(lambda rows: _sum(flat[rows]), blocks)
+            seconds.append(time.perf_counter() - start)
+    return min(seconds[1:])
+
+
+def _bandwidth(name: str, options: Namespace) -> Iterator[Row]:
+    problem = load_linear(name, options.rows)
+    ours.warm_up(problem)
+    for C in options.C or (0.01,):
+        yardstick = read_seconds(problem.X)
+        model, _ = ours.fit(problem, C, max_iter=30)
+        outputs = float(np.median(model.history_["seconds_outputs"][1:]))
+        planes = float(np.median(model.history_["seconds_plane"][1:]))
+        yield {
+            "set": name,
+            "C": C,
+            "megabytes": problem.X.nbytes / 1e6,
+            "read_ms": 1e3 * yardstick,
+            "gigabytes_per_second": problem.X.nbytes / 1e9 / yardstick,
+            "outputs_ms": 1e3 * outputs,
+            "outputs / read": outputs / yardstick,
+            "plane_ms": 1e3 * planes,
+            "plane / read": planes / yardstick,
+        }
+
+
+def _bandwidth_panels(rows: Sequence[Row]) -> list[Panel]:
+    series = {
+        label: ([row["megabytes"] for row in rows], [row[column] for row in rows])
+        for label, column in (("outputs", "outputs / read"), ("plane", "plane / read"))
+    }
+    return [Panel("a pass against a threaded sum", "megabytes of X", "times as long", series, "x", lines=False)]
+
+
+BANDWIDTH = Experiment(
+    "passes over dense data against a threaded sum of the same bytes",
+    ("ijcnn1", "codrna", "mnist", "patches", "gaussians"),
+    ("set", "C"),
+    ("set", "megabytes", "read_ms", "gigabytes_per_second", "outputs_ms", "outputs / read", "plane_ms", "plane / read"),
+    _bandwidth,
+    _bandwidth_panels,
+)

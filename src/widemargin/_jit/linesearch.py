@@ -1,0 +1,114 @@
+"""Compiled exact line search along a sum of hinges."""
+
+from ._policy import kernel
+
+
+@kernel
+def scan_hinges(f, target, signed, lo, hi, keys, jumps, rows):
+    """Where the derivative of r(k) = sum_i s_i max(0, 1 - y_i (f_i + k (target_i - f_i))) jumps, for lo < k < hi.
+
+    Given   f, target (n,) float64; signed (n,) = s y; hi finite; keys, jumps (n,), their heads overwritten; rows (n,)
+            int64, scratch
+    Returns the derivative just after lo; how many jumps there are
+    Cost    O(n), one pass; no branch to mispredict
+    Source  Franc and Sonnenburg 2008, appendix A, table 5
+    Twin    tests/naive/cutting_plane.py::hinge_slope
+    """
+    slope, count = 0.0, 0
+    for i in range(f.shape[0]):
+        y = 1.0 if signed[i] > 0.0 else -1.0
+        rate = -y * (target[i] - f[i])
+        at_lo = 1.0 - y * f[i] + lo * rate
+        slope += abs(signed[i]) * rate if (at_lo > 0.0) | ((at_lo == 0.0) & (rate > 0.0)) else 0.0
+    for i in range(f.shape[0]):
+        y = 1.0 if signed[i] > 0.0 else -1.0
+        rate = -y * (target[i] - f[i])
+        base = 1.0 - y * f[i]
+        rows[count] = i  # overwritten by the next one unless it counts
+        count += (base + lo * rate > 0.0) != (base + hi * rate > 0.0)
+    found = 0
+    for t in range(count):
+        i = rows[t]
+        y = 1.0 if signed[i] > 0.0 else -1.0
+        rate = -y * (target[i] - f[i])
+        key = (y * f[i] - 1.0) / rate
+        keys[found], jumps[found] = key, abs(signed[i] * rate)
+        found += key > lo
+    return slope, found
+
+
+@kernel
+def advance_hinges(f, target, signed, step, mu, coef):
+    """Move to the best point of the line, and read off the plane near it.
+
+    Given   f (n,) outputs of the old best point, replaced by those of the new one, f + step (target - f);
+            target, signed (n,) as above; coef (n,), overwritten: the plane's weight of each row
+    Returns the risk at the new best point; the plane's offset
+    Cost    O(n), one pass
+    Source  Franc and Sonnenburg 2008, equations 7 and 8 and the subgradient below 4
+    """
+    risk, offset = 0.0, 0.0
+    for i in range(f.shape[0]):
+        s = abs(signed[i])
+        y = 1.0 if signed[i] > 0.0 else -1.0
+        best = f[i] + step * (target[i] - f[i])
+        f[i] = best
+        risk += s * max(0.0, 1.0 - y * best)
+        is_violated = 1.0 - y * (best + mu * (target[i] - best)) > 0.0
+        coef[i] = -signed[i] if is_violated else 0.0
+        offset += s if is_violated else 0.0
+    return risk, offset
+
+
+@kernel
+def _swap(a, b, i, j):
+    a[i], a[j] = a[j], a[i]
+    b[i], b[j] = b[j], b[i]
+
+
+@kernel
+def _median(keys, first, end):
+    """The middle one of three keys."""
+    a, b, c = keys[first], keys[(first + end) // 2], keys[end - 1]
+    return max(min(a, b), min(max(a, b), c))
+
+
+@kernel
+def find_root(keys, jumps, curvature, slope, lo):
+    """The k >= lo where a line with upward jumps crosses zero.
+
+    Solve   0 in curvature k + slope + sum of jumps[keys < k]   (at a key: anything within its jump)
+    Given   keys, jumps (m,), all keys > lo, jumps >= 0, in any order (permuted); curvature > 0
+    Returns k; lo if the derivative is not negative just after it
+    Cost    O(m) expected: quickselect, one side of each pivot is never looked at again
+    Source  Franc and Sonnenburg 2008, appendix A, with selection instead of their sort
+    Twin    tests/naive/cutting_plane.py::find_root
+    """
+    if curvature * lo + slope >= 0.0:
+        return lo
+    first, end = 0, keys.shape[0]
+    while first < end:
+        pivot = _median(keys, first, end)
+        below, here = 0.0, 0.0
+        left, i, right = first, first, end
+        while i < right:  # three ways: keys < pivot, = pivot, > pivot
+            if keys[i] < pivot:
+                below += jumps[i]
+                _swap(keys, jumps, left, i)
+                left += 1
+                i += 1
+            elif keys[i] > pivot:
+                right -= 1
+                _swap(keys, jumps, i, right)
+            else:
+                here += jumps[i]
+                i += 1
+        before = curvature * pivot + slope + below
+        if before >= 0.0:
+            end = left
+        elif before + here >= 0.0:
+            return pivot
+        else:
+            slope += below + here
+            first = right
+    return -slope / curvature

@@ -1,0 +1,234 @@
+"""OCAS: the linear machine by optimised cutting planes.
+
+Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vector Machines, ICML 2008, Algorithm 1:
+
+    repeat
+        w_t = solution of the reduced problem
+        w_b = best point on the line from w_b to w_t
+        add the plane that touches the risk at w_c = (1 - mu) w_b + mu w_t
+    until F(w_b) - F_t(w_t) <= tol F(w_b)
+
+Several machines on the same rows (one for each class) go in step, so that each of the two passes over the data of a
+round serves them all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._progress import Progress
+from ..rows import Rows
+from ..solvers.cutting_plane import CuttingPlaneSolver, Plane
+from ..solvers.result import History, LinearResult
+from ..solvers.risks import Risk
+
+Matrix = NDArray[np.float64]
+Solvers = Sequence[CuttingPlaneSolver]
+Trained = tuple[list[LinearResult], History]
+
+_POINTS = 8  # looked at in one pass at the start: their outputs are held at once
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to solve: what does not depend on the data.
+
+    Attributes
+    ----------
+    C : float
+        Weight of the risk.
+    tol : float
+        Largest gap of each machine, relative to its objective.
+    mu : float
+        In (0, 1]: planes touch the risk at ``(1 - mu) best + mu target``.
+    line_search : bool
+        False is CPA: the next plane is taken at the solution of the reduced problem.
+    max_iter : int
+    memory_budget : int
+        Bytes beyond the caller's data.
+    """
+
+    C: float = 1.0
+    tol: float = 1e-3
+    mu: float = 0.1
+    line_search: bool = True
+    max_iter: int = 1000
+    memory_budget: int = 2**30
+
+
+def train(
+    rows: Rows,
+    risks: Sequence[Risk],
+    settings: Settings,
+    progress: Progress,
+    start: Sequence[Matrix] | None = None,
+) -> Trained:
+    """Train a machine for each risk.
+
+    Parameters
+    ----------
+    rows : Rows
+    risks : sequence of Risk
+    settings : Settings
+    progress : Progress
+        Asked after every round; stopped, the best point so far is the result.
+    start : sequence of ndarray of shape (n_points, q * n_features), optional
+        For each risk points to take planes at before the first round, such as those of an earlier `LinearResult`.
+
+    Returns
+    -------
+    results : list of LinearResult
+    history : History
+        One row a round: ``time``, ``objective`` and ``lower_bound`` (sums over the machines), ``step`` (mean over those
+        that are not done), ``n_planes``, and ``seconds_outputs``, ``seconds_line_search``, ``seconds_plane`` and
+        ``seconds_reduced`` of this round.
+    """
+    return next(train_path(rows, risks, [settings.C], settings, progress, start))
+
+
+def train_path(
+    rows: Rows,
+    risks: Sequence[Risk],
+    Cs: Sequence[float],
+    settings: Settings,
+    progress: Progress,
+    start: Sequence[Matrix] | None = None,
+) -> Iterator[Trained]:
+    """Train for one C after another: what was learnt of the risk holds for all of them.
+
+    Parameters and results are those of `train`, one result for each of `Cs`.
+    """
+    descent = _Descent(rows, risks, settings, progress)
+    for k, C in enumerate(Cs):
+        descent.weigh(C)
+        if k == 0:
+            descent.look_at(start)
+        descent.solve_reduced()
+        while descent.is_open() and progress.go_on(**descent.state()):
+            descent.iterate()
+        yield descent.trained()
+
+
+class _Descent:
+    """The machines, and the passes over the data that they share."""
+
+    def __init__(self, rows: Rows, risks: Sequence[Risk], settings: Settings, progress: Progress) -> None:
+        self.rows = rows
+        self.settings = settings
+        self.progress = progress
+        self.history = History()
+        self.n_iter = 0
+        n_outputs = sum(risk.n_outputs for risk in risks)
+        capacity = settings.memory_budget // (4 * 8 * n_outputs * max(1, rows.shape[1]))
+        self.solvers = [
+            CuttingPlaneSolver(risk, rows.shape[1], settings.C, mu=settings.mu, capacity=capacity) for risk in risks
+        ]
+
+    def is_open(self) -> bool:
+        """Whether there is something left to do."""
+        return bool(self._open()) and self.n_iter < self.settings.max_iter
+
+    def state(self) -> dict[str, float]:
+        """What the progress object is told."""
+        objective = sum(solver.objective for solver in self.solvers)
+        violation = max(solver.gap / max(solver.objective, 1e-300) for solver in self.solvers)
+        return {"round": self.n_iter, "violation": violation, "tol": self.settings.tol, "objective": objective}
+
+    def trained(self) -> Trained:
+        """Where the machines stand."""
+        results = [
+            LinearResult(s.w, s.intercept, s.objective, s.gap, self._is_done(s), s.bundle.active_points)
+            for s in self.solvers
+        ]
+        return results, self.history
+
+    def weigh(self, C: float) -> None:
+        """Begin with another C."""
+        self.n_iter, self.history = 0, History()
+        for solver in self.solvers:
+            solver.weigh(C)
+
+    def look_at(self, start: Sequence[Matrix] | None) -> None:
+        """Take planes at the points given, several in one pass; at zero, where the outputs are known, if none are."""
+        points = [(s, p.reshape(s.w.shape)) for s, mine in zip(self.solvers, start or (), strict=False) for p in mine]
+        for first in range(0, len(points), _POINTS):
+            solvers, W = zip(*points[first : first + _POINTS], strict=True)
+            outputs = self._outputs(solvers, W)
+            self._learn(solvers, [solver.look_at(w, f) for solver, w, f in zip(solvers, W, outputs, strict=True)])
+        fresh = [solver for solver in self.solvers if not np.isfinite(solver.objective)]
+        for solver in fresh:
+            known = np.zeros((solver.risk.n_outputs, self.rows.shape[0]))
+            self._learn([solver], [solver.look_at(np.zeros_like(solver.w), known)])
+
+    def iterate(self) -> None:
+        """One round of Algorithm 1, for all machines that are not done."""
+        clock, solvers = _Clock(), self._open()
+        outputs = self._outputs(solvers, [solver.target for solver in solvers])
+        clock.lap("outputs")
+        planes = [self._advance(solver, f) for solver, f in zip(solvers, outputs, strict=True)]
+        clock.lap("line_search")
+        self._learn(solvers, planes)
+        clock.lap("plane")
+        self.solve_reduced()
+        clock.lap("reduced")
+        self.n_iter += 1
+        self._record(solvers, clock)
+        self.progress.candidate = self.trained  # called only by those who look
+
+    def solve_reduced(self) -> None:
+        """Find the next points, and the bounds that say who is done."""
+        for solver in self._open():
+            solver.solve_reduced()
+
+    def _advance(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
+        return solver.descend(f) if self.settings.line_search else solver.look_at(solver.target, f)
+
+    def _outputs(self, solvers: Solvers, points: Sequence[Matrix]) -> list[Matrix]:
+        """The outputs of one point of each solver, in one pass."""
+        return _split(self.rows.outputs(np.concatenate(points)), solvers)
+
+    def _learn(self, solvers: Solvers, planes: Sequence[Plane]) -> None:
+        """The normals of one plane of each solver, in one pass."""
+        normals = _split(self.rows.weighted_sums(np.concatenate([plane.coef for plane in planes])), solvers)
+        for solver, plane, normal in zip(solvers, planes, normals, strict=True):
+            solver.learn(plane, normal)
+
+    def _open(self) -> list[CuttingPlaneSolver]:
+        return [solver for solver in self.solvers if not self._is_done(solver)]
+
+    def _is_done(self, solver: CuttingPlaneSolver) -> bool:
+        return solver.gap <= self.settings.tol * solver.objective
+
+    def _record(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:
+        self.history.record(
+            time=self.progress.elapsed,
+            objective=sum(solver.objective for solver in self.solvers),
+            lower_bound=sum(min(solver.bound, solver.objective) for solver in self.solvers),
+            step=float(np.mean([solver.step for solver in solvers])),
+            n_planes=sum(solver.bundle.n_planes for solver in self.solvers),
+            **{f"seconds_{part}": seconds for part, seconds in clock.laps.items()},
+        )
+
+
+class _Clock:
+    """Seconds of a round, by its parts."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._start = time.perf_counter()
+
+    def lap(self, part: str) -> None:
+        """The time since the last lap was this part's."""
+        now = time.perf_counter()
+        self.laps[part], self._start = now - self._start, now
+
+
+def _split(stacked: Matrix, solvers: Solvers) -> list[Matrix]:
+    """Each machine's share of the rows of a stacked array."""
+    ends = np.cumsum([solver.risk.n_outputs for solver in solvers])
+    return np.split(stacked, ends[:-1])

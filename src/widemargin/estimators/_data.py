@@ -1,0 +1,57 @@
+"""Training data at a linear estimator's door: in memory, in a file, or partitioned over a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_feature_names, column_or_1d, validate_data
+
+from ..rows import has_finite_rows, is_partitioned, mapped_pages
+
+
+def check_training_data(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[Any, NDArray[Any]]:
+    """Check X and y as scikit-learn does: a large file block by block, a dask collection without its rows.
+
+    Returns
+    -------
+    X : ndarray, CSR array, or the collection itself
+    labels : ndarray of shape (n_samples,)
+    """
+    check = _check_collection if is_partitioned(X) else _check_array
+    X, labels = check(estimator, X, y, memory_budget)
+    check_classification_targets(labels)
+    return X, labels
+
+
+def _check_array(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[Any, NDArray[Any]]:
+    pages = mapped_pages(X, memory_budget)
+    X, labels = validate_data(
+        estimator,
+        X,
+        y,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        accept_large_sparse=True,
+        ensure_all_finite=pages is None,
+    )
+    if pages is not None and not has_finite_rows(X, pages):
+        raise ValueError("Input X contains NaN or infinity.")
+    return X, labels
+
+
+def _check_collection(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[Any, NDArray[Any]]:
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got {X.ndim}")
+    _check_feature_names(estimator, getattr(X, "_meta", X), reset=True)  # an empty frame with X's columns
+    estimator.n_features_in_ = X.shape[1]
+    return X, column_or_1d(to_memory(y), warn=True)
+
+
+def to_memory(values: Any) -> Any:
+    """The values of a dask collection with one number a row; anything else as it is."""
+    return values.compute() if is_partitioned(values) else values

@@ -1,0 +1,364 @@
+"""The linear support vector machine by optimised cutting planes, as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_consistent_length
+
+from .._config import resolve_memory_budget
+from .._parallel import ThreadTeam, blas_limit
+from .._progress import Progress
+from ..algorithms.ocas import Settings, Trained, train_path
+from ..rows import Rows, RowsWithConstant, open_rows
+from ..solvers.result import History, LinearResult
+from ..solvers.risks import HingeRisk, MarginRisk, ProfileRisk, Risk
+from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
+from ._data import check_training_data, to_memory
+from ._linear import LinearPredictor
+from ._validation import (
+    all_or_nothing,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_n_jobs,
+    check_number,
+    check_weights,
+    class_factors,
+)
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Classes = NDArray[np.intp]
+
+_START_POINTS = 24  # of a warm start: each costs a third of a round
+
+
+class Problem(NamedTuple):
+    """What a fit solves: a machine for each risk on the same rows."""
+
+    classes: NDArray[Any]
+    rows: Rows
+    risks: list[Risk]
+
+
+class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
+    """Linear support vector machine, for up to millions of rows, with a certificate.
+
+    It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i (<w, x_i> + b))`` by optimised cutting planes (OCAS) and
+    reports how far from the optimum it stopped. Take it for many rows, for a large C, and where the
+    precision must be known.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses, > 0. For each sample it is multiplied by its weight and by its class's weight.
+    tol : float, default=1e-3
+        Largest duality gap at the end, relative to the objective; of each class with several.
+    mu : float, default=0.1
+        In (0, 1]: new planes touch the risk at ``(1 - mu) best + mu target``.
+    line_search : bool, default=True
+        False gives the plain cutting plane algorithm (CPA, as in SVMperf and BMRM), to be compared with.
+    fit_intercept : bool, default=True
+        Whether the machine has an intercept. It is not regularised.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        With more than two classes: one machine for each class against the rest, all in the same passes over the data;
+        or Crammer and Singer's single problem, for two classes too:
+        ``1/2 |W|^2 + C sum_i s_i max_c (1[c != y_i] + f_c(x_i) - f_(y_i)(x_i))``. Its intercepts are regularised, as
+        weights of a constant feature 1 (as in LIBLINEAR).
+    max_iter : int, default=1000
+        Most rounds, of two passes over the data each.
+    max_time : float or None, default=None
+        Seconds after which `fit` returns the best model so far.
+    memory_budget : int, str or None, default=None
+        Bytes, or such as "200MB", that `fit` may take beyond the data; None asks `widemargin.get_config`.
+    class_weight : dict, "balanced" or None, default=None
+        Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
+    warm_start : bool, default=False
+        Start from the fitted machine: from planes at its best point and at up to 23 others, taken anew on these data.
+        For a path of C on the same data `fit_path` is cheaper.
+    n_jobs : int or None, default=None
+        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
+    verbose : int, default=0
+        1 draws a progress bar when a fit takes longer than a second.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features), float64
+    intercept_ : ndarray of shape (1,) or (n_classes,), float64
+        Zero without `fit_intercept`.
+    objective_ : float
+        Value of the problem at the returned machine; with several classes the sum over them.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum.
+    converged_ : bool
+    n_iter_ : int
+        Rounds.
+    history_ : dict of ndarrays
+        One entry a round: ``time`` in seconds, ``objective``, ``lower_bound``, ``step``, ``n_planes``,
+        ``seconds_outputs``, ``seconds_line_search``, ``seconds_plane``, ``seconds_reduced``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+
+    Warns
+    -----
+    ConvergenceWarning
+        When `max_time`, `max_iter`, Ctrl-C or a callback ended the fit: with the gap. The machine is the best so far. A
+        second Ctrl-C within two seconds raises KeyboardInterrupt and leaves the estimator as it was.
+
+    Notes
+    -----
+    Cost: a round reads X once, and its rows with a margin below 1 once more; the number of rounds, some tens to some
+    hundreds, hardly depends on that of the rows. X is not copied: dense in C or Fortran order, a memory map, CSR with
+    32- or 64-bit indices (CSC is converted), float32 or float64. A fit holds about 120 bytes a row beside X, for
+    each class, and 16 bytes x n_features a plane. Outputs of a single machine and all planes are added up in
+    float64; outputs of several machines on dense data are matrix products in X's dtype.
+
+    Differences from the paper: (1) C multiplies the sum of the hinges, not their mean. (2) Weights, an unregularised
+    intercept, several classes. (3) The line search selects instead of sorting, O(n) expected; with an intercept it
+    searches the risk at each point's best intercept. (4) The reduced problem is solved with Newton steps beside the
+    steps in pairs. (5) Planes without weight leave when `memory_budget` is reached, and planes with weight are merged.
+
+    References
+    ----------
+    V. Franc, S. Sonnenburg, "Optimized Cutting Plane Algorithm for Support Vector Machines", ICML 2008,
+    https://doi.org/10.1145/1390156.1390197.
+    K. Crammer, Y. Singer, "On the Algorithmic Implementation of Multiclass Kernel-based Vector Machines", JMLR 2, 2001.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from widemargin import OCASClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> model = OCASClassifier(C=0.1).fit(X[::2], y[::2])
+    >>> print(f"{model.score(X[1::2], y[1::2]):.2f}")
+    0.95
+    >>> model.converged_, bool(model.dual_gap_ <= 1e-3 * model.objective_)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        mu: float = 0.1,
+        line_search: bool = True,
+        fit_intercept: bool = True,
+        multi_class: str = "ovr",
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        memory_budget: int | str | None = None,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.mu = mu
+        self.line_search = line_search
+        self.fit_intercept = fit_intercept
+        self.multi_class = multi_class
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.memory_budget = memory_budget
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        """Sparse input."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @with_callbacks
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array, dask array, dask data frame} of shape (n_samples, n_features)
+            The rows of a dask collection stay on the workers of the active client's cluster.
+        y : array-like or dask collection of shape (n_samples,)
+            Labels of any kind, of at least two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of C for each sample, >= 0.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            self._fit_all([self], X, y, sample_weight)
+        return self
+
+    def fit_path(
+        self, X: ArrayLike, y: ArrayLike, Cs: Sequence[float], sample_weight: ArrayLike | None = None
+    ) -> list[Self]:
+        """Train a machine for each of several C, at a fraction of the cost of separate fits.
+
+        What a fit learns of the risk does not depend on C: each machine goes on with the planes of those before it.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as `fit`
+        Cs : sequence of float
+            In this order; an ascending one is the cheapest.
+
+        Returns
+        -------
+        list of OCASClassifier
+            Fitted copies of this estimator, which stays as it is. `max_time` is for all of them together.
+        """
+        models = [clone(self).set_params(C=C) for C in Cs]
+        if not models:
+            raise ValueError("Cs must have at least one value, got none")
+        models[0]._fit_all(models, X, y, sample_weight)
+        return models
+
+    def _fit_all(self, models: Sequence[Self], X: Any, y: Any, sample_weight: Any) -> None:
+        """Check this estimator's parameters and the data, and fit models that differ from it in C alone."""
+        for model in models:
+            _check_parameters(model)
+        budget = resolve_memory_budget(self.memory_budget)
+        X, labels = check_training_data(self, X, y, budget)
+        weights = check_weights(to_memory(sample_weight), labels)
+        bridge = CallbackBridge(self, X, y)
+        with (
+            Progress(
+                max_time=self.max_time, verbose=self.verbose, title=type(self).__name__, callback=bridge
+            ) as progress,
+            blas_limit(1),  # the products are bound by memory, and the same on any number of threads
+            ThreadTeam(self.n_jobs) as team,
+            open_rows(X, team, budget) as rows,
+        ):
+            check_consistent_length(rows, labels)
+            problem = self._pose(rows, labels, weights, team)
+            bridge.attributes = partial(self._snapshot, problem, progress)
+            settings, Cs = self._settings(), [model.C for model in models]
+            paths = train_path(problem.rows, problem.risks, Cs, settings, progress, self._start(problem))
+            for model, (results, history) in zip(models, paths, strict=True):
+                model._set(self, problem, results, history)
+                model._warn_if_stopped(progress)
+        bridge.close()
+
+    def _settings(self) -> Settings:
+        return Settings(
+            C=self.C,
+            tol=self.tol,
+            mu=self.mu,
+            line_search=self.line_search,
+            max_iter=self.max_iter,
+            memory_budget=resolve_memory_budget(self.memory_budget),
+        )
+
+    def _pose(self, rows: Rows, labels: NDArray[Any], weights: Vector, team: ThreadTeam) -> Problem:
+        classes, y, s = _weigh_classes(labels, weights, self.class_weight)
+        if self.multi_class == "ovr":
+            return Problem(classes, rows, self._hinge_risks(y, s, team))
+        rows = RowsWithConstant(rows) if self.fit_intercept else rows
+        return Problem(classes, rows, [MarginRisk(y, s, len(classes))])
+
+    def _start(self, problem: Problem) -> list[Matrix] | None:
+        """With `warm_start`, where the fitted machine's planes touch the risk, if it was of this shape."""
+        points: list[Matrix] = getattr(self, "_points", []) if self.warm_start else []
+        sizes = [risk.n_outputs * problem.rows.shape[1] for risk in problem.risks]
+        return points if [mine.shape[1] for mine in points] == sizes else None
+
+    def _snapshot(self, problem: Problem, progress: Progress) -> dict[str, Any] | None:
+        """What a callback needs of the machine as it stands."""
+        if progress.candidate is None:
+            return None
+        stopped = copy.copy(self)
+        stopped._set(self, problem, *cast(Callable[[], Trained], progress.candidate)())
+        return dict(stopped.__dict__)
+
+    def _set(self, checked: Self, problem: Problem, results: list[LinearResult], history: History) -> None:
+        """Set the fitted attributes, those of the data as they were checked."""
+        names = ("n_features_in_", "feature_names_in_")
+        of_data = {name: getattr(checked, name) for name in names if hasattr(checked, name)}
+        machine = _machine(results, checked.n_features_in_)
+        self.__dict__.update({"classes_": problem.classes, **of_data, **machine, **_certificate(results, history)})
+        self._points = [_start_points(result) for result in results] if self.warm_start else []
+
+    def _hinge_risks(self, y: Classes, s: Vector, team: ThreadTeam) -> list[Risk]:
+        positive = range(1, 2) if y.max() == 1 else range(int(y.max()) + 1)  # of two classes the second
+        signed = [np.where(y == c, s, -s) for c in positive]
+        return [ProfileRisk(g, team) if self.fit_intercept else HingeRisk(g, team) for g in signed]
+
+    def _warn_if_stopped(self, progress: Progress) -> None:
+        if self.converged_:
+            return
+        warnings.warn(
+            f"{type(self).__name__} was stopped by {progress.stopped_by or 'max_iter'} before it converged: duality "
+            f"gap {self.dual_gap_:.4g} ({self.dual_gap_ / max(self.objective_, 1e-300):.2%} of the objective) where "
+            f"tol={self.tol:g}. The model is the best so far.",
+            ConvergenceWarning,
+            stacklevel=6,
+        )
+
+
+def _check_parameters(model: OCASClassifier) -> None:
+    """Raise a ValueError that names the first parameter that cannot be, and its value."""
+    check_number("C", model.C, above=0)
+    check_number("tol", model.tol, above=0)
+    check_number("mu", model.mu, above=0)
+    if model.mu > 1:
+        raise ValueError(f"mu must be at most 1, got {model.mu!r}")
+    check_choice("multi_class", model.multi_class, ("ovr", "crammer_singer"))
+    check_integer("max_iter", model.max_iter, 1)
+    if model.max_time is not None:
+        check_number("max_time", model.max_time, above=0)
+    check_flag(fit_intercept=model.fit_intercept, line_search=model.line_search, warm_start=model.warm_start)
+    check_n_jobs(model.n_jobs)
+    resolve_memory_budget(model.memory_budget)
+
+
+def _weigh_classes(labels: NDArray[Any], weights: Vector, class_weight: Any) -> tuple[NDArray[Any], Classes, Vector]:
+    """The classes of positive weight, each row's number among them, and its weight; what weighs 0 does not count."""
+    classes = np.unique(labels[weights > 0])
+    if len(classes) < 2:
+        raise ValueError(f"y must have at least two classes with positive weight, got one class: {classes[0]!r}")
+    y = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return classes, y, weights * class_factors(class_weight, classes, y, weights)[y]
+
+
+def _machine(results: list[LinearResult], n_features: int) -> dict[str, Any]:
+    """Weights and intercepts; of two outputs for two classes, the difference decides."""
+    W = np.concatenate([result.w for result in results])
+    intercept = np.concatenate([result.intercept for result in results])
+    if W.shape[1] > n_features:
+        W, intercept = W[:, :-1], W[:, -1].copy()
+    if len(W) == 2:
+        W, intercept = W[1:] - W[:1], intercept[1:] - intercept[:1]
+    return {"coef_": np.ascontiguousarray(W), "intercept_": intercept}
+
+
+def _start_points(result: LinearResult) -> Matrix:
+    """The best point, and those where the heaviest planes touch the risk."""
+    return np.vstack([result.w.reshape(1, -1), result.points[: _START_POINTS - 1]])
+
+
+def _certificate(results: list[LinearResult], history: History) -> dict[str, Any]:
+    return {
+        "objective_": float(sum(result.objective for result in results)),
+        "dual_gap_": float(sum(result.gap for result in results)),
+        "converged_": all(result.converged for result in results),
+        "n_iter_": max(1, len(history)),
+        "history_": history.as_arrays(),
+    }

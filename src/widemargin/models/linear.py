@@ -1,0 +1,47 @@
+"""f(x) = <w, x> + b: one decision function or several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._parallel import ThreadTeam, blas_limit
+from ..rows import make_rows
+
+
+@dataclass
+class LinearModel:
+    """A linear machine's decision functions.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_functions, n_features), float64
+    intercept : ndarray of shape (n_functions,), float64
+    """
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+
+    def decide(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Decision values, on all cores.
+
+        Parameters
+        ----------
+        X : ndarray or CSR array of shape (n, n_features), float32 or float64
+        n_jobs : int or None
+
+        Returns
+        -------
+        ndarray of shape (n, n_functions), float64
+            The values do not depend on `n_jobs`.
+
+        Notes
+        -----
+        One pass over X, which is not copied.
+        """
+        with blas_limit(1), ThreadTeam(n_jobs) as team:
+            outputs = make_rows(X, team).outputs(self.coef)
+        return np.asarray(outputs.T + self.intercept)

@@ -1,0 +1,18 @@
+"""The two passes of a linear machine over its data, wherever the rows lie: in memory, in a file, on other machines."""
+
+from .blocks import Rows, make_rows
+from .constant import RowsWithConstant
+from .dask import LostPartitionError, is_partitioned
+from .door import open_rows
+from .mapped import has_finite_rows, mapped_pages
+
+__all__ = [
+    "LostPartitionError",
+    "Rows",
+    "RowsWithConstant",
+    "has_finite_rows",
+    "is_partitioned",
+    "make_rows",
+    "mapped_pages",
+    "open_rows",
+]

@@ -1,0 +1,96 @@
+"""Rows in blocks on all cores. A kind of data is a `Block`; a solver sees `Rows`: two passes.
+
+Blocks depend on the data alone and their sums are added in their order, so that results do not depend on `n_jobs`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .._parallel import ThreadTeam, row_blocks
+from .csr import CSRBlocks
+from .dense import DenseBlocks
+from .mapped import mapped_pages
+
+Matrix = NDArray[np.float64]
+
+
+class Rows(Protocol):
+    """The data as the solver sees them: n rows of d features."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """n and d."""
+
+    def outputs(self, W: Matrix) -> Matrix:
+        """Products of k vectors (k, d) with every row: (k, n)."""
+
+    def weighted_sums(self, coef: Matrix) -> Matrix:
+        """Sums of the rows, weighted by each row of coef (k, n): (k, d). Rows of weight 0 are not read."""
+
+
+class Blocks(Protocol):
+    """A kind of data, cut into blocks that fit a cache or a memory budget."""
+
+    shape: tuple[int, int]
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of a block, for `outputs`."""
+
+    @property
+    def sum_rows(self) -> int:
+        """Rows of a block, for `weighted_sums`: each has a sum of its own."""
+
+    def outputs(self, rows: slice, W: Matrix, out: Matrix) -> None:
+        """Write the products of a block's rows into out (k, r)."""
+
+    def add(self, rows: slice, coef: Matrix, out: Matrix) -> None:
+        """Add the weighted sums of a block's rows to out (k, d)."""
+
+
+class BlockRows:
+    """`Rows` from a kind of data and a team of threads."""
+
+    def __init__(self, blocks: Blocks, team: ThreadTeam) -> None:
+        self._blocks = blocks
+        self._team = team
+        self.shape = blocks.shape
+
+    def outputs(self, W: Matrix) -> Matrix:
+        """One pass over all rows."""
+        out = np.empty((len(W), self.shape[0]))
+        self._team.map(
+            lambda rows: self._blocks.outputs(rows, W, out[:, rows]), row_blocks(len(out.T), self._blocks.block_rows)
+        )
+        return out
+
+    def weighted_sums(self, coef: Matrix) -> Matrix:
+        """One pass over the rows that count."""
+
+        def add(rows: slice) -> Matrix:
+            out = np.zeros((len(coef), self.shape[1]))
+            self._blocks.add(rows, np.ascontiguousarray(coef[:, rows]), out)
+            return out
+
+        parts = self._team.map(add, row_blocks(self.shape[0], self._blocks.sum_rows))
+        return sum(parts[1:], parts[0])
+
+
+def make_rows(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Rows:
+    """Wrap validated data of shape (n, d): an array in C or Fortran order, a memory map, or CSR.
+
+    Parameters
+    ----------
+    X : ndarray, memmap or CSR array, float32 or float64
+        Not copied.
+    team : ThreadTeam
+    memory_budget : int
+        Bytes. Of a read-only memory map that is larger, in C order, no more than some blocks are held at a time.
+    """
+    blocks = CSRBlocks(X) if sp.issparse(X) else DenseBlocks(X, mapped_pages(X, memory_budget))
+    return BlockRows(blocks, team)

@@ -1,0 +1,26 @@
+"""Rows with a constant feature, without a copy: an intercept that is a weight like the others."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .blocks import Rows
+
+Matrix = NDArray[np.float64]
+
+
+class RowsWithConstant:
+    """`Rows` whose last feature is 1."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self.shape = rows.shape[0], rows.shape[1] + 1
+
+    def outputs(self, W: Matrix) -> Matrix:
+        """As the rows', plus the last weight."""
+        return self._rows.outputs(np.ascontiguousarray(W[:, :-1])) + W[:, -1:]
+
+    def weighted_sums(self, coef: Matrix) -> Matrix:
+        """As the rows', and the sum of the weights."""
+        return np.column_stack([self._rows.weighted_sums(coef), coef.sum(axis=1)])

@@ -1,0 +1,46 @@
+"""Rows of a CSR array."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .._jit import sparse
+
+Matrix = NDArray[np.float64]
+
+_BLOCK_NONZEROS = 2**17
+_SUM_BLOCKS = 64
+
+
+class CSRBlocks:
+    """A CSR array with 32- or 64-bit indices that is never copied, its columns in any order, repeated or not."""
+
+    def __init__(self, X: sp.csr_array) -> None:
+        self.X = X
+        self.shape: tuple[int, int] = X.shape
+
+    @property
+    def block_rows(self) -> int:
+        """So many rows that a block has about 128 Ki non-zeros."""
+        return max(1, int(self.shape[0] * _BLOCK_NONZEROS // max(1, self.X.nnz)))
+
+    @property
+    def sum_rows(self) -> int:
+        """As `block_rows`, but a block has four times as many non-zeros as its sum has entries: two blocks at least."""
+        blocks = np.clip(self.X.nnz // (4 * max(1, self.shape[1])), 2, _SUM_BLOCKS)
+        return max(1, -(-self.shape[0] // int(blocks)))
+
+    def outputs(self, rows: slice, W: Matrix, out: Matrix) -> None:
+        """One compiled pass for all vectors."""
+        values = np.empty_like(out, order="C")  # the kernel is compiled for one layout
+        sparse.csr_outputs(*self._parts(rows), np.ascontiguousarray(W.T), values)
+        out[...] = values
+
+    def add(self, rows: slice, coef: Matrix, out: Matrix) -> None:
+        """Only the rows that count are read."""
+        sparse.csr_row_sum(*self._parts(rows), coef, out)
+
+    def _parts(self, rows: slice) -> tuple[NDArray[np.floating], NDArray[np.integer], NDArray[np.integer]]:
+        return self.X.data, self.X.indices, self.X.indptr[rows.start : rows.stop + 1]

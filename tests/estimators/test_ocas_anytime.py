@@ -1,0 +1,89 @@
+"""Whatever stops a fit, it gives back the best point so far, and says how far from the optimum that is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from widemargin import OCASClassifier
+
+Data = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+
+def assert_certified(model: OCASClassifier, best: float) -> None:
+    assert not model.converged_
+    assert model.objective_ - model.dual_gap_ <= best * (1 + 1e-9) <= model.objective_ * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"line_search": False}])
+def test_max_iter(binary: Data, options: dict[str, Any]) -> None:
+    best = OCASClassifier(tol=1e-6, **{**options, "line_search": True}).fit(*binary).objective_
+    with pytest.warns(
+        ConvergenceWarning, match=r"stopped by max_iter .* duality gap .* of the objective\) where tol=1e-06"
+    ):
+        model = OCASClassifier(tol=1e-6, max_iter=3, **options).fit(*binary)
+    assert model.n_iter_ == 3
+    assert_certified(model, best)
+
+
+def test_max_time(binary: Data) -> None:
+    with pytest.warns(ConvergenceWarning, match="stopped by max_time"):
+        model = OCASClassifier(tol=1e-9, max_time=1e-9).fit(*binary)
+    assert np.isfinite(model.decision_function(binary[0])).all()
+    assert model.dual_gap_ <= model.objective_
+
+
+class Stopper:
+    """Keeps the objective of every round, and stops after the third."""
+
+    def __init__(self) -> None:
+        self.seen: list[float] = []
+
+    def setup(self, estimator: Any, context: Any) -> None: ...
+
+    def teardown(self, estimator: Any, context: Any) -> None: ...
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None: ...
+
+    def on_fit_task_end(self, estimator: Any, context: Any, *, fitted_estimator: Any = None) -> bool:
+        if fitted_estimator is not None and context.task_name == "round":
+            self.seen.append(fitted_estimator.objective_)
+        return len(self.seen) >= 3
+
+
+def test_a_callback_sees_and_stops(binary: Data) -> None:
+    pytest.importorskip("sklearn.callback")
+    stopper = Stopper()
+    with pytest.warns(ConvergenceWarning, match="stopped by callback"):
+        model = OCASClassifier(tol=1e-9).set_callbacks(stopper).fit(*binary)
+    assert len(stopper.seen) >= 3
+    assert stopper.seen == sorted(stopper.seen, reverse=True)
+    assert model.objective_ <= stopper.seen[-1]
+
+
+SCRIPT = """
+import os, signal, threading, warnings
+import numpy as np
+from widemargin import OCASClassifier
+rng = np.random.default_rng(0)
+X = rng.normal(size=(20000, 40)); y = X[:, 0] + rng.normal(size=len(X)) > 0
+OCASClassifier(max_iter=2, tol=0.9).fit(X[:100], y[:100])
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    model = OCASClassifier(C=1e4, tol=1e-15, max_iter=10**6).fit(X, y)
+print(model.converged_, "stopped by interrupt" in str(caught[-1].message), model.score(X, y) > 0.6)
+"""
+
+
+@pytest.mark.jit_only
+def test_an_interrupt_keeps_the_best_point(tmp_path: Path) -> None:
+    run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=True)
+    assert run.stdout.split() == ["False", "True", "True"]

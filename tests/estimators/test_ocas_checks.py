@@ -1,0 +1,172 @@
+"""`OCASClassifier` as a scikit-learn estimator: the contract, every form of input, and bad input at the door."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from widemargin import OCASClassifier
+
+Data = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+
+@pytest.mark.jit_only
+@parametrize_with_checks(
+    [
+        OCASClassifier(),
+        OCASClassifier(multi_class="crammer_singer"),
+        OCASClassifier(line_search=False, tol=0.1),
+    ]
+)
+def test_keeps_the_estimator_contract(estimator: OCASClassifier, check: Any) -> None:
+    check(estimator)
+
+
+# ------------------------------------------------------------------------------------------------- forms of input
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "crammer_singer"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_forms_of_the_same_data(four: Data, multi_class: str, dtype: type) -> None:
+    X, y = four[0][:100].astype(dtype), four[1][:100]
+    model = OCASClassifier(0.1, tol=1e-5, multi_class=multi_class).fit(X, y)
+    shuffled = sp.csr_matrix(X)
+    order = np.concatenate([np.arange(a, b)[::-1] for a, b in zip(shuffled.indptr, shuffled.indptr[1:], strict=False)])
+    shuffled.data, shuffled.indices = shuffled.data[order], shuffled.indices[order]
+    shuffled.has_sorted_indices = False
+    wide = sp.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    halves = sp.csr_array(
+        (np.repeat(wide.data / 2, 2), np.repeat(wide.indices, 2), 2 * wide.indptr), shape=X.shape
+    )  # every entry in two parts
+    zeros = sp.csr_array(
+        (X.ravel(), np.tile(np.arange(X.shape[1]), len(X)), np.arange(len(X) + 1) * X.shape[1]), X.shape
+    )
+    for form in (np.asfortranarray(X), sp.csc_matrix(X), wide, shuffled, halves, zeros, X[:, ::-1][:, ::-1]):
+        other = OCASClassifier(0.1, tol=1e-5, multi_class=multi_class).fit(form, y)
+        assert np.isclose(other.objective_, model.objective_, rtol=1e-4)
+        np.testing.assert_array_equal(other.predict(form), model.predict(X))
+        np.testing.assert_allclose(model.decision_function(form), model.decision_function(X), atol=1e-4)
+
+
+def test_data_are_not_changed(binary: Data) -> None:
+    X, y = binary
+    for form in (X.copy(), np.asfortranarray(X), sp.csr_array(X)):
+        before = pickle.dumps(form)
+        OCASClassifier().fit(form, y).predict(form)
+        assert pickle.dumps(form) == before
+
+
+def test_string_labels(binary: Data, four: Data) -> None:
+    for (X, y), names in ((binary, ["pear", "apple"]), (four, ["b", "d", "a", "c"])):
+        labels = np.array(names, dtype=object)[y]
+        model = OCASClassifier(tol=0.01).fit(X, labels)
+        assert model.classes_.tolist() == sorted(names)
+        numeric = OCASClassifier(tol=0.01).fit(X, np.searchsorted(sorted(names), labels.astype(str)))
+        np.testing.assert_array_equal(model.predict(X), np.array(sorted(names), dtype=object)[numeric.predict(X)])
+
+
+def test_zero_rows_and_columns(binary: Data) -> None:
+    X, y = binary
+    model = OCASClassifier(tol=1e-6, fit_intercept=False).fit(X, y)
+    padded = np.vstack([np.column_stack([X, np.zeros(len(X))]), np.zeros((3, X.shape[1] + 1))])
+    for form in (padded, sp.csr_array(padded)):
+        other = OCASClassifier(tol=1e-6, fit_intercept=False).fit(form, np.append(y, [0, 1, 0]))
+        np.testing.assert_allclose(other.coef_[0, :-1], model.coef_[0], atol=1e-3)
+        assert other.coef_[0, -1] == 0
+        assert np.isclose(other.objective_, model.objective_ + 3.0)  # an all-zero row loses 1, whatever w
+    assert OCASClassifier().fit(np.zeros((4, 2)), [0, 1, 1, 1]).predict([[0.0, 0.0]]) == [1]
+
+
+def test_pickle_clone_and_skops(four: Data, tmp_path: Path) -> None:
+    from widemargin.cli.model_files import load_model, save_model
+
+    model = OCASClassifier(tol=0.01, warm_start=True).fit(*four)
+    with open(tmp_path / "m.skops", "wb") as file:
+        save_model(model, file)
+    for copy in (pickle.loads(pickle.dumps(model)), load_model(tmp_path / "m.skops")):
+        np.testing.assert_array_equal(copy.decision_function(four[0]), model.decision_function(four[0]))
+    assert not hasattr(clone(model), "coef_")
+
+
+@pytest.mark.jit_only
+def test_inside_scikit_learn(binary: Data) -> None:
+    X, y = binary
+    search = GridSearchCV(OCASClassifier(), {"C": [0.01, 1.0]}, cv=2).fit(X, y)
+    assert search.best_score_ > 0.6
+    probabilities = CalibratedClassifierCV(OCASClassifier(), cv=2).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+
+
+# ------------------------------------------------------------------------------------------------------ bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"C": 0}, "C must be greater than 0, got 0"),
+        ({"C": np.inf}, "C must be a finite number, got inf"),
+        ({"tol": -1}, "tol must be greater than 0, got -1"),
+        ({"mu": 0}, "mu must be greater than 0, got 0"),
+        ({"mu": 1.5}, "mu must be at most 1, got 1.5"),
+        ({"multi_class": "ovo"}, "multi_class must be one of ['ovr', 'crammer_singer'], got 'ovo'"),
+        ({"max_iter": 0}, "max_iter must be an integer, at least 1, got 0"),
+        ({"max_time": 0}, "max_time must be greater than 0, got 0"),
+        ({"fit_intercept": 1}, "fit_intercept must be True or False, got 1"),
+        ({"line_search": "no"}, "line_search must be True or False, got 'no'"),
+        ({"warm_start": None}, "warm_start must be True or False, got None"),
+        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0, got 0"),
+        ({"memory_budget": "much"}, "memory_budget must be a positive number of bytes"),
+        ({"class_weight": {7: 1.0}}, "class_weight names labels that y does not have: [7]"),
+    ],
+)
+def test_bad_parameters(binary: Data, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        OCASClassifier(**options).fit(*binary)
+
+
+def test_bad_data(binary: Data) -> None:
+    X, y = binary
+    bad = X.copy()
+    bad[3, 2] = np.nan
+    for form in (bad, sp.csr_array(bad)):
+        with pytest.raises(ValueError, match="contains NaN"):
+            OCASClassifier().fit(form, y)
+    with pytest.raises(ValueError, match="at least two classes with positive weight, got one class"):
+        OCASClassifier().fit(X, y, sample_weight=y.astype(float))
+    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+        OCASClassifier().fit(X, y, sample_weight=np.full(len(y), -1.0))
+    with pytest.raises(NotFittedError):
+        OCASClassifier().predict(X)
+    with pytest.raises(ValueError, match="expecting 6 features"):
+        OCASClassifier().fit(X, y).predict(X[:, :5])
+
+
+def test_nan_in_a_memory_map(tmp_path: Path) -> None:
+    X = np.zeros((1000, 4), np.float32)
+    X[777, 1] = np.nan
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    with pytest.raises(ValueError, match="contains NaN"):
+        OCASClassifier(memory_budget=8000).fit(mapped, np.arange(1000) % 2)
+
+
+def test_a_failed_fit_changes_nothing(binary: Data) -> None:
+    X, y = binary
+    model = OCASClassifier().fit(X, y)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match="got one class"):
+        model.fit(X[:, :3], np.zeros(len(y)))
+    np.testing.assert_array_equal(model.decision_function(X), before)

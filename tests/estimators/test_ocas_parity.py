@@ -1,0 +1,187 @@
+"""The certificate, and the optimum that LIBLINEAR and LIBSVM find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.svm import SVC, LinearSVC
+
+from naive.cutting_plane import intercept_risk, margin_risk
+from widemargin import C_path, OCASClassifier
+
+Data = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+
+def primal(model: Any, X: Any, signed: NDArray[np.float64], C: float) -> float:
+    """The problem's value at a fitted binary machine."""
+    w = model.coef_[0].astype(np.float64)
+    return float(0.5 * w @ w + C * intercept_risk(X @ w, signed, float(np.ravel(model.intercept_)[0])))
+
+
+@pytest.mark.parametrize("C", [1e-2, 1.0, 100.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_as_svc_with_its_intercept(binary: Data, C: float, weighted: bool) -> None:
+    X, y = binary
+    weights = np.random.default_rng(0).uniform(0.2, 3, len(y)) if weighted else np.ones(len(y))
+    options: dict[str, Any] = {"class_weight": {0: 0.5, 1: 2.0}} if weighted else {}
+    svc = SVC(C=C, kernel="linear", tol=1e-8, **options).fit(X, y, sample_weight=weights)
+    model = OCASClassifier(C, tol=1e-7, **options).fit(X, y, sample_weight=weights)
+    signed = np.where(y == 1, 1.0, -1.0) * weights * (np.where(y == 1, 2.0, 0.5) if weighted else 1.0)
+    assert np.isclose(primal(model, X, signed, C), model.objective_, rtol=1e-9)
+    dual = np.abs(svc.dual_coef_).sum() - 0.5 * np.sum(svc.coef_**2)
+    assert np.isclose(model.objective_, dual, rtol=1e-5)
+    assert model.objective_ <= primal(svc, X, signed, C)  # LIBSVM's intercept is not always the best for its weights
+    assert model.converged_
+
+
+@pytest.mark.parametrize("C", [1e-2, 1.0, 100.0])
+def test_as_liblinear_without(binary: Data, C: float) -> None:
+    X, y = binary
+    rival = LinearSVC(
+        C=C, loss="hinge", dual=True, fit_intercept=False, tol=1e-10, max_iter=1_000_000, random_state=0
+    ).fit(X, y)
+    model = OCASClassifier(C, fit_intercept=False, tol=1e-8).fit(X, y)
+    assert np.isclose(model.objective_, primal(rival, X, np.where(y == 1, 1.0, -1.0), C), rtol=1e-6)
+    assert not model.intercept_.any()
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_as_liblinears_crammer_singer(four: Data, fit_intercept: bool) -> None:
+    X, y = four
+    rival = LinearSVC(
+        C=1.0, multi_class="crammer_singer", fit_intercept=fit_intercept, tol=1e-8, max_iter=100_000, random_state=0
+    ).fit(X, y)
+    model = OCASClassifier(1.0, multi_class="crammer_singer", fit_intercept=fit_intercept, tol=1e-6).fit(X, y)
+
+    def value(machine: Any) -> float:
+        outputs = machine.coef_ @ X.T + np.reshape(machine.intercept_, (-1, 1))
+        norms = np.sum(machine.coef_**2) + np.sum(np.square(machine.intercept_))
+        return float(0.5 * norms + margin_risk(outputs, y, np.ones(len(y))))
+
+    assert np.isclose(value(model), model.objective_, rtol=1e-9)
+    assert np.isclose(value(model), value(rival), rtol=1e-4)
+
+
+def test_crammer_singer_of_two_classes_is_the_binary_machine(binary: Data) -> None:
+    X, y = binary
+    one = OCASClassifier(0.1, multi_class="crammer_singer", fit_intercept=False, tol=1e-9).fit(X, y)
+    other = OCASClassifier(0.2, fit_intercept=False, tol=1e-9).fit(X, y)  # two half-margins, each with its norm
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-4)
+
+
+def test_one_against_the_rest_is_a_machine_for_each(four: Data) -> None:
+    X, y = four
+    model = OCASClassifier(tol=1e-4).fit(X, y)
+    alone = [OCASClassifier(tol=1e-4).fit(X, y == c) for c in range(4)]
+    np.testing.assert_allclose(model.objective_, sum(machine.objective_ for machine in alone), rtol=1e-3)
+    assert model.coef_.shape == (4, X.shape[1])
+    assert model.n_iter_ == max(machine.n_iter_ for machine in alone), "they share their passes"
+
+
+# ------------------------------------------------------------------------------------------------ the certificate
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"fit_intercept": False}, {"line_search": False}, {"multi_class": "crammer_singer"}]
+)
+def test_history(four: Data, binary: Data, options: dict[str, Any]) -> None:
+    X, y = four if "multi_class" in options else binary
+    model = OCASClassifier(0.1, tol=1e-4, **options).fit(X, y)
+    best = OCASClassifier(0.1, tol=1e-7, **{**options, "line_search": True}).fit(X, y).objective_
+    history = model.history_
+    assert {len(column) for column in history.values()} == {model.n_iter_}
+    assert np.all(np.diff(history["objective"]) <= 0), "the best value never rises"
+    assert np.all(np.diff(history["lower_bound"]) >= 0)
+    assert np.all(history["lower_bound"] <= best * (1 + 1e-9))
+    assert history["objective"][-1] == model.objective_
+    assert np.isclose(model.objective_ - history["lower_bound"][-1], model.dual_gap_, atol=1e-12)
+    assert model.objective_ - best <= model.dual_gap_ + 1e-9
+    parts = sum(column for name, column in history.items() if name.startswith("seconds_"))
+    assert history["time"][-1] >= parts.sum() * 0.99
+    assert set(history) >= {"time", "step", "n_planes", "seconds_outputs", "seconds_line_search", "seconds_reduced"}
+
+
+def test_weights_are_repetitions(binary: Data) -> None:
+    X, y = binary
+    counts = np.random.default_rng(1).integers(0, 3, len(y))
+    weighted = OCASClassifier(tol=1e-6).fit(X, y, sample_weight=counts)
+    repeated = OCASClassifier(tol=1e-6).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    np.testing.assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-6)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize("C", [1e-12, 1e12])
+def test_extreme_C(binary: Data, C: float) -> None:
+    X, y = binary
+    model = OCASClassifier(C).fit(X, y)
+    assert model.converged_
+    assert np.isfinite(model.coef_).all()
+    assert np.isclose(model.objective_, primal(model, X, np.where(y == 1, 1.0, -1.0), C), rtol=1e-8)
+
+
+@pytest.mark.jit_only
+def test_the_number_of_threads_does_not_matter() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70_000, 5)).astype(np.float32)
+    y = X[:, 0] + rng.normal(size=len(X)) > 0.5
+    for options in ({}, {"fit_intercept": False}):
+        for form in (X, sp.csr_array(X)):
+            one, two = (OCASClassifier(0.01, n_jobs=n, **options).fit(form, y) for n in (1, 2))
+            np.testing.assert_array_equal(one.coef_, two.coef_)
+            assert one.objective_ == two.objective_
+
+
+# ------------------------------------------------------------------------------------------------------- path of C
+
+
+def test_warm_start(binary: Data, four: Data) -> None:
+    for (X, y), options in ((binary, {}), (four, {}), (four, {"multi_class": "crammer_singer"})):
+        model = OCASClassifier(1.0, warm_start=True, tol=1e-4, **options).fit(X, y)
+        model.set_params(C=2.0).fit(X, y)
+        cold = OCASClassifier(2.0, tol=1e-4, **options).fit(X, y)
+        assert np.isclose(model.objective_, cold.objective_, rtol=2e-4)
+        assert model.n_iter_ < cold.n_iter_
+    model.fit(X[:, :30], y)  # another shape: from the beginning
+    assert model.converged_
+
+
+def test_a_path_is_as_good_as_its_fits(binary: Data) -> None:
+    X, y = binary
+    path = C_path(OCASClassifier(tol=1e-5), X, y, [0.01, 0.1, 1.0], cv=3)
+    assert path.scores.shape == (3, 3)
+    alone = [OCASClassifier(C, tol=1e-5).fit(X, y) for C in (0.01, 0.1, 1.0)]
+    for model, other in zip(path.models, alone, strict=True):
+        assert model.C == other.C
+        assert np.isclose(model.objective_, other.objective_, rtol=2e-5)
+        assert model.n_features_in_ == 6
+    assert sum(model.n_iter_ for model in path.models) < sum(model.n_iter_ for model in alone)
+    assert path.best in path.models
+    with pytest.raises(ValueError, match="Cs must have at least one value"):
+        OCASClassifier().fit_path(X, y, [])
+    with pytest.raises(ValueError, match="C must be greater than 0, got -1"):
+        OCASClassifier().fit_path(X, y, [1, -1])
+
+
+# ---------------------------------------------------------------------------------------------------- real data
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "C"), [("a9a", 0.01), ("a9a", 1.0), ("a9a", 100.0), ("spam_assassin", 0.01)]
+)  # spam_assassin with larger C takes minutes to this precision
+def test_the_optimum_on_real_data(load: Callable[..., Any], name: str, C: float) -> None:
+    X, y = load(name)
+    X = sp.csr_array(
+        (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), X.shape
+    )  # LIBLINEAR takes no other
+    signed = np.where(y == np.unique(y)[-1], 1.0, -1.0)
+    model = OCASClassifier(C, tol=1e-6, fit_intercept=False, max_iter=5000).fit(X, signed)
+    rival = LinearSVC(C=C, loss="hinge", dual=True, fit_intercept=False, tol=1e-10, max_iter=2000, random_state=0)
+    best = min(model.objective_, primal(rival.fit(X, signed), X, signed, C))
+    assert model.objective_ <= best * (1 + 1e-6)
+    assert model.objective_ - model.dual_gap_ <= best * (1 + 1e-9)

@@ -1,0 +1,35 @@
+"""Passes over dense rows against matrix products."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from widemargin._jit import dense
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "d"), [(0, 3), (1, 1), (7, 5), (30, 4), (33, 0)])
+def test_outputs_and_sums(n: int, d: int, dtype: type) -> None:
+    rng = np.random.default_rng(n + d)
+    X, w = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=d)
+    coef = rng.normal(size=(3, n)) * rng.choice([0.0, 1.0], size=(3, n))
+    exact = X.astype(np.float64)
+    for outputs, add, data in (
+        (dense.row_outputs, dense.row_sum, X),
+        (dense.column_outputs, dense.column_sum, np.asfortranarray(X)),
+    ):
+        out, total = np.full(n, np.nan), np.ones((3, d))
+        outputs(data, w, out)
+        add(data, coef, np.empty(n, np.int64), total)
+        np.testing.assert_allclose(out, exact @ w, atol=1e-13)
+        np.testing.assert_allclose(total, 1 + coef @ exact, atol=1e-13)
+
+
+def test_rows_of_weight_zero_are_not_read() -> None:
+    X = np.array([[1.0, 2.0], [np.nan, np.nan], [3.0, 4.0]])
+    coef = np.array([[1.0, 0.0, 2.0]])
+    for add, data in ((dense.row_sum, X), (dense.column_sum, np.asfortranarray(X))):
+        total = np.zeros((1, 2))
+        add(data, coef, np.empty(3, np.int64), total)
+        np.testing.assert_array_equal(total, [[7.0, 10.0]])

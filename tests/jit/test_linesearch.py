@@ -1,0 +1,80 @@
+"""The exact line search against the paper's sort and against the function itself."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from naive import cutting_plane as naive
+from widemargin._jit import linesearch
+
+Vector = NDArray[np.float64]
+
+quick = settings(max_examples=80, deadline=None, derandomize=True)
+FAR = 1e300
+
+
+def lines(seed: int, n: int, *, ties: bool) -> tuple[Vector, Vector, Vector]:
+    """Outputs at both ends and signed weights; with ties, few distinct values, some breakpoints at 0."""
+    rng = np.random.default_rng(seed)
+    signed = rng.choice([-1.0, 1.0], n) * rng.uniform(0.1, 2, n)
+    f, target = rng.normal(size=(2, n)) * 2
+    return (np.round(f), np.round(target), np.sign(signed)) if ties else (f, target, signed)
+
+
+def scan(f: Vector, target: Vector, signed: Vector, lo: float, hi: float) -> tuple[float, Vector, Vector]:
+    keys, jumps = np.empty((2, len(f)))
+    slope, count = linesearch.scan_hinges(f, target, signed, lo, hi, keys, jumps, np.empty(len(f), np.int64))
+    return slope, keys[:count], jumps[:count]
+
+
+@quick
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 60), lo=st.sampled_from([0.0, 0.3]), ties=st.booleans())
+def test_the_scan_finds_every_jump(seed: int, n: int, lo: float, ties: bool) -> None:
+    problem = lines(seed, n, ties=ties)
+    slope, keys, jumps = scan(*problem, lo, 1.7)
+    assert np.all((keys > lo) & (keys <= 1.7 + 1e-12))
+    assert np.isclose(slope, naive.hinge_slope(*problem, lo), atol=1e-10)
+    for k in np.linspace(lo, 1.7, 7)[1:-1] + 1e-3:
+        passed = slope + jumps[keys <= k].sum()
+        assert np.isclose(passed, naive.hinge_slope(*problem, k), atol=1e-10)
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 60),
+    curvature=st.floats(0.01, 100),
+    slope=st.floats(-50, 50),
+    ties=st.booleans(),
+)
+def test_the_root_is_the_minimum(seed: int, n: int, curvature: float, slope: float, ties: bool) -> None:
+    f, target, signed = lines(seed, n, ties=ties)
+    change, keys, jumps = scan(f, target, signed, 0.0, FAR)
+    by_sort = naive.find_root(keys.copy(), jumps.copy(), curvature, slope + change, 0.0)
+    step = linesearch.find_root(keys, jumps, curvature, slope + change, 0.0)
+    assert np.isclose(step, by_sort, rtol=1e-9, atol=1e-12)
+
+    def value(k: float) -> float:
+        hinges = np.abs(signed) * np.maximum(0, 1 - np.sign(signed) * (f + k * (target - f)))
+        return 0.5 * curvature * k**2 + slope * k + float(hinges.sum())
+
+    around = step + np.array([-1e-3, 1e-3, -0.1, 0.1, 1.0]) * max(step, 1.0)
+    assert all(value(step) <= value(max(k, 0.0)) + 1e-9 for k in around)
+
+
+@quick
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 60), step=st.floats(0, 2), mu=st.floats(0, 1))
+def test_the_new_plane_touches_the_risk(seed: int, n: int, step: float, mu: float) -> None:
+    f, target, signed = lines(seed, n, ties=False)
+    best = f + step * (target - f)
+    near = best + mu * (target - best)
+    outputs, coef = f.copy(), np.empty(n)
+    risk, offset = linesearch.advance_hinges(outputs, target, signed, step, mu, coef)
+    np.testing.assert_allclose(outputs, best, atol=1e-12)
+    assert np.isclose(risk, naive.intercept_risk(best, signed, 0.0))
+    assert np.isclose(coef @ near + offset, naive.intercept_risk(near, signed, 0.0))
+    other = np.random.default_rng(seed).normal(size=n)
+    assert coef @ other + offset <= naive.intercept_risk(other, signed, 0.0) + 1e-9

@@ -1,0 +1,90 @@
+"""Every kind of data gives the same two passes, whatever the number of threads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from widemargin._parallel import ThreadTeam
+from widemargin.rows import RowsWithConstant, has_finite_rows, make_rows, mapped_pages
+
+
+def kinds(X: np.ndarray) -> dict[str, Any]:
+    sparse = sp.csr_array(X)
+    wide = sp.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    return {
+        "C": X,
+        "F": np.asfortranarray(X),
+        "strided": np.repeat(X, 2, axis=1)[:, ::2],
+        "int32": sparse,
+        "int64": wide,
+    }
+
+
+@pytest.fixture(scope="module")
+def data() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return (rng.normal(size=(700, 9)) * rng.choice([0.0, 1.0], (700, 9))).astype(np.float32)
+
+
+@pytest.mark.parametrize("kind", ["C", "F", "strided", "int32", "int64"])
+@pytest.mark.parametrize("k", [1, 3])
+def test_passes(data: np.ndarray, kind: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("widemargin.rows.dense._BLOCK_BYTES", 1)  # several blocks
+    monkeypatch.setattr("widemargin.rows.csr._BLOCK_NONZEROS", 500)
+    rng = np.random.default_rng(k)
+    W, coef = rng.normal(size=(k, 9)), rng.normal(size=(k, 700)) * rng.choice([0.0, 1.0], (k, 700))
+    with ThreadTeam(2) as team:
+        rows = make_rows(kinds(data)[kind], team)
+        outputs, sums = rows.outputs(W), rows.weighted_sums(coef)
+    exact = data.astype(np.float64)
+    np.testing.assert_allclose(outputs, W @ exact.T, atol=1e-12 if k == 1 else 1e-5)
+    np.testing.assert_allclose(sums, coef @ exact, atol=1e-11)
+    alone = make_rows(kinds(data)[kind], ThreadTeam(1))
+    np.testing.assert_array_equal(outputs, alone.outputs(W))
+    np.testing.assert_array_equal(sums, alone.weighted_sums(coef))
+
+
+def test_a_constant_feature(data: np.ndarray) -> None:
+    rng = np.random.default_rng(0)
+    W, coef = rng.normal(size=(2, 10)), rng.normal(size=(2, 700))
+    rows = RowsWithConstant(make_rows(data.astype(np.float64), ThreadTeam(1)))
+    whole = np.column_stack([data, np.ones(700)])
+    assert rows.shape == (700, 10)
+    np.testing.assert_allclose(rows.outputs(W), W @ whole.T, atol=1e-12)
+    np.testing.assert_allclose(rows.weighted_sums(coef), coef @ whole, atol=1e-11)
+
+
+def test_indptr_beyond_32_bits() -> None:
+    """Row starts of 2^31 and more, as in the middle of a huge array: the arrays themselves are a stand-in for it."""
+    far = 2**31 + 5
+    data = np.lib.stride_tricks.as_strided(np.array([2.0]), shape=(far + 3,), strides=(0,))
+    indices = np.lib.stride_tricks.as_strided(np.array([1]), shape=(far + 3,), strides=(0,))
+    indptr = np.array([far - 1, far, far + 3], np.int64)
+    from widemargin._jit import sparse
+
+    out, total = np.empty((1, 2)), np.zeros((1, 3))
+    sparse.csr_outputs(data, indices, indptr, np.array([[0.0], [10.0], [0.0]]), out)
+    sparse.csr_row_sum(data, indices, indptr, np.array([[1.0, 10.0]]), total)
+    np.testing.assert_array_equal(out, [[20.0, 60.0]])
+    np.testing.assert_array_equal(total, [[0.0, 62.0, 0.0]])
+
+
+def test_pages_of_a_memory_map(data: np.ndarray, tmp_path: Path) -> None:
+    np.save(tmp_path / "X.npy", data)
+    X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert mapped_pages(data, 1) is None
+    assert mapped_pages(X, X.nbytes) is None
+    assert mapped_pages(np.load(tmp_path / "X.npy", mmap_mode="c"), 1) is None, "changes in private pages would be lost"
+    pages = mapped_pages(np.asarray(X)[10:], 1)
+    assert pages is not None
+    assert has_finite_rows(np.asarray(X)[10:], pages)
+    W = np.random.default_rng(0).normal(size=(1, 9))
+    for _ in range(2):  # once given back, the pages are read again
+        outputs = make_rows(np.asarray(X)[10:], ThreadTeam(1), 1).outputs(W)
+        np.testing.assert_allclose(outputs, W @ data[10:].astype(np.float64).T, atol=1e-12)

@@ -1,0 +1,107 @@
+"""The display draws what the history says, on whichever axes, and says clearly what it cannot draw."""
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from widemargin import ConvergenceDisplay, DCSVMClassifier, OCASClassifier
+
+HISTORY = {"time": [0.1, 0.2, 0.4], "objective": [9.0, 5.0, 4.0], "lower_bound": [0.0, 3.0, 3.9]}
+
+
+@pytest.fixture
+def plt() -> Any:
+    """Matplotlib without a screen; every figure is closed afterwards."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as pyplot
+
+    yield pyplot
+    pyplot.close("all")
+
+
+def points(line: Any) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in line.get_xydata()]
+
+
+def legend(display: ConvergenceDisplay) -> list[str]:
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+def test_curves_are_the_columns(plt: Any) -> None:
+    display = ConvergenceDisplay.from_history(HISTORY, name="ours")
+    assert [points(line) for line in display.lines_] == [[(0.1, 9.0), (0.2, 5.0), (0.4, 4.0)]]
+    assert [points(line) for line in display.bound_lines_] == [[(0.1, 0.0), (0.2, 3.0), (0.4, 3.9)]]
+    assert display.lines_[0].get_color() == display.bound_lines_[0].get_color()
+    assert legend(display) == ["ours: objective", "ours: lower bound"]
+    assert display.figure_ is display.ax_.figure
+
+
+def test_without_a_bound_there_is_one_curve(plt: Any) -> None:
+    display = ConvergenceDisplay.from_history({"time": [1, 2], "objective": [3, 2]})
+    assert display.bound_lines_ == []
+    assert legend(display) == ["objective"]
+
+
+def test_axes_are_shared_and_line_options_passed_on(plt: Any) -> None:
+    _, ax = plt.subplots()
+    first = ConvergenceDisplay.from_history(HISTORY, ax=ax, name="a", color="red", linestyle=":")
+    second = first.plot(ax=ax, name="b")
+    assert first.ax_ is ax
+    assert len(ax.lines) == 4
+    assert ax.lines[0].get_color() == ax.lines[1].get_color() == "red"
+    assert [line.get_linestyle() for line in ax.lines[:2]] == [":", "--"]
+    assert second is first
+    assert legend(second)[2:] == ["b: objective", "b: lower bound"]
+
+
+@pytest.mark.parametrize("model", [DCSVMClassifier(gamma=0.5), OCASClassifier()], ids=["DCSVM", "OCAS"])
+def test_fitted_estimator(plt: Any, model: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    model.fit(X[:100], y[:100])
+    display = ConvergenceDisplay.from_estimator(model)
+    assert np.array_equal(display.lines_[0].get_ydata(), model.history_["objective"])
+    assert np.array_equal(display.bound_lines_[0].get_ydata(), model.history_["lower_bound"])
+    assert display.lines_[0].get_ydata()[-1] == pytest.approx(model.objective_)
+    assert legend(display)[0] == f"{type(model).__name__}: objective"
+
+
+def test_each_pair_of_classes_has_a_curve(plt: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = make_pipeline(StandardScaler(), DCSVMClassifier(gamma=0.5)).fit(X, y)
+    display = ConvergenceDisplay.from_estimator(model, name="iris")
+    assert len(display.lines_) == len(display.bound_lines_) == 3
+    assert sum(len(line.get_xdata()) for line in display.lines_) == len(model[-1].history_["time"])
+    ends = sum(line.get_ydata()[-1] for line in display.lines_)
+    assert ends == pytest.approx(model[-1].objective_)
+    assert legend(display) == ["iris: objective", "iris: lower bound"]
+
+
+def test_what_is_no_fitted_estimator() -> None:
+    with pytest.raises(ValueError, match="estimator must be a fitted widemargin estimator.*DCSVMClassifier"):
+        ConvergenceDisplay.from_estimator(DCSVMClassifier())
+
+
+def test_what_is_no_history() -> None:
+    with pytest.raises(ValueError, match="missing: objective"):
+        ConvergenceDisplay.from_history({"time": [1.0]})
+    with pytest.raises(ValueError, match=r"one length.*time \(2,\), objective \(1,\)"):
+        ConvergenceDisplay([1.0, 2.0], [1.0])
+    with pytest.raises(ValueError, match="not empty"):
+        ConvergenceDisplay([], [])
+
+
+def test_matplotlib_is_asked_for_by_name_when_it_is_missing() -> None:
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; from widemargin import ConvergenceDisplay\n"
+        "try: ConvergenceDisplay([1.0], [2.0]).plot()\n"
+        "except ImportError as error: print(error)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert run.stdout == "ConvergenceDisplay needs matplotlib: pip install 'widemargin[plot]'\n"
