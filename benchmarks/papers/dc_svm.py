@@ -24,7 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import _report
 from benchmarks.papers._dc_svm import combine, compare, convergence, division, scale, sweep
-from benchmarks.papers._dc_svm.experiment import Experiment, Row
+from benchmarks.papers._experiment import Experiment, Row
+from benchmarks.papers._load import Others
 
 RESULTS = _report.RESULTS / "papers_dc_svm"
 EXPERIMENTS: dict[str, Experiment] = {
@@ -43,21 +44,24 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 def _run(name: str, options: argparse.Namespace) -> None:
     experiment = EXPERIMENTS[name]
+    columns = [*experiment.columns, "others"]
     path = RESULTS / f"{name}.csv"
+    card, others = _report.machine_card(), Others()
     rows: list[Row] = []
     for set_name in () if options.redraw else options.sets or experiment.sets:
         for row in experiment.measure(set_name, options):
-            rows.append(row)
-            print(_report.format_table([row], experiment.columns).splitlines()[-1], file=sys.stderr, flush=True)
+            rows.append(row | {"others": others.look()})
+            print(_report.format_table([rows[-1]], columns).splitlines()[-1], file=sys.stderr, flush=True)
             if not options.no_files:  # after every row: an interrupted run keeps what it has
-                _report.merge_csv(path, [row], experiment.keys, _report.machine_card())
+                _report.merge_csv(path, rows[-1:], experiment.keys, card)
     known = rows if options.no_files else _report.read_csv(path)
+    print(_report.format_table(rows or known, columns))
+    for title, table in experiment.tables(known).items():
+        print(f"\n{title}\n{_report.format_table(table, list(table[0]) if table else [])}")
+        if not options.no_files:
+            _report.write_csv(RESULTS / f"{title}.csv", table, card)
     if not options.no_files:
         _report.plot_panels(path.with_suffix(".png"), experiment.panels(known))
-    print(_report.format_table(rows or known, experiment.columns))
-    if experiment.summarise is not None:
-        summary = experiment.summarise(known)
-        print("\n" + _report.format_table(summary, list(summary[0]) if summary else []))
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

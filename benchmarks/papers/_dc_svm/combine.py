@@ -6,8 +6,8 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
 from benchmarks._report import Panel
-from benchmarks.papers._dc_svm.experiment import SETS, Experiment, Row, grouped
-from benchmarks.papers._dc_svm.machines import Machine, load, measure, settings_of, warm_up
+from benchmarks.papers._dc_svm.machines import SETS, Machine, load, measure, settings_of, warm_up
+from benchmarks.papers._experiment import Experiment, Row, grouped
 
 
 def _table1(name: str, options: Namespace) -> Iterator[Row]:
@@ -46,7 +46,7 @@ TABLE1 = Experiment(
     ("set", "partition", "clusters", "machine", "accuracy", "predict_us", "seconds", "support_vectors"),
     _table1,
     _accuracy_panels,
-    {
+    arguments={
         "--levels": {"type": int, "nargs": "+", "default": [3, 4]},
         "--partitions": {"nargs": "+", "default": ["kernel", "input"]},
     },

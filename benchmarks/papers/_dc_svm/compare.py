@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks._report import Panel
 from benchmarks.papers._dc_svm.approximate import most_features
-from benchmarks.papers._dc_svm.experiment import SETS, Experiment, Row, grouped, is_wanted
-from benchmarks.papers._dc_svm.machines import Machine, load, measure, measure_apart, settings_of, warm_up
+from benchmarks.papers._dc_svm.machines import SETS, Machine, load, measure, measure_apart, settings_of, warm_up
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked
 
 SIX = ("a9a", "ijcnn1", "letter", "codrna", "mnist", "covtype_20k")
 EXACT = Machine("DC-SVM", "exact")
@@ -47,7 +47,7 @@ def _table2(name: str, options: Namespace) -> Iterator[Row]:
     problem = load(name, options.rows)
     settings = settings_of(problem, tol=options.tol)
     for machine in everyone(len(problem.X)):
-        if is_wanted(machine.label, options):
+        if is_asked(machine.label, options):
             yield measure_apart(machine, settings, problem, rows=options.rows, limit=options.limit)
 
 
@@ -127,7 +127,7 @@ EARLY = Experiment(
     ),
     _early,
     _loss_and_gain,
-    {
+    arguments={
         "--levels": {"type": int, "nargs": "+", "default": [1, 2, 3, 4]},
         "--partitions": {"nargs": "+", "default": ["input", "kernel"]},
     },

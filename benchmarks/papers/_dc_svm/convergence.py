@@ -10,7 +10,6 @@ from benchmarks._problems import Problem
 from benchmarks._report import Panel
 from benchmarks.papers._dc_svm.approximate import most_features
 from benchmarks.papers._dc_svm.compare import DIRECT, EXACT, INTELEX, LIBSVM, PAPER
-from benchmarks.papers._dc_svm.experiment import Experiment, Row, grouped, is_wanted
 from benchmarks.papers._dc_svm.machines import (
     INTERCEPT,
     Machine,
@@ -22,6 +21,7 @@ from benchmarks.papers._dc_svm.machines import (
     settings_of,
     warm_up,
 )
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked
 from benchmarks.peers._competitors import Settings
 
 _TOLERANCES = (1.0, 0.3, 0.1, 0.01, 1e-3)
@@ -55,7 +55,7 @@ def _measure(name: str, options: Namespace, *, kernel: str, **changes: float) ->
 
     warm = set()
     for machine, tol in _points(len(problem.X), kernel):
-        if not is_wanted(machine.label, options):
+        if not is_asked(machine.label, options):
             continue
         settings = chosen._replace(tol=tol)
         if machine.name not in warm:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from benchmarks import _recompute
 from benchmarks._problems import Problem, load_problem
 from benchmarks._report import Panel
-from benchmarks.papers._dc_svm.experiment import SETS, Experiment, Row, grouped
-from benchmarks.papers._dc_svm.machines import Machine, make, settings_of
+from benchmarks.papers._dc_svm.machines import SETS, Machine, make, settings_of
+from benchmarks.papers._experiment import Experiment, Row, grouped
 from widemargin._config import resolve_memory_budget
 from widemargin._progress import Progress
 from widemargin.algorithms.dc_svm import Data, Settings, train
@@ -103,7 +103,7 @@ FIGURE1 = Experiment(
     ("set", "C", "gamma", "partition", "clusters", "n_clusters", "bound", "difference", "relative", "slack"),
     _figure1,
     _bound_panels,
-    {
+    arguments={
         "--clusters": {"type": int, "nargs": "+", "default": [8, 16, 32, 64, 128]},
         "--C": {"type": float, "help": "default: the set's"},
         "--gamma": {"type": float, "help": "default: the set's"},
@@ -165,5 +165,7 @@ FIGURE2 = Experiment(
     ("set", "method", "clusters", "support_vectors", "found", "precision", "recall"),
     _figure2,
     _support_panels,
-    {"--methods": {"nargs": "+", "default": ["kernel", "input", "cascade"], "choices": [*_METHODS, "cascade"]}},
+    arguments={
+        "--methods": {"nargs": "+", "default": ["kernel", "input", "cascade"], "choices": [*_METHODS, "cascade"]}
+    },
 )

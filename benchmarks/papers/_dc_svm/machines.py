@@ -22,6 +22,7 @@ Row = dict[str, Any]
 
 _SCRIPT = str(Path(__file__).resolve().parents[1] / "dc_svm.py")
 _CACHE_MB = 4000
+SETS = ("covtype_20k", "ijcnn1", "mnist", "kddcup99_10", "codrna", "patches")
 INTERCEPT = ("libsvm", "sklearnex", "exact+b")  # machines whose dual has the constraint y'alpha = 0
 
 

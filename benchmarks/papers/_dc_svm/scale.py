@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks._report import Panel
 from benchmarks.papers._dc_svm.compare import INTELEX
-from benchmarks.papers._dc_svm.experiment import Experiment, Row, grouped, is_wanted
 from benchmarks.papers._dc_svm.machines import Machine, load, measure_apart, settings_of
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked
 
 
 def _scale(name: str, options: Namespace) -> Iterator[Row]:
@@ -24,7 +24,7 @@ def _scale(name: str, options: Namespace) -> Iterator[Row]:
             INTELEX,
         )
         for machine in machines:
-            if is_wanted(machine.label, options):
+            if is_asked(machine.label, options):
                 yield measure_apart(
                     machine, settings_of(problem, tol=options.tol), problem, rows=n, limit=options.limit
                 )
@@ -62,9 +62,9 @@ SCALE = Experiment(
     ("set", "machine", "n", "seconds", "over_limit", "accuracy", "support_vectors", "peak_mb"),
     _scale,
     _panels,
-    {
+    arguments={
         "--sizes": {"type": int, "nargs": "+", "default": [10_000, 20_000, 50_000, 100_000, 200_000, 500_000]},
         "--budget": {"default": "2GB", "help": "memory_budget of ours"},
     },
-    slopes,
+    tables=lambda rows: {"scale_slopes": slopes(rows)},
 )

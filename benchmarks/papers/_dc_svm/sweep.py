@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks._report import Panel
 from benchmarks.papers._dc_svm.compare import EXACT, INTELEX, early
-from benchmarks.papers._dc_svm.experiment import Experiment, Row, grouped
 from benchmarks.papers._dc_svm.machines import load, measure, settings_of, warm_up
+from benchmarks.papers._experiment import Experiment, Row, grouped
 
 _EXPONENTS = (-10, -6, 1, 6, 10)
 
@@ -59,9 +59,9 @@ SWEEP = Experiment(
     ("set", "machine", "log2_C", "log2_gamma", "seconds", "times", "accuracy", "support_vectors", "converged"),
     _sweep,
     _panels,
-    {
+    arguments={
         "--log2-C": {"type": int, "nargs": "+", "default": list(_EXPONENTS)},
         "--level": {"type": int, "default": 2, "help": "of the early machine"},
     },
-    totals,
+    tables=lambda rows: {"sweep_totals": totals(rows)},
 )
