@@ -42,16 +42,19 @@ def slopes(rows: Sequence[Row]) -> list[Row]:
 
 def _panels(rows: Sequence[Row]) -> list[Panel]:
     panels = []
-    slope = {(row["set"], row["machine"]): row["slope"] for row in slopes(rows)}
+    powers = {
+        name: ", ".join(f"{row['machine']} n^{row['slope']:.2f}" for row in mine)
+        for (name,), mine in grouped(slopes(rows), "set")
+    }
+    rows = [row for row in rows if row["set"] in powers]  # one size alone is no curve
     for column, label, factor in (("seconds", "training time, seconds", 1.0), ("peak_mb", "peak memory, GB", 1e-3)):
         for (name,), some in grouped(rows, "set"):
             series = {}
             for (machine,), mine in grouped([row for row in some if column in row], "machine"):
                 mine = sorted(mine, key=lambda row: int(row["n"]))
-                key = (name, machine)
-                power = f", n^{slope[key]:.2f}" if column == "seconds" and key in slope else ""
-                series[f"{machine}{power}"] = [row["n"] for row in mine], [factor * row[column] for row in mine]
-            panels.append(Panel(str(name), "training rows", label, series, "xy"))
+                series[str(machine)] = [row["n"] for row in mine], [factor * row[column] for row in mine]
+            title = powers[name] if column == "seconds" else str(name)
+            panels.append(Panel(title, "training rows", label, series, "xy"))
     return panels
 
 
