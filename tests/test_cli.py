@@ -182,6 +182,31 @@ def _svmlight_line(row, label):
     return f"{label} " + " ".join(f"{j + 1}:{v:.6g}" for j, v in pairs) + "\n"
 
 
+@pytest.mark.parametrize(("kernel", "maintenance"), [("rbf", "merge"), ("linear", "projection")])
+def test_train_with_a_budget(kernel, maintenance, csv, tmp_path, capsys):
+    options = [
+        "--estimator",
+        "bsgd",
+        "--budget",
+        "12",
+        "--epochs",
+        "5",
+        "--kernel",
+        kernel,
+        "--scale",
+        "standard",
+        "--quiet",
+    ]
+    assert main(["train", str(csv), str(tmp_path / "m"), *options]) == 0
+    assert re.search(r"^support vectors +(\d+)", capsys.readouterr().out, re.MULTILINE)
+    machine = load_model(tmp_path / "m")[-1]
+    assert machine.maintenance == maintenance
+    assert machine.n_support_.max() <= 12
+    assert main(["info", str(tmp_path / "m")]) == 0
+    assert "BSGDClassifier" in capsys.readouterr().out
+    assert main(["predict", str(csv), str(tmp_path / "m"), str(tmp_path / "labels")]) == 0
+
+
 def test_train_with_every_option(csv, tmp_path, capsys):
     options = "--kernel poly --degree 2 --coef0 1 --gamma auto --tol 0.01 --intercept --balanced --scale minmax"
     limits = "--max-time 60 --memory-budget 200MB --n-jobs 1 --holdout 0.25 --seed 7 --quiet --dtype float64"

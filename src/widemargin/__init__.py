@@ -38,12 +38,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import datasets
     from ._config import config_context, get_config, set_config
-    from .estimators import C_path, DCSVMClassifier, OCASClassifier, TwoStepKernelKMeans, warmup
+    from .estimators import (
+        BSGDClassifier,
+        C_path,
+        DCSVMClassifier,
+        OCASClassifier,
+        TwoStepKernelKMeans,
+        warmup,
+    )
     from .plots import ConvergenceDisplay
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BSGDClassifier",
     "C_path",
     "ConvergenceDisplay",
     "DCSVMClassifier",
@@ -58,6 +66,7 @@ __all__ = [
 ]
 
 _ROOM_OF = {
+    "BSGDClassifier": "estimators",
     "C_path": "estimators",
     "ConvergenceDisplay": "plots",
     "DCSVMClassifier": "estimators",

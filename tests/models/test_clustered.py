@@ -77,7 +77,7 @@ def test_blocks_threads_and_memory_do_not_matter(combine: str, monkeypatch: pyte
     whole = model(combine).decide(X, n_jobs=1)
     np.testing.assert_array_equal(model(combine).decide(X, n_jobs=2), whole)
     np.testing.assert_allclose(model(combine).decide(X, memory_budget=1), whole, atol=1e-12)
-    monkeypatch.setattr(clustered, "_ROWS", 7)
+    monkeypatch.setattr(clustered, "_ROWS", (7, 7))
     np.testing.assert_allclose(model(combine).decide(X), whole, atol=1e-12)
     one_by_one = np.concatenate([model(combine).decide(X[i : i + 1]) for i in range(len(X))])
     np.testing.assert_allclose(one_by_one, whole, atol=1e-12)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import dense, dual, elementwise, linesearch, margins, profile, simplex_qp, sparse, workspace
+from . import budget, dense, dual, elementwise, fixed, linesearch, margins, profile, simplex_qp, sparse, workspace
 
 
 def compile_kernels() -> None:
@@ -14,6 +14,7 @@ def compile_kernels() -> None:
     single, double = np.dtype(np.float32), np.dtype(np.float64)
     for data, tile in ((single, single), (single, double), (double, double)):
         _warm_dual(data, tile)
+    _warm_budget()
 
 
 def _warm_tiles(dtype: np.dtype) -> None:
@@ -68,3 +69,17 @@ def _warm_planes() -> None:
     margins.advance_margins(F, target, index, s, 0.5, 0.5, np.ones((2, 2)))
     margins.margin_slope(F, target, index, s, index, 0.5)
     margins.settle_margins(F, target, index, s, index, 0.0, 1.0)
+
+
+def _warm_budget() -> None:
+    X, order, push = np.eye(3, dtype=np.float32), np.arange(3), np.array([1.0, -1.0, 1.0])
+    rows = workspace.Rows(X.ravel(), np.empty(0, np.int32), np.empty(0, np.int64))
+    machine = workspace.make_budgeted(3, 2)
+    rule = workspace.StepRule(1.0, budget.LOOKUP_WD, 2, 1.0, 0.0)
+    tables = workspace.make_tables(np.ones((2, 1, 1, 4), np.float32))
+    budget.merge_steps(rows, order, push, machine, tables, rule)
+    budget.find_partner(0, 0, 2, np.ones(2), machine.work, tables, budget.GSS)
+    coef, inverse, diagonal = np.zeros((2, 5)), np.zeros((5, 5)), np.ones(5)
+    K = np.eye(3, 5, dtype=np.float32)
+    rule = rule._replace(rule=fixed.PROJECTION)
+    fixed.fixed_steps(K, 2, diagonal, push, coef, inverse, machine.counts, machine.sums, rule)

@@ -51,3 +51,87 @@ def make_working_set(size: int, n_rows: int) -> WorkingSet:
     """An empty working set of at most `size` out of `n_rows` rows."""
     rows, changed = np.zeros((2, size), np.int64)
     return WorkingSet(rows, np.zeros(1, np.int64), np.zeros(n_rows), changed, np.zeros(size))
+
+
+class Rows(NamedTuple):
+    """Rows to stream over: CSR arrays, or a dense array that has no starts and is read as if every value had a column.
+
+    A dense row's zeros are skipped, so both cost their non-zeros.
+    """
+
+    data: np.ndarray  # (nnz,) float32; a dense array's values, row by row
+    columns: np.ndarray  # (nnz,) int32; (0,) for a dense array
+    starts: np.ndarray  # (n + 1,) int64; (0,) for a dense array
+
+
+class Tables(NamedTuple):
+    """h and the root of wd, by cells of the grid: the four corners side by side, as numbers and as single items."""
+
+    cells: np.ndarray  # (2, t - 1, t - 1, 4) float32: corners (i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1)
+    whole: np.ndarray  # (2, (t - 1)^2) complex128: the same memory, 16 bytes a load
+
+
+class Search(NamedTuple):
+    """Scratch of the search for a partner among at most n_slots points."""
+
+    rows: np.ndarray  # (14, n_slots) float32
+    found: np.ndarray  # (n_slots,) complex128: cells
+    corners: np.ndarray  # (4 n_slots,) float32: the same memory
+
+
+class Budgeted(NamedTuple):
+    """A machine of at most `budget` points, feature-major so that one row meets all points at once.
+
+    The true coefficients are ``coef[0] / (lam t)`` after t steps: in these units no step has to scale them. `coef[1]`
+    is the same sum with every term times the clock at which it came. The clock is the sum over steps of t^30, so
+    that ``clock coef[0] - coef[1]`` is lam times the sum of t^31 times the true coefficients: their average over
+    steps, of which the last thirtieth counts most. Points of positive coefficient fill the slots from the front,
+    those of negative ones from the back.
+    """
+
+    points: np.ndarray  # (d, n_slots) float32, less `shift`
+    sizes: np.ndarray  # (n_slots,) float32: gamma |x|^2
+    coef: np.ndarray  # (2, n_slots) float64, zero in empty slots
+    counts: np.ndarray  # (6,) int64: steps, slots used at the front and at the back, violations, mergers, removals
+    sums: np.ndarray  # (6,) float64: intercept and its lag, clock, sum of t^31, hinge loss, squared degradation
+    shift: np.ndarray  # (d,) float32
+    x: np.ndarray  # (d,) float32, scratch: the non-zeros of a row
+    columns: np.ndarray  # (d,) int32, scratch: their columns
+    work: Search
+
+
+class StepRule(NamedTuple):
+    """What a step does: numbers that do not change during a pass."""
+
+    gamma: float
+    rule: int  # of merging, or of making room
+    budget: int
+    inverse_lam: float
+    intercept: float  # 1.0 or 0.0
+
+
+def make_budgeted(n_features: int, budget: int) -> Budgeted:
+    """An empty machine; the slots are one more than the budget, rounded up to whole vectors of 16."""
+    n_slots = -(-(budget + 1) // 16) * 16
+    return Budgeted(
+        points=np.zeros((n_features, n_slots), np.float32),
+        sizes=np.zeros(n_slots, np.float32),
+        coef=np.zeros((2, n_slots)),
+        counts=np.zeros(6, np.int64),
+        sums=np.zeros(6),
+        shift=np.zeros(n_features, np.float32),
+        x=np.zeros(n_features, np.float32),
+        columns=np.zeros(n_features, np.int32),
+        work=make_search(n_slots),
+    )
+
+
+def make_search(n_slots: int) -> Search:
+    """Scratch for n_slots points."""
+    found = np.zeros(n_slots, np.complex128)
+    return Search(np.zeros((14, n_slots), np.float32), found, found.view(np.float32))
+
+
+def make_tables(cells: np.ndarray) -> Tables:
+    """A table's cells in the forms that compiled look-ups want."""
+    return Tables(cells, cells.reshape(2, -1).view(np.complex128))

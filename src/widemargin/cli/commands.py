@@ -126,12 +126,11 @@ def _read_for(model: Any, args: Namespace) -> Dataset:
 def _make_model(args: Namespace, *, sparse: bool) -> Any:
     from sklearn.pipeline import make_pipeline
 
-    from widemargin import DCSVMClassifier, OCASClassifier
+    from widemargin import BSGDClassifier, DCSVMClassifier, OCASClassifier
 
-    options: dict[str, Any] = {
+    common = {
         "C": args.C,
         "fit_intercept": args.intercept,
-        "tol": args.tol,
         "max_time": args.max_time,
         "memory_budget": args.memory_budget,
         "class_weight": "balanced" if args.balanced else None,
@@ -139,10 +138,15 @@ def _make_model(args: Namespace, *, sparse: bool) -> Any:
         "verbose": int(sys.stderr.isatty() and not args.quiet),
     }
     of_kernel = {"kernel": args.kernel, "gamma": args.gamma, "degree": args.degree, "coef0": args.coef0}
+    machine: Any
     if args.estimator == "ocas":
-        machine: Any = OCASClassifier(**options)
+        machine = OCASClassifier(tol=args.tol, **common)
+    elif args.estimator == "bsgd":
+        of_stream = {"budget": args.budget, "n_epochs": args.epochs, "random_state": args.seed}
+        maintenance = "merge" if args.kernel == "rbf" else "projection"
+        machine = BSGDClassifier(maintenance=maintenance, **of_stream, **of_kernel, **common)
     else:
-        machine = DCSVMClassifier(**options, **of_kernel, random_state=args.seed)
+        machine = DCSVMClassifier(tol=args.tol, random_state=args.seed, **of_kernel, **common)
     return machine if args.scale == "none" else make_pipeline(_make_scaler(args.scale, sparse), machine)
 
 
@@ -169,7 +173,7 @@ def _report(args: Namespace, model: Any, data: Dataset, seconds: float) -> None:
         "samples": f"{n_samples} ({data.X.shape[1]} features, {len(machine.classes_)} classes)",
         "seconds": f"{seconds:.2f}",
         **_support(machine, n_samples),
-        "gap": _gap(machine),
+        "gap": _gap(machine) if hasattr(machine, "dual_gap_") else "not known of a budgeted machine",
         "converged": _yes_no(machine.converged_),
         "accuracy": f"{accuracy:.4f} ({where})",
         "model": args.model,
@@ -179,9 +183,9 @@ def _report(args: Namespace, model: Any, data: Dataset, seconds: float) -> None:
 
 
 def _support(machine: Any, n_samples: int) -> dict[str, str]:
-    if not hasattr(machine, "support_"):
+    if not hasattr(machine, "support_vectors_"):
         return {}
-    n_support = len(machine.support_)
+    n_support = machine.support_vectors_.shape[0]
     return {"support vectors": f"{n_support} ({n_support / n_samples:.1%})"}
 
 
@@ -214,7 +218,7 @@ def _describe(model: Any) -> list[tuple[str, str]]:
     rows += [(name, str(parameters[name])) for name in ("kernel", "C", "gamma", "tol") if name in parameters]
     rows += [("features", str(model.n_features_in_)), ("classes", _shorten(getattr(machine, "classes_", [])))]
     if hasattr(machine, "n_support_"):
-        total = len(machine.support_)
+        total = machine.support_vectors_.shape[0] or len(machine.support_)  # a given kernel has indices alone
         rows.append(("support vectors", f"{total} ({_shorten(machine.n_support_)} per class)"))
     if hasattr(machine, "dual_gap_"):
         rows += [("objective", f"{machine.objective_:.10g}"), ("gap", _gap(machine))]

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 TRUSTED_TYPES: tuple[str, ...] = (
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
+    "widemargin.estimators.bsgd.BSGDClassifier",
     "widemargin.estimators.dc_svm.DCSVMClassifier",
     "widemargin.estimators.ocas.OCASClassifier",
 )

@@ -201,9 +201,10 @@ def _add_machine(command: Any) -> None:
     group = command.add_argument_group("machine")
     group.add_argument(
         "--estimator",
-        choices=("dcsvm", "ocas"),
+        choices=("dcsvm", "ocas", "bsgd"),
         default="dcsvm",
-        help="dcsvm: a kernel machine; ocas: a linear one, for many rows, to which no kernel option applies (dcsvm)",
+        help="dcsvm: the exact kernel machine; ocas: a linear one, for many rows, to which no kernel option applies; "
+        "bsgd: passes over the rows with a bounded number of support vectors (dcsvm)",
     )
     group.add_argument("-C", type=_positive, default=1.0, metavar="C", help="penalty for errors, > 0 (1)")
     group.add_argument(
@@ -222,6 +223,8 @@ def _add_machine(command: Any) -> None:
     group.add_argument("--degree", type=_count, default=3, metavar="D", help="degree of the poly kernel (3)")
     group.add_argument("--coef0", type=_number, default=0.0, metavar="R", help="constant in poly and sigmoid (0)")
     group.add_argument("--intercept", action="store_true", help="fit an intercept, as scikit-learn's SVC does")
+    group.add_argument("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
+    group.add_argument("--epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the rows (20)")
     group.add_argument("--balanced", action="store_true", help="weigh classes inversely to their frequency")
     group.add_argument(
         "--scale",

@@ -1,9 +1,10 @@
 """scikit-learn classes: validate, encode labels, call the algorithm, set attributes."""
 
 from ._warmup import warmup
+from .bsgd import BSGDClassifier
 from .c_path import C_path
 from .dc_svm import DCSVMClassifier
 from .kernel_kmeans import TwoStepKernelKMeans
 from .ocas import OCASClassifier
 
-__all__ = ["C_path", "DCSVMClassifier", "OCASClassifier", "TwoStepKernelKMeans", "warmup"]
+__all__ = ["BSGDClassifier", "C_path", "DCSVMClassifier", "OCASClassifier", "TwoStepKernelKMeans", "warmup"]

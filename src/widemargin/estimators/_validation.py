@@ -108,3 +108,15 @@ def _class_factor(class_weight: Mapping[Any, float], label: Any) -> float:
     if not factor >= 0 or not np.isfinite(factor):
         raise ValueError(f"class_weight must not be negative, got {factor!r} for label {label!r}")
     return factor
+
+
+def to_single(X: Any) -> Any:
+    """The rows as float32, themselves if they are."""
+    if X.dtype == np.float32:
+        return X
+    with np.errstate(over="ignore"):
+        rows = X.astype(np.float32)
+    values = rows.data if hasattr(rows, "indptr") else rows
+    if not np.isfinite(values).all():
+        raise ValueError("X has values beyond the range of float32, in which the machine learns. Scale X")
+    return rows

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .._jit import compile_kernels
+from .bsgd import BSGDClassifier
 from .dc_svm import DCSVMClassifier
 from .ocas import OCASClassifier
 
@@ -24,3 +25,4 @@ def warmup() -> None:
     for dtype in (np.float32, np.float64):
         DCSVMClassifier(n_levels=1, branching=2, n_sample=20).fit(X.astype(dtype), y).predict(X)
         OCASClassifier(tol=0.1).fit(X.astype(dtype), y).predict(X)
+        BSGDClassifier(gamma=1.0, budget=8, n_epochs=1, random_state=0).fit(X.astype(dtype), y).predict(X)

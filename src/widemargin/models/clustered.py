@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import ThreadTeam, blas_limit, row_blocks
+from ..kernels.blocks import accumulate
 from ..kernels.functions import Kernel
 from ..partition.regions import Regions
 from .expansion import KernelExpansion
 
-_ROWS = 65_536
+_ROWS = 1024, 65_536  # of a block, which is converted once for all clusters: at least and at most
 
 
 @dataclass
@@ -48,7 +50,6 @@ class ClusteredExpansion:
     combine: str
     sigmoids: NDArray[np.float64]
     log_prior: NDArray[np.float64]
-    _parts: list[KernelExpansion] = field(default_factory=list, repr=False)
 
     def decide(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> NDArray[np.float64]:
         """Decision values of shape (n, n_functions), float64.
@@ -58,19 +59,22 @@ class ClusteredExpansion:
         "early" costs the routing and the kernel entries of one cluster a row; the others those of all support vectors.
         """
         if self.combine == "naive":
-            whole = KernelExpansion(self.kernel, self.points, self.coef, self.intercept.mean(axis=1))
-            return whole.decide(X, n_jobs=n_jobs, memory_budget=memory_budget)
+            return self._whole.decide(X, n_jobs=n_jobs, memory_budget=memory_budget)
         ask = self._ask_own if self.combine == "early" else self._ask_all
         out = np.empty((X.shape[0], len(self.coef)))
+        row_bytes = 4 * max(1, X.shape[1]) * X.dtype.itemsize  # converted, gathered, and both again to be routed
         with blas_limit(1), ThreadTeam(n_jobs) as team:
-            for rows in row_blocks(X.shape[0], _ROWS):
+            for rows in row_blocks(X.shape[0], int(np.clip(memory_budget // row_bytes, *_ROWS))):
                 out[rows] = ask(X[rows], team, memory_budget)
         return out
 
-    def _part(self, c: int) -> KernelExpansion:
-        if not self._parts:
-            self._parts = [self._make_part(c) for c in range(self.intercept.shape[1])]
-        return self._parts[c]
+    @cached_property
+    def _whole(self) -> KernelExpansion:
+        return KernelExpansion(self.kernel, self.points, self.coef, self.intercept.mean(axis=1))
+
+    @cached_property
+    def _parts(self) -> list[KernelExpansion]:
+        return [self._make_part(c) for c in range(self.intercept.shape[1])]
 
     def _make_part(self, c: int) -> KernelExpansion:
         mine = slice(self.starts[c], self.starts[c + 1])
@@ -81,13 +85,16 @@ class ClusteredExpansion:
         labels = self.regions.route(X, team)
         order = np.argsort(labels, kind="stable")
         bounds = np.searchsorted(labels[order], np.arange(self.intercept.shape[1] + 1))
-        self._part(0)
         groups = [(c, order[bounds[c] : bounds[c + 1]]) for c in np.flatnonzero(np.diff(bounds))]
+        points, batch = self._whole.against(X)
         out = np.empty((X.shape[0], len(self.coef)))
 
         def ask(group: tuple[Any, NDArray[np.intp]]) -> None:
             c, rows = group
-            out[rows] = self._parts[c].decide(X[rows], n_jobs=1, memory_budget=memory_budget // team.n_threads)
+            mine = slice(self.starts[c], self.starts[c + 1])
+            values = np.tile(self.intercept[:, c, None], len(rows))
+            accumulate(self.kernel, points.take(mine), self.coef[:, mine], batch.take(rows), values, team)
+            out[rows] = values.T
 
         team.map(ask, sorted(groups, key=lambda group: -len(group[1])))
         return out
@@ -97,8 +104,11 @@ class ClusteredExpansion:
         k = self.intercept.shape[1]
 
         def log_odds(c: int) -> NDArray[np.float64]:
-            f = self._part(c).decide(X, n_jobs=1, memory_budget=memory_budget // team.n_threads)
+            f = self._parts[c].decide(X, n_jobs=1, memory_budget=memory_budget // team.n_threads)
             return np.asarray(-(self.sigmoids[:, c, 0] * f + self.sigmoids[:, c, 1]))
 
-        self._part(0)
+        self._parts  # noqa: B018 - made once, before the threads share them
         return np.asarray(sum(team.map(log_odds, range(k))) - (k - 1) * self.log_prior)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_whole", "_parts")}

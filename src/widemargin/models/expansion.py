@@ -66,6 +66,10 @@ class KernelExpansion:
                 accumulate(self.kernel, A, self.coef, B, out[:, rows], team)
         return out.T
 
+    def against(self, X: Any) -> tuple[Samples, Samples]:
+        """The points and the rows of X, ready for a tile."""
+        return self._points().against(X)
+
     def _points(self) -> Samples:
         if self._samples is None:
             if self.kernel.wants == "entries":

@@ -1,0 +1,236 @@
+"""BSGD: kernel machines of a fixed size, one stochastic gradient step a row.
+
+Sources: Wang, Crammer, Vucetic, Breaking the Curse of Kernelization, JMLR 13, 2012; Glasmachers, Qaadan, Speeding Up
+Budgeted Stochastic Gradient Descent SVM Training with Precomputed Golden Section Search, 2018, Algorithm 1:
+
+    for t = 1, 2, ...: take a row (x, y)
+        w <- (1 - 1 / t) w
+        if y f(x) < 1 before that:  w <- w + s y phi(x) / (lam t)
+        if w has more than B points:  merge two, remove one, or project one onto the others
+
+Several classes are one machine each against the rest, on the same stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._parallel import ThreadTeam, blas_limit
+from .._progress import Progress
+from ..kernels.functions import Kernel
+from ..kernels.samples import make_samples
+from ..models.expansion import KernelExpansion
+from ..solvers.result import History
+from ..solvers.sgd import SGDMachine, StepSettings, Tally, make_machine
+
+Vector = NDArray[np.float64]
+
+_BLOCK_OPERATIONS = 2e8  # of a block of steps: some tens of milliseconds between two looks at the clock
+_PATIENCE = 3  # passes without a better score on the validation rows
+
+
+class Stream:
+    """Machines that read the same rows.
+
+    Parameters
+    ----------
+    settings : StepSettings
+    like : ndarray or CSR array of shape (n, d), float32
+    n_machines : int
+    states : list of dict, optional
+        Of machines to go on from.
+    """
+
+    def __init__(
+        self, settings: StepSettings, like: Any, n_machines: int, states: list[dict[str, Any]] | None = None
+    ) -> None:
+        self.settings = settings
+        starts: list[dict[str, Any] | None] = [*states] if states else [None] * n_machines
+        self.machines = [make_machine(settings, like, state) for state in starts]
+        self.history = History()
+
+    def read(
+        self, X: Any, pushes: Vector, order: NDArray[np.int64], progress: Progress, n_jobs: int | None = None
+    ) -> bool:
+        """One step of every machine on each of the rows X[order].
+
+        Parameters
+        ----------
+        X : ndarray or CSR array of shape (n, d), float32
+        pushes : ndarray of shape (n_machines, n), float64
+            Weight times label of each row, for each machine.
+        order : ndarray of shape (r,), int64
+        progress : Progress
+        n_jobs : int or None
+            Threads: machines run side by side.
+
+        Returns
+        -------
+        bool
+            False if `progress` stopped it before the last row.
+        """
+        before = self.tally()
+        go_on = True
+        with blas_limit(1), ThreadTeam(min(len(self.machines), n_jobs) if n_jobs and n_jobs > 0 else n_jobs) as team:
+            for block in self._blocks(order, X.shape[1]):
+                if not go_on:
+                    break
+                team.map(partial(_run, X, block), list(zip(self.machines, pushes, strict=True)))
+                progress.advance(len(block))
+                go_on = progress.go_on(**self._state(before))
+        self._record(before, progress)
+        return go_on
+
+    def tally(self) -> Tally:
+        """The sum over the machines; steps are rows, counted once."""
+        tallies = [machine.tally() for machine in self.machines]
+        total = Tally(*(sum(column) for column in zip(*tallies, strict=True)))
+        return total._replace(steps=tallies[0].steps)
+
+    def model(self) -> KernelExpansion:
+        """The decision functions as they stand, one a machine."""
+        return make_model(self.settings.kernel, self.machines)
+
+    def states(self) -> list[dict[str, Any]]:
+        """What another stream can go on from."""
+        return [machine.state() for machine in self.machines]
+
+    def _blocks(self, order: NDArray[np.int64], d: int) -> Iterator[NDArray[np.int64]]:
+        size = max(16, int(_BLOCK_OPERATIONS / ((self.settings.budget + 16) * (d + 16) * len(self.machines))))
+        return (order[start : start + size] for start in range(0, len(order), size))
+
+    def _state(self, before: Tally) -> dict[str, float]:
+        now = self.tally().since(before)
+        return {"hinge": now.hinge / max(1, now.steps), "n_support": sum(map(len, self.machines))}
+
+    def _record(self, before: Tally, progress: Progress) -> None:
+        total = self.tally()
+        now = total.since(before)
+        n_steps, n_events = max(1, now.steps), max(1, now.mergers + now.removals)
+        self.history.record(
+            time=progress.elapsed,
+            steps=total.steps,
+            hinge=now.hinge / n_steps,
+            violations=now.violations / n_steps,
+            mergers=now.mergers,
+            removals=now.removals,
+            merging_frequency=now.mergers / n_steps,
+            mean_degradation=now.degradation / n_events,
+            n_support=sum(map(len, self.machines)),
+        )
+
+
+def _run(X: Any, order: NDArray[np.int64], task: tuple[SGDMachine, Vector]) -> None:
+    machine, push = task
+    machine.run(X, order, push)
+
+
+def make_model(kernel: Kernel, machines: list[SGDMachine]) -> KernelExpansion:
+    """The machines' decision functions on all their points together, those of one machine side by side."""
+    import scipy.sparse as sp
+
+    parts = [machine.expansion() for machine in machines]
+    is_sparse = sp.issparse(parts[0].points)
+    points = sp.vstack([p.points for p in parts], "csr") if is_sparse else np.concatenate([p.points for p in parts])
+    coef = np.zeros((len(parts), points.shape[0]))
+    ends = np.cumsum([len(part.coef) for part in parts])
+    for row, part, end in zip(coef, parts, ends, strict=True):
+        row[end - len(part.coef) : end] = part.coef
+    return KernelExpansion(kernel, points, coef, np.array([part.intercept for part in parts]))
+
+
+def one_against_rest(classes: NDArray[np.intp], weights: Vector, n_classes: int) -> Vector:
+    """Weight times label of each row for each machine: one for two classes, positive for number 1, else one a class.
+
+    Examples
+    --------
+    >>> one_against_rest(np.array([0, 1, 1]), np.array([1.0, 2.0, 3.0]), 2)
+    array([[-1.,  2.,  3.]])
+    """
+    numbers = [1] if n_classes == 2 else range(n_classes)
+    return np.array([np.where(classes == number, weights, -weights) for number in numbers])
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """How often the rows are read, and in which order.
+
+    Attributes
+    ----------
+    n_epochs : int
+    shuffle : bool
+        Whether each pass has a new random order.
+    score : callable, optional
+        From a model to a number: with it, the best model of all passes is returned, and passes end once three in a row
+        have brought no better one.
+    """
+
+    n_epochs: int = 20
+    shuffle: bool = True
+    score: Callable[[KernelExpansion], float] | None = None
+
+
+def train(
+    stream: Stream,
+    X: Any,
+    pushes: Vector,
+    epochs: Epochs,
+    progress: Progress,
+    rng: np.random.Generator,
+    n_jobs: int | None = None,
+) -> tuple[KernelExpansion, bool]:
+    """Read the rows `n_epochs` times.
+
+    Parameters
+    ----------
+    stream : Stream
+    X, pushes : as for `Stream.read`
+    epochs : Epochs
+    progress : Progress
+    rng : numpy.random.Generator
+    n_jobs : int or None
+
+    Returns
+    -------
+    KernelExpansion
+        The last model, or the one of best score.
+    bool
+        Whether the passes came to their end, or `score` ended them.
+    """
+    n = X.shape[0]
+    model, best, since_best = stream.model(), -np.inf, 0
+    for epoch in range(epochs.n_epochs):
+        progress.stage(f"pass {epoch + 1} of {epochs.n_epochs}", n)
+        order = rng.permutation(n) if epochs.shuffle else np.arange(n)
+        go_on = stream.read(X, pushes, order, progress, n_jobs)
+        if epochs.score is None:
+            model = stream.model()
+        else:
+            candidate = stream.model()
+            score = epochs.score(candidate)
+            stream.history.columns.setdefault("validation_score", []).append(score)
+            if score > best:
+                model, best, since_best = candidate, score, 0
+            else:
+                since_best += 1
+        if not go_on:
+            return model, False
+        if since_best >= _PATIENCE:
+            break
+    return model, True
+
+
+def primal_value(model: KernelExpansion, X: Any, pushes: Vector, C: float, n_jobs: int | None, memory: int) -> float:
+    """1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i)), summed over the machines."""
+    points = make_samples(model.points, model.kernel.wants)
+    K = np.empty((len(points), len(points)), points.dtype)
+    model.kernel.fill(points, points, K)
+    norms = np.einsum("ki,ij,kj->k", model.coef, K.astype(np.float64), model.coef, optimize=True)
+    margins = np.sign(pushes) * model.decide(X, n_jobs=n_jobs, memory_budget=memory).T
+    return float(0.5 * norms.sum() + C * np.sum(np.abs(pushes) * np.maximum(0.0, 1.0 - margins)))

@@ -1,0 +1,400 @@
+"""Kernel machines of a fixed size for streams, as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import validate_data
+
+from .._config import resolve_memory_budget
+from .._progress import Progress
+from ..algorithms.bsgd import Epochs, Stream, one_against_rest, primal_value, train
+from ..kernels.functions import make_kernel
+from ..kernels.samples import make_samples
+from ..models.expansion import KernelExpansion
+from ..solvers.result import History
+from ..solvers.sgd import StepSettings
+from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
+from ._kernel import check_range, resolve_gamma, warn_of_scale
+from ._parameters import check_budgeted
+from ._predictor import OneAgainstRestPredictor, largest
+from ._validation import all_or_nothing, check_weights, class_factors, to_single
+
+Vector = NDArray[np.float64]
+
+
+class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredictor):
+    """Kernel support vector machine with at most `budget` support vectors, learnt from a stream.
+
+    It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` over machines of at most `budget` support vectors by
+    stochastic gradient steps on one row each. Above the budget, two support vectors are merged into one. Memory, and
+    the cost of a step and of a prediction, are fixed from the start: for data that do not fit in memory, or never end.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses in `fit`, > 0. For each row it is multiplied by its weight and by its class's weight.
+    kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian"} or callable, default="rbf"
+        Only "rbf" can be merged. A callable takes arrays of shapes (r, d) and (c, d) and returns (r, c).
+    gamma : {"scale", "auto"} or float, default="scale"
+        ``1 / (n_features * X.var())``, ``1 / n_features`` or a number > 0. In `partial_fit`, X is the first chunk.
+    degree : int, default=3
+        Of the polynomial kernel ``(gamma <x, z> + coef0) ** degree``.
+    coef0 : float, default=0.0
+        Of the polynomial and the sigmoid kernel.
+    budget : int, default=100
+        Largest number of support vectors, at least 2; of each class's machine if there are more than two classes.
+    maintenance : {"merge", "removal", "projection"}, default="merge"
+        What is done above the budget: merge two support vectors; remove the one that weighs least; or project one onto
+        the span of the others, at the cost of ``3 budget ** 2`` operations. The latter two take any kernel.
+    merge : {"lookup-wd", "lookup-h", "gss", "gss-precise"}, default="lookup-wd"
+        How the partner to merge with is found: by a look-up of the degradation, by a look-up of the merged point's
+        place, or by golden section search for it, to 0.01 or 1e-10. The latter three exist to be compared with.
+    table_size : int, default=400
+        Nodes a side of the tables, at least 2.
+    lam : float or None, default=None
+        Weight of ``1/2 |w|^2`` against the *mean* loss, > 0: ``1 / (C n)``, which is what None stands for in `fit`.
+        `partial_fit` needs it, since it does not know how many rows will come.
+    fit_intercept : bool, default=False
+        Whether the machine has an intercept, regularised as in `sklearn.svm.LinearSVC` with intercept_scaling=1.
+    n_epochs : int, default=20
+        Passes of `fit` over the rows.
+    average : bool, default=True
+        Whether the model is an average over the steps, the t-th with weight ``t ** 31``, instead of the last step's
+        machine. Points that merge take their averages along, so that it is an approximation of that average.
+    early_stopping : bool, default=False
+        Whether `fit` sets rows aside, measures the accuracy on them after each pass, keeps the best model, and ends
+        after three passes in a row without a better one.
+    validation_fraction : float, default=0.1
+        Share of rows set aside, in (0, 1).
+    max_time : float or None, default=None
+        Seconds after which `fit` or `partial_fit` returns the model as it is.
+    memory_budget : int, str or None, default=None
+        Bytes, or such as "200MB", that predictions may take beyond the data; None asks `widemargin.get_config`.
+    class_weight : dict, "balanced" or None, default=None
+        Factor of C for each class; "balanced" is for `fit` alone.
+    shuffle : bool, default=True
+        Whether each pass of `fit` reads the rows in a new random order.
+    n_jobs : int or None, default=None
+        Threads: several classes are learnt side by side. The model does not depend on it.
+    verbose : int, default=0
+        1 draws a progress bar when a fit takes longer than a second.
+    random_state : int, RandomState instance or None, default=None
+        For the order of rows, and for those set aside.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
+        Merged points, not rows of the data; removal and projection keep rows. In the dtype of the data.
+    dual_coef_ : ndarray of shape (n_functions, n_SV), float64
+        Coefficients; n_functions is 1 for two classes, else n_classes, each with its own support vectors.
+    n_support_ : ndarray of shape (n_functions,), int
+        Support vectors of each machine.
+    intercept_ : ndarray of shape (n_functions,), float64
+        Zero without `fit_intercept`.
+    objective_ : float
+        After `fit`: the primal value of the model; over the classes' machines the sum.
+    converged_ : bool
+        Whether all passes were made, or early stopping ended them.
+    n_iter_ : int
+        Passes begun, or calls of `partial_fit`.
+    t_ : int
+        Steps made, one a row.
+    history_ : dict of ndarrays
+        One entry a pass, or a call of `partial_fit`: ``time`` in seconds, ``steps`` so far, and of the pass's own steps
+        ``hinge`` (the mean loss of each row just before its step), ``violations`` (share of rows within the margin),
+        ``mergers``, ``removals``, ``merging_frequency`` (mergers a step), ``mean_degradation`` (squared norm of the
+        change of w by a merger, removal or projection); ``n_support``; ``validation_score`` with early stopping.
+        Counts and losses are sums over the classes' machines.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+
+    Warns
+    -----
+    ConvergenceWarning
+        When `max_time`, Ctrl-C or a callback ended the fit before its last row. The model is the one of that moment.
+
+    Notes
+    -----
+    A step costs about `budget` times the row's non-zeros multiply-adds, and `budget` exponentials: 0.4 microseconds
+    with 22 features and a budget of 100. A merger costs about one step more. Memory: ``budget * n_features`` numbers a
+    machine, and the table of 5 MB. Steps take the data as float32, predictions as they are. There is no certificate: a
+    lower bound of the optimum would take all rows at once, and a small budget leaves a machine above it for good.
+
+    Differences from the papers: (1) of equally light support vectors the newest is merged first, as its kernel values
+    are at hand; (2) coefficients are kept in units of the step size, so no step scales them; (3) tables cover
+    m >= 1/2 alone, where h is continuous, and hold the root of the degradation; (4) the searches too look at
+    h >= 1/2 alone, where the maximum is; (5) projection takes the point whose loss is least, not the lightest;
+    (6) steps are averaged: the last step's machine varies by percents from one order of rows to the next.
+
+    References
+    ----------
+    T. Glasmachers, S. Qaadan, "Speeding Up Budgeted Stochastic Gradient Descent SVM Training with Precomputed Golden
+    Section Search", 2018, doi:10.1007/978-3-030-13709-0_28.
+    Z. Wang, K. Crammer, S. Vucetic, "Breaking the Curse of Kernelization: Budgeted Stochastic Gradient Descent for
+    Large-Scale SVM Training", JMLR 13, 2012.
+
+    Examples
+    --------
+    >>> from widemargin import BSGDClassifier
+    >>> from widemargin.datasets import load_patches
+    >>> X, y = load_patches(30_000)
+    >>> model = BSGDClassifier(C=8, gamma=1.0, budget=200, n_epochs=2, random_state=0).fit(X[:20_000], y[:20_000])
+    >>> model.support_vectors_.shape, model.score(X[20_000:], y[20_000:]) > 0.9
+    ((200, 75), True)
+
+    A stream:
+
+    >>> stream = BSGDClassifier(gamma=1.0, lam=1e-5, budget=200)
+    >>> for start in range(0, 20_000, 5_000):
+    ...     rows = slice(start, start + 5_000)
+    ...     stream = stream.partial_fit(X[rows], y[rows], classes=[0, 1])
+    >>> stream.t_, stream.score(X[20_000:], y[20_000:]) > 0.85
+    (20000, True)
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: Any = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        budget: int = 100,
+        maintenance: str = "merge",
+        merge: str = "lookup-wd",
+        table_size: int = 400,
+        lam: float | None = None,
+        fit_intercept: bool = False,
+        n_epochs: int = 20,
+        average: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        max_time: float | None = None,
+        memory_budget: int | str | None = None,
+        class_weight: Any = None,
+        shuffle: bool = True,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.budget = budget
+        self.maintenance = maintenance
+        self.merge = merge
+        self.table_size = table_size
+        self.lam = lam
+        self.fit_intercept = fit_intercept
+        self.n_epochs = n_epochs
+        self.average = average
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.max_time = max_time
+        self.memory_budget = memory_budget
+        self.class_weight = class_weight
+        self.shuffle = shuffle
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        """Sparse input."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @with_callbacks
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from rows that are at hand, in `n_epochs` passes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            float32 is read in place, a memory map too; other types are copied.
+        y : array-like of shape (n_samples,)
+            Labels of any kind, of at least two classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of C for each sample, >= 0.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            check_budgeted(self)
+            X, labels = self._check_data(X, y, reset=True)
+            weights = check_weights(sample_weight, X)
+            bridge = CallbackBridge(self, X, y)
+            with Progress(
+                max_time=self.max_time, verbose=self.verbose, title=type(self).__name__, callback=bridge
+            ) as progress:
+                self._fit(X, labels, weights, progress)
+            bridge.close()
+        return self
+
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from the next chunk of a stream, one step a row, in the order given.
+
+        Chunks one after the other give, bit for bit, the model of one call with all their rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            At least one row.
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), default=None
+            All labels that will ever come. Needed in the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            check_budgeted(self, streams=True)
+            is_first = not hasattr(self, "_states")
+            X, labels = self._check_data(X, y, reset=is_first)
+            weights = check_weights(sample_weight, X)
+            if is_first:
+                self._begin(X, classes, weights)
+            elif classes is not None and not np.array_equal(unique_labels(classes), self.classes_):
+                raise ValueError(f"classes must be those of the first call, {self.classes_}, got {classes}")
+            with Progress(max_time=self.max_time, verbose=self.verbose, title=type(self).__name__) as progress:
+                self._read_on(X, self._numbers(labels), weights, progress)
+        return self
+
+    def _check_data(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, NDArray[Any]]:
+        form: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+        X, y = validate_data(self, X, y, reset=reset, accept_large_sparse=True, **form)
+        check_classification_targets(y)
+        if reset:
+            self._dtype = X.dtype.name
+        return to_single(X), y
+
+    def _fit(self, X: Any, labels: NDArray[Any], weights: Vector, progress: Progress) -> None:
+        kept = np.flatnonzero(weights)  # a sample of weight 0 is one that is not there
+        classes, y = np.unique(labels[kept], return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y must have at least two classes with positive weight, got one class: {classes[0]!r}")
+        if len(kept) < X.shape[0]:
+            X, weights = X[kept], weights[kept]
+        seed = check_random_state(self.random_state)
+        score = None
+        if self.early_stopping:
+            from sklearn.model_selection import train_test_split  # with it comes more than a plain fit needs
+
+            X, X_held, y, y_held, weights, _ = train_test_split(
+                X, y, weights, test_size=self.validation_fraction, random_state=seed, stratify=y
+            )
+            score = partial(self._score_held, X_held, y_held)
+        self._classes_and_gamma(classes, X, weights)
+        settings = self._settings(1 / (self.C * X.shape[0]) if self.lam is None else self.lam)
+        pushes = one_against_rest(y, weights * class_factors(self.class_weight, classes, y, weights)[y], len(classes))
+        stream = Stream(settings, X, len(pushes))
+        rng = np.random.default_rng(seed.randint(2**31))
+        epochs = Epochs(self.n_epochs, bool(self.shuffle), score)
+        model, self.converged_ = train(stream, X, pushes, epochs, progress, rng, self.n_jobs)
+        self._keep(stream, model)
+        C, memory = 1 / (settings.lam * X.shape[0]), resolve_memory_budget(self.memory_budget)
+        self.objective_ = primal_value(model, X, pushes, C, self.n_jobs, memory)
+        self._warn_if_stopped(progress)
+
+    def _score_held(self, X: Any, y: NDArray[np.intp], model: KernelExpansion) -> float:
+        values = model.decide(X, n_jobs=self.n_jobs, memory_budget=resolve_memory_budget(self.memory_budget))
+        return float(np.mean(largest(values) == y))
+
+    def _begin(self, X: Any, classes: ArrayLike | None, weights: Vector) -> None:
+        """The first chunk of a stream: classes, and what "scale" stands for."""
+        if classes is None:
+            raise ValueError("classes must be given in the first call of partial_fit, got None")
+        labels = unique_labels(classes)
+        if len(labels) < 2:
+            raise ValueError(f"classes must be at least two, got {labels}")
+        self._classes_and_gamma(labels, X, weights)
+        self._states: list[dict[str, Any]] | None = None
+        self.history_: dict[str, Vector] = {}
+        self.converged_ = True
+
+    def _read_on(self, X: Any, y: NDArray[np.intp], weights: Vector, progress: Progress) -> None:
+        if self._states is not None and self._shape != [self.maintenance, self.budget]:
+            raise ValueError(f"maintenance and budget must stay as the machine was made, {self._shape}")
+        if self.class_weight is not None:
+            weights = weights * class_factors(self.class_weight, self.classes_, y, weights)[y]
+        pushes = one_against_rest(y, weights, len(self.classes_))
+        stream = Stream(self._settings(self.lam), X, len(pushes), self._states)
+        stream.history = History({name: column.tolist() for name, column in self.history_.items()})
+        progress.stage("chunk", X.shape[0])
+        order = np.flatnonzero(weights)
+        self.converged_ = stream.read(X, pushes, order, progress, self.n_jobs)
+        self._keep(stream, stream.model())
+        self._warn_if_stopped(progress)
+
+    def _classes_and_gamma(self, classes: NDArray[Any], X: Any, weights: Vector) -> None:
+        self.classes_ = classes
+        self._gamma = resolve_gamma(self.gamma, X, weights, is_gram=False)
+        kernel = make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
+        probe = make_samples(X[:1000], kernel.wants)
+        check_range(kernel, probe)
+        if len(probe) > 1:
+            warn_of_scale(kernel, probe)
+
+    def _settings(self, lam: Any) -> StepSettings:
+        return StepSettings(
+            kernel=make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0),
+            lam=float(lam),
+            budget=int(self.budget),
+            maintenance=self.maintenance,
+            merge=self.merge,
+            table_size=int(self.table_size),
+            fit_intercept=bool(self.fit_intercept),
+            average=bool(self.average),
+        )
+
+    def _numbers(self, labels: NDArray[Any]) -> NDArray[np.intp]:
+        """Positions of labels among the classes of a stream."""
+        unknown = np.setdiff1d(labels, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y has labels that are not among the classes of the first call: {unknown.tolist()}")
+        return np.searchsorted(self.classes_, labels)
+
+    def _keep(self, stream: Stream, model: KernelExpansion) -> None:
+        """Set the fitted attributes."""
+        self._states = stream.states()
+        self.support_vectors_ = model.points.astype(self._dtype)  # predictions are in the precision of the data
+        self.dual_coef_, self.intercept_ = model.coef, model.intercept
+        self.n_support_ = np.array([np.count_nonzero(row) for row in model.coef])
+        self._shape = [self.maintenance, int(self.budget)]
+        self.history_ = stream.history.as_arrays()
+        self.n_iter_, self.t_ = len(stream.history), stream.tally().steps
+        self._model = self._make_model()
+
+    def _make_model(self) -> KernelExpansion:
+        kernel = make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
+        return KernelExpansion(kernel, self.support_vectors_, self.dual_coef_, self.intercept_)
+
+    def _warn_if_stopped(self, progress: Progress) -> None:
+        if self.converged_:
+            return
+        objective = f", objective {self.objective_:.6g}" if hasattr(self, "objective_") else ""
+        warnings.warn(
+            f"{type(self).__name__} was stopped by {progress.stopped_by} after {self.t_} steps: mean hinge loss of its "
+            f"latest pass {self.history_['hinge'][-1]:.3g}{objective}. The model is the latest.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )

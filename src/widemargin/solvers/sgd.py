@@ -1,0 +1,291 @@
+"""Stochastic gradient descent on a machine of at most B points: the state between steps, and passes over rows.
+
+    min_w  lam/2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)),   w a combination of at most B points in feature space
+
+by steps of size 1 / (lam t) on one row each (Wang, Crammer, Vucetic 2012). Two kinds of machine: one whose points are
+merged and move (`MergingMachine`, Gaussian kernel), one whose points are rows of the data (`FixedMachine`, any kernel).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .._jit import budget as compiled
+from .._jit import fixed
+from .._jit.workspace import Budgeted, Rows, StepRule, make_budgeted, make_search
+from ..budget.merge import RULES
+from ..budget.table import merge_table
+from ..kernels.functions import RBF, Kernel
+from ..kernels.samples import Samples, SparseSamples, make_samples
+
+Vector = NDArray[np.float64]
+Order = NDArray[np.int64]
+
+_FIXED_BLOCK = 128  # rows of a block of kernel values: as many columns are computed beside the points'
+
+
+@dataclass(frozen=True)
+class StepSettings:
+    """What a step does.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    lam : float
+        Weight of the squared norm, against the *mean* of the losses.
+    budget : int
+    maintenance : {"merge", "removal", "projection"}
+    merge : {"lookup-wd", "lookup-h", "gss", "gss-precise"}
+    table_size : int
+    fit_intercept : bool
+    average : bool
+        Whether the machine is the average over its steps, with weights t^31: mostly over the last thirtieth of them
+        (polynomial decay, Shamir and Zhang, ICML 2013), without having to know how many there will be.
+    """
+
+    kernel: Kernel
+    lam: float
+    budget: int = 100
+    maintenance: str = "merge"
+    merge: str = "lookup-wd"
+    table_size: int = 400
+    fit_intercept: bool = False
+    average: bool = True
+
+    def step_rule(self) -> StepRule:
+        """The numbers that compiled steps want."""
+        if self.maintenance == "merge":
+            gamma, rule = self.kernel.gamma, RULES[self.merge]  # type: ignore[attr-defined]
+        else:
+            gamma, rule = 0.0, fixed.REMOVAL if self.maintenance == "removal" else fixed.PROJECTION
+        return StepRule(gamma, rule, self.budget, 1 / self.lam, float(self.fit_intercept))
+
+
+class Tally(NamedTuple):
+    """Running sums over all steps so far; the difference of two describes what lies between."""
+
+    steps: int
+    violations: int
+    mergers: int
+    removals: int
+    hinge: float
+    degradation: float
+
+    def since(self, earlier: Tally) -> Tally:
+        """What has happened since."""
+        return Tally(*(new - old for new, old in zip(self, earlier, strict=True)))  # type: ignore[arg-type]
+
+
+class Expansion(NamedTuple):
+    """sum_j coef_j k(points_j, x) + intercept; points (n, d) float32, dense or CSR."""
+
+    points: Any
+    coef: Vector
+    intercept: float
+
+
+class SGDMachine:
+    """The state of one decision function between steps: `lam t w`, in coefficients of at most `budget` points."""
+
+    counts: NDArray[np.int64]
+    sums: Vector
+    coef: Vector
+
+    def __init__(self, settings: StepSettings) -> None:
+        self.settings = settings
+
+    def run(self, X: Any, order: Order, push: Vector) -> None:
+        """One step on each of the rows X[order]; X is float32, push (n,) holds s_i y_i of every row of X."""
+        raise NotImplementedError
+
+    def expansion(self) -> Expansion:
+        """The machine as it stands or, where the settings ask for it, its average over steps."""
+        raise NotImplementedError
+
+    def state(self) -> dict[str, Any]:
+        """Arrays that `make_machine` can go on from."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def tally(self) -> Tally:
+        """Counts and sums since the first step."""
+        steps, _, _, violations, mergers, removals = (int(count) for count in self.counts)
+        hinge, degradation = (float(value) for value in self.sums[compiled.HINGE :])
+        return Tally(steps, violations, mergers, removals, hinge, degradation)
+
+    def _in_true_units(self) -> tuple[Vector, float]:
+        """Coefficients of all slots and the intercept: of the last step, or the mean over steps with weights t^31."""
+        steps, lam = int(self.counts[compiled.STEPS]), self.settings.lam
+        intercept, lag, clock, weight = (float(value) for value in self.sums[: compiled.CLOCK_WEIGHT + 1])
+        if not self.settings.average or not steps:
+            scale = lam * max(steps, 1)
+            return self.coef[0] / scale, intercept / scale
+        scale = lam * weight
+        return (clock * self.coef[0] - self.coef[1]) / scale, (clock * intercept - lag) / scale
+
+
+class MergingMachine(SGDMachine):
+    """Points that are merged, in slots of one feature-major array. Dense rows are stored less the first one."""
+
+    def __init__(self, settings: StepSettings, arrays: Budgeted) -> None:
+        super().__init__(settings)
+        self.arrays = arrays
+        self.counts, self.sums, self.coef = self.arrays.counts, self.arrays.sums, self.arrays.coef
+
+    def run(self, X: Any, order: Order, push: Vector) -> None:
+        """Steps that merge where the budget is exceeded: no interpreter work between them."""
+        if sp.issparse(X):
+            columns, starts = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+            rows = Rows(X.data, columns, starts)
+        else:
+            if not self.counts[compiled.STEPS] and len(order):
+                self.arrays.shift[:] = X[order[0]]  # distances do not notice, and small numbers keep more digits
+            rows = Rows(np.asarray(X).reshape(-1), np.empty(0, np.int32), np.empty(0, np.int64))
+        tables = merge_table(self.settings.table_size).tables
+        compiled.merge_steps(rows, order, push, self.arrays, tables, self.settings.step_rule())
+
+    def expansion(self) -> Expansion:
+        """The used slots: those of positive coefficients, then the others."""
+        coef, intercept = self._in_true_units()
+        n_front, n_back = (int(count) for count in self.counts[compiled.FRONT : compiled.BACK + 1])
+        used = np.r_[:n_front, coef.size - n_back : coef.size]
+        points = self.arrays.points[:, used].T + self.arrays.shift
+        return Expansion(np.ascontiguousarray(points), coef[used], intercept)
+
+    def state(self) -> dict[str, Any]:
+        """The arrays, without the scratch."""
+        return {name: array for name, array in self.arrays._asdict().items() if name != "work"}
+
+    def __len__(self) -> int:
+        return int(self.counts[compiled.FRONT] + self.counts[compiled.BACK])
+
+
+class FixedMachine(SGDMachine):
+    """Points that are rows of the data: kernel values come by blocks, and steps on a block are compiled.
+
+    Points and the rows of a block have columns of their own, in the order of their coming; columns are closed up after
+    every `_FIXED_BLOCK` steps, wherever chunks end, so that sums over them do not depend on the chunks.
+    """
+
+    def __init__(
+        self,
+        settings: StepSettings,
+        points: Any,
+        columns: NDArray[np.intp],
+        diagonal: Vector,
+        coef: Vector,
+        inverse: Vector,
+        counts: NDArray[np.int64],
+        sums: Vector,
+    ) -> None:
+        super().__init__(settings)
+        self.points, self.columns, self.diagonal, self.inverse = points, columns, diagonal, inverse
+        self.counts, self.sums, self.coef = counts, sums, coef
+
+    def run(self, X: Any, order: Order, push: Vector) -> None:
+        """Steps by blocks of rows; entries of a row do not depend on the block it comes in."""
+        while len(order):
+            n_rows = _FIXED_BLOCK - int(self.counts[compiled.STEPS]) % _FIXED_BLOCK
+            self._run_block(X[order[:n_rows]], push[order[:n_rows]])
+            order = order[n_rows:]
+
+    def _run_block(self, X: Any, push: Vector) -> None:
+        everything = sp.vstack([self.points, X], "csr") if sp.issparse(X) else np.concatenate([self.points, X])
+        first = self.settings.budget + int(self.counts[compiled.STEPS]) % _FIXED_BLOCK
+        columns = np.concatenate([self.columns, first + np.arange(len(push))])
+        kernel, samples = self.settings.kernel, _positionless(everything, self.settings.kernel)
+        tile = np.empty((len(push), len(columns)), np.float32)
+        new = samples.take(slice(len(self.columns), len(columns)))
+        kernel.fill(new, samples, tile)
+        K = np.zeros((len(push), self.coef.shape[1]), np.float32)
+        K[:, columns] = tile
+        self.diagonal[first : first + len(push)] = kernel.diagonal(new)
+        rule = self.settings.step_rule()
+        fixed.fixed_steps(K, first, self.diagonal, push, self.coef, self.inverse, self.counts, self.sums, rule)
+        is_point = (self.inverse.diagonal() if self.inverse.size else self.coef[0])[columns] != 0
+        self.points, self.columns = everything[np.flatnonzero(is_point)], columns[is_point]
+        if self.counts[compiled.STEPS] % _FIXED_BLOCK == 0:
+            self._close_up()
+
+    def _close_up(self) -> None:
+        """Give the points the first columns."""
+        n, old = len(self.columns), self.columns
+        coef, self.diagonal[:n] = self.coef[:, old], self.diagonal[old]
+        self.coef[:] = 0.0
+        self.coef[:, :n] = coef
+        if self.inverse.size:
+            inverse = self.inverse[np.ix_(old, old)]
+            self.inverse[:] = 0.0
+            self.inverse[:n, :n] = inverse
+        self.columns = np.arange(n)
+
+    def expansion(self) -> Expansion:
+        """The points in the order of their coming."""
+        coef, intercept = self._in_true_units()
+        return Expansion(self.points, coef[self.columns], intercept)
+
+    def state(self) -> dict[str, Any]:
+        """The arrays."""
+        names = ("points", "columns", "diagonal", "coef", "inverse", "counts", "sums")
+        return {name: getattr(self, name) for name in names}
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+def _positionless(X: Any, kernel: Kernel) -> Samples:
+    """Samples whose kernel values do not depend on where in a block they stand, as a matrix product's last digit does.
+
+    So a stream gives one model, however it is cut into chunks.
+    """
+    if kernel.wants == "rows":
+        return make_samples(X)
+    return SparseSamples(sp.csr_array(X, dtype=np.float64), dtype=np.dtype(np.float32))
+
+
+def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | None = None) -> SGDMachine:
+    """An empty machine for rows like those of an array (n, d), or one that goes on from a `state`, copied.
+
+    Parameters
+    ----------
+    settings : StepSettings
+    like : ndarray or CSR array of shape (n, d), float32
+    state : mapping, optional
+    """
+    if settings.maintenance == "merge":
+        return _make_merging(settings, like, state)
+    if state is not None:
+        return FixedMachine(settings, **_copied(state))
+    width = settings.budget + _FIXED_BLOCK
+    side = width if settings.maintenance == "projection" else 0
+    return FixedMachine(
+        settings,
+        points=like[:0],
+        columns=np.zeros(0, np.intp),
+        diagonal=np.zeros(width),
+        coef=np.zeros((2, width)),
+        inverse=np.zeros((side, side)),
+        counts=np.zeros(6, np.int64),
+        sums=np.zeros(6),
+    )
+
+
+def _make_merging(settings: StepSettings, like: Any, state: Mapping[str, Any] | None) -> MergingMachine:
+    if not isinstance(settings.kernel, RBF):
+        raise ValueError("maintenance='merge' needs the Gaussian kernel")
+    if state is None:
+        return MergingMachine(settings, make_budgeted(like.shape[1], settings.budget))
+    arrays = _copied(state)
+    return MergingMachine(settings, Budgeted(**arrays, work=make_search(arrays["sizes"].size)))
+
+
+def _copied(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in state.items()}

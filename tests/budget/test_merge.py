@@ -1,0 +1,112 @@
+"""The rules of merging: each finds the partner that an exhaustive search finds, as nearly as its precision says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import budget as naive
+from widemargin._jit import budget as compiled
+from widemargin.budget import RULES, find_partner, merge_points
+
+quick = settings(max_examples=30, deadline=None, derandomize=True)
+problems = {
+    "seed": st.integers(0, 2**32 - 1),
+    "n": st.integers(2, 12),
+    "spread": st.sampled_from([0.01, 0.3, 2.0, 30.0]),
+    "sign": st.sampled_from([1.0, -1.0]),
+}
+
+
+def problem(seed: int, n: int, spread: float, sign: float) -> tuple[int, np.ndarray, np.ndarray]:
+    """Coefficients of one sign and exponents as float32 holds them; i is the lightest."""
+    rng = np.random.default_rng(seed)
+    coef = rng.uniform(0.5, 5, n)
+    i = int(coef.argmin())
+    log_kappa = -spread * rng.exponential(size=n)
+    log_kappa[i] = 0
+    return i, sign * coef, log_kappa.astype(np.float32).astype(np.float64)
+
+
+@pytest.mark.parametrize(("rule", "allowed"), [("gss-precise", 1e-3), ("lookup-wd", 1e-3), ("lookup-h", 1e-3)])
+@quick
+@given(**problems)
+def test_degradation_is_the_least(rule: str, allowed: float, seed: int, n: int, spread: float, sign: float) -> None:
+    i, coef, log_kappa = problem(seed, n, spread, sign)
+    found = find_partner(i, coef, log_kappa, rule)
+    _, _, least = naive.find_partner(i, coef, np.exp(log_kappa))
+    m = coef[found.partner] / (coef[found.partner] + coef[i])
+    total = (coef[found.partner] + coef[i]) ** 2
+    real = total * naive.degradation(found.h, float(m), float(np.exp(log_kappa[found.partner])))
+    assert found.partner != i
+    assert found.degradation == pytest.approx(real, rel=2e-3, abs=1e-9 * total)  # h is known to 1e-7
+    assert real <= least * (1 + allowed) + 1e-7 * total
+
+
+@quick
+@given(**problems)
+def test_golden_section_search_stays_near(seed: int, n: int, spread: float, sign: float) -> None:
+    """h to 0.01, at whatever that costs: the degradation grows by the square of it."""
+    i, coef, log_kappa = problem(seed, n, spread, sign)
+    found = find_partner(i, coef, log_kappa, "gss")
+    m = float(coef[found.partner] / (coef[found.partner] + coef[i]))
+    best, _ = naive.best_h(m, float(np.exp(log_kappa[found.partner])))
+    if abs(m - 0.5) > 0.01 and log_kappa[found.partner] < -1e-3:
+        assert found.h == pytest.approx(best, abs=0.015)
+
+
+@quick
+@given(m=st.floats(0.5, 1), log_kappa=st.floats(-50, 0))
+def test_scalar_search(m: float, log_kappa: float) -> None:
+    h = compiled.golden_section(m, log_kappa, 1e-10)
+    assert 0.5 <= h <= 1
+    best = naive.best_h(m, float(np.exp(log_kappa)))[1]
+    assert naive.degradation(float(h), m, float(np.exp(log_kappa))) == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_equal_points_add_their_coefficients(rule: str) -> None:
+    found = find_partner(0, np.array([1.0, 3.0, 2.0]), np.array([0.0, 0.0, -1.0]), rule)
+    assert found.partner == 1
+    assert found.degradation == pytest.approx(0, abs=1e-12)
+    x = np.array([0.3, -0.2])
+    z, a_z = merge_points(x, x, (1.0, 3.0), found.h, gamma=5.0)
+    np.testing.assert_allclose(z, x)
+    assert a_z == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_points_so_far_apart_that_kappa_underflows(rule: str) -> None:
+    """Merging is then removal: the heavier point stays where it is, and the loss is the lighter one's coefficient."""
+    found = find_partner(0, np.array([1.0, 3.0, 2.0]), np.array([0.0, -900.0, -800.0]), rule)
+    assert found.h == pytest.approx(1.0, abs=0.01)
+    assert found.degradation == pytest.approx(1.0, abs=0.05)  # gss stops 0.003 beside h = 1
+
+
+def test_near_copies_are_told_apart() -> None:
+    """Degradations of 1e-10 beside each other, where 1 - s^2 has no digits left in float32."""
+    log_kappa = np.array([0.0, -4e-5, -2e-5, -8e-5])
+    for rule in ("lookup-wd", "lookup-h", "gss", "gss-precise"):
+        assert find_partner(0, np.array([1.0, 2.0, 2.0, 2.0]), log_kappa, rule).partner == 2
+
+
+def test_merged_coefficient_is_the_best_one() -> None:
+    rng = np.random.default_rng(0)
+    x, z, gamma = rng.normal(size=3), rng.normal(size=3), 0.1
+
+    def k(p: np.ndarray, q: np.ndarray) -> float:
+        return float(np.exp(-gamma * np.sum((p - q) ** 2)))
+
+    def lost(h: float, a: float) -> float:
+        point = h * z + (1 - h) * x
+        cross = k(x, point) + 2 * k(z, point)
+        return 1 + 4 + 4 * k(x, z) + a * a - 2 * a * cross
+
+    found = find_partner(0, np.array([1.0, 2.0]), np.array([0.0, np.log(k(x, z))]), "gss-precise")
+    merged, a_z = merge_points(x, z, (1.0, 2.0), found.h, gamma)
+    np.testing.assert_allclose(merged, found.h * z + (1 - found.h) * x)
+    assert lost(found.h, a_z) == pytest.approx(found.degradation, rel=1e-4)
+    for change in (-1e-2, 1e-2):
+        assert lost(found.h + change, a_z) > lost(found.h, a_z) < lost(found.h, a_z + change)

@@ -1,0 +1,525 @@
+"""`BSGDClassifier`: the contract, streams, kinds of data, limits, and bad input at the door."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import SGDClassifier
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from widemargin import BSGDClassifier
+from widemargin.datasets import load_patches
+
+pytestmark = pytest.mark.jit_only  # in the interpreter, tests/solvers/test_sgd.py goes through every compiled loop
+
+Data = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+# Repeated rows are further steps in another order: `test_weights_count_as_repetitions_on_average` stands for these.
+STATISTICAL = dict.fromkeys(
+    ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
+    "steps are stochastic",
+)
+
+
+def statistical_checks(estimator: Any) -> dict[str, str]:
+    return STATISTICAL
+
+
+@parametrize_with_checks(
+    [
+        BSGDClassifier(lam=1e-3, random_state=0),
+        BSGDClassifier(lam=1e-3, maintenance="projection", kernel="laplacian", random_state=0),
+    ],
+    expected_failed_checks=statistical_checks,
+)
+def test_keeps_the_estimator_contract(estimator: BSGDClassifier, check: Any) -> None:
+    check(estimator)
+
+
+def machine(**options: Any) -> BSGDClassifier:
+    return BSGDClassifier(**({"gamma": 0.2, "budget": 20, "n_epochs": 3, "random_state": 0} | options))
+
+
+@pytest.fixture(scope="module")
+def patches() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    return load_patches(2000)
+
+
+# ------------------------------------------------------------------------------------------------------ what it learns
+
+
+def test_as_accurate_as_the_exact_machine(patches: Any) -> None:
+    X, y = load_patches(12_000)
+    exact = SVC(C=8, gamma=1.0).fit(X[:4000], y[:4000]).score(X[4000:], y[4000:])
+    ours = BSGDClassifier(C=8, gamma=1.0, budget=300, random_state=0).fit(X[:4000], y[:4000])
+    assert ours.score(X[4000:], y[4000:]) > exact - 0.02
+    assert len(ours.support_vectors_) <= 300
+
+
+def test_without_need_for_a_budget_it_reaches_the_optimum(binary: Data) -> None:
+    """As many support vectors as rows: the objective tends to that of the exact machine."""
+    X, y = binary
+    ours = machine(C=1.0, budget=200, n_epochs=2000).fit(X, y)
+    exact = SVC(C=1.0, gamma=0.2).fit(X, y)
+    coef, f = exact.dual_coef_[0], exact.decision_function(X)
+    norm = coef @ (f[exact.support_] - exact.intercept_[0])
+    bound = 0.5 * norm + np.maximum(0, 1 - np.where(y == 1, f, -f)).sum()  # with an intercept: at most ours
+    assert bound * 0.999 < ours.objective_ < bound * 1.05
+
+
+@pytest.mark.parametrize("maintenance", ["removal", "projection"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "sigmoid", "laplacian", "callable"])
+def test_every_kernel(kernel: str, maintenance: str) -> None:
+    y = np.arange(200) % 2
+    X = np.random.default_rng(0).normal(size=(200, 6)) + 2.0 * np.where(y, 1, -1)[:, None] * (np.arange(6) < 3)
+
+    def product(A: Any, B: Any) -> Any:
+        return A @ B.T
+
+    name = product if kernel == "callable" else kernel
+    model = machine(kernel=name, maintenance=maintenance, gamma=0.05, budget=40).fit(X, y)
+    assert model.score(X, y) > 0.9
+    assert len(model.support_vectors_) <= 40
+
+
+def test_linear_kernel_learns_what_linear_sgd_learns(binary: Data) -> None:
+    X, y = binary
+    model = machine(kernel="linear", maintenance="projection", n_epochs=200, C=0.1).fit(X, y)
+    linear = SGDClassifier(alpha=1 / (0.1 * len(y)), fit_intercept=False, max_iter=2000, tol=None, random_state=0).fit(
+        X, y
+    )
+    w = (model.dual_coef_ @ model.support_vectors_)[0]
+    cosine = w @ linear.coef_[0] / np.linalg.norm(w) / np.linalg.norm(linear.coef_[0])
+    assert cosine > 0.99
+
+
+def test_multiclass_is_one_against_the_rest(four: Data) -> None:
+    X, y = four
+    names = np.array(["ant", "bee", "cat", "dog"])[y]
+    model = machine(budget=15).fit(X, names)
+    assert model.classes_.tolist() == ["ant", "bee", "cat", "dog"]
+    assert model.decision_function(X).shape == (len(X), 4)
+    assert model.score(X, names) > 0.95
+    assert np.all(model.n_support_ <= 15)
+    assert model.dual_coef_.shape == (4, len(model.support_vectors_))
+    alone = machine(budget=15).fit(X, y == 2)
+    np.testing.assert_allclose(alone.decision_function(X), model.decision_function(X)[:, 2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+def test_threads_change_nothing(maintenance: str, four: Data) -> None:
+    X, y = four
+    models = [machine(maintenance=maintenance, n_jobs=n).fit(X, y) for n in (1, 2)]
+    np.testing.assert_array_equal(models[0].dual_coef_, models[1].dual_coef_)
+    np.testing.assert_array_equal(models[0].support_vectors_, models[1].support_vectors_)
+
+
+def test_sparse_rows(four: Data) -> None:
+    X, y = four
+    dense, sparse = machine().fit(X, y), machine().fit(sp.csr_matrix(X), y)
+    assert np.mean(dense.predict(X) == sparse.predict(sp.csr_array(X))) > 0.95
+    kept = machine(maintenance="removal").fit(sp.csr_array(X), y)
+    assert sp.issparse(kept.support_vectors_)
+
+
+def test_weights_count_as_repetitions_on_average(binary: Data) -> None:
+    """Over seeds: rows of weight 2 push the machine as far as rows that come twice do, rows of weight 0 not at all."""
+    X, y = binary
+    repeats = np.where(np.arange(len(y)) % 3 == 0, 2, np.arange(len(y)) % 3 - 1)
+    seeds = range(12)
+    options = {"budget": 150, "n_epochs": 60, "lam": 1 / repeats.sum()}
+    options_weighted = options | {"lam": 1 / (np.count_nonzero(repeats) * repeats[repeats > 0].mean())}
+    mean_weight = repeats[repeats > 0].mean()
+    weighted = [
+        machine(**options_weighted | {"random_state": s})
+        .fit(X, y, sample_weight=repeats / mean_weight)
+        .decision_function(X)
+        for s in seeds
+    ]
+    rows = np.repeat(np.arange(len(y)), repeats)
+    repeated = [machine(**options | {"random_state": s}).fit(X[rows], y[rows]).decision_function(X) for s in seeds]
+    plain = [machine(**options | {"random_state": s}).fit(X, y).decision_function(X) for s in seeds]
+    spread = np.std(weighted, axis=0).mean() + np.std(repeated, axis=0).mean()
+    assert np.abs(np.mean(weighted, axis=0) - np.mean(repeated, axis=0)).mean() < spread
+    assert np.abs(np.mean(plain, axis=0) - np.mean(repeated, axis=0)).mean() > spread
+
+
+def test_class_weight_is_sample_weight(four: Data) -> None:
+    X, y = four
+    factors = {0: 0.5, 1: 3.0, 2: 1.0, 3: 2.0}
+    a = machine(class_weight=factors).fit(X, y)
+    b = machine().fit(X, y, sample_weight=np.array([factors[label] for label in y]))
+    np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
+    assert machine(class_weight="balanced").fit(X, y).score(X, y) > 0.9
+
+
+def test_history_and_counts(patches: Any) -> None:
+    X, y = patches
+    model = machine(gamma=1.0, n_epochs=4).fit(X, y)
+    history = model.history_
+    expected = {"time", "steps", "hinge", "violations", "mergers", "merging_frequency", "mean_degradation", "n_support"}
+    assert expected <= set(history)
+    assert {len(column) for column in history.values()} == {4}
+    assert history["steps"].tolist() == [2000, 4000, 6000, 8000]
+    assert model.t_ == 8000
+    assert model.n_iter_ == 4
+    assert history["hinge"][-1] < history["hinge"][0]
+    np.testing.assert_allclose(history["merging_frequency"], history["mergers"] / 2000)
+    assert np.all(history["n_support"] <= 20)
+
+
+def test_early_stopping_keeps_the_best(patches: Any) -> None:
+    X, y = patches
+    model = machine(gamma=1.0, n_epochs=60, early_stopping=True, validation_fraction=0.2).fit(X, y)
+    scores = model.history_["validation_score"]
+    assert model.converged_
+    assert model.n_iter_ < 60
+    assert scores[:-3].max() == scores.max()  # three passes without a better one
+    assert np.all(scores > 0.5)
+
+
+def test_averaging_steadies_the_machine() -> None:
+    X, y = load_patches(3000)
+    X, y, Z, z = X[:2000], y[:2000], X[2000:], y[2000:]
+
+    def scores(average: bool) -> list[float]:
+        return [machine(gamma=1.0, C=8, average=average, random_state=s).fit(X, y).score(Z, z) for s in range(8)]
+
+    plain, averaged = scores(False), scores(True)
+    assert np.mean(averaged) > np.mean(plain)
+
+
+def test_objective_is_the_primal_value(binary: Data) -> None:
+    X, y = binary
+    model = machine(C=2.0).fit(X, y)
+    X32 = X.astype(np.float32).astype(np.float64)
+    P, c = model.support_vectors_.astype(np.float64), model.dual_coef_[0]
+
+    def k(A: Any, B: Any) -> Any:
+        return np.exp(-0.2 * ((A[:, None] - B[None]) ** 2).sum(-1))
+
+    losses = np.maximum(0, 1 - np.where(y == 1, 1, -1) * (k(X32, P) @ c))
+    assert model.objective_ == pytest.approx(0.5 * c @ k(P, P) @ c + 2.0 * losses.sum(), rel=1e-5)
+
+
+# ------------------------------------------------------------------------------------------------------------- streams
+
+
+@pytest.mark.parametrize("average", [True, False])
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_chunks_give_the_model_of_one_pass(n_classes: int, maintenance: str, average: bool, four: Data) -> None:
+    X, y = four[0], four[1] % n_classes
+    options = {"lam": 1e-3, "maintenance": maintenance, "average": average}
+    whole = machine(shuffle=False, n_epochs=1, **options).fit(X, y)
+    stream = machine(**options)
+    for start, stop in ((0, 1), (1, 90), (90, 200), (200, len(y))):
+        stream.partial_fit(X[start:stop], y[start:stop], classes=np.arange(n_classes))
+        if start == 90:
+            stream = pickle.loads(pickle.dumps(stream))  # a stream goes on in another process
+    for name in ("support_vectors_", "dual_coef_", "intercept_"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(stream, name))
+    np.testing.assert_array_equal(whole.decision_function(X), stream.decision_function(X))
+    assert stream.n_iter_ == 4
+    assert stream.t_ == len(y)
+
+
+def test_first_chunks_of_one_class(binary: Data) -> None:
+    X, y = binary
+    model = machine(lam=1e-3)
+    model.partial_fit(X[y == 1], y[y == 1], classes=[0, 1])
+    assert model.predict(X).tolist().count(1) == len(y)
+    model.partial_fit(X[y == 0], y[y == 0]).partial_fit(X, y)
+    assert model.score(X, y) > 0.7
+
+
+def test_labels_that_were_not_announced(binary: Data) -> None:
+    X, y = binary
+    model = machine(lam=1e-3).partial_fit(X, y, classes=[0, 1])
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match=r"\[7\]"):
+        model.partial_fit(X, np.where(y == 1, 7, 0))
+    assert all(vars(model)[key] is before[key] for key in before)
+    with pytest.raises(ValueError, match="classes must be those of the first call"):
+        model.partial_fit(X, y, classes=[0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("options", "classes", "word"),
+    [
+        ({}, [0, 1], "lam"),
+        ({"lam": 0.001}, None, "classes"),
+        ({"lam": 0.001}, [1], "classes"),
+        ({"lam": 0.001, "class_weight": "balanced"}, [0, 1], "class_weight"),
+    ],
+)
+def test_what_a_stream_needs(options: dict[str, Any], classes: Any, word: str, binary: Data) -> None:
+    with pytest.raises(ValueError, match=rf"\b{word}\b"):
+        machine(**options).partial_fit(*binary, classes=classes)
+
+
+@pytest.mark.parametrize("change", [{"budget": 500}, {"maintenance": "removal"}])
+def test_the_budget_of_a_stream_stays(change: dict[str, Any], binary: Data) -> None:
+    model = machine(lam=1e-3).partial_fit(*binary, classes=[0, 1])
+    with pytest.raises(ValueError, match="budget must stay"):
+        model.set_params(**change).partial_fit(*binary)
+
+
+def test_a_fit_goes_on_as_a_stream(binary: Data) -> None:
+    X, y = binary
+    model = machine(lam=1e-3).fit(X, y).partial_fit(X, y)
+    assert model.t_ == 4 * len(y)
+    assert len(model.history_["hinge"]) == 4
+
+
+def test_an_empty_chunk_is_refused(binary: Data) -> None:
+    X, y = binary
+    model = machine(lam=1e-3).partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match="0 sample"):
+        model.partial_fit(X[:0], y[:0])
+    assert model.t_ == len(y)
+
+
+def test_a_chunk_with_other_features_is_refused(binary: Data) -> None:
+    X, y = binary
+    model = machine(lam=1e-3).partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match="features"):
+        model.partial_fit(X[:, :3], y)
+
+
+def test_a_memory_map_is_read_in_place(tmp_path: Path, patches: Any) -> None:
+    X, y = patches
+    path = tmp_path / "rows.npy"
+    big = np.lib.format.open_memmap(path, "w+", np.float32, (60_000, 75))
+    big[:] = np.tile(X, (30, 1))
+    labels = np.tile(y, 30)
+    rows = np.load(path, mmap_mode="r")
+    options = {"gamma": 1.0, "lam": 1e-5, "n_epochs": 1, "shuffle": False, "memory_budget": "4MB"}
+    machine(**options).fit(X, y)  # compiled, and tables read
+    tracemalloc.start()
+    try:
+        model = machine(**options).fit(rows, labels)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert model.t_ == 60_000
+    assert peak < 0.6 * big.nbytes  # weights and predictions, not rows
+    chunks = machine(**options)
+    for start in range(0, 60_000, 7000):
+        chunks.partial_fit(rows[start : start + 7000], labels[start : start + 7000], classes=[0, 1])
+    np.testing.assert_array_equal(chunks.dual_coef_, model.dual_coef_)
+
+
+@pytest.mark.slow
+def test_five_million_rows_in_constant_memory() -> None:
+    """The peak is reached in the first tenth, and steps go on at their rate."""
+    rng = np.random.default_rng(0)
+
+    def chunks() -> Iterator[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
+        for _ in range(100):
+            X = rng.random((50_000, 10), np.float32)
+            yield X, np.sin(6 * X[:, 0]) > X[:, 1]
+
+    model, peaks = machine(gamma=2.0, lam=1e-6, budget=50), []
+    tracemalloc.start()
+    try:
+        for X, y in chunks():
+            model.partial_fit(X, y, classes=[False, True])
+            peaks.append(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+    assert model.t_ == 5_000_000
+    assert peaks[-1] < 1.2 * peaks[9] + 2e5
+    assert model.score(X, y) > 0.9
+
+
+# -------------------------------------------------------------------------------------------------------------- limits
+
+
+def test_max_time_is_kept_and_reported(patches: Any) -> None:
+    X, y = patches
+    machine(gamma=1.0).fit(X, y)
+    model = machine(gamma=1.0, n_epochs=10**6, max_time=0.3)
+    start = time.perf_counter()
+    with pytest.warns(ConvergenceWarning, match=r"stopped by max_time after \d+ steps: mean hinge loss") as caught:
+        model.fit(X, y)
+    assert 0.25 < time.perf_counter() - start < 1.5
+    assert [w.filename for w in caught] == [__file__]
+    assert model.converged_ is False
+    assert model.score(X, y) > 0.8
+    assert model.t_ == int(model.history_["steps"][-1])
+
+
+INTERRUPTED = """
+import json, signal, warnings
+from widemargin import BSGDClassifier
+from widemargin.datasets import load_patches
+signal.signal(signal.SIGINT, signal.default_int_handler)
+X, y = load_patches(5000)
+model = BSGDClassifier(gamma=1.0, n_epochs=1).fit(X, y)
+print("ready", flush=True)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    model.set_params(n_epochs=10**6).fit(X, y)
+said = [str(w.message) for w in caught if w.category.__name__ == "ConvergenceWarning"]
+print(json.dumps({"messages": said, "score": model.score(X, y)}), flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
+def test_ctrl_c_returns_the_model_so_far() -> None:
+    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        outcome = json.loads(process.communicate(timeout=20)[0])
+    finally:
+        process.kill()
+    assert len(outcome["messages"]) == 1
+    assert "stopped by interrupt" in outcome["messages"][0]
+    assert outcome["score"] > 0.8
+
+
+def test_a_finished_fit_is_silent(binary: Data) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = machine().fit(*binary)
+    assert model.converged_ is True
+
+
+def test_same_seed_same_model(binary: Data) -> None:
+    a, b, c = (machine(random_state=s, budget=5).fit(*binary) for s in (1, 1, 2))
+    np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
+    assert not np.array_equal(a.dual_coef_, c.dual_coef_)
+
+
+# ----------------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("C", 0),
+        ("C", np.nan),
+        ("gamma", -1.0),
+        ("kernel", "gauss"),
+        ("kernel", "precomputed"),
+        ("budget", 1),
+        ("budget", 2.5),
+        ("maintenance", "forget"),
+        ("merge", "best"),
+        ("table_size", 1),
+        ("lam", 0.0),
+        ("n_epochs", 0),
+        ("validation_fraction", 1.0),
+        ("validation_fraction", 0.0),
+        ("max_time", -1.0),
+        ("memory_budget", -5),
+        ("class_weight", "even"),
+        ("average", "yes"),
+        ("shuffle", "no"),
+        ("n_jobs", 0),
+    ],
+)
+def test_bad_parameters_are_named_with_their_value(name: str, value: Any, binary: Data) -> None:
+    with pytest.raises(ValueError, match=rf"(?s)\b{name}\b.*{value}"):
+        BSGDClassifier(**{name: value}).fit(*binary)
+
+
+def test_merging_is_for_the_gaussian_kernel(binary: Data) -> None:
+    with pytest.raises(ValueError, match=r"maintenance='merge'.*kernel='linear'"):
+        machine(kernel="linear").fit(*binary)
+
+
+def test_a_budget_larger_than_the_data(binary: Data) -> None:
+    X, y = binary
+    model = machine(budget=10_000).fit(X, y)
+    assert len(model.support_vectors_) <= model.t_
+    assert model.score(X, y) > 0.8
+
+
+@pytest.mark.filterwarnings("ignore:gamma=")
+def test_gamma_so_large_that_the_kernel_underflows(binary: Data) -> None:
+    X, y = binary
+    model = machine(gamma=1e4, budget=5).fit(X, y)
+    assert np.all(np.isfinite(model.dual_coef_))
+    assert np.all(np.isfinite(model.support_vectors_))
+    assert np.all(np.isfinite(model.decision_function(X)))
+
+
+@pytest.mark.filterwarnings("ignore:gamma=")
+def test_identical_rows_of_both_classes() -> None:
+    model = machine(budget=3).fit(np.ones((50, 2)), np.arange(50) % 2)
+    assert np.all(np.isfinite(model.decision_function(np.ones((1, 2)))))
+    assert len(model.support_vectors_) <= 3
+
+
+def test_one_class_is_refused(binary: Data) -> None:
+    with pytest.raises(ValueError, match=r"(?i)class"):
+        machine().fit(binary[0], np.zeros(len(binary[1])))
+
+
+def test_values_beyond_float32_are_refused(binary: Data) -> None:
+    X, y = binary[0].copy(), binary[1]
+    X[3, 1] = 1e200
+    with pytest.raises(ValueError, match="float32"):
+        machine().fit(X, y)
+
+
+def test_failed_fits_leave_the_estimator_as_it_was(binary: Data) -> None:
+    X, y = binary
+    model = machine(lam=1e-3).partial_fit(X, y, classes=[0, 1])
+    before, f = dict(vars(model)), model.decision_function(X)
+    for call in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match="NaN"):
+            call(np.full((5, 6), np.nan), y[:5])
+    assert all(vars(model)[key] is before[key] for key in before)
+    np.testing.assert_array_equal(model.decision_function(X), f)
+
+
+def test_a_kernel_that_breaks_in_a_stream(binary: Data) -> None:
+    X, y = binary
+    mood = {"good": True}
+
+    def moody(A: Any, B: Any) -> Any:
+        if not mood["good"]:
+            raise RuntimeError("not today")
+        return A @ B.T
+
+    def stream() -> BSGDClassifier:
+        model = machine(kernel=moody, maintenance="removal", lam=1e-2)
+        return model.partial_fit(X[:50], y[:50], classes=[0, 1])
+
+    model = stream()
+    coef = model.dual_coef_.copy()
+    mood["good"] = False
+    with pytest.raises(RuntimeError, match="not today"):
+        model.partial_fit(X[50:], y[50:])
+    np.testing.assert_array_equal(model.dual_coef_, coef)
+    mood["good"] = True
+    again = stream().partial_fit(X[50:], y[50:])
+    np.testing.assert_array_equal(model.partial_fit(X[50:], y[50:]).dual_coef_, again.dual_coef_)
+
+
+def test_predict_before_fit(binary: Data) -> None:
+    with pytest.raises(NotFittedError, match="BSGDClassifier"):
+        machine().predict(binary[0])

@@ -1,0 +1,196 @@
+"""Passes over rows against the papers' pseudo-code, step by step in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from naive import budget as naive
+from widemargin.kernels.functions import Kernel, make_kernel
+from widemargin.solvers import sgd
+from widemargin.solvers.sgd import MergingMachine, SGDMachine, StepSettings, make_machine
+
+LAM = 0.01
+
+
+@pytest.fixture(autouse=True)
+def _short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many blocks in few rows, and small matrices where loops are interpreted."""
+    monkeypatch.setattr(sgd, "_FIXED_BLOCK", 8)
+
+
+def data(n: int = 90, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Rows, and weights times labels without ties."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)).astype(np.float32)
+    return X, np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0) * rng.uniform(0.5, 1.5, n)
+
+
+def settings_for(kernel: Kernel, **options: Any) -> StepSettings:
+    return StepSettings(kernel, LAM, **({"budget": 10, "average": False, "merge": "gss-precise"} | options))
+
+
+def run(settings: StepSettings, X: Any, push: np.ndarray) -> SGDMachine:
+    machine = make_machine(settings, X)
+    machine.run(X, np.arange(X.shape[0]), push)
+    return machine
+
+
+def decide(machine: SGDMachine, kernel: naive.KernelFunction, Z: np.ndarray) -> np.ndarray:
+    points, coef, intercept = machine.expansion()
+    dense = points.toarray() if sp.issparse(points) else points
+    return np.array([sum(c * kernel(p, z) for c, p in zip(coef, dense, strict=True)) + intercept for z in Z])
+
+
+def rbf(p: np.ndarray, q: np.ndarray) -> float:
+    return float(np.exp(-0.4 * np.sum((np.asarray(p, np.float64) - q) ** 2)))
+
+
+def polynomial(p: np.ndarray, q: np.ndarray) -> float:
+    return float(np.dot(np.asarray(p, np.float64), q) * 0.4 + 1.0) ** 2
+
+
+def twin(kernel: naive.KernelFunction, X: np.ndarray, push: np.ndarray, make_room: Any) -> naive.Machine:
+    machine = naive.Machine(kernel, LAM, 10)
+    for x, p in zip(X.astype(np.float64), push, strict=True):
+        machine.step(x, p, make_room)
+        machine.trace.append((list(machine.points), list(machine.coef)))
+    return machine
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("merge", ["gss-precise", "lookup-wd", "lookup-h"])
+def test_merging_is_the_papers(merge: str, form: Any) -> None:
+    X, push = data()
+    slow = twin(rbf, X, push, naive.merge)
+    fast = run(settings_for(make_kernel("rbf", gamma=0.4), merge=merge), form(X), push)
+    assert fast.tally().mergers == slow.n_mergers > 20
+    expected = np.array([slow.decide(z) for z in X])
+    np.testing.assert_allclose(decide(fast, rbf, X), expected, atol=2e-3 * np.abs(expected).max())
+    assert fast.tally().degradation == pytest.approx(slow.degradation, rel=1e-2)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("maintenance", "make_room"), [("removal", naive.remove), ("projection", naive.project)])
+@pytest.mark.parametrize(("name", "function"), [("rbf", rbf), ("poly", polynomial)])
+def test_points_that_stay(maintenance: str, make_room: Any, name: str, function: Any, form: Any) -> None:
+    X, push = data(d=4)
+    kernel = make_kernel(name, gamma=0.4, degree=2, coef0=1.0)
+    slow = twin(function, X, push, make_room)
+    fast = run(settings_for(kernel, maintenance=maintenance), form(X), push)
+    expected = np.array([slow.decide(z) for z in X])
+    np.testing.assert_allclose(decide(fast, function, X), expected, atol=1e-3 * np.abs(expected).max())
+    assert fast.tally().degradation == pytest.approx(slow.degradation, rel=1e-2)
+    assert fast.tally().removals > 15
+
+
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+def test_average_is_that_of_the_steps(maintenance: str) -> None:
+    """Without anything to make room for, the average is exact."""
+    X, push = data(40)
+    slow = naive.Machine(rbf, LAM, 100)
+    for x, p in zip(X.astype(np.float64), push, strict=True):
+        slow.step(x, p, naive.remove)
+        slow.trace.append((list(slow.points), list(slow.coef)))
+    settings = settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, budget=40, average=True)
+    weights = np.arange(1.0, 41) ** 31 / np.sum(np.arange(1.0, 41) ** 31)
+    values = [[sum(c * rbf(p, z) for c, p in zip(a, b, strict=True)) for b, a in slow.trace] for z in X[:10]]
+    fast = decide(run(settings, X, push), rbf, X[:10])
+    np.testing.assert_allclose(fast, np.array(values) @ weights, atol=1e-4 * np.abs(values).max())
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+def test_intercept_is_a_constant_feature(maintenance: str, average: bool) -> None:
+    X, push = data(40)
+    options = {"maintenance": maintenance, "budget": 40, "average": average}
+    machine = run(settings_for(make_kernel("rbf", gamma=0.4), fit_intercept=True, **options), X, push)
+    slow = naive.Machine(lambda p, q: rbf(p, q) + 1.0, LAM, 100)
+    for x, p in zip(X.astype(np.float64), push, strict=True):
+        slow.step(x, p, naive.remove)
+    assert machine.expansion().intercept != 0
+    if not average:
+        np.testing.assert_allclose(decide(machine, rbf, X), [slow.decide(z) for z in X], rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_chunks_and_state_change_no_bit(maintenance: str, form: Any, average: bool) -> None:
+    X, push = data(150)
+    X = form(X)
+    settings = settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, average=average, merge="lookup-wd")
+    whole = run(settings, X, push).expansion()
+    machine = make_machine(settings, X)
+    for start, stop in ((0, 1), (1, 60), (60, 71), (71, 149), (149, 150)):
+        machine.run(X[start:stop], np.arange(stop - start), push[start:stop])
+        machine = make_machine(settings, X, machine.state())
+    pieces = machine.expansion()
+    for a, b in zip(whole, pieces, strict=True):
+        np.testing.assert_array_equal(a.toarray() if sp.issparse(a) else a, b.toarray() if sp.issparse(b) else b)
+
+
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+def test_never_more_than_the_budget(maintenance: str) -> None:
+    X, push = data(60)
+    settings = settings_for(make_kernel("rbf", gamma=50.0), maintenance=maintenance, budget=7)
+    machine = make_machine(settings, X)
+    for i in range(len(X)):
+        machine.run(X, np.array([i]), push)
+        assert len(machine) <= 7
+        assert len(machine.expansion().coef) == len(machine)
+
+
+def test_one_sign_alone_and_a_lonely_point_of_the_other() -> None:
+    X, _ = data(60)
+    push = np.ones(60)
+    push[3] = -0.1  # light, and without a partner of its sign: removed
+    machine = run(settings_for(make_kernel("rbf", gamma=50.0), budget=4), X, push)
+    assert machine.tally().removals == 1
+    assert np.all(machine.expansion().coef > 0)
+
+
+def test_identical_points_become_one_coefficient() -> None:
+    X = np.tile(np.array([[0.5, -1.0]], np.float32), (30, 1))
+    machine = run(settings_for(make_kernel("rbf", gamma=0.4), budget=2), X, np.ones(30) * 1e-6)
+    points, coef, _ = machine.expansion()
+    np.testing.assert_allclose(points, X[: len(points)], atol=1e-6)
+    assert coef.sum() == pytest.approx(30e-6 / (LAM * 30), rel=1e-9)  # every step added its share, no merger lost any
+
+
+def test_a_long_stream_scales_nothing_away() -> None:
+    """After 10^9 steps' worth of shrinking, coefficients are small and exact: they were never multiplied."""
+    X, push = data(20)
+    machine = run(settings_for(make_kernel("rbf", gamma=0.4), budget=50), X, push)
+    assert isinstance(machine, MergingMachine)
+    before = machine.expansion().coef * LAM * 20
+    machine.counts[0] = 10**9
+    np.testing.assert_allclose(machine.expansion().coef * LAM * 1e9, before, rtol=1e-12)
+
+
+def test_rows_of_weight_zero_change_nothing_but_the_clock() -> None:
+    X, push = data(50)
+    machine = run(settings_for(make_kernel("rbf", gamma=0.4)), X, push)
+    coef = machine.coef[0].copy()
+    machine.run(X, np.arange(50), np.zeros(50))
+    np.testing.assert_array_equal(machine.coef[0], coef)
+    assert machine.tally().steps == 100
+
+
+def test_dense_zeros_are_skipped_as_sparse_ones_are() -> None:
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((120, 40)) < 0.1, rng.normal(size=(120, 40)), 0).astype(np.float32)
+    X[0] = 0  # what a dense stream is shifted by
+    push = np.where(rng.random(120) < 0.5, 1.0, -1.0)
+    settings = settings_for(make_kernel("rbf", gamma=0.4), merge="lookup-wd")
+    dense, sparse = (run(settings, form(X), push).expansion() for form in (np.asarray, sp.csr_array))
+    np.testing.assert_array_equal(dense.points, sparse.points)
+    np.testing.assert_array_equal(dense.coef, sparse.coef)
+
+
+def test_merging_wants_the_gaussian_kernel() -> None:
+    with pytest.raises(ValueError, match="Gaussian"):
+        make_machine(settings_for(make_kernel("linear")), np.zeros((1, 2), np.float32))
