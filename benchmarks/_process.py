@@ -1,12 +1,14 @@
-"""Measurements that need a process of their own: peak memory, and the first call with nothing compiled or imported."""
+"""Clocks, and measurements that need a process of their own: peak memory, the first call with nothing compiled."""
 
 from __future__ import annotations
 
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,21 +16,39 @@ from typing import Any
 _STATUS = Path("/proc/self/status")
 
 
-def run_child(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+def run_child(
+    command: Sequence[str], *, environment: Mapping[str, str] | None = None, timeout: float | None = None
+) -> dict[str, Any]:
     """Run a Python script in a fresh interpreter and return the JSON object of its last line.
 
     Raises
     ------
     RuntimeError
         With the child's own words, when it fails.
+    subprocess.TimeoutExpired
+        When it takes longer than `timeout` seconds; it is ended then.
     """
     done = subprocess.run(
-        [sys.executable, *command], env={**os.environ, **(environment or {})}, capture_output=True, text=True
+        [sys.executable, *command],
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
     )
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr.strip()[-2000:]}")
     result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return result
+
+
+def time_predict(model: Any, X: Any) -> float:
+    """Return seconds for one `predict` of all rows: the median of as many runs as fit half a second, one at least."""
+    times: list[float] = []
+    while not times or (sum(times) < 0.5 and len(times) < 20):
+        start = time.perf_counter()
+        model.predict(X)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
 
 
 def reset_peak() -> bool:

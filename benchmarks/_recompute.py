@@ -31,9 +31,16 @@ class Certificate(NamedTuple):
 
 
 def certify(
-    X: NDArray[np.float32], y: NDArray[np.int8], model: Any, *, C: float, gamma: float, intercept: bool
+    X: NDArray[np.float32],
+    y: NDArray[np.int8],
+    model: Any,
+    *,
+    C: float,
+    gamma: float,
+    intercept: bool,
+    kernel: str = "rbf",
 ) -> Certificate:
-    """Recompute dual, primal and gap of a fitted binary RBF machine, in float64.
+    """Recompute dual, primal and gap of a fitted binary machine, in float64.
 
     Parameters
     ----------
@@ -46,6 +53,8 @@ def certify(
     C, gamma : float
     intercept : bool
         Whether the machine has an unregularised intercept, and its dual the constraint y'alpha = 0.
+    kernel : {"rbf", "poly"}
+        "poly" is (gamma x'z)^3.
 
     Returns
     -------
@@ -58,7 +67,7 @@ def certify(
     support = np.asarray(model.support_)
     coef = _dense(model.dual_coef_).ravel()
     signs = y.astype(np.float64)
-    f = decision_values(X, _dense(model.support_vectors_), coef, gamma)
+    f = decision_values(X, _dense(model.support_vectors_), coef, gamma, kernel)
     alpha = np.zeros(len(y))
     alpha[support] = coef * signs[support]
     norm = float(coef @ f[support])
@@ -76,30 +85,50 @@ def certify(
     )
 
 
-def decision_values(X: NDArray[Any], Z: NDArray[Any], coef: NDArray[np.float64], gamma: float) -> NDArray[np.float64]:
-    """Return sum_j coef_j exp(-gamma ||x - z_j||^2) for every row x, in float64, tile by tile on all cores."""
-    center = np.asarray(Z, np.float64).mean(axis=0) if len(Z) else np.zeros(X.shape[1])
+def decision_values(
+    X: NDArray[Any], Z: NDArray[Any], coef: NDArray[np.float64], gamma: float, kernel: str = "rbf"
+) -> NDArray[np.float64]:
+    """Return sum_j coef_j k(x, z_j) for every row x, in float64, tile by tile on all cores."""
+    entries = _ENTRIES[kernel]
+    center = np.asarray(Z, np.float64).mean(axis=0) if len(Z) and kernel == "rbf" else np.zeros(X.shape[1])
     Z = np.asarray(Z, np.float64) - center
-    z_norms = gamma * np.einsum("ij,ij->i", Z, Z)
+    z_squares = np.einsum("ij,ij->i", Z, Z)
     out = np.empty(len(X))
 
     def fill(start: int) -> None:
         rows = np.asarray(X[start : start + _TILE[0]], np.float64) - center
-        x_norms = gamma * np.einsum("ij,ij->i", rows, rows)
+        x_squares = np.einsum("ij,ij->i", rows, rows)
         total = np.zeros(len(rows))
         for low in range(0, len(Z), _TILE[1]):
             part = slice(low, low + _TILE[1])
-            tile = (2.0 * gamma) * (rows @ Z[part].T)
-            tile -= x_norms[:, None]
-            tile -= z_norms[part]
-            np.minimum(tile, 0.0, out=tile)
-            np.exp(tile, out=tile)
-            total += tile @ coef[part]
+            total += entries(rows @ Z[part].T, x_squares, z_squares[part], gamma) @ coef[part]
         out[start : start + len(rows)] = total
 
     with threadpool_limits(1), ThreadPoolExecutor(_n_cores()) as pool:
         list(pool.map(fill, range(0, len(X), _TILE[0])))
     return out
+
+
+def _rbf(
+    tile: NDArray[np.float64], x_squares: NDArray[np.float64], z_squares: NDArray[np.float64], gamma: float
+) -> NDArray[np.float64]:
+    """Make kernel entries of inner products, in place."""
+    tile *= 2.0
+    tile -= x_squares[:, None]
+    tile -= z_squares
+    np.minimum(tile, 0.0, out=tile)
+    tile *= gamma
+    return np.exp(tile, out=tile)
+
+
+def _cube(
+    tile: NDArray[np.float64], x_squares: NDArray[np.float64], z_squares: NDArray[np.float64], gamma: float
+) -> NDArray[np.float64]:
+    tile *= gamma
+    return np.asarray(tile * tile * tile)
+
+
+_ENTRIES = {"rbf": _rbf, "poly": _cube}
 
 
 def limit_seconds(X: NDArray[np.float32], n_support: int, *, repeats: int = 3, random_state: int = 0) -> float:

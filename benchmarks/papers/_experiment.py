@@ -30,6 +30,8 @@ class Experiment(NamedTuple):
         From all rows of the CSV, old and new, to the panels of the plot.
     tables : callable
         From all rows to further tables, by name, each written to a CSV of its own.
+    arguments : dict
+        Options of its own: flags to what argparse wants to know.
     """
 
     summary: str
@@ -39,6 +41,17 @@ class Experiment(NamedTuple):
     measure: Callable[[str, Namespace], Iterator[Row]]
     panels: Callable[[Sequence[Row]], Sequence[Panel]]
     tables: Callable[[Sequence[Row]], Mapping[str, list[Row]]] = lambda rows: {}
+    arguments: Mapping[str, Mapping[str, Any]] = {}
+
+
+def grouped(rows: Sequence[Row], *columns: str) -> Iterator[tuple[tuple[Any, ...], list[Row]]]:
+    """Yield the values of some columns, in order of appearance, each with its rows."""
+
+    def key(row: Row) -> tuple[Any, ...]:
+        return tuple(row[column] for column in columns)
+
+    for value in dict.fromkeys(map(key, rows)):
+        yield value, [row for row in rows if key(row) == value]
 
 
 def is_asked(name: str, options: Namespace) -> bool:

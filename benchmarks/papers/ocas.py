@@ -24,7 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import _report
 from benchmarks.papers._experiment import Experiment, Row
-from benchmarks.papers._ocas import load, memory, reach, scaling, selection
+from benchmarks.papers._load import Others
+from benchmarks.papers._ocas import memory, reach, scaling, selection
 
 RESULTS = _report.RESULTS / "papers_ocas"
 EXPERIMENTS: dict[str, Experiment] = {
@@ -43,7 +44,7 @@ def _run(name: str, options: argparse.Namespace) -> None:
     path = RESULTS / f"{name}.csv"
     card = _report.machine_card()
     old = [] if options.no_files else _report.read_csv(path)
-    others = load.Others()
+    others = Others()
     rows: list[Row] = []
     for set_name in () if options.redraw else options.sets or experiment.sets:
         for row in experiment.measure(set_name, options):

@@ -17,7 +17,7 @@ NAMES = (OURS, OURS_CSR, OURS_INTERCEPT, OURS_LEVELS, "sklearnex", "sklearn")
 
 
 class Settings(NamedTuple):
-    """What every competitor is told; the last three concern ours or the two SVCs only."""
+    """What every competitor is told; `n_levels`, `budget_mb` and `cache_mb` concern ours or the two SVCs only."""
 
     C: float
     gamma: float
@@ -25,6 +25,7 @@ class Settings(NamedTuple):
     n_levels: int | str
     budget_mb: int | None
     cache_mb: int
+    kernel: str = "rbf"
 
 
 class Competitor(NamedTuple):
@@ -51,6 +52,7 @@ def _ours(settings: Settings, intercept: bool) -> Any:
 
     return DCSVMClassifier(
         C=settings.C,
+        kernel=settings.kernel,
         gamma=settings.gamma,
         tol=settings.tol,
         fit_intercept=intercept,
@@ -60,16 +62,26 @@ def _ours(settings: Settings, intercept: bool) -> Any:
     )
 
 
+def _common(settings: Settings) -> dict[str, Any]:
+    return {
+        "C": settings.C,
+        "kernel": settings.kernel,
+        "gamma": settings.gamma,
+        "tol": settings.tol,
+        "cache_size": settings.cache_mb,
+    }
+
+
 def _sklearn(settings: Settings) -> Any:
     from sklearn.svm import SVC
 
-    return SVC(C=settings.C, gamma=settings.gamma, tol=settings.tol, cache_size=settings.cache_mb)
+    return SVC(**_common(settings))
 
 
 def _sklearnex(settings: Settings) -> Any:
     from sklearnex.svm import SVC
 
-    return SVC(C=settings.C, gamma=settings.gamma, tol=settings.tol, cache_size=settings.cache_mb)
+    return SVC(**_common(settings))
 
 
 _ALL = {

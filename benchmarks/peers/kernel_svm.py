@@ -63,7 +63,7 @@ def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
             start = time.perf_counter()
             models[c.name] = c.fit(settings, train, problem.y)
             seconds[c.name].append(time.perf_counter() - start)
-            predict[c.name].append(_time_predict(models[c.name], test))
+            predict[c.name].append(_process.time_predict(models[c.name], test))
             _say(f"{name} {c.name}: {seconds[c.name][-1]:.2f} s")
     rows = []
     for c in runners:
@@ -80,16 +80,6 @@ def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
 
 def _settings(problem: Any, options: argparse.Namespace) -> Settings:
     return Settings(problem.C, problem.gamma, options.tol, options.n_levels, options.budget_mb, options.cache_mb)
-
-
-def _time_predict(model: Any, X: Any) -> float:
-    """Return seconds for one `predict` of all rows: the median of as many runs as fit half a second, one at least."""
-    times: list[float] = []
-    while not times or (sum(times) < 0.5 and len(times) < 20):
-        start = time.perf_counter()
-        model.predict(X)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
 
 
 def _describe(problem: Any, c: Competitor, settings: Settings, repeats: int) -> Row:

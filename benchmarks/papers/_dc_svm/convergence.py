@@ -1,0 +1,114 @@
+"""Figures 3 and 4: objective error and accuracy against time. Every point is a fit of its own, from nothing."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+
+from benchmarks._problems import Problem
+from benchmarks._report import Panel
+from benchmarks.papers._dc_svm.approximate import most_features
+from benchmarks.papers._dc_svm.compare import DIRECT, EXACT, INTELEX, LIBSVM, PAPER
+from benchmarks.papers._dc_svm.machines import (
+    INTERCEPT,
+    Machine,
+    dual_value,
+    load,
+    make,
+    measure,
+    measure_apart,
+    settings_of,
+    warm_up,
+)
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked
+from benchmarks.peers._competitors import Settings
+
+_TOLERANCES = (1.0, 0.3, 0.1, 0.01, 1e-3)
+_REFERENCE_TOL = 1e-6
+_FEATURES = (("k-means Nyström", "nystroem"), ("Fourier features", "fourier"), ("LTPU", "ltpu"))
+
+
+def _points(n: int, kernel: str) -> Iterator[tuple[Machine, float]]:
+    """Every machine, with each tolerance that it is fitted at."""
+    for machine in (EXACT, DIRECT, INTELEX):
+        yield from ((machine, tol) for tol in _TOLERANCES)
+    yield from ((machine, tol) for machine in (PAPER, LIBSVM) for tol in (1.0, 1e-3))
+    for partition, label in (("input", "DC-SVM early"), ("kernel", "DC-SVM early, kernel k-means")):
+        for level in (4, 3, 2, 1):
+            yield Machine(label, "exact", {"stop_level": level, "partition": partition}), 1e-3
+    for n_parts in (64, 16, 4):
+        yield Machine("Cascade SVM", "cascade", {"n_parts": n_parts}), 1e-3
+    if kernel == "rbf":  # the others are made for kernels of differences alone
+        for label, name in _FEATURES:
+            for n_components in sorted({min(k, most_features(n)) for k in (100, 300, 1000, 3000)}):
+                yield Machine(label, name, {"n_components": n_components}), 1e-3
+
+
+def _measure(name: str, options: Namespace, *, kernel: str, **changes: float) -> Iterator[Row]:
+    problem = load(name, options.rows)
+    chosen = settings_of(problem, kernel=kernel, **changes)
+
+    @cache
+    def optimum(intercept: bool) -> float:
+        return _reference(problem, chosen, intercept)
+
+    warm = set()
+    for machine, tol in _points(len(problem.X), kernel):
+        if not is_asked(machine.label, options):
+            continue
+        settings = chosen._replace(tol=tol)
+        if machine.name not in warm:
+            warm.add(machine.name)
+            warm_up(machine, settings, problem)
+        if machine is LIBSVM:  # nothing but the end of its process stops it
+            row = measure_apart(machine, settings, problem, rows=options.rows, limit=options.limit, with_dual=True)
+        else:
+            row = _measure_here(machine, settings, problem)
+        if "dual" in row:
+            best = optimum(machine.name in INTERCEPT)
+            row["relative_error"] = (best - row["dual"]) / best
+        yield row
+
+
+def _measure_here(machine: Machine, settings: Settings, problem: Problem) -> Row:
+    row, model = measure(machine, settings, problem)
+    if hasattr(model, "dual_coef_"):
+        row["dual"] = dual_value(model, machine, settings, problem)
+    return row
+
+
+def _reference(problem: Problem, settings: Settings, intercept: bool) -> float:
+    """Dual value at a tolerance at which nothing is left to gain."""
+    machine = Machine("", "exact+b" if intercept else "direct")
+    settings = settings._replace(tol=_REFERENCE_TOL)
+    return dual_value(make(machine, settings).fit(problem.X, problem.y), machine, settings, problem)
+
+
+def _panels(rows: Sequence[Row]) -> list[Panel]:
+    panels = []
+    for (name,), mine in grouped(rows, "set"):
+        for column, label, axes in (
+            ("relative_error", "relative error of the dual", "xy"),
+            ("accuracy", "test accuracy", "x"),
+        ):
+            series = {}
+            for (machine,), points in grouped([row for row in mine if column in row], "machine"):
+                series[str(machine)] = [p["seconds"] for p in points], [max(p[column], 1e-9) for p in points]
+            panels.append(Panel(str(name), "training time, seconds", label, series, axes))
+    return panels
+
+
+FIGURE3 = Experiment(
+    "Figure 3: objective error and accuracy against time",
+    ("covtype_20k", "ijcnn1", "codrna"),
+    ("set", "n", "machine", "tol", "options"),
+    ("set", "machine", "options", "tol", "seconds", "over_limit", "relative_error", "accuracy"),
+    partial(_measure, kernel="rbf"),
+    _panels,
+)
+FIGURE4 = FIGURE3._replace(
+    summary="Figure 4: the same with the polynomial kernel of degree 3, C=2, gamma=1",
+    sets=("covtype_20k", "ijcnn1"),
+    measure=partial(_measure, kernel="poly", C=2.0, gamma=1.0),
+)

@@ -1,0 +1,67 @@
+"""Section 5, tables 4 and 7 to 10: all settings of a grid of C and gamma."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+
+from benchmarks._report import Panel
+from benchmarks.papers._dc_svm.compare import EXACT, INTELEX, early
+from benchmarks.papers._dc_svm.machines import load, measure, settings_of, warm_up
+from benchmarks.papers._experiment import Experiment, Row, grouped
+
+_EXPONENTS = (-10, -6, 1, 6, 10)
+
+
+def _sweep(name: str, options: Namespace) -> Iterator[Row]:
+    problem = load(name, options.rows)
+    machines = (INTELEX, EXACT, early(options.level))
+    for machine in machines:
+        warm_up(machine, settings_of(problem), problem)
+    for c in options.log2_C:
+        for g in _EXPONENTS:
+            settings = settings_of(problem, tol=options.tol, C=2.0**c, gamma=2.0**g)
+            rows = [measure(machine, settings, problem)[0] for machine in machines]
+            for row in rows:
+                yield row | {"log2_C": c, "log2_gamma": g, "times": rows[0]["seconds"] / row["seconds"]}
+
+
+def totals(rows: Sequence[Row]) -> list[Row]:
+    """Return for each set and machine the settings in which it beat scikit-learn-intelex, and the sum of seconds."""
+    return [
+        {
+            "set": name,
+            "machine": machine,
+            "settings": len(mine),
+            "won": sum(row["times"] > 1 for row in mine),
+            "seconds": sum(row["seconds"] for row in mine),
+            "best_accuracy": max(row["accuracy"] for row in mine),
+        }
+        for (name, machine), mine in grouped(rows, "set", "machine")
+    ]
+
+
+def _panels(rows: Sequence[Row]) -> list[Panel]:
+    panels = []
+    for (name,), some in grouped([row for row in rows if row["machine"] != INTELEX.label], "set"):
+        series = {}
+        for (machine,), mine in grouped(some, "machine"):
+            ordered = sorted(row["times"] for row in mine)
+            series[str(machine)] = list(range(1, len(ordered) + 1)), ordered
+        panels.append(Panel(str(name), "settings, sorted", "times faster than scikit-learn-intelex", series, "y"))
+    return panels
+
+
+SWEEP = Experiment(
+    "section 5: a 5 x 5 grid of C and gamma",
+    ("ijcnn1", "covtype_20k", "codrna"),
+    ("set", "n", "machine", "log2_C", "log2_gamma"),
+    ("set", "machine", "log2_C", "log2_gamma", "seconds", "times", "accuracy", "support_vectors", "converged"),
+    _sweep,
+    _panels,
+    arguments={
+        "--log2-C": {"type": int, "nargs": "+", "default": list(_EXPONENTS)},
+        "--level": {"type": int, "default": 2, "help": "of the early machine"},
+    },
+    tables=lambda rows: {"sweep_totals": totals(rows)},
+)

@@ -1,0 +1,104 @@
+"""The scripts of benchmarks/ run, and what they compute themselves is right. The figures are theirs to measure."""
+
+import importlib
+import itertools
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from widemargin.datasets import load_patches
+
+ROOT = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="the benchmarks are not shipped")
+
+EXPERIMENTS = {
+    "figure1": ["--clusters", "4"],
+    "figure2": ["--methods", "cascade"],
+    "table1": ["--levels", "2", "--partitions", "kernel"],
+    "clustering": [],
+    "sweep": ["--log2-C", "1"],
+    "early": ["--levels", "1", "--partitions", "input"],
+    "table2": ["--only", "LTPU", "Cascade"],
+    "figure3": ["--only", "Cascade", "LTPU"],
+    "figure4": ["--only", "Cascade"],
+    "scale": ["--sizes", "1000", "1500", "--only", "DC-SVM"],
+}
+NEEDS_INTELEX = ("sweep", "early")
+
+
+@pytest.fixture
+def load(monkeypatch):
+    """Import a module of the benchmarks, as the scripts do."""
+    monkeypatch.syspath_prepend(str(ROOT))
+
+    def module(name: str) -> ModuleType:
+        return importlib.import_module(f"benchmarks.{name}")
+
+    return module
+
+
+def test_csv_rows_are_replaced_by_their_keys(load, tmp_path):
+    report, path = load("_report"), tmp_path / "a.csv"
+    report.merge_csv(path, [{"set": "a", "n": 1, "seconds": 2.5}, {"set": "b", "n": 1}], ["set", "n"], {"cores": "2"})
+    merged = report.merge_csv(path, [{"set": "a", "n": 1, "seconds": 3.5, "native": True}], ["set", "n"], {})
+    assert merged == [{"set": "a", "n": 1, "seconds": 3.5, "native": True}, {"set": "b", "n": 1}]
+    assert report.read_csv(path) == merged
+    assert report.read_csv(tmp_path / "none.csv") == []
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_recomputed_certificate_agrees_with_libsvm(load, kernel, intercept):
+    X, labels = load_patches(300)
+    y = (2 * labels - 1).astype(np.int8)
+    model = SVC(C=2.0, kernel=kernel, gamma=0.5, coef0=0.0, tol=1e-8).fit(X, y)
+    facts = load("_recompute").certify(X, y, model, C=2.0, gamma=0.5, intercept=intercept, kernel=kernel)
+    margins = y * (model.decision_function(X) - model.intercept_)
+    alpha = np.abs(model.dual_coef_[0])
+    assert facts.dual == pytest.approx(alpha.sum() - 0.5 * alpha @ margins[model.support_], rel=1e-6)
+    assert (facts.gap < 1e-4 * facts.primal) == intercept  # without one, this machine is not the optimum
+
+
+def test_cascade_keeps_support_vectors_alone(load):
+    X, y = load_patches(600)
+    cascade = load("papers._dc_svm.cascade").CascadeSVC(C=4.0, gamma=1.0, n_parts=8).fit(X, y)
+    assert [parts for parts, _ in cascade.layers_] == [8, 4, 2, 1]
+    found = [set(rows) for _, rows in cascade.layers_]
+    assert all(later <= earlier for earlier, later in itertools.pairwise(found))
+    assert cascade.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("whiten", [True, False])
+def test_kmeans_features_are_kernel_values(load, whiten):
+    X, _ = load_patches(200)
+    approximate = load("papers._dc_svm.approximate")
+    Z = approximate.KMeansFeatures(n_components=400, gamma=1.0, whiten=whiten).fit_transform(X)
+    squares = np.square(X[:, None] - X).sum(axis=2)
+    if whiten:  # as many centres as rows: Nystroem's approximation is exact
+        np.testing.assert_allclose(Z @ Z.T, np.exp(-squares), atol=0.05)
+    else:
+        assert Z.shape == (200, 200)
+        np.testing.assert_allclose(np.sort(Z.max(axis=1)), 1.0, atol=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_writes_rows_and_a_plot(load, monkeypatch, tmp_path, name):
+    pytest.importorskip("matplotlib")
+    if name in NEEDS_INTELEX:
+        pytest.importorskip("sklearnex")
+    script = load("papers.dc_svm")
+    monkeypatch.setattr(script, "RESULTS", tmp_path)
+    size = [] if name == "scale" else ["--rows", "400"]
+    script.main([name, "--sets", "patches", *size, *EXPERIMENTS[name]])
+    rows = load("_report").read_csv(tmp_path / f"{name}.csv")
+    assert rows
+    assert (tmp_path / f"{name}.png").stat().st_size > 1000
+    for row in rows:
+        assert row.get("bound", 1.0) >= row.get("difference", 0.0) >= 0.0
+        assert 0 < row.get("recall", 0.5) <= 1
+        assert 0.5 < row.get("accuracy", 0.9) <= 1 or name == "sweep"
+        assert row.get("relative_error", 0.0) > -1e-6
