@@ -45,7 +45,7 @@ class Samples(Protocol):
 
     @property
     def row_cost(self) -> int:
-        """What an inner product with a row costs on average, in float32 multiply-adds of a matrix product."""
+        """What an inner product with a row costs on average, in multiply-adds of a matrix product."""
 
     def __len__(self) -> int: ...
 
@@ -109,8 +109,8 @@ class DenseSamples:
 
     @property
     def row_cost(self) -> int:
-        """All columns; float64 counts twice."""
-        return int(self.X.shape[1] * self.X.itemsize // 4)
+        """All columns."""
+        return int(self.X.shape[1])
 
     def __len__(self) -> int:
         return len(self.X)
@@ -188,7 +188,7 @@ class SparseSamples:
     @property
     def row_cost(self) -> int:
         """The non-zeros."""
-        return int(_SPARSE_COST * self.X.nnz * self.X.dtype.itemsize // 4 // max(1, len(self)))
+        return int(_SPARSE_COST * self.X.nnz // max(1, len(self)))
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
