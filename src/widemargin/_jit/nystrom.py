@@ -126,22 +126,29 @@ def bound(F, leaf, anchors, rules, power):
 
 
 @kernel
-def answer(F, order, leaf, pairs, coef, intercept, out):
-    """Each row's decision values, from its kernel values and products of two of them.
+def answer(F, linear, order, leaf, coef, products, intercept, out):
+    """Each row's decision values: <coef, f> + <f, P f> + a linear part + intercept.
 
-    Given   F (b, m); order (b,) int64, rows of `out`; leaf (b,) int32; pairs (k, 2, p) int32, columns of F; coef
-            (k, q, m + p) float64, the products' last; intercept (k, q) float64; out (n, q) float64
-    Cost    b q (m + 2 p) multiply-adds
+    Given   F (b, r): in its first m columns the values of the landmarks; linear (b, q), or (b, 0) for none; order (b,)
+            int64, rows of `out`; leaf (b,) int32; coef (k, q, r) float64; products (k, q, m, m), their lower triangles,
+            or (k, q, 0, 0); intercept (k, q) float64; out (n, q) float64
+    Cost    b q (r + m^2 / 2) multiply-adds
     Twin    tests/naive/nystrom.py::answer
     """
-    m = F.shape[1]
+    m = products.shape[2]
     for r in range(order.size):
         c, row, into = leaf[r], F[r], out[order[r]]
         for q in range(into.size):
             weights = coef[c, q]
             total = intercept[c, q]
-            for j in range(m):
+            if linear.shape[1]:
+                total += linear[r, q]
+            for j in range(row.size):
                 total += weights[j] * row[j]
-            for t in range(pairs.shape[2]):
-                total += weights[m + t] * row[pairs[c, 0, t]] * row[pairs[c, 1, t]]
+            for a in range(m):
+                partners = products[c, q, a]
+                part = row.dtype.type(0)
+                for b in range(a + 1):
+                    part += partners[b] * row[b]
+                total += part * row[a]
             into[q] = total

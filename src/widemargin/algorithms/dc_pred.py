@@ -16,50 +16,46 @@ decision values of another machine.
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, svd
 
 from .._parallel import ThreadTeam, blas_limit
 from .._progress import Progress
 from ..kernels.blocks import fill_square
-from ..kernels.functions import Linear, Transform
-from ..kernels.samples import DenseSamples, make_samples
+from ..kernels.functions import Transform
+from ..kernels.samples import make_samples
 from ..landmarks.features import LandmarkFeatures, join_features
 from ..landmarks.nystrom import nystrom_factor
 from ..landmarks.pseudo import plain, polynomial, triangle
 from ..landmarks.selection import select_landmarks
-from ..models.nystrom import LocalNystrom
-from ..partition.hierarchy import grow
-from ..solvers.certificate import DualProblem, svm_problem
-from ..solvers.dual import DualSolver, share_memory
-from ..solvers.result import DualResult
-from ..solvers.square import solve_square
+from ..models.nystrom import NystromForest, NystromTree
+from ..partition.hierarchy import Hierarchy, grow
+from ..solvers.local import Fit, Task
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
 
 _MOST_EXACT = 3000  # rows of a leaf whose kernel matrix is computed
-_LARGEST_SQUARE = 6000  # rows of a leaf whose approximate kernel matrix is
-_START_TOL = 0.1  # of the exact local machine, which only says where its support vectors are
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """How to divide and what to keep.
 
     Attributes
     ----------
     n_clusters, n_landmarks, n_pseudo_landmarks : int
-        Leaves; and in each of them.
+        Leaves of a tree; and in each of them.
+    n_trees : int
+        Machines of other clusters, whose decision values are averaged.
     pseudo : {"triangle", "polynomial"} or None
     by_alpha : bool
         Whether landmarks are centroids weighted by the squared dual variables, or plain ones.
+    linear : bool
+        Whether a leaf's kernel is the approximate one plus <x, z>, scaled to the leaf.
     memory_budget : int
         Bytes.
     n_jobs : int or None
@@ -70,30 +66,10 @@ class Settings:
     n_pseudo_landmarks: int
     pseudo: str | None = "triangle"
     by_alpha: bool = True
+    linear: bool = True
+    n_trees: int = 1
     memory_budget: int = 2**30
     n_jobs: int | None = None
-
-
-class Fit(NamedTuple):
-    """q linear machines on a leaf's r coordinates: weights (q, r), intercepts (q,), and where they stand."""
-
-    weights: Vector
-    intercept: Vector
-    objective: float
-    gap: float
-    converged: bool
-
-
-class Task(Protocol):
-    """What the machines of a leaf are to learn: `rows` are the leaf's, or some of them."""
-
-    n_outputs: int
-
-    def importance(self, K: Array, rows: Rows, progress: Progress) -> Vector | None:
-        """How much an error in each column of K matters: squared dual variables, of shape (n,)."""
-
-    def fit(self, coordinates: Vector, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
-        """Train on coordinates of shape (n, r)."""
 
 
 class Machine(NamedTuple):
@@ -101,13 +77,13 @@ class Machine(NamedTuple):
 
     Attributes
     ----------
-    model : LocalNystrom
-    leaves : dict of ndarray of shape (k,)
-        Rows, landmarks, objective, gap and seconds of each leaf.
+    model : NystromForest
+    leaves : dict of ndarray of shape (number of leaves,)
+        Tree, rows, landmarks, objective, gap, whether it converged, and when it was done, of each leaf.
     converged : bool
     """
 
-    model: LocalNystrom
+    model: NystromForest
     leaves: dict[str, Vector]
     converged: bool
 
@@ -133,37 +109,60 @@ def train(
     thread. Out of time, a leaf that is left gets the machine that its first step gave.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-        progress.stage("clusters")
-        tree, labels = grow(X, settings.n_clusters, rng)
-        order = np.argsort(labels, kind="stable")
-        clusters = np.split(order, np.cumsum(np.bincount(labels, minlength=tree.n_leaves))[:-1])
-        progress.stage("leaves", tree.n_leaves)
         train_leaf = _Leaf(kernel, X, task, settings, progress, team)
-        seeds = rng.spawn(tree.n_leaves)
-        largest_first = sorted(range(tree.n_leaves), key=lambda c: -len(clusters[c]))
-        solved = team.map(lambda c: train_leaf(clusters[c], seeds[c]), largest_first)
-    parts = [solved[largest_first.index(c)] for c in range(tree.n_leaves)]
-    features, places = join_features([part.features for part in parts])
-    coef = np.zeros((tree.n_leaves, task.n_outputs, features.n_features))
-    for c, (part, place) in enumerate(zip(parts, places, strict=True)):
-        coef[c][:, place] = part.coef
-    intercept = np.array([part.fit.intercept for part in parts])
+        grown = [_train_tree(train_leaf, seed, t) for t, seed in enumerate(rng.spawn(settings.n_trees))]
+    trees, leaves = zip(*grown, strict=True)
+    joined = {name: np.concatenate([one[name] for one in leaves]) for name in leaves[0]}
+    return Machine(NystromForest(list(trees)), joined, bool(joined["converged"].all()))
+
+
+def _train_tree(train_leaf: _Leaf, rng: np.random.Generator, number: int) -> tuple[NystromTree, dict[str, Vector]]:
+    train_leaf.progress.stage("clusters")
+    tree, labels = grow(train_leaf.X, train_leaf.settings.n_clusters, rng)
+    k = tree.n_leaves
+    clusters = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels, minlength=k))[:-1])
+    train_leaf.progress.stage("leaves", k)
+    seeds, largest_first = rng.spawn(k), sorted(range(k), key=lambda c: -len(clusters[c]))
+    solved = train_leaf.team.map(lambda c: train_leaf(clusters[c], seeds[c]), largest_first)
+    parts = [solved[largest_first.index(c)] for c in range(k)]
     leaves = {
+        "tree": np.full(k, number),
         "n_rows": np.array([len(rows) for rows in clusters]),
         "n_landmarks": np.array([part.features.landmarks.shape[1] for part in parts]),
         "objective": np.array([part.fit.objective for part in parts]),
         "gap": np.array([part.fit.gap for part in parts]),
-        "seconds": np.array([part.seconds for part in parts]),
+        "time": np.array([part.time for part in parts]),
+        "converged": np.array([part.fit.converged for part in parts]),
     }
-    model = LocalNystrom(tree, features, coef, intercept)
-    return Machine(model, leaves, all(part.fit.converged for part in parts))
+    return _assemble(tree, parts), leaves
+
+
+def _assemble(tree: Hierarchy, parts: list[_Part]) -> NystromTree:
+    """The leaves' machines in common tables."""
+    features, places, pairs = join_features([part.features for part in parts])
+    dtype, (k, m, _), q = features.landmarks.dtype, features.landmarks.shape, len(parts[0].intercept)
+    coef = np.zeros((k, q, features.n_values))
+    products = np.zeros((k, q, m, m) if any(len(first) for first, _ in pairs) else (k, q, 0, 0), dtype)
+    for c, (part, place, (first, second)) in enumerate(zip(parts, places, pairs, strict=True)):
+        coef[c][:, place] = part.coef[:, : len(place)]
+        products[c][:, first, second] = part.coef[:, len(place) :]
+    slopes = np.array([part.slopes for part in parts], dtype)
+    return NystromTree(tree, features, coef, products, slopes, np.array([part.intercept for part in parts]))
+
+
+class _LinearPart(NamedTuple):
+    coordinates: Vector  # (n, d + 1)
+    centre: Vector
+    scale: float
 
 
 class _Part(NamedTuple):
     features: LandmarkFeatures
     coef: Vector
+    slopes: Vector
+    intercept: Vector
     fit: Fit
-    seconds: float
+    time: float
 
 
 class _Leaf:
@@ -180,18 +179,37 @@ class _Leaf:
         self.team = team
 
     def __call__(self, rows: Rows, rng: np.random.Generator) -> _Part:
-        begin = time.perf_counter()
         self.progress.go_on()
         batch = self.X[rows]
-        exact = np.sort(rng.choice(len(rows), _MOST_EXACT, replace=False)) if len(rows) > _MOST_EXACT else np.arange(len(rows))
+        exact = np.sort(rng.choice(len(rows), min(len(rows), _MOST_EXACT), replace=False))
         K = self._kernel_matrix(batch[exact])
         alpha = self.task.importance(K, rows[exact], self.progress) if self.settings.by_alpha else None
         features = self._features(batch[exact], alpha, rng)
         C = features.values(batch)
         F = nystrom_factor(C[exact], K)
-        fit = self.task.fit(C @ F, rows, self.progress, self.settings.memory_budget // self.team.n_threads)
+        coordinates, linear = C @ F, self._linear_part(batch, features)
+        if linear is not None:
+            coordinates = np.hstack([coordinates, linear.coordinates])
+        fit = self.task.fit(coordinates, rows, self.progress, self.settings.memory_budget // self.team.n_threads)
+        rank = F.shape[1]
+        slopes = np.zeros((self.task.n_outputs if self.settings.linear else 0, self.X.shape[1]))
+        intercept = fit.intercept
+        if linear is not None:
+            slopes = fit.weights[:, rank:-1] * linear.scale
+            intercept = intercept + fit.weights[:, -1] - slopes @ linear.centre
         self.progress.advance()
-        return _Part(features, fit.weights @ F.T, fit, time.perf_counter() - begin)
+        return _Part(features, fit.weights[:, :rank] @ F.T, slopes, intercept, fit, self.progress.elapsed)
+
+    def _linear_part(self, batch: Any, features: LandmarkFeatures) -> _LinearPart | None:
+        """The rows, centred and of mean square 1, and a constant; none where every row is a landmark."""
+        if not self.settings.linear or features.landmarks.shape[1] == batch.shape[0]:
+            return None
+        rows = (batch.toarray() if sp.issparse(batch) else batch).astype(np.float64)
+        centre = rows.mean(axis=0)
+        rows -= centre
+        spread = float(np.einsum("ij,ij->", rows, rows)) / len(rows)
+        scale = 1.0 / np.sqrt(spread) if spread > 0 else 1.0
+        return _LinearPart(np.hstack([rows * scale, np.ones((len(rows), 1))]), centre, scale)
 
     def _kernel_matrix(self, batch: Any) -> Array:
         K = np.empty((batch.shape[0],) * 2, batch.dtype)
@@ -203,160 +221,9 @@ class _Leaf:
         if alpha is not None and not alpha.any():
             alpha = None
         features = plain(self.kernel, select_landmarks(batch, settings.n_landmarks, rng, weights=alpha))
+        if settings.pseudo is None or features.landmarks.shape[1] == batch.shape[0]:
+            return features  # every row is a landmark: there is nothing left to estimate
         if settings.pseudo == "polynomial":
             return polynomial(features, settings.n_pseudo_landmarks, rng)
-        if settings.pseudo is None or features.landmarks.shape[1] < settings.n_landmarks:
-            return features  # every row is a landmark: there is nothing left to estimate
         points = select_landmarks(batch, settings.n_pseudo_landmarks, rng, weights=alpha, method="uniform")
         return triangle(features, points, batch)
-
-
-class HingeTask:
-    """Labels: one support vector machine for each output, without intercept.
-
-    Parameters
-    ----------
-    signs : ndarray of shape (q, n)
-        Labels +-1.
-    upper : ndarray of shape (q, n)
-        C times weight.
-    tol : float
-    team : ThreadTeam
-    """
-
-    def __init__(self, signs: Vector, upper: Vector, tol: float) -> None:
-        self.signs = signs
-        self.upper = upper
-        self.tol = tol
-        self.n_outputs = len(signs)
-
-    def importance(self, K: Array, rows: Rows, progress: Progress) -> Vector | None:
-        """alpha^2, summed over the outputs."""
-        total = np.zeros(len(rows))
-        tol = max(self.tol, _START_TOL)
-        for problem, is_single in self._problems(rows):
-            if not is_single:
-                total += np.square(_solve(K, problem, tol, progress).beta)
-        return total
-
-    def fit(self, coordinates: Vector, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
-        """The hinge loss machine in the coordinates' space; where all labels are alike, that label."""
-        weights, intercept = np.zeros((self.n_outputs, coordinates.shape[1])), np.zeros(self.n_outputs)
-        objective, gap, converged = 0.0, 0.0, True
-        K = coordinates @ coordinates.T if len(rows) <= _LARGEST_SQUARE else None
-        for q, (problem, is_single) in enumerate(self._problems(rows)):
-            if is_single:
-                intercept[q] = problem.target[0]
-                continue
-            if K is None:
-                result = _solve_large(coordinates, problem, self.tol, progress, memory_budget)
-            else:
-                result = _solve(K, problem, self.tol, progress)
-            weights[q] = result.beta @ coordinates
-            objective += result.objective
-            gap += result.gap
-            converged &= result.converged
-        return Fit(weights, intercept, objective, gap, converged)
-
-    def _problems(self, rows: Rows) -> list[tuple[DualProblem, bool]]:
-        return [
-            (svm_problem(sign, upper), bool(np.all(sign == sign[0])))
-            for sign, upper in zip(self.signs[:, rows], self.upper[:, rows], strict=True)
-        ]
-
-
-def _solve(K: Array, problem: DualProblem, tol: float, progress: Progress) -> DualResult:
-    start = np.zeros(len(K))
-    return solve_square(K, problem, start, ThreadTeam(1), equality=False, tol=tol, progress=progress)
-
-
-def _solve_large(
-    coordinates: Vector, problem: DualProblem, tol: float, progress: Progress, memory_budget: int
-) -> DualResult:
-    samples = DenseSamples(coordinates.astype(np.float32))
-    rows, square_bytes = share_memory(Linear(), samples, memory_budget, ThreadTeam(1), 0)
-    solver = DualSolver(rows, problem, equality=False, tol=tol, square_bytes=square_bytes, progress=progress)
-    return solver.solve(np.zeros(len(coordinates)))
-
-
-class RidgeTask:
-    """Numbers: kernel ridge regression, sum_i s_i (y_i - f(x_i))^2 + penalty |f|^2.
-
-    Parameters
-    ----------
-    targets : ndarray of shape (q, n)
-    penalty : float
-        The paper's lambda.
-    weights : ndarray of shape (n,)
-    """
-
-    def __init__(self, targets: Vector, penalty: float, weights: Vector) -> None:
-        self.targets = targets
-        self.penalty = penalty
-        self.weights = weights
-        self.n_outputs = len(targets)
-
-    def importance(self, K: Array, rows: Rows, progress: Progress) -> Vector | None:
-        """alpha^2 for (K + penalty S^-1) alpha = y."""
-        A = K.astype(np.float64)
-        A[np.diag_indices(len(A))] += self.penalty / self.weights[rows]
-        return np.asarray(np.square(cho_solve(cho_factor(A), self.targets[:, rows].T)).sum(axis=1))
-
-    def fit(self, coordinates: Vector, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
-        """The normal equations in the coordinates' space."""
-        weighted = coordinates * self.weights[rows, None]
-        A = weighted.T @ coordinates
-        A[np.diag_indices(len(A))] += self.penalty
-        targets = self.targets[:, rows]
-        weights = cho_solve(cho_factor(A), weighted.T @ targets.T).T
-        residuals = targets - weights @ coordinates.T
-        objective = np.sum(self.weights[rows] * residuals**2) + self.penalty * np.sum(weights**2)
-        return Fit(weights, np.zeros(self.n_outputs), float(objective), 0.0, True)
-
-
-class ImitationTask:
-    """The decision values of another machine, by least squares.
-
-    Parameters
-    ----------
-    values : ndarray of shape (q, n)
-        The other machine's decision values.
-    alpha : ndarray of shape (n,)
-        Squared coefficients of its own points among the rows, summed over the q functions; 0 for other rows.
-    """
-
-    def __init__(self, values: Vector, alpha: Vector) -> None:
-        self.values = values
-        self.alpha = alpha
-        self.n_outputs = len(values)
-
-    def importance(self, K: Array, rows: Rows, progress: Progress) -> Vector | None:
-        """The other machine's own."""
-        return self.alpha[rows]
-
-    def fit(self, coordinates: Vector, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
-        """Ridge regression with an intercept; the penalty is that of least generalised cross-validation error."""
-        values = self.values[:, rows]
-        centre, means = coordinates.mean(axis=0), values.mean(axis=1)
-        U, s, Vt = svd(coordinates - centre, full_matrices=False)
-        targets = values - means[:, None]
-        projected = targets @ U
-        penalties = np.array([0.0, *(s[0] ** 2 * 10.0 ** np.arange(-12, 0))]) if len(s) and s[0] > 0 else np.zeros(1)
-        penalty = min(penalties, key=lambda penalty: _gcv(targets, projected, s, penalty))
-        shrunk = projected * _share(s, penalty)
-        weights = (shrunk / np.where(s > 0, s, 1.0)) @ Vt
-        error = float(np.square(targets - shrunk @ U.T).sum())
-        return Fit(weights, means - weights @ centre, error, 0.0, True)
-
-
-def _share(s: Vector, penalty: float) -> Vector:
-    """How much of each singular direction ridge regression keeps."""
-    return np.asarray(np.divide(s**2, s**2 + penalty, out=np.zeros_like(s), where=s > 0))
-
-
-def _gcv(targets: Vector, projected: Vector, s: Vector, penalty: float) -> float:
-    """Generalised cross-validation (Golub, Heath, Wahba 1979): residuals over the degrees of freedom that are left."""
-    n, share = targets.shape[1], _share(s, penalty)
-    left = n - 1 - share.sum()
-    residual = np.square(targets).sum() - (np.square(projected) * (1 - (1 - share) ** 2)).sum()
-    return float(residual / left**2) if left > 0.5 else np.inf

@@ -79,11 +79,21 @@ class LandmarkFeatures:
             Their leaves.
         F : ndarray of shape (b, n_values)
         """
-        kind = _MEASURES[self.kernel.measure]
-        compiled.measure(rows, order, leaf, self.landmarks, self._at_zero, kind, F)
+        self._measure_landmarks(rows, order, leaf, F)
         if self.anchors.shape[2]:
             compiled.bound(F, leaf, self.anchors, self.rules, self._power)
         self.kernel.transform(F)
+
+    def _measure_landmarks(self, rows: Rows, order: NDArray[np.int64], leaf: NDArray[np.int32], F: Array) -> None:
+        kind = _MEASURES[self.kernel.measure]
+        compiled.measure(rows, order, leaf, self.landmarks, self._at_zero, kind, F)
+
+    def distances(self, X: Any) -> Array:
+        """Of every row of X to the landmarks of the only leaf: shape (n, m)."""
+        n = X.shape[0]
+        D = np.empty((n, self.landmarks.shape[1]), self.landmarks.dtype)
+        self._measure_landmarks(make_rows(X), np.arange(n), np.zeros(n, np.int32), D)
+        return np.asarray(np.sqrt(D)) if self._power == 2 else D
 
     def values(self, X: Any) -> Array:
         """All features of every row of X, of the only leaf: shape (n, n_features)."""
@@ -97,38 +107,31 @@ class LandmarkFeatures:
         return {name: value for name, value in self.__dict__.items() if name != "_at_zero"}
 
 
-def join_features(parts: list[LandmarkFeatures]) -> tuple[LandmarkFeatures, list[Index]]:
+def join_features(parts: list[LandmarkFeatures]) -> tuple[LandmarkFeatures, list[Index], list[tuple[Index, Index]]]:
     """Single leaves as one table, padded to the widest.
 
     Returns
     -------
     LandmarkFeatures
+        Without pairs.
     list of ndarray of int
-        For each leaf, the columns of the table that its own features became.
+        For each leaf, the columns of `measure` that its landmarks and pseudo-landmarks became.
+    list of pairs of ndarrays of int
+        For each leaf, the two landmarks of its products, the larger number first.
     """
-    m, bounds, products = (max(w) for w in zip(*(_widths(part) for part in parts), strict=True))
+    m, p = (max(widths) for widths in zip(*(part.anchors.shape[1:] for part in parts), strict=True))
     k, d, dtype = len(parts), parts[0].landmarks.shape[2], parts[0].landmarks.dtype
-    table = LandmarkFeatures(
-        parts[0].kernel,
-        np.zeros((k, m, d), dtype),
-        np.zeros((k, m, bounds), dtype),
-        np.array([part.rules[0] for part in parts]),
-        np.zeros((k, 2, products), np.int32),
-    )
+    rules = np.array([part.rules[0] for part in parts])
+    no_pairs = np.empty((k, 2, 0), np.int32)
+    table = LandmarkFeatures(parts[0].kernel, np.zeros((k, m, d), dtype), np.zeros((k, m, p), dtype), rules, no_pairs)
     places = []
     for c, part in enumerate(parts):
-        mine = _widths(part)
-        table.landmarks[c, : mine[0]] = part.landmarks[0]
+        _, own_m, own_p = part.anchors.shape
         # a missing landmark is the first one again: its bounds are the first one's too
-        table.landmarks[c, mine[0] :] = part.landmarks[0, :1]
-        if mine[1]:
-            table.anchors[c, :, : mine[1]] = part.anchors[0, :1]
-            table.anchors[c, : mine[0], : mine[1]] = part.anchors[0]
-        table.pairs[c, :, : mine[2]] = part.pairs[0]
-        starts = (0, m, m + bounds)
-        places.append(np.concatenate([start + np.arange(width) for start, width in zip(starts, mine, strict=True)]))
-    return table, places
-
-
-def _widths(part: LandmarkFeatures) -> tuple[int, int, int]:
-    return part.landmarks.shape[1], part.anchors.shape[2], part.pairs.shape[2]
+        table.landmarks[c] = part.landmarks[0, :1]
+        table.landmarks[c, :own_m] = part.landmarks[0]
+        if own_p:
+            table.anchors[c, :, :own_p] = part.anchors[0, :1]
+            table.anchors[c, :own_m, :own_p] = part.anchors[0]
+        places.append(np.r_[:own_m, m : m + own_p])
+    return table, places, [(part.pairs[0, 1], part.pairs[0, 0]) for part in parts]

@@ -47,13 +47,10 @@ def triangle(features: LandmarkFeatures, points: Array, probe: Array) -> Landmar
     """
     if features.kernel.measure == "products":
         raise ValueError("pseudo='triangle' is for kernels of distances, rbf and laplacian; use 'polynomial' or None")
-    to_points = replace(features, kernel=_Measure(features.kernel.measure))
-    anchors = to_points.values(points).T
-    if features.kernel.measure == "squares":
-        anchors = np.sqrt(anchors)
+    anchors = np.ascontiguousarray(features.distances(points).T)
     exact = plain(features.kernel, points).values(probe)
     rules = (compiled.LOWER, compiled.UPPER)
-    candidates = [replace(features, anchors=np.ascontiguousarray(anchors)[None], rules=np.array([r])) for r in rules]
+    candidates = [replace(features, anchors=anchors[None], rules=np.array([r])) for r in rules]
     m = features.landmarks.shape[1]
     return min(candidates, key=lambda candidate: float(np.square(candidate.values(probe)[:, m:] - exact).sum()))
 
@@ -70,13 +67,3 @@ def polynomial(features: LandmarkFeatures, p: int, rng: np.random.Generator) -> 
     chosen = np.sort(rng.permutation(len(first))[:p])
     pairs = np.stack([first[chosen], second[chosen]]).astype(np.int32)
     return replace(features, pairs=pairs[None])
-
-
-class _Measure:
-    """No kernel at all: the distances themselves."""
-
-    def __init__(self, measure: str) -> None:
-        self.measure = measure
-
-    def transform(self, G: Array) -> None:
-        """Nothing to do."""

@@ -90,9 +90,20 @@ def grow(X: Any, k: int, rng: np.random.Generator) -> tuple[Hierarchy, Labels]:
     child.
     """
     grower = _Grower(X, rng)
-    levels = max(1, int(np.ceil(np.log(max(k, 2)) / np.log(_BRANCHING) - 1e-9)))
-    grower.split(np.arange(X.shape[0]), k, levels)
+    grower.split(np.arange(X.shape[0]), k, count_levels(k))
     return grower.hierarchy(), grower.labels
+
+
+def count_levels(k: int) -> int:
+    """Levels of a tree of k leaves.
+
+    >>> [count_levels(k) for k in (1, 12, 13, 144, 145)]
+    [1, 1, 2, 2, 3]
+    """
+    levels = 1
+    while _BRANCHING**levels < k:
+        levels += 1
+    return levels
 
 
 class _Grower:
@@ -109,8 +120,8 @@ class _Grower:
     def split(self, rows: NDArray[np.intp], k: int, levels: int) -> int:
         """Make these rows a node of k leaves, or a leaf; returns its number, as a child's."""
         k = min(k, len(rows))
-        centres = self._cluster(rows, round(k ** (1 / levels))) if k > 1 else ()
-        if len(centres) < 2:
+        centres = self._cluster(rows, round(k ** (1 / levels))) if k > 1 else None
+        if centres is None or len(centres) < 2:
             self.labels[rows] = self.n_leaves
             self.n_leaves += 1
             return -self.n_leaves
