@@ -225,8 +225,7 @@ def _search_problems(mine, coef, log_kappa, kappa, sizes, work, tables, precisio
             work.rows[0, j] = log_kappa[p, j]
             work.rows[1, j] = kappa[p, j]
         if is_searched:
-            rows, bits = work.rows[:, :n], work.bits[:, :n]
-            total += compiled.find_partner(mine[p], coef[p, :n], rows, bits, work, tables, precision)[1]
+            total += compiled.find_partner(mine[p], 0, n, coef[p], work, tables, precision)[1]
     return total
 
 

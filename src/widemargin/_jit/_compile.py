@@ -78,8 +78,7 @@ def _warm_budget() -> None:
     rule = workspace.StepRule(1.0, None, 2, 1.0, 0.0)
     tables = workspace.make_tables(np.ones((2, 1, 1, 4), np.float32))
     budget.merge_steps(rows, order, push, machine, tables, rule)
-    work = machine.work
-    budget.find_partner(1.0, np.ones(2), work.rows[:, :2], work.bits[:, :2], work, tables, 0.01)
+    budget.find_partner(1.0, 0, 2, np.ones(2), machine.work, tables, 0.01)
     coef, inverse, diagonal = np.zeros((2, 5)), np.zeros((5, 5)), np.ones(5)
     K = np.eye(3, 5, dtype=np.float32)
     rule = rule._replace(rule=fixed.PROJECTION)

@@ -263,21 +263,22 @@ def _degradations(coef, a, h, exponent, work, out):
 
 
 @kernel
-def find_partner(a, coef, rows, bits, work, tables, precision):
+def find_partner(a, lo, hi, coef, work, tables, precision):
     """The point with which the row in hand is best merged.
 
-    Given   a, the coefficient in hand, |a| at most that of any of the points, whose `coef` have its sign; rows, bits:
-            their part of work's, EXPONENT and KAPPA hold ln kappa and kappa; to which precision h is searched, 0.0 to
-            look it up, or None to look up the degradation: then numba leaves out all the rest
-    Returns index j, h, squared degradation; j = -1 without a partner. z = h x_j + (1 - h) x
+    Given   a, the coefficient in hand; slots [lo, hi) of `coef`, all of its sign and none smaller; work: rows EXPONENT
+            and KAPPA hold ln kappa and kappa; to which precision h is searched, 0.0 to look it up, or None to look up
+            the degradation: then numba leaves out all the rest
+    Returns slot j, h, squared degradation; j = -1 without a partner. z = h x_j + (1 - h) x
     Cost    one vectorised pass over the partners for a look-up; for a search, 12 with two exponentials each
     Source  Glasmachers, Qaadan 2018, Algorithm 1
     Twin    tests/naive/budget.py::find_partner
     """
-    if coef.size == 0:
+    if hi <= lo:
         return -1, 0.0, 0.0
-    f = np.float32
-    exponent, kappa, share, h, score = rows[EXPONENT], rows[KAPPA], rows[_SHARE], rows[_H], rows[_SCORE]
+    f, rows, coef = np.float32, work.rows, coef[lo:hi]
+    exponent, kappa, share = rows[EXPONENT, lo:hi], rows[KAPPA, lo:hi], rows[_SHARE, lo:hi]
+    h, score, order = rows[_H, lo:hi], rows[_SCORE, lo:hi], work.bits[_SCORE, lo:hi]
     for j in range(share.size):
         share[j] = f(coef[j]) / (f(coef[j]) + f(a))
     if precision is None:
@@ -288,13 +289,14 @@ def find_partner(a, coef, rows, bits, work, tables, precision):
         if precision == 0.0:
             _look_up_all(tables, PLACE, share, kappa, work, h)
         elif precision > 1e-3:  # what float32 can tell
-            _search_all(share, exponent, kappa, h, rows[_LOW], rows[_S0], rows[_S1], score, work, precision)
+            _search_all(
+                share, exponent, kappa, h, rows[_LOW, lo:hi], rows[_S0, lo:hi], rows[_S1, lo:hi], score, work, precision
+            )
         else:
             for j in range(share.size):
                 h[j] = golden_section(share[j], exponent[j], precision)
         _degradations(coef, a, h, exponent, work, score)
-    order = bits[_SCORE]  # whole numbers are compared by vectors, float32 ones are not
-    least, best = order[0], 0
+    least, best = order[0], 0  # whole numbers are compared by vectors, float32 ones are not
     for j in range(share.size):
         least = min(least, order[j])
     while order[best] != least:
@@ -305,15 +307,15 @@ def find_partner(a, coef, rows, bits, work, tables, precision):
         place = _look_up(tables.cells[PLACE], m, kappa[best])
     v = _value(place, m, exponent[best])  # wd in float64: 2 m (1 - m) (kappa - 1) - v (2 + v)
     lost = 2.0 * m * (1.0 - m) * math.expm1(exponent[best]) - v * (2.0 + v)
-    return best, place, (coef[best] + a) ** 2 * max(lost, 0.0)
+    return lo + best, place, (coef[best] + a) ** 2 * max(lost, 0.0)
 
 
 @kernel
 def _merge(n, j, h, log_kappa, machine):
     """Replace point j and the row x in hand by z = h x_j + (1 - h) x with the best coefficient, in slot j.
 
-    Column j of `points` is scaled by `slots`, so only the non-zeros of x are touched. |z|^2 is h |x_j|^2 + (1 - h) |x|^2
-    - h (1 - h) |x_j - x|^2, in which old rounding errors shrink with h.
+    Column j of `points` is scaled by `slots`: only the non-zeros of x are touched. |z|^2 is h |x_j|^2 + (1 - h) |x|^2 -
+    h (1 - h) |x_j - x|^2, in which old rounding errors shrink with h.
     """
     points, slots, hand = machine.points, machine.slots, machine.hand
     slots[SIZE, j] = h * slots[SIZE, j] + (1.0 - h) * hand[SIZE] + h * (1.0 - h) * log_kappa
@@ -339,10 +341,8 @@ def _make_room(n, machine, tables, step):
         n = _exchange(n, lighter, machine)
         _meet(n, step.gamma, machine)
     lo, hi = (0, counts[FRONT]) if hand[COEF] > 0.0 else (coef.size - counts[BACK], coef.size)
-    mates, rows, bits = coef[lo:hi], work.rows[:, lo:hi], work.bits[:, lo:hi]
-    j, h, degradation = find_partner(hand[COEF], mates, rows, bits, work, tables, step.rule)
+    j, h, degradation = find_partner(hand[COEF], lo, hi, coef, work, tables, step.rule)
     if j >= 0:
-        j += lo
         _merge(n, j, h, np.float64(work.rows[EXPONENT, j]), machine)
         counts[MERGERS] += 1
     else:

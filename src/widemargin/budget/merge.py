@@ -83,7 +83,7 @@ def find_partner(
     work = make_search(len(others))
     work.rows[compiled.EXPONENT], work.rows[compiled.KAPPA] = (np.delete(v, i) for v in (log_kappa, np.exp(log_kappa)))
     tables = merge_table(table_size).tables
-    j, h, degradation = compiled.find_partner(float(coef[i]), others, work.rows, work.bits, work, tables, RULES[rule])
+    j, h, degradation = compiled.find_partner(float(coef[i]), 0, len(others), others, work, tables, RULES[rule])
     return Merger(j + (j >= i), h, degradation)
 
 
