@@ -116,8 +116,11 @@ class StepRule(NamedTuple):
 
 
 def make_budgeted(n_features: int, budget: int) -> Budgeted:
-    """An empty machine; the slots are one more than the budget, rounded up to whole vectors of 16."""
-    n_slots = -(-(budget + 1) // 16) * 16
+    """An empty machine; the slots are one more than the budget, rounded up to an odd number of vectors of 16.
+
+    Odd, as one point is a column: at a stride of a power of two its values would fight for a few sets of the cache.
+    """
+    n_slots = 16 * (budget // 16 + 1 | 1)
     return Budgeted(
         points=np.zeros((n_features, n_slots), np.float32),
         slots=np.zeros((4, n_slots)),
