@@ -45,7 +45,7 @@ from widemargin.solvers.sgd import StepSettings
 Vector = NDArray[np.float64]
 
 FAST = ("lookup-wd", "lookup-h", "gss")
-EPOCHS = {"ijcnn1": 20, "a9a": 20, "codrna": 20, "kddcup99_10": 5, "mnist": 5, "patches": 1}
+EPOCHS = {"ijcnn1": 20, "a9a": 20, "codrna": 20, "covtype_20k": 20, "kddcup99_10": 5, "mnist": 5, "patches": 1}
 PAPER = {  # test accuracy of gss-precise, gss, lookup-h, lookup-wd: Table 2; the rest: Table 3
     ("ijcnn1", 100): {"gss-precise": 97.141, "gss": 96.807, "lookup-h": 97.132, "lookup-wd": 97.130},
     ("ijcnn1", 500): {"gss-precise": 98.138, "gss": 98.055, "lookup-h": 98.113, "lookup-wd": 98.070},
