@@ -59,9 +59,9 @@ class Rows(NamedTuple):
     A dense row's zeros are skipped, so both cost their non-zeros.
     """
 
-    data: np.ndarray  # (nnz,) float32; a dense array's values, row by row
-    columns: np.ndarray  # (nnz,) int32; (0,) for a dense array
-    starts: np.ndarray  # (n + 1,) int64; (0,) for a dense array
+    data: np.ndarray  # (nnz,); a dense array's values, row by row
+    columns: np.ndarray  # (nnz,) int32 or int64; (0,) for a dense array
+    starts: np.ndarray  # (n + 1,) int32 or int64; (0,) for a dense array
 
 
 class Tables(NamedTuple):

@@ -21,8 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._parallel import ThreadTeam
 from .._progress import Progress
 from ..rows import Rows
+from ..solvers.coordinate import CoordinateAscent
 from ..solvers.cutting_plane import CuttingPlaneSolver, Plane
 from ..solvers.result import History, LinearResult
 from ..solvers.risks import Risk
@@ -67,6 +69,7 @@ def train(
     settings: Settings,
     progress: Progress,
     start: Sequence[Matrix] | None = None,
+    team: ThreadTeam | None = None,
 ) -> Trained:
     """Train a machine for each risk.
 
@@ -88,7 +91,7 @@ def train(
         that are not done), ``n_planes``, and ``seconds_outputs``, ``seconds_line_search``, ``seconds_plane`` and
         ``seconds_reduced`` of this round.
     """
-    return next(train_path(rows, risks, [settings.C], settings, progress, start))
+    return next(train_path(rows, risks, [settings.C], settings, progress, start, team))
 
 
 def train_path(
@@ -98,12 +101,13 @@ def train_path(
     settings: Settings,
     progress: Progress,
     start: Sequence[Matrix] | None = None,
+    team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
     """Train for one C after another: what was learnt of the risk holds for all of them.
 
     Parameters and results are those of `train`, one result for each of `Cs`.
     """
-    descent = _Descent(rows, risks, settings, progress)
+    descent = _Descent(rows, risks, settings, progress, team or ThreadTeam(1))
     for k, C in enumerate(Cs):
         descent.weigh(C)
         if k == 0:
@@ -117,8 +121,11 @@ def train_path(
 class _Descent:
     """The machines, and the passes over the data that they share."""
 
-    def __init__(self, rows: Rows, risks: Sequence[Risk], settings: Settings, progress: Progress) -> None:
+    def __init__(
+        self, rows: Rows, risks: Sequence[Risk], settings: Settings, progress: Progress, team: ThreadTeam
+    ) -> None:
         self.rows = rows
+        self.team = team
         self.settings = settings
         self.progress = progress
         self.history = History()
@@ -126,8 +133,16 @@ class _Descent:
         n_outputs = sum(risk.n_outputs for risk in risks)
         capacity = settings.memory_budget // (4 * 8 * n_outputs * max(1, rows.shape[1]))
         self.solvers = [
-            CuttingPlaneSolver(risk, rows.shape[1], settings.C, mu=settings.mu, capacity=capacity) for risk in risks
+            CuttingPlaneSolver(
+                risk, rows.shape[1], settings.C, mu=settings.mu, capacity=capacity, ascent=self._ascent(risk)
+            )
+            for risk in risks
         ]
+
+    def _ascent(self, risk: Risk) -> CoordinateAscent | None:
+        """Where it pays and is wanted: CPA is to be compared with."""
+        arrays = self.rows.arrays
+        return risk.ascent(arrays, self.rows.shape[1]) if arrays is not None and self.settings.line_search else None
 
     def is_open(self) -> bool:
         """Whether there is something left to do."""
@@ -160,19 +175,21 @@ class _Descent:
             solvers, W = zip(*points[first : first + _POINTS], strict=True)
             outputs = self._outputs(solvers, W)
             self._learn(solvers, [solver.look_at(w, f) for solver, w, f in zip(solvers, W, outputs, strict=True)])
-        fresh = [solver for solver in self.solvers if not np.isfinite(solver.objective)]
-        for solver in fresh:
-            known = np.zeros((solver.risk.n_outputs, self.rows.shape[0]))
-            self._learn([solver], [solver.look_at(np.zeros_like(solver.w), known)])
+        for solver in self.solvers:
+            if not np.isfinite(solver.objective):
+                known = np.zeros((solver.risk.n_outputs, self.rows.shape[0]))
+                self._learn([solver], [solver.look_at(np.zeros_like(solver.w), known)])
 
     def iterate(self) -> None:
         """One round of Algorithm 1, for all machines that are not done."""
         clock, solvers = _Clock(), self._open()
+        climbers, dual_planes = self._ascend(solvers)
+        clock.lap("dual")
         outputs = self._outputs(solvers, [solver.target for solver in solvers])
         clock.lap("outputs")
         planes = [self._advance(solver, f) for solver, f in zip(solvers, outputs, strict=True)]
         clock.lap("line_search")
-        self._learn(solvers, planes)
+        self._learn([*solvers, *climbers], [*planes, *dual_planes])
         clock.lap("plane")
         self.solve_reduced()
         clock.lap("reduced")
@@ -188,12 +205,20 @@ class _Descent:
     def _advance(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
         return solver.descend(f) if self.settings.line_search else solver.look_at(solver.target, f)
 
+    def _ascend(self, solvers: Solvers) -> tuple[Solvers, list[Plane]]:
+        """Who has a better dual point, and its plane."""
+        planes = self.team.map(CuttingPlaneSolver.ascend, solvers)
+        found = [(solver, plane) for solver, plane in zip(solvers, planes, strict=True) if plane is not None]
+        return [solver for solver, _ in found], [plane for _, plane in found]
+
     def _outputs(self, solvers: Solvers, points: Sequence[Matrix]) -> list[Matrix]:
         """The outputs of one point of each solver, in one pass."""
         return _split(self.rows.outputs(np.concatenate(points)), solvers)
 
     def _learn(self, solvers: Solvers, planes: Sequence[Plane]) -> None:
         """The normals of one plane of each solver, in one pass."""
+        if not planes:
+            return
         normals = _split(self.rows.weighted_sums(np.concatenate([plane.coef for plane in planes])), solvers)
         for solver, plane, normal in zip(solvers, planes, normals, strict=True):
             solver.learn(plane, normal)

@@ -251,7 +251,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             problem = self._pose(rows, labels, weights, team)
             bridge.attributes = partial(self._snapshot, problem, progress)
             settings, Cs = self._settings(), [model.C for model in models]
-            paths = train_path(problem.rows, problem.risks, Cs, settings, progress, self._start(problem))
+            paths = train_path(problem.rows, problem.risks, Cs, settings, progress, self._start(problem), team)
             for model, (results, history) in zip(models, paths, strict=True):
                 model._set(self, problem, results, history)
                 model._warn_if_stopped(progress)

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._jit.workspace import Rows as RowArrays
 from .._parallel import ThreadTeam, row_blocks
 from .csr import CSRBlocks
 from .dense import DenseBlocks
@@ -26,6 +27,10 @@ class Rows(Protocol):
     def shape(self) -> tuple[int, int]:
         """n and d."""
 
+    @property
+    def arrays(self) -> RowArrays | None:
+        """The rows as compiled code can visit them one by one, in any order; None where that is dear."""
+
     def outputs(self, W: Matrix) -> Matrix:
         """Products of k vectors (k, d) with every row: (k, n)."""
 
@@ -37,6 +42,10 @@ class Blocks(Protocol):
     """A kind of data, cut into blocks that fit a cache or a memory budget."""
 
     shape: tuple[int, int]
+
+    @property
+    def arrays(self) -> RowArrays | None:
+        """As `Rows.arrays`."""
 
     @property
     def block_rows(self) -> int:
@@ -60,6 +69,11 @@ class BlockRows:
         self._blocks = blocks
         self._team = team
         self.shape = blocks.shape
+
+    @property
+    def arrays(self) -> RowArrays | None:
+        """Those of the blocks."""
+        return self._blocks.arrays
 
     def outputs(self, W: Matrix) -> Matrix:
         """One pass over all rows."""

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._jit import sparse
+from .._jit.workspace import Rows as RowArrays
 
 Matrix = NDArray[np.float64]
 
@@ -20,6 +21,11 @@ class CSRBlocks:
     def __init__(self, X: sp.csr_array) -> None:
         self.X = X
         self.shape: tuple[int, int] = X.shape
+
+    @property
+    def arrays(self) -> RowArrays:
+        """The CSR arrays."""
+        return RowArrays(self.X.data, self.X.indices, self.X.indptr)
 
     @property
     def block_rows(self) -> int:

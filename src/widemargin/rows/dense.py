@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import dense
+from .._jit.workspace import Rows as RowArrays
 from .._parallel import row_blocks
 from .mapped import MappedPages
 
@@ -25,6 +26,13 @@ class DenseBlocks:
         self.shape: tuple[int, int] = X.shape
         self._by_rows = X.flags.c_contiguous
         self._row_bytes = max(1, int(X.shape[1] * X.itemsize))
+
+    @property
+    def arrays(self) -> RowArrays | None:
+        """All values, if they are in memory row by row."""
+        if not self._by_rows or self._pages is not None:
+            return None
+        return RowArrays(self.X.reshape(-1), np.empty(0, np.int32), np.empty(0, np.int32))
 
     @property
     def block_rows(self) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import simplex_qp
+from .coordinate import CoordinateAscent
 from .risks import Risk
 
 Vector = NDArray[np.float64]
@@ -145,7 +146,8 @@ class CuttingPlaneSolver:
     """One minimisation: its planes, its best point and its lower bound.
 
     A round: `solve_reduced` finds a target, the caller computes its outputs, `descend` gives a plane as weights of the
-    rows, the caller sums them, `learn` takes both. So several minimisations share a pass over the data.
+    rows, the caller sums them, `learn` takes both. So several minimisations share a pass over the data. `ascend` may
+    give one more plane.
 
     Parameters
     ----------
@@ -157,6 +159,8 @@ class CuttingPlaneSolver:
         Planes touch the risk at ``(1 - mu) best + mu target``.
     capacity : int
         Most planes kept.
+    ascent : CoordinateAscent, optional
+        Where planes come from beside those that touch the risk.
 
     Attributes
     ----------
@@ -170,10 +174,20 @@ class CuttingPlaneSolver:
         The latest of the line search.
     """
 
-    def __init__(self, risk: Risk, n_features: int, C: float, *, mu: float = 0.1, capacity: int = 1000) -> None:
+    def __init__(
+        self,
+        risk: Risk,
+        n_features: int,
+        C: float,
+        *,
+        mu: float = 0.1,
+        capacity: int = 1000,
+        ascent: CoordinateAscent | None = None,
+    ) -> None:
         self.risk = risk
         self.C = C
         self.mu = mu
+        self.ascent = ascent
         self.bundle = Bundle(risk.n_outputs * n_features, capacity)
         self.w = self.target = np.zeros((risk.n_outputs, n_features))
         self.objective, self.bound, self.step = np.inf, 0.0, 0.0
@@ -194,6 +208,8 @@ class CuttingPlaneSolver:
         """Go on with another weight of the risk: its planes stay what they are."""
         self.C, self.bound = C, 0.0
         self.objective = self._value(self.w, self._risk)
+        if self.ascent is not None:
+            self.ascent.weigh(C)
 
     def solve_reduced(self) -> None:
         """Find the next target, and a lower bound."""
@@ -201,6 +217,8 @@ class CuttingPlaneSolver:
         w, bound = self.bundle.solve(self.C, max(_REDUCED_TOL * self.gap, noise))
         self.bound = max(self.bound, bound)
         self.target = w.reshape(self.w.shape)
+        if self.ascent is not None:
+            self.ascent.judge(self.gap / max(self.objective, 1e-300), self.bundle.n_planes)
 
     def descend(self, f: Matrix) -> Plane:
         """Search along the line to the target, whose outputs are f; return a plane near the new best point."""
@@ -230,6 +248,15 @@ class CuttingPlaneSolver:
     def learn(self, plane: Plane, normal: Matrix) -> None:
         """Add a plane, given the sum of the rows with its weights (q, n_features)."""
         self.bundle.add(normal.ravel(), plane.offset, plane.point)
+
+    def ascend(self) -> Plane | None:
+        """Make a better dual point the target and return its plane, if it is time for that."""
+        if self.ascent is None or not self.ascent.turns.has_epochs:
+            return None
+        self.ascent.ascend()
+        coef, offset, point = self.ascent.plane()
+        self.target = point.reshape(self.w.shape)
+        return Plane(coef, offset, point)
 
     def _value(self, w: Matrix, risk: float) -> float:
         return 0.5 * float(np.vdot(w, w)) + self.C * risk

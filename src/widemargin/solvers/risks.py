@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from .._jit import linesearch, margins, profile
 from .._parallel import ThreadTeam, row_blocks
+from .._jit.workspace import Rows as RowArrays
 from .bracket import find_step
+from .coordinate import CoordinateAscent
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -45,6 +47,9 @@ class Risk(Protocol):
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
         """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + risk(f + k (target - f))``."""
 
+    def ascent(self, arrays: RowArrays, n_features: int) -> CoordinateAscent | None:
+        """Another source of planes on the same rows, if there is one for this risk."""
+
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
         """Move f to ``f + step (target - f)`` in place, and cut at ``(1 - mu) f + mu target``."""
 
@@ -73,6 +78,10 @@ class HingeRisk:
     def intercept(self, f: Matrix) -> Vector:
         """None."""
         return np.zeros(1)
+
+    def ascent(self, arrays: RowArrays, n_features: int) -> CoordinateAscent:
+        """Dual coordinate ascent."""
+        return CoordinateAscent(arrays, self.signed, n_features, has_intercept=False)
 
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
         """The paper's exact line search, with selection instead of a sort."""
@@ -158,6 +167,10 @@ class ProfileRisk:
     def intercept(self, f: Matrix) -> Vector:
         """A weighted quantile of y - f."""
         return np.array([self._quantile(np.where(self.signed > 0, 1.0, -1.0) - f[0])])
+
+    def ascent(self, arrays: RowArrays, n_features: int) -> CoordinateAscent:
+        """Dual coordinate ascent, towards an intercept."""
+        return CoordinateAscent(arrays, self.signed, n_features, has_intercept=True)
 
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
         """A bracketing search on the derivative; where the rows are many, first on a sample of them."""
@@ -280,6 +293,9 @@ class MarginRisk:
     def intercept(self, f: Matrix) -> Vector:
         """None."""
         return np.zeros(self.n_outputs)
+
+    def ascent(self, arrays: RowArrays, n_features: int) -> None:
+        """None."""
 
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
         """A bracketing search on the derivative."""
