@@ -9,6 +9,7 @@ from ._policy import kernel
 _STEP = np.uint64(6364136223846793005)  # Knuth's linear congruential generator: the upper half of the state is random
 _ADD = np.uint64(1442695040888963407)
 _HALF = np.uint64(32)
+_WINDOW = 4096
 
 
 @kernel
@@ -67,7 +68,7 @@ def ascend(rows, signed, C, sigma, alpha, w, order, active, border, random):
     most, least = -math.inf, math.inf
     k = 0
     while k < active:
-        other = k + _draw(random, active - k)
+        other = k + _draw(random, min(active - k, _WINDOW))
         i = order[other]
         order[other], order[k] = order[k], i
         y = 1.0 if signed[i] > 0.0 else -1.0
