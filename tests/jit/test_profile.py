@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from naive import cutting_plane as naive
-from widemargin._jit import profile
 from widemargin._parallel import ThreadTeam
 from widemargin.solvers.risks import ProfileRisk
 
@@ -26,8 +27,7 @@ def rows(seed: int, n: int, *, ties: bool) -> tuple[Vector, Vector]:
 
 
 def best_intercept(f: Vector, signed: Vector) -> float:
-    v, level = np.sign(signed) - f, float(np.maximum(signed, 0).sum())
-    return float(profile.find_quantile(v, np.abs(signed), level, np.empty((2, len(f)))))
+    return float(ProfileRisk(signed, ThreadTeam(1)).intercept(f[None])[0])
 
 
 @quick
@@ -39,8 +39,9 @@ def test_the_intercept_is_the_best(seed: int, n: int, ties: bool) -> None:
 
 
 @pytest.mark.parametrize("sort", [False, True])
-def test_the_intercept_of_many_rows(sort: bool) -> None:
-    f, signed = rows(3, 20_000, ties=False)  # enough for a sample to enclose it; sorted, the sample still does
+@pytest.mark.parametrize("n", [5_000, 40_000])  # enough for a sample to enclose it; in blocks
+def test_the_intercept_of_many_rows(sort: bool, n: int) -> None:
+    f, signed = rows(3, n, ties=False)
     if sort:
         f = np.sort(f)
     b = best_intercept(f, signed)
@@ -48,19 +49,39 @@ def test_the_intercept_of_many_rows(sort: bool) -> None:
     assert near <= min(naive.intercept_risk(f, signed, b + step) for step in (-0.01, -1e-6, 1e-6, 0.01)) + 1e-9
 
 
+def test_a_sample_that_misleads() -> None:
+    f, signed = rows(4, 8_192, ties=False)
+    f[::4] += 100.0  # all rows of the sample
+    b = best_intercept(f, signed)
+    assert np.isclose(naive.intercept_risk(f, signed, b), naive.intercept_risk(f, signed, b + 1e-9))
+    assert naive.intercept_risk(f, signed, b) <= min(naive.intercept_risk(f, signed, b + d) for d in (-0.1, 0.1))
+
+
 @quick
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40), ties=st.booleans())
-def test_the_plane_holds_for_every_intercept(seed: int, n: int, ties: bool) -> None:
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40), step=st.floats(0, 2), ties=st.booleans())
+def test_the_plane_holds_for_every_intercept(seed: int, n: int, step: float, ties: bool) -> None:
     f, signed = rows(seed, n, ties=ties)
-    coef = np.empty(n)
-    rows_at = np.sign(signed) - f, signed, best_intercept(f, signed)
-    risk, offset, *border = profile.cut_profile(*rows_at, coef)
-    offset += profile.share_border(*rows_at, *border, coef)
-    assert np.isclose(risk, naive.profile_risk(f, signed))
-    assert np.isclose(coef @ f + offset, risk)
+    target = rows(seed + 1, n, ties=ties)[0]
+    best, near = f + step * (target - f), f + (step + 0.1 * (1 - step)) * (target - f)
+    outputs = f[None].copy()
+    risk, coef, offset = ProfileRisk(signed, ThreadTeam(1)).advance(outputs, target[None], step, 0.1)
+    np.testing.assert_allclose(outputs[0], best)
+    assert np.isclose(risk, naive.profile_risk(best, signed))
+    assert np.isclose(coef[0] @ near + offset, naive.profile_risk(near, signed))
     assert np.isclose(coef.sum(), 0, atol=1e-12)
     other = np.random.default_rng(seed).normal(size=n)
-    assert coef @ other + offset <= naive.profile_risk(other, signed) + 1e-9
+    assert coef[0] @ other + offset <= naive.profile_risk(other, signed) + 1e-9
+
+
+def along(f: Vector, target: Vector, signed: Vector, curvature: float, slope: float) -> tuple[float, Callable[..., float]]:
+    """The step, and what it minimises: the risk on the line between both points with their intercepts."""
+    here, there = best_intercept(f, signed), best_intercept(target, signed)
+
+    def value(k: float) -> float:
+        outputs = f + here + k * (target + there - f - here)
+        return 0.5 * curvature * k**2 + slope * k + naive.intercept_risk(outputs, signed, 0.0)
+
+    return ProfileRisk(signed, ThreadTeam(1)).search(f[None], target[None], curvature, slope), value
 
 
 @quick
@@ -73,12 +94,7 @@ def test_the_plane_holds_for_every_intercept(seed: int, n: int, ties: bool) -> N
 )
 def test_the_line_search_finds_the_minimum(seed: int, n: int, curvature: float, slope: float, ties: bool) -> None:
     f, signed = rows(seed, n, ties=ties)
-    target = np.random.default_rng(seed + 1).normal(size=n)
-    step = ProfileRisk(signed, ThreadTeam(1)).search(f[None], target[None], curvature, slope)
-
-    def value(k: float) -> float:
-        return 0.5 * curvature * k**2 + slope * k + naive.profile_risk(f + k * (target - f), signed)
-
+    step, value = along(f, np.random.default_rng(seed + 1).normal(size=n), signed, curvature, slope)
     around = step + np.array([-1e-3, 1e-3, -0.1, 0.1, 1.0]) * max(step, 1.0)
     assert all(value(step) <= value(max(k, 0.0)) + 1e-9 for k in around)
 
@@ -87,11 +103,5 @@ def test_the_line_search_finds_the_minimum(seed: int, n: int, curvature: float, 
 def test_the_line_search_on_many_rows() -> None:
     f, signed = rows(5, 50_000, ties=False)
     target = f + np.random.default_rng(6).normal(size=len(f)) * 0.3 + 0.1 * np.sign(signed)
-    risk = ProfileRisk(signed, ThreadTeam(1))
-    step = risk.search(f[None], target[None], 1e3, -10.0)
-
-    def value(k: float) -> float:
-        outputs = f + k * (target - f)
-        return 0.5e3 * k**2 - 10.0 * k + naive.intercept_risk(outputs, signed, risk.intercept(outputs[None])[0])
-
+    step, value = along(f, target, signed, 1e3, -10.0)
     assert all(value(step) <= value(step * (1 + d)) for d in (-0.1, -1e-3, 1e-3, 0.1))

@@ -24,7 +24,8 @@ Matrix = NDArray[np.float64]
 _EPOCH = 10.0, 2.0  # rounds that an epoch takes, on dense and on sparse rows: it has one thread, and no order in memory
 _MOST_VISITS = 4.0  # of each row in a round
 _PREFERENCE = 2.0  # for rounds alone: their planes stay, and make the next ones better
-_RUN = 16
+_SIGMA = 0.03  # the intercept's step as a part of the rows' mean squared length; 0.01 and 0.1 are about as good
+_RUN = 16  # rows that stay together in an order: neighbours in memory
 _TURN = 0.25  # of all work so far
 _SHARE = 0.1  # of all work, at least, for each of the two
 
@@ -84,7 +85,7 @@ class CoordinateAscent:
         self._signed = signed
         self._C = 1.0
         n = len(signed)
-        self._sigma = float(np.vdot(arrays.data, arrays.data)) / max(n, 1) if has_intercept else 0.0
+        self._sigma = _SIGMA * _mean_square(arrays.data, n) if has_intercept else 0.0
         self._alpha, self._w = np.zeros(n), np.zeros(n_features + 1)
         self._rng = np.random.default_rng(0)
         self._border = np.array([math.inf, -math.inf])
@@ -146,8 +147,15 @@ class CoordinateAscent:
         return float(np.vdot(self._alpha, np.sign(self._signed))) if self._sigma else 0.0
 
 
+def _mean_square(data: NDArray[np.floating], n: int) -> float:
+    """Mean squared length of n rows; 1 if that is beyond the data's precision."""
+    with np.errstate(over="ignore"):
+        square = float(np.vdot(data, data)) / max(n, 1)
+    return square if 0.0 < square < math.inf else 1.0
+
+
 def _shuffled_runs(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """0, ..., n - 1 in short runs of random order: neighbours in memory stay near each other in time."""
+    """0, ..., n - 1, in short runs whose order is random."""
     starts = rng.permutation(-(-n // _RUN)) * _RUN
     order = (starts[:, None] + np.arange(_RUN)).ravel()
     return order[order < n]

@@ -188,6 +188,8 @@ class CuttingPlaneSolver:
         self.C = C
         self.mu = mu
         self.ascent = ascent
+        if ascent is not None:
+            ascent.weigh(C)
         self.bundle = Bundle(risk.n_outputs * n_features, capacity)
         self.w = self.target = np.zeros((risk.n_outputs, n_features))
         self.objective, self.bound, self.step = np.inf, 0.0, 0.0
