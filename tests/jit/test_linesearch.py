@@ -26,7 +26,9 @@ def lines(seed: int, n: int, *, ties: bool) -> tuple[Vector, Vector, Vector]:
 
 def scan(f: Vector, target: Vector, signed: Vector, lo: float, hi: float) -> tuple[float, Vector, Vector]:
     keys, jumps = np.empty((2, len(f)))
-    slope, count = linesearch.scan_hinges(f, target, (0.0, 0.0), signed, lo, hi, keys, jumps, np.empty(len(f), np.int64))
+    slope, count = linesearch.scan_hinges(
+        f, target, (0.0, 0.0), signed, lo, hi, keys, jumps, np.empty(len(f), np.int64)
+    )
     return slope, keys[:count], jumps[:count]
 
 

@@ -22,7 +22,9 @@ def ascent(seed: int, n: int, *, has_intercept: bool) -> tuple[CoordinateAscent,
 
 
 @quick
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 50), has_intercept=st.booleans(), C=st.sampled_from([0.01, 3.0]))
+@given(
+    seed=st.integers(0, 2**32 - 1), n=st.integers(2, 50), has_intercept=st.booleans(), C=st.sampled_from([0.01, 3.0])
+)
 def test_a_dual_point_is_a_plane_below_the_risk(seed: int, n: int, has_intercept: bool, C: float) -> None:
     point, X, signed = ascent(seed, n, has_intercept=has_intercept)
     point.weigh(C)

@@ -2,7 +2,20 @@
 
 import numpy as np
 
-from . import budget, coordinate, dense, dual, elementwise, fixed, linesearch, margins, profile, simplex_qp, sparse, workspace
+from . import (
+    budget,
+    coordinate,
+    dense,
+    dual,
+    elementwise,
+    fixed,
+    linesearch,
+    margins,
+    profile,
+    simplex_qp,
+    sparse,
+    workspace,
+)
 
 
 def compile_kernels() -> None:

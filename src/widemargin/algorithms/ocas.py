@@ -33,6 +33,7 @@ Matrix = NDArray[np.float64]
 Solvers = Sequence[CuttingPlaneSolver]
 Trained = tuple[list[LinearResult], History]
 
+_SMALL = 2**15  # values: rounds alone are fast, and do not depend on the order of the rows or on repeated ones
 _POINTS = 8  # looked at in one pass at the start: their outputs are held at once
 
 
@@ -140,9 +141,11 @@ class _Descent:
         ]
 
     def _ascent(self, risk: Risk) -> CoordinateAscent | None:
-        """Where it pays and is wanted: CPA is to be compared with."""
+        """Where it pays; not beside CPA, which is to be compared with."""
         arrays = self.rows.arrays
-        return risk.ascent(arrays, self.rows.shape[1]) if arrays is not None and self.settings.line_search else None
+        if arrays is None or arrays.data.size < _SMALL or not self.settings.line_search:
+            return None
+        return risk.ascent(arrays, self.rows.shape[1])
 
     def is_open(self) -> bool:
         """Whether there is something left to do."""
@@ -219,7 +222,8 @@ class _Descent:
         """The normals of one plane of each solver, in one pass."""
         if not planes:
             return
-        normals = _split(self.rows.weighted_sums(np.concatenate([plane.coef for plane in planes])), solvers)
+        coef = planes[0].coef if len(planes) == 1 else np.concatenate([plane.coef for plane in planes])
+        normals = _split(self.rows.weighted_sums(coef), solvers)
         for solver, plane, normal in zip(solvers, planes, normals, strict=True):
             solver.learn(plane, normal)
 

@@ -69,6 +69,7 @@ class BlockRows:
         self._blocks = blocks
         self._team = team
         self.shape = blocks.shape
+        self._sums = np.empty((0, 0, 0))
 
     @property
     def arrays(self) -> RowArrays | None:
@@ -86,13 +87,19 @@ class BlockRows:
     def weighted_sums(self, coef: Matrix) -> Matrix:
         """One pass over the rows that count."""
 
-        def add(rows: slice) -> Matrix:
-            out = np.zeros((len(coef), self.shape[1]))
-            self._blocks.add(rows, np.ascontiguousarray(coef[:, rows]), out)
-            return out
+        blocks = row_blocks(self.shape[0], self._blocks.sum_rows)
+        shape = len(blocks), len(coef), self.shape[1]
+        if self._sums.shape != shape:
+            self._sums = np.empty(shape)  # kept: fresh memory costs more than the sums of wide rows
 
-        parts = self._team.map(add, row_blocks(self.shape[0], self._blocks.sum_rows))
-        return sum(parts[1:], parts[0])
+        def add(block: tuple[slice, Matrix]) -> None:
+            rows, out = block
+            out[...] = 0.0
+            self._blocks.add(rows, np.ascontiguousarray(coef[:, rows]), out)
+
+        self._team.map(add, zip(blocks, self._sums, strict=True))
+        total: Matrix = self._sums.sum(axis=0)
+        return total
 
 
 def make_rows(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Rows:

@@ -2,10 +2,11 @@
 
     maximise  D(a) = sum a_i - 1/2 |sum a_i y_i x_i|^2      0 <= a_i <= C s_i   (and sum a_i y_i = 0 with an intercept)
 
-Each hinge lies above the part a_i / (C s_i) of its line, so the plane with the rows' weights -a_i y_i / C lies below the
-risk. In the reduced problem it is worth D(a), alone; together with other planes, more.
+Each hinge lies above the part a_i / (C s_i) of its line, so the plane with the rows' weights -a_i y_i / C lies below
+the risk. In the reduced problem it is worth D(a), alone; together with other planes, more.
 
-Source: Hsieh, Chang, Lin, Keerthi, Sundararajan, A Dual Coordinate Descent Method for Large-scale Linear SVM, ICML 2008.
+Source: Hsieh, Chang, Lin, Keerthi, Sundararajan, A Dual Coordinate Descent Method for Large-scale Linear SVM, ICML
+2008.
 """
 
 from __future__ import annotations

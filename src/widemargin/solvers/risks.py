@@ -25,6 +25,7 @@ Matrix = NDArray[np.float64]
 _ROWS = 16_384  # of a block
 _FEW = 4096  # rows of which no sample is taken
 _SAMPLE = 2048
+_CHORDS = 8
 _FAR = 1e300  # beyond every breakpoint that matters
 
 Line = tuple[Vector, Vector, tuple[float, float]]  # the outputs at both ends, and the intercepts there
@@ -171,6 +172,7 @@ class ProfileRisk(HingeRisk):
         super().__init__(signed, team)
         self._level = float(np.maximum(signed, 0.0).sum())
         self._values = np.empty(self.n_rows)
+        self._reach = 1.0
         self._known: tuple[Matrix | None, float] = None, 0.0  # outputs last advanced, and their best intercept
 
     def intercept(self, f: Matrix) -> Vector:
@@ -178,10 +180,20 @@ class ProfileRisk(HingeRisk):
         return np.array([self._quantile(f[0], f[0], 0.0)])
 
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
-        """Exact on the line between both points with their best intercepts."""
+        """Exact on a chord: the intercept goes straight from its best value here to its best value at about the step.
+
+        Each further chord ends where the step on the last one did, and so its step is at least as good.
+        """
         here = self._known[1] if self._known[0] is f else self._quantile(f[0], f[0], 0.0)
-        there = self._quantile(f[0], target[0], 1.0)
-        return self._search((f[0], target[0], (here, there)), curvature, slope)
+        reach = self._reach
+        for _ in range(_CHORDS):
+            turn = (self._quantile(f[0], target[0], reach) - here) / reach
+            step = self._search((f[0], target[0], (here, here + turn)), curvature, slope)
+            if 0.25 * reach <= step <= 4.0 * reach:
+                break
+            reach = step or 0.125 * reach
+        self._reach = step or 1.0
+        return step
 
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
         """The plane's weights sum to zero, so that it holds for every intercept."""
@@ -201,9 +213,7 @@ class ProfileRisk(HingeRisk):
         on_plus, on_minus = _border_shares(excess, plus, minus)
         for rows, (*_, on_border, also) in zip(self._blocks, parts, strict=True):
             if on_border + also > 0.0:
-                profile.share_border(
-                    self._values[rows], self.signed[rows], near, on_plus, on_minus, coef[0, rows]
-                )
+                profile.share_border(self._values[rows], self.signed[rows], near, on_plus, on_minus, coef[0, rows])
         return Cut(risk, coef, offset + on_plus * plus + on_minus * minus)
 
     def _quantile(self, f: Vector, target: Vector, k: float) -> float:
@@ -225,7 +235,9 @@ class ProfileRisk(HingeRisk):
         hi = profile.find_quantile(values, weights, level + margin) if level + margin < weights.sum() else math.inf
         return float(lo), float(hi)
 
-    def _between(self, f: Vector, target: Vector, k: float, lo: float, hi: float) -> tuple[float, float, Vector, Vector]:
+    def _between(
+        self, f: Vector, target: Vector, k: float, lo: float, hi: float
+    ) -> tuple[float, float, Vector, Vector]:
         """The weight of values below lo and of those up to hi; the values in between, and their weights."""
 
         def collect(rows: slice) -> tuple[float, float, Vector, Vector]:
@@ -301,4 +313,3 @@ class _MarginLine:
         kept, slope = margins.settle_margins(*self._problem, self._rows, lo, hi)
         self._rows = self._rows[:kept]
         self._settled += slope
-
