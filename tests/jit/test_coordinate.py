@@ -10,11 +10,11 @@ import scipy.sparse as sp
 
 from naive import cutting_plane as naive
 from widemargin._jit import coordinate
-from widemargin._jit.workspace import Rows
+from widemargin._jit.workspace import Rows, make_rows
 
 FORMS: dict[str, Any] = {
-    "dense": lambda X: Rows(X.ravel(), np.empty(0, np.int32), np.empty(0, np.int32)),
-    "csr": lambda X: Rows(*(getattr(sp.csr_array(X), name) for name in ("data", "indices", "indptr"))),
+    "dense": make_rows,
+    "csr": lambda X: make_rows(sp.csr_array(X)),
 }
 
 

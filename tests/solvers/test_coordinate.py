@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import cutting_plane as naive
-from widemargin._jit.workspace import Rows
+from widemargin._jit.workspace import make_rows
 from widemargin.solvers.coordinate import CoordinateAscent, Turns
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
@@ -17,7 +17,7 @@ quick = settings(max_examples=40, deadline=None, derandomize=True)
 def ascent(seed: int, n: int, *, has_intercept: bool) -> tuple[CoordinateAscent, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     X, signed = rng.normal(size=(n, 3)), rng.choice([-1.0, 1.0], n) * rng.uniform(0, 2, n).round(1)
-    rows = Rows(X.ravel(), np.empty(0, np.int32), np.empty(0, np.int32))
+    rows = make_rows(X)
     return CoordinateAscent(rows, signed, 3, has_intercept=has_intercept), X, signed
 
 

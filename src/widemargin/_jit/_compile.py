@@ -62,8 +62,7 @@ def _warm_passes(dtype: np.dtype) -> None:
         rows = X.ravel(), np.array([0, 1] * 3, width), np.array([0, 2, 4, 6], width)
         sparse.csr_outputs(*rows, np.ones((2, 1)), np.ones((1, 3)))
         sparse.csr_row_sum(*rows, coef, np.ones((1, 2)))
-        _warm_ascent(workspace.Rows(*rows))
-    _warm_ascent(workspace.Rows(X.ravel(), np.empty(0, np.int32), np.empty(0, np.int32)))
+        _warm_ascent(workspace.Rows(*rows[:2], rows[2].astype(np.int64)))
 
 
 def _warm_ascent(rows: workspace.Rows) -> None:

@@ -54,6 +54,8 @@ class Settings:
     max_iter : int
     memory_budget : int
         Bytes beyond the caller's data.
+    keep_points : bool
+        Whether results have `points` to start another problem from.
     """
 
     C: float = 1.0
@@ -62,6 +64,7 @@ class Settings:
     line_search: bool = True
     max_iter: int = 1000
     memory_budget: int = 2**30
+    keep_points: bool = True
 
 
 def train(
@@ -135,7 +138,13 @@ class _Descent:
         capacity = settings.memory_budget // (4 * 8 * n_outputs * max(1, rows.shape[1]))
         self.solvers = [
             CuttingPlaneSolver(
-                risk, rows.shape[1], settings.C, mu=settings.mu, capacity=capacity, ascent=self._ascent(risk)
+                risk,
+                rows.shape[1],
+                settings.C,
+                mu=settings.mu,
+                capacity=capacity,
+                keep_points=settings.keep_points,
+                ascent=self._ascent(risk),
             )
             for risk in risks
         ]

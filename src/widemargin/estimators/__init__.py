@@ -3,8 +3,20 @@
 from ._warmup import warmup
 from .bsgd import BSGDClassifier
 from .c_path import C_path
+from .compress import compress
+from .dc_pred import DCPredClassifier, DCPredRegressor
 from .dc_svm import DCSVMClassifier
 from .kernel_kmeans import TwoStepKernelKMeans
 from .ocas import OCASClassifier
 
-__all__ = ["BSGDClassifier", "C_path", "DCSVMClassifier", "OCASClassifier", "TwoStepKernelKMeans", "warmup"]
+__all__ = [
+    "BSGDClassifier",
+    "C_path",
+    "DCPredClassifier",
+    "DCPredRegressor",
+    "DCSVMClassifier",
+    "OCASClassifier",
+    "TwoStepKernelKMeans",
+    "compress",
+    "warmup",
+]

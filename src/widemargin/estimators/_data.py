@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, column_or_1d, validate_data
 
 from ..rows import has_finite_rows, is_partitioned, mapped_pages
+from ._validation import FLOATS
 
 
 def check_training_data(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[Any, NDArray[Any]]:
@@ -33,8 +33,7 @@ def _check_array(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[An
         X,
         y,
         accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        accept_large_sparse=True,
+        dtype=FLOATS,
         ensure_all_finite=pages is None,
     )
     if pages is not None and not has_finite_rows(X, pages):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..kernels.functions import RBF, FunctionKernel, Kernel, Laplacian
-from ..kernels.samples import Samples
+from ..kernels.precision import refine
+from ..kernels.samples import Samples, make_samples
+from ._training import warn_user
 
 Vector = NDArray[np.float64]
 
@@ -54,6 +55,20 @@ def entry_variance(X: Any, weights: Vector) -> float:
     return float(weights @ np.einsum("ij,ij->i", centred, centred, dtype=np.float64) / total)
 
 
+def make_checked_samples(kernel: Kernel, X: Any) -> Samples:
+    """The rows as the kernel takes them, after a look at their range and their scale.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR array of shape (n, d), or a kernel matrix of shape (n, n)
+    """
+    samples = make_samples(X, kernel.wants)
+    check_range(kernel, samples)
+    warn_of_scale(kernel, samples)
+    return refine(kernel, samples)
+
+
 def check_range(kernel: Kernel, samples: Samples) -> None:
     """Neither inner products nor kernel values may overflow the precision of the tiles."""
     largest = float(np.max(np.abs(samples.squares), initial=0.0))
@@ -66,7 +81,7 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
 
 def warn_of_scale(kernel: Kernel, samples: Samples) -> None:
     """Warn where a distance kernel is nearly constant, or nearly the identity, on a probe of the rows."""
-    if not isinstance(kernel, RBF | Laplacian):
+    if not isinstance(kernel, RBF | Laplacian) or len(samples) < 2:
         return
     A = samples.take(np.unique(np.linspace(0, len(samples) - 1, _PROBE_ROWS).astype(int)))
     K = np.empty((len(A), len(A)), samples.dtype)
@@ -78,9 +93,8 @@ def warn_of_scale(kernel: Kernel, samples: Samples) -> None:
         problem = f"the kernel is nearly the identity (no value between two rows above {others.max():.1e})"
     else:
         return
-    warnings.warn(
+    warn_user(
         f"gamma={kernel.gamma:.3g}: on a probe of {len(A)} rows, {problem}. Scale the features, with "
         "sklearn.preprocessing.StandardScaler for example, or change gamma.",
         UserWarning,
-        stacklevel=5,
     )

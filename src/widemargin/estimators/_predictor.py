@@ -1,71 +1,28 @@
-"""Prediction with one machine, or with one for every pair of classes."""
+"""`decision_function` and `predict` from the decision values of an estimator's model."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._config import resolve_memory_budget
+from ..models.linear import LinearModel
 from ._pairs import votes
+from ._validation import FLOATS
 
 Vector = NDArray[np.float64]
 
 
-class Model(Protocol):
-    """Decision functions."""
-
-    def decide(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Vector:
-        """Decision values of shape (n, n_functions)."""
-
-
-class KernelPredictor(BaseEstimator):
-    """Decision values of an estimator that makes its `_model` from its fitted attributes."""
-
-    _model: Model
-    support_vectors_: Any
-    kernel: Any
-    n_jobs: int | None
-    memory_budget: Any
-
-    def _make_model(self) -> Model:
-        raise NotImplementedError
-
-    def _decide(self, X: Any) -> Vector:
-        check_is_fitted(self)
-        dtype = [np.float64, np.float32] if self.kernel == "precomputed" else self.support_vectors_.dtype
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse=False if self.kernel == "precomputed" else "csr",
-            dtype=dtype,
-            order="C",
-            accept_large_sparse=True,
-        )
-        budget = resolve_memory_budget(self.memory_budget)
-        return self._model.decide(X, n_jobs=self.n_jobs, memory_budget=budget)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The parameters and the fitted attributes, without what predict can make of them."""
-        state = dict(super().__getstate__())
-        state.pop("_model", None)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore, and rebuild what was left out."""
-        super().__setstate__(state)
-        if hasattr(self, "dual_coef_"):
-            self._model = self._make_model()
-
-
-class PairwisePredictor(KernelPredictor):
+class PairwisePredictor:
     """`decision_function` and `predict` by votes of a machine for every pair of classes."""
 
+    _decide: Callable[[Any], Vector]
     classes_: NDArray[Any]
     decision_function_shape: str
     break_ties: bool
@@ -114,9 +71,10 @@ class PairwisePredictor(KernelPredictor):
         return np.asarray(self.classes_[votes(values, len(self.classes_)).argmax(axis=1)])
 
 
-class OneAgainstRestPredictor(KernelPredictor):
+class OneAgainstRestPredictor:
     """`decision_function` and `predict` by one machine for two classes, or one for each of more."""
 
+    _decide: Callable[[Any], Vector]
     classes_: NDArray[Any]
 
     def decision_function(self, X: ArrayLike) -> Vector:
@@ -129,7 +87,7 @@ class OneAgainstRestPredictor(KernelPredictor):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes), float64
-            With two classes, positive for ``classes_[1]``; else a column per class, against the rest.
+            With two classes, positive for ``classes_[1]``; else a column per class.
         """
         values = self._decide(X)
         return values[:, 0] if len(self.classes_) == 2 else values
@@ -145,8 +103,27 @@ class OneAgainstRestPredictor(KernelPredictor):
         -------
         ndarray of shape (n_samples,)
         """
-        numbers = largest(self._decide(X))
+        numbers = largest(self._decide(X))  # first: it knows whether there are classes yet
         return np.asarray(self.classes_[numbers])
+
+
+class LinearPredictor(OneAgainstRestPredictor, BaseEstimator):
+    """Prediction of an estimator with `coef_` and `intercept_`."""
+
+    coef_: Vector
+    intercept_: Vector
+    n_jobs: int | None
+
+    def __sklearn_tags__(self) -> Tags:
+        """Sparse input."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _decide(self, X: Any) -> Vector:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        return LinearModel(self.coef_, self.intercept_).decide(X, n_jobs=self.n_jobs)
 
 
 def largest(values: Vector) -> NDArray[np.intp]:

@@ -1,9 +1,8 @@
-"""What every estimator checks at its door, and the promise that a failed fit changes nothing."""
+"""What every estimator checks at its door: numbers, weights and classes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,17 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 Vector = NDArray[np.float64]
 
-
-@contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Restore the estimator's attributes if the block fails: nothing is left half-fitted."""
-    before = dict(estimator.__dict__)
-    try:
-        yield
-    except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
-        raise
+FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
 
 
 def check_number(name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf) -> None:
@@ -79,8 +68,27 @@ def check_weights(sample_weight: Any, X: Any) -> Vector:
     return weights
 
 
-def class_factors(class_weight: Any, classes: NDArray[Any], y: NDArray[np.integer], weights: Vector) -> Vector:
-    """The factor of C for each class: 1, the given one, or "balanced" by total sample weight.
+def number_classes(labels: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The classes of positive weight, at least two, and each row's number among them.
+
+    Parameters
+    ----------
+    labels, weights : ndarrays of shape (n,)
+
+    Returns
+    -------
+    classes : ndarray of shape (k,)
+    numbers : ndarray of shape (n,), int
+        Of a row without weight any.
+    """
+    classes = np.unique(labels[weights > 0])
+    if len(classes) < 2:
+        raise ValueError(f"y must have at least two classes with positive weight, got one class: {classes[0]!r}")
+    return classes, np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+
+
+def weigh_classes(class_weight: Any, classes: NDArray[Any], y: NDArray[np.integer], weights: Vector) -> Vector:
+    """Each row's weight times the factor of its class: 1, the given one, or "balanced" by total sample weight.
 
     Parameters
     ----------
@@ -89,18 +97,24 @@ def class_factors(class_weight: Any, classes: NDArray[Any], y: NDArray[np.intege
     y : ndarray of shape (n,), int
         Class numbers.
     weights : ndarray of shape (n,)
+
+    Returns
+    -------
+    ndarray of shape (n,), float64
+        `weights` itself for None.
     """
     if class_weight is None:
-        return np.ones(len(classes))
+        return weights
     if isinstance(class_weight, str) and class_weight == "balanced":
         totals = np.bincount(y, weights, minlength=len(classes))
-        return np.asarray(weights.sum() / (len(classes) * totals))
+        return np.asarray(weights * (weights.sum() / (len(classes) * totals))[y])
     if not isinstance(class_weight, Mapping):
         raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
     unknown = set(class_weight) - set(classes.tolist())
     if unknown:
         raise ValueError(f"class_weight names labels that y does not have: {sorted(unknown, key=str)}")
-    return np.array([_class_factor(class_weight, label) for label in classes.tolist()])
+    factors = np.array([_class_factor(class_weight, label) for label in classes.tolist()])
+    return np.asarray(weights * factors[y])
 
 
 def _class_factor(class_weight: Mapping[Any, float], label: Any) -> float:

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import validate_data
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import unique_labels
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from ..algorithms.bsgd import Epochs, Stream, one_against_rest, primal_value, train
-from ..kernels.functions import make_kernel
-from ..kernels.samples import make_samples
+from ..budget.merge import MAINTENANCE, RULES
 from ..models.expansion import KernelExpansion
 from ..solvers.result import History
 from ..solvers.sgd import StepSettings
-from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
-from ._kernel import check_range, resolve_gamma, warn_of_scale
-from ._parameters import check_budgeted
+from ._kernel import make_checked_samples
+from ._kernel_machine import KernelMachine, TrainingRows
+from ._parameters import check_kernel, check_limits
 from ._predictor import OneAgainstRestPredictor, largest
-from ._validation import all_or_nothing, check_weights, class_factors, to_single
+from ._training import all_or_nothing, clock, warn_of_stop
+from ._validation import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_number,
+    check_seed,
+    check_weights,
+    to_single,
+    weigh_classes,
+)
 
 Vector = NDArray[np.float64]
 
 
-class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredictor):
+class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
     """Kernel support vector machine with at most `budget` support vectors, learnt from a stream.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` over machines of at most `budget` support vectors by
@@ -127,8 +133,9 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredic
     -----
     A step costs about `budget` times the row's non-zeros multiply-adds, and `budget` exponentials: 0.4 microseconds
     with 22 features and a budget of 100. A merger costs about one step more. Memory: ``budget * n_features`` numbers a
-    machine, and the table of 5 MB. Steps take the data as float32, predictions as they are. There is no certificate: a
-    lower bound of the optimum would take all rows at once, and a small budget leaves a machine above it for good.
+    machine, and the table of 5 MB. Steps take the data as float32, predictions as they are; float32 data
+    are read in place, a memory map too, others are copied. There is no certificate: a lower bound of the optimum would
+    take all rows at once, and a small budget leaves a machine above it for good.
 
     Differences from the papers: (1) of equally light support vectors the newest is merged first, as its kernel values
     are at hand; (2) coefficients are kept in units of the step size, so no step scales them; (3) tables cover
@@ -211,40 +218,30 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredic
         self.verbose = verbose
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Tags:
-        """Sparse input."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    def _check_parameters(self) -> None:
+        check_number("C", self.C, above=0)
+        check_kernel(self)
+        for name, least in (("budget", 2), ("table_size", 2), ("n_epochs", 1)):
+            check_integer(name, getattr(self, name), least)
+        check_choice("maintenance", self.maintenance, MAINTENANCE)
+        check_choice("merge", self.merge, tuple(RULES))
+        if self.maintenance == "merge" and self.kernel != "rbf":
+            raise ValueError(f"maintenance='merge' is for kernel='rbf' alone, got kernel={self.kernel!r}")
+        check_number("validation_fraction", self.validation_fraction, above=0)
+        if self.validation_fraction >= 1:
+            raise ValueError(f"validation_fraction must be below 1, got {self.validation_fraction!r}")
+        if self.lam is not None:
+            check_number("lam", self.lam, above=0)
+        flags = ("fit_intercept", "average", "early_stopping", "shuffle")
+        check_flag(**{name: getattr(self, name) for name in flags})
+        check_seed(self.random_state)
+        check_limits(self)
 
-    @with_callbacks
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from rows that are at hand, in `n_epochs` passes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            float32 is read in place, a memory map too; other types are copied.
-        y : array-like of shape (n_samples,)
-            Labels of any kind, of at least two classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factor of C for each sample, >= 0.
-
-        Returns
-        -------
-        self
-        """
-        with all_or_nothing(self):
-            check_budgeted(self)
-            X, labels = self._check_data(X, y, reset=True)
-            weights = check_weights(sample_weight, X)
-            bridge = CallbackBridge(self, X, y)
-            with Progress(
-                max_time=self.max_time, verbose=self.verbose, title=type(self).__name__, callback=bridge
-            ) as progress:
-                self._fit(X, labels, weights, progress)
-            bridge.close()
-        return self
+    def _check_stream(self) -> None:
+        if self.lam is None:
+            raise ValueError("lam must be given for partial_fit, which cannot know how many rows will come; got None")
+        if isinstance(self.class_weight, str):
+            raise ValueError(f"class_weight must be None or a dict for partial_fit, got {self.class_weight!r}")
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -267,7 +264,8 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredic
         self
         """
         with all_or_nothing(self):
-            check_budgeted(self, streams=True)
+            self._check_parameters()
+            self._check_stream()
             is_first = not hasattr(self, "_states")
             X, labels = self._check_data(X, y, reset=is_first)
             weights = check_weights(sample_weight, X)
@@ -275,25 +273,16 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredic
                 self._begin(X, classes, weights)
             elif classes is not None and not np.array_equal(unique_labels(classes), self.classes_):
                 raise ValueError(f"classes must be those of the first call, {self.classes_}, got {classes}")
-            with Progress(max_time=self.max_time, verbose=self.verbose, title=type(self).__name__) as progress:
+            with clock(self) as progress:
                 self._read_on(X, self._numbers(labels), weights, progress)
         return self
 
-    def _check_data(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, NDArray[Any]]:
-        form: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-        X, y = validate_data(self, X, y, reset=reset, accept_large_sparse=True, **form)
-        check_classification_targets(y)
-        if reset:
-            self._dtype = X.dtype.name
+    def _check_data(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
+        X, y = super()._check_data(X, y, reset=reset)
         return to_single(X), y
 
-    def _fit(self, X: Any, labels: NDArray[Any], weights: Vector, progress: Progress) -> None:
-        kept = np.flatnonzero(weights)  # a sample of weight 0 is one that is not there
-        classes, y = np.unique(labels[kept], return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(f"y must have at least two classes with positive weight, got one class: {classes[0]!r}")
-        if len(kept) < X.shape[0]:
-            X, weights = X[kept], weights[kept]
+    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+        X, y, weights, _, classes = rows
         seed = check_random_state(self.random_state)
         score = None
         if self.early_stopping:
@@ -305,7 +294,7 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredic
             score = partial(self._score_held, X_held, y_held)
         self._classes_and_gamma(classes, X, weights)
         settings = self._settings(1 / (self.C * X.shape[0]) if self.lam is None else self.lam)
-        pushes = one_against_rest(y, weights * class_factors(self.class_weight, classes, y, weights)[y], len(classes))
+        pushes = one_against_rest(y, weigh_classes(self.class_weight, classes, y, weights), len(classes))
         stream = Stream(settings, X, len(pushes))
         rng = np.random.default_rng(seed.randint(2**31))
         epochs = Epochs(self.n_epochs, bool(self.shuffle), score)
@@ -334,8 +323,7 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredic
     def _read_on(self, X: Any, y: NDArray[np.intp], weights: Vector, progress: Progress) -> None:
         if self._states is not None and self._shape != [self.maintenance, self.budget]:
             raise ValueError(f"maintenance and budget must stay as the machine was made, {self._shape}")
-        if self.class_weight is not None:
-            weights = weights * class_factors(self.class_weight, self.classes_, y, weights)[y]
+        weights = weigh_classes(self.class_weight, self.classes_, y, weights)
         pushes = one_against_rest(y, weights, len(self.classes_))
         stream = Stream(self._settings(self.lam), X, len(pushes), self._states)
         stream.history = History({name: column.tolist() for name, column in self.history_.items()})
@@ -347,16 +335,11 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredic
 
     def _classes_and_gamma(self, classes: NDArray[Any], X: Any, weights: Vector) -> None:
         self.classes_ = classes
-        self._gamma = resolve_gamma(self.gamma, X, weights, is_gram=False)
-        kernel = make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
-        probe = make_samples(X[:1000], kernel.wants)
-        check_range(kernel, probe)
-        if len(probe) > 1:
-            warn_of_scale(kernel, probe)
+        make_checked_samples(self._resolve_kernel(X, weights), X[:1000])  # for what it raises and warns of alone
 
     def _settings(self, lam: Any) -> StepSettings:
         return StepSettings(
-            kernel=make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0),
+            kernel=self._make_kernel(),
             lam=float(lam),
             budget=int(self.budget),
             maintenance=self.maintenance,
@@ -385,16 +368,14 @@ class BSGDClassifier(CallbackSupportMixin, ClassifierMixin, OneAgainstRestPredic
         self._model = self._make_model()
 
     def _make_model(self) -> KernelExpansion:
-        kernel = make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
-        return KernelExpansion(kernel, self.support_vectors_, self.dual_coef_, self.intercept_)
+        return KernelExpansion(self._make_kernel(), self.support_vectors_, self.dual_coef_, self.intercept_)
 
     def _warn_if_stopped(self, progress: Progress) -> None:
-        if self.converged_:
-            return
-        objective = f", objective {self.objective_:.6g}" if hasattr(self, "objective_") else ""
-        warnings.warn(
-            f"{type(self).__name__} was stopped by {progress.stopped_by} after {self.t_} steps: mean hinge loss of its "
-            f"latest pass {self.history_['hinge'][-1]:.3g}{objective}. The model is the latest.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
+        if not self.converged_:
+            objective = f", objective {self.objective_:.6g}" if hasattr(self, "objective_") else ""
+            warn_of_stop(
+                self,
+                progress.stopped_by,
+                f"after {self.t_} steps: mean hinge loss of its latest pass {self.history_['hinge'][-1]:.3g}"
+                f"{objective}. The model is the latest.",
+            )

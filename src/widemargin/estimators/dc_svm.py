@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import copy
-import warnings
-from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils import check_random_state
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from ..algorithms.dc_svm import Data, Machine, Settings, train, train_pairs
-from ..kernels.functions import Kernel, make_kernel
-from ..kernels.precision import refine
-from ..kernels.samples import Samples, make_samples
+from ..kernels.functions import Kernel
+from ..kernels.samples import Samples
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..solvers.result import DualResult, History
-from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
 from ._clusters import clustered_model
-from ._kernel import check_range, resolve_gamma, warn_of_scale
+from ._kernel import make_checked_samples
+from ._kernel_machine import KernelMachine, TrainingRows
 from ._pairs import certificate_attributes, machine_attributes, pair_coefficients
-from ._parameters import check_parameters
+from ._parameters import KERNELS, check_kernel, check_limits
 from ._predictor import PairwisePredictor
-from ._validation import all_or_nothing, check_weights, class_factors
+from ._training import describe_gap, warn_of_stop
+from ._validation import check_choice, check_flag, check_integer, check_number, check_seed, weigh_classes
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
-class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
+class DCSVMClassifier(ClassifierMixin, PairwisePredictor, KernelMachine):
     """Exact kernel support vector machine, for data sets where `sklearn.svm.SVC` takes too long.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` to a stated violation of the optimality conditions,
@@ -221,100 +216,63 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
         self.verbose = verbose
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Tags:
-        """Sparse input; pairwise for a precomputed kernel."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
+    def _check_parameters(self) -> None:
+        check_number("C", self.C, above=0)
+        check_number("tol", self.tol, above=0)
+        check_kernel(self, (*KERNELS, "precomputed"))
+        check_integer("max_iter", self.max_iter, -1)
+        self._check_levels()
+        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+        check_flag(fit_intercept=self.fit_intercept, break_ties=self.break_ties, warm_start=self.warm_start)
+        check_seed(self.random_state)
+        check_limits(self)
 
-    @with_callbacks
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Train the machine.
+    def _check_levels(self) -> None:
+        check_integer("branching", self.branching, 2)
+        check_integer("n_sample", self.n_sample, 1)
+        check_integer("stop_level", self.stop_level, 0)
+        check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
+        check_choice("combine", self.combine, ("early", "naive", "bcm"))
+        if self.n_levels != "auto":
+            check_integer("n_levels", self.n_levels, 0)
+            if self.stop_level > int(self.n_levels):
+                raise ValueError(f"stop_level must be at most n_levels={self.n_levels}, got {self.stop_level}")
+        if self._is_gram and self.partition == "input":
+            raise ValueError("partition must not be 'input' with kernel='precomputed': it has no features to cluster")
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel.
-        y : array-like of shape (n_samples,)
-            Labels of any kind, of at least two classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factor of C for each sample, >= 0.
-
-        Returns
-        -------
-        self
-        """
-        with all_or_nothing(self):
-            check_parameters(self)
-            X, labels = self._check_data(X, y)
-            weights = check_weights(sample_weight, X)
-            bridge = CallbackBridge(self, X, y)
-            with Progress(
-                max_time=self.max_time, verbose=self.verbose, title=type(self).__name__, callback=bridge
-            ) as progress:
-                self._fit(X, labels, weights, progress, bridge)
-            bridge.close()
-        return self
-
-    def _check_data(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse=False if self.kernel == "precomputed" else "csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=True,
-        )
-        check_classification_targets(y)
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(f"X must be a square kernel matrix for kernel='precomputed', got shape {X.shape}")
-        return X, y
-
-    def _fit(self, X: Any, labels: NDArray[Any], weights: Vector, progress: Progress, bridge: CallbackBridge) -> None:
-        kept = np.flatnonzero(weights)  # a sample of weight 0 is one that is not there
-        classes, y = np.unique(labels[kept], return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(f"y must have at least two classes with positive weight, got one class: {classes[0]!r}")
-        X, weights = self._take_rows(X, kept), weights[kept]
-        upper = self.C * weights * class_factors(self.class_weight, classes, y, weights)[y]
-        gamma = resolve_gamma(self.gamma, X, weights, is_gram=self.kernel == "precomputed")
-        kernel = make_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
-        samples = make_samples(X, kernel.wants)
-        check_range(kernel, samples)
-        warn_of_scale(kernel, samples)
-        samples = refine(kernel, samples)
-        bridge.attributes = partial(self._snapshot, progress, classes, y, kept, X, gamma)
-        machines = self._train(kernel, samples, y, upper, kept, progress)
-        rows = None if self.kernel == "precomputed" else X
-        fitted = machine_attributes(classes, y, kept, rows, machines, self.combine)
-        for name, value in {"_gamma": gamma, **fitted, **certificate_attributes(machines)}.items():
-            setattr(self, name, value)
+    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+        upper = self.C * weigh_classes(self.class_weight, rows.classes, rows.y, rows.weights)
+        kernel = self._resolve_kernel(rows.X, rows.weights)
+        samples = make_checked_samples(kernel, rows.X)
+        machines = self._train(kernel, samples, rows, upper, progress)
+        self.__dict__.update({**self._machine(rows, machines), **certificate_attributes(machines)})
         self._model = self._make_model()
-        self._warn_if_stopped(machines, progress)
+        if not self.converged_:
+            violation = max(machine.result.violation for machine in machines)
+            warn_of_stop(
+                self,
+                progress.stopped_by or self._own_limit(),
+                f"before it converged: violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}. "
+                "The model is the best so far.",
+            )
 
-    def _snapshot(
-        self, progress: Progress, classes: NDArray[Any], y: Rows, kept: Rows, X: Any, gamma: float
-    ) -> dict[str, Any] | None:
-        """What a callback needs of the machine as it stands: of two classes, in the rounds of the whole problem."""
-        if len(classes) > 2 or not isinstance(progress.candidate, tuple) or len(progress.candidate[0]) != len(y):
+    def _machine(self, rows: TrainingRows, machines: list[Machine]) -> dict[str, Any]:
+        X = None if self._is_gram else rows.X
+        return machine_attributes(rows.classes, rows.y, rows.kept, X, machines, self.combine)
+
+    def _snapshot(self, rows: TrainingRows, progress: Progress) -> dict[str, Any] | None:
+        """Of two classes, in the rounds of the whole problem."""
+        y, candidate = rows.y, progress.candidate
+        if len(rows.classes) > 2 or not isinstance(candidate, tuple) or len(candidate[0]) != len(y):
             return None
-        beta, intercept = progress.candidate
+        beta, intercept = candidate
         point = DualResult(beta, np.zeros_like(beta), intercept, 0.0, 0.0, 0.0, False, 0, 0, History())
-        machine = Machine(point, None, np.array([intercept]), [])
-        rows = None if self.kernel == "precomputed" else X
         stopped = copy.copy(self)
-        stopped.__dict__.update(_gamma=gamma, **machine_attributes(classes, y, kept, rows, [machine], self.combine))
+        stopped.__dict__.update(self._machine(rows, [Machine(point, None, np.array([intercept]), [])]))
         return {**stopped.__dict__, "_model": stopped._make_model()}
 
-    def _take_rows(self, X: Any, rows: NDArray[np.intp]) -> Any:
-        if len(rows) == X.shape[0]:
-            return X
-        return X[np.ix_(rows, rows)] if self.kernel == "precomputed" else X[rows]
-
     def _train(
-        self, kernel: Kernel, samples: Samples, y: Rows, upper: Vector, kept: Rows, progress: Progress
+        self, kernel: Kernel, samples: Samples, rows: TrainingRows, upper: Vector, progress: Progress
     ) -> list[Machine]:
         settings = Settings(
             fit_intercept=self.fit_intercept,
@@ -329,16 +287,16 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
             partition=self._resolve_partition(),
         )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        if y.max() > 1:
-            return train_pairs(kernel, samples, y, upper, settings, progress, rng)
-        data = Data(kernel, samples, np.where(y > 0, 1.0, -1.0), upper)
-        return [train(data, settings, progress, rng, start=self._start(data, kept))]
+        if len(rows.classes) > 2:
+            return train_pairs(kernel, samples, rows.y, upper, settings, progress, rng)
+        data = Data(kernel, samples, np.where(rows.y > 0, 1.0, -1.0), upper)
+        return [train(data, settings, progress, rng, start=self._start(data, rows.kept))]
 
     def _resolve_partition(self) -> str:
         """k-means of the rows where the kernel is a function of products or distances, else in feature space."""
         if self.partition != "auto":
             return self.partition
-        return "kernel" if callable(self.kernel) or self.kernel == "precomputed" else "input"
+        return "kernel" if callable(self.kernel) or self._is_gram else "input"
 
     def _start(self, data: Data, kept: Rows) -> Vector | None:
         """The fitted machine's dual variables as a feasible point for this problem, with `warm_start`."""
@@ -354,19 +312,6 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
         beta = np.clip(beta[kept], np.where(data.y > 0, 0, -data.upper), np.where(data.y > 0, data.upper, 0))
         return _balance(beta) if self.fit_intercept else beta
 
-    def _warn_if_stopped(self, machines: list[Machine], progress: Progress) -> None:
-        if self.converged_:
-            return
-        reason = progress.stopped_by or self._own_limit()
-        violation = max(machine.result.violation for machine in machines)
-        warnings.warn(
-            f"{type(self).__name__} was stopped by {reason} before it converged: violation {violation:.3g} where "
-            f"tol={self.tol:g}, duality gap {self.dual_gap_:.4g} "
-            f"({self.dual_gap_ / max(self.objective_, 1e-300):.2%} of the objective). The model is the best so far.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-
     def _own_limit(self) -> str:
         """What stopped a fit that the progress object did not stop as a whole."""
         if self.max_iter >= 0:
@@ -374,8 +319,8 @@ class DCSVMClassifier(CallbackSupportMixin, ClassifierMixin, PairwisePredictor):
         return "max_time" if self.max_time is not None else "the precision of the kernel entries"
 
     def _make_model(self) -> KernelExpansion | ClusteredExpansion:
-        kernel = make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
-        points = self.support_ if self.kernel == "precomputed" else self.support_vectors_
+        kernel = self._make_kernel()
+        points = self.support_ if self._is_gram else self.support_vectors_
         coef = pair_coefficients(self.dual_coef_, self.n_support_)
         if self._clusters is not None:
             return clustered_model(kernel, points, coef, self._clusters)

@@ -6,24 +6,23 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import ClusterMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .._parallel import ThreadTeam, blas_limit
-from ..kernels.functions import Kernel, make_kernel
 from ..kernels.precision import refine
 from ..kernels.samples import make_samples
 from ..partition.divide import divide
 from ..partition.regions import KernelRegions
-from ._kernel import check_range, resolve_gamma
+from ._kernel import check_range
+from ._kernel_machine import KernelMethod
 from ._parameters import check_kernel
-from ._validation import all_or_nothing, check_integer, check_n_jobs, check_seed
+from ._training import all_or_nothing
+from ._validation import check_integer, check_n_jobs, check_seed
 
-KERNELS = ("rbf", "poly", "linear", "sigmoid", "laplacian")
 
-
-class TwoStepKernelKMeans(ClusterMixin, BaseEstimator):
+class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
     """Kernel k-means for many rows: cluster a sample, then assign every row to its nearest centre in feature space.
 
     It is the clustering of DC-SVM, whose clusters keep most of the kernel matrix between their own rows.
@@ -95,12 +94,6 @@ class TwoStepKernelKMeans(ClusterMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Tags:
-        """Sparse input."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Cluster the rows of X.
 
@@ -115,7 +108,7 @@ class TwoStepKernelKMeans(ClusterMixin, BaseEstimator):
         """
         with all_or_nothing(self):
             self._check_parameters()
-            rows: Any = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+            rows = self._validate(X)
             if self.n_clusters > rows.shape[0]:
                 raise ValueError(f"n_clusters must be at most n_samples={rows.shape[0]}, got {self.n_clusters}")
             self._fit(rows)
@@ -124,13 +117,12 @@ class TwoStepKernelKMeans(ClusterMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
         check_integer("n_sample", self.n_sample, 1)
-        check_kernel(self, KERNELS)
+        check_kernel(self)
         check_n_jobs(self.n_jobs)
         check_seed(self.random_state)
 
     def _fit(self, X: Any) -> None:
-        self._gamma = resolve_gamma(self.gamma, X, np.ones(X.shape[0]), is_gram=False)
-        kernel = self._make_kernel()
+        kernel = self._resolve_kernel(X, np.ones(X.shape[0]))
         samples = make_samples(X, kernel.wants)
         check_range(kernel, samples)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -144,9 +136,6 @@ class TwoStepKernelKMeans(ClusterMixin, BaseEstimator):
         self.sample_labels_ = division.regions.labels
         self._points = X[division.chosen]
 
-    def _make_kernel(self) -> Kernel:
-        return make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
-
     def predict(self, X: ArrayLike) -> NDArray[np.int32]:
         """The cluster of each row: that of the nearest centre in feature space.
 
@@ -159,7 +148,7 @@ class TwoStepKernelKMeans(ClusterMixin, BaseEstimator):
         ndarray of shape (n_samples,), int32
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=self._points.dtype, order="C")
+        rows = self._validate(X, reset=False, dtype=self._points.dtype)
         kernel = self._make_kernel()
         points = refine(kernel, make_samples(self._points, kernel.wants))
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self, cast
@@ -11,8 +10,6 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
 from .._config import resolve_memory_budget
@@ -22,18 +19,19 @@ from ..algorithms.ocas import Settings, Trained, train_path
 from ..rows import Rows, RowsWithConstant, open_rows
 from ..solvers.result import History, LinearResult
 from ..solvers.risks import HingeRisk, MarginRisk, ProfileRisk, Risk
-from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
+from ._callbacks import CallbackSupportMixin, with_callbacks
 from ._data import check_training_data, to_memory
-from ._linear import LinearPredictor
+from ._parameters import check_limits
+from ._predictor import LinearPredictor
+from ._training import all_or_nothing, describe_gap, training, warn_of_stop
 from ._validation import (
-    all_or_nothing,
     check_choice,
     check_flag,
     check_integer,
-    check_n_jobs,
     check_number,
     check_weights,
-    class_factors,
+    number_classes,
+    weigh_classes,
 )
 
 Vector = NDArray[np.float64]
@@ -180,11 +178,16 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Tags:
-        """Sparse input."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    def _check_parameters(self) -> None:
+        check_number("C", self.C, above=0)
+        check_number("tol", self.tol, above=0)
+        check_number("mu", self.mu, above=0)
+        if self.mu > 1:
+            raise ValueError(f"mu must be at most 1, got {self.mu!r}")
+        check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
+        check_integer("max_iter", self.max_iter, 1)
+        check_flag(fit_intercept=self.fit_intercept, line_search=self.line_search, warm_start=self.warm_start)
+        check_limits(self)
 
     @with_callbacks
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -234,15 +237,12 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     def _fit_all(self, models: Sequence[Self], X: Any, y: Any, sample_weight: Any) -> None:
         """Check this estimator's parameters and the data, and fit models that differ from it in C alone."""
         for model in models:
-            _check_parameters(model)
+            model._check_parameters()
         budget = resolve_memory_budget(self.memory_budget)
         X, labels = check_training_data(self, X, y, budget)
         weights = check_weights(to_memory(sample_weight), labels)
-        bridge = CallbackBridge(self, X, y)
         with (
-            Progress(
-                max_time=self.max_time, verbose=self.verbose, title=type(self).__name__, callback=bridge
-            ) as progress,
+            training(self, X, y) as (progress, bridge),
             blas_limit(1),  # the products are bound by memory, and the same on any number of threads
             ThreadTeam(self.n_jobs) as team,
             open_rows(X, team, budget) as rows,
@@ -255,7 +255,6 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             for model, (results, history) in zip(models, paths, strict=True):
                 model._set(self, problem, results, history)
                 model._warn_if_stopped(progress)
-        bridge.close()
 
     def _settings(self) -> Settings:
         return Settings(
@@ -265,10 +264,12 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             line_search=self.line_search,
             max_iter=self.max_iter,
             memory_budget=resolve_memory_budget(self.memory_budget),
+            keep_points=self.warm_start,
         )
 
     def _pose(self, rows: Rows, labels: NDArray[Any], weights: Vector, team: ThreadTeam) -> Problem:
-        classes, y, s = _weigh_classes(labels, weights, self.class_weight)
+        classes, y = number_classes(labels, weights)
+        s = weigh_classes(self.class_weight, classes, y, weights)
         if self.multi_class == "ovr":
             return Problem(classes, rows, self._hinge_risks(y, s, team))
         rows = RowsWithConstant(rows) if self.fit_intercept else rows
@@ -302,40 +303,12 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         return [ProfileRisk(g, team) if self.fit_intercept else HingeRisk(g, team) for g in signed]
 
     def _warn_if_stopped(self, progress: Progress) -> None:
-        if self.converged_:
-            return
-        warnings.warn(
-            f"{type(self).__name__} was stopped by {progress.stopped_by or 'max_iter'} before it converged: duality "
-            f"gap {self.dual_gap_:.4g} ({self.dual_gap_ / max(self.objective_, 1e-300):.2%} of the objective) where "
-            f"tol={self.tol:g}. The model is the best so far.",
-            ConvergenceWarning,
-            stacklevel=6,
-        )
-
-
-def _check_parameters(model: OCASClassifier) -> None:
-    """Raise a ValueError that names the first parameter that cannot be, and its value."""
-    check_number("C", model.C, above=0)
-    check_number("tol", model.tol, above=0)
-    check_number("mu", model.mu, above=0)
-    if model.mu > 1:
-        raise ValueError(f"mu must be at most 1, got {model.mu!r}")
-    check_choice("multi_class", model.multi_class, ("ovr", "crammer_singer"))
-    check_integer("max_iter", model.max_iter, 1)
-    if model.max_time is not None:
-        check_number("max_time", model.max_time, above=0)
-    check_flag(fit_intercept=model.fit_intercept, line_search=model.line_search, warm_start=model.warm_start)
-    check_n_jobs(model.n_jobs)
-    resolve_memory_budget(model.memory_budget)
-
-
-def _weigh_classes(labels: NDArray[Any], weights: Vector, class_weight: Any) -> tuple[NDArray[Any], Classes, Vector]:
-    """The classes of positive weight, each row's number among them, and its weight; what weighs 0 does not count."""
-    classes = np.unique(labels[weights > 0])
-    if len(classes) < 2:
-        raise ValueError(f"y must have at least two classes with positive weight, got one class: {classes[0]!r}")
-    y = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    return classes, y, weights * class_factors(class_weight, classes, y, weights)[y]
+        if not self.converged_:
+            warn_of_stop(
+                self,
+                progress.stopped_by or "max_iter",
+                f"before it converged: {describe_gap(self)} where tol={self.tol:g}. The model is the best so far.",
+            )
 
 
 def _machine(results: list[LinearResult], n_features: int) -> dict[str, Any]:

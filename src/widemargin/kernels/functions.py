@@ -1,7 +1,8 @@
 """Kernel functions: what makes a tile K(A, B) out of two small batches of samples.
 
 A kernel has two methods, ``fill(A, B, out)`` and ``diagonal(A)``; it knows neither labels nor solvers. To add
-one, write a frozen dataclass with these two and enter it in `make_kernel`.
+one, write a frozen dataclass with these two and enter it in `make_kernel`. One that is a function of products or
+distances alone has ``transform(G)`` as well, for those who measure a few points by loops of their own.
 """
 
 from __future__ import annotations
@@ -33,9 +34,20 @@ class Kernel(Protocol):
         """Return k(x, x) for every sample: float64 of shape (len(A),)."""
 
 
+class Transform(Kernel, Protocol):
+    """A kernel that is a function of one number: the `measure` of two samples."""
+
+    measure: ClassVar[str]
+
+    def transform(self, G: Array) -> None:
+        """Turn inner products, squared distances or L1 distances into kernel values, in place."""
+
+
 @dataclass(frozen=True)
 class RBF:
     """exp(-gamma |x - z|^2)."""
+
+    measure: ClassVar[str] = "squares"
 
     wants: ClassVar[str] = "distances"
     gamma: float
@@ -51,10 +63,12 @@ class RBF:
             exponent = buffer[: out.size * A.precision.itemsize].view(A.precision).reshape(out.shape)
             A.inner(B, exponent)
             elementwise.exponent(exponent, a, b, self.gamma, out)
-        if out.dtype == np.float32:
-            elementwise.rbf(out, np.zeros(len(A), np.float32), np.zeros(len(B), np.float32), 0.5)
-        else:
-            apply("exp", out)
+        _exponential(out)
+
+    def transform(self, G: Array) -> None:
+        """Of squared distances."""
+        G *= -self.gamma
+        _exponential(G)
 
     def diagonal(self, A: Samples) -> Array:
         """Ones."""
@@ -65,11 +79,15 @@ class RBF:
 class Linear:
     """<x, z>."""
 
+    measure: ClassVar[str] = "products"
     wants: ClassVar[str] = "products"
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the inner products."""
         A.inner(B, out)
+
+    def transform(self, G: Array) -> None:
+        """Nothing to do."""
 
     def diagonal(self, A: Samples) -> Array:
         """Squared norms."""
@@ -80,6 +98,7 @@ class Linear:
 class Polynomial:
     """(gamma <x, z> + coef0)^degree, degree an integer >= 0."""
 
+    measure: ClassVar[str] = "products"
     wants: ClassVar[str] = "products"
     gamma: float
     degree: int
@@ -88,7 +107,11 @@ class Polynomial:
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: one matrix product, powers in place."""
         A.inner(B, out)
-        elementwise.power(out, self.gamma, self.coef0, self.degree)
+        self.transform(out)
+
+    def transform(self, G: Array) -> None:
+        """Powers."""
+        elementwise.power(G, self.gamma, self.coef0, self.degree)
 
     def diagonal(self, A: Samples) -> Array:
         """The polynomial of the squared norms."""
@@ -99,6 +122,7 @@ class Polynomial:
 class Sigmoid:
     """tanh(gamma <x, z> + coef0); not positive semidefinite in general."""
 
+    measure: ClassVar[str] = "products"
     wants: ClassVar[str] = "products"
     gamma: float
     coef0: float
@@ -106,9 +130,13 @@ class Sigmoid:
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: one matrix product, tanh in place."""
         A.inner(B, out)
-        out *= self.gamma
-        out += self.coef0
-        apply("tanh", out)
+        self.transform(out)
+
+    def transform(self, G: Array) -> None:
+        """tanh."""
+        G *= self.gamma
+        G += self.coef0
+        apply("tanh", G)
 
     def diagonal(self, A: Samples) -> Array:
         """Tanh of the squared norms."""
@@ -119,14 +147,19 @@ class Sigmoid:
 class Laplacian:
     """exp(-gamma |x - z|_1)."""
 
+    measure: ClassVar[str] = "differences"
     wants: ClassVar[str] = "rows"
     gamma: float
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: L1 distances, one exponential. Sparse batches are made dense for it."""
         elementwise.l1_distances(A.toarray(), B.toarray(), out)
-        out *= -self.gamma
-        apply("exp", out)
+        self.transform(out)
+
+    def transform(self, G: Array) -> None:
+        """Of L1 distances."""
+        G *= -self.gamma
+        _exponential(G)
 
     def diagonal(self, A: Samples) -> Array:
         """Ones."""
@@ -168,6 +201,14 @@ class FunctionKernel:
         """One call a sample: a function of two arrays offers nothing cheaper."""
         batches = (A.take(slice(i, i + 1)).original() for i in range(len(A)))
         return np.array([float(np.asarray(self.function(x, x)).item()) for x in batches])
+
+
+def _exponential(G: Array) -> None:
+    """exp of numbers that are not positive, in place."""
+    if G.dtype == np.float32:
+        elementwise.rbf(G, np.zeros(len(G), np.float32), np.zeros(G.shape[1], np.float32), 0.5)
+    else:
+        apply("exp", G)
 
 
 def make_kernel(

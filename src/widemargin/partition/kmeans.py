@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 Labels = NDArray[np.intp]
@@ -40,6 +41,16 @@ def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: NDArray[np.f
         warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
         model.fit(X, sample_weight=sample_weight)
     return np.asarray(model.labels_, np.intp)
+
+
+def centroids(X: Any, labels: Labels, weights: NDArray[np.float64] | None = None) -> NDArray[np.floating]:
+    """Weighted means of the clusters that have rows: dense, of shape (k, d) and X's dtype."""
+    present, cluster = np.unique(labels, return_inverse=True)
+    weights = np.ones(X.shape[0]) if weights is None else weights
+    members = sp.csr_array((weights, (cluster, np.arange(X.shape[0]))), (len(present), X.shape[0]))
+    sums = members @ X
+    means = (sums.toarray() if sp.issparse(sums) else sums) / np.asarray(members.sum(axis=1))[:, None]
+    return np.ascontiguousarray(means, X.dtype)
 
 
 def kernel_kmeans(K: NDArray[np.floating], k: int, rng: np.random.Generator) -> Labels:

@@ -5,6 +5,7 @@ Blocks depend on the data alone and their sums are added in their order, so that
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
@@ -51,9 +52,8 @@ class Blocks(Protocol):
     def block_rows(self) -> int:
         """Rows of a block, for `outputs`."""
 
-    @property
-    def sum_rows(self) -> int:
-        """Rows of a block, for `weighted_sums`: each has a sum of its own."""
+    def sum_shape(self, k: int) -> tuple[int, int]:
+        """How many rows, and how many of k sums, are one task of `weighted_sums`: each has sums of its own."""
 
     def outputs(self, rows: slice, W: Matrix, out: Matrix) -> None:
         """Write the products of a block's rows into out (k, r)."""
@@ -87,17 +87,19 @@ class BlockRows:
     def weighted_sums(self, coef: Matrix) -> Matrix:
         """One pass over the rows that count."""
 
-        blocks = row_blocks(self.shape[0], self._blocks.sum_rows)
+        n_rows, n_sums = self._blocks.sum_shape(len(coef))
+        blocks, groups = row_blocks(self.shape[0], n_rows), row_blocks(len(coef), n_sums)
         shape = len(blocks), len(coef), self.shape[1]
         if self._sums.shape != shape:
             self._sums = np.empty(shape)  # kept: fresh memory costs more than the sums of wide rows
 
-        def add(block: tuple[slice, Matrix]) -> None:
-            rows, out = block
+        def add(task: tuple[int, slice]) -> None:
+            block, group = task
+            out = self._sums[block, group]
             out[...] = 0.0
-            self._blocks.add(rows, np.ascontiguousarray(coef[:, rows]), out)
+            self._blocks.add(blocks[block], np.ascontiguousarray(coef[group, blocks[block]]), out)
 
-        self._team.map(add, zip(blocks, self._sums, strict=True))
+        self._team.map(add, product(range(len(blocks)), groups))
         total: Matrix = self._sums.sum(axis=0)
         return total
 

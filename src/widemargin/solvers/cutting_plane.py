@@ -44,12 +44,15 @@ class Bundle:
     n_features : int
     capacity : int
         Most planes that are kept.
+    keep_points : bool
+        False saves half of the memory; `active_points` is empty then.
     """
 
-    def __init__(self, n_features: int, capacity: int) -> None:
+    def __init__(self, n_features: int, capacity: int, *, keep_points: bool = True) -> None:
         self.capacity = max(3, capacity)
         self.n_planes = 1
-        self._normals, self._points = np.zeros((2, 1, n_features))
+        self._normals = np.zeros((1, n_features))
+        self._points = np.zeros((1, n_features if keep_points else 0))
         self._gram = np.zeros((1, 1))
         self._offsets, self._beta, self._idle = np.zeros((3, 1))
 
@@ -77,7 +80,7 @@ class Bundle:
         t = self.n_planes
         if t == len(self._normals):
             self._grow()
-        self._normals[t], self._points[t], self._offsets[t] = normal, point, offset
+        self._normals[t], self._points[t], self._offsets[t] = normal, point[: self._points.shape[1]], offset
         self._beta[t] = self._idle[t] = 0.0
         self._gram[t, : t + 1] = self._gram[: t + 1, t] = self._normals[: t + 1] @ normal
         self.n_planes += 1
@@ -159,6 +162,8 @@ class CuttingPlaneSolver:
         Planes touch the risk at ``(1 - mu) best + mu target``.
     capacity : int
         Most planes kept.
+    keep_points : bool
+        Whether their points are wanted at the end.
     ascent : CoordinateAscent, optional
         Where planes come from beside those that touch the risk.
 
@@ -182,6 +187,7 @@ class CuttingPlaneSolver:
         *,
         mu: float = 0.1,
         capacity: int = 1000,
+        keep_points: bool = True,
         ascent: CoordinateAscent | None = None,
     ) -> None:
         self.risk = risk
@@ -190,7 +196,7 @@ class CuttingPlaneSolver:
         self.ascent = ascent
         if ascent is not None:
             ascent.weigh(C)
-        self.bundle = Bundle(risk.n_outputs * n_features, capacity)
+        self.bundle = Bundle(risk.n_outputs * n_features, capacity, keep_points=keep_points)
         self.w = self.target = np.zeros((risk.n_outputs, n_features))
         self.objective, self.bound, self.step = np.inf, 0.0, 0.0
         self._risk = np.inf

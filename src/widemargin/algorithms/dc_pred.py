@@ -1,0 +1,229 @@
+"""DC-Pred++: kernel machines that predict at the cost of a few inner products.
+
+Source: Hsieh, Si, Dhillon, Fast Prediction for Large-Scale Kernel Machines, NIPS 2014, Algorithm 2:
+
+    grow a tree of clusters by k-means in input space
+    for every leaf:
+        solve the local machine exactly
+        landmarks: centroids of k-means weighted by the squared dual variables
+        pseudo-landmarks: points whose kernel values are estimated from those of the landmarks
+        W: the matrix for which C W C' is closest to the leaf's kernel matrix
+        train the local machine on C W C', keep its coefficients on the columns of C
+
+What a machine is to learn is its `Task`'s business: labels (hinge loss), numbers (kernel ridge regression), or the
+decision values of another machine.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .._parallel import ThreadTeam, blas_limit
+from .._progress import Progress
+from ..kernels.blocks import fill_square
+from ..kernels.functions import Transform
+from ..kernels.samples import make_samples
+from ..landmarks.features import LandmarkFeatures, join_features
+from ..landmarks.nystrom import nystrom_factor
+from ..landmarks.pseudo import plain, polynomial, triangle
+from ..landmarks.selection import select_landmarks
+from ..models.nystrom import NystromForest, NystromTree
+from ..partition.hierarchy import Hierarchy, grow
+from ..solvers.local import Fit, Task
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Array = NDArray[np.floating]
+
+_MOST_EXACT = 3000  # rows of a leaf whose kernel matrix is computed
+
+
+class Settings(NamedTuple):
+    """How to divide and what to keep.
+
+    Attributes
+    ----------
+    n_clusters, n_landmarks, n_pseudo_landmarks : int
+        Leaves of a tree; and in each of them.
+    n_trees : int
+        Machines of other clusters, whose decision values are averaged.
+    pseudo : {"triangle", "polynomial"} or None
+    by_alpha : bool
+        Whether landmarks are centroids weighted by the squared dual variables, or plain ones.
+    linear : bool
+        Whether a leaf's kernel is the approximate one plus <x, z>, scaled to the leaf.
+    memory_budget : int
+        Bytes.
+    n_jobs : int or None
+    """
+
+    n_clusters: int
+    n_landmarks: int
+    n_pseudo_landmarks: int
+    pseudo: str | None = "triangle"
+    by_alpha: bool = True
+    linear: bool = True
+    n_trees: int = 1
+    memory_budget: int = 2**30
+    n_jobs: int | None = None
+
+
+class Machine(NamedTuple):
+    """What training gives.
+
+    Attributes
+    ----------
+    model : NystromForest
+    leaves : dict of ndarray of shape (number of leaves,)
+        Tree, rows, landmarks, objective, gap, whether it converged, and when it was done, of each leaf.
+    converged : bool
+    """
+
+    model: NystromForest
+    leaves: dict[str, Vector]
+    converged: bool
+
+
+def train(
+    kernel: Transform, X: Any, task: Task, settings: Settings, progress: Progress, rng: np.random.Generator
+) -> Machine:
+    """Train a tree of small machines by Algorithm 2.
+
+    Parameters
+    ----------
+    kernel : Transform
+    X : ndarray or CSR array of shape (n, d)
+    task : Task
+        Knows the targets of the n rows.
+    settings : Settings
+    progress : Progress
+    rng : numpy.random.Generator
+
+    Notes
+    -----
+    O(n_leaf^2) kernel entries a leaf, of at most 3,000 rows each. Leaves are independent: one after the other on every
+    thread. Out of time, a leaf that is left gets the machine that its first step gave.
+    """
+    with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
+        train_leaf = _Leaf(kernel, X, task, settings, progress, team)
+        grown = [_train_tree(train_leaf, seed, t) for t, seed in enumerate(rng.spawn(settings.n_trees))]
+    trees, leaves = zip(*grown, strict=True)
+    joined = {name: np.concatenate([one[name] for one in leaves]) for name in leaves[0]}
+    return Machine(NystromForest(list(trees)), joined, bool(joined["converged"].all()))
+
+
+def _train_tree(train_leaf: _Leaf, rng: np.random.Generator, number: int) -> tuple[NystromTree, dict[str, Vector]]:
+    train_leaf.progress.stage("clusters")
+    tree, labels = grow(train_leaf.X, train_leaf.settings.n_clusters, rng)
+    k = tree.n_leaves
+    clusters = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels, minlength=k))[:-1])
+    train_leaf.progress.stage("leaves", k)
+    seeds, largest_first = rng.spawn(k), sorted(range(k), key=lambda c: -len(clusters[c]))
+    solved = train_leaf.team.map(lambda c: train_leaf(clusters[c], seeds[c]), largest_first)
+    parts = [solved[largest_first.index(c)] for c in range(k)]
+    leaves = {
+        "tree": np.full(k, number),
+        "n_rows": np.array([len(rows) for rows in clusters]),
+        "n_landmarks": np.array([part.features.landmarks.shape[1] for part in parts]),
+        "objective": np.array([part.fit.objective for part in parts]),
+        "gap": np.array([part.fit.gap for part in parts]),
+        "time": np.array([part.time for part in parts]),
+        "converged": np.array([part.fit.converged for part in parts]),
+    }
+    return _assemble(tree, parts), leaves
+
+
+def _assemble(tree: Hierarchy, parts: list[_Part]) -> NystromTree:
+    """The leaves' machines in common tables."""
+    features, places, pairs = join_features([part.features for part in parts])
+    dtype, (k, m, _), q = features.landmarks.dtype, features.landmarks.shape, len(parts[0].intercept)
+    coef = np.zeros((k, q, features.n_values))
+    products = np.zeros((k, q, m, m) if any(len(first) for first, _ in pairs) else (k, q, 0, 0), dtype)
+    for c, (part, place, (first, second)) in enumerate(zip(parts, places, pairs, strict=True)):
+        coef[c][:, place] = part.coef[:, : len(place)]
+        products[c][:, first, second] = part.coef[:, len(place) :]
+    slopes = np.array([part.slopes for part in parts], dtype)
+    return NystromTree(tree, features, coef, products, slopes, np.array([part.intercept for part in parts]))
+
+
+class _LinearPart(NamedTuple):
+    coordinates: Vector  # (n, d + 1)
+    centre: Vector
+    scale: float
+
+
+class _Part(NamedTuple):
+    features: LandmarkFeatures
+    coef: Vector
+    slopes: Vector
+    intercept: Vector
+    fit: Fit
+    time: float
+
+
+class _Leaf:
+    """The steps of Algorithm 2 inside a leaf."""
+
+    def __init__(
+        self, kernel: Transform, X: Any, task: Task, settings: Settings, progress: Progress, team: ThreadTeam
+    ) -> None:
+        self.kernel = kernel
+        self.X = X
+        self.task = task
+        self.settings = settings
+        self.progress = progress
+        self.team = team
+
+    def __call__(self, rows: Rows, rng: np.random.Generator) -> _Part:
+        self.progress.go_on()
+        batch = self.X[rows]
+        exact = np.sort(rng.choice(len(rows), min(len(rows), _MOST_EXACT), replace=False))
+        K = self._kernel_matrix(batch[exact])
+        alpha = self.task.importance(K, rows[exact], self.progress) if self.settings.by_alpha else None
+        features = self._features(batch[exact], alpha, rng)
+        C = features.values(batch)
+        F = nystrom_factor(C[exact], K)
+        coordinates, linear = C @ F, self._linear_part(batch, features)
+        if linear is not None:
+            coordinates = np.hstack([coordinates, linear.coordinates])
+        fit = self.task.fit(coordinates, rows, self.progress, self.settings.memory_budget // self.team.n_threads)
+        rank = F.shape[1]
+        slopes = np.zeros((self.task.n_outputs if self.settings.linear else 0, self.X.shape[1]))
+        intercept = fit.intercept
+        if linear is not None:
+            slopes = fit.weights[:, rank:-1] * linear.scale
+            intercept = intercept + fit.weights[:, -1] - slopes @ linear.centre
+        self.progress.advance()
+        return _Part(features, fit.weights[:, :rank] @ F.T, slopes, intercept, fit, self.progress.elapsed)
+
+    def _linear_part(self, batch: Any, features: LandmarkFeatures) -> _LinearPart | None:
+        """The rows, centred and of mean square 1, and a constant; none where every row is a landmark."""
+        if not self.settings.linear or features.landmarks.shape[1] == batch.shape[0]:
+            return None
+        rows = (batch.toarray() if sp.issparse(batch) else batch).astype(np.float64)
+        centre = rows.mean(axis=0)
+        rows -= centre
+        spread = float(np.einsum("ij,ij->", rows, rows)) / len(rows)
+        scale = 1.0 / np.sqrt(spread) if spread > 0 else 1.0
+        return _LinearPart(np.hstack([rows * scale, np.ones((len(rows), 1))]), centre, scale)
+
+    def _kernel_matrix(self, batch: Any) -> Array:
+        K = np.empty((batch.shape[0],) * 2, batch.dtype)
+        fill_square(self.kernel, make_samples(batch, self.kernel.wants), K, self.team)
+        return K
+
+    def _features(self, batch: Any, alpha: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
+        settings = self.settings
+        if alpha is not None and not alpha.any():
+            alpha = None
+        features = plain(self.kernel, select_landmarks(batch, settings.n_landmarks, rng, weights=alpha))
+        if settings.pseudo is None or features.landmarks.shape[1] == batch.shape[0]:
+            return features  # every row is a landmark: there is nothing left to estimate
+        if settings.pseudo == "polynomial":
+            return polynomial(features, settings.n_pseudo_landmarks, rng)
+        points = select_landmarks(batch, settings.n_pseudo_landmarks, rng, weights=alpha, method="uniform")
+        return triangle(features, points, batch)

@@ -1,0 +1,85 @@
+"""What a prediction may cost, and what it buys: leaves, landmarks and pseudo-landmarks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.dc_pred import Settings
+from ..partition.hierarchy import count_levels
+from ._validation import check_choice, check_flag, check_integer, check_number
+
+_COST = 40.0  # inner products; the time of 5 to 10 linear predictions, whose own is mostly spent on checking the rows
+_LEAF_ROWS = 150  # with fewer, a leaf learns its rows by heart
+_MOST_LEAVES = 1024
+_ROUTING_SHARE = 1 / 3  # of the cost
+_LINEAR_SHARE = 1 / 4  # of the cost, at most; else there is no linear part
+
+
+def check_cost(model: Any) -> None:
+    """Raise a ValueError that names the first of the parameters of prediction cost that cannot be, and its value."""
+    if model.prediction_cost != "auto":
+        check_number("prediction_cost", model.prediction_cost, least=4)
+    for name, least in (("n_clusters", 1), ("n_landmarks", 1), ("n_pseudo_landmarks", 0)):
+        if getattr(model, name) != "auto":
+            check_integer(name, getattr(model, name), least)
+    check_choice("pseudo", model.pseudo or "none", ("triangle", "polynomial", "none"))
+    check_flag(linear_term=model.linear_term)
+    check_integer("n_trees", model.n_trees, 1)
+
+
+def spend(model: Any, n: int, d: int, n_outputs: int, *, default: float = _COST) -> Settings:
+    """Leaves, landmarks and pseudo-landmarks for a prediction cost.
+
+    Parameters
+    ----------
+    model : estimator
+        With the parameters of prediction cost.
+    n, d : int
+        Shape of the data.
+    n_outputs : int
+    default : float
+        The cost that "auto" stands for.
+
+    Notes
+    -----
+    Of a tree's share of the cost, up to a third goes into routing, as long as leaves have 150 rows; the rest into
+    landmarks, with all their products ("polynomial") or as many pseudo-landmarks as landmarks ("triangle").
+    """
+    cost = (default if model.prediction_cost == "auto" else float(model.prediction_cost)) / model.n_trees
+    k = _leaves(cost * _ROUTING_SHARE, n) if model.n_clusters == "auto" else int(model.n_clusters)
+    linear = model.linear_term and n_outputs <= cost * _LINEAR_SHARE
+    left = max(1.0, cost - _routing(k) - n_outputs * linear)
+    # m landmarks and what comes with them: each + d_m m + d_mm m^2 inner products
+    first = 1 + n_outputs / d
+    second = {"polynomial": n_outputs / (2 * d), "triangle": (1 + n_outputs / max(d, 1)) / d, None: 0.0}[model.pseudo]
+    if model.n_pseudo_landmarks != "auto":
+        second = 0.0
+    m = model.n_landmarks
+    if m == "auto":
+        root = (np.sqrt(first**2 + 4 * second * left) - first) / (2 * second) if second else left / first
+        m = max(1, int(root))
+    p = model.n_pseudo_landmarks
+    if p == "auto":
+        p = {"polynomial": m * (m + 1) // 2, "triangle": m, None: 0}[model.pseudo]
+    return Settings(
+        n_clusters=k,
+        n_landmarks=int(m),
+        n_pseudo_landmarks=int(p),
+        pseudo=model.pseudo if p else None,
+        linear=linear,
+        n_trees=int(model.n_trees),
+        n_jobs=model.n_jobs,
+    )
+
+
+def _leaves(cost: float, n: int) -> int:
+    """The most leaves that routing at this cost can tell apart, each of enough rows."""
+    most = max(1, min(n // _LEAF_ROWS, _MOST_LEAVES))
+    return max(k for k in range(1, most + 1) if k == 1 or _routing(k) <= cost)
+
+
+def _routing(k: int) -> float:
+    levels = count_levels(k)
+    return levels * k ** (1 / levels) if k > 1 else 0.0

@@ -1,0 +1,178 @@
+"""What estimators with a kernel share: its parameters, the rows it is evaluated on, `fit`, and what is saved."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._config import resolve_memory_budget
+from .._progress import Progress
+from ..kernels.functions import Kernel, make_kernel
+from ._callbacks import CallbackSupportMixin, with_callbacks
+from ._kernel import resolve_gamma
+from ._training import all_or_nothing, training
+from ._validation import FLOATS, check_weights, number_classes
+
+Vector = NDArray[np.float64]
+
+
+class KernelMethod(BaseEstimator):
+    """An estimator with the parameters `kernel`, `gamma`, `degree` and `coef0`."""
+
+    kernel: Any
+    gamma: float | str
+    degree: int
+    coef0: float
+    _gamma: float
+
+    @property
+    def _is_gram(self) -> bool:
+        return bool(self.kernel == "precomputed")
+
+    def __sklearn_tags__(self) -> Tags:
+        """Sparse input; pairwise for a precomputed kernel."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._is_gram
+        tags.input_tags.pairwise = self._is_gram
+        return tags
+
+    def _validate(self, X: Any, y: Any = "no_validation", *, dtype: Any = FLOATS, **how: Any) -> Any:
+        """scikit-learn's `validate_data`, in the form that kernels take; a kernel matrix keeps its own dtype."""
+        form: dict[str, Any] = {"accept_sparse": False, "dtype": FLOATS} if self._is_gram else {"accept_sparse": "csr"}
+        return validate_data(self, X, y, **{"dtype": dtype, "order": "C", **form, **how})
+
+    def _resolve_kernel(self, X: Any, weights: Vector) -> Kernel:
+        """The kernel, with the number that "scale" and "auto" stand for on these rows; it is kept as `_gamma`."""
+        self._gamma = resolve_gamma(self.gamma, X, weights, is_gram=self._is_gram)
+        return self._make_kernel()
+
+    def _make_kernel(self) -> Kernel:
+        return make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
+
+
+class Model(Protocol):
+    """Decision functions."""
+
+    def decide(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Vector:
+        """Decision values of shape (n, n_functions)."""
+
+
+class TrainingRows(NamedTuple):
+    """The rows of positive weight; a row of weight 0 is one that is not there.
+
+    Attributes
+    ----------
+    X : ndarray or CSR array of shape (n, d), or a kernel matrix of shape (n, n)
+        The user's own array if all rows count.
+    y : ndarray of shape (n,)
+        Class numbers, or a regressor's targets.
+    weights : ndarray of shape (n,), float64
+    kept : ndarray of shape (n,), int
+        The rows' numbers in the data that the user gave.
+    classes : ndarray of shape (k,)
+        Labels, at least two; none for a regressor.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    weights: Vector
+    kept: NDArray[np.intp]
+    classes: NDArray[Any]
+
+
+class KernelMachine(CallbackSupportMixin, KernelMethod):
+    """A classifier or regressor that learns an expansion in kernel functions.
+
+    A subclass has `_check_parameters`, `_fit`, which sets the fitted attributes and `_model`, and `_make_model`, which
+    makes `_model` from these attributes.
+    """
+
+    n_jobs: int | None
+    memory_budget: Any
+    _model: Model
+    _dtype: str  # of the data, and so of the kernel
+
+    def _check_parameters(self) -> None:
+        """Raise a ValueError that names the first parameter that cannot be, and its value."""
+        raise NotImplementedError
+
+    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+        raise NotImplementedError
+
+    def _make_model(self) -> Model:
+        raise NotImplementedError
+
+    def _snapshot(self, rows: TrainingRows, progress: Progress) -> dict[str, Any] | None:
+        """The attributes that callbacks need of the machine as it stands; None where there is none yet."""
+        return None
+
+    @with_callbacks
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel.
+        y : array-like of shape (n_samples,)
+            Of a classifier labels of any kind, of at least two classes; of a regressor numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of each sample's loss, >= 0.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            self._check_parameters()
+            X, targets = self._check_data(X, y)
+            weights = check_weights(sample_weight, X)
+            with training(self, X, y) as (progress, bridge):
+                rows = self._take_rows(X, targets, weights)
+                bridge.attributes = partial(self._snapshot, rows, progress)
+                self._fit(rows, progress)
+        return self
+
+    def _check_data(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
+        X, y = self._validate(X, y, reset=reset, y_numeric=not is_classifier(self))
+        if is_classifier(self):
+            check_classification_targets(y)
+        if self._is_gram and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be a square kernel matrix for kernel='precomputed', got shape {X.shape}")
+        if reset:
+            self._dtype = X.dtype.name
+        return X, y
+
+    def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
+        kept = np.flatnonzero(weights)
+        if len(kept) < X.shape[0]:
+            X = X[np.ix_(kept, kept)] if self._is_gram else X[kept]
+            targets, weights = targets[kept], weights[kept]
+        classes, y = number_classes(targets, weights) if is_classifier(self) else (np.empty(0), targets)
+        return TrainingRows(X, y, weights, kept, classes)
+
+    def _decide(self, X: Any) -> Vector:
+        check_is_fitted(self)
+        X = self._validate(X, reset=False, dtype=self._dtype)
+        budget = resolve_memory_budget(self.memory_budget)
+        return self._model.decide(X, n_jobs=self.n_jobs, memory_budget=budget)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The parameters and the fitted attributes, without what predict can make of them."""
+        state = dict(super().__getstate__())
+        if "_model" in state:
+            state["_model"] = None
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore, and rebuild what was left out."""
+        super().__setstate__(state)
+        if "_model" in state:
+            self._model = self._make_model()

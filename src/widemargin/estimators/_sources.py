@@ -1,0 +1,130 @@
+"""Fitted kernel machines, ours and scikit-learn's, as what `compress` needs of them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from sklearn.utils.validation import check_is_fitted
+
+from ..kernels.functions import Kernel, make_kernel
+from ..models.expansion import KernelExpansion
+from ._pairs import pair_coefficients
+from .bsgd import BSGDClassifier
+from .dc_svm import DCSVMClassifier
+
+Vector = NDArray[np.float64]
+
+_RIDGE_KERNELS = {"polynomial": "poly"}
+
+
+@dataclass
+class Source:
+    """A kernel expansion, whoever trained it.
+
+    Attributes
+    ----------
+    decide : callable
+        Decision values of shape (n, q).
+    points : ndarray or CSR array of shape (n_points, d)
+    alpha : ndarray of shape (n_points,)
+        Squared coefficients, summed over the q functions.
+    kernel : Kernel
+    parameters : dict
+        `kernel`, `gamma`, `degree` and `coef0`, gamma a number.
+    pairs : bool
+        Whether the functions are those of pairs of classes, which vote.
+    nbytes : int
+        Of the pickled model.
+    """
+
+    decide: Callable[..., Vector]
+    points: Any
+    alpha: Vector
+    kernel: Kernel
+    parameters: dict[str, Any]
+    pairs: bool
+    nbytes: int
+
+
+def source_of(model: Any) -> Source:
+    """What a fitted estimator's decision function is made of.
+
+    Raises
+    ------
+    ValueError
+        Naming the estimator or its kernel, where nothing is made of kernel functions of rows.
+    """
+    check_is_fitted(model)
+    reader = next((reader for kinds, reader in _READERS if isinstance(model, kinds)), None)
+    if reader is None:
+        raise ValueError(
+            f"model must be a fitted kernel machine (DCSVMClassifier, BSGDClassifier, SVC, NuSVC, SVR, NuSVR, "
+            f"OneClassSVM or KernelRidge) or a pipeline that ends in one, got {type(model).__name__}"
+        )
+    if callable(model.kernel) or model.kernel == "precomputed":
+        raise ValueError(f"model has kernel={model.kernel!r}: compress needs a kernel that it can evaluate by name")
+    return reader(model)
+
+
+def _own(model: Any) -> Source:
+    coef, parameters = model._model.coef, _parameters(model, model._gamma)
+    points = model.support_vectors_
+    if isinstance(model, DCSVMClassifier):
+        coef = pair_coefficients(model.dual_coef_, model.n_support_)
+        return _source(model, model._model.decide, points, coef, parameters, pairs=len(model.classes_) > 2)
+    return _source(model, model._model.decide, points, coef, parameters, pairs=False)
+
+
+def _libsvm(model: Any) -> Source:
+    parameters, points = _parameters(model, model._gamma), _rows(model.support_vectors_)
+    coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else np.asarray(model.dual_coef_)
+    if isinstance(model, SVC | NuSVC):
+        coef = pair_coefficients(coef, model.n_support_)
+    expansion = KernelExpansion(_kernel(parameters), points, coef, np.asarray(model.intercept_, np.float64))
+    pairs = isinstance(model, SVC | NuSVC) and len(model.classes_) > 2
+    return _source(model, expansion.decide, points, coef, parameters, pairs=pairs)
+
+
+def _ridge(model: Any) -> Source:
+    points = _rows(model.X_fit_)
+    name = _RIDGE_KERNELS.get(model.kernel, model.kernel)
+    gamma = 1.0 / points.shape[1] if model.gamma is None else model.gamma
+    parameters = {"kernel": name, "gamma": gamma, "degree": int(model.degree), "coef0": model.coef0}
+    coef = np.asarray(model.dual_coef_, np.float64).reshape(len(model.dual_coef_), -1).T
+    expansion = KernelExpansion(_kernel(parameters), points, coef, np.zeros(len(coef)))
+    return _source(model, expansion.decide, points, coef, parameters, pairs=False)
+
+
+def _source(
+    model: Any, decide: Callable[..., Vector], points: Any, coef: Vector, parameters: dict[str, Any], *, pairs: bool
+) -> Source:
+    alpha = np.square(coef).sum(axis=0)
+    return Source(decide, points, alpha, _kernel(parameters), parameters, pairs, len(pickle.dumps(model)))
+
+
+def _parameters(model: Any, gamma: float) -> dict[str, Any]:
+    return {"kernel": model.kernel, "gamma": gamma, "degree": int(model.degree), "coef0": model.coef0}
+
+
+def _kernel(parameters: dict[str, Any]) -> Kernel:
+    name = parameters["kernel"]
+    return make_kernel(name, **{key: value for key, value in parameters.items() if key != "kernel"})
+
+
+def _rows(X: Any) -> Any:
+    return sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X)
+
+
+_READERS: tuple[tuple[Any, Callable[[Any], Source]], ...] = (
+    ((DCSVMClassifier, BSGDClassifier), _own),
+    ((SVC, NuSVC, SVR, NuSVR, OneClassSVM), _libsvm),
+    (KernelRidge, _ridge),
+)

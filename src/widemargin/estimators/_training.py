@@ -1,0 +1,70 @@
+"""What every fit goes through: all or nothing, a clock with callbacks, and a warning if it was stopped."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from .._progress import Callback, Progress
+from ._callbacks import CallbackBridge
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Restore the estimator's attributes if the block fails: nothing is left half-fitted."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+def clock(estimator: Any, callback: Callback | None = None) -> Progress:
+    """The progress of a fit with the estimator's `max_time` and `verbose`."""
+    return Progress(
+        max_time=estimator.max_time, verbose=estimator.verbose, title=type(estimator).__name__, callback=callback
+    )
+
+
+@contextmanager
+def training(estimator: Any, X: Any, y: Any) -> Iterator[tuple[Progress, CallbackBridge]]:
+    """The progress of a fit, and the bridge to the estimator's callbacks that it tells.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Its `fit` is decorated with `with_callbacks`.
+    X, y : what callbacks are given
+    """
+    bridge = CallbackBridge(estimator, X, y)
+    with clock(estimator, bridge) as progress:
+        yield progress, bridge
+    bridge.close()
+
+
+def warn_of_stop(estimator: Any, reason: str | None, state: str) -> None:
+    """Warn that the fit was stopped, by what, and in which state it left the model."""
+    warn_user(f"{type(estimator).__name__} was stopped by {reason} {state}", ConvergenceWarning)
+
+
+def describe_gap(estimator: Any) -> str:
+    """The duality gap in words, in its own units and beside the objective."""
+    share = estimator.dual_gap_ / max(estimator.objective_, 1e-300)
+    return f"duality gap {estimator.dual_gap_:.4g} ({share:.2%} of the objective)"
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called the package, however deep this is."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -1,0 +1,137 @@
+"""What landmarks say about a row: kernel values, and estimates of others that cost next to nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._jit import nystrom as compiled
+from .._jit.workspace import Rows, make_rows
+from ..kernels.functions import Transform
+
+Array = NDArray[np.floating]
+Index = NDArray[np.integer]
+
+_MEASURES = {"products": compiled.PRODUCTS, "squares": compiled.SQUARES, "differences": compiled.DIFFERENCES}
+
+
+@dataclass
+class LandmarkFeatures:
+    """Features of k leaves, each with m landmarks and p pseudo-landmarks.
+
+    Attributes
+    ----------
+    kernel : Transform
+    landmarks : ndarray of shape (k, m, d)
+    anchors : ndarray of shape (k, m, p)
+        Triangle rule: distances of pseudo-landmarks and landmarks. Empty without it.
+    rules : ndarray of shape (k,), int
+        Triangle rule: whether the lower or the upper bound stands for the distance.
+    pairs : ndarray of shape (k, 2, p), int32
+        Polynomial rule: which two landmarks' values are multiplied. Empty without it.
+    """
+
+    kernel: Transform
+    landmarks: Array
+    anchors: Array
+    rules: NDArray[np.int64]
+    pairs: NDArray[np.int32]
+
+    @property
+    def n_leaves(self) -> int:
+        """k."""
+        return len(self.landmarks)
+
+    @property
+    def n_values(self) -> int:
+        """Kernel values and bounds that `measure` writes."""
+        return int(self.landmarks.shape[1] + self.anchors.shape[2])
+
+    @property
+    def n_features(self) -> int:
+        """Those, and the products of the polynomial rule."""
+        return int(self.n_values + self.pairs.shape[2])
+
+    @cached_property
+    def _at_zero(self) -> Array:
+        """Measures of the zero row, which sparse rows start from."""
+        if self.kernel.measure == "products":
+            return np.zeros(self.landmarks.shape[:2], self.landmarks.dtype)
+        return np.asarray((np.abs(self.landmarks) ** self._power).sum(axis=2))
+
+    @property
+    def _power(self) -> int:
+        return 2 if self.kernel.measure == "squares" else 1
+
+    def measure(self, rows: Rows, order: NDArray[np.int64], leaf: NDArray[np.int32], F: Array) -> None:
+        """Write kernel values and those of the triangle rule.
+
+        Parameters
+        ----------
+        rows : Rows
+        order : ndarray of shape (b,), int64
+            Which of the rows.
+        leaf : ndarray of shape (b,), int32
+            Their leaves.
+        F : ndarray of shape (b, n_values)
+        """
+        self._measure_landmarks(rows, order, leaf, F)
+        if self.anchors.shape[2]:
+            compiled.bound(F, leaf, self.anchors, self.rules, self._power)
+        self.kernel.transform(F)
+
+    def _measure_landmarks(self, rows: Rows, order: NDArray[np.int64], leaf: NDArray[np.int32], F: Array) -> None:
+        kind = _MEASURES[self.kernel.measure]
+        compiled.measure(rows, order, leaf, self.landmarks, self._at_zero, kind, F)
+
+    def distances(self, X: Any) -> Array:
+        """Of every row of X to the landmarks of the only leaf: shape (n, m)."""
+        n = X.shape[0]
+        D = np.empty((n, self.landmarks.shape[1]), self.landmarks.dtype)
+        self._measure_landmarks(make_rows(X), np.arange(n), np.zeros(n, np.int32), D)
+        return np.asarray(np.sqrt(D)) if self._power == 2 else D
+
+    def values(self, X: Any) -> Array:
+        """All features of every row of X, of the only leaf: shape (n, n_features)."""
+        n = X.shape[0]
+        F = np.empty((n, self.n_values), self.landmarks.dtype)
+        self.measure(make_rows(X), np.arange(n), np.zeros(n, np.int32), F)
+        first, second = self.pairs[0]
+        return np.hstack([F, F[:, first] * F[:, second]]) if len(first) else F
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_at_zero"}
+
+
+def join_features(parts: list[LandmarkFeatures]) -> tuple[LandmarkFeatures, list[Index], list[tuple[Index, Index]]]:
+    """Single leaves as one table, padded to the widest.
+
+    Returns
+    -------
+    LandmarkFeatures
+        Without pairs.
+    list of ndarray of int
+        For each leaf, the columns of `measure` that its landmarks and pseudo-landmarks became.
+    list of pairs of ndarrays of int
+        For each leaf, the two landmarks of its products, the larger number first.
+    """
+    m, p = (max(widths) for widths in zip(*(part.anchors.shape[1:] for part in parts), strict=True))
+    k, d, dtype = len(parts), parts[0].landmarks.shape[2], parts[0].landmarks.dtype
+    rules = np.array([part.rules[0] for part in parts])
+    no_pairs = np.empty((k, 2, 0), np.int32)
+    table = LandmarkFeatures(parts[0].kernel, np.zeros((k, m, d), dtype), np.zeros((k, m, p), dtype), rules, no_pairs)
+    places = []
+    for c, part in enumerate(parts):
+        _, own_m, own_p = part.anchors.shape
+        # a missing landmark is the first one again: its bounds are the first one's too
+        table.landmarks[c] = part.landmarks[0, :1]
+        table.landmarks[c, :own_m] = part.landmarks[0]
+        if own_p:
+            table.anchors[c, :, :own_p] = part.anchors[0, :1]
+            table.anchors[c, :own_m, :own_p] = part.anchors[0]
+        places.append(np.r_[:own_m, m : m + own_p])
+    return table, places, [(part.pairs[0, 1], part.pairs[0, 0]) for part in parts]

@@ -1,0 +1,38 @@
+"""The Nystroem approximation with any features of a row: C W C' that comes closest to the kernel matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh, svd
+
+Array = NDArray[np.floating]
+
+
+def nystrom_factor(C: Array, G: Array) -> NDArray[np.float64]:
+    """The factor F of W = F F' for which C W C' is nearest to a kernel matrix.
+
+    Parameters
+    ----------
+    C : ndarray of shape (n, r)
+        Features of n rows.
+    G : ndarray of shape (n, n)
+        Their kernel matrix.
+
+    Returns
+    -------
+    ndarray of shape (r, rank), float64
+        ``C @ F`` are coordinates whose inner products approximate the kernel.
+
+    Notes
+    -----
+    W = C+ G (C+)' minimises |G - C W C'|_F (Hsieh et al. 2014, equation 5; Wang and Zhang 2013). Directions of C below
+    the rounding noise of its entries are left out, and what is left of W is positive semidefinite whether G was or not.
+    O(n^2 r), float64.
+    """
+    U, s, Vt = svd(C.astype(np.float64), full_matrices=False)
+    kept = s > s[0] * max(C.shape) * np.finfo(C.dtype).eps if len(s) and s[0] > 0 else np.zeros(len(s), bool)
+    U, scaled = U[:, kept], Vt[kept].T / s[kept]
+    values, vectors = eigh(U.T @ G @ U)
+    positive = values > np.finfo(np.float64).eps * max(1.0, float(np.abs(values).max(initial=0.0)))
+    return np.asarray(scaled @ (vectors[:, positive] * np.sqrt(values[positive])))

@@ -1,0 +1,163 @@
+"""A tree of k-means clusters in input space: a handful of distances finds the leaf of a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._jit import nystrom as compiled
+from .._jit.workspace import Rows, Tree, make_rows
+from .kmeans import Labels, centroids, kmeans
+
+Array = NDArray[np.floating]
+
+_MOST_ROWS = 20_000  # are clustered at a node
+_BRANCHING = 12
+
+
+@dataclass
+class Hierarchy:
+    """Centres to walk down by.
+
+    Attributes
+    ----------
+    centres : ndarray of shape (n_nodes, branching, d)
+        Node 0 is the root.
+    sizes : ndarray of shape (n_nodes,), int32
+        How many of a node's centres there are.
+    children : ndarray of shape (n_nodes, branching), int32
+        A node's number, or -1 - leaf.
+    """
+
+    centres: Array
+    sizes: NDArray[np.int32]
+    children: NDArray[np.int32]
+
+    @property
+    def n_leaves(self) -> int:
+        """k."""
+        return -int(self.children.min()) if len(self.children) else 1
+
+    @cached_property
+    def arrays(self) -> Tree:
+        """For compiled code."""
+        return Tree(self.centres, np.square(self.centres).sum(axis=2), self.sizes, self.children)
+
+    @cached_property
+    def n_distances(self) -> int:
+        """Distances on the longest way down."""
+        return self._walk(0) if len(self.children) else 0
+
+    def _walk(self, node: int) -> int:
+        size = int(self.sizes[node])
+        return size + max(self._walk(child) if child >= 0 else 0 for child in self.children[node, :size])
+
+    def route(self, rows: Rows, order: NDArray[np.int64], leaf: NDArray[np.int32]) -> None:
+        """Write the leaves of some of the rows."""
+        if len(self.children):
+            compiled.route(rows, order, self.arrays, leaf)
+        else:
+            leaf[:] = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"centres": self.centres, "sizes": self.sizes, "children": self.children}
+
+
+def grow(X: Any, k: int, rng: np.random.Generator) -> tuple[Hierarchy, Labels]:
+    """Grow a tree of about k leaves.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n, d)
+    k : int
+        At most n; fewer leaves come out where rows are equal.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Hierarchy
+    ndarray of shape (n,), int
+        The leaf of every row.
+
+    Notes
+    -----
+    One level up to 12 leaves, two up to 144, and so on. A node asks each child for leaves in proportion to its rows,
+    so that leaves are of like size. k-means of at most 20,000 rows at each node, and a distance of each row to each
+    child.
+    """
+    grower = _Grower(X, rng)
+    grower.split(np.arange(X.shape[0]), k, count_levels(k))
+    return grower.hierarchy(), grower.labels
+
+
+def count_levels(k: int) -> int:
+    """Levels of a tree of k leaves.
+
+    >>> [count_levels(k) for k in (1, 12, 13, 144, 145)]
+    [1, 1, 2, 2, 3]
+    """
+    levels = 1
+    while _BRANCHING**levels < k:
+        levels += 1
+    return levels
+
+
+class _Grower:
+    """Splits rows, from the root down."""
+
+    def __init__(self, X: Any, rng: np.random.Generator) -> None:
+        self.X = X
+        self.rng = rng
+        self.labels: Labels = np.zeros(X.shape[0], np.intp)
+        self.n_leaves = 0
+        self.centres: list[Array] = []
+        self.children: list[list[int]] = []
+
+    def split(self, rows: NDArray[np.intp], k: int, levels: int) -> int:
+        """Make these rows a node of k leaves, or a leaf; returns its number, as a child's."""
+        k = min(k, len(rows))
+        centres = self._cluster(rows, round(k ** (1 / levels))) if k > 1 else None
+        if centres is None or len(centres) < 2:
+            self.labels[rows] = self.n_leaves
+            self.n_leaves += 1
+            return -self.n_leaves
+        node = len(self.centres)
+        self.centres.append(centres)
+        self.children.append([])
+        part = np.empty(len(rows), np.int32)
+        _stack([centres], [[-1 - c for c in range(len(centres))]]).route(make_rows(self.X), rows, part)
+        for c, size in enumerate(np.bincount(part, minlength=len(centres))):
+            wanted = max(1, round(k * size / len(rows))) if levels > 1 else 1
+            self.children[node].append(self.split(rows[part == c], wanted, levels - 1))
+        return node
+
+    def _cluster(self, rows: NDArray[np.intp], k: int) -> Array:
+        if len(rows) > _MOST_ROWS:
+            rows = np.sort(self.rng.choice(rows, _MOST_ROWS, replace=False))
+        batch = self.X[rows]
+        return centroids(batch, kmeans(batch, max(k, 2), self.rng))
+
+    def hierarchy(self) -> Hierarchy:
+        """What has grown."""
+        return _stack(self.centres, self.children) if self.centres else single_leaf(self.X)
+
+
+def single_leaf(X: Any) -> Hierarchy:
+    """A tree that sends every row to the same leaf."""
+    return Hierarchy(np.empty((0, 0, X.shape[1]), X.dtype), np.empty(0, np.int32), np.empty((0, 0), np.int32))
+
+
+def _stack(centres: list[Array], children: list[list[int]]) -> Hierarchy:
+    sizes = np.array([len(mine) for mine in children], np.int32)
+    hierarchy = Hierarchy(
+        np.zeros((len(sizes), sizes.max(), centres[0].shape[1]), centres[0].dtype),
+        sizes,
+        np.full((len(sizes), sizes.max()), -1, np.int32),
+    )
+    for node, size in enumerate(sizes):
+        hierarchy.centres[node, :size], hierarchy.children[node, :size] = centres[node], children[node]
+    return hierarchy

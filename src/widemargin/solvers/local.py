@@ -1,0 +1,194 @@
+"""What the small machines of a leaf learn, on a few coordinates of each row: labels, numbers, or another machine."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, svd
+
+from .._parallel import ThreadTeam
+from .._progress import Progress
+from ..kernels.functions import Linear
+from ..kernels.samples import DenseSamples
+from .certificate import DualProblem, svm_problem
+from .dual import DualSolver, share_memory
+from .result import DualResult
+from .square import solve_square
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Array = NDArray[np.floating]
+
+_LARGEST_SQUARE = 6000  # rows of a leaf whose approximate kernel matrix is held
+_START_TOL = 0.1  # of the exact local machine, which only says where its support vectors are
+
+
+class Fit(NamedTuple):
+    """q linear machines on a leaf's r coordinates: weights (q, r), intercepts (q,), and where they stand."""
+
+    weights: Vector
+    intercept: Vector
+    objective: float
+    gap: float
+    converged: bool
+
+
+class Task(Protocol):
+    """What the machines of a leaf are to learn: `rows` are the leaf's, or some of them."""
+
+    n_outputs: int
+
+    def importance(self, K: Array, rows: Rows, progress: Progress) -> Vector | None:
+        """How much an error in each column of K matters: squared dual variables, of shape (n,)."""
+
+    def fit(self, coordinates: Vector, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+        """Train on coordinates of shape (n, r)."""
+
+
+class HingeTask:
+    """Labels: one support vector machine for each output, without intercept.
+
+    Parameters
+    ----------
+    signs : ndarray of shape (q, n)
+        Labels +-1.
+    upper : ndarray of shape (n,)
+        C times weight.
+    tol : float
+    """
+
+    def __init__(self, signs: Vector, upper: Vector, tol: float) -> None:
+        self.signs = signs
+        self.upper = upper
+        self.tol = tol
+        self.n_outputs = len(signs)
+
+    def importance(self, K: Array, rows: Rows, progress: Progress) -> Vector | None:
+        """alpha^2, summed over the outputs."""
+        total = np.zeros(len(rows))
+        tol = max(self.tol, _START_TOL)
+        for problem, is_single in self._problems(rows):
+            if not is_single:
+                total += np.square(_solve(K, problem, tol, progress).beta)
+        return total
+
+    def fit(self, coordinates: Vector, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+        """The hinge loss machine in the coordinates' space; where all labels are alike, that label."""
+        weights, intercept = np.zeros((self.n_outputs, coordinates.shape[1])), np.zeros(self.n_outputs)
+        objective, gap, converged = 0.0, 0.0, True
+        K = coordinates @ coordinates.T if len(rows) <= _LARGEST_SQUARE else None
+        for q, (problem, is_single) in enumerate(self._problems(rows)):
+            if is_single:
+                intercept[q] = problem.target[0]
+                continue
+            if K is None:
+                result = _solve_large(coordinates, problem, self.tol, progress, memory_budget)
+            else:
+                result = _solve(K, problem, self.tol, progress)
+            weights[q] = result.beta @ coordinates
+            objective += result.objective
+            gap += result.gap
+            converged &= result.converged
+        return Fit(weights, intercept, objective, gap, converged)
+
+    def _problems(self, rows: Rows) -> list[tuple[DualProblem, bool]]:
+        return [(svm_problem(sign, self.upper[rows]), bool(np.all(sign == sign[0]))) for sign in self.signs[:, rows]]
+
+
+def _solve(K: Array, problem: DualProblem, tol: float, progress: Progress) -> DualResult:
+    start = np.zeros(len(K))
+    return solve_square(K, problem, start, ThreadTeam(1), equality=False, tol=tol, progress=progress)
+
+
+def _solve_large(
+    coordinates: Vector, problem: DualProblem, tol: float, progress: Progress, memory_budget: int
+) -> DualResult:
+    samples = DenseSamples(coordinates.astype(np.float32))
+    rows, square_bytes = share_memory(Linear(), samples, memory_budget, ThreadTeam(1), 0)
+    solver = DualSolver(rows, problem, equality=False, tol=tol, square_bytes=square_bytes, progress=progress)
+    return solver.solve(np.zeros(len(coordinates)))
+
+
+class RidgeTask:
+    """Numbers: kernel ridge regression, sum_i s_i (y_i - f(x_i))^2 + penalty |f|^2.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (q, n)
+    penalty : float
+        The paper's lambda.
+    weights : ndarray of shape (n,)
+    """
+
+    def __init__(self, targets: Vector, penalty: float, weights: Vector) -> None:
+        self.targets = targets
+        self.penalty = penalty
+        self.weights = weights
+        self.n_outputs = len(targets)
+
+    def importance(self, K: Array, rows: Rows, progress: Progress) -> Vector | None:
+        """alpha^2 for (K + penalty S^-1) alpha = y."""
+        A = K.astype(np.float64)
+        A[np.diag_indices(len(A))] += self.penalty / self.weights[rows]
+        return np.asarray(np.square(cho_solve(cho_factor(A), self.targets[:, rows].T)).sum(axis=1))
+
+    def fit(self, coordinates: Vector, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+        """The normal equations in the coordinates' space."""
+        weighted = coordinates * self.weights[rows, None]
+        A = weighted.T @ coordinates
+        A[np.diag_indices(len(A))] += self.penalty
+        targets = self.targets[:, rows]
+        weights = cho_solve(cho_factor(A), weighted.T @ targets.T).T
+        residuals = targets - weights @ coordinates.T
+        objective = np.sum(self.weights[rows] * residuals**2) + self.penalty * np.sum(weights**2)
+        return Fit(weights, np.zeros(self.n_outputs), float(objective), 0.0, True)
+
+
+class ImitationTask:
+    """The decision values of another machine, by least squares.
+
+    Parameters
+    ----------
+    values : ndarray of shape (q, n)
+        The other machine's decision values.
+    alpha : ndarray of shape (n,)
+        Squared coefficients of its own points among the rows, summed over the q functions; 0 for other rows.
+    """
+
+    def __init__(self, values: Vector, alpha: Vector) -> None:
+        self.values = values
+        self.alpha = alpha
+        self.n_outputs = len(values)
+
+    def importance(self, K: Array, rows: Rows, progress: Progress) -> Vector | None:
+        """The other machine's own."""
+        return self.alpha[rows]
+
+    def fit(self, coordinates: Vector, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+        """Ridge regression with an intercept; the penalty is that of least generalised cross-validation error."""
+        values = self.values[:, rows]
+        centre, means = coordinates.mean(axis=0), values.mean(axis=1)
+        U, s, Vt = svd(coordinates - centre, full_matrices=False)
+        targets = values - means[:, None]
+        projected = targets @ U
+        penalties = np.array([0.0, *(s[0] ** 2 * 10.0 ** np.arange(-12, 0))]) if len(s) and s[0] > 0 else np.zeros(1)
+        penalty = min(penalties, key=lambda penalty: _gcv(targets, projected, s, penalty))
+        shrunk = projected * _share(s, penalty)
+        weights = (shrunk / np.where(s > 0, s, 1.0)) @ Vt
+        error = float(np.square(targets - shrunk @ U.T).sum())
+        return Fit(weights, means - weights @ centre, error, 0.0, True)
+
+
+def _share(s: Vector, penalty: float) -> Vector:
+    """How much of each singular direction ridge regression keeps."""
+    return np.asarray(np.divide(s**2, s**2 + penalty, out=np.zeros_like(s), where=s > 0))
+
+
+def _gcv(targets: Vector, projected: Vector, s: Vector, penalty: float) -> float:
+    """Generalised cross-validation (Golub, Heath, Wahba 1979): residuals over the degrees of freedom that are left."""
+    n, share = targets.shape[1], _share(s, penalty)
+    left = n - 1 - share.sum()
+    residual = np.square(targets).sum() - (np.square(projected) * (1 - (1 - share) ** 2)).sum()
+    return float(residual / left**2) if left > 0.5 else np.inf
