@@ -8,6 +8,7 @@ Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vect
         add the plane that touches the risk at w_c = (1 - mu) w_b + mu w_t
     until F(w_b) - F_t(w_t) <= tol F(w_b)
 
+A round may begin with epochs of dual coordinate ascent: then w_t is the dual's point, and the dual's plane is added too.
 Several machines on the same rows (one for each class) go in step, so that each of the two passes over the data of a
 round serves them all.
 """
@@ -92,8 +93,8 @@ def train(
     results : list of LinearResult
     history : History
         One row a round: ``time``, ``objective`` and ``lower_bound`` (sums over the machines), ``step`` (mean over those
-        that are not done), ``n_planes``, and ``seconds_outputs``, ``seconds_line_search``, ``seconds_plane`` and
-        ``seconds_reduced`` of this round.
+        that are not done), ``n_planes``, and ``seconds_dual``, ``seconds_outputs``, ``seconds_line_search``,
+        ``seconds_plane`` and ``seconds_reduced`` of this round.
     """
     return next(train_path(rows, risks, [settings.C], settings, progress, start, team))
 
