@@ -8,7 +8,7 @@ Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vect
         add the plane that touches the risk at w_c = (1 - mu) w_b + mu w_t
     until F(w_b) - F_t(w_t) <= tol F(w_b)
 
-A round may begin with epochs of dual coordinate ascent: then w_t is the dual's point, and the dual's plane is added too.
+A round may begin with epochs of dual coordinate ascent: then w_t is the dual's point, and its plane is added too.
 Several machines on the same rows (one for each class) go in step, so that each of the two passes over the data of a
 round serves them all.
 """

@@ -118,17 +118,19 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     -----
     Cost: a round reads X once, and its rows with a margin below 1 once more; the number of rounds, some tens to some
     hundreds, hardly depends on that of the rows. Epochs of dual coordinate ascent, on one thread for each class, take
-    turns with rounds where they shrink the gap faster: on text above all. X is not copied: dense in C or Fortran order, a memory map, CSR with
-    32- or 64-bit indices (CSC is converted), float32 or float64. A fit holds about 80 bytes a row beside X, for
-    each class, and 8 bytes x n_features a plane (16 with `warm_start`). Outputs of a single machine and all planes are added up in
-    float64; outputs of several machines on dense data are matrix products in X's dtype.
+    turns with rounds where they shrink the gap faster: on text above all. X is not copied: dense in C or Fortran
+    order, a memory map, CSR with 32- or 64-bit indices (CSC is converted), float32 or float64. A fit holds about 80
+    bytes a row beside X, for each class, and 8 bytes x n_features a plane (16 with `warm_start`). Outputs of a single
+    machine and all planes are added up in float64; outputs of several machines on dense data are matrix products in
+    X's dtype.
 
     Differences from the paper: (1) C multiplies the sum of the hinges, not their mean. (2) Weights, an unregularised
     intercept, several classes. (3) The line search selects instead of sorting, O(n) expected; with an intercept that
-    intercept goes straight from its best value here to its best value at about the step. (4) The reduced problem is solved with Newton steps beside the
-    steps in pairs. (5) Planes without weight leave when `memory_budget` is reached, and planes with weight are merged.
-    (6) Rounds may begin with epochs of dual coordinate ascent: a dual point is a plane too, and the next point to look
-    at. Not with ``line_search=False``, Crammer and Singer's loss, dask, Fortran order, streamed maps or tiny data.
+    intercept goes straight from its best value here to its best value at about the step. (4) The reduced problem is
+    solved with Newton steps beside the steps in pairs. (5) Planes without weight leave when `memory_budget` is
+    reached, and planes with weight are merged. (6) Rounds may begin with epochs of dual coordinate ascent: a dual
+    point is a plane too, and the next point to look at. Not with ``line_search=False``, Crammer and Singer's loss,
+    dask, Fortran order, streamed maps or tiny data.
 
     References
     ----------
