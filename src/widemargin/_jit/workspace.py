@@ -60,7 +60,7 @@ class Rows(NamedTuple):
     """
 
     data: np.ndarray  # (nnz,); a dense array's values, row by row
-    columns: np.ndarray  # (nnz,) int32; (0,) for a dense array
+    columns: np.ndarray  # (nnz,) int32 or int64; (0,) for a dense array
     starts: np.ndarray  # (n + 1,) int64; (0,) for a dense array
 
 
