@@ -71,7 +71,9 @@ def by_hand(tree: NystromTree, rows: np.ndarray) -> np.ndarray:
 )
 def test_decision_values(shape: dict[str, Any], form: Any) -> None:
     tree = make_tree(**shape)
-    np.testing.assert_allclose(NystromForest([tree]).decide(form(X)), by_hand(tree, X), atol=1e-6 if "p" in shape else 1e-9)
+    np.testing.assert_allclose(
+        NystromForest([tree]).decide(form(X)), by_hand(tree, X), atol=1e-6 if "p" in shape else 1e-9
+    )
 
 
 @pytest.mark.parametrize("slopes", [False, True])
