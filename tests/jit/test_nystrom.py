@@ -45,7 +45,9 @@ def test_measuring(form: Any, kind: str, m: int, dtype: type) -> None:
     order, leaf = np.array([3, 0, 8]), np.array([1, 0, 1], np.int32)
     F = np.full((3, m + 2), np.nan, dtype)
     nystrom.measure(workspace.make_rows(form(X)), order, leaf, U, at_zero, KINDS[kind], F)
-    truth = [naive.measure(X[i : i + 1].astype(float), U[c].astype(float), kind)[0] for i, c in zip(order, leaf, strict=True)]
+    truth = [
+        naive.measure(X[i : i + 1].astype(float), U[c].astype(float), kind)[0] for i, c in zip(order, leaf, strict=True)
+    ]
     np.testing.assert_allclose(F[:, :m], truth, atol=1e-5 if dtype == np.float32 else 1e-12)
     assert np.isnan(F[:, m:]).all()
 

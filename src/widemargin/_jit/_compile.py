@@ -11,6 +11,7 @@ from . import (
     fixed,
     linesearch,
     margins,
+    nystrom,
     profile,
     simplex_qp,
     sparse,
@@ -27,6 +28,8 @@ def compile_kernels() -> None:
     single, double = np.dtype(np.float32), np.dtype(np.float64)
     for data, tile in ((single, single), (single, double), (double, double)):
         _warm_dual(data, tile)
+    for data in (single, double):
+        _warm_nystrom(data)
     _warm_budget()
 
 
@@ -84,6 +87,18 @@ def _warm_planes() -> None:
     margins.advance_margins(F, target, index, s, 0.5, 0.5, np.ones((2, 2)))
     margins.margin_slope(F, target, index, s, index, 0.5)
     margins.settle_margins(F, target, index, s, index, 0.0, 1.0)
+
+
+def _warm_nystrom(dtype: np.dtype) -> None:
+    X, order, leaf = np.ones((2, 2), dtype), np.arange(2), np.zeros(2, np.int32)
+    points, sums, F, out = np.ones((1, 2, 2), dtype), np.ones((1, 2), dtype), np.ones((2, 4), dtype), np.ones((2, 1))
+    tree = workspace.Tree(points, sums, np.array([2], np.int32), np.array([[-1, -2]], np.int32))
+    rows = workspace.make_rows(X)
+    nystrom.route(rows, order, tree, leaf)
+    nystrom.measure(rows, order, np.zeros(2, np.int32), points, sums, nystrom.SQUARES, F)
+    nystrom.bound(F, np.zeros(2, np.int32), points, np.zeros(1, np.int64), 2)
+    products, coef, intercept = np.ones((1, 1, 2, 2), dtype), np.ones((1, 1, 4)), np.ones((1, 1))
+    nystrom.answer(F, F[:, :0], order, np.zeros(2, np.int32), coef, products, intercept, out)
 
 
 def _warm_budget() -> None:

@@ -219,8 +219,8 @@ class _Leaf:
 
     def _features(self, batch: Any, alpha: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
         settings = self.settings
-        if alpha is not None and not alpha.any():
-            alpha = None
+        if alpha is not None and (not alpha.any() or batch.shape[0] <= settings.n_landmarks):
+            alpha = None  # nothing to weigh by, or nothing to choose
         features = plain(self.kernel, select_landmarks(batch, settings.n_landmarks, rng, weights=alpha))
         if settings.pseudo is None or features.landmarks.shape[1] == batch.shape[0]:
             return features  # every row is a landmark: there is nothing left to estimate

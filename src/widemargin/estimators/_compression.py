@@ -135,6 +135,7 @@ class Compression:
         points, alpha = self.source.points, self.source.alpha
         if self.X is None:
             self.notes.append("no X was given: learnt from the support vectors alone, which lie close to the border")
+            self.n_given = points.shape[0]
             return points, alpha
         how = {"accept_sparse": "csr", "dtype": points.dtype, "order": "C", "accept_large_sparse": True}
         X = validate_data(self.model, self.X, reset=False, **how)
@@ -142,14 +143,16 @@ class Compression:
             self.notes.append(f"learnt from {_MOST_ROWS:,} of {X.shape[0]:,} rows")
             X = X[np.sort(self.rng.choice(X.shape[0], _MOST_ROWS, replace=False))]
         if sp.issparse(X) or sp.issparse(points):
-            rows = sp.csr_array(sp.vstack([sp.csr_array(X), sp.csr_array(points)]))
-        else:
-            rows = np.concatenate([X, points])
-        return rows, np.concatenate([np.zeros(X.shape[0]), alpha])
+            X, points = sp.csr_array(X), sp.csr_array(points)
+        place, self.n_given = _find_rows(points, X), X.shape[0]
+        own, others = np.zeros(X.shape[0]), place < 0
+        np.add.at(own, place[~others], alpha[~others])
+        rows = sp.vstack([X, points[others]], format="csr") if sp.issparse(X) else np.concatenate([X, points[others]])
+        return rows, np.concatenate([own, alpha[others]])
 
     def _split_rows(self) -> _Split:
-        """Rows to learn from, to choose by and to report on; X is held back from, where there is one."""
-        n = self.rows.shape[0] if self.X is None else self.rows.shape[0] - self.source.points.shape[0]
+        """Rows to learn from, to choose by and to report on."""
+        n = self.n_given
         order = self.rng.permutation(n)
         if n < _FEW:
             everything = np.arange(self.rows.shape[0])
@@ -305,3 +308,17 @@ class Compression:
             learnt=best.plan.learnt,
             notes=tuple(self.notes),
         )
+
+
+def _find_rows(points: Any, X: Any) -> Rows:
+    """For each of the points the row of X that equals it; -1 where none does."""
+    where = {key: i for i, key in enumerate(_keys(X))}
+    return np.array([where.get(key, -1) for key in _keys(points)], np.intp)
+
+
+def _keys(X: Any) -> list[bytes]:
+    if not sp.issparse(X):
+        return [row.tobytes() for row in np.ascontiguousarray(X)]
+    bounds = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+    indices = X.indices.astype(np.int64)
+    return [indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in bounds]
