@@ -35,7 +35,7 @@ TRAIN, TEST = slice(0, 800), slice(800, 1200)
         SVC(C=1, kernel="linear"),
         NuSVC(nu=0.2, gamma=0.5),
         DCSVMClassifier(C=100, gamma=0.5),
-        DCSVMClassifier(C=100, gamma=0.5, n_levels=1, stop_level=1),
+        DCSVMClassifier(C=100, gamma=0.5, n_levels=1, stop_level=1, random_state=0),
         DCSVMClassifier(C=10, kernel="laplacian", gamma=0.3),
         BSGDClassifier(C=100, gamma=0.5, budget=150, random_state=0),
         make_pipeline(StandardScaler(), SVC(C=100, gamma=0.5)),
