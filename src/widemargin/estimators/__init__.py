@@ -7,6 +7,7 @@ from .compress import compress
 from .dc_pred import DCPredClassifier, DCPredRegressor
 from .dc_svm import DCSVMClassifier
 from .kernel_kmeans import TwoStepKernelKMeans
+from .landmark_nystroem import LandmarkNystroem
 from .ocas import OCASClassifier
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "DCPredClassifier",
     "DCPredRegressor",
     "DCSVMClassifier",
+    "LandmarkNystroem",
     "OCASClassifier",
     "TwoStepKernelKMeans",
     "compress",
