@@ -4,6 +4,8 @@ The rooms, and who may import whom (down only; import-linter checks it)::
 
     cli                       the command line
      |
+    export                    trained machines as ONNX graphs
+     |
     estimators   datasets     scikit-learn classes         readers and bundled data
      |
     algorithms                how a machine is trained: one file per paper
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
         compress,
         warmup,
     )
+    from .export import to_onnx
     from .plots import ConvergenceDisplay
 
 __version__ = "0.1.0"
@@ -70,6 +73,7 @@ __all__ = [
     "datasets",
     "get_config",
     "set_config",
+    "to_onnx",
     "warmup",
 ]
 
@@ -87,6 +91,7 @@ _ROOM_OF = {
     "config_context": "_config",
     "get_config": "_config",
     "set_config": "_config",
+    "to_onnx": "export",
     "warmup": "estimators",
 }
 

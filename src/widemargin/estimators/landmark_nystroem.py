@@ -219,7 +219,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """As arrays that can be saved."""
         self.landmarks_ = features.landmarks[0]
         self.factor_ = factor
-        self._pseudo = {"anchors": features.anchors, "rules": features.rules, "pairs": features.pairs}
+        self._pseudo: dict[str, Any] = {"anchors": features.anchors, "rules": features.rules, "pairs": features.pairs}
         self._map = self._make_map()
 
     def _make_map(self) -> NystromCoordinates:

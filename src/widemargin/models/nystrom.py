@@ -140,7 +140,8 @@ class NystromForest:
         return self.trees[0].features.landmarks.dtype
 
     @property
-    def _n_outputs(self) -> int:
+    def n_outputs(self) -> int:
+        """q."""
         return int(self.trees[0].intercept.shape[1])
 
     def decide(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Vector:
@@ -160,7 +161,7 @@ class NystromForest:
         pseudo-landmarks. Nothing of X is copied.
         """
         rows, n = make_rows(X), X.shape[0]
-        out = np.empty((n, self._n_outputs))
+        out = np.empty((n, self.n_outputs))
         row_bytes = self._dtype.itemsize * max(1, max(tree.width for tree in self.trees))
         blocks = row_blocks(n, int(np.clip(_TILE_BYTES // row_bytes, *_BLOCK_ROWS)))
 
@@ -192,7 +193,7 @@ class NystromForest:
 
         The row's values are not checked.
         """
-        dtype, q = self._dtype, self._n_outputs
+        dtype, q = self._dtype, self.n_outputs
         no_columns, no_starts, row = np.empty(0, np.int32), np.empty(0, np.int64), slice(0, 1)
         tile = np.empty(max(tree.width for tree in self.trees), dtype)
 
