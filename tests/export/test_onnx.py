@@ -110,7 +110,7 @@ def test_budgeted_machine(kernel, digits) -> None:
     assert_same(model.fit(X, NAMES[y]), X)
 
 
-@pytest.mark.parametrize("classes", [[0, 1], NAMES, [0.5, 1.5, 2.5], np.array(NAMES, object), [False, True]])
+@pytest.mark.parametrize("classes", [[0, 1], NAMES, [0.0, 1.0, 2.0], np.array(NAMES, object), [False, True]])
 def test_linear_machine_and_labels_of_any_kind(classes, digits) -> None:
     X, y = digits
     labels = np.asarray(classes)
@@ -179,6 +179,7 @@ def test_compressed_models_of_all_kinds(digits) -> None:
     X, y = digits
     targets = np.stack([X[:, :30].sum(axis=1), X[:, 30:].sum(axis=1)], axis=1)
     options = {"n_landmarks": 10, "n_clusters": 2, "random_state": 0}
+    X = X.astype(np.float64)  # what scikit-learn's machines hold
     for model, Y in ((SVC(gamma=0.1), NAMES[y]), (SVC(gamma=0.1), y == 3), (SVR(gamma=0.1), targets[:, 0])):
         assert_same(compress(model.fit(X, Y), X, **options), X, tol=2e-3)
     votes = SVC(gamma=0.1, decision_function_shape="ovo").fit(X, y)
@@ -208,7 +209,7 @@ def test_a_single_row_and_none(digits) -> None:
         (lambda X, y: make_pipeline(StandardScaler(), OCASClassifier()).fit(X, y), "got a Pipeline: export its last"),
         (lambda X, y: DCSVMClassifier(n_levels=1, stop_level=1).fit(X, y), "stop_level=1: compress it first"),
         (lambda X, y: DCSVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, y), "FunctionKernel kernel: to_onnx writes"),
-        (lambda X, y: DCSVMClassifier(kernel="precomputed").fit(X @ X.T, y), "kernel='precomputed'"),
+        (lambda X, y: DCSVMClassifier(kernel="precomputed").fit(X @ X.T, y), "Precomputed kernel: to_onnx writes"),
         (lambda X, y: OCASClassifier(), "not fitted"),
     ],
 )

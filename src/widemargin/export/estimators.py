@@ -40,9 +40,9 @@ def to_onnx(model: Any) -> Any:
     -------
     onnx.ModelProto
         With the input "X", dense, of shape (rows, n_features), any number of rows: float32, or float64 of a kernel
-        machine that was trained with float64. Outputs are "label", of shape (rows,) and the type of ``classes_``, and
-        "scores", what ``decision_function`` returns; of a regressor "scores" alone, what ``predict`` returns. Scores
-        have the input's type.
+        machine that was trained with float64, as scikit-learn's are. Outputs are "label", of shape (rows,) and the type
+        of ``classes_``, and "scores", what ``decision_function`` returns; of a regressor "scores" alone, what
+        ``predict`` returns. Scores have the input's type.
 
     Raises
     ------
@@ -69,8 +69,8 @@ def to_onnx(model: Any) -> Any:
     >>> import onnxruntime
     >>> session = onnxruntime.InferenceSession(graph.SerializeToString())
     >>> label, scores = session.run(None, {"X": X[:5]})
-    >>> label, scores.shape
-    (array([0, 1, 2, 3, 4]), (5, 10))
+    >>> label.tolist(), scores.shape
+    ([0, 1, 2, 3, 4], (5, 10))
     """
     machine = _machine_of(model)
     write = next((write for kind, write in _WRITERS if isinstance(machine, kind)), None)
@@ -139,6 +139,8 @@ def _classify(graph: Graph, model: Any, values: str) -> tuple[str, str, tuple[in
     lost = graph("MatMul", graph.cast(graph("Less", values, zero), np.float64), second)
     votes = graph("Add", graph("MatMul", graph.cast(graph("Greater", values, zero), np.float64), first), lost)
     if model.decision_function_shape == "ovo":
+        if model.break_ties:  # as `predict` says
+            raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
         return _largest(graph, votes), values, (pairs,)
     scores = _order_votes(graph, values, lost, first, second)
     return _largest(graph, scores if model.break_ties else votes), scores, (k,)

@@ -30,7 +30,7 @@ def write_expansion(graph: Graph, model: KernelExpansion) -> str:
     points = model.points.toarray() if sp.issparse(model.points) else model.points
     exact = model.against(model.points[:1])[0].precision  # where float32 distances would be too rough
     x = graph.x if exact == graph.dtype else graph.cast(graph.x, exact)
-    measured = _measure_all(graph, x, points.astype(exact), model.kernel)
+    measured = _measure_all(graph, x, _scaled(model.kernel, points.astype(exact)), model.kernel)
     K = transform(graph, model.kernel, measured if exact == graph.dtype else graph.cast(measured, graph.dtype))
     return graph("Add", graph("MatMul", graph.cast(K, _DOUBLE), model.coef.T), model.intercept)
 
@@ -49,7 +49,7 @@ def _measure_all(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> str
 
 
 def transform(graph: Graph, kernel: Any, measured: str) -> str:
-    """Kernel values from inner products or distances.
+    """Kernel values from products with `_scaled` points, or from distances.
 
     Raises
     ------
@@ -61,22 +61,25 @@ def transform(graph: Graph, kernel: Any, measured: str) -> str:
     if isinstance(kernel, Linear):
         return measured
     if isinstance(kernel, Polynomial | Sigmoid):
-        inner = graph("Mul", measured, graph.number(kernel.gamma))
-        inner = graph("Add", inner, graph.number(kernel.coef0))
-        return graph("Tanh", inner) if isinstance(kernel, Sigmoid) else _power(graph, inner, kernel.degree)
+        inner = graph("Add", measured, graph.number(kernel.coef0))
+        return graph("Tanh", inner) if isinstance(kernel, Sigmoid) else graph("Pow", inner, np.array(kernel.degree))
     raise ValueError(
         f"model has a {type(kernel).__name__} kernel: to_onnx writes rbf, laplacian, poly, sigmoid, linear"
     )
 
 
-def _power(graph: Graph, base: str, degree: int) -> str:
-    return graph("Pow", base, np.array(degree, np.int64))
+def _scaled(kernel: Any, points: NDArray[Any]) -> NDArray[Any]:
+    """Points with the gamma of their products; onnxruntime fuses a factor behind a product as float32, whatever it is.
+
+    Of distances, gamma is a factor behind a sum.
+    """
+    return points * points.dtype.type(kernel.gamma) if isinstance(kernel, Polynomial | Sigmoid) else points
 
 
 def write_forest(graph: Graph, model: NystromForest) -> str:
     """The mean of the trees: (rows, q) numbers."""
     parts = [_write_tree(graph, tree) for tree in model.trees]
-    return parts[0] if len(parts) == 1 else graph("Mean", *parts)
+    return parts[0] if len(parts) == 1 else graph("Div", graph("Sum", *parts), np.array(float(len(parts))))
 
 
 def _write_tree(graph: Graph, tree: NystromTree) -> str:
@@ -86,16 +89,14 @@ def _write_tree(graph: Graph, tree: NystromTree) -> str:
         """The entry of each row's leaf; of a single leaf that one, for all rows."""
         return table[0] if leaf is None else graph.rows_of(table, leaf)
 
-    near = _measure_own(graph, own(tree.features.landmarks), tree.features.kernel)
-    measured = near
+    kernel = tree.features.kernel
+    near = measured = _measure_own(graph, own(_scaled(kernel, tree.features.landmarks)), kernel)
     if tree.features.anchors.shape[2]:
         measured = graph("Concat", near, _write_bounds(graph, tree, near, own), axis=1)
-    F = graph.cast(transform(graph, tree.features.kernel, measured), _DOUBLE)
+    F = graph.cast(transform(graph, kernel, measured), _DOUBLE)
     total = graph("Add", _inner(graph, own(tree.coef), F), own(tree.intercept))
     if tree.products.shape[2]:
-        total = graph(
-            "Add", total, _write_products(graph, transform(graph, tree.features.kernel, near), own(tree.products))
-        )
+        total = graph("Add", total, _write_products(graph, transform(graph, kernel, near), own(tree.products)))
     if tree.slopes.shape[1]:
         total = graph("Add", total, graph.cast(_inner(graph, own(tree.slopes), graph.x), _DOUBLE))
     return total
