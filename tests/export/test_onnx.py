@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier
 from sklearn.datasets import load_diabetes, load_digits
+from sklearn.decomposition import PCA
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 from widemargin import (
@@ -191,6 +192,24 @@ def test_compressed_models_of_all_kinds(digits) -> None:
     assert np.mean(outputs["label"] == detector.predict(X)) > 0.99
 
 
+@pytest.mark.parametrize(
+    "scaler",
+    [
+        StandardScaler(),
+        StandardScaler(with_mean=False),
+        StandardScaler(with_std=False),
+        MinMaxScaler((-1, 1), clip=True),
+        MaxAbsScaler(),
+        "passthrough",
+    ],
+    ids=str,
+)
+def test_pipeline_with_a_scaling(scaler, digits) -> None:
+    X, y = 3 * digits[0] - 1, digits[1]
+    model = make_pipeline(scaler, DCSVMClassifier(gamma=0.005)).fit(X[:150], y[:150])
+    assert_same(model, X)  # rows beyond the range of those that were fitted, too
+
+
 def test_a_single_row_and_none(digits) -> None:
     X, y = digits
     model = DCPredClassifier(gamma=0.3, n_clusters=4, n_landmarks=5, random_state=0).fit(X, y)
@@ -206,7 +225,10 @@ def test_a_single_row_and_none(digits) -> None:
     [
         (lambda X, y: LogisticRegression().fit(X, y), "got LogisticRegression: see skl2onnx"),
         (lambda X, y: SVC().fit(X, y), "got SVC: see skl2onnx, or compress it first"),
-        (lambda X, y: make_pipeline(StandardScaler(), OCASClassifier()).fit(X, y), "got a Pipeline: export its last"),
+        (
+            lambda X, y: make_pipeline(PCA(2), OCASClassifier()).fit(X, y),
+            r"the step PCA\(n_components=2\).*model\[-1\]",
+        ),
         (lambda X, y: DCSVMClassifier(n_levels=1, stop_level=1).fit(X, y), "stop_level=1: compress it first"),
         (lambda X, y: DCSVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, y), "FunctionKernel kernel: to_onnx writes"),
         (lambda X, y: DCSVMClassifier(kernel="precomputed").fit(X @ X.T, y), "Precomputed kernel: to_onnx writes"),

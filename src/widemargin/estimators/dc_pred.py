@@ -82,6 +82,10 @@ class LocalMachine(KernelMachine):
         self.predictor_ = forest_of(self._make_kernel(), self._trees)
         return self.predictor_
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The parameters and the arrays, without what prediction makes of them."""
+        return {name: value for name, value in super().__getstate__().items() if name != "predictor_"}
+
 
 class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, LocalMachine):
     """To be described."""

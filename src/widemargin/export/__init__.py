@@ -4,6 +4,7 @@
 
     estimators   to_onnx(): labels, votes, scores; which machine is written how
     machines     decision functions: linear, kernel expansions, trees of Nystroem machines
+    steps        scalings that a pipeline does before
     graph        nodes and constants, written down one by one
 """
 

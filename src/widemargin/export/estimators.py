@@ -17,6 +17,7 @@ from ..models.linear import LinearModel
 from ..models.nystrom import NystromForest
 from .graph import Graph
 from .machines import write_expansion, write_forest, write_linear
+from .steps import write_step
 
 Outputs = dict[str, tuple[str, Any, tuple[int, ...]]]
 
@@ -34,7 +35,8 @@ def to_onnx(model: Any) -> Any:
     ----------
     model : estimator
         Fitted: what `compress` returns, `DCPredClassifier`, `DCPredRegressor`, `OCASClassifier`, `BSGDClassifier`, or
-        `DCSVMClassifier` without early prediction. The kernel must have a name.
+        `DCSVMClassifier` without early prediction. The kernel must have a name. Or a pipeline that scales features by
+        `StandardScaler`, `MinMaxScaler` or `MaxAbsScaler` and ends in one of these.
 
     Returns
     -------
@@ -72,6 +74,8 @@ def to_onnx(model: Any) -> Any:
     >>> label.tolist(), scores.shape
     ([0, 1, 2, 3, 4], (5, 10))
     """
+    *steps, model = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    check_is_fitted(model)
     machine = _machine_of(model)
     write = next((write for kind, write in _WRITERS if isinstance(machine, kind)), None)
     if write is None:
@@ -80,14 +84,13 @@ def to_onnx(model: Any) -> Any:
             f"{_explain(model)}"
         )
     graph = Graph(getattr(model, "_dtype", "float32"), model.n_features_in_)
+    for step in steps:
+        write_step(graph, step)
     return graph.finish(_outputs(graph, model, write(graph, machine)))
 
 
 def _machine_of(model: Any) -> Any:
     """Its decision functions."""
-    if isinstance(model, Pipeline):
-        raise ValueError("model must be a single estimator, got a Pipeline: export its last step, model[-1]")
-    check_is_fitted(model)
     if type(model).__module__.startswith("sklearn."):
         return None
     if hasattr(model, "coef_"):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 _OPSET = 18
 _IR_VERSION = 8  # the first that knows this opset: older runtimes than need be are not shut out
+_INPUT = "X"
 
 Value = Any  # the name of a tensor in the graph, or an array that becomes a constant
 
@@ -29,13 +30,12 @@ class Graph:
     Attributes
     ----------
     x : str
-        The input.
+        The rows: the input, or what has been made of it.
     """
-
-    x = "X"
 
     def __init__(self, dtype: str, n_features: int) -> None:
         self.onnx = _import_onnx()
+        self.x = _INPUT
         self.dtype = np.dtype(dtype)
         self.n_features = n_features
         self._nodes: list[Any] = []
@@ -90,7 +90,7 @@ class Graph:
         for name, (value, dtype, shape) in outputs.items():
             self._nodes.append(helper.make_node("Identity", [value], [name]))
             infos.append(helper.make_tensor_value_info(name, self._type(np.dtype(dtype)), ["rows", *shape]))
-        samples = helper.make_tensor_value_info(self.x, self._type(self.dtype), ["rows", self.n_features])
+        samples = helper.make_tensor_value_info(_INPUT, self._type(self.dtype), ["rows", self.n_features])
         graph = helper.make_graph(self._nodes, "widemargin", [samples], infos, self._constants)
         opsets = [helper.make_opsetid("", _OPSET)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="widemargin")
