@@ -49,9 +49,9 @@ if TYPE_CHECKING:
         LandmarkNystroem,
         OCASClassifier,
         TwoStepKernelKMeans,
-        compress,
         warmup,
     )
+    from .estimators.compress import compress
     from .export import to_onnx
     from .plots import ConvergenceDisplay
 
@@ -87,7 +87,7 @@ _ROOM_OF = {
     "LandmarkNystroem": "estimators",
     "OCASClassifier": "estimators",
     "TwoStepKernelKMeans": "estimators",
-    "compress": "estimators",
+    "compress": "estimators.compress",
     "config_context": "_config",
     "get_config": "_config",
     "set_config": "_config",
