@@ -268,6 +268,7 @@ def digits(tmp_path):
     return tmp_path / "digits.npz"
 
 
+@pytest.mark.jit_only
 def test_compress_a_model_of_ours(digits, tmp_path, capsys):
     paths = [str(tmp_path / name) for name in ("model", "small", "labels", "small.onnx")]
     model, small, labels, graph = paths
@@ -291,6 +292,7 @@ def test_compress_a_model_of_ours(digits, tmp_path, capsys):
     assert "CompressedClassifier" in capsys.readouterr().out
 
 
+@pytest.mark.jit_only
 @pytest.mark.parametrize("machine", [SVC(gamma=0.05), SVR(gamma=0.05), KernelRidge(kernel="rbf", gamma=0.05)], ids=str)
 def test_compress_a_model_of_scikit_learn(machine, digits, tmp_path, capsys):
     with np.load(digits) as arrays:

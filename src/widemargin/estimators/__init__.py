@@ -1,6 +1,7 @@
 """scikit-learn classes: validate, encode labels, call the algorithm, set attributes.
 
-`compress` has its own door, `estimators.compress`: it knows scikit-learn's machines, whose import no fit is to wait for.
+`compress` has its own door, `estimators.compress`: it knows scikit-learn's machines, whose import no fit is to wait
+for.
 """
 
 from ._warmup import warmup
