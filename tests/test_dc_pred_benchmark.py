@@ -145,11 +145,19 @@ def test_pseudo_landmarks_are_compared_at_equal_cost(load):
 
 def test_regression_is_judged_at_no_higher_cost(load):
     rows = [
-        {"set": "a", "machine": who, "options": "", "multiple": x, "rmse": y}
-        for who, x, y in (("DC-Pred++", 2.0, 0.5), ("DC-Pred++", 4.0, 0.3), ("Nyström", 3.0, 0.4), ("Nyström", 1.0, 0.9))
+        {"set": "a", "machine": who, "options": "", "multiple": x, "operations": 1 / x, "rmse": y}
+        for who, x, y in (
+            ("DC-Pred++", 2.0, 0.5),
+            ("DC-Pred++", 4.0, 0.3),
+            ("Nyström", 3.0, 0.4),
+            ("Nyström", 1.0, 0.9),
+        )
     ]
     regression = load("_dc_pred.regression")
-    assert [(row["ours"], row["lower"]) for row in regression.verdicts(rows)] == [(0.5, False), (None, False)]
+    first, second = regression.verdicts(rows)
+    assert (first["ours_multiple"], first["lower_multiple"]) == (0.5, False)
+    assert (second["ours_multiple"], second["lower_multiple"]) == (None, False)
+    assert (first["ours_operations"], first["lower_operations"]) == (0.3, True)
     assert regression.frontier(rows, "multiple") == ([1.0, 2.0, 3.0, 4.0], [0.9, 0.5, 0.4, 0.3])
 
 

@@ -58,16 +58,18 @@ def frontier(rows: Sequence[Row], column: str) -> tuple[list[float], list[float]
 
 
 def verdicts(rows: Sequence[Row]) -> list[Row]:
-    """Return for each point of each rival the least error of ours at no higher measured cost."""
+    """Return for each point of each rival the least error of ours at no higher cost, measured and counted."""
     found = []
     for _, mine in grouped(rows, "set"):
         ours = [row for row in mine if row["machine"] == OURS]
         for row in mine:
             if row["machine"] != OURS:
-                cheaper = [other["rmse"] for other in ours if other["multiple"] <= row["multiple"]]
-                facts = {key: row[key] for key in ("set", "machine", "options", "multiple", "rmse")}
-                least = min(cheaper, default=None)
-                found.append(facts | {"ours": least, "lower": least is not None and least < row["rmse"]})
+                verdict = {key: row[key] for key in ("set", "machine", "options", "multiple", "operations", "rmse")}
+                for column in ("multiple", "operations"):
+                    errors = [other["rmse"] for other in ours if other[column] <= row[column]]
+                    least = min(errors, default=None)
+                    verdict |= {f"ours_{column}": least, f"lower_{column}": least is not None and least < row["rmse"]}
+                found.append(verdict)
     return found
 
 
