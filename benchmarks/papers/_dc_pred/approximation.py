@@ -106,7 +106,7 @@ FIGURE1 = Experiment(
     "Figure 1: kernel error against prediction cost",
     ("usps", "mnist"),
     ("set", "machine", "m"),
-    ("set", "machine", "m", "error", "multiple", "operations"),
+    ("set", "machine", "m", "error", "multiple", "operations", "beside"),
     _figure1,
     _panels,
     tables=lambda rows: {"figure1_gains": gains(rows)},

@@ -86,7 +86,7 @@ FIGURE3 = Experiment(
     "Figure 3: error of regression against prediction cost",
     NUMBERS,
     ("set", "machine", "options"),
-    ("set", "machine", "options", "rmse", "multiple", "operations", "seconds"),
+    ("set", "machine", "options", "rmse", "multiple", "operations", "seconds", "beside"),
     _figure3,
     _panels,
     tables=lambda rows: {"figure3_verdicts": verdicts(rows)},

@@ -87,7 +87,7 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
 }
 _ROWS_OF_SLOW = 50_000  # that the exact machines get at most, of kddcup99_10
 _SLOW = (EXACT, EARLY, REDUCED)
-_COLUMNS = ("set", "machine", "options", "accuracy", "multiple", "operations", "predict_us", "seconds", "n")
+_COLUMNS = ("set", "machine", "options", "accuracy", "multiple", "operations", "predict_us", "seconds", "n", "beside")
 
 
 def _run(name: str, machines: Sequence[Machine], problem: Any, options: Namespace) -> Iterator[Row]:
