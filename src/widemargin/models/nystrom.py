@@ -21,6 +21,7 @@ from ..partition.hierarchy import Hierarchy
 Vector = NDArray[np.float64]
 Array = NDArray[np.floating]
 Order = NDArray[np.int64]
+Leaf = NDArray[np.int32]
 
 _TILE_BYTES = 2**18  # of a block's features: they stay in the second-level cache
 _BLOCK_ROWS = 64, 1024
@@ -84,10 +85,31 @@ class NystromTree:
             return
         border, end = len(order) * self.features.n_values, len(order) * self.width
         F, linear = tile[:border].reshape(len(order), -1), tile[border:end].reshape(len(order), -1)
+        self._finish(rows, order, leaf, F, linear, out)
+
+    def _finish(self, rows: Rows, order: Order, leaf: Leaf, F: Array, linear: Array, out: Vector) -> None:
         self.features.measure(rows, order, leaf, F)
         if self.slopes.shape[1]:
             compiled.measure(rows, order, leaf, self.slopes, self._nothing, compiled.PRODUCTS, linear)
         compiled.answer(F, linear, order, leaf, self.coef, self.products, self.intercept, out)
+
+    def for_one_row(self) -> Callable[[Rows], Vector]:
+        """A function that writes the decision values of a single row into an array of its own, of shape (1, q)."""
+        dtype, m, s = self.features.landmarks.dtype, self.features.n_values, self.slopes.shape[1]
+        order, leaf, F, linear = (
+            np.zeros(1, np.int64),
+            np.zeros(1, np.int32),
+            np.empty((1, m), dtype),
+            np.empty((1, s), dtype),
+        )
+        out = np.empty((1, self.intercept.shape[1]))
+
+        def decide(row: Rows) -> Vector:
+            self.tree.route(row, order, leaf)
+            self._finish(row, order, leaf, F, linear, out)
+            return out
+
+        return decide
 
     @property
     def is_flat(self) -> bool:
@@ -261,12 +283,13 @@ class NystromForest:
 
         The row's values are not checked.
         """
-        dtype, q = self._dtype, self._n_outputs
-        tile = np.empty(max(tree.width for tree in self.trees), dtype)
+        dtype, projection, n_trees = self._dtype, self.projection, len(self.trees)
+        trees = [tree.for_one_row() for tree in self.trees]
+        no_columns, no_starts = np.empty(0, np.int32), np.empty(0, np.int64)
 
         def decide(x: Array) -> Vector:
-            out = np.empty((1, q))
-            self._answer(np.ascontiguousarray(x, dtype)[None], tile, out)
-            return np.asarray(out[0])
+            row = np.ascontiguousarray(x if projection is None else x @ projection, dtype)
+            values = [tree(Rows(row, no_columns, no_starts))[0] for tree in trees]
+            return values[0].copy() if n_trees == 1 else np.asarray(np.mean(values, axis=0))
 
         return decide
