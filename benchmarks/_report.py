@@ -64,15 +64,6 @@ def read_csv(path: Path) -> list[dict[str, Any]]:
         return [{key: _parsed(value) for key, value in line.items() if value != ""} for line in lines]
 
 
-def merge_csv(path: Path, rows: Sequence[Row], keys: Sequence[str], card: Mapping[str, str]) -> list[Row]:
-    """Put rows into a CSV, in place of those with the same keys; return all that are in it now."""
-    merged: dict[tuple[str, ...], Row] = {}
-    for row in [*read_csv(path), *rows]:
-        merged[tuple(str(_exact(row.get(key, ""))) for key in keys)] = row
-    write_csv(path, list(merged.values()), card)
-    return list(merged.values())
-
-
 def format_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
     """Return the chosen columns as aligned text: names to the left, numbers to the right, `-` where there is none."""
     cells = [list(columns)] + [[_short(row.get(column)) for column in columns] for row in rows]

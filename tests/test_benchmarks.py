@@ -40,12 +40,13 @@ def load(monkeypatch):
     return module
 
 
-def test_csv_rows_are_replaced_by_their_keys(load, tmp_path):
+def test_csv_rows_come_back_and_are_replaced_by_their_keys(load, tmp_path):
     report, path = load("_report"), tmp_path / "a.csv"
-    report.merge_csv(path, [{"set": "a", "n": 1, "seconds": 2.5}, {"set": "b", "n": 1}], ["set", "n"], {"cores": "2"})
-    merged = report.merge_csv(path, [{"set": "a", "n": 1, "seconds": 3.5, "native": True}], ["set", "n"], {})
-    assert merged == [{"set": "a", "n": 1, "seconds": 3.5, "native": True}, {"set": "b", "n": 1}]
-    assert report.read_csv(path) == merged
+    old = [{"set": "a", "n": 1, "seconds": 2.5}, {"set": "b", "n": 1, "native": True}]
+    report.write_csv(path, old, {"cores": "2"})
+    assert report.read_csv(path) == old
+    new = {"set": "a", "n": 1, "seconds": 3.5}
+    assert load("papers._command").joined(report.read_csv(path), [new], ["set", "n"]) == [old[1], new]
     assert report.read_csv(tmp_path / "none.csv") == []
 
 
@@ -91,7 +92,7 @@ def test_every_experiment_writes_rows_and_a_plot(load, monkeypatch, tmp_path, na
     if name in NEEDS_INTELEX:
         pytest.importorskip("sklearnex")
     script = load("papers.dc_svm")
-    monkeypatch.setattr(script, "RESULTS", tmp_path)
+    monkeypatch.setattr(script, "PAPER", script.PAPER._replace(results=tmp_path))
     size = [] if name == "scale" else ["--rows", "400"]
     script.main([name, "--sets", "patches", *size, *EXPERIMENTS[name]])
     rows = load("_report").read_csv(tmp_path / f"{name}.csv")

@@ -86,7 +86,7 @@ def test_what_was_not_reached_is_a_lower_bound(load: Any) -> None:
 
 def test_rows_about_the_same_are_replaced_together(load: Any) -> None:
     old = [{"set": "a", "C": 1, "effort": 5}, {"set": "a", "C": 1, "effort": 7}, {"set": "b", "C": 1, "effort": 5}]
-    joined = load("ocas")._joined(old, [{"set": "a", "C": 1.0, "effort": 6}], ("set", "C"))
+    joined = load("_command").joined(old, [{"set": "a", "C": 1.0, "effort": 6}], ("set", "C"))
     assert joined == [old[2], {"set": "a", "C": 1.0, "effort": 6}]
 
 
@@ -99,7 +99,7 @@ def test_experiments_run(load: Any, name: str, monkeypatch: pytest.MonkeyPatch) 
     parts = load("_ocas.problems").Parts(small, small, small)
     monkeypatch.setattr(load("_ocas.selection"), "load_parts", lambda name: parts)
     monkeypatch.setattr(load("_ocas.scaling"), "SIZES", (100, 200))
-    experiment = load("ocas").EXPERIMENTS[name]
+    experiment = load("ocas").PAPER.experiments[name]
     options = Namespace(rows=None, C=[0.1], limit=1.0, reference=1.0, factor=2.0, only=None)
     rows = list(experiment.measure("patches", options))
     assert rows

@@ -1,0 +1,113 @@
+"""Figure 1: how close C W C' comes to the kernel matrix, at what cost."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import rbf_kernel
+
+from benchmarks._report import Panel
+from benchmarks.papers._dc_pred.cost import Linear
+from benchmarks.papers._dc_pred.machines import compile_all
+from benchmarks.papers._dc_pred.problems import load_classes
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked
+from widemargin.kernels.functions import make_kernel
+from widemargin.landmarks.features import LandmarkFeatures, join_features
+from widemargin.landmarks.nystrom import nystrom_factor
+from widemargin.landmarks.pseudo import plain, polynomial, triangle
+from widemargin.landmarks.selection import select_landmarks
+from widemargin.models.nystrom import NystromForest, NystromTree
+from widemargin.partition.hierarchy import Hierarchy
+
+_LANDMARKS = (2, 5, 10, 15, 20, 30, 40, 60, 80)  # the paper: 2 to 30
+_ROWS = 3000
+_GAMMA = {"usps": 0.02, "mnist": 0.02, "patches": 1.0}
+PLAIN, TRIANGLE, PRODUCTS = "landmarks alone", "+ triangle", "+ polynomial"
+
+
+def _features(how: str, landmarks: LandmarkFeatures, X: NDArray[np.float32]) -> LandmarkFeatures:
+    """As many pseudo-landmarks as landmarks by the triangle rule; all products."""
+    rng, m = np.random.default_rng(1), landmarks.landmarks.shape[1]
+    if how == TRIANGLE:
+        return triangle(landmarks, select_landmarks(X, m, rng, method="uniform"), X)
+    return polynomial(landmarks, m * (m + 1) // 2, rng) if how == PRODUCTS else landmarks
+
+
+def _machine(features: LandmarkFeatures) -> NystromForest:
+    """A machine of one leaf with some coefficients: for its time."""
+    table, (place,), ((first, second),) = join_features([features])
+    m, d = features.landmarks.shape[1:]
+    products = np.zeros((1, 1, m, m) if len(first) else (1, 1, 0, 0), np.float32)
+    products[0, 0, first, second] = 1.0
+    nowhere = np.empty((0, 0), np.int32)
+    tree = Hierarchy(np.empty((0, 0, d), np.float32), np.empty(0, np.int32), nowhere)
+    coef = np.ones((1, 1, len(place)))
+    return NystromForest([NystromTree(tree, table, coef, products, np.empty((1, 0, d), np.float32), np.zeros((1, 1)))])
+
+
+def _figure1(name: str, options: Namespace) -> Iterator[Row]:
+    compile_all()
+    problem = load_classes(name, options.rows)
+    scale = np.float32(1 / 255 if name == "mnist" else 1)
+    X, gamma = problem.X[:_ROWS] * scale, _GAMMA[name]
+    G, linear = rbf_kernel(X, gamma=gamma), Linear(X)
+    kernel = make_kernel("rbf", gamma=gamma, degree=3, coef0=0.0)
+    for m in _LANDMARKS:
+        landmarks = plain(kernel, select_landmarks(X, m, np.random.default_rng(0)))
+        for how in (PLAIN, TRIANGLE, PRODUCTS):
+            if is_asked(how, options):
+                features = _features(how, landmarks, X)
+                C = features.values(X)
+                Z = C @ nystrom_factor(C, G)
+                forest = _machine(features)
+                yield {
+                    "set": name,
+                    "machine": how,
+                    "m": m,
+                    "error": float(np.linalg.norm(G - Z @ Z.T) / np.linalg.norm(G)),
+                    **linear.multiple(forest.decide),
+                    "operations": forest.n_operations,
+                }
+
+
+def gains(rows: Sequence[Row]) -> list[Row]:
+    """Return error of the plain approximation over that with pseudo-landmarks, at the latter's measured cost.
+
+    The plain curve is interpolated, on logarithms; costs that it does not reach are left out.
+    """
+    found = []
+    for _, mine in grouped(rows, "set"):
+        base = sorted((row["multiple"], row["error"]) for row in mine if row["machine"] == PLAIN)
+        x, y = np.log(np.array(base).T)
+        for row in mine:
+            at = np.log(row["multiple"])
+            if row["machine"] != PLAIN and x[0] <= at <= x[-1]:
+                ratio = float(np.exp(np.interp(at, x, y)) / row["error"])
+                found.append({key: row[key] for key in ("set", "machine", "m", "multiple")} | {"times_closer": ratio})
+    return found
+
+
+def _panels(rows: Sequence[Row]) -> list[Panel]:
+    panels = []
+    for (name,), mine in grouped(rows, "set"):
+        for column, label in (("multiple", "measured cost, linear predictions"), ("operations", "inner products")):
+            series = {
+                str(how): ([row[column] for row in some], [row["error"] for row in some])
+                for (how,), some in grouped(mine, "machine")
+            }
+            panels.append(Panel(str(name), label, "relative kernel error", series, "xy"))
+    return panels
+
+
+FIGURE1 = Experiment(
+    "Figure 1: kernel error against prediction cost",
+    ("usps", "mnist"),
+    ("set", "machine", "m"),
+    ("set", "machine", "m", "error", "multiple", "operations", "beside"),
+    _figure1,
+    _panels,
+    tables=lambda rows: {"figure1_gains": gains(rows)},
+)

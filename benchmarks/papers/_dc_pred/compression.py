@@ -1,0 +1,149 @@
+"""`compress` on fitted SVCs: speed against scikit-learn's and scikit-learn-intelex's, agreement, size."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.svm import SVC
+
+from benchmarks import _process
+from benchmarks._problems import load_problem
+from benchmarks._report import Panel
+from benchmarks.papers._experiment import Experiment, Row, grouped
+from widemargin import compress, warmup
+from widemargin.datasets import load_benchmark
+
+_FEW = 500  # rows that SVC.predict is timed on
+_COSTS: tuple[float | str, ...] = ("auto", 10, 20, 40)
+
+
+class Fitted(NamedTuple):
+    """A problem, scikit-learn-intelex's machine for it, and the same as a scikit-learn `SVC`."""
+
+    name: str
+    X: NDArray[np.float32]
+    X_test: NDArray[np.float32]
+    y_test: NDArray[Any]
+    intelex: Any
+    svc: SVC
+    seconds: float
+
+
+def fit(name: str, n_rows: int | None = None) -> Fitted:
+    """Fit the machine that is to be compressed."""
+    from sklearnex import svm
+
+    if name == "mnist":
+        X, y, X_test, y_test = load_benchmark(name)
+        X, X_test = (np.ascontiguousarray(rows, np.float32) / 255 for rows in (X[:n_rows], X_test))
+        y, C, gamma = y[:n_rows], 5.0, 0.02
+    else:
+        problem = load_problem(name, n_rows=n_rows)
+        X, y, X_test, y_test, C, gamma = problem[1:7]
+    start = time.perf_counter()
+    model = svm.SVC(C=C, gamma=gamma, cache_size=2000).fit(X, y)
+    return Fitted(name, X, X_test, y_test, model, as_svc(model), time.perf_counter() - start)
+
+
+def as_svc(model: Any) -> SVC:
+    """Return scikit-learn's `SVC` with the support vectors of scikit-learn-intelex's: LIBSVM's own predict."""
+    svc = SVC()
+    svc.set_params(**{name: model.get_params()[name] for name in svc.get_params()})
+    for name in ("classes_", "class_weight_", "n_features_in_", "shape_fit_", "_gamma"):
+        setattr(svc, name, getattr(model, name))
+    svc.fit_status_, svc._sparse, svc._probA, svc._probB = 0, False, np.empty(0), np.empty(0)
+    svc.support_, svc._n_support = (array.astype(np.int32) for array in (model.support_, model._n_support))
+    svc.support_vectors_ = np.ascontiguousarray(model.support_vectors_, np.float64)
+    svc.dual_coef_ = np.ascontiguousarray(model.dual_coef_, np.float64)
+    svc.intercept_ = np.asarray(model.intercept_, np.float64)
+    sign = -1 if len(svc.classes_) == 2 else 1  # scikit-learn turns two classes round
+    svc._dual_coef_, svc._intercept_ = sign * svc.dual_coef_, sign * svc.intercept_
+    return svc
+
+
+def _compress(name: str, options: Namespace) -> Iterator[Row]:
+    warmup()
+    fitted = fit(name, options.rows)
+    X_test, few = fitted.X_test, fitted.X_test[:_FEW]
+    labels = fitted.intelex.predict(X_test)
+    sklearn_us = 1e6 * _process.time_predict(fitted.svc, few) / len(few)
+    size = len(pickle.dumps(fitted.svc))
+    for cost in options.costs:
+        start = time.perf_counter()
+        small = compress(fitted.svc, fitted.X, prediction_cost=cost, n_clusters=options.clusters, random_state=0)
+        seconds = time.perf_counter() - start
+        us = [1e6 * _process.time_predict(model, X_test) / len(X_test) for model in (small, fitted.intelex)]
+        found = small.predict(X_test)
+        own = float(np.mean(labels == fitted.y_test))
+        yield {
+            "set": name,
+            "prediction_cost": cost,
+            "n_clusters": options.clusters,
+            "support_vectors": len(fitted.svc.support_),
+            "times_sklearn": sklearn_us / us[0],
+            "times_intelex": us[1] / us[0],
+            "agreement": float(np.mean(found == labels)),
+            "accuracy": float(np.mean(found == fitted.y_test)),
+            "points": 100 * (float(np.mean(found == fitted.y_test)) - own),
+            "times_smaller": size / len(pickle.dumps(small)),
+            "seconds": seconds,
+            "fit_seconds": fitted.seconds,
+            "sklearn_us": sklearn_us,
+            "intelex_us": us[1],
+            "predict_us": us[0],
+            "operations": small.report_.cost_after,
+            "leaves": small.report_.n_leaves,
+            "landmarks": small.report_.n_landmarks,
+            "learnt": small.report_.learnt,
+        }
+
+
+def _clusters(text: str) -> int | str:
+    return text if text == "auto" else int(text)
+
+
+def _panels(rows: Sequence[Row]) -> list[Panel]:
+    panels = []
+    for column, label in (("agreement", "labels that agree"), ("points", "points of test accuracy gained")):
+        series = {
+            str(name): ([row["times_sklearn"] for row in mine], [row[column] for row in mine])
+            for (name,), mine in grouped(rows, "set")
+        }
+        panels.append(Panel("compress(SVC)", "times faster than SVC.predict", label, series, "x", lines=False))
+    return panels
+
+
+COMPRESS = Experiment(
+    "compress: somebody's fitted SVC, made fast",
+    ("a9a", "codrna", "mnist"),
+    ("set", "prediction_cost", "n_clusters"),
+    (
+        "set",
+        "prediction_cost",
+        "n_clusters",
+        "times_sklearn",
+        "times_intelex",
+        "agreement",
+        "accuracy",
+        "points",
+        "times_smaller",
+        "operations",
+        "seconds",
+    ),
+    _compress,
+    _panels,
+    arguments={
+        "--costs": {
+            "nargs": "+",
+            "default": list(_COSTS),
+            "type": lambda text: text if text == "auto" else float(text),
+        },
+        "--clusters": {"default": "auto", "type": _clusters},
+    },
+)

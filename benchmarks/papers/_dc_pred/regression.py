@@ -1,0 +1,93 @@
+"""Figure 3: the error of kernel ridge regression against prediction cost."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks._report import Panel
+from benchmarks.papers._dc_pred.cost import Linear
+from benchmarks.papers._dc_pred.machines import FOURIER, NYSTROEM, OURS, UNIFORM, Machine, compile_all, regress
+from benchmarks.papers._dc_pred.problems import NUMBERS, hold_back, load_numbers
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked
+
+_SIZES = (5, 10, 20, 40, 80, 160)
+_OURS = tuple(
+    {"n_clusters": k, "n_landmarks": m, "n_trees": t}
+    for k, m, t in ((1, 4, 1), (4, 4, 1), (8, 8, 1), (16, 12, 1), (32, 16, 1), (32, 12, 2), (64, 24, 1), (32, 24, 2))
+)
+_GRID = {"gamma": (0.01, 0.03, 0.1, 0.3), "C": (0.1, 1.0, 10.0, 100.0, 1000.0)}
+_RIVALS = (UNIFORM, NYSTROEM, FOURIER)
+
+
+def _best(label: str, options: dict[str, Any], inner: Any) -> Machine:
+    """The machine of least error on rows held back, of a grid of gamma and C."""
+
+    def error(machine: Machine) -> float:
+        return float(regress(machine, inner, None)["rmse"])
+
+    grid = [Machine(label, {**options, "gamma": g, "C": c}) for g in _GRID["gamma"] for c in _GRID["C"]]
+    return min(grid, key=error)
+
+
+def _figure3(name: str, options: Namespace) -> Iterator[Row]:
+    compile_all()
+    problem = load_numbers(name, options.rows)
+    linear, inner = Linear(problem.X_test), hold_back(problem)
+    for label in (OURS, *_RIVALS):
+        if not is_asked(label, options):
+            continue
+        sizes = _OURS if label == OURS else [{"m": m} for m in _SIZES]
+        chosen = _best(label, dict(sizes[len(sizes) // 2]), inner).options  # once, at the middle of the curve
+        for size in sizes:
+            yield regress(Machine(label, {**size, "gamma": chosen["gamma"], "C": chosen["C"]}), problem, linear)
+
+
+def frontier(rows: Sequence[Row], column: str) -> tuple[list[float], list[float]]:
+    """Return the points that no other beats in both cost and error."""
+    best, kept = np.inf, []
+    for row in sorted(rows, key=lambda row: float(row[column])):
+        if row["rmse"] < best:
+            best = row["rmse"]
+            kept.append((row[column], best))
+    x, y = zip(*kept, strict=True)
+    return list(x), list(y)
+
+
+def verdicts(rows: Sequence[Row]) -> list[Row]:
+    """Return for each point of each rival the least error of ours at no higher cost, measured and counted."""
+    found = []
+    for _, mine in grouped(rows, "set"):
+        ours = [row for row in mine if row["machine"] == OURS]
+        for row in mine:
+            if row["machine"] != OURS:
+                verdict = {key: row[key] for key in ("set", "machine", "options", "multiple", "operations", "rmse")}
+                for column in ("multiple", "operations"):
+                    errors = [other["rmse"] for other in ours if other[column] <= row[column]]
+                    least = min(errors, default=None)
+                    verdict |= {f"ours_{column}": least, f"lower_{column}": least is not None and least < row["rmse"]}
+                found.append(verdict)
+    return found
+
+
+def _panels(rows: Sequence[Row]) -> list[Panel]:
+    panels = []
+    for (name,), mine in grouped(rows, "set"):
+        for column, label in (("multiple", "measured cost, linear predictions"), ("operations", "inner products")):
+            series = {str(who): frontier(some, column) for (who,), some in grouped(mine, "machine")}
+            panels.append(Panel(str(name), label, "test RMSE", series, "x"))
+    return panels
+
+
+FIGURE3 = Experiment(
+    "Figure 3: error of regression against prediction cost",
+    NUMBERS,
+    ("set", "machine", "options"),
+    ("set", "machine", "options", "rmse", "multiple", "operations", "seconds", "beside"),
+    _figure3,
+    _panels,
+    tables=lambda rows: {"figure3_verdicts": verdicts(rows)},
+)

@@ -1,0 +1,222 @@
+"""Other machines that predict fast. Weights are folded: nothing is paid for but kernel values or features.
+
+All of them have `fit`, `decision_function` and `n_operations`: what a row costs, in inner products.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from sklearn.base import BaseEstimator
+from sklearn.svm import LinearSVC
+from sklearn.utils import check_array
+
+from widemargin import DCSVMClassifier
+from widemargin._parallel import ThreadTeam, blas_limit, row_blocks
+from widemargin.kernels.functions import make_kernel
+from widemargin.landmarks.selection import select_landmarks
+from widemargin.models.expansion import KernelExpansion
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.float32]
+
+_LEAST_EIGENVALUE = 1e-7  # of the landmarks' kernel matrix, relative: smaller ones are noise in float32
+_BLOCK = 1024
+
+
+class Machine(BaseEstimator):
+    """Checks the rows, as all estimators do, then decides."""
+
+    n_operations: float
+
+    def decision_function(self, X: Any) -> Vector:
+        """Decision values of shape (n,)."""
+        return self._decide(check_array(X, dtype=np.float32))
+
+    def _decide(self, X: Rows) -> Vector:
+        raise NotImplementedError
+
+
+class Landmarks(Machine):
+    """Nystroem: k-means centres or random rows as landmarks, then LIBLINEAR, or ridge regression.
+
+    Parameters
+    ----------
+    m : int
+    gamma : float
+    C : float
+        Of LIBLINEAR; of ridge regression 1/C is the penalty.
+    method : {"kmeans", "uniform"}
+    is_ridge : bool
+    """
+
+    def __init__(self, m: int, gamma: float, C: float = 1.0, method: str = "kmeans", is_ridge: bool = False) -> None:
+        self.m = m
+        self.gamma = gamma
+        self.C = C
+        self.method = method
+        self.is_ridge = is_ridge
+
+    def fit(self, X: Rows, y: Any) -> Self:
+        """Whiten the landmarks' kernel values, train on them, fold the whitening into the weights."""
+        points = select_landmarks(X, self.m, np.random.default_rng(0), method=self.method)
+        root = self._inverse_root(points)
+        weights, intercept = fit_linear(_kernel_values(X, points, self.gamma) @ root, y, self.C, self.is_ridge)
+        self.model_ = _expansion(points, root @ weights, self.gamma, intercept)
+        self.n_operations = len(points) * (1 + 1 / X.shape[1])
+        return self
+
+    def _inverse_root(self, points: Rows) -> Vector:
+        values, vectors = np.linalg.eigh(_kernel_values(points.astype(np.float64), points, self.gamma))
+        kept = values > _LEAST_EIGENVALUE * values[-1]
+        return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+
+    def _decide(self, X: Rows) -> Vector:
+        return np.asarray(self.model_.decide(X)[:, 0])
+
+
+class Fourier(Machine):
+    """Random Fourier features (Rahimi and Recht 2007), then LIBLINEAR, or ridge regression.
+
+    Fastfood makes nearly the same features with d log d in place of d^2 operations for d of them. At the few features
+    that are compared here, one matrix product is faster.
+    """
+
+    def __init__(self, m: int, gamma: float, C: float = 1.0, is_ridge: bool = False) -> None:
+        self.m = m
+        self.gamma = gamma
+        self.C = C
+        self.is_ridge = is_ridge
+
+    def fit(self, X: Rows, y: Any) -> Self:
+        """Draw the features, train on them."""
+        rng = np.random.default_rng(0)
+        self.directions_ = (rng.normal(size=(X.shape[1], self.m)) * np.sqrt(2 * self.gamma)).astype(np.float32)
+        self.phases_ = rng.uniform(0, 2 * np.pi, self.m).astype(np.float32)
+        features = np.vstack([self._features(X[rows]) for rows in row_blocks(len(X), _BLOCK)])
+        weights, self.intercept_ = fit_linear(features * np.sqrt(2 / self.m), y, self.C, self.is_ridge)
+        self.weights_ = (weights * np.sqrt(2 / self.m)).astype(np.float32)
+        self.n_operations = self.m * (1 + 1 / X.shape[1])
+        return self
+
+    def _features(self, X: Rows) -> Rows:
+        Z = X @ self.directions_
+        Z += self.phases_
+        return np.asarray(np.cos(Z, out=Z))
+
+    def _decide(self, X: Rows) -> Vector:
+        out = np.empty(len(X))
+
+        def decide(rows: slice) -> None:
+            out[rows] = self._features(X[rows]) @ self.weights_
+
+        with blas_limit(1), ThreadTeam(None) as team:
+            team.map(decide, row_blocks(len(X), _BLOCK))
+        out += self.intercept_
+        return out
+
+
+class ReducedSet(Machine):
+    """The exact machine in fewer points, found one by one.
+
+    Source: Schoelkopf, Knirsch, Smola, Burges, Fast approximation of support vector kernel expansions, DAGM 1998. Each
+    new point z maximises the inner product of phi(z) and what is left of the normal vector, by the fixed point
+    z = sum_i c_i k(x_i, z) x_i / sum_i c_i k(x_i, z), from several starts; then all coefficients are fitted anew.
+    """
+
+    def __init__(self, m: int, gamma: float, C: float, starts: int = 5, rounds: int = 30) -> None:
+        self.m = m
+        self.gamma = gamma
+        self.C = C
+        self.starts = starts
+        self.rounds = rounds
+
+    def fit(self, X: Rows, y: Any) -> Self:
+        """Train the exact machine, then reduce it."""
+        return self.reduce(DCSVMClassifier(C=self.C, gamma=self.gamma).fit(X, y))
+
+    def reduce(self, machine: DCSVMClassifier) -> Self:
+        """Reduce a trained machine of two classes."""
+        points, coef = machine.support_vectors_.astype(np.float64), machine.dual_coef_[0]
+        rng, Z, beta = np.random.default_rng(0), np.empty((0, points.shape[1])), np.empty(0)
+        for _ in range(self.m):
+            centres, rest = np.vstack([points, Z]), np.concatenate([coef, -beta])
+            found = [self._climb(points[i], centres, rest) for i in rng.choice(len(points), self.starts)]
+            Z = np.vstack([Z, max(found, key=lambda z: self._gain(z, centres, rest))])
+            K = _kernel_values(Z, Z, self.gamma)
+            K[np.diag_indices(len(K))] += 1e-8
+            beta = cho_solve(cho_factor(K), _kernel_values(Z, points, self.gamma) @ coef)
+        self.model_ = _expansion(Z.astype(np.float32), beta, self.gamma, float(np.ravel(machine.intercept_)[0]))
+        self.n_operations = len(Z) * (1 + 1 / Z.shape[1])
+        return self
+
+    def _climb(self, z: Vector, centres: Vector, rest: Vector) -> Vector:
+        for _ in range(self.rounds):
+            weights = rest * _kernel_values(z[None], centres, self.gamma)[0]
+            total = weights.sum()
+            if abs(total) < 1e-10:
+                break
+            moved = weights @ centres / total
+            if not np.all(np.isfinite(moved)) or self._gain(moved, centres, rest) < self._gain(z, centres, rest):
+                break
+            z = moved
+        return z
+
+    def _gain(self, z: Vector, centres: Vector, rest: Vector) -> float:
+        return abs(float(_kernel_values(z[None], centres, self.gamma)[0] @ rest))
+
+    def _decide(self, X: Rows) -> Vector:
+        return np.asarray(self.model_.decide(X)[:, 0])
+
+
+class Exact(Machine):
+    """The exact machine, or DC-SVM's early one."""
+
+    def __init__(self, gamma: float, C: float, stop_level: int = 0, n_levels: int | str = "auto") -> None:
+        self.gamma = gamma
+        self.C = C
+        self.stop_level = stop_level
+        self.n_levels = n_levels
+
+    def fit(self, X: Rows, y: Any) -> Self:
+        """Train it."""
+        early = {"stop_level": self.stop_level, "partition": "input"}
+        self.model_ = DCSVMClassifier(C=self.C, gamma=self.gamma, **early).fit(X, y)
+        n_clusters = 4**self.stop_level  # of which a row is told the nearest
+        asked = len(self.model_.support_) / n_clusters
+        self.n_operations = asked * (1 + 1 / X.shape[1]) + (n_clusters if self.stop_level else 0)
+        return self
+
+    def decision_function(self, X: Any) -> Vector:
+        """Decision values of shape (n,)."""
+        return self.model_.decision_function(X)
+
+
+def fit_linear(Z: NDArray[Any], y: Any, C: float, is_ridge: bool) -> tuple[Vector, float]:
+    """Weights and intercept of a linear machine."""
+    if not is_ridge:
+        model = LinearSVC(C=C, dual=False, tol=1e-3, random_state=0).fit(Z, y)
+        return model.coef_[0], float(model.intercept_[0])
+    centre, mean = Z.mean(axis=0), y.mean()
+    A = (Z - centre).T @ (Z - centre)
+    A[np.diag_indices(len(A))] += 1 / C
+    weights = cho_solve(cho_factor(A.astype(np.float64)), (Z - centre).T @ (y - mean))
+    return weights, float(mean - centre @ weights)
+
+
+def _kernel_values(X: NDArray[Any], points: NDArray[Any], gamma: float) -> NDArray[Any]:
+    K = X @ points.T.astype(X.dtype)
+    K *= -2
+    K += np.einsum("ij,ij->i", X, X)[:, None]
+    K += np.einsum("ij,ij->i", points, points)
+    np.maximum(K, 0, out=K)
+    K *= -gamma
+    return np.asarray(np.exp(K, out=K))
+
+
+def _expansion(points: Rows, coef: Vector, gamma: float, intercept: float) -> KernelExpansion:
+    kernel = make_kernel("rbf", gamma=gamma, degree=3, coef0=0.0)
+    return KernelExpansion(kernel, points, coef[None].astype(np.float64), np.array([intercept]))
