@@ -255,7 +255,7 @@ def test_without_onnx_it_says_what_to_install(digits, monkeypatch) -> None:
 def test_a_projection_comes_first(digits) -> None:
     X, y = digits
     axes = np.linalg.qr(np.random.default_rng(0).normal(size=(64, 12)))[0].astype(np.float32)
-    model = compress(SVC(C=10, gamma=0.05).fit(X @ axes, y), X @ axes, n_clusters=3, random_state=0)
+    model = compress(DCSVMClassifier(C=10, gamma=0.05).fit(X @ axes, y), X @ axes, n_clusters=3, random_state=0)
     model.load(model._trees, axes)
     assert model.n_features_in_ == 64
     assert_same(model, X)
