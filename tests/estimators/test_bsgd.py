@@ -328,12 +328,12 @@ def test_a_memory_map_is_read_in_place(tmp_path: Path, patches: Any) -> None:
 
 @pytest.mark.slow
 def test_five_million_rows_in_constant_memory() -> None:
-    """The peak is reached in the first tenth, and steps go on at their rate."""
+    """The peak is reached in the first tenth; and the average does not lag behind: it forgets points that merged."""
     rng = np.random.default_rng(0)
 
     def chunks() -> Iterator[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
         for _ in range(100):
-            X = rng.random((50_000, 10), np.float32)
+            X = rng.random((50_000, 4), np.float32)
             yield X, np.sin(6 * X[:, 0]) > X[:, 1]
 
     model, peaks = machine(gamma=2.0, lam=1e-6, budget=50), []
@@ -346,7 +346,7 @@ def test_five_million_rows_in_constant_memory() -> None:
         tracemalloc.stop()
     assert model.t_ == 5_000_000
     assert peaks[-1] < 1.2 * peaks[9] + 2e5
-    assert model.score(X, y) > 0.7  # the average of so long a stream lags behind: see the guide
+    assert model.score(X, y) > 0.98
 
 
 # -------------------------------------------------------------------------------------------------------------- limits

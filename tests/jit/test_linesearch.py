@@ -26,7 +26,9 @@ def lines(seed: int, n: int, *, ties: bool) -> tuple[Vector, Vector, Vector]:
 
 def scan(f: Vector, target: Vector, signed: Vector, lo: float, hi: float) -> tuple[float, Vector, Vector]:
     keys, jumps = np.empty((2, len(f)))
-    slope, count = linesearch.scan_hinges(f, target, signed, lo, hi, keys, jumps, np.empty(len(f), np.int64))
+    slope, count = linesearch.scan_hinges(
+        f, target, (0.0, 0.0), signed, lo, hi, keys, jumps, np.empty(len(f), np.int64)
+    )
     return slope, keys[:count], jumps[:count]
 
 
@@ -78,3 +80,17 @@ def test_the_new_plane_touches_the_risk(seed: int, n: int, step: float, mu: floa
     assert np.isclose(coef @ near + offset, naive.intercept_risk(near, signed, 0.0))
     other = np.random.default_rng(seed).normal(size=n)
     assert coef @ other + offset <= naive.intercept_risk(other, signed, 0.0) + 1e-9
+
+
+@quick
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 30))
+def test_the_scan_adds_the_intercepts(seed: int, n: int) -> None:
+    f, target, signed = lines(seed, n, ties=False)
+    here, there = np.random.default_rng(seed).normal(size=2)
+    order = np.empty(n, np.int64)
+    keys, jumps = np.empty((2, n))
+    slope, count = linesearch.scan_hinges(f, target, (here, there), signed, 0.1, 1.7, keys, jumps, order)
+    other, moved, steps = scan(f + here, target + there, signed, 0.1, 1.7)
+    assert np.isclose(slope, other)
+    np.testing.assert_allclose(keys[:count], moved)
+    np.testing.assert_allclose(jumps[:count], steps)

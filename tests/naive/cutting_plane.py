@@ -56,6 +56,17 @@ def intercept_risk(f: Vector, signed: Vector, b: float) -> float:
     return float(np.sum(np.abs(signed) * np.maximum(0, 1 - np.sign(signed) * (f + b))))
 
 
+def ascend(X: Matrix, signed: Vector, C: float, sigma: float, alpha: Vector, w: Vector, rows: list[int]) -> None:
+    """One coordinate step after another on the dual of the hinges, without setting any aside."""
+    y, upper = np.sign(signed), C * np.abs(signed)
+    for i in rows:
+        grad = y[i] * (X[i] @ w[:-1] + w[-1]) - 1
+        new = np.clip(alpha[i] - grad / (X[i] @ X[i] + sigma), 0, upper[i])
+        w[:-1] += (new - alpha[i]) * y[i] * X[i]
+        w[-1] += (new - alpha[i]) * y[i] * sigma
+        alpha[i] = new
+
+
 def margin_risk(f: Matrix, y: NDArray[np.int64], s: Vector) -> float:
     """Return Crammer and Singer's risk of outputs f (n_classes, n)."""
     margins = 1.0 + f - f[y, np.arange(len(y))]

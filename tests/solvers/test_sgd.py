@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from naive import budget as naive
+from widemargin._jit import budget as compiled
 from widemargin.kernels.functions import Kernel, make_kernel
 from widemargin.solvers import sgd
 from widemargin.solvers.sgd import MergingMachine, SGDMachine, StepSettings, make_machine
@@ -96,10 +98,55 @@ def test_average_is_that_of_the_steps(maintenance: str) -> None:
         slow.step(x, p, naive.remove)
         slow.trace.append((list(slow.points), list(slow.coef)))
     settings = settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, budget=40, average=True)
-    weights = np.arange(1.0, 41) ** 31 / np.sum(np.arange(1.0, 41) ** 31)
+    t = np.arange(1.0, 41)
+    weights = (t + 1) * (t + 2) * (t + 3) / np.sum((t + 1) * (t + 2) * (t + 3))
     values = [[sum(c * rbf(p, z) for c, p in zip(a, b, strict=True)) for b, a in slow.trace] for z in X[:10]]
     fast = decide(run(settings, X, push), rbf, X[:10])
     np.testing.assert_allclose(fast, np.array(values) @ weights, atol=1e-4 * np.abs(values).max())
+
+
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+def test_the_average_forgets_points_that_are_gone(maintenance: str) -> None:
+    """Weights of steps grow by 3 / t, and by 1 / budget with every merger, removal or projection."""
+    X, push = data()
+    machine = make_machine(settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance), X)
+    weights, n_before = [1.0], 0
+    for t in range(1, len(X) + 1):
+        machine.run(X, np.array([t - 1]), push)
+        n_events = machine.tally().mergers + machine.tally().removals
+        weights.append(weights[-1] * (1 + 3 / t + (n_events - n_before) / 10))
+        n_before = n_events
+    assert n_before > 15
+    assert machine.sums[compiled.WEIGHTS] == pytest.approx(sum(weights[1:]))
+    assert machine.sums[compiled.CLOCK] == pytest.approx(sum(w / t for t, w in enumerate(weights[1:], 1)))
+
+
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+def test_weights_beyond_float64(maintenance: str) -> None:
+    """1.5 to the number of mergers: what was summed before counts for nothing by then, and nothing overflows."""
+    X, push = data(3300)
+    options = {"maintenance": maintenance, "budget": 2, "fit_intercept": True}
+    settings = settings_for(make_kernel("rbf", gamma=0.4), average=True, **options)
+    machine = run(settings, X, push)
+    tally = machine.tally()
+    assert tally.mergers + tally.removals > 1760  # 1.5^1760 is beyond float64
+    averaged, last = machine.expansion(), run(replace(settings, average=False), X, push).expansion()
+    assert np.isfinite(averaged.coef).all()
+    np.testing.assert_allclose(averaged.coef, last.coef, rtol=0.1)
+    np.testing.assert_allclose(averaged.intercept, last.intercept, rtol=0.1, atol=1e-3)
+
+
+def test_small_factors_are_folded_into_the_points() -> None:
+    X, push = data()
+    settings = settings_for(make_kernel("rbf", gamma=0.4), merge="lookup-wd")
+    plain, tiny = run(settings, X[:60], push[:60]), run(settings, X[:60], push[:60])
+    tiny.arrays.points[:] *= np.float32(2.0**60)  # type: ignore[attr-defined]
+    tiny.arrays.slots[compiled.SCALE] /= 2.0**60  # type: ignore[attr-defined]
+    for machine in (plain, tiny):
+        machine.run(X, np.arange(60, 90), push)
+    assert (tiny.arrays.slots[compiled.SCALE] == 1).any()  # type: ignore[attr-defined]
+    np.testing.assert_allclose(tiny.expansion().points, plain.expansion().points, atol=1e-5)
+    np.testing.assert_allclose(tiny.expansion().coef, plain.expansion().coef, rtol=1e-4)
 
 
 @pytest.mark.parametrize("average", [False, True])

@@ -174,7 +174,8 @@ def summary(rows: Sequence[Row]) -> list[Row]:
         fits = [row for row in cell if row["kind"] != "course"]
         line = {key: cell[0][key] for key in ("set", "form", "n", "d")} | {"C": C, "best": best}
         line["bound_gap"] = 1 - max(row["bound"] for row in cell) / best
-        for who in dict.fromkeys(row["competitor"] for row in fits):
+        known = dict.fromkeys(row["competitor"] for row in fits)
+        for who in sorted(known, key=lambda name: name != ours.OCAS):  # the others are compared with it
             mine = [row for row in fits if row["competitor"] == who]
             is_unproven = who in (ours.OCAS, ours.CPA) and line["bound_gap"] >= GOAL - 1
             seconds, reached = _least(mine, -math.inf if is_unproven else GOAL * best)

@@ -2,7 +2,21 @@
 
 import numpy as np
 
-from . import budget, dense, dual, elementwise, fixed, linesearch, margins, profile, simplex_qp, sparse, workspace
+from . import (
+    budget,
+    coordinate,
+    dense,
+    dual,
+    elementwise,
+    fixed,
+    linesearch,
+    margins,
+    nystrom,
+    profile,
+    simplex_qp,
+    sparse,
+    workspace,
+)
 
 
 def compile_kernels() -> None:
@@ -14,6 +28,8 @@ def compile_kernels() -> None:
     single, double = np.dtype(np.float32), np.dtype(np.float64)
     for data, tile in ((single, single), (single, double), (double, double)):
         _warm_dual(data, tile)
+    for data in (single, double):
+        _warm_nystrom(data)
     _warm_budget()
 
 
@@ -49,36 +65,50 @@ def _warm_passes(dtype: np.dtype) -> None:
         rows = X.ravel(), np.array([0, 1] * 3, width), np.array([0, 2, 4, 6], width)
         sparse.csr_outputs(*rows, np.ones((2, 1)), np.ones((1, 3)))
         sparse.csr_row_sum(*rows, coef, np.ones((1, 2)))
+        _warm_ascent(workspace.Rows(*rows[:2], rows[2].astype(np.int64)))
+
+
+def _warm_ascent(rows: workspace.Rows) -> None:
+    order, border, random = np.arange(3), np.array([np.inf, -np.inf]), np.ones(1, np.uint64)
+    coordinate.ascend(rows, np.ones(3), 1.0, 0.0, np.zeros(3), np.zeros(3), order, 3, border, random)
 
 
 def _warm_planes() -> None:
     f, signed, index = np.zeros(2), np.array([1.0, -1.0]), np.arange(2)
     simplex_qp.solve_simplex(np.eye(2), f, np.ones(2), np.ones(2), np.eye(2), np.ones(2), index, 1.0, 1)
-    linesearch.scan_hinges(f, signed, signed, 0.0, 1.0, np.ones(2), np.ones(2), index)
+    linesearch.scan_hinges(f, signed, (0.0, 0.0), signed, 0.0, 1.0, np.ones(2), np.ones(2), index)
     linesearch.find_root(np.ones(2), np.ones(2), 1.0, -1.0, 0.0)
     linesearch.advance_hinges(f, signed, signed, 0.5, 0.5, np.ones(2))
-    pool, settled = np.ones((2, 2)), (1.0, 0.0, 0.0)
-    profile.find_quantile(signed, np.ones(2), 1.0, pool)
-    profile.advance_values(f, signed, signed, 0.5, 0.5, np.ones(2), np.ones(2))
-    profile.cut_profile(signed, signed, 0.0, np.ones(2))
-    profile.share_border(signed, signed, 0.0, 0.0, 1.0, 1.0, np.ones(2))
-    profile.settle_hinges(f, signed, signed, 0.0, 1.0, -1.0, 1.0, np.ones(2), np.ones(2), np.ones(2))
-    profile.profile_slope(signed, -signed, signed, 0.5, settled, np.ones(2), np.ones(2), pool)
-    profile.settle_profile(signed, -signed, signed.copy(), 0.0, 1.0, settled, np.ones(2), np.ones(2), pool)
+    profile.find_quantile(signed.copy(), np.ones(2), 1.0)
+    profile.values_between(f, signed, 0.5, signed, -1.0, 1.0, np.ones(2), np.ones(2), np.ones(2))
+    profile.advance_profile(f, signed, signed, 0.5, 0.0, signed, 0.0, np.ones(2))
+    profile.share_border(signed, signed, 0.0, 0.0, 1.0, np.ones(2))
     F, target, s = np.zeros((2, 2)), np.eye(2), np.ones(2)
     margins.advance_margins(F, target, index, s, 0.5, 0.5, np.ones((2, 2)))
     margins.margin_slope(F, target, index, s, index, 0.5)
     margins.settle_margins(F, target, index, s, index, 0.0, 1.0)
 
 
+def _warm_nystrom(dtype: np.dtype) -> None:
+    X, order, leaf = np.ones((2, 2), dtype), np.arange(2), np.zeros(2, np.int32)
+    points, sums, F, out = np.ones((1, 2, 2), dtype), np.ones((1, 2), dtype), np.ones((2, 4), dtype), np.ones((2, 1))
+    tree = workspace.Tree(points, sums, np.array([2], np.int32), np.array([[-1, -2]], np.int32))
+    rows = workspace.make_rows(X)
+    nystrom.route(rows, order, tree, leaf)
+    nystrom.measure(rows, order, np.zeros(2, np.int32), points, sums, nystrom.SQUARES, F)
+    nystrom.bound(F, np.zeros(2, np.int32), points, np.zeros(1, np.int64), 2)
+    products, coef, intercept = np.ones((1, 1, 2, 2), dtype), np.ones((1, 1, 4)), np.ones((1, 1))
+    nystrom.answer(F, F[:, :0], order, np.zeros(2, np.int32), coef, products, intercept, out)
+
+
 def _warm_budget() -> None:
     X, order, push = np.eye(3, dtype=np.float32), np.arange(3), np.array([1.0, -1.0, 1.0])
     rows = workspace.Rows(X.ravel(), np.empty(0, np.int32), np.empty(0, np.int64))
     machine = workspace.make_budgeted(3, 2)
-    rule = workspace.StepRule(1.0, budget.LOOKUP_WD, 2, 1.0, 0.0)
+    rule = workspace.StepRule(1.0, None, 2, 1.0, 0.0)
     tables = workspace.make_tables(np.ones((2, 1, 1, 4), np.float32))
     budget.merge_steps(rows, order, push, machine, tables, rule)
-    budget.find_partner(0, 0, 2, np.ones(2), machine.work, tables, budget.GSS)
+    budget.find_partner(1.0, 0, 2, np.ones(2), machine.work, tables, 0.01)
     coef, inverse, diagonal = np.zeros((2, 5)), np.zeros((5, 5)), np.ones(5)
     K = np.eye(3, 5, dtype=np.float32)
     rule = rule._replace(rule=fixed.PROJECTION)

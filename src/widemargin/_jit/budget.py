@@ -15,47 +15,29 @@ import numpy as np
 from ._policy import kernel
 
 STEPS, FRONT, BACK, VIOLATIONS, MERGERS, REMOVALS = range(6)
-BIAS, BIAS_LAG, CLOCK, CLOCK_WEIGHT, HINGE, DEGRADATION = range(6)
-LOOKUP_WD, LOOKUP_H, GSS, GSS_PRECISE = range(4)
-EXPONENT, KAPPA, _SHARE, _H, _SCORE, _AT, _U, _V, _LEFT, _RIGHT, _PRODUCT, _SPARE, _POWER = range(13)
+BIAS, BIAS_LAG, CLOCK, WEIGHT, WEIGHTS, HINGE, DEGRADATION = range(7)
+COEF, LAG, SIZE, SCALE = range(4)
+PLACE, LOSS = range(2)  # the tables: of h, and of the root of wd
+EXPONENT, KAPPA, _PRODUCT, _POWER, _SHARE, _H, _SCORE, _LOW, _S0, _S1 = range(10)
 
-GOLDEN, COARSE, FINE = 0.6180339887498949, 0.01, 1e-10  # the golden section, and how far the searches go
-_MAGNITUDE = np.uint64(0x7FFFFFFFFFFFFFFF)  # a float64 without its sign bit: ordered like the absolute values
-
-
-@kernel
-def _squeeze(x, columns):
-    """Drop the zeros of a full row where that saves work; returns how many values are left."""
-    n = 0
-    for k in range(x.size):
-        columns[k] = k
-        n += x[k] != 0
-    if 4 * n > 3 * x.size:
-        return x.size
-    n = 0
-    for k in range(x.size):
-        if x[k] != 0:
-            x[n], columns[n] = x[k], k
-            n += 1
-    return n
+GOLDEN = 0.6180339887498949
 
 
 @kernel
 def _load(rows, i, shift, x, columns):
-    """Gather the non-zeros of row i, less the shift; returns how many, and their sum of squares."""
-    square = 0.0
-    if rows.starts.size:
+    """Gather the non-zeros of row i, less the shift, and their columns; returns how many, and their sum of squares."""
+    square, n, left, first = 0.0, x.size, 0, i * x.size
+    is_sparse = rows.starts.size > 0
+    if is_sparse:
         first = rows.starts[i]
         n = rows.starts[i + 1] - first
-        for t in range(n):
-            x[t], columns[t] = rows.data[first + t], rows.columns[first + t]
-            square += np.float64(x[t]) * x[t]
-        return n, square
-    row = rows.data[i * x.size : (i + 1) * x.size]
-    for k in range(x.size):
-        x[k] = row[k] - shift[k]
-        square += np.float64(x[k]) * x[k]
-    return _squeeze(x, columns), square
+    for t in range(n):
+        column = rows.columns[first + t] if is_sparse else np.int32(t)
+        value = rows.data[first + t] - shift[column]
+        x[left], columns[left] = value, column  # written over, if it is zero
+        left += value != 0
+        square += np.float64(value) * value
+    return left, square
 
 
 @kernel
@@ -79,20 +61,16 @@ def _products(x, columns, n, points, out):
 
 
 @kernel
-def _expm1(values, power):
-    """Replace x in [-87, 0] by exp(x) - 1, exact near 0 too, with elementwise.rbf's polynomial; power: scratch."""
+def _expm1(values, power, bits):
+    """Replace x in [-87, 0] by exp(x) - 1, exact near 0 too; power, bits: scratch, one memory as float32 and int32."""
     f = np.float32
-    bits = power.view(np.int32)
     for j in range(values.size):
         x = values[j]
         x = x if x > f(-87.0) else f(-87.0)
         k = np.floor(x * f(1.44269504) + f(0.5))
         r = x - k * f(0.693359375) + k * f(2.12194440e-4)
-        p = f(1.9875691e-4) * r + f(1.39819995e-3)
-        p = p * r + f(8.33345191e-3)
-        p = p * r + f(4.16657959e-2)
-        p = p * r + f(1.66666655e-1)
-        p = p * r + f(0.5)
+        p = (f(1.9875691e-4) * r + f(1.39819995e-3)) * r + f(8.33345191e-3)
+        p = ((p * r + f(4.16657959e-2)) * r + f(1.66666655e-1)) * r + f(0.5)
         values[j] = p * r * r + r
         bits[j] = (np.int32(k) + np.int32(127)) << np.int32(23)
     for j in range(values.size):
@@ -100,55 +78,64 @@ def _expm1(values, power):
 
 
 @kernel
-def _rbf_row(size, sizes, gamma, rows):
-    """From the inner products of one row, whose gamma |x|^2 is `size`: ln kappa and kappa for all points."""
-    f = np.float32
+def _meet(n, gamma, machine):
+    """The row in hand, of n non-zeros, against all points: ln kappa and kappa."""
+    f, rows, slots = np.float32, machine.work.rows, machine.slots
     product, exponent, kappa = rows[_PRODUCT], rows[EXPONENT], rows[KAPPA]
-    two_gamma, s = f(2.0 * gamma), f(size)
+    _products(machine.x, machine.columns, n, machine.points, product)
+    two_gamma, s = f(2.0 * gamma), f(machine.hand[SIZE])
     for j in range(product.size):
-        e = two_gamma * product[j] - s - sizes[j]
-        exponent[j] = e if e < f(0.0) else f(0.0)
-        kappa[j] = e if e < f(0.0) else f(0.0)
-    _expm1(kappa, rows[_POWER])
+        e = two_gamma * f(slots[SCALE, j]) * product[j] - s - f(slots[SIZE, j])
+        exponent[j] = kappa[j] = e if e < f(0.0) else f(0.0)
+    _expm1(kappa, rows[_POWER], machine.work.bits[_POWER])
     for j in range(product.size):
         kappa[j] += f(1.0)
 
 
 @kernel
-def _put(slot, n, size, weight, machine):
-    """Write the gathered row into a slot."""
-    points, x, columns = machine.points, machine.x, machine.columns
-    if n < points.shape[0]:
-        for k in range(points.shape[0]):
-            points[k, slot] = 0
-    for k in range(n):
-        points[columns[k], slot] = x[k]
-    machine.sizes[slot] = size
-    machine.coef[0, slot], machine.coef[1, slot] = weight, weight * machine.sums[CLOCK]
-
-
-@kernel
-def _move(source, slot, points, sizes, coef):
-    """Move a point to another slot, and empty the one it had."""
+def _put(n, machine):
+    """Give the row in hand a slot, on the side of its sign."""
+    points, slots, counts, hand = machine.points, machine.slots, machine.counts, machine.hand
+    is_front = hand[COEF] > 0.0
+    at = counts[FRONT] if is_front else points.shape[1] - 1 - counts[BACK]
+    counts[FRONT if is_front else BACK] += 1
     for k in range(points.shape[0]):
-        points[k, slot] = points[k, source]
-    sizes[slot] = sizes[source]
-    for row in range(2):
-        coef[row, slot] = coef[row, source]
-        coef[row, source] = 0.0
+        points[k, at] = 0
+    for k in range(n):
+        points[machine.columns[k], at] = machine.x[k]
+    for row in range(4):
+        slots[row, at] = hand[row]
 
 
 @kernel
-def _smallest(coef, newest):
-    """The slot of the smallest coefficient; of equal ones the newest, whose kernel values are at hand."""
-    bits, one = coef.view(np.uint64), np.uint64(1)
-    least = (bits[newest] & _MAGNITUDE) - one
+def _find_lighter(coef, a):
+    """The slot of the smallest coefficient, or -1 if none is smaller than the one in hand."""
+    n_lighter, least, slot = 0, abs(a), -1
     for j in range(coef.size):
-        least = min(least, (bits[j] & _MAGNITUDE) - one)  # an empty slot's zero becomes the largest number
-    slot = newest
-    while (bits[slot] & _MAGNITUDE) - one != least:
-        slot = slot + 1 if slot + 1 < coef.size else 0
+        n_lighter += (abs(coef[j]) < least) & (coef[j] != 0.0)
+    for j in range(coef.size if n_lighter > 0 else 0):  # with weights only: otherwise new points are the lightest
+        if abs(coef[j]) < least and coef[j] != 0.0:
+            slot, least = j, abs(coef[j])
     return slot
+
+
+@kernel
+def _exchange(n, i, machine):
+    """Put the row in hand into a slot, and take point i out instead; returns its number of non-zeros."""
+    _put(n, machine)
+    points, slots, counts = machine.points, machine.slots, machine.counts
+    is_front = slots[COEF, i] > 0.0
+    last = counts[FRONT] - 1 if is_front else points.shape[1] - counts[BACK]
+    counts[FRONT if is_front else BACK] -= 1
+    n, scale = 0, np.float32(slots[SCALE, i])
+    for k in range(points.shape[0]):
+        machine.x[n], machine.columns[n] = scale * points[k, i], k
+        n += points[k, i] != 0
+        points[k, i] = points[k, last]
+    for row in range(4):
+        machine.hand[row], slots[row, i] = slots[row, i], slots[row, last]
+    machine.hand[SCALE], slots[COEF, last], slots[LAG, last] = 1.0, 0.0, 0.0
+    return n
 
 
 @kernel
@@ -182,11 +169,11 @@ def golden_section(m, log_kappa, precision):
 
 
 @kernel
-def _look_up_all(whole, side, share, kappa, rows, found, corners, out):
+def _look_up_all(tables, which, share, kappa, work, out):
     """Bilinear interpolation for every partner: places, one load of 16 bytes each, weights. Only loads are scalar."""
     f = np.float32
-    n = out.size
-    at, u, v = rows[_AT].view(np.int32), rows[_U], rows[_V]
+    n, whole, side = out.size, tables.whole[which], tables.cells.shape[1]
+    at, u, v = work.bits[_LOW], work.rows[_S0], work.rows[_S1]
     last, most = f(side), f(side - 1)
     for j in range(n):
         a, b = (share[j] + share[j] - f(1.0)) * last, kappa[j] * last
@@ -196,7 +183,8 @@ def _look_up_all(whole, side, share, kappa, rows, found, corners, out):
         at[j] = np.int32(row * last + column)  # whole numbers up to 2^24 are exact in float32
         u[j], v[j] = a - row, b - column
     for j in range(n):
-        found[j] = whole[np.uint32(at[j])]
+        work.found[j] = whole[np.uint32(at[j])]
+    corners = work.corners
     for j in range(n):
         low = corners[4 * j] + v[j] * (corners[4 * j + 1] - corners[4 * j])
         high = corners[4 * j + 2] + v[j] * (corners[4 * j + 3] - corners[4 * j + 2])
@@ -204,163 +192,177 @@ def _look_up_all(whole, side, share, kappa, rows, found, corners, out):
 
 
 @kernel
-def _values(h, share, exponent, left, right, power, out):
-    """s(h) - 1 for every partner; left, right and power are scratch."""
-    one = np.float32(1.0)
-    for j in range(h.size):
+def _look_up(cells, share, kappa):
+    """The same for one partner."""
+    last = cells.shape[0]
+    a, b = (2.0 * share - 1.0) * last, kappa * last
+    row, column = min(int(a), last - 1), min(int(b), last - 1)
+    c = cells[row, column]
+    low, high = c[0] + (b - column) * (c[1] - c[0]), c[2] + (b - column) * (c[3] - c[2])
+    return low + (a - row) * (high - low)
+
+
+@kernel
+def _values(h, share, exponent, work, out):
+    """s(h) - 1 for every partner."""
+    one, n = np.float32(1.0), h.size
+    left, right = work.parts[:n], work.parts[n : 2 * n]
+    for j in range(n):
         left[j] = (one - h[j]) * (one - h[j]) * exponent[j]
         right[j] = h[j] * h[j] * exponent[j]
-    _expm1(left, power)
-    _expm1(right, power)
-    for j in range(h.size):
+    _expm1(work.parts[: 2 * n], work.powers, work.power_bits)
+    for j in range(n):
         out[j] = right[j] + share[j] * (left[j] - right[j])
 
 
 @kernel
-def _search_all(share, exponent, h, low, s0, s1, left, right, power):
-    """Fill h by `golden_section` for every partner at once, to `COARSE`: brackets differ, their width does not."""
+def _search_all(share, exponent, kappa, h, low, s0, s1, new, work, precision):
+    """Fill h by `golden_section` for every partner at once: brackets differ, their width does not."""
     f = np.float32
     golden, width = f(GOLDEN), f(0.5)
     rest = f(1.0) - golden
     low[:] = f(0.5)
     h[:] = f(0.5) + golden * width
-    _values(h, share, exponent, left, right, power, s1)
+    _values(h, share, exponent, work, s1)
     h[:] = f(0.5) + rest * width
-    _values(h, share, exponent, left, right, power, s0)
-    while width > f(COARSE):
+    _values(h, share, exponent, work, s0)
+    while width > f(precision):
         step, width = rest * width, golden * width
         for j in range(h.size):
             low[j] = low[j] if s0[j] > s1[j] else low[j] + step
             h[j] = low[j] + (rest * width if s0[j] > s1[j] else golden * width)
-        _values(h, share, exponent, left, right, power, left)
+        _values(h, share, exponent, work, new)
         for j in range(h.size):
             old0, old1 = s0[j], s1[j]
-            s0[j] = left[j] if old0 > old1 else old1
-            s1[j] = old0 if old0 > old1 else left[j]
+            s0[j] = new[j] if old0 > old1 else old1
+            s1[j] = old0 if old0 > old1 else new[j]
     for j in range(h.size):
         h[j] = low[j] + (rest * width if s0[j] > s1[j] else golden * width)
+        best = s0[j] if s0[j] > s1[j] else s1[j]
+        h[j] = h[j] if best > (f(1.0) - share[j]) * (kappa[j] - f(1.0)) else f(1.0)  # a heavy point stays in its place
 
 
 @kernel
-def _degradations(coef, a, h, exponent, left, right, power, out):
+def _degradations(coef, a, h, exponent, work, out):
     """(1 - B^2) + r^2 (1 - A^2) - 2 r (A B - kappa), r = coef / a: the squared degradation over a^2, h being known.
 
     A and B: k(z, x_j) and k(z, x_i). A plain 1 - s^2 has no digits left for near copies, and beside heavy points.
     """
-    f = np.float32
-    for j in range(h.size):
-        left[j] = f(2.0) * (f(1.0) - h[j]) * (f(1.0) - h[j]) * exponent[j]
-        right[j] = f(2.0) * h[j] * h[j] * exponent[j]
-    _expm1(left, power)
-    _expm1(right, power)
-    for j in range(h.size):
-        r, cross = f(coef[j]) / f(a), f(2.0) * h[j] * (f(1.0) - h[j])
-        out[j] = -right[j] - r * r * left[j]
-        left[j], right[j] = (f(1.0) - cross) * exponent[j], cross * exponent[j]
-    _expm1(left, power)
-    _expm1(right, power)
-    for j in range(h.size):
-        lost = out[j] + f(2.0) * f(coef[j]) / f(a) * (f(1.0) + left[j]) * right[j]
+    f, n, parts = np.float32, h.size, work.parts
+    for j in range(n):
+        cross = f(2.0) * h[j] * (f(1.0) - h[j])
+        parts[j] = f(2.0) * (f(1.0) - h[j]) * (f(1.0) - h[j]) * exponent[j]
+        parts[n + j] = f(2.0) * h[j] * h[j] * exponent[j]
+        parts[2 * n + j] = (f(1.0) - cross) * exponent[j]
+        parts[3 * n + j] = cross * exponent[j]
+    _expm1(parts[: 4 * n], work.powers, work.power_bits)
+    for j in range(n):
+        r = f(coef[j]) / f(a)
+        lost = f(2.0) * r * (f(1.0) + parts[2 * n + j]) * parts[3 * n + j] - parts[n + j] - r * r * parts[j]
         out[j] = lost if lost > f(0.0) else f(0.0)
 
 
 @kernel
-def find_partner(i, lo, hi, coef, work, tables, rule):
-    """The point with which point i is best merged.
+def find_partner(a, lo, hi, coef, work, tables, precision):
+    """The point with which the row in hand is best merged.
 
-    Given   i in [lo, hi), the slots of points of its sign, |coef[i]| the smallest of all; work: scratch whose rows
-            EXPONENT and KAPPA hold ln kappa_ij and kappa_ij; tables: h, and the root of wd
-    Returns slot j, h, squared degradation; j = -1 without a partner. z = h x_j + (1 - h) x_i
+    Given   a, the coefficient in hand; slots [lo, hi) of `coef`, all of its sign and none smaller; work: rows EXPONENT
+            and KAPPA hold ln kappa and kappa; to which precision h is searched, 0.0 to look it up, or None to look up
+            the degradation: then numba leaves out all the rest
+    Returns slot j, h, squared degradation; j = -1 without a partner. z = h x_j + (1 - h) x
     Cost    one vectorised pass over the partners for a look-up; for a search, 12 with two exponentials each
     Source  Glasmachers, Qaadan 2018, Algorithm 1
     Twin    tests/naive/budget.py::find_partner
     """
-    if hi - lo < 2:
+    if hi <= lo:
         return -1, 0.0, 0.0
-    f, rows, side = np.float32, work.rows, tables.cells.shape[1]
-    exponent, kappa = rows[EXPONENT, lo:hi], rows[KAPPA, lo:hi]
-    share, h, score = rows[_SHARE, lo:hi], rows[_H, lo:hi], rows[_SCORE, lo:hi]
-    left, right, power = rows[_LEFT, lo:hi], rows[_RIGHT, lo:hi], rows[_POWER, lo:hi]
-    others, a = coef[lo:hi], coef[i]
+    f, rows, coef = np.float32, work.rows, coef[lo:hi]
+    exponent, kappa, share = rows[EXPONENT, lo:hi], rows[KAPPA, lo:hi], rows[_SHARE, lo:hi]
+    h, score, order = rows[_H, lo:hi], rows[_SCORE, lo:hi], work.bits[_SCORE, lo:hi]
     for j in range(share.size):
-        share[j] = f(others[j]) / (f(others[j]) + f(a))
-    if rule == LOOKUP_WD:
-        _look_up_all(tables.whole[1], side, share, kappa, rows, work.found, work.corners, score)
+        share[j] = f(coef[j]) / (f(coef[j]) + f(a))
+    if precision is None:
+        _look_up_all(tables, LOSS, share, kappa, work, score)
         for j in range(share.size):
-            score[j] = score[j] * abs(f(others[j]) + f(a))
+            score[j] = score[j] * abs(f(coef[j]) + f(a))
     else:
-        if rule == LOOKUP_H:
-            _look_up_all(tables.whole[0], side, share, kappa, rows, work.found, work.corners, h)
-        elif rule == GSS:
-            _search_all(share, exponent, h, score, rows[_PRODUCT, lo:hi], rows[_SPARE, lo:hi], left, right, power)
+        if precision == 0.0:
+            _look_up_all(tables, PLACE, share, kappa, work, h)
+        elif precision > 1e-3:  # what float32 can tell
+            _search_all(
+                share, exponent, kappa, h, rows[_LOW, lo:hi], rows[_S0, lo:hi], rows[_S1, lo:hi], score, work, precision
+            )
         else:
             for j in range(share.size):
-                h[j] = golden_section(share[j], exponent[j], FINE)
-        _degradations(others, a, h, exponent, left, right, power, score)
-    score[i - lo] = f(np.inf)
-    bits = score.view(np.int32)
-    least, best = bits[0], 0
+                h[j] = golden_section(share[j], exponent[j], precision)
+        _degradations(coef, a, h, exponent, work, score)
+    least, best = order[0], 0  # whole numbers are compared by vectors, float32 ones are not
     for j in range(share.size):
-        least = min(least, bits[j])
-    while bits[best] != least:
+        least = min(least, order[j])
+    while order[best] != least:
         best += 1
-    if rule == LOOKUP_WD:
-        one = slice(best, best + 1)
-        _look_up_all(tables.whole[0], side, share[one], kappa[one], rows, work.found, work.corners, h[one])
-    m = others[best] / (others[best] + a)
-    v = _value(h[best], m, exponent[best])  # wd in float64: 2 m (1 - m) (kappa - 1) - v (2 + v)
+    m = coef[best] / (coef[best] + a)
+    place = np.float64(h[best])
+    if precision is None:
+        place = _look_up(tables.cells[PLACE], m, kappa[best])
+    v = _value(place, m, exponent[best])  # wd in float64: 2 m (1 - m) (kappa - 1) - v (2 + v)
     lost = 2.0 * m * (1.0 - m) * math.expm1(exponent[best]) - v * (2.0 + v)
-    return lo + best, h[best], (others[best] + a) ** 2 * max(lost, 0.0)
+    return lo + best, place, (coef[best] + a) ** 2 * max(lost, 0.0)
 
 
 @kernel
-def _merge(i, j, h, log_kappa, points, coef):
-    """Replace points i and j by z = h x_j + (1 - h) x_i with the best coefficient, in slot j; returns |z|^2."""
-    at_j, at_i = np.float32(h), np.float32(1.0 - h)
-    square = 0.0
-    for k in range(points.shape[0]):
-        z = at_j * points[k, j] + at_i * points[k, i]
-        points[k, j] = z
-        square += z * z
+def _merge(n, j, h, log_kappa, machine):
+    """Replace point j and the row x in hand by z = h x_j + (1 - h) x with the best coefficient, in slot j.
+
+    Column j of `points` is scaled by `slots`: only the non-zeros of x are touched. |z|^2 is h |x_j|^2 + (1 - h) |x|^2 -
+    h (1 - h) |x_j - x|^2, in which old rounding errors shrink with h.
+    """
+    points, slots, hand = machine.points, machine.slots, machine.hand
+    slots[SIZE, j] = h * slots[SIZE, j] + (1.0 - h) * hand[SIZE] + h * (1.0 - h) * log_kappa
+    slots[SCALE, j] *= h
+    if slots[SCALE, j] < 1e-15:
+        for k in range(points.shape[0]):
+            points[k, j] *= np.float32(slots[SCALE, j])
+        slots[SCALE, j] = 1.0
+    at_x = np.float32((1.0 - h) / slots[SCALE, j])
+    for k in range(n):
+        points[machine.columns[k], j] += at_x * machine.x[k]
     near, far = math.exp((1.0 - h) ** 2 * log_kappa), math.exp(h * h * log_kappa)
     for row in range(2):
-        coef[row, j] = coef[row, j] * near + coef[row, i] * far
-    return square
+        slots[row, j] = slots[row, j] * near + hand[row] * far
 
 
-@kernel
-def _shrink(newest, machine, tables, step):
-    """Merge two points, so that the machine has one less: Algorithm 1 of Glasmachers and Qaadan."""
-    counts, coef, work, points, sizes = machine.counts, machine.coef, machine.work, machine.points, machine.sizes
-    i = _smallest(coef[0], newest)
-    if i != newest:
-        for k in range(machine.x.size):
-            machine.x[k] = points[k, i]
-        n = _squeeze(machine.x, machine.columns)
-        _products(machine.x, machine.columns, n, points, work.rows[_PRODUCT])
-        _rbf_row(sizes[i], sizes, step.gamma, work.rows)
-    is_front, n_slots = coef[0, i] > 0.0, coef.shape[1]
-    lo, hi = (0, counts[FRONT]) if is_front else (n_slots - counts[BACK], n_slots)
-    j, h, degradation = find_partner(i, lo, hi, coef[0], work, tables, step.rule)
+@kernel(is_pasted=True)
+def _make_room(n, machine, tables, step):
+    """Merge the lightest point, most often the row in hand: Algorithm 1 of Glasmachers and Qaadan."""
+    counts, coef, work, hand = machine.counts, machine.slots[COEF], machine.work, machine.hand
+    lighter = _find_lighter(coef, hand[COEF])
+    if lighter >= 0:
+        n = _exchange(n, lighter, machine)
+        _meet(n, step.gamma, machine)
+    lo, hi = (0, counts[FRONT]) if hand[COEF] > 0.0 else (coef.size - counts[BACK], coef.size)
+    j, h, degradation = find_partner(hand[COEF], lo, hi, coef, work, tables, step.rule)
     if j >= 0:
-        sizes[j] = step.gamma * _merge(i, j, h, np.float64(work.rows[EXPONENT, j]), points, coef)
+        _merge(n, j, h, np.float64(work.rows[EXPONENT, j]), machine)
         counts[MERGERS] += 1
     else:
-        degradation = coef[0, i] ** 2
+        degradation = hand[COEF] ** 2
         counts[REMOVALS] += 1
     machine.sums[DEGRADATION] += degradation * (step.inverse_lam / counts[STEPS]) ** 2
-    _move(hi - 1 if is_front else lo, i, points, sizes, coef)
-    counts[FRONT if is_front else BACK] -= 1
 
 
 @kernel
-def _tick(t, sums):
-    """Step t enters the average with weight t^31, and coefficients in units of 1 / (lam t) with t^30."""
-    t2 = (1e-6 * t) ** 2  # whose powers overflow after 10^15 steps only
-    t6 = t2 * t2 * t2
-    t30 = t6 * t6 * t6 * t6 * t6
-    sums[CLOCK] += t30
-    sums[CLOCK_WEIGHT] += t30 * t
+def _tick(t, pace, sums, lag):
+    """Enter step t into the average: weights grow like t^3, and by a factor of 1 + pace where points change."""
+    sums[WEIGHT] *= 1.0 + 3.0 / t + pace
+    sums[CLOCK] += sums[WEIGHT] / t  # coefficients are in units of 1 / (lam t)
+    sums[WEIGHTS] += sums[WEIGHT]
+    if sums[WEIGHT] > 1e100:
+        unit = 1.0 / sums[WEIGHT]
+        for at in (BIAS_LAG, CLOCK, WEIGHT, WEIGHTS):
+            sums[at] *= unit
+        for j in range(lag.size):
+            lag[j] *= unit
 
 
 @kernel
@@ -368,20 +370,18 @@ def merge_steps(rows, order, push, machine, tables, step):
     """Steps on the given rows, with the Gaussian kernel; over budget, points are merged.
 
     Solve   min_w  lam/2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)) over machines of at most `budget` points
-    Given   order (r,) int64: which rows, one step each; push (n,) float64: s_i y_i; tables: h, and the root of wd
+    Given   order (r,) int64: which rows, one step each; push (n,) float64: s_i y_i; tables: as for find_partner
     Returns nothing; machine updated in place
-    Cost    nnz + 20 vector operations of n_slots entries; a merger: a search and d strided reads. Wang et al. 2012
+    Cost    nnz + 20 vector operations of n_slots entries; a merger: a search and nnz strided writes. Wang et al. 2012
     Twin    tests/naive/budget.py::Machine.step with merge
     """
-    counts, sums, coef, rows_of = machine.counts, machine.sums, machine.coef[0], machine.work.rows
-    x, columns, points, sizes, shift = machine.x, machine.columns, machine.points, machine.sizes, machine.shift
-    product, kappa = rows_of[_PRODUCT], rows_of[KAPPA]
+    counts, sums, coef, hand = machine.counts, machine.sums, machine.slots[COEF], machine.hand
+    kappa = machine.work.rows[KAPPA]
     for t in range(order.size):
-        i = order[t]
-        weight = push[i]
-        n, square = _load(rows, i, shift, x, columns)
-        _products(x, columns, n, points, product)
-        _rbf_row(step.gamma * square, sizes, step.gamma, rows_of)
+        weight, pace = push[order[t]], 0.0
+        n, square = _load(rows, order[t], machine.shift, machine.x, machine.columns)
+        hand[COEF], hand[LAG], hand[SIZE], hand[SCALE] = weight, weight * sums[CLOCK], step.gamma * square, 1.0
+        _meet(n, step.gamma, machine)
         f = sums[BIAS]
         for j in range(coef.size):
             f += coef[j] * kappa[j]
@@ -392,9 +392,9 @@ def merge_steps(rows, order, push, machine, tables, step):
             sums[HINGE] += abs(weight) * (1.0 - margin)
             sums[BIAS] += step.intercept * weight
             sums[BIAS_LAG] += step.intercept * weight * sums[CLOCK]
-            slot = counts[FRONT] if weight > 0.0 else coef.size - 1 - counts[BACK]
-            counts[FRONT if weight > 0.0 else BACK] += 1
-            _put(slot, n, step.gamma * square, weight, machine)
-            if counts[FRONT] + counts[BACK] > step.budget:
-                _shrink(slot, machine, tables, step)
-        _tick(counts[STEPS], sums)
+            if counts[FRONT] + counts[BACK] < step.budget:
+                _put(n, machine)
+            else:
+                _make_room(n, machine, tables, step)
+                pace = 1.0 / step.budget
+        _tick(counts[STEPS], pace, sums, machine.slots[LAG])

@@ -9,7 +9,7 @@ import numpy as np
 from ._policy import kernel
 
 STEPS, COUNT, _, VIOLATIONS, MERGERS, REMOVALS = range(6)
-BIAS, BIAS_LAG, CLOCK, CLOCK_WEIGHT, HINGE, DEGRADATION = range(6)
+BIAS, BIAS_LAG, CLOCK, WEIGHT, WEIGHTS, HINGE, DEGRADATION = range(7)
 REMOVAL, PROJECTION = range(2)
 _DEPENDENT = 1e-4  # a point this near to the span of the others (squared, relative) is projected at once
 
@@ -73,13 +73,17 @@ def _project_in(new, row, norm, inverse, v):
 
 
 @kernel
-def _tick(t, sums):
-    """As in `budget`: step t enters the average with weight t^31."""
-    t2 = (1e-6 * t) ** 2
-    t6 = t2 * t2 * t2
-    t30 = t6 * t6 * t6 * t6 * t6
-    sums[CLOCK] += t30
-    sums[CLOCK_WEIGHT] += t30 * t
+def _tick(t, pace, sums, lag):
+    """As in `budget`: weights grow like t^3, and by a factor of 1 + pace where points change."""
+    sums[WEIGHT] *= 1.0 + 3.0 / t + pace
+    sums[CLOCK] += sums[WEIGHT] / t
+    sums[WEIGHTS] += sums[WEIGHT]
+    if sums[WEIGHT] > 1e100:
+        unit = 1.0 / sums[WEIGHT]
+        for at in (BIAS_LAG, CLOCK, WEIGHT, WEIGHTS):
+            sums[at] *= unit
+        for j in range(lag.size):
+            lag[j] *= unit
 
 
 @kernel
@@ -98,7 +102,7 @@ def fixed_steps(K, first, diagonal, push, coef, inverse, counts, sums, step):
     """
     v = np.zeros(inverse.shape[0])
     for t in range(K.shape[0]):
-        row, weight, new = K[t], push[t], first + t
+        row, weight, new, pace = K[t], push[t], first + t, 0.0
         f = sums[BIAS]
         for j in range(row.size):
             f += coef[0, j] * row[j]
@@ -124,5 +128,6 @@ def fixed_steps(K, first, diagonal, push, coef, inverse, counts, sums, step):
                     change = _project_out(coef, inverse) if step.rule == PROJECTION else _drop_lightest(coef, diagonal)
                     counts[COUNT] -= 1
                     counts[REMOVALS] += 1
+                    pace = 1.0 / step.budget
             sums[DEGRADATION] += change * (step.inverse_lam / counts[STEPS]) ** 2
-        _tick(counts[STEPS], sums)
+        _tick(counts[STEPS], pace, sums, coef[1])

@@ -4,34 +4,35 @@ from ._policy import kernel
 
 
 @kernel
-def scan_hinges(f, target, signed, lo, hi, keys, jumps, rows):
+def scan_hinges(f, target, shifts, signed, lo, hi, keys, jumps, rows):
     """Where the derivative of r(k) = sum_i s_i max(0, 1 - y_i (f_i + k (target_i - f_i))) jumps, for lo < k < hi.
 
-    Given   f, target (n,) float64; signed (n,) = s y; hi finite; keys, jumps (n,), their heads overwritten; rows (n,)
-            int64, scratch
+    Given   f, target (n,) float64, less their intercepts, which are in shifts; signed (n,) = s y; hi finite;
+            keys, jumps (n,), their heads overwritten; rows (n,) int64, scratch
     Returns the derivative just after lo; how many jumps there are
     Cost    O(n), one pass; no branch to mispredict
     Source  Franc and Sonnenburg 2008, appendix A, table 5
     Twin    tests/naive/cutting_plane.py::hinge_slope
     """
     slope, count = 0.0, 0
+    here, turn = shifts[0], shifts[1] - shifts[0]
     for i in range(f.shape[0]):
         y = 1.0 if signed[i] > 0.0 else -1.0
-        rate = -y * (target[i] - f[i])
-        at_lo = 1.0 - y * f[i] + lo * rate
+        rate = -y * (target[i] - f[i] + turn)
+        at_lo = 1.0 - y * (f[i] + here) + lo * rate
         slope += abs(signed[i]) * rate if (at_lo > 0.0) | ((at_lo == 0.0) & (rate > 0.0)) else 0.0
     for i in range(f.shape[0]):
         y = 1.0 if signed[i] > 0.0 else -1.0
-        rate = -y * (target[i] - f[i])
-        base = 1.0 - y * f[i]
+        rate = -y * (target[i] - f[i] + turn)
+        base = 1.0 - y * (f[i] + here)
         rows[count] = i  # overwritten by the next one unless it counts
         count += (base + lo * rate > 0.0) != (base + hi * rate > 0.0)
     found = 0
     for t in range(count):
         i = rows[t]
         y = 1.0 if signed[i] > 0.0 else -1.0
-        rate = -y * (target[i] - f[i])
-        key = (y * f[i] - 1.0) / rate
+        rate = -y * (target[i] - f[i] + turn)
+        key = (y * (f[i] + here) - 1.0) / rate
         keys[found], jumps[found] = key, abs(signed[i] * rate)
         found += key > lo
     return slope, found

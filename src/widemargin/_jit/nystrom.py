@@ -41,7 +41,7 @@ def _measure_sparse(measure, values, columns, points, at_zero, out):
         u, s = points[j], at_zero[j]
         for k in range(values.size):
             s += _term(measure, values[k], u[columns[k]]) - _term(measure, zero, u[columns[k]])
-        out[j] = s
+        out[j] = s if measure == PRODUCTS or s > zero else zero  # rounding must not make a distance negative
 
 
 @kernel

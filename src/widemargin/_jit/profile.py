@@ -4,11 +4,7 @@ With v_i = y_i - f_i the hinges are max(0, y_i (v_i - b)), and the best b is the
 s sum to those of the positive rows.
 """
 
-import math
-
 from ._policy import kernel
-
-_SAMPLE = 1024
 
 
 @kernel
@@ -46,202 +42,68 @@ def _select(values, weights, level):
 
 
 @kernel
-def _bounds(values, weights, level, total, pool):
-    """Two values that probably enclose the quantile: those of a sample, a few standard errors to either side."""
-    n = values.shape[0]
-    stride = n // _SAMPLE
-    mass = 0.0
-    for i in range(_SAMPLE):
-        pool[0, i] = values[i * stride]
-        pool[1, i] = weights[i * stride]
-        mass += pool[1, i]
-    share = level / total
-    margin = 4.0 * math.sqrt(share * (1.0 - share) / _SAMPLE) + 2.0 / _SAMPLE if 0.0 < share < 1.0 else 1.0
-    sample, sample_weights = pool[0, :_SAMPLE], pool[1, :_SAMPLE]
-    lo, hi = -math.inf, math.inf
-    if share - margin > 0.0:
-        lo = _select(sample, sample_weights, mass * (share - margin))
-    if share + margin < 1.0:
-        hi = _select(sample, sample_weights, mass * (share + margin))
-    return lo, hi
-
-
-@kernel
-def _quantile(values, weights, level, pool):
-    """As `_select`, leaving the arrays as they are: most rows are only compared with the bounds that a sample gives."""
-    n = values.shape[0]
-    lo, hi = -math.inf, math.inf
-    if n >= 8 * _SAMPLE:
-        total = 0.0
-        for i in range(n):
-            total += weights[i]
-        lo, hi = _bounds(values, weights, level, total, pool)
-    for attempt in range(2):
-        below, upto, kept = 0.0, 0.0, 0
-        for i in range(n):
-            value, weight = values[i], weights[i]
-            below += weight if value < lo else 0.0
-            upto += weight if value <= hi else 0.0
-            pool[0, kept] = value
-            pool[1, kept] = weight
-            kept += (lo <= value) & (value <= hi)
-        if attempt == 1 or (below < level <= upto and kept > 0):
-            break
-        lo, hi = -math.inf, math.inf
-    return _select(pool[0, :kept], pool[1, :kept], level - below)
-
-
-@kernel
-def _tie_shares(excess, plus, minus):
-    """Which part of the positive and of the negative rows on the border count as violating, so that all balance."""
-    if excess < 0.0:
-        return (min(1.0, -excess / plus), 0.0) if plus > 0.0 else (0.0, 0.0)
-    return (0.0, min(1.0, excess / minus)) if minus > 0.0 else (0.0, 0.0)
-
-
-@kernel
-def find_quantile(values, weights, level, pool):
+def find_quantile(values, weights, level):
     """The smallest of the values up to which the weights sum to `level`: the best intercept, of values y - f.
 
-    Given   values, weights (n,) float64; scratch: pool (2, n)
-    Cost    O(n) expected; Floyd and Rivest's selection, with weights
+    Given   values, weights (n,) float64, permuted
+    Cost    O(n) expected
     Twin    tests/naive/cutting_plane.py::profile_risk
     """
-    return _quantile(values, weights, level, pool)
+    return _select(values, weights, level)
 
 
 @kernel
-def advance_values(f, target, signed, step, mu, best, near):
-    """Move f to f + step (target - f) in place, and write y - f there and at the point of the plane. O(n)."""
+def values_between(f, target, k, signed, lo, hi, values, kept, weights):
+    """The values y - f at f + k (target - f), and those of them that a quantile is known to be among.
+
+    Given   f, target, signed (n,) = s y; values (n,), overwritten; kept, weights (n,), their heads overwritten with
+            the values in [lo, hi] and their s
+    Returns how many are kept; the weight of values below lo; of those up to hi
+    Cost    O(n), one pass; no branch to mispredict
+    Source  Floyd and Rivest, Expected Time Bounds for Selection, CACM 18, 1975, with weights
+    """
+    count, below, upto = 0, 0.0, 0.0
     for i in range(f.shape[0]):
-        y = 1.0 if signed[i] > 0.0 else -1.0
-        f[i] += step * (target[i] - f[i])
-        best[i] = y - f[i]
-        near[i] = y - (f[i] + mu * (target[i] - f[i]))
+        s = abs(signed[i])
+        value = (1.0 if signed[i] > 0.0 else -1.0) - (f[i] + k * (target[i] - f[i]))
+        values[i] = value
+        below += s if value < lo else 0.0
+        upto += s if value <= hi else 0.0
+        kept[count], weights[count] = value, s
+        count += (lo <= value) & (value <= hi)
+    return count, below, upto
 
 
 @kernel
-def cut_profile(v, signed, b, coef):
-    """The plane of the risk at v = y - f, with b their best intercept, but for the rows on the border.
+def advance_profile(f, target, signed, step, best, values, near, coef):
+    """Move to the best point of the line, and read off the plane near it, but for the rows on the border.
 
-    Given   v, signed (n,); coef (n,), overwritten
-    Returns the risk; the plane's offset; the excess of s y over violating rows; the weight of positive and of negative
-            rows on the border
+    Given   f (n,) outputs of the old best point, replaced by those of the new one, f + step (target - f); target,
+            signed (n,); best, the new point's best intercept; values (n,), y - f near it, and near, their best
+            intercept; coef (n,), overwritten: the plane's weight of each row
+    Returns the risk at the new best point; the plane's offset; the excess of s y over violating rows; the weight of
+            positive and of negative rows on the border
+    Cost    O(n), one pass
     """
     risk, offset, excess, plus, minus = 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(v.shape[0]):
+    for i in range(f.shape[0]):
         s = abs(signed[i])
-        is_violated = ((v[i] > b) & (signed[i] > 0.0)) | ((v[i] < b) & (signed[i] < 0.0))
-        risk += s * abs(v[i] - b) if is_violated else 0.0
+        is_positive = signed[i] > 0.0
+        y = 1.0 if is_positive else -1.0
+        f[i] += step * (target[i] - f[i])
+        risk += s * max(0.0, 1.0 - y * (f[i] + best))
+        is_violated = ((values[i] > near) & is_positive) | ((values[i] < near) & (not is_positive))
         offset += s if is_violated else 0.0
         excess += signed[i] if is_violated else 0.0
         coef[i] = -signed[i] if is_violated else 0.0
-        plus += s if (v[i] == b) & (signed[i] > 0.0) else 0.0
-        minus += s if (v[i] == b) & (signed[i] < 0.0) else 0.0
+        plus += s if (values[i] == near) & is_positive else 0.0
+        minus += s if (values[i] == near) & (not is_positive) else 0.0
     return risk, offset, excess, plus, minus
 
 
 @kernel
-def share_border(v, signed, b, excess, plus, minus, coef):
-    """Let rows on the border count in part, so that the coefficients sum to zero: the plane holds for every intercept.
-
-    Given   what `cut_profile` has returned, over all rows; coef (n,), updated
-    Returns what this adds to the plane's offset
-    """
-    on_plus, on_minus = _tie_shares(excess, plus, minus)
-    for i in range(v.shape[0]):
-        if v[i] == b:
+def share_border(values, signed, near, on_plus, on_minus, coef):
+    """Let rows on the border count in part: which part of the positive and of the negative ones. coef is updated."""
+    for i in range(values.shape[0]):
+        if values[i] == near:
             coef[i] = -(on_plus if signed[i] > 0.0 else on_minus) * signed[i]
-    return on_plus * plus + on_minus * minus
-
-
-@kernel
-def settle_hinges(f, target, signed, lo, hi, least, most, v, dv, g):
-    """As `settle_profile` for rows not yet looked at, with a guess of where the intercept lies for lo <= k <= hi.
-
-    Given   f, target, signed (n,); v, dv, g (n,), their heads overwritten with the rows that are kept
-    Returns how many are kept; the weight below, the excess and the derivative of the others; the weight of rows that
-            come below `least`, and of those that never come above `most`: at most and at least the level if the guess
-            is right
-    """
-    kept, below, excess, slope, under, within = 0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(f.shape[0]):
-        s = abs(signed[i])
-        rate = f[i] - target[i]
-        value = (1.0 if signed[i] > 0.0 else -1.0) - f[i]
-        at_lo, at_hi = value + lo * rate, value + hi * rate
-        low, high = min(at_lo, at_hi), max(at_lo, at_hi)
-        is_below, is_above = high < least, low > most
-        is_violated = (is_below & (signed[i] < 0.0)) | (is_above & (signed[i] > 0.0))
-        below += s if is_below else 0.0
-        excess += signed[i] if is_violated else 0.0
-        slope += signed[i] * rate if is_violated else 0.0
-        under += s if low < least else 0.0
-        within += s if high <= most else 0.0
-        v[kept], dv[kept], g[kept] = value, rate, signed[i]
-        kept += not (is_below | is_above)
-    return kept, below, excess, slope, under, within
-
-
-@kernel
-def profile_slope(v, dv, g, k, settled, at, weights, pool):
-    """Derivative of the risk along the line v + k dv, the intercept always at its best.
-
-    Given   v, dv, g = s y (m,) float64, the rows that are not settled; settled: the level that is left for their
-            weights, the excess of g and the derivative of the others; scratch: at, weights (>= m,), pool (2, >= m)
-    Cost    O(m) expected
-    Twin    tests/naive/cutting_plane.py::profile_slope
-    """
-    level, excess, slope = settled
-    if v.shape[0] == 0:
-        return slope
-    for i in range(v.shape[0]):
-        at[i] = v[i] + k * dv[i]
-        weights[i] = abs(g[i])
-    b = _quantile(at[: v.shape[0]], weights[: v.shape[0]], level, pool)
-    plus, minus, plus_slope, minus_slope = 0.0, 0.0, 0.0, 0.0
-    for i in range(v.shape[0]):
-        term = g[i] * dv[i]
-        is_violated = ((at[i] > b) & (g[i] > 0.0)) | ((at[i] < b) & (g[i] < 0.0))
-        is_plus, is_minus = (at[i] == b) & (g[i] > 0.0), (at[i] == b) & (g[i] < 0.0)
-        excess += g[i] if is_violated else 0.0
-        slope += term if is_violated else 0.0
-        plus += g[i] if is_plus else 0.0
-        minus -= g[i] if is_minus else 0.0
-        plus_slope += term if is_plus else 0.0
-        minus_slope += term if is_minus else 0.0
-    on_plus, on_minus = _tie_shares(excess, plus, minus)
-    return slope + on_plus * plus_slope + on_minus * minus_slope
-
-
-@kernel
-def settle_profile(v, dv, g, lo, hi, settled, at, weights, pool):
-    """Keep at the front the rows that may change sides for lo <= k <= hi.
-
-    Between the least and the most that the best intercept can be, which are quantiles of the rows' least and most.
-
-    Given   as `profile_slope`; v, dv, g are overwritten
-    Returns how many are kept; `settled` with the others
-    """
-    level, excess, slope = settled
-    m = v.shape[0]
-    if m == 0:
-        return 0, settled
-    for i in range(m):
-        at[i] = min(v[i] + lo * dv[i], v[i] + hi * dv[i])
-        weights[i] = abs(g[i])
-    least = _quantile(at[:m], weights[:m], level, pool)
-    for i in range(m):
-        at[i] = max(v[i] + lo * dv[i], v[i] + hi * dv[i])
-    most = _quantile(at[:m], weights[:m], level, pool)
-    kept = 0
-    for i in range(m):
-        at_lo, at_hi = v[i] + lo * dv[i], v[i] + hi * dv[i]
-        is_below, is_above = max(at_lo, at_hi) < least, min(at_lo, at_hi) > most
-        is_violated = (is_below & (g[i] < 0.0)) | (is_above & (g[i] > 0.0))
-        level -= abs(g[i]) if is_below else 0.0
-        excess += g[i] if is_violated else 0.0
-        slope += g[i] * dv[i] if is_violated else 0.0
-        v[kept], dv[kept], g[kept] = v[i], dv[i], g[i]
-        kept += not (is_below | is_above)
-    return kept, (level, excess, slope)

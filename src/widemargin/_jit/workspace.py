@@ -60,7 +60,7 @@ class Rows(NamedTuple):
     """
 
     data: np.ndarray  # (nnz,); a dense array's values, row by row
-    columns: np.ndarray  # (nnz,) int32; (0,) for a dense array
+    columns: np.ndarray  # (nnz,) int32 or int64; (0,) for a dense array
     starts: np.ndarray  # (n + 1,) int64; (0,) for a dense array
 
 
@@ -90,7 +90,11 @@ class Tables(NamedTuple):
 class Search(NamedTuple):
     """Scratch of the search for a partner among at most n_slots points."""
 
-    rows: np.ndarray  # (13, n_slots) float32
+    rows: np.ndarray  # (10, n_slots) float32
+    bits: np.ndarray  # (10, n_slots) int32: the same memory
+    parts: np.ndarray  # (4 n_slots,) float32: four values a partner
+    powers: np.ndarray  # (4 n_slots,) float32: of 2, for their exponentials
+    power_bits: np.ndarray  # (4 n_slots,) int32: the same memory
     found: np.ndarray  # (n_slots,) complex128: cells
     corners: np.ndarray  # (4 n_slots,) float32: the same memory
 
@@ -98,20 +102,21 @@ class Search(NamedTuple):
 class Budgeted(NamedTuple):
     """A machine of at most `budget` points, feature-major so that one row meets all points at once.
 
-    The true coefficients are ``coef[0] / (lam t)`` after t steps: in these units no step has to scale them. `coef[1]`
-    is the same sum with every term times the clock at which it came. The clock is the sum over steps of t^30, so
-    that ``clock coef[0] - coef[1]`` is lam times the sum of t^31 times the true coefficients: their average over
-    steps, of which the last thirtieth counts most. Points of positive coefficient fill the slots from the front,
-    those of negative ones from the back.
+    The true coefficients are ``slots[0] / (lam t)`` after t steps: in these units no step has to scale them. `slots[1]`
+    is the same sum with every term times the clock at which it came. The clock is the sum over steps of weight / t,
+    so that ``clock slots[0] - slots[1]`` is lam times the weighted sum over steps of the true coefficients. Points of
+    positive coefficient fill the slots from the front, those of negative ones from the back.
     """
 
-    points: np.ndarray  # (d, n_slots) float32, less `shift`
-    sizes: np.ndarray  # (n_slots,) float32: gamma |x|^2
-    coef: np.ndarray  # (2, n_slots) float64, zero in empty slots
+    points: np.ndarray  # (d, n_slots) float32: x_j less `shift`, divided by slots[3, j]
+    slots: (
+        np.ndarray
+    )  # (4, n_slots) float64: coefficient, zero in empty slots; its lag; gamma |x|^2; factor of the point
     counts: np.ndarray  # (6,) int64: steps, slots used at the front and at the back, violations, mergers, removals
-    sums: np.ndarray  # (6,) float64: intercept and its lag, clock, sum of t^31, hinge loss, squared degradation
+    sums: np.ndarray  # (7,) float64, see make_sums
     shift: np.ndarray  # (d,) float32
-    x: np.ndarray  # (d,) float32, scratch: the non-zeros of a row
+    hand: np.ndarray  # (4,) float64, scratch: what `slots` would hold of the row in hand
+    x: np.ndarray  # (d,) float32, scratch: the non-zeros of the row in hand
     columns: np.ndarray  # (d,) int32, scratch: their columns
     work: Search
 
@@ -120,32 +125,42 @@ class StepRule(NamedTuple):
     """What a step does: numbers that do not change during a pass."""
 
     gamma: float
-    rule: int  # of merging, or of making room
+    rule: int | float | None  # of making room; for mergers, the precision that find_partner wants
     budget: int
     inverse_lam: float
     intercept: float  # 1.0 or 0.0
 
 
 def make_budgeted(n_features: int, budget: int) -> Budgeted:
-    """An empty machine; the slots are one more than the budget, rounded up to whole vectors of 16."""
-    n_slots = -(-(budget + 1) // 16) * 16
+    """An empty machine; the slots are one more than the budget, rounded up to an odd number of vectors of 16.
+
+    Odd, as one point is a column: at a stride of a power of two its values would fight for a few sets of the cache.
+    """
+    n_slots = 16 * (budget // 16 + 1 | 1)
     return Budgeted(
         points=np.zeros((n_features, n_slots), np.float32),
-        sizes=np.zeros(n_slots, np.float32),
-        coef=np.zeros((2, n_slots)),
+        slots=np.zeros((4, n_slots)),
         counts=np.zeros(6, np.int64),
-        sums=np.zeros(6),
+        sums=make_sums(),
         shift=np.zeros(n_features, np.float32),
+        hand=np.zeros(4),
         x=np.zeros(n_features, np.float32),
         columns=np.zeros(n_features, np.int32),
         work=make_search(n_slots),
     )
 
 
+def make_sums() -> np.ndarray:
+    """The sums before the first step: of the intercept and its lag; clock, latest weight and sum of weights; losses."""
+    return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+
+
 def make_search(n_slots: int) -> Search:
     """Scratch for n_slots points."""
-    found = np.zeros(n_slots, np.complex128)
-    return Search(np.zeros((13, n_slots), np.float32), found, found.view(np.float32))
+    found, rows = np.zeros(n_slots, np.complex128), np.zeros((10, n_slots), np.float32)
+    parts, powers = np.zeros((2, 4 * n_slots), np.float32)
+    corners = found.view(np.float32)
+    return Search(rows, rows.view(np.int32), parts, powers, powers.view(np.int32), found, corners)
 
 
 def make_tables(cells: np.ndarray) -> Tables:

@@ -181,13 +181,14 @@ class _Leaf:
     def __call__(self, rows: Rows, rng: np.random.Generator) -> _Part:
         self.progress.go_on()
         batch = self.X[rows]
-        exact = np.sort(rng.choice(len(rows), min(len(rows), _MOST_EXACT), replace=False))
-        K = self._kernel_matrix(batch[exact])
+        most = _MOST_EXACT if self.task.uses_kernel else len(rows)
+        exact = np.sort(rng.choice(len(rows), min(len(rows), most), replace=False))
+        K = self._kernel_matrix(batch[exact]) if self.task.uses_kernel else None
         alpha = self.task.importance(K, rows[exact], self.progress) if self.settings.by_alpha else None
         features = self._features(batch[exact], alpha, rng)
         C = features.values(batch)
-        F = nystrom_factor(C[exact], K)
-        coordinates, linear = C @ F, self._linear_part(batch, features)
+        F = np.eye(C.shape[1]) if K is None else nystrom_factor(C[exact], K)
+        coordinates, linear = C if K is None else C @ F, self._linear_part(batch, features)
         if linear is not None:
             coordinates = np.hstack([coordinates, linear.coordinates])
         fit = self.task.fit(coordinates, rows, self.progress, self.settings.memory_budget // self.team.n_threads)
@@ -218,8 +219,8 @@ class _Leaf:
 
     def _features(self, batch: Any, alpha: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
         settings = self.settings
-        if alpha is not None and not alpha.any():
-            alpha = None
+        if alpha is not None and (not alpha.any() or batch.shape[0] <= settings.n_landmarks):
+            alpha = None  # nothing to weigh by, or nothing to choose
         features = plain(self.kernel, select_landmarks(batch, settings.n_landmarks, rng, weights=alpha))
         p = settings.n_pseudo_landmarks
         return with_pseudo(features, batch, settings.pseudo, p, rng, weights=alpha)

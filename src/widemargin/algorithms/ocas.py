@@ -8,6 +8,7 @@ Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vect
         add the plane that touches the risk at w_c = (1 - mu) w_b + mu w_t
     until F(w_b) - F_t(w_t) <= tol F(w_b)
 
+A round may begin with epochs of dual coordinate ascent: then w_t is the dual's point, and its plane is added too.
 Several machines on the same rows (one for each class) go in step, so that each of the two passes over the data of a
 round serves them all.
 """
@@ -21,8 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._parallel import ThreadTeam
 from .._progress import Progress
 from ..rows import Rows
+from ..solvers.coordinate import CoordinateAscent
 from ..solvers.cutting_plane import CuttingPlaneSolver, Plane
 from ..solvers.result import History, LinearResult
 from ..solvers.risks import Risk
@@ -31,6 +34,7 @@ Matrix = NDArray[np.float64]
 Solvers = Sequence[CuttingPlaneSolver]
 Trained = tuple[list[LinearResult], History]
 
+_SMALL = 2**15  # values: rounds alone are fast, and do not depend on the order of the rows or on repeated ones
 _POINTS = 8  # looked at in one pass at the start: their outputs are held at once
 
 
@@ -51,6 +55,8 @@ class Settings:
     max_iter : int
     memory_budget : int
         Bytes beyond the caller's data.
+    keep_points : bool
+        Whether results have `points` to start another problem from.
     """
 
     C: float = 1.0
@@ -59,6 +65,7 @@ class Settings:
     line_search: bool = True
     max_iter: int = 1000
     memory_budget: int = 2**30
+    keep_points: bool = True
 
 
 def train(
@@ -67,6 +74,7 @@ def train(
     settings: Settings,
     progress: Progress,
     start: Sequence[Matrix] | None = None,
+    team: ThreadTeam | None = None,
 ) -> Trained:
     """Train a machine for each risk.
 
@@ -85,10 +93,10 @@ def train(
     results : list of LinearResult
     history : History
         One row a round: ``time``, ``objective`` and ``lower_bound`` (sums over the machines), ``step`` (mean over those
-        that are not done), ``n_planes``, and ``seconds_outputs``, ``seconds_line_search``, ``seconds_plane`` and
-        ``seconds_reduced`` of this round.
+        that are not done), ``n_planes``, and ``seconds_dual``, ``seconds_outputs``, ``seconds_line_search``,
+        ``seconds_plane`` and ``seconds_reduced`` of this round.
     """
-    return next(train_path(rows, risks, [settings.C], settings, progress, start))
+    return next(train_path(rows, risks, [settings.C], settings, progress, start, team))
 
 
 def train_path(
@@ -98,12 +106,13 @@ def train_path(
     settings: Settings,
     progress: Progress,
     start: Sequence[Matrix] | None = None,
+    team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
     """Train for one C after another: what was learnt of the risk holds for all of them.
 
     Parameters and results are those of `train`, one result for each of `Cs`.
     """
-    descent = _Descent(rows, risks, settings, progress)
+    descent = _Descent(rows, risks, settings, progress, team or ThreadTeam(1))
     for k, C in enumerate(Cs):
         descent.weigh(C)
         if k == 0:
@@ -117,8 +126,11 @@ def train_path(
 class _Descent:
     """The machines, and the passes over the data that they share."""
 
-    def __init__(self, rows: Rows, risks: Sequence[Risk], settings: Settings, progress: Progress) -> None:
+    def __init__(
+        self, rows: Rows, risks: Sequence[Risk], settings: Settings, progress: Progress, team: ThreadTeam
+    ) -> None:
         self.rows = rows
+        self.team = team
         self.settings = settings
         self.progress = progress
         self.history = History()
@@ -126,8 +138,24 @@ class _Descent:
         n_outputs = sum(risk.n_outputs for risk in risks)
         capacity = settings.memory_budget // (4 * 8 * n_outputs * max(1, rows.shape[1]))
         self.solvers = [
-            CuttingPlaneSolver(risk, rows.shape[1], settings.C, mu=settings.mu, capacity=capacity) for risk in risks
+            CuttingPlaneSolver(
+                risk,
+                rows.shape[1],
+                settings.C,
+                mu=settings.mu,
+                capacity=capacity,
+                keep_points=settings.keep_points,
+                ascent=self._ascent(risk),
+            )
+            for risk in risks
         ]
+
+    def _ascent(self, risk: Risk) -> CoordinateAscent | None:
+        """Where it pays; not beside CPA, which is to be compared with."""
+        arrays = self.rows.arrays
+        if arrays is None or arrays.data.size < _SMALL or not self.settings.line_search:
+            return None
+        return risk.ascent(arrays, self.rows.shape[1])
 
     def is_open(self) -> bool:
         """Whether there is something left to do."""
@@ -160,19 +188,21 @@ class _Descent:
             solvers, W = zip(*points[first : first + _POINTS], strict=True)
             outputs = self._outputs(solvers, W)
             self._learn(solvers, [solver.look_at(w, f) for solver, w, f in zip(solvers, W, outputs, strict=True)])
-        fresh = [solver for solver in self.solvers if not np.isfinite(solver.objective)]
-        for solver in fresh:
-            known = np.zeros((solver.risk.n_outputs, self.rows.shape[0]))
-            self._learn([solver], [solver.look_at(np.zeros_like(solver.w), known)])
+        for solver in self.solvers:
+            if not np.isfinite(solver.objective):
+                known = np.zeros((solver.risk.n_outputs, self.rows.shape[0]))
+                self._learn([solver], [solver.look_at(np.zeros_like(solver.w), known)])
 
     def iterate(self) -> None:
         """One round of Algorithm 1, for all machines that are not done."""
         clock, solvers = _Clock(), self._open()
+        climbers, dual_planes = self._ascend(solvers)
+        clock.lap("dual")
         outputs = self._outputs(solvers, [solver.target for solver in solvers])
         clock.lap("outputs")
         planes = [self._advance(solver, f) for solver, f in zip(solvers, outputs, strict=True)]
         clock.lap("line_search")
-        self._learn(solvers, planes)
+        self._learn([*solvers, *climbers], [*planes, *dual_planes])
         clock.lap("plane")
         self.solve_reduced()
         clock.lap("reduced")
@@ -188,13 +218,22 @@ class _Descent:
     def _advance(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
         return solver.descend(f) if self.settings.line_search else solver.look_at(solver.target, f)
 
+    def _ascend(self, solvers: Solvers) -> tuple[Solvers, list[Plane]]:
+        """Who has a better dual point, and its plane."""
+        planes = self.team.map(CuttingPlaneSolver.ascend, solvers)
+        found = [(solver, plane) for solver, plane in zip(solvers, planes, strict=True) if plane is not None]
+        return [solver for solver, _ in found], [plane for _, plane in found]
+
     def _outputs(self, solvers: Solvers, points: Sequence[Matrix]) -> list[Matrix]:
         """The outputs of one point of each solver, in one pass."""
         return _split(self.rows.outputs(np.concatenate(points)), solvers)
 
     def _learn(self, solvers: Solvers, planes: Sequence[Plane]) -> None:
         """The normals of one plane of each solver, in one pass."""
-        normals = _split(self.rows.weighted_sums(np.concatenate([plane.coef for plane in planes])), solvers)
+        if not planes:
+            return
+        coef = planes[0].coef if len(planes) == 1 else np.concatenate([plane.coef for plane in planes])
+        normals = _split(self.rows.weighted_sums(coef), solvers)
         for solver, plane, normal in zip(solvers, planes, normals, strict=True):
             solver.learn(plane, normal)
 

@@ -27,11 +27,11 @@ from .._jit import budget as compiled
 from .._jit.workspace import make_search
 from .table import merge_table
 
-RULES = {
-    "lookup-wd": compiled.LOOKUP_WD,
-    "lookup-h": compiled.LOOKUP_H,
-    "gss": compiled.GSS,
-    "gss-precise": compiled.GSS_PRECISE,
+RULES: dict[str, float | None] = {  # the precision that compiled.find_partner wants
+    "lookup-wd": None,
+    "lookup-h": 0.0,
+    "gss": 1e-2,
+    "gss-precise": 1e-10,
 }
 MAINTENANCE = ("merge", "removal", "projection")
 
@@ -79,10 +79,12 @@ def find_partner(
     >>> find_partner(0, np.array([1.0, 2.0, 2.0]), np.array([0.0, -0.5, -0.1]), "lookup-wd").partner
     2
     """
-    work = make_search(len(coef))
-    work.rows[compiled.EXPONENT], work.rows[compiled.KAPPA] = log_kappa, np.exp(log_kappa)
+    others = np.delete(np.asarray(coef, np.float64), i)
+    work = make_search(len(others))
+    work.rows[compiled.EXPONENT], work.rows[compiled.KAPPA] = (np.delete(v, i) for v in (log_kappa, np.exp(log_kappa)))
     tables = merge_table(table_size).tables
-    return Merger(*compiled.find_partner(i, 0, len(coef), np.asarray(coef, np.float64), work, tables, RULES[rule]))
+    j, h, degradation = compiled.find_partner(float(coef[i]), 0, len(others), others, work, tables, RULES[rule])
+    return Merger(j + (j >= i), h, degradation)
 
 
 def merge_points(

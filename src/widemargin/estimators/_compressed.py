@@ -89,6 +89,7 @@ class Compressed(KernelMethod):
     report_: CompressionReport
     predictor_: NystromForest
     _trees: list[Arrays]
+    _projection: NDArray[np.floating] | None
     _dtype: str
 
     def __init__(
@@ -113,13 +114,14 @@ class Compressed(KernelMethod):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_trees")
 
-    def load(self, trees: list[Arrays]) -> None:
+    def load(self, trees: list[Arrays], projection: NDArray[np.floating] | None) -> None:
         """Become the forest of these arrays."""
         self._trees = trees
+        self._projection = projection
         self._gamma = float(self.gamma)
         self._dtype = trees[0]["landmarks"].dtype.name
-        self.n_features_in_ = int(trees[0]["landmarks"].shape[2])
-        self.predictor_ = forest_of(self._make_kernel(), trees)
+        self.n_features_in_ = len(trees[0]["landmarks"][0, 0] if projection is None else projection)
+        self.predictor_ = forest_of(self._make_kernel(), trees, projection)
 
     def _decide(self, X: Any) -> Vector:
         rows = validate_data(
@@ -135,7 +137,7 @@ class Compressed(KernelMethod):
         """Restore, and rebuild what was left out."""
         super().__setstate__(state)
         if "_trees" in state:
-            self.load(self._trees)
+            self.load(self._trees, self._projection)
 
     @property
     def nbytes(self) -> int:

@@ -11,8 +11,10 @@ from ..partition.hierarchy import count_levels
 from ._validation import check_choice, check_flag, check_integer, check_number
 
 _COST = 40.0  # inner products; the time of 5 to 10 linear predictions, whose own is mostly spent on checking the rows
-_LEAF_ROWS = 150  # with fewer, a leaf learns its rows by heart
+_LEAF_ROWS = 400  # with fewer, a leaf learns its rows by heart
 _MOST_LEAVES = 1024
+_ROWS_PER_LANDMARK = 5
+_MOST_MULTIPLIED = 70  # landmarks that are multiplied with each other: they make 2,485 features
 _ROUTING_SHARE = 1 / 3  # of the cost
 _LINEAR_SHARE = 1 / 4  # of the cost, at most; else there is no linear part
 
@@ -44,8 +46,9 @@ def spend(model: Any, n: int, d: int, n_outputs: int, *, default: float = _COST)
 
     Notes
     -----
-    Of a tree's share of the cost, up to a third goes into routing, as long as leaves have 150 rows; the rest into
-    landmarks, with all their products ("polynomial") or as many pseudo-landmarks as landmarks ("triangle").
+    Of a tree's share of the cost, up to a third goes into routing, as long as leaves have 400 rows; the rest into
+    landmarks, with all their products ("polynomial") or as many pseudo-landmarks as landmarks ("triangle"), as long as
+    a leaf has five rows for each landmark and one for each product.
     """
     cost = (default if model.prediction_cost == "auto" else float(model.prediction_cost)) / model.n_trees
     k = _leaves(cost * _ROUTING_SHARE, n) if model.n_clusters == "auto" else int(model.n_clusters)
@@ -56,13 +59,13 @@ def spend(model: Any, n: int, d: int, n_outputs: int, *, default: float = _COST)
     second = {"polynomial": n_outputs / (2 * d), "triangle": (1 + n_outputs / max(d, 1)) / d, None: 0.0}[model.pseudo]
     if model.n_pseudo_landmarks != "auto":
         second = 0.0
-    m = model.n_landmarks
+    m, p, leaf_rows = model.n_landmarks, model.n_pseudo_landmarks, max(1, n // k)
     if m == "auto":
         root = (np.sqrt(first**2 + 4 * second * left) - first) / (2 * second) if second else left / first
-        m = max(1, int(root))
-    p = model.n_pseudo_landmarks
+        most = leaf_rows // _ROWS_PER_LANDMARK
+        m = int(np.clip(root, 1, max(1, min(most, _MOST_MULTIPLIED) if model.pseudo == "polynomial" else most)))
     if p == "auto":
-        p = {"polynomial": m * (m + 1) // 2, "triangle": m, None: 0}[model.pseudo]
+        p = min({"polynomial": m * (m + 1) // 2, "triangle": m, None: 0}[model.pseudo], leaf_rows)
     return Settings(
         n_clusters=k,
         n_landmarks=int(m),
@@ -72,6 +75,17 @@ def spend(model: Any, n: int, d: int, n_outputs: int, *, default: float = _COST)
         n_trees=int(model.n_trees),
         n_jobs=model.n_jobs,
     )
+
+
+def spend_flat(model: Any, n: int, d: int, n_outputs: int, *, default: float, rank: int | None) -> Settings:
+    """As `spend`, all on landmarks that every row meets, after a projection to `rank` features if there is one."""
+    cost = default if model.prediction_cost == "auto" else float(model.prediction_cost)
+    share = 1.0 if rank is None else rank / d  # of an inner product with a projected row
+    linear = model.linear_term and n_outputs <= cost * _LINEAR_SHARE
+    left = cost - (rank or 0) - n_outputs * share * linear
+    m = int(left / (share + n_outputs / d)) if model.n_landmarks == "auto" else int(model.n_landmarks)
+    most = max(1, n // _ROWS_PER_LANDMARK)
+    return Settings(1, int(np.clip(m, 1, most)), 0, pseudo=None, linear=linear, n_jobs=model.n_jobs)
 
 
 def _leaves(cost: float, n: int) -> int:

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.functions import Kernel
-from ..landmarks.features import LandmarkFeatures
 from ..models.nystrom import NystromForest, NystromTree
-from ..partition.hierarchy import Hierarchy
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -20,15 +17,6 @@ def describe_trees(forest: NystromForest) -> list[Arrays]:
     return [tree.arrays for tree in forest.trees]
 
 
-def forest_of(kernel: Kernel, trees: list[Arrays]) -> NystromForest:
-    """The forest that `describe_trees` described."""
-    return NystromForest([_tree_of(kernel, arrays) for arrays in trees])
-
-
-def _tree_of(kernel: Any, arrays: Arrays) -> NystromTree:
-    no_pairs = np.empty((len(arrays["landmarks"]), 2, 0), np.int32)
-    return NystromTree(
-        Hierarchy(arrays["centres"], arrays["sizes"], arrays["children"]),
-        LandmarkFeatures(kernel, arrays["landmarks"], arrays["anchors"], arrays["rules"], no_pairs),
-        *(arrays[name] for name in ("coef", "products", "slopes", "intercept")),
-    )
+def forest_of(kernel: Any, trees: list[Arrays], projection: NDArray[np.floating] | None = None) -> NystromForest:
+    """The forest that `describe_trees` described, behind a projection."""
+    return NystromForest([NystromTree.from_arrays(kernel, arrays) for arrays in trees], projection)

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from ..kernels.functions import Kernel, make_kernel
+from ..kernels.functions import Transform, make_kernel
 from ..models.expansion import KernelExpansion
 from ._pairs import pair_coefficients
 from .bsgd import BSGDClassifier
@@ -36,7 +35,7 @@ class Source:
     points : ndarray or CSR array of shape (n_points, d)
     alpha : ndarray of shape (n_points,)
         Squared coefficients, summed over the q functions.
-    kernel : Kernel
+    kernel : Transform
     parameters : dict
         `kernel`, `gamma`, `degree` and `coef0`, gamma a number.
     pairs : bool
@@ -48,7 +47,7 @@ class Source:
     decide: Callable[..., Vector]
     points: Any
     alpha: Vector
-    kernel: Kernel
+    kernel: Transform
     parameters: dict[str, Any]
     pairs: bool
     nbytes: int
@@ -63,7 +62,7 @@ def source_of(model: Any) -> Source:
         Naming the estimator or its kernel, where nothing is made of kernel functions of rows.
     """
     check_is_fitted(model)
-    reader = next((reader for kinds, reader in _READERS if isinstance(model, kinds)), None)
+    reader = next((reader for kinds, reader in _readers() if isinstance(model, kinds)), None)
     if reader is None:
         raise ValueError(
             f"model must be a fitted kernel machine (DCSVMClassifier, BSGDClassifier, SVC, NuSVC, SVR, NuSVR, "
@@ -86,10 +85,10 @@ def _own(model: Any) -> Source:
 def _libsvm(model: Any) -> Source:
     parameters, points = _parameters(model, model._gamma), _rows(model.support_vectors_)
     coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else np.asarray(model.dual_coef_)
-    if isinstance(model, SVC | NuSVC):
+    if is_classifier(model):
         coef = pair_coefficients(coef, model.n_support_)
     expansion = KernelExpansion(_kernel(parameters), points, coef, np.asarray(model.intercept_, np.float64))
-    pairs = isinstance(model, SVC | NuSVC) and len(model.classes_) > 2
+    pairs = is_classifier(model) and len(model.classes_) > 2
     return _source(model, expansion.decide, points, coef, parameters, pairs=pairs)
 
 
@@ -114,7 +113,7 @@ def _parameters(model: Any, gamma: float) -> dict[str, Any]:
     return {"kernel": model.kernel, "gamma": gamma, "degree": int(model.degree), "coef0": model.coef0}
 
 
-def _kernel(parameters: dict[str, Any]) -> Kernel:
+def _kernel(parameters: dict[str, Any]) -> Any:
     name = parameters["kernel"]
     return make_kernel(name, **{key: value for key, value in parameters.items() if key != "kernel"})
 
@@ -123,8 +122,9 @@ def _rows(X: Any) -> Any:
     return sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X)
 
 
-_READERS: tuple[tuple[Any, Callable[[Any], Source]], ...] = (
-    ((DCSVMClassifier, BSGDClassifier), _own),
-    ((SVC, NuSVC, SVR, NuSVR, OneClassSVM), _libsvm),
-    (KernelRidge, _ridge),
-)
+def _readers() -> list[tuple[Any, Callable[[Any], Source]]]:
+    from sklearn.kernel_ridge import KernelRidge  # with these comes more than a fit of ours needs
+    from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
+    libsvm = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
+    return [((DCSVMClassifier, BSGDClassifier), _own), (libsvm, _libsvm), (KernelRidge, _ridge)]

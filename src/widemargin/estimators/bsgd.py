@@ -74,8 +74,9 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
     n_epochs : int, default=20
         Passes of `fit` over the rows.
     average : bool, default=True
-        Whether the model is an average over the steps, the t-th with weight ``t ** 31``, instead of the last step's
-        machine. Points that merge take their averages along, so that it is an approximation of that average.
+        Whether the model is an average over the steps instead of the last step's machine. Weights grow like ``t ** 3``,
+        and by ``1 + 1 / budget`` with every merger: what was before `budget` mergers hardly counts, as its points are
+        gone. Points that merge take their averages along, so that it is an approximation of that average.
     early_stopping : bool, default=False
         Whether `fit` sets rows aside, measures the accuracy on them after each pass, keeps the best model, and ends
         after three passes in a row without a better one.

@@ -68,7 +68,7 @@ def C_path(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from widemargin import C_path, OCASClassifier
-    >>> path = C_path(OCASClassifier(), *load_iris(return_X_y=True), Cs=[0.01, 0.1, 1, 10])
+    >>> path = C_path(OCASClassifier(tol=1e-5), *load_iris(return_X_y=True), Cs=[0.01, 0.1, 1, 10])
     >>> path.scores.shape
     (5, 4)
     >>> path.best.C

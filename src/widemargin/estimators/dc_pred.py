@@ -7,88 +7,115 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
 
-from .._config import resolve_memory_budget
 from .._progress import Progress
-from ..algorithms.dc_pred import train
-from ..models.nystrom import NystromForest
-from ..solvers.local import HingeTask, RidgeTask, Task
-from ._cost import check_cost, spend
-from ._kernel import make_checked_samples
-from ._kernel_machine import KernelMachine, TrainingRows
-from ._nystrom_files import describe_trees, forest_of
-from ._parameters import check_kernel, check_limits, check_pseudo
+from ..solvers.local import HingeTask, RidgeTask
+from ._kernel_machine import TrainingRows
+from ._local_machine import LocalMachine
 from ._predictor import OneAgainstRestPredictor
-from ._training import describe_gap, warn_of_stop
-from ._validation import check_choice, check_number, check_seed, weigh_classes
+from ._validation import check_number, weigh_classes
 
 Vector = NDArray[np.float64]
 
 
-class LocalMachine(KernelMachine):
-    """What `DCPredClassifier` and `DCPredRegressor` share."""
-
-    prediction_cost: float | str
-    n_clusters: int | str
-    n_landmarks: int | str
-    n_pseudo_landmarks: int | str
-    pseudo: str | None
-    linear_term: bool
-    n_trees: int
-    landmark_weights: str | None
-    max_time: float | None
-    random_state: Any
-    predictor_: NystromForest
-
-    def _check_parameters(self) -> None:
-        check_kernel(self)
-        check_cost(self)
-        check_pseudo(self)
-        check_choice("landmark_weights", self.landmark_weights or "none", ("alpha", "none"))
-        check_seed(self.random_state)
-        check_limits(self)
-
-    def _train(self, rows: TrainingRows, task: Task, progress: Progress) -> None:
-        kernel: Any = self._resolve_kernel(rows.X, rows.weights)
-        make_checked_samples(kernel, rows.X)
-        n, d = rows.X.shape
-        settings = spend(self, n, d, task.n_outputs)
-        settings = settings._replace(
-            by_alpha=self.landmark_weights == "alpha", memory_budget=resolve_memory_budget(self.memory_budget)
-        )
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        machine = train(kernel, rows.X, task, settings, progress, rng)
-        leaves = machine.leaves
-        order = np.argsort(leaves["time"], kind="stable")
-        self.leaves_ = leaves
-        self.objective_ = float(leaves["objective"].sum()) / settings.n_trees
-        self.dual_gap_ = float(leaves["gap"].sum()) / settings.n_trees
-        self.converged_ = machine.converged
-        self.n_iter_ = 1
-        self.history_ = {
-            "time": leaves["time"][order],
-            "objective": np.cumsum(leaves["objective"][order]),
-            "lower_bound": np.cumsum((leaves["objective"] - leaves["gap"])[order]),
-        }
-        self._trees = describe_trees(machine.model)
-        self._model = self._make_model()
-        self.prediction_cost_ = self._model.n_operations
-        if not self.converged_:
-            reason = progress.stopped_by or "the precision of the kernel entries"
-            warn_of_stop(self, reason, f"before it converged: {describe_gap(self)}. The model is the best so far.")
-
-    def _make_model(self) -> NystromForest:
-        self.predictor_ = forest_of(self._make_kernel(), self._trees)
-        return self.predictor_
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The parameters and the arrays, without what prediction makes of them."""
-        return {name: value for name, value in super().__getstate__().items() if name != "predictor_"}
-
-
 class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, LocalMachine):
-    """To be described."""
+    """A kernel SVM that predicts at the cost of a few inner products: a tree of small Nystroem machines (DC-Pred++).
+
+    When to use: predictions must be fast or the model small. `compress` does the same to a machine that is fitted.
+    More than two classes: one decision function for each against the rest, on landmarks that they share.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses, > 0.
+    kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"}, default="rbf"
+    gamma : float, "scale" or "auto", default="scale"
+        As in `sklearn.svm.SVC`. With few landmarks a smaller gamma than the exact machine's is often better.
+    degree : int, default=3
+    coef0 : float, default=0.0
+    prediction_cost : float or "auto", default="auto"
+        What a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto" is 40.
+        The time of that many linear predictions is an upper bound: most of a linear prediction's time is spent on
+        checking and reading rows.
+    n_clusters, n_landmarks, n_pseudo_landmarks : int or "auto", default="auto"
+        Leaves of a tree; landmarks in each, and pseudo-landmarks. "auto" is what `prediction_cost` buys: at most a
+        third of it goes into leaves of 400 rows or more. A leaf of no more rows than landmarks keeps its exact machine.
+    pseudo : {"polynomial", "triangle"} or None, default="polynomial"
+        Pseudo-landmarks are products of two landmarks' kernel values, or points whose distance is estimated by the
+        triangle inequality (rbf and laplacian alone).
+    linear_term : bool, default=True
+        Whether a leaf has a linear function too, where it takes no more than a quarter of the cost.
+    n_trees : int, default=1
+        Trees of other clusters whose decision values are averaged; they share the cost.
+    landmark_weights : {"alpha"} or None, default="alpha"
+        Whether landmarks are centroids of k-means weighted by the squared dual variables of the leaf's exact machine,
+        or of plain k-means.
+    tol : float, default=1e-3
+        Violation at which a leaf's machine is done.
+    max_time : float or None, default=None
+        Seconds after which leaves that are left get the machine of a first step.
+    memory_budget : int, str or None, default=None
+        Bytes, or such as "200MB", for each training of a leaf; None asks `widemargin.get_config`.
+    class_weight : dict, "balanced" or None, default=None
+        Factor of C for each class.
+    n_jobs : int or None, default=None
+        Threads. The model does not depend on it.
+    verbose : int, default=0
+        1 draws a progress bar when a fit takes longer than a second.
+    random_state : int, RandomState instance or None, default=None
+        For clusters, landmarks and pseudo-landmarks.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    predictor_ : NystromForest
+        The model; ``predictor_.as_function()`` is a function of one row without scikit-learn's checks.
+    prediction_cost_ : float
+        What a dense row costs, in inner products: ``(md + ps + routing) / d`` with m landmarks and p pseudo-landmarks.
+    leaves_ : dict of ndarrays
+        For each leaf: ``tree``, ``n_rows``, ``n_landmarks``, ``objective``, ``gap``, ``time`` when it was done, and
+        whether it ``converged``.
+    objective_, dual_gap_ : float
+        Of the leaves' own problems with the approximate kernel: sums, of one tree. The gap is proven.
+    converged_ : bool
+    n_iter_ : int
+        1.
+    history_ : dict of ndarrays
+        ``time``, ``objective`` and ``lower_bound``: cumulative, leaf by leaf.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+
+    Warns
+    -----
+    ConvergenceWarning
+        When the fit was stopped. The model is the best so far.
+
+    Notes
+    -----
+    Training: k-means, then O(n_leaf^2) kernel entries for each leaf, of at most 3,000 rows each. Leaves are trained
+    side by side. Prediction: routing, m distances and a few operations for each pseudo-landmark, fused and blocked.
+
+    Differences from the paper: (1) the linear term: k(x, z) + <x, z>, which the leaf's landmarks alone express badly;
+    (2) a tree's branches are as many as make it two levels deep up to 144 leaves; (3) W is estimated on the rows of the
+    exact machine; (4) polynomial pseudo-landmarks are all products where they fit the cost, which makes them one
+    quadratic form; (5) several trees may be averaged; (6) several classes share landmarks, by the sum of their squares.
+
+    References
+    ----------
+    C.-J. Hsieh, S. Si, I. S. Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS 2014.
+
+    Examples
+    --------
+    >>> from widemargin import DCPredClassifier
+    >>> from widemargin.datasets import load_patches
+    >>> X, y = load_patches(6_000)
+    >>> model = DCPredClassifier(C=8, gamma=1.0, prediction_cost=20, random_state=0).fit(X[:4_000], y[:4_000])
+    >>> model.score(X[4_000:], y[4_000:]) > 0.95, model.prediction_cost_ <= 22
+    (True, True)
+    >>> decide = model.predictor_.as_function()
+    >>> bool(decide(X[0])[0] == model.decision_function(X[:1])[0])
+    True
+    """
 
     def __init__(
         self,
@@ -149,7 +176,98 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, LocalMachine):
 
 
 class DCPredRegressor(RegressorMixin, LocalMachine):
-    """To be described."""
+    """Kernel ridge regression that predicts at the cost of a few inner products: a tree of small Nystroem machines.
+
+    When to use: `sklearn.kernel_ridge.KernelRidge` fits, but the data are too many for it, or predictions too slow.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Weight of the squared norm, > 0: the paper's lambda, as in `KernelRidge`. There is no intercept: centre y, with
+        `sklearn.compose.TransformedTargetRegressor` for example.
+    kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"}, default="rbf"
+    gamma : float, "scale" or "auto", default="scale"
+        As in `sklearn.svm.SVC`. With few landmarks a smaller gamma than the exact machine's is often better.
+    degree : int, default=3
+    coef0 : float, default=0.0
+    prediction_cost : float or "auto", default="auto"
+        What a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto" is 40.
+        The time of that many linear predictions is an upper bound: most of a linear prediction's time is spent on
+        checking and reading rows.
+    n_clusters, n_landmarks, n_pseudo_landmarks : int or "auto", default="auto"
+        Leaves of a tree; landmarks in each, and pseudo-landmarks. "auto" is what `prediction_cost` buys: at most a
+        third of it goes into leaves of 400 rows or more. A leaf of no more rows than landmarks keeps its exact machine.
+    pseudo : {"polynomial", "triangle"} or None, default="polynomial"
+        Pseudo-landmarks are products of two landmarks' kernel values, or points whose distance is estimated by the
+        triangle inequality (rbf and laplacian alone).
+    linear_term : bool, default=True
+        Whether a leaf has a linear function too, where it takes no more than a quarter of the cost.
+    n_trees : int, default=1
+        Trees of other clusters whose decision values are averaged; they share the cost.
+    landmark_weights : {"alpha"} or None, default="alpha"
+        Whether landmarks are centroids of k-means weighted by the squared dual variables of the leaf's exact machine,
+        or of plain k-means.
+    max_time : float or None, default=None
+        Seconds after which leaves that are left get the machine of a first step.
+    memory_budget : int, str or None, default=None
+        Bytes, or such as "200MB", for each training of a leaf; None asks `widemargin.get_config`.
+    n_jobs : int or None, default=None
+        Threads. The model does not depend on it.
+    verbose : int, default=0
+        1 draws a progress bar when a fit takes longer than a second.
+    random_state : int, RandomState instance or None, default=None
+        For clusters, landmarks and pseudo-landmarks.
+
+    Attributes
+    ----------
+    predictor_ : NystromForest
+        The model; ``predictor_.as_function()`` is a function of one row without scikit-learn's checks.
+    prediction_cost_ : float
+        What a dense row costs, in inner products: ``(md + ps + routing) / d`` with m landmarks and p pseudo-landmarks.
+    leaves_ : dict of ndarrays
+        For each leaf: ``tree``, ``n_rows``, ``n_landmarks``, ``objective``, ``gap``, ``time`` when it was done, and
+        whether it ``converged``.
+    objective_, dual_gap_ : float
+        Of the leaves' own problems with the approximate kernel: sums, of one tree. The gap is 0, as
+        leaves are solved directly.
+    converged_ : bool
+    n_iter_ : int
+        1.
+    history_ : dict of ndarrays
+        ``time``, ``objective`` and ``lower_bound``: cumulative, leaf by leaf.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+
+    Warns
+    -----
+    ConvergenceWarning
+        When the fit was stopped. The model is the best so far.
+
+    Notes
+    -----
+    Training: k-means, then O(n_leaf^2) kernel entries for each leaf, of at most 3,000 rows each. Leaves are trained
+    side by side. Prediction: routing, m distances and a few operations for each pseudo-landmark, fused and blocked.
+
+    Differences from the paper: (1) the linear term: k(x, z) + <x, z>, which the leaf's landmarks alone express badly;
+    (2) a tree's branches are as many as make it two levels deep up to 144 leaves; (3) W is estimated on the rows of the
+    exact machine; (4) polynomial pseudo-landmarks are all products where they fit the cost, which makes them one
+    quadratic form; (5) several trees may be averaged; (6) sample weights.
+
+    References
+    ----------
+    C.-J. Hsieh, S. Si, I. S. Dhillon, "Fast Prediction for Large-Scale Kernel Machines", NIPS 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import DCPredRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, size=(2_000, 3))
+    >>> y = np.sin(2 * X[:, 0]) * X[:, 1]
+    >>> model = DCPredRegressor(alpha=1e-3, gamma=0.3, prediction_cost=30, random_state=0).fit(X[:1_500], y[:1_500])
+    >>> model.score(X[1_500:], y[1_500:]) > 0.95
+    True
+    """
 
     def __init__(
         self,

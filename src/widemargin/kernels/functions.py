@@ -63,12 +63,11 @@ class RBF:
             exponent = buffer[: out.size * A.precision.itemsize].view(A.precision).reshape(out.shape)
             A.inner(B, exponent)
             elementwise.exponent(exponent, a, b, self.gamma, out)
-        _exponential(out)
+        _exponential(out, 1.0)
 
     def transform(self, G: Array) -> None:
         """Of squared distances."""
-        G *= -self.gamma
-        _exponential(G)
+        _exponential(G, -self.gamma)
 
     def diagonal(self, A: Samples) -> Array:
         """Ones."""
@@ -158,8 +157,7 @@ class Laplacian:
 
     def transform(self, G: Array) -> None:
         """Of L1 distances."""
-        G *= -self.gamma
-        _exponential(G)
+        _exponential(G, -self.gamma)
 
     def diagonal(self, A: Samples) -> Array:
         """Ones."""
@@ -203,11 +201,13 @@ class FunctionKernel:
         return np.array([float(np.asarray(self.function(x, x)).item()) for x in batches])
 
 
-def _exponential(G: Array) -> None:
-    """exp of numbers that are not positive, in place."""
+def _exponential(G: Array, factor: float) -> None:
+    """exp(factor g), of numbers that are not positive then, in place."""
     if G.dtype == np.float32:
-        elementwise.rbf(G, np.zeros(len(G), np.float32), np.zeros(G.shape[1], np.float32), 0.5)
+        elementwise.rbf(G, np.zeros(len(G), np.float32), np.zeros(G.shape[1], np.float32), 0.5 * factor)
     else:
+        if factor != 1.0:
+            G *= factor
         apply("exp", G)
 
 

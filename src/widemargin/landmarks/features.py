@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._jit import nystrom as compiled
 from .._jit.workspace import Rows, make_rows
 from ..kernels.functions import Transform
+from ..kernels.samples import Samples, make_samples
 
 Array = NDArray[np.floating]
 Index = NDArray[np.integer]
@@ -67,6 +68,15 @@ class LandmarkFeatures:
     def _power(self) -> int:
         return 2 if self.kernel.measure == "squares" else 1
 
+    @cached_property
+    def _samples(self) -> Samples:
+        return make_samples(self.landmarks[0], self.kernel.wants)
+
+    def fill(self, X: Array, F: Array) -> None:
+        """Write the kernel values of dense rows and the only leaf's landmarks, by a matrix product."""
+        landmarks, rows = self._samples.against(X)
+        self.kernel.fill(rows, landmarks, F)
+
     def measure(self, rows: Rows, order: NDArray[np.int64], leaf: NDArray[np.int32], F: Array) -> None:
         """Write kernel values and those of the triangle rule.
 
@@ -108,7 +118,7 @@ class LandmarkFeatures:
         return np.hstack([F, F[:, first] * F[:, second]]) if len(first) else F
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_at_zero"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_at_zero", "_samples")}
 
 
 def join_features(parts: list[LandmarkFeatures]) -> tuple[LandmarkFeatures, list[Index], list[tuple[Index, Index]]]:

@@ -5,12 +5,14 @@ Blocks depend on the data alone and their sums are added in their order, so that
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._jit.workspace import Rows as RowArrays
 from .._parallel import ThreadTeam, row_blocks
 from .csr import CSRBlocks
 from .dense import DenseBlocks
@@ -26,6 +28,10 @@ class Rows(Protocol):
     def shape(self) -> tuple[int, int]:
         """n and d."""
 
+    @property
+    def arrays(self) -> RowArrays | None:
+        """The rows as compiled code can visit them one by one, in any order; None where that is dear."""
+
     def outputs(self, W: Matrix) -> Matrix:
         """Products of k vectors (k, d) with every row: (k, n)."""
 
@@ -39,12 +45,15 @@ class Blocks(Protocol):
     shape: tuple[int, int]
 
     @property
+    def arrays(self) -> RowArrays | None:
+        """As `Rows.arrays`."""
+
+    @property
     def block_rows(self) -> int:
         """Rows of a block, for `outputs`."""
 
-    @property
-    def sum_rows(self) -> int:
-        """Rows of a block, for `weighted_sums`: each has a sum of its own."""
+    def sum_shape(self, k: int) -> tuple[int, int]:
+        """How many rows, and how many of k sums, are one task of `weighted_sums`: each has sums of its own."""
 
     def outputs(self, rows: slice, W: Matrix, out: Matrix) -> None:
         """Write the products of a block's rows into out (k, r)."""
@@ -60,6 +69,12 @@ class BlockRows:
         self._blocks = blocks
         self._team = team
         self.shape = blocks.shape
+        self._sums = np.empty((0, 0, 0))
+
+    @property
+    def arrays(self) -> RowArrays | None:
+        """Those of the blocks."""
+        return self._blocks.arrays
 
     def outputs(self, W: Matrix) -> Matrix:
         """One pass over all rows."""
@@ -72,13 +87,21 @@ class BlockRows:
     def weighted_sums(self, coef: Matrix) -> Matrix:
         """One pass over the rows that count."""
 
-        def add(rows: slice) -> Matrix:
-            out = np.zeros((len(coef), self.shape[1]))
-            self._blocks.add(rows, np.ascontiguousarray(coef[:, rows]), out)
-            return out
+        n_rows, n_sums = self._blocks.sum_shape(len(coef))
+        blocks, groups = row_blocks(self.shape[0], n_rows), row_blocks(len(coef), n_sums)
+        shape = len(blocks), len(coef), self.shape[1]
+        if self._sums.shape != shape:
+            self._sums = np.empty(shape)  # kept: fresh memory costs more than the sums of wide rows
 
-        parts = self._team.map(add, row_blocks(self.shape[0], self._blocks.sum_rows))
-        return sum(parts[1:], parts[0])
+        def add(task: tuple[int, slice]) -> None:
+            block, group = task
+            out = self._sums[block, group]
+            out[...] = 0.0
+            self._blocks.add(blocks[block], np.ascontiguousarray(coef[group, blocks[block]]), out)
+
+        self._team.map(add, product(range(len(blocks)), groups))
+        total: Matrix = self._sums.sum(axis=0)
+        return total
 
 
 def make_rows(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Rows:

@@ -17,6 +17,10 @@ class RowsWithConstant:
         self._rows = rows
         self.shape = rows.shape[0], rows.shape[1] + 1
 
+    @property
+    def arrays(self) -> None:
+        """None: the constant is not among them."""
+
     def outputs(self, W: Matrix) -> Matrix:
         """As the rows', plus the last weight."""
         return self._rows.outputs(np.ascontiguousarray(W[:, :-1])) + W[:, -1:]

@@ -7,11 +7,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._jit import sparse
+from .._jit.workspace import Rows as RowArrays
 
 Matrix = NDArray[np.float64]
 
 _BLOCK_NONZEROS = 2**17
 _SUM_BLOCKS = 64
+_MANY_SUMS = 8
 
 
 class CSRBlocks:
@@ -22,15 +24,21 @@ class CSRBlocks:
         self.shape: tuple[int, int] = X.shape
 
     @property
+    def arrays(self) -> RowArrays:
+        """The CSR arrays."""
+        return RowArrays(self.X.data, self.X.indices, self.X.indptr.astype(np.int64, copy=False))
+
+    @property
     def block_rows(self) -> int:
         """So many rows that a block has about 128 Ki non-zeros."""
         return max(1, int(self.shape[0] * _BLOCK_NONZEROS // max(1, self.X.nnz)))
 
-    @property
-    def sum_rows(self) -> int:
-        """As `block_rows`, but a block has four times as many non-zeros as its sum has entries: two blocks at least."""
+    def sum_shape(self, k: int) -> tuple[int, int]:
+        """Many sums are a task each; of few, a block has four times as many non-zeros as a sum has entries."""
+        if k >= _MANY_SUMS:
+            return max(1, self.shape[0]), 1
         blocks = np.clip(self.X.nnz // (4 * max(1, self.shape[1])), 2, _SUM_BLOCKS)
-        return max(1, -(-self.shape[0] // int(blocks)))
+        return max(1, -(-self.shape[0] // int(blocks))), k
 
     def outputs(self, rows: slice, W: Matrix, out: Matrix) -> None:
         """One compiled pass for all vectors."""

@@ -50,6 +50,10 @@ class PartitionedRows:
         self._cuts = np.cumsum([0, *lengths])
         self.shape = (int(self._cuts[-1]), n_features)
 
+    @property
+    def arrays(self) -> None:
+        """None: the rows are elsewhere."""
+
     def outputs(self, W: Matrix) -> Matrix:
         """Products of k vectors (k, d) with every row, (k, n): a map."""
 

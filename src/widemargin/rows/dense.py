@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import dense
+from .._jit.workspace import Rows as RowArrays
+from .._jit.workspace import make_rows
 from .._parallel import row_blocks
 from .mapped import MappedPages
 
@@ -27,14 +29,20 @@ class DenseBlocks:
         self._row_bytes = max(1, int(X.shape[1] * X.itemsize))
 
     @property
+    def arrays(self) -> RowArrays | None:
+        """All values, if they are in memory row by row."""
+        if not self._by_rows or self._pages is not None:
+            return None
+        return make_rows(self.X)
+
+    @property
     def block_rows(self) -> int:
         """A block of one mebibyte."""
         return max(256, _BLOCK_BYTES // self._row_bytes)
 
-    @property
-    def sum_rows(self) -> int:
+    def sum_shape(self, k: int) -> tuple[int, int]:
         """As `block_rows`, but few blocks."""
-        return max(self.block_rows, -(-self.shape[0] // _SUM_BLOCKS))
+        return max(self.block_rows, -(-self.shape[0] // _SUM_BLOCKS)), k
 
     def outputs(self, rows: slice, W: Matrix, out: Matrix) -> None:
         """One compiled pass for a single vector, a matrix product for several."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
-_PRECISION = 1e-11
+_PRECISION = 1e-11  # what may be left to gain, as a part of curvature k^2: the step gains at least half of that
 _LEAST = 1e-12  # a step that moves nothing
 
 
@@ -19,9 +19,7 @@ class Line(Protocol):
         """From now on k lies between lo and hi: rows that are linear there need not be looked at again."""
 
 
-def find_step(
-    line: Line, curvature: float, slope: float, lo: float, hi: float, *, precision: float = _PRECISION
-) -> float:
+def find_step(line: Line, curvature: float, slope: float, lo: float, hi: float) -> float:
     """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + line(k)``.
 
     Parameters
@@ -31,8 +29,6 @@ def find_step(
         curvature > 0.
     lo, hi : float
         Where the minimum probably is, 0 <= lo < hi.
-    precision : float
-        What may be left to gain, as a part of curvature k^2: the step gains at least half of that.
 
     Returns
     -------
@@ -59,7 +55,7 @@ def find_step(
         lo, at_lo, hi = hi, at_hi, 2.0 * hi
         at_hi = derivative(hi)
     pull_lo, pull_hi, last, settled = at_lo, at_hi, 0, math.inf
-    while at_hi * (hi - lo) > precision * curvature * hi * hi and hi > _LEAST:
+    while at_hi * (hi - lo) > _PRECISION * curvature * hi * hi and hi > _LEAST:
         if hi - lo <= 0.5 * settled:
             line.settle(lo, hi)
             settled = hi - lo

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import simplex_qp
+from .coordinate import CoordinateAscent
 from .risks import Risk
 
 Vector = NDArray[np.float64]
@@ -43,12 +44,15 @@ class Bundle:
     n_features : int
     capacity : int
         Most planes that are kept.
+    keep_points : bool
+        False saves half of the memory; `active_points` is empty then.
     """
 
-    def __init__(self, n_features: int, capacity: int) -> None:
+    def __init__(self, n_features: int, capacity: int, *, keep_points: bool = True) -> None:
         self.capacity = max(3, capacity)
         self.n_planes = 1
-        self._normals, self._points = np.zeros((2, 1, n_features))
+        self._normals = np.zeros((1, n_features))
+        self._points = np.zeros((1, n_features if keep_points else 0))
         self._gram = np.zeros((1, 1))
         self._offsets, self._beta, self._idle = np.zeros((3, 1))
 
@@ -76,7 +80,7 @@ class Bundle:
         t = self.n_planes
         if t == len(self._normals):
             self._grow()
-        self._normals[t], self._points[t], self._offsets[t] = normal, point, offset
+        self._normals[t], self._points[t], self._offsets[t] = normal, point[: self._points.shape[1]], offset
         self._beta[t] = self._idle[t] = 0.0
         self._gram[t, : t + 1] = self._gram[: t + 1, t] = self._normals[: t + 1] @ normal
         self.n_planes += 1
@@ -145,7 +149,8 @@ class CuttingPlaneSolver:
     """One minimisation: its planes, its best point and its lower bound.
 
     A round: `solve_reduced` finds a target, the caller computes its outputs, `descend` gives a plane as weights of the
-    rows, the caller sums them, `learn` takes both. So several minimisations share a pass over the data.
+    rows, the caller sums them, `learn` takes both. So several minimisations share a pass over the data. `ascend` may
+    give one more plane.
 
     Parameters
     ----------
@@ -157,6 +162,10 @@ class CuttingPlaneSolver:
         Planes touch the risk at ``(1 - mu) best + mu target``.
     capacity : int
         Most planes kept.
+    keep_points : bool
+        Whether their points are wanted at the end.
+    ascent : CoordinateAscent, optional
+        Where planes come from beside those that touch the risk.
 
     Attributes
     ----------
@@ -170,11 +179,24 @@ class CuttingPlaneSolver:
         The latest of the line search.
     """
 
-    def __init__(self, risk: Risk, n_features: int, C: float, *, mu: float = 0.1, capacity: int = 1000) -> None:
+    def __init__(
+        self,
+        risk: Risk,
+        n_features: int,
+        C: float,
+        *,
+        mu: float = 0.1,
+        capacity: int = 1000,
+        keep_points: bool = True,
+        ascent: CoordinateAscent | None = None,
+    ) -> None:
         self.risk = risk
         self.C = C
         self.mu = mu
-        self.bundle = Bundle(risk.n_outputs * n_features, capacity)
+        self.ascent = ascent
+        if ascent is not None:
+            ascent.weigh(C)
+        self.bundle = Bundle(risk.n_outputs * n_features, capacity, keep_points=keep_points)
         self.w = self.target = np.zeros((risk.n_outputs, n_features))
         self.objective, self.bound, self.step = np.inf, 0.0, 0.0
         self._risk = np.inf
@@ -194,6 +216,8 @@ class CuttingPlaneSolver:
         """Go on with another weight of the risk: its planes stay what they are."""
         self.C, self.bound = C, 0.0
         self.objective = self._value(self.w, self._risk)
+        if self.ascent is not None:
+            self.ascent.weigh(C)
 
     def solve_reduced(self) -> None:
         """Find the next target, and a lower bound."""
@@ -201,6 +225,8 @@ class CuttingPlaneSolver:
         w, bound = self.bundle.solve(self.C, max(_REDUCED_TOL * self.gap, noise))
         self.bound = max(self.bound, bound)
         self.target = w.reshape(self.w.shape)
+        if self.ascent is not None:
+            self.ascent.judge(self.gap / max(self.objective, 1e-300), self.bundle.n_planes)
 
     def descend(self, f: Matrix) -> Plane:
         """Search along the line to the target, whose outputs are f; return a plane near the new best point."""
@@ -230,6 +256,15 @@ class CuttingPlaneSolver:
     def learn(self, plane: Plane, normal: Matrix) -> None:
         """Add a plane, given the sum of the rows with its weights (q, n_features)."""
         self.bundle.add(normal.ravel(), plane.offset, plane.point)
+
+    def ascend(self) -> Plane | None:
+        """Make a better dual point the target and return its plane, if it is time for that."""
+        if self.ascent is None or not self.ascent.turns.has_epochs:
+            return None
+        self.ascent.ascend()
+        coef, offset, point = self.ascent.plane()
+        self.target = point.reshape(self.w.shape)
+        return Plane(coef, offset, point)
 
     def _value(self, w: Matrix, risk: float) -> float:
         return 0.5 * float(np.vdot(w, w)) + self.C * risk

@@ -6,9 +6,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, svd
+from scipy.linalg import cho_factor, cho_solve, eigh
 
-from .._parallel import ThreadTeam
+from .._parallel import ThreadTeam, row_blocks
 from .._progress import Progress
 from ..kernels.functions import Linear
 from ..kernels.samples import DenseSamples
@@ -22,6 +22,7 @@ Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
 
 _LARGEST_SQUARE = 6000  # rows of a leaf whose approximate kernel matrix is held
+_BLOCK = 4096  # rows of a block of normal equations
 _START_TOL = 0.1  # of the exact local machine, which only says where its support vectors are
 
 
@@ -39,11 +40,12 @@ class Task(Protocol):
     """What the machines of a leaf are to learn: `rows` are the leaf's, or some of them."""
 
     n_outputs: int
+    uses_kernel: bool  # or the features as they are, without the kernel matrix of the leaf
 
-    def importance(self, K: Array, rows: Rows, progress: Progress) -> Vector | None:
+    def importance(self, K: Array | None, rows: Rows, progress: Progress) -> Vector | None:
         """How much an error in each column of K matters: squared dual variables, of shape (n,)."""
 
-    def fit(self, coordinates: Vector, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
         """Train on coordinates of shape (n, r)."""
 
 
@@ -59,14 +61,17 @@ class HingeTask:
     tol : float
     """
 
+    uses_kernel = True
+
     def __init__(self, signs: Vector, upper: Vector, tol: float) -> None:
         self.signs = signs
         self.upper = upper
         self.tol = tol
         self.n_outputs = len(signs)
 
-    def importance(self, K: Array, rows: Rows, progress: Progress) -> Vector | None:
+    def importance(self, K: Array | None, rows: Rows, progress: Progress) -> Vector | None:
         """alpha^2, summed over the outputs."""
+        assert K is not None
         total = np.zeros(len(rows))
         tol = max(self.tol, _START_TOL)
         for problem, is_single in self._problems(rows):
@@ -74,7 +79,7 @@ class HingeTask:
                 total += np.square(_solve(K, problem, tol, progress).beta)
         return total
 
-    def fit(self, coordinates: Vector, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
         """The hinge loss machine in the coordinates' space; where all labels are alike, that label."""
         weights, intercept = np.zeros((self.n_outputs, coordinates.shape[1])), np.zeros(self.n_outputs)
         objective, gap, converged = 0.0, 0.0, True
@@ -103,7 +108,7 @@ def _solve(K: Array, problem: DualProblem, tol: float, progress: Progress) -> Du
 
 
 def _solve_large(
-    coordinates: Vector, problem: DualProblem, tol: float, progress: Progress, memory_budget: int
+    coordinates: Array, problem: DualProblem, tol: float, progress: Progress, memory_budget: int
 ) -> DualResult:
     samples = DenseSamples(coordinates.astype(np.float32))
     rows, square_bytes = share_memory(Linear(), samples, memory_budget, ThreadTeam(1), 0)
@@ -122,19 +127,22 @@ class RidgeTask:
     weights : ndarray of shape (n,)
     """
 
+    uses_kernel = True
+
     def __init__(self, targets: Vector, penalty: float, weights: Vector) -> None:
         self.targets = targets
         self.penalty = penalty
         self.weights = weights
         self.n_outputs = len(targets)
 
-    def importance(self, K: Array, rows: Rows, progress: Progress) -> Vector | None:
+    def importance(self, K: Array | None, rows: Rows, progress: Progress) -> Vector | None:
         """alpha^2 for (K + penalty S^-1) alpha = y."""
+        assert K is not None
         A = K.astype(np.float64)
         A[np.diag_indices(len(A))] += self.penalty / self.weights[rows]
         return np.asarray(np.square(cho_solve(cho_factor(A), self.targets[:, rows].T)).sum(axis=1))
 
-    def fit(self, coordinates: Vector, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
         """The normal equations in the coordinates' space."""
         weighted = coordinates * self.weights[rows, None]
         A = weighted.T @ coordinates
@@ -157,38 +165,72 @@ class ImitationTask:
         Squared coefficients of its own points among the rows, summed over the q functions; 0 for other rows.
     """
 
+    uses_kernel = False
+
     def __init__(self, values: Vector, alpha: Vector) -> None:
         self.values = values
         self.alpha = alpha
         self.n_outputs = len(values)
 
-    def importance(self, K: Array, rows: Rows, progress: Progress) -> Vector | None:
+    def importance(self, K: Array | None, rows: Rows, progress: Progress) -> Vector | None:
         """The other machine's own."""
         return self.alpha[rows]
 
-    def fit(self, coordinates: Vector, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
         """Ridge regression with an intercept; the penalty is that of least generalised cross-validation error."""
-        values = self.values[:, rows]
-        centre, means = coordinates.mean(axis=0), values.mean(axis=1)
-        U, s, Vt = svd(coordinates - centre, full_matrices=False)
+        values, n = self.values[:, rows], len(rows)
+        centre, means = coordinates.mean(axis=0, dtype=np.float64), values.mean(axis=1)
         targets = values - means[:, None]
-        projected = targets @ U
-        penalties = np.array([0.0, *(s[0] ** 2 * 10.0 ** np.arange(-12, 0))]) if len(s) and s[0] > 0 else np.zeros(1)
-        penalty = min(penalties, key=lambda penalty: _gcv(targets, projected, s, penalty))
-        shrunk = projected * _share(s, penalty)
-        weights = (shrunk / np.where(s > 0, s, 1.0)) @ Vt
-        error = float(np.square(targets - shrunk @ U.T).sum())
-        return Fit(weights, means - weights @ centre, error, 0.0, True)
+        squares, V, projected = _principal_axes(coordinates, centre, targets)
+        total = float(np.square(targets).sum())
+        penalty = min(_penalties(squares), key=lambda penalty: _gcv(total, projected, squares, penalty, n))
+        weights = (V @ (projected * (_share(squares, penalty) / np.sqrt(squares))[:, None])).T
+        residual = total - float((np.square(projected) * (1 - (1 - _share(squares, penalty)) ** 2)[:, None]).sum())
+        return Fit(weights, means - weights @ centre, max(residual, 0.0), 0.0, True)
 
 
-def _share(s: Vector, penalty: float) -> Vector:
-    """How much of each singular direction ridge regression keeps."""
-    return np.asarray(np.divide(s**2, s**2 + penalty, out=np.zeros_like(s), where=s > 0))
+def _principal_axes(C: Array, centre: Vector, targets: Vector) -> tuple[Vector, Vector, Vector]:
+    """Squared singular values of C - centre, its right singular vectors, and the targets along its left ones."""
+    if len(C) <= C.shape[1]:
+        rows = C - centre
+        squares, U = eigh(rows @ rows.T)
+        kept = _above_noise(squares, len(C))
+        squares, U = squares[kept], U[:, kept]
+        return squares, rows.T @ (U / np.sqrt(squares)), U.T @ targets.T
+    A, B = _normal_equations(C, centre, targets)
+    squares, V = eigh(A)
+    kept = _above_noise(squares, len(C))
+    squares, V = squares[kept], V[:, kept]
+    return squares, V, (V.T @ B) / np.sqrt(squares)[:, None]
 
 
-def _gcv(targets: Vector, projected: Vector, s: Vector, penalty: float) -> float:
+def _above_noise(squares: Vector, n: int) -> NDArray[np.bool_]:
+    return squares > np.finfo(np.float64).eps * n * max(float(squares[-1]), 0.0)
+
+
+def _normal_equations(C: Array, centre: Vector, targets: Vector) -> tuple[Vector, Vector]:
+    """(C - centre)'(C - centre) and (C - centre)' targets', summed in float64 over blocks of rows."""
+    A, B = np.zeros((C.shape[1],) * 2), np.zeros((C.shape[1], len(targets)))
+    for block in row_blocks(len(C), _BLOCK):
+        rows = C[block] - centre
+        A += rows.T @ rows
+        B += rows.T @ targets[:, block].T
+    return A, B
+
+
+def _penalties(squares: Vector) -> Vector:
+    largest = float(squares.max(initial=0.0))
+    return np.array([0.0, *(largest * 10.0 ** np.arange(-12, 0))]) if largest > 0 else np.zeros(1)
+
+
+def _share(squares: Vector, penalty: float) -> Vector:
+    """How much of each direction ridge regression keeps."""
+    return squares / (squares + penalty)
+
+
+def _gcv(total: float, projected: Vector, squares: Vector, penalty: float, n: int) -> float:
     """Generalised cross-validation (Golub, Heath, Wahba 1979): residuals over the degrees of freedom that are left."""
-    n, share = targets.shape[1], _share(s, penalty)
+    share = _share(squares, penalty)
     left = n - 1 - share.sum()
-    residual = np.square(targets).sum() - (np.square(projected) * (1 - (1 - share) ** 2)).sum()
+    residual = total - (np.square(projected) * (1 - (1 - share) ** 2)[:, None]).sum()
     return float(residual / left**2) if left > 0.5 else np.inf

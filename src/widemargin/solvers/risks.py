@@ -6,23 +6,29 @@ rows, and how to go down along a line. It never sees the rows themselves.
 
 from __future__ import annotations
 
+import math
+import threading
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import linesearch, margins, profile
+from .._jit.workspace import Rows as RowArrays
 from .._parallel import ThreadTeam, row_blocks
 from .bracket import find_step
+from .coordinate import CoordinateAscent
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 _ROWS = 16_384  # of a block
-_SAMPLE = 4096
-_ROUGH = 0.01  # precision of a step on a sample
-_TRIALS = 4  # brackets to look at before all rows are
+_FEW = 4096  # rows of which no sample is taken
+_SAMPLE = 2048
+_CHORDS = 8
 _FAR = 1e300  # beyond every breakpoint that matters
+
+Line = tuple[Vector, Vector, tuple[float, float]]  # the outputs at both ends, and the intercepts there
 
 
 class Cut(NamedTuple):
@@ -45,8 +51,19 @@ class Risk(Protocol):
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
         """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + risk(f + k (target - f))``."""
 
+    def ascent(self, arrays: RowArrays, n_features: int) -> CoordinateAscent | None:
+        """Another source of planes on the same rows, if there is one for this risk."""
+
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
         """Move f to ``f + step (target - f)`` in place, and cut at ``(1 - mu) f + mu target``."""
+
+
+class _Scratch(threading.local):
+    """Arrays of one block's length for each thread."""
+
+    def __init__(self) -> None:
+        self.values, self.weights = np.empty((2, _ROWS))
+        self.order = np.empty(_ROWS, np.int64)
 
 
 class HingeRisk:
@@ -60,6 +77,7 @@ class HingeRisk:
     """
 
     n_outputs = 1
+    has_intercept = False
 
     def __init__(self, signed: Vector, team: ThreadTeam) -> None:
         self.signed = signed
@@ -67,8 +85,12 @@ class HingeRisk:
         self._team = team
         self._blocks = row_blocks(self.n_rows, _ROWS)
         self._total = float(np.abs(signed).sum())
-        self._keys, self._jumps = np.empty((2, self.n_rows))
-        self._order = np.empty(self.n_rows, np.int64)
+        self._sample = slice(None, None, max(1, self.n_rows // min(_SAMPLE, 1 + self.n_rows // 8)))
+        self._scratch = _Scratch()
+
+    def ascent(self, arrays: RowArrays, n_features: int) -> CoordinateAscent:
+        """Dual coordinate ascent."""
+        return CoordinateAscent(arrays, self.signed, n_features, has_intercept=self.has_intercept)
 
     def intercept(self, f: Matrix) -> Vector:
         """None."""
@@ -76,47 +98,49 @@ class HingeRisk:
 
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
         """The paper's exact line search, with selection instead of a sort."""
-        for lo, hi in (self._bracket(f[0], target[0], curvature, slope), (0.0, _FAR)):
-            change, keys, jumps = self._scan(f[0], target[0], lo, hi)
+        return self._search((f[0], target[0], (0.0, 0.0)), curvature, slope)
+
+    def _search(self, line: Line, curvature: float, slope: float) -> float:
+        for lo, hi in (self._bracket(line, curvature, slope), (0.0, _FAR)):
+            change, keys, jumps = self._scan(line, lo, hi)
             at_lo = curvature * lo + slope + change
             is_inside = (lo == 0.0 or at_lo < 0.0) and curvature * hi + slope + change + jumps.sum() >= 0.0
             if is_inside:
                 break
         return float(linesearch.find_root(keys, jumps, curvature, slope + change, lo))
 
-    def _bracket(self, f: Vector, target: Vector, curvature: float, slope: float) -> tuple[float, float]:
+    def _bracket(self, line: Line, curvature: float, slope: float) -> tuple[float, float]:
         """Where a sample of the rows has its minimum, and a twentieth of its breakpoints to either side."""
-        if self.n_rows < 8 * _SAMPLE:
+        if self.n_rows < _FEW:
             return 0.0, _FAR
-        rows = slice(None, None, self.n_rows // _SAMPLE)
-        signed = self.signed[rows].copy()
+        f, target, shifts = line
+        signed = self.signed[self._sample].copy()
         keys, jumps = np.empty((2, len(signed)))
-        order = np.empty(len(signed), np.int64)
+        ends = f[self._sample].copy(), target[self._sample].copy()
         change, count = linesearch.scan_hinges(
-            f[rows].copy(), target[rows].copy(), signed, 0.0, _FAR, keys, jumps, order
+            *ends, shifts, signed, 0.0, _FAR, keys, jumps, np.empty(len(signed), np.int64)
         )
         share = float(np.abs(signed).sum()) / self._total
         step = linesearch.find_root(keys[:count], jumps[:count], curvature * share, slope * share + change, 0.0)
-        near = min(count, _SAMPLE // 20)
+        near = min(count, len(signed) // 20)
         if not near:
             return 0.0, _FAR
         width = float(np.partition(np.abs(keys[:count] - step), near - 1)[near - 1])
         return max(0.0, step - width), step + width
 
-    def _scan(self, f: Vector, target: Vector, lo: float, hi: float) -> tuple[float, Vector, Vector]:
+    def _scan(self, line: Line, lo: float, hi: float) -> tuple[float, Vector, Vector]:
         """The risk's derivative just after lo, and where it jumps before hi, and by how much."""
+        f, target, shifts = line
 
-        def scan(rows: slice) -> tuple[float, int]:
-            block = f[rows], target[rows], self.signed[rows]
+        def scan(rows: slice) -> tuple[float, Vector, Vector]:
+            keys, jumps, order = self._scratch.values, self._scratch.weights, self._scratch.order
             change, count = linesearch.scan_hinges(
-                *block, lo, hi, self._keys[rows], self._jumps[rows], self._order[rows]
+                f[rows], target[rows], shifts, self.signed[rows], lo, hi, keys, jumps, order
             )
-            return change, count
+            return change, keys[:count].copy(), jumps[:count].copy()
 
-        changes, counts = zip(*self._team.map(scan, self._blocks), strict=True)
-        heads = [slice(rows.start, rows.start + count) for rows, count in zip(self._blocks, counts, strict=True)]
-        keys, jumps = (np.concatenate([kept[head] for head in heads]) for kept in (self._keys, self._jumps))
-        return sum(changes), keys, jumps
+        changes, keys, jumps = zip(*self._team.map(scan, self._blocks), strict=True)
+        return sum(changes), np.concatenate(keys), np.concatenate(jumps)
 
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
         """One pass over the outputs."""
@@ -132,7 +156,7 @@ class HingeRisk:
         return Cut(sum(risks), coef, sum(offsets))
 
 
-class ProfileRisk:
+class ProfileRisk(HingeRisk):
     """Sum of weighted hinges at the intercept that is best for them, min_b sum_i s_i max(0, 1 - y_i (f_i + b)).
 
     Parameters
@@ -142,120 +166,96 @@ class ProfileRisk:
     team : ThreadTeam
     """
 
-    n_outputs = 1
+    has_intercept = True
 
     def __init__(self, signed: Vector, team: ThreadTeam) -> None:
-        self.signed = signed
-        self.n_rows = len(signed)
-        self._team = team
-        self._blocks = row_blocks(self.n_rows, _ROWS)
-        self._weights = np.abs(signed)
-        self._total = float(self._weights.sum())
+        super().__init__(signed, team)
         self._level = float(np.maximum(signed, 0.0).sum())
-        self._scratch = np.empty((5, self.n_rows))
-        self._sample = slice(None, None, max(1, self.n_rows // _SAMPLE))
+        self._values = np.empty(self.n_rows)
+        self._reach = 1.0
+        self._known: tuple[Matrix | None, float] = None, 0.0  # outputs last advanced, and their best intercept
 
     def intercept(self, f: Matrix) -> Vector:
         """A weighted quantile of y - f."""
-        return np.array([self._quantile(np.where(self.signed > 0, 1.0, -1.0) - f[0])])
+        return np.array([self._quantile(f[0], f[0], 0.0)])
 
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
-        """A bracketing search on the derivative; where the rows are many, first on a sample of them."""
-        lo, hi = 0.9, 1.1
-        if self.n_rows >= 8 * _SAMPLE:
-            part = self._line(f[0, self._sample], target[0, self._sample], self.signed[self._sample])
-            share = part.total / self._total
-            guess = find_step(part, curvature * share, slope * share, 0.0, 1.0, precision=_ROUGH)
-            lo, hi = 0.5 * guess, 1.7 * guess or 0.1
-            for _ in range(_TRIALS):
-                line = self._settled_line(f[0], target[0], lo, hi)
-                if line is None:
-                    break
-                if lo > 0.0 and curvature * lo + slope + line.slope(lo) >= 0.0:
-                    lo, hi = 0.0, lo
-                elif curvature * hi + slope + line.slope(hi) < 0.0:
-                    lo, hi = hi, 4.0 * hi
-                else:
-                    return find_step(line, curvature, slope, lo, hi)
-        return find_step(self._line(f[0], target[0], self.signed), curvature, slope, lo, hi)
+        """Exact on a chord: the intercept goes straight from its best value here to its best value at about the step.
+
+        Each further chord ends where the step on the last one did, and so its step is at least as good.
+        """
+        here = self._known[1] if self._known[0] is f else self._quantile(f[0], f[0], 0.0)
+        reach = self._reach
+        for _ in range(_CHORDS):
+            turn = (self._quantile(f[0], target[0], reach) - here) / reach
+            step = self._search((f[0], target[0], (here, here + turn)), curvature, slope)
+            if 0.25 * reach <= step <= 4.0 * reach:
+                break
+            reach = step or 0.125 * reach
+        self._reach = step or 1.0
+        return step
 
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
         """The plane's weights sum to zero, so that it holds for every intercept."""
-        best, near = self._scratch[:2]
-
-        def move(rows: slice) -> None:
-            ends = f[0, rows], target[0, rows], self.signed[rows]
-            profile.advance_values(*ends, step, mu, best[rows], near[rows])
-
-        self._team.map(move, self._blocks)
         coef = np.empty_like(f)
-        return Cut(self._cut(best, coef[0])[0], coef, self._cut(near, coef[0])[1])
+        best = self._quantile(f[0], target[0], step)
+        near = self._quantile(f[0], target[0], step + mu * (1.0 - step))
 
-    def _cut(self, v: Vector, coef: Vector) -> tuple[float, float]:
-        """The risk and the plane's offset at v = y - f."""
-        b = self._quantile(v)
-
-        def cut(rows: slice) -> tuple[float, ...]:
-            sums: tuple[float, ...] = profile.cut_profile(v[rows], self.signed[rows], b, coef[rows])
+        def advance(rows: slice) -> tuple[float, ...]:
+            sums: tuple[float, ...] = profile.advance_profile(
+                f[0, rows], target[0, rows], self.signed[rows], step, best, self._values[rows], near, coef[0, rows]
+            )
             return sums
 
-        sums = (sum(parts) for parts in zip(*self._team.map(cut, self._blocks), strict=True))
-        risk, offset, *border = sums
-        return risk, offset + float(profile.share_border(v, self.signed, b, *border, coef))
+        parts = self._team.map(advance, self._blocks)
+        risk, offset, excess, plus, minus = (sum(part) for part in zip(*parts, strict=True))
+        self._known = f, best
+        on_plus, on_minus = _border_shares(excess, plus, minus)
+        for rows, (*_, on_border, also) in zip(self._blocks, parts, strict=True):
+            if on_border + also > 0.0:
+                profile.share_border(self._values[rows], self.signed[rows], near, on_plus, on_minus, coef[0, rows])
+        return Cut(risk, coef, offset + on_plus * plus + on_minus * minus)
 
-    def _quantile(self, v: Vector) -> float:
-        return float(profile.find_quantile(v, self._weights, self._level, self._scratch[3:]))
+    def _quantile(self, f: Vector, target: Vector, k: float) -> float:
+        """The best intercept at f + k (target - f): a value of y - f, which are left behind for the plane."""
+        for lo, hi in (self._enclose(f[self._sample], target[self._sample], k), (-math.inf, math.inf)):
+            below, upto, kept, weights = self._between(f, target, k, lo, hi)
+            if below < self._level <= upto and len(kept):
+                break
+        return float(profile.find_quantile(kept, weights, self._level - below))
 
-    def _line(self, f: Vector, target: Vector, signed: Vector) -> _ProfileLine:
-        rows = np.where(signed > 0, 1.0, -1.0) - f, f - target, signed.copy()
-        return _ProfileLine(rows, (float(np.maximum(signed, 0.0).sum()), 0.0, 0.0))
-
-    def _settled_line(self, f: Vector, target: Vector, lo: float, hi: float) -> _ProfileLine | None:
-        """The rows that may change sides between lo and hi, if the guess of the intercept's range holds."""
-        least, most = self._range(f[self._sample], target[self._sample], lo, hi)
-        v, dv, g = self._scratch[:3]
-
-        def settle(rows: slice) -> tuple[float, ...]:
-            ends = f[rows], target[rows], self.signed[rows]
-            sums: tuple[float, ...] = profile.settle_hinges(*ends, lo, hi, least, most, v[rows], dv[rows], g[rows])
-            return sums
-
-        counts, *sums = zip(*self._team.map(settle, self._blocks), strict=True)
-        below, excess, slope, under, within = (sum(parts) for parts in sums)
-        if not under < self._level <= within:
-            return None
-        heads = [slice(rows.start, rows.start + int(n)) for rows, n in zip(self._blocks, counts, strict=True)]
-        kept = [np.concatenate([array[head] for head in heads]) for array in (v, dv, g)]
-        return _ProfileLine((kept[0], kept[1], kept[2]), (self._level - below, excess, slope))
-
-    def _range(self, f: Vector, target: Vector, lo: float, hi: float) -> tuple[float, float]:
-        """Where a sample has its best intercept for lo <= k <= hi, and four standard errors to either side."""
+    def _enclose(self, f: Vector, target: Vector, k: float) -> tuple[float, float]:
+        """Where a sample has its best intercept, and four standard errors to either side."""
+        if self.n_rows < _FEW:
+            return -math.inf, math.inf
         signed = self.signed[self._sample]
-        v = np.where(signed > 0, 1.0, -1.0) - f
-        ends = v + lo * (f - target), v + hi * (f - target)
-        weights, level, margin = np.abs(signed), np.maximum(signed, 0.0).sum(), 4.0 * np.linalg.norm(signed)
-        pool = np.empty((2, len(signed)))
-        least = profile.find_quantile(np.minimum(*ends), weights, level - margin, pool)
-        most = profile.find_quantile(np.maximum(*ends), weights, level + margin, pool)
-        return float(least), float(most)
+        values, weights = np.sign(signed) - (f + k * (target - f)), np.abs(signed)
+        level, margin = np.maximum(signed, 0.0).sum(), 4.0 * 0.5 * float(np.linalg.norm(signed))
+        lo = profile.find_quantile(values, weights, level - margin) if level > margin else -math.inf
+        hi = profile.find_quantile(values, weights, level + margin) if level + margin < weights.sum() else math.inf
+        return float(lo), float(hi)
+
+    def _between(
+        self, f: Vector, target: Vector, k: float, lo: float, hi: float
+    ) -> tuple[float, float, Vector, Vector]:
+        """The weight of values below lo and of those up to hi; the values in between, and their weights."""
+
+        def collect(rows: slice) -> tuple[float, float, Vector, Vector]:
+            kept, weights = self._scratch.values, self._scratch.weights
+            count, below, upto = profile.values_between(
+                f[rows], target[rows], k, self.signed[rows], lo, hi, self._values[rows], kept, weights
+            )
+            return below, upto, kept[:count].copy(), weights[:count].copy()
+
+        below, upto, kept, weights = zip(*self._team.map(collect, self._blocks), strict=True)
+        return sum(below), sum(upto), np.concatenate(kept), np.concatenate(weights)
 
 
-class _ProfileLine:
-    """The hinges at the best intercept, along a line: rows v + k dv of weights g, permuted, and the sums of others."""
-
-    def __init__(self, rows: tuple[Vector, Vector, Vector], settled: tuple[float, float, float]) -> None:
-        self._rows = rows
-        self._settled = settled
-        self.total = float(np.abs(rows[2]).sum())
-        self._scratch = (*np.empty((2, len(rows[0]))), np.empty((2, len(rows[0]))))
-
-    def slope(self, k: float) -> float:
-        return float(profile.profile_slope(*self._rows, k, self._settled, *self._scratch))
-
-    def settle(self, lo: float, hi: float) -> None:
-        kept, self._settled = profile.settle_profile(*self._rows, lo, hi, self._settled, *self._scratch)
-        v, dv, signed = self._rows
-        self._rows = v[:kept], dv[:kept], signed[:kept]
+def _border_shares(excess: float, plus: float, minus: float) -> tuple[float, float]:
+    """Which part of the positive and of the negative rows on the border counts as violating, so that all balance."""
+    if excess < 0.0:
+        return (min(1.0, -excess / plus), 0.0) if plus > 0.0 else (0.0, 0.0)
+    return (0.0, min(1.0, excess / minus)) if minus > 0.0 else (0.0, 0.0)
 
 
 class MarginRisk:
@@ -280,6 +280,9 @@ class MarginRisk:
     def intercept(self, f: Matrix) -> Vector:
         """None."""
         return np.zeros(self.n_outputs)
+
+    def ascent(self, arrays: RowArrays, n_features: int) -> None:
+        """None."""
 
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
         """A bracketing search on the derivative."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .._jit import budget as compiled
 from .._jit import fixed
-from .._jit.workspace import Budgeted, Rows, StepRule, make_budgeted, make_search
+from .._jit.workspace import Budgeted, Rows, StepRule, make_budgeted, make_search, make_sums
 from ..budget.merge import RULES
 from ..budget.table import merge_table
 from ..kernels.functions import RBF, Kernel
@@ -45,8 +45,8 @@ class StepSettings:
     table_size : int
     fit_intercept : bool
     average : bool
-        Whether the machine is the average over its steps, with weights t^31: mostly over the last thirtieth of them
-        (polynomial decay, Shamir and Zhang, ICML 2013), without having to know how many there will be.
+        Whether the machine is the average over its steps. Weights grow like t^3 (polynomial decay, Shamir and Zhang,
+        ICML 2013), and by 1 + 1 / budget where points change: steps on points that are gone are forgotten.
     """
 
     kernel: Kernel
@@ -122,13 +122,13 @@ class SGDMachine:
         return Tally(steps, violations, mergers, removals, hinge, degradation)
 
     def _in_true_units(self) -> tuple[Vector, float]:
-        """Coefficients of all slots and the intercept: of the last step, or the mean over steps with weights t^31."""
+        """Coefficients of all slots and the intercept: of the last step, or the weighted mean over steps."""
         steps, lam = int(self.counts[compiled.STEPS]), self.settings.lam
-        intercept, lag, clock, weight = (float(value) for value in self.sums[: compiled.CLOCK_WEIGHT + 1])
+        intercept, lag, clock, _, weights = (float(value) for value in self.sums[: compiled.WEIGHTS + 1])
         if not self.settings.average or not steps:
             scale = lam * max(steps, 1)
             return self.coef[0] / scale, intercept / scale
-        scale = lam * weight
+        scale = lam * weights
         return (clock * self.coef[0] - self.coef[1]) / scale, (clock * intercept - lag) / scale
 
 
@@ -138,7 +138,7 @@ class MergingMachine(SGDMachine):
     def __init__(self, settings: StepSettings, arrays: Budgeted) -> None:
         super().__init__(settings)
         self.arrays = arrays
-        self.counts, self.sums, self.coef = self.arrays.counts, self.arrays.sums, self.arrays.coef
+        self.counts, self.sums, self.coef = self.arrays.counts, self.arrays.sums, self.arrays.slots[:2]
 
     def run(self, X: Any, order: Order, push: Vector) -> None:
         """Steps that merge where the budget is exceeded: no interpreter work between them."""
@@ -157,7 +157,8 @@ class MergingMachine(SGDMachine):
         coef, intercept = self._in_true_units()
         n_front, n_back = (int(count) for count in self.counts[compiled.FRONT : compiled.BACK + 1])
         used = np.r_[:n_front, coef.size - n_back : coef.size]
-        points = self.arrays.points[:, used].T + self.arrays.shift
+        scales = self.arrays.slots[compiled.SCALE, used].astype(np.float32)
+        points = (scales * self.arrays.points[:, used]).T + self.arrays.shift
         return Expansion(np.ascontiguousarray(points), coef[used], intercept)
 
     def state(self) -> dict[str, Any]:
@@ -274,7 +275,7 @@ def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | N
         coef=np.zeros((2, width)),
         inverse=np.zeros((side, side)),
         counts=np.zeros(6, np.int64),
-        sums=np.zeros(6),
+        sums=make_sums(),
     )
 
 
@@ -284,7 +285,7 @@ def _make_merging(settings: StepSettings, like: Any, state: Mapping[str, Any] | 
     if state is None:
         return MergingMachine(settings, make_budgeted(like.shape[1], settings.budget))
     arrays = _copied(state)
-    return MergingMachine(settings, Budgeted(**arrays, work=make_search(arrays["sizes"].size)))
+    return MergingMachine(settings, Budgeted(**arrays, work=make_search(arrays["slots"].shape[1])))
 
 
 def _copied(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,324 @@
+"""How a fitted kernel machine is compressed: candidates on some rows, the best one on all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import is_classifier, is_outlier_detector
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from .._config import resolve_memory_budget
+from .._progress import Progress
+from ..algorithms.dc_pred import train
+from ..kernels.functions import make_kernel
+from ..models.nystrom import NystromForest
+from ..solvers.local import HingeTask, ImitationTask, Task
+from ._compressed import (
+    Compressed,
+    CompressedClassifier,
+    CompressedOutlierDetector,
+    CompressedRegressor,
+    CompressedVotes,
+    CompressionReport,
+)
+from ._cost import check_cost, spend, spend_flat
+from ._nystrom_files import describe_trees
+from ._pairs import votes
+from ._parameters import check_limits
+from ._predictor import largest
+from ._sources import source_of
+from ._validation import check_seed
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+_WIDTHS = (1.0, 4.0, 0.25)  # gammas of the landmarks' kernel to choose from, in multiples of the model's
+_LEAVES = 12, 1, 48  # of a tree, to choose from
+_MOST_ROWS = 60_000  # are learnt from
+_HELD_SHARE, _MOST_HELD = 0.2, 10_000  # rows that are held back: half of them to choose by, half for the report
+_PILOT_ROWS = 8000
+_FEW = 50  # rows, of which none are held back
+_HARD_C = 10.0  # of machines that learn labels: these are the model's own, and free of noise
+_COST_SHARE, _LEAST_COST, _LARGEST_COST = 0.04, 40.0, 600.0  # of the model's cost, and bounds
+_VARIANCE = 0.92  # that a projection must keep
+_MOST_FEATURES = 0.4  # of the features, that it may take for it to be worth its cost
+_MOST_RANK = 256
+_PROBE_ROWS = 20_000
+
+
+@dataclass
+class Budget:
+    """The parameters of `compress`."""
+
+    prediction_cost: float | str
+    n_clusters: int | str
+    n_landmarks: int | str
+    n_pseudo_landmarks: int | str
+    pseudo: str | None
+    linear_term: bool
+    n_trees: int
+    max_time: float | None
+    memory_budget: int | str | None
+    n_jobs: int | None
+    verbose: int
+    random_state: Any
+
+    def check(self) -> None:
+        """Raise a ValueError that names the first of them that cannot be, and its value."""
+        check_cost(self)
+        check_limits(self)
+        check_seed(self.random_state)
+
+
+class _Plan(NamedTuple):
+    """What a candidate is: the gamma of its kernel, what it learns, and how its landmarks are arranged."""
+
+    gamma: float
+    n_clusters: int
+    learnt: str = "decision values"
+    is_flat: bool = False
+
+
+class _Candidate(NamedTuple):
+    model: Compressed
+    agreement: float
+    plan: _Plan
+
+
+class _Split(NamedTuple):
+    learn: Rows
+    pilot: Rows  # of those to learn from: enough to choose by
+    choose: Rows
+    report: Rows
+
+
+@dataclass
+class Compression:
+    """One call of `compress`."""
+
+    model: Any
+    X: Any
+    budget: Budget
+    notes: list[str] = field(default_factory=list)
+
+    def run(self) -> Compressed:
+        """Train candidates, keep the one that agrees best on rows held back, and report on others."""
+        self.source = source_of(self.model)
+        self._check_pseudo()
+        self.seed = int(check_random_state(self.budget.random_state).randint(2**31))
+        self.rng = np.random.default_rng(self.seed)
+        self.rows, self.alpha = self._pool()
+        self.split = self._split_rows()
+        limits = resolve_memory_budget(self.budget.memory_budget)
+        self.values = self.source.decide(self.rows, n_jobs=self.budget.n_jobs, memory_budget=limits)
+        title, seconds = "compress", self.budget.max_time
+        with Progress(max_time=seconds, verbose=self.budget.verbose, title=title) as progress:
+            best = self._best(progress)
+        best.model.report_ = self._report(best)
+        return best.model
+
+    def _check_pseudo(self) -> None:
+        if self.budget.pseudo == "triangle" and self.source.kernel.measure == "products":
+            raise ValueError(
+                f"pseudo='triangle' needs a kernel of distances, rbf or laplacian, but the model has "
+                f"kernel={self.source.parameters['kernel']!r}; use pseudo='polynomial' or None"
+            )
+
+    def _pool(self) -> tuple[Any, Vector]:
+        """Rows to learn from: X, and the model's own points, which alone have weight as landmarks."""
+        points, alpha = self.source.points, self.source.alpha
+        if self.X is None:
+            self.notes.append("no X was given: learnt from the support vectors alone, which lie close to the border")
+            self.n_given = points.shape[0]
+            return points, alpha
+        how = {"accept_sparse": "csr", "dtype": points.dtype, "order": "C", "accept_large_sparse": True}
+        X = validate_data(self.model, self.X, reset=False, **how)
+        if X.shape[0] > _MOST_ROWS:
+            self.notes.append(f"learnt from {_MOST_ROWS:,} of {X.shape[0]:,} rows")
+            X = X[np.sort(self.rng.choice(X.shape[0], _MOST_ROWS, replace=False))]
+        if sp.issparse(X) or sp.issparse(points):
+            X, points = sp.csr_array(X), sp.csr_array(points)
+        place, self.n_given = _find_rows(points, X), X.shape[0]
+        own, others = np.zeros(X.shape[0]), place < 0
+        np.add.at(own, place[~others], alpha[~others])
+        rows = sp.vstack([X, points[others]], format="csr") if sp.issparse(X) else np.concatenate([X, points[others]])
+        return rows, np.concatenate([own, alpha[others]])
+
+    def _split_rows(self) -> _Split:
+        """Rows to learn from, to choose by and to report on."""
+        n = self.n_given
+        order = self.rng.permutation(n)
+        if n < _FEW:
+            everything = np.arange(self.rows.shape[0])
+            return _Split(everything, everything, everything, everything)
+        held = order[: min(_MOST_HELD, int(_HELD_SHARE * n))]
+        learn = np.setdiff1d(np.arange(self.rows.shape[0]), held)
+        pilot = np.sort(self.rng.choice(learn, min(_PILOT_ROWS, len(learn)), replace=False))
+        return _Split(learn, pilot, np.sort(held[::2]), np.sort(held[1::2]))
+
+    def _best(self, progress: Progress) -> _Candidate:
+        """Trees and one flat machine, landmark kernels of several widths; then labels with the best tree."""
+        gamma = float(self.source.parameters["gamma"])
+        is_stationary = self.source.kernel.measure != "products"
+        widths, given = _WIDTHS if is_stationary else (1.0,), self.budget.n_clusters
+        first, others = (_LEAVES[0], _LEAVES[1:]) if given == "auto" else (int(given), ())
+        best = self._better(None, [_Plan(gamma * width, first) for width in widths], progress)
+        best = self._better(best, [best.plan._replace(n_clusters=k) for k in others], progress)
+        if is_classifier(self.model) and getattr(self.model, "decision_function_shape", "ovr") == "ovr":
+            best = self._better(best, [best.plan._replace(learnt="labels")], progress)
+        if given in ("auto", 1):
+            best = self._better(best, [_Plan(gamma * width, 1, is_flat=True) for width in widths[:2]], progress)
+        if len(self.split.pilot) == len(self.split.learn):
+            return best
+        return self._train(best.plan, self.split.learn, progress)
+
+    def _better(self, best: _Candidate | None, plans: list[_Plan], progress: Progress) -> _Candidate:
+        """The best of a candidate and those of some plans, as far as there is time."""
+        for plan in plans:
+            if best is None or (best.agreement < 1.0 and progress.go_on()):
+                candidate = self._train(plan, self.split.pilot, progress)
+                best = candidate if best is None or candidate.agreement > best.agreement else best
+        assert best is not None
+        return best
+
+    def _train(self, plan: _Plan, learn: Rows, progress: Progress) -> _Candidate:
+        task = self._task(plan.learnt, learn)
+        parameters = {**self.source.parameters, "gamma": plan.gamma}
+        cost = float(np.clip(_COST_SHARE * self.cost_before, _LEAST_COST, _LARGEST_COST))
+        n, d, projection = len(learn), self.rows.shape[1], self._projection if plan.is_flat else None
+        if plan.is_flat:
+            rank = None if projection is None else projection.shape[1]
+            settings = spend_flat(self.budget, n, d, task.n_outputs, default=cost, rank=rank)
+        else:
+            budget = replace(self.budget, n_clusters=plan.n_clusters)
+            settings = spend(budget, n, d, task.n_outputs, default=cost)
+        settings = settings._replace(memory_budget=resolve_memory_budget(self.budget.memory_budget))
+        kernel: Any = make_kernel(parameters["kernel"], **{k: v for k, v in parameters.items() if k != "kernel"})
+        rows = self.rows[learn]
+        rows = rows if projection is None else np.ascontiguousarray(rows @ projection)
+        forest = train(kernel, rows, task, settings, progress, np.random.default_rng(self.seed)).model
+        forest.projection = projection
+        compressed = self._wrap(forest, parameters, plan.learnt, learn)
+        return _Candidate(compressed, self._agreement(compressed, self.split.choose), plan)
+
+    @cached_property
+    def _projection(self) -> Any:
+        """Principal axes that keep nearly all of the rows' variance, of shape (d, r); None where they are too many."""
+        d = self.rows.shape[1]
+        measure = self.source.kernel.measure
+        if measure == "differences" or d < _FEW:
+            return None  # L1 distances change with the axes; few features are cheap as they are
+        probe = self.rows[np.sort(self.rng.choice(self.rows.shape[0], min(_PROBE_ROWS, self.rows.shape[0]), False))]
+        most = min(int(_MOST_FEATURES * d), _MOST_RANK, probe.shape[0] - 1)
+        if sp.issparse(probe) or measure == "products":
+            from sklearn.decomposition import TruncatedSVD
+
+            model = TruncatedSVD(most, random_state=self.seed).fit(probe)
+        else:
+            from sklearn.decomposition import PCA
+
+            model = PCA(most, svd_solver="randomized", random_state=self.seed).fit(probe)
+        kept = np.cumsum(model.explained_variance_ratio_) < _VARIANCE
+        if kept.all():
+            return None
+        return np.ascontiguousarray(model.components_[: int(kept.sum()) + 1].T, self.rows.dtype)
+
+    @property
+    def cost_before(self) -> float:
+        """Inner products of the model's own prediction."""
+        n, d = self.source.points.shape
+        return float(n * (1 + self.values.shape[1] / d))
+
+    def _task(self, learnt: str, learn: Rows) -> Task:
+        if learnt == "decision values":
+            return ImitationTask(self.values[learn].T, self.alpha[learn])
+        numbers = self._labels(self.values[learn])
+        classes = [1] if len(self.model.classes_) == 2 else range(len(self.model.classes_))
+        signs = np.array([np.where(numbers == number, 1.0, -1.0) for number in classes])
+        return HingeTask(signs, np.full(len(learn), _HARD_C), 1e-2)
+
+    def _labels(self, values: Vector) -> Rows:
+        return votes(values, len(self.model.classes_)).argmax(axis=1) if self.source.pairs else largest(values)
+
+    def _wrap(self, forest: NystromForest, parameters: dict[str, Any], learnt: str, learn: Rows) -> Compressed:
+        if is_outlier_detector(self.model):
+            made: Compressed = CompressedOutlierDetector(**parameters, n_jobs=self.budget.n_jobs)
+        elif not is_classifier(self.model):
+            made = CompressedRegressor(**parameters, n_jobs=self.budget.n_jobs)
+        elif self.source.pairs and learnt == "decision values":
+            made = CompressedVotes(**parameters, n_jobs=self.budget.n_jobs)
+            made.decision_function_shape = self.model.decision_function_shape
+            made.break_ties = self.model.break_ties
+        else:
+            made = CompressedClassifier(**parameters, n_jobs=self.budget.n_jobs)
+        if is_classifier(self.model):
+            made.classes_ = self.model.classes_
+        if hasattr(self.model, "feature_names_in_"):
+            made.feature_names_in_ = self.model.feature_names_in_
+        trees = describe_trees(forest)
+        if learnt == "labels" and self.values.shape[1] == 1:
+            trees = self._in_units(forest, trees, learn)
+        made.load(trees, forest.projection)
+        return made
+
+    def _in_units(self, forest: NystromForest, trees: list[Any], learn: Rows) -> list[Any]:
+        """The trees of a machine that learnt labels, scaled to the model's decision values; no label changes."""
+        f, g = self.values[learn, 0], forest.decide(self.rows[learn], n_jobs=self.budget.n_jobs)[:, 0]
+        scale = max(float(f @ g), 0.0) / max(float(g @ g), 1e-300) or 1.0
+        parts = ("coef", "products", "slopes", "intercept")
+        return [{**tree, **{name: (tree[name] * scale).astype(tree[name].dtype) for name in parts}} for tree in trees]
+
+    def _agreement(self, compressed: Compressed, rows: Rows) -> float:
+        """Share of equal labels; of a regressor, how much of the variance is met."""
+        values = compressed.predictor_.decide(self.rows[rows], n_jobs=self.budget.n_jobs)
+        if is_classifier(self.model):
+            votes_now = isinstance(compressed, CompressedVotes)
+            numbers = votes(values, len(self.model.classes_)).argmax(axis=1) if votes_now else largest(values)
+            return float(np.mean(numbers == self._labels(self.values[rows])))
+        error = np.square(values - self.values[rows]).sum()
+        return 1.0 - float(error / max(np.square(self.values[rows] - self.values[rows].mean(axis=0)).sum(), 1e-300))
+
+    def _report(self, best: _Candidate) -> CompressionReport:
+        rows = self.split.report
+        values = best.model.predictor_.decide(self.rows[rows], n_jobs=self.budget.n_jobs)
+        own = self.values[rows]
+        if values.shape != own.shape:
+            self.notes.append("its decision values are one for each class, learnt from labels: not the model's own")
+        same = values if values.shape == own.shape else own
+        trees = best.model.predictor_.trees
+        return CompressionReport(
+            agreement=self._agreement(best.model, rows) if is_classifier(self.model) else None,
+            error=float(np.sqrt(np.mean(np.square(same - own)))) if values.shape == own.shape else np.nan,
+            spread=float(own.std()),
+            cost_before=self.cost_before,
+            cost_after=best.model.predictor_.n_operations,
+            bytes_before=self.source.nbytes,
+            bytes_after=best.model.nbytes,
+            n_rows=len(self.split.learn),
+            n_held=0 if len(rows) == self.rows.shape[0] else len(rows),
+            n_leaves=sum(tree.tree.n_leaves for tree in trees),
+            n_landmarks=max(tree.features.landmarks.shape[1] for tree in trees),
+            gamma=best.plan.gamma,
+            learnt=best.plan.learnt,
+            notes=tuple(self.notes),
+        )
+
+
+def _find_rows(points: Any, X: Any) -> Rows:
+    """For each of the points the row of X that equals it; -1 where none does."""
+    where = {key: i for i, key in enumerate(_keys(X))}
+    return np.array([where.get(key, -1) for key in _keys(points)], np.intp)
+
+
+def _keys(X: Any) -> list[bytes]:
+    if not sp.issparse(X):
+        return [row.tobytes() for row in np.ascontiguousarray(X)]
+    bounds = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+    indices = X.indices.astype(np.int64)
+    return [indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in bounds]

@@ -1,0 +1,85 @@
+"""What `DCPredClassifier` and `DCPredRegressor` share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from .._config import resolve_memory_budget
+from .._progress import Progress
+from ..algorithms.dc_pred import train
+from ..models.nystrom import NystromForest
+from ..solvers.local import Task
+from ._cost import check_cost, spend
+from ._kernel import make_checked_samples
+from ._kernel_machine import KernelMachine, TrainingRows
+from ._nystrom_files import describe_trees, forest_of
+from ._parameters import check_kernel, check_limits, check_pseudo
+from ._training import describe_gap, warn_of_stop
+from ._validation import check_choice, check_seed
+
+Vector = NDArray[np.float64]
+
+
+class LocalMachine(KernelMachine):
+    """What `DCPredClassifier` and `DCPredRegressor` share."""
+
+    prediction_cost: float | str
+    n_clusters: int | str
+    n_landmarks: int | str
+    n_pseudo_landmarks: int | str
+    pseudo: str | None
+    linear_term: bool
+    n_trees: int
+    landmark_weights: str | None
+    max_time: float | None
+    random_state: Any
+    predictor_: NystromForest
+
+    def _check_parameters(self) -> None:
+        check_kernel(self)
+        check_cost(self)
+        check_pseudo(self)
+        check_choice("landmark_weights", self.landmark_weights or "none", ("alpha", "none"))
+        check_seed(self.random_state)
+        check_limits(self)
+
+    def _train(self, rows: TrainingRows, task: Task, progress: Progress) -> None:
+        kernel: Any = self._resolve_kernel(rows.X, rows.weights)
+        make_checked_samples(kernel, rows.X)
+        n, d = rows.X.shape
+        settings = spend(self, n, d, task.n_outputs)
+        settings = settings._replace(
+            by_alpha=self.landmark_weights == "alpha", memory_budget=resolve_memory_budget(self.memory_budget)
+        )
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        machine = train(kernel, rows.X, task, settings, progress, rng)
+        leaves = machine.leaves
+        order = np.argsort(leaves["time"], kind="stable")
+        self.leaves_ = leaves
+        self.objective_ = float(leaves["objective"].sum()) / settings.n_trees
+        self.dual_gap_ = float(leaves["gap"].sum()) / settings.n_trees
+        self.converged_ = machine.converged
+        self.n_iter_ = 1
+        self.history_ = {
+            "time": leaves["time"][order],
+            "objective": np.cumsum(leaves["objective"][order]),
+            "lower_bound": np.cumsum((leaves["objective"] - leaves["gap"])[order]),
+        }
+        self._trees = describe_trees(machine.model)
+        self._model = self._make_model()
+        self.prediction_cost_ = self._model.n_operations
+        if not self.converged_:
+            reason = progress.stopped_by or "the precision of the kernel entries"
+            warn_of_stop(self, reason, f"before it converged: {describe_gap(self)}. The model is the best so far.")
+
+    def _make_model(self) -> NystromForest:
+        self.predictor_ = forest_of(self._make_kernel(), self._trees)
+        return self.predictor_
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The parameters and the arrays, without what prediction makes of them."""
+        return {name: value for name, value in super().__getstate__().items() if name != "predictor_"}

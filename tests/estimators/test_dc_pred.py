@@ -1,0 +1,205 @@
+"""DCPredClassifier and DCPredRegressor: as scikit-learn estimators, against the exact machines, and at bad input."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, size=(900, 3))
+WAVE = np.sin(2 * X[:, 0]) * X[:, 1]
+BINARY = np.where(WAVE > 0.1, "up", "down")
+FOUR = np.digitize(WAVE, [-0.8, 0, 0.8])
+
+
+def statistical_checks(estimator: Any) -> dict[str, str]:
+    """Clusters and landmarks are drawn: equal weights and repeated rows give other draws. Tested below instead."""
+    name = "check_sample_weight_equivalence_on_{}_data"
+    return {name.format(kind): "another draw of clusters" for kind in ("dense", "sparse")}
+
+
+@parametrize_with_checks(
+    [DCPredClassifier(random_state=0), DCPredRegressor(random_state=0)], expected_failed_checks=statistical_checks
+)
+def test_scikit_learns_checks(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("pseudo", ["polynomial", "triangle", None])
+def test_a_classifier_learns(pseudo: str | None) -> None:
+    model = DCPredClassifier(C=100, gamma=0.5, pseudo=pseudo, n_clusters=6, random_state=0).fit(X[:600], BINARY[:600])
+    assert model.score(X[600:], BINARY[600:]) > (0.93 if pseudo == "polynomial" else 0.85)
+    assert set(model.predict(X)) == {"up", "down"}
+    assert model.decision_function(X).shape == (900,)
+    assert 0 <= model.dual_gap_ < 0.05 * model.objective_
+    assert model.converged_
+    assert model.leaves_["n_rows"].sum() == 600
+
+
+def test_more_classes() -> None:
+    model = DCPredClassifier(C=100, gamma=0.3, prediction_cost=300, n_clusters=2, random_state=0)
+    model.fit(X[:600], FOUR[:600])
+    assert model.decision_function(X).shape == (900, 4)
+    assert model.score(X[600:], FOUR[600:]) > 0.75
+
+
+def test_a_regressor_learns() -> None:
+    model = DCPredRegressor(alpha=1e-3, gamma=0.3, n_clusters=6, random_state=0).fit(X[:600], WAVE[:600])
+    assert model.score(X[600:], WAVE[600:]) > 0.97
+    assert model.dual_gap_ == 0
+
+
+def test_all_rows_as_landmarks_give_the_exact_machines() -> None:
+    parameters: dict[str, Any] = {"gamma": 0.5, "n_clusters": 1, "n_landmarks": 300}
+    ridge = DCPredRegressor(alpha=0.1, **parameters).fit(X[:300], WAVE[:300])
+    exact = KernelRidge(alpha=0.1, kernel="rbf", gamma=0.5).fit(X[:300], WAVE[:300])
+    np.testing.assert_allclose(ridge.predict(X), exact.predict(X), atol=1e-8)
+    machine = DCPredClassifier(C=2.0, tol=1e-6, **parameters).fit(X[:300], BINARY[:300])
+    rival = DCSVMClassifier(C=2.0, gamma=0.5, tol=1e-6).fit(X[:300], BINARY[:300])
+    np.testing.assert_allclose(machine.decision_function(X), rival.decision_function(X), atol=1e-4)
+    assert machine.objective_ == pytest.approx(rival.objective_, rel=1e-4)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "sigmoid", "linear"])
+def test_kernels(kernel: str) -> None:
+    parameters: dict[str, Any] = {"kernel": kernel, "gamma": 0.2, "coef0": 0.5, "n_clusters": 4, "random_state": 0}
+    model = DCPredClassifier(C=10, **parameters).fit(X, BINARY)
+    assert model.score(X, BINARY) > (0.7 if kernel == "linear" else 0.8)
+    sparse = DCPredClassifier(C=10, **parameters).fit(sp.csr_array(X), BINARY)
+    assert np.mean(sparse.predict(sp.csr_array(X)) == model.predict(X)) > 0.95
+    np.testing.assert_allclose(model.decision_function(sp.csr_array(X)), model.decision_function(X), atol=1e-6)
+
+
+def test_the_budget_is_kept() -> None:
+    for cost in (10, 40, 100):
+        model = DCPredClassifier(prediction_cost=cost, random_state=0).fit(X, BINARY)
+        assert model.prediction_cost_ <= 1.2 * cost
+    trees = DCPredClassifier(prediction_cost=60, n_trees=3, random_state=0).fit(X, BINARY)
+    assert len(trees.predictor_.trees) == 3
+    assert trees.prediction_cost_ <= 1.3 * 60
+
+
+def test_weights_act_as_repetitions_do() -> None:
+    """Up to the draw of clusters: with one leaf and every row a landmark there is none."""
+    weights = RNG.integers(0, 3, 200).astype(float)
+    repeated = np.repeat(np.arange(200), weights.astype(int))
+    parameters: dict[str, Any] = {"gamma": 0.5, "n_clusters": 1, "n_landmarks": 1000}
+    for model, y in (
+        (DCPredRegressor(alpha=0.1, **parameters), WAVE),
+        (DCPredClassifier(C=2.0, tol=1e-6, **parameters), BINARY),
+    ):
+        by_weight = model.fit(X[:200], y[:200], sample_weight=weights)
+        values = by_weight._decide(X)
+        np.testing.assert_allclose(model.fit(X[repeated], y[repeated])._decide(X), values, atol=1e-3)
+
+
+def test_class_weights_move_the_border() -> None:
+    fit = DCPredClassifier(C=0.1, gamma=0.5, class_weight={"up": 20.0}, random_state=0).fit
+    assert np.mean(fit(X, BINARY).predict(X) == "up") > np.mean(BINARY == "up") + 0.05
+
+
+def test_threads_change_nothing() -> None:
+    one, two = (
+        DCPredClassifier(C=10, gamma=0.5, n_clusters=6, n_jobs=n, random_state=3).fit(X, FOUR).decision_function(X)
+        for n in (1, 2)
+    )
+    np.testing.assert_array_equal(one, two)
+
+
+def test_leaves_of_one_class_and_of_constant_targets() -> None:
+    far = np.vstack([RNG.normal(size=(60, 2)), 50 + RNG.normal(size=(60, 2))])
+    y = np.r_[RNG.integers(0, 2, 60), np.ones(60, int)]
+    model = DCPredClassifier(n_clusters=2, random_state=0).fit(far, y)
+    np.testing.assert_array_equal(model.predict(far[60:]), 1)
+    np.testing.assert_array_equal(model.decision_function(far[60:]), 1.0)
+    flat = DCPredRegressor(alpha=1e-6, gamma=0.5, n_clusters=2, random_state=0).fit(far, np.r_[far[:60, 0], [3.0] * 60])
+    np.testing.assert_allclose(flat.predict(far[60:]), 3.0, atol=0.1)
+
+
+def test_more_landmarks_and_leaves_than_rows() -> None:
+    model = DCPredClassifier(n_clusters=50, n_landmarks=40, random_state=0).fit(X[:30], BINARY[:30])
+    assert model.leaves_["n_landmarks"].max() <= 30
+    assert model.score(X[:30], BINARY[:30]) > 0.9
+
+
+def test_float32_stays() -> None:
+    model = DCPredClassifier(C=10, gamma=0.5, n_clusters=4, random_state=0).fit(X.astype(np.float32), BINARY)
+    assert model.predictor_.trees[0].features.landmarks.dtype == np.float32
+    double = DCPredClassifier(C=10, gamma=0.5, n_clusters=4, random_state=0).fit(X, BINARY)
+    assert np.mean(model.predict(X) == double.predict(X)) > 0.98
+
+
+def test_pickling_and_single_rows() -> None:
+    model = DCPredClassifier(C=10, n_clusters=4, random_state=0).fit(X, BINARY)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    decide = again.predictor_.as_function()
+    for i in range(5):
+        np.testing.assert_allclose(decide(X[i])[0], model.decision_function(X[i : i + 1])[0], rtol=1e-12)
+
+
+def test_out_of_time_there_is_a_model() -> None:
+    model = DCPredClassifier(C=1e4, gamma=5.0, tol=1e-9, max_time=1e-6, n_clusters=4, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="stopped by max_time"):
+        model.fit(X, BINARY)
+    assert not model.converged_
+    assert model.score(X, BINARY) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"prediction_cost": 1}, "prediction_cost must be at least 4, got 1"),
+        ({"n_clusters": 0}, "n_clusters must be an integer, at least 1, got 0"),
+        ({"n_landmarks": 2.5}, "n_landmarks must be an integer, at least 1, got 2.5"),
+        ({"n_pseudo_landmarks": -1}, "n_pseudo_landmarks must be an integer, at least 0, got -1"),
+        ({"pseudo": "square"}, "pseudo must be one of .*, got 'square'"),
+        ({"pseudo": "triangle", "kernel": "poly"}, "pseudo='triangle' needs a kernel of distances.*kernel='poly'"),
+        ({"landmark_weights": "beta"}, "landmark_weights must be one of .*, got 'beta'"),
+        ({"linear_term": 3}, "linear_term must be True or False, got 3"),
+        ({"kernel": "precomputed"}, "kernel must be one of .*, got 'precomputed'"),
+        ({"kernel": lambda a, b: a @ b.T}, "kernel must be one of"),
+        ({"n_trees": 0}, "n_trees must be an integer, at least 1, got 0"),
+        ({"C": -1.0}, "C must be greater than 0, got -1.0"),
+    ],
+)
+def test_bad_parameters(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DCPredClassifier(**parameters).fit(X, BINARY)
+
+
+def test_bad_data() -> None:
+    with pytest.raises(ValueError, match="at least two classes"):
+        DCPredClassifier().fit(X, np.ones(900))
+    with pytest.raises(ValueError, match="alpha must be greater than 0, got 0"):
+        DCPredRegressor(alpha=0).fit(X, WAVE)
+    model = DCPredRegressor(random_state=0).fit(X, WAVE)
+    with pytest.raises(ValueError, match="2 features, but DCPredRegressor is expecting 3"):
+        model.predict(X[:, :2])
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full((5, 3), np.nan), np.ones(5))
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_not_worse_than_a_nystroem_machine_of_its_cost() -> None:
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+
+    model = DCPredRegressor(alpha=1e-3, gamma=0.3, prediction_cost=40, random_state=0).fit(X[:600], WAVE[:600])
+    rival = make_pipeline(Nystroem(gamma=0.3, n_components=40, random_state=0), Ridge(1e-3)).fit(X[:600], WAVE[:600])
+    assert model.score(X[600:], WAVE[600:]) > rival.score(X[600:], WAVE[600:])
+    exact = SVC(C=100, gamma=0.5).fit(X[:600], BINARY[:600])
+    assert exact.score(X[600:], BINARY[600:]) > 0.9  # the problem can be learnt

@@ -1,0 +1,77 @@
+"""Dual points as planes, and whose turn it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import cutting_plane as naive
+from widemargin._jit.workspace import make_rows
+from widemargin.solvers.coordinate import CoordinateAscent, Turns
+
+quick = settings(max_examples=40, deadline=None, derandomize=True)
+
+
+def ascent(seed: int, n: int, *, has_intercept: bool) -> tuple[CoordinateAscent, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X, signed = rng.normal(size=(n, 3)), rng.choice([-1.0, 1.0], n) * rng.uniform(0, 2, n).round(1)
+    rows = make_rows(X)
+    return CoordinateAscent(rows, signed, 3, has_intercept=has_intercept), X, signed
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1), n=st.integers(2, 50), has_intercept=st.booleans(), C=st.sampled_from([0.01, 3.0])
+)
+def test_a_dual_point_is_a_plane_below_the_risk(seed: int, n: int, has_intercept: bool, C: float) -> None:
+    point, X, signed = ascent(seed, n, has_intercept=has_intercept)
+    point.weigh(C)
+    for _ in range(3):
+        point.ascend()
+        coef, offset, w = point.plane()
+        other = np.random.default_rng(seed).normal(size=3)
+        for f in (X @ other, X @ w, np.zeros(n)):
+            risk = naive.intercept_risk(f, signed, 0.0)
+            if has_intercept and np.any(signed > 0) and np.any(signed < 0):
+                risk = min(naive.intercept_risk(f, signed, b) for b in np.sign(signed) - f)
+                assert np.isclose(coef.sum(), 0.0, atol=1e-9)
+            assert coef[0] @ f + offset <= risk + 1e-9
+
+
+def test_another_weight_of_the_risk_keeps_the_plane() -> None:
+    point, _, _ = ascent(0, 40, has_intercept=False)
+    point.weigh(1.0)
+    point.ascend()
+    coef, offset, w = point.plane()
+    point.weigh(8.0)
+    other, same, moved = point.plane()
+    np.testing.assert_allclose(other, coef, atol=1e-12)
+    assert np.isclose(same, offset)
+    np.testing.assert_allclose(moved, 8 * w)
+
+
+@pytest.mark.parametrize("faster", [True, False])
+def test_the_faster_one_gets_most_of_the_work(faster: bool) -> None:
+    turns, gap, work = Turns(), 1.0, {True: 0.0, False: 0.0}
+    turns.spend(0.0, gap)
+    for _ in range(400):
+        mine = turns.has_epochs
+        effort = 3.0 if mine else 1.0
+        work[mine] += effort
+        gap *= np.exp(-effort * (0.05 if mine == faster else 0.001))
+        turns.spend(effort, max(gap, 1e-200))
+    assert 0.05 < work[not faster] / sum(work.values()) < 0.35
+
+
+def test_the_slower_one_takes_over_when_it_becomes_faster() -> None:
+    turns, gap = Turns(), 1.0
+    turns.spend(0.0, gap)
+    late = []
+    for t in range(300):
+        late.append(turns.has_epochs)
+        gap *= np.exp(-(0.1 if turns.has_epochs == (t < 60) else 0.001))
+        turns.spend(1.0, gap)
+    assert np.mean(late[10:60]) > 0.6
+    assert np.mean(late[-100:]) < 0.3
