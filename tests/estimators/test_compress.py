@@ -18,6 +18,8 @@ from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 
 from widemargin import BSGDClassifier, DCSVMClassifier, compress
 
+pytestmark = pytest.mark.jit_only  # in the interpreter, tests/models and tests/jit go through every compiled loop
+
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(1200, 3))
 WAVE = np.sin(2 * X[:, 0]) * X[:, 1]

@@ -170,6 +170,15 @@ def test_both_bounds_of_the_triangle_rule(digits) -> None:
     assert_same(model, X, tol=2e-3)
 
 
+def test_projection_before_the_trees(digits) -> None:
+    X, y = digits
+    P = np.linalg.svd(X, full_matrices=False)[2][:10].T
+    model = DCPredClassifier(gamma=0.3, n_clusters=3, n_landmarks=5, random_state=0).fit(X @ P, y)
+    model.n_features_in_, model.predictor_.projection = X.shape[1], P
+    scores = model.predictor_.decide(X)
+    np.testing.assert_allclose(run(model, X)["scores"], scores, atol=1e-3 * scores.std())
+
+
 @pytest.mark.parametrize("n_clusters", [1, 4])
 def test_regression(n_clusters) -> None:
     X, y = load_diabetes(return_X_y=True)

@@ -77,7 +77,7 @@ def _scaled(kernel: Any, points: NDArray[Any]) -> NDArray[Any]:
 
 
 def write_forest(graph: Graph, model: NystromForest) -> str:
-    """The mean of the trees: (rows, q) numbers."""
+    """The mean of the trees, behind the projection: (rows, q) numbers."""
     if model.projection is not None:
         graph.x = graph("MatMul", graph.x, model.projection)
     parts = [_write_tree(graph, tree) for tree in model.trees]
