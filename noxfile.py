@@ -34,7 +34,14 @@ def nojit(session: nox.Session) -> None:
     """The same code in the interpreter: what a compiler might hide, such as an index out of bounds, shows here."""
     session.install("-e", ".[test]")
     session.run(
-        "python", "-m", "pytest", "tests", "-m", "not slow and not jit_only", *session.posargs, env={"NUMBA_DISABLE_JIT": "1"}
+        "python",
+        "-m",
+        "pytest",
+        "tests",
+        "-m",
+        "not slow and not jit_only",
+        *session.posargs,
+        env={"NUMBA_DISABLE_JIT": "1"},
     )
 
 

@@ -6,6 +6,7 @@ import pickle
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,10 +36,8 @@ class Fitted(NamedTuple):
     seconds: float
 
 
-def fit(name: str, n_rows: int | None = None) -> Fitted:
-    """Fit the machine that is to be compressed."""
-    from sklearnex import svm
-
+def fit(name: str, n_rows: int | None = None, kept: str | None = None) -> Fitted:
+    """Fit the machine that is to be compressed, or take it from the folder where an earlier run kept it."""
     if name == "mnist":
         X, y, X_test, y_test = load_benchmark(name)
         X, X_test = (np.ascontiguousarray(rows, np.float32) / 255 for rows in (X[:n_rows], X_test))
@@ -46,9 +45,22 @@ def fit(name: str, n_rows: int | None = None) -> Fitted:
     else:
         problem = load_problem(name, n_rows=n_rows)
         X, y, X_test, y_test, C, gamma = problem[1:7]
+    path = Path(kept) / f"{name}.pkl" if kept else None
+    if path and path.exists():
+        model, seconds = pickle.loads(path.read_bytes())
+    else:
+        model, seconds = _fit_intelex(X, y, C, gamma)
+        if path:
+            path.write_bytes(pickle.dumps((model, seconds)))
+    return Fitted(name, X, X_test, y_test, model, as_svc(model), seconds)
+
+
+def _fit_intelex(X: NDArray[np.float32], y: NDArray[Any], C: float, gamma: float) -> tuple[Any, float]:
+    from sklearnex import svm
+
     start = time.perf_counter()
     model = svm.SVC(C=C, gamma=gamma, cache_size=2000).fit(X, y)
-    return Fitted(name, X, X_test, y_test, model, as_svc(model), time.perf_counter() - start)
+    return model, time.perf_counter() - start
 
 
 def as_svc(model: Any) -> SVC:
@@ -69,7 +81,7 @@ def as_svc(model: Any) -> SVC:
 
 def _compress(name: str, options: Namespace) -> Iterator[Row]:
     warmup()
-    fitted = fit(name, options.rows)
+    fitted = fit(name, options.rows, options.kept)
     X_test, few = fitted.X_test, fitted.X_test[:_FEW]
     labels = fitted.intelex.predict(X_test)
     sklearn_us = 1e6 * _process.time_predict(fitted.svc, few) / len(few)
@@ -144,6 +156,7 @@ COMPRESS = Experiment(
             "default": list(_COSTS),
             "type": lambda text: text if text == "auto" else float(text),
         },
+        "--kept": {"metavar": "FOLDER", "help": "where fitted SVCs are kept for the next run"},
         "--clusters": {"default": "auto", "type": _clusters},
     },
 )

@@ -16,7 +16,7 @@ from benchmarks.papers._load import Others
 _ROWS = 10_000, 20_000  # at least and at most
 _ROUNDS = 3, 300
 _SECONDS = 0.5
-_QUIET, _TRIES = 0.2, 10
+_QUIET, _TRIES = 0.2, 3
 
 
 class Linear:
