@@ -1,5 +1,6 @@
 """The command line: what it prints, writes and refuses, and with which exit code."""
 
+import importlib
 import json
 import os
 import re
@@ -13,10 +14,14 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
 import scipy.sparse as sp
 import skops.io
-from sklearn.svm import SVC
+from sklearn.datasets import load_digits
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC, SVR
 
 import widemargin
 from widemargin.cli import main
@@ -105,6 +110,10 @@ def test_help_is_fast_and_loads_nothing_heavy():
         ["train", "a", "b", "--holdout", "0.2", "--test", "c"],
         ["train", "a", "b", "--memory-budget", "much"],
         ["train", "a", "b", "--degree", "1.5"],
+        ["compress", "model"],
+        ["compress", "a", "b", "--n-clusters", "0"],
+        ["compress", "a", "b", "--prediction-cost", "cheap"],
+        ["compress", "a", "b", "--pseudo", "square"],
         ["demo", "--n-samples", "0"],
         ["demo", "--task", "colour"],
     ],
@@ -233,6 +242,99 @@ def test_train_a_linear_machine(csv, tmp_path, capsys):
     assert "OCASClassifier" in capsys.readouterr().out
     assert main(["predict", str(csv), str(path), str(tmp_path / "labels")]) == 0
     assert float(re.search(r"accuracy ([0-9.]+)", capsys.readouterr().err)[1]) > 0.9
+
+
+def test_train_small_machines(csv, tmp_path, capsys):
+    path = tmp_path / "small"
+    options = "--estimator dcpred --n-clusters 2 --n-landmarks 5 --pseudo triangle --n-pseudo-landmarks 3 --n-trees 2"
+    assert main(["train", str(csv), str(path), "-C", "10", *options.split()]) == 0
+    assert re.search(r"^prediction +\S+ inner products a sample", capsys.readouterr().out, re.MULTILINE)
+    machine = load_model(path)
+    assert (machine.n_clusters, machine.n_landmarks, machine.pseudo, machine.n_trees) == (2, 5, "triangle", 2)
+    assert main(["info", str(path)]) == 0
+    assert "DCPredClassifier" in capsys.readouterr().out
+    assert main(["predict", str(csv), str(path), str(tmp_path / "labels")]) == 0
+    assert float(re.search(r"accuracy ([0-9.]+)", capsys.readouterr().err)[1]) > 0.9
+
+
+# compress
+
+
+@pytest.fixture
+def digits(tmp_path):
+    """Rows of digits in an archive."""
+    X, y = load_digits(return_X_y=True)
+    np.savez(tmp_path / "digits.npz", X=(X[:600] / 16).astype(np.float32), y=y[:600])
+    return tmp_path / "digits.npz"
+
+
+@pytest.mark.jit_only
+def test_compress_a_model_of_ours(digits, tmp_path, capsys):
+    paths = [str(tmp_path / name) for name in ("model", "small", "labels", "small.onnx")]
+    model, small, labels, graph = paths
+    assert main(["train", str(digits), model, "--gamma", "0.05", "-C", "10", "--scale", "standard"]) == 0
+    capsys.readouterr()
+    cost = "--prediction-cost 30 --n-clusters 2 --n-trees 1 --pseudo none --seed 3 --quiet"
+    assert main(["compress", model, small, "--data", str(digits), "--onnx", graph, *cost.split()]) == 0
+    out = capsys.readouterr().out
+    for line in ("same label", "cost of a prediction", "size", "decision values"):
+        assert re.search(f"^{line}  +\\S", out, re.MULTILINE), out
+    machine = load_model(small)[-1]
+    assert machine.report_.cost_after <= 31
+    assert machine.predictor_.trees[0].tree.n_leaves == 2
+    assert main(["predict", str(digits), small, labels]) == 0
+    assert float(re.search(r"accuracy ([0-9.]+)", capsys.readouterr().err)[1]) > 0.9
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    with np.load(digits) as arrays:
+        predicted = session.run(["label"], {"X": arrays["X"]})[0]
+    assert np.mean(predicted == np.loadtxt(labels)) > 0.99
+    assert main(["info", small]) == 0
+    assert "CompressedClassifier" in capsys.readouterr().out
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("machine", [SVC(gamma=0.05), SVR(gamma=0.05), KernelRidge(kernel="rbf", gamma=0.05)], ids=str)
+def test_compress_a_model_of_scikit_learn(machine, digits, tmp_path, capsys):
+    with np.load(digits) as arrays:
+        machine.fit(arrays["X"], arrays["y"])
+    skops.io.dump(machine, tmp_path / "model")
+    small = tmp_path / "small"
+    assert main(["compress", str(tmp_path / "model"), str(small), "--n-landmarks", "8"]) == 0
+    assert "cost of a prediction" in capsys.readouterr().out
+    assert main(["predict", str(digits), str(small), str(tmp_path / "out")]) == 0
+    predicted, expected = np.loadtxt(tmp_path / "out"), load_model(small)
+    with np.load(digits) as arrays:
+        np.testing.assert_allclose(predicted, expected.predict(arrays["X"]), rtol=1e-12)
+    # a file holds the arrays, a few numbers and names, and nothing twice
+    assert small.stat().st_size < expected.predictor_.nbytes + 20_000
+
+
+def test_a_regressor_has_no_decision_values(digits, tmp_path, capsys):
+    with np.load(digits) as arrays:
+        skops.io.dump(SVR().fit(arrays["X"], arrays["y"]), tmp_path / "model")
+    assert main(["predict", str(digits), str(tmp_path / "model"), "--decision"]) == 1
+    assert_error(capsys, "model: a SVR has no decision values")
+
+
+def test_what_cannot_be_compressed(csv, model, digits, tmp_path, capsys):
+    skops.io.dump(LogisticRegression().fit(np.eye(2), [0, 1]), tmp_path / "bad")
+    assert main(["compress", str(tmp_path / "bad"), str(tmp_path / "out")]) == 1
+    assert_error(capsys, "bad: model must be a fitted kernel machine", "got LogisticRegression")
+    assert main(["compress", str(model), str(tmp_path / "out"), "--data", str(digits)]) == 1
+    assert_error(capsys, "digits.npz: 64 features, but the model was trained with 2")
+    assert main(["compress", str(model), str(tmp_path / "out"), "--prediction-cost", "1"]) == 1
+    assert_error(capsys, "prediction_cost must be at least 4, got 1.0")
+    for arguments in ([str(tmp_path / "no" / "out")], [str(tmp_path / "out"), "--onnx", str(tmp_path / "no" / "x")]):
+        assert main(["compress", str(model), *arguments]) == 1
+        assert_error(capsys, "cannot be written: its folder does not exist")
+    assert not (tmp_path / "out").exists()
+    assert not leftovers(tmp_path)
+
+
+def test_every_type_that_is_trusted_exists():
+    for name in TRUSTED_TYPES:
+        module, _, kind = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), kind), name
 
 
 def test_train_uses_the_test_part_of_an_archive(tmp_path, capsys):

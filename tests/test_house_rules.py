@@ -13,7 +13,7 @@ import widemargin
 PACKAGE = Path(widemargin.__file__).parent
 FILES = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
 JIT = {name: path for name, path in FILES.items() if name.startswith("_jit")}
-HEAVY = ["torch", "dask", "matplotlib", "rich", "skops", "pandas", "PIL", "numba", "sklearn"]
+HEAVY = ["torch", "dask", "matplotlib", "rich", "skops", "pandas", "PIL", "onnx", "numba", "sklearn"]
 MAX_LINES = 400
 
 

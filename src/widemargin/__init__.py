@@ -4,6 +4,8 @@ The rooms, and who may import whom (down only; import-linter checks it)::
 
     cli                       the command line
      |
+    export                    trained machines as ONNX graphs
+     |
     estimators   datasets     scikit-learn classes         readers and bundled data
      |
     algorithms                how a machine is trained: one file per paper
@@ -44,11 +46,13 @@ if TYPE_CHECKING:
         DCPredClassifier,
         DCPredRegressor,
         DCSVMClassifier,
+        LandmarkNystroem,
         OCASClassifier,
         TwoStepKernelKMeans,
-        compress,
         warmup,
     )
+    from .estimators.compress import compress
+    from .export import to_onnx
     from .plots import ConvergenceDisplay
 
 __version__ = "0.1.0"
@@ -60,6 +64,7 @@ __all__ = [
     "DCPredClassifier",
     "DCPredRegressor",
     "DCSVMClassifier",
+    "LandmarkNystroem",
     "OCASClassifier",
     "TwoStepKernelKMeans",
     "__version__",
@@ -68,6 +73,7 @@ __all__ = [
     "datasets",
     "get_config",
     "set_config",
+    "to_onnx",
     "warmup",
 ]
 
@@ -78,12 +84,14 @@ _ROOM_OF = {
     "DCPredClassifier": "estimators",
     "DCPredRegressor": "estimators",
     "DCSVMClassifier": "estimators",
+    "LandmarkNystroem": "estimators",
     "OCASClassifier": "estimators",
     "TwoStepKernelKMeans": "estimators",
-    "compress": "estimators",
+    "compress": "estimators.compress",
     "config_context": "_config",
     "get_config": "_config",
     "set_config": "_config",
+    "to_onnx": "export",
     "warmup": "estimators",
 }
 

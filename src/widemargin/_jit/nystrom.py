@@ -110,7 +110,8 @@ def bound(F, leaf, anchors, rules, power):
         is_lower = rules[c] == LOWER
         far[:] = 0 if is_lower else np.inf
         for j in range(m):
-            distance = np.sqrt(near[j]) if power == 2 else near[j]
+            square = max(near[j], near.dtype.type(0))  # of a sparse row, rounding errors may leave less
+            distance = np.sqrt(square) if power == 2 else square
             row = anchors[c, j]
             if is_lower:
                 for t in range(far.size):

@@ -29,7 +29,7 @@ from ..kernels.functions import Transform
 from ..kernels.samples import make_samples
 from ..landmarks.features import LandmarkFeatures, join_features
 from ..landmarks.nystrom import nystrom_factor
-from ..landmarks.pseudo import plain, polynomial, triangle
+from ..landmarks.pseudo import plain, with_pseudo
 from ..landmarks.selection import select_landmarks
 from ..models.nystrom import NystromForest, NystromTree
 from ..partition.hierarchy import Hierarchy, grow
@@ -222,9 +222,5 @@ class _Leaf:
         if alpha is not None and (not alpha.any() or batch.shape[0] <= settings.n_landmarks):
             alpha = None  # nothing to weigh by, or nothing to choose
         features = plain(self.kernel, select_landmarks(batch, settings.n_landmarks, rng, weights=alpha))
-        if settings.pseudo is None or features.landmarks.shape[1] == batch.shape[0]:
-            return features  # every row is a landmark: there is nothing left to estimate
-        if settings.pseudo == "polynomial":
-            return polynomial(features, settings.n_pseudo_landmarks, rng)
-        points = select_landmarks(batch, settings.n_pseudo_landmarks, rng, weights=alpha, method="uniform")
-        return triangle(features, points, batch)
+        p = settings.n_pseudo_landmarks
+        return with_pseudo(features, batch, settings.pseudo, p, rng, weights=alpha)

@@ -1,9 +1,9 @@
-"""The program ``widemargin``: demo, train, predict and info.
+"""The program ``widemargin``: demo, train, predict, compress and info.
 
 ::
 
     program      main(): arguments, exit codes, one-line errors
-    commands     train, predict, info
+    commands     train, predict, compress, info
     demo         demo: patches of photographs, side by side with scikit-learn's SVC
     comparison   timing and scoring of models, and one dual objective for all of them
     picture      predictions painted over photographs

@@ -1,4 +1,4 @@
-"""The commands train, predict and info."""
+"""The commands train, predict, compress and info."""
 
 from __future__ import annotations
 
@@ -41,11 +41,29 @@ def predict(args: Namespace) -> int:
         model = load_model(args.model)
         data = _read_for(model, args)
         with _naming(args.data):
-            values = model.decision_function(data.X) if args.decision else model.predict(data.X)
+            values = _decision_of(model, args)(data.X) if args.decision else model.predict(data.X)
         rows = values if values.ndim == 2 else values[:, None]
         file.writelines("\t".join(map(str, row)).encode() + b"\n" for row in rows.tolist())
     if not args.decision:
         _report_accuracy(model, data, values)
+    return 0
+
+
+def compress(args: Namespace) -> int:
+    """Make a saved kernel machine fast, save that, and say what was lost: `widemargin compress`."""
+    from widemargin import compress as compress_model
+    from widemargin import to_onnx
+
+    with replacing(args.out) as file, _second_output(args.onnx) as graph:
+        model = load_model(args.model)
+        X = None if args.data is None else _read_for(model, args).X
+        limits = {"max_time": args.max_time, "memory_budget": args.memory_budget, "n_jobs": args.n_jobs}
+        with _naming(args.model):
+            small = compress_model(model, X, random_state=args.seed, verbose=_verbose(args), **_cost(args), **limits)
+            if graph is not None:
+                graph.write(to_onnx(small).SerializeToString())
+        save_model(small, file)
+    print(_last_step(small).report_)
     return 0
 
 
@@ -126,7 +144,7 @@ def _read_for(model: Any, args: Namespace) -> Dataset:
 def _make_model(args: Namespace, *, sparse: bool) -> Any:
     from sklearn.pipeline import make_pipeline
 
-    from widemargin import BSGDClassifier, DCSVMClassifier, OCASClassifier
+    from widemargin import BSGDClassifier, DCPredClassifier, DCSVMClassifier, OCASClassifier
 
     common = {
         "C": args.C,
@@ -135,7 +153,7 @@ def _make_model(args: Namespace, *, sparse: bool) -> Any:
         "memory_budget": args.memory_budget,
         "class_weight": "balanced" if args.balanced else None,
         "n_jobs": args.n_jobs,
-        "verbose": int(sys.stderr.isatty() and not args.quiet),
+        "verbose": _verbose(args),
     }
     of_kernel = {"kernel": args.kernel, "gamma": args.gamma, "degree": args.degree, "coef0": args.coef0}
     machine: Any
@@ -145,9 +163,22 @@ def _make_model(args: Namespace, *, sparse: bool) -> Any:
         of_stream = {"budget": args.budget, "n_epochs": args.epochs, "random_state": args.seed}
         maintenance = "merge" if args.kernel == "rbf" else "projection"
         machine = BSGDClassifier(maintenance=maintenance, **of_stream, **of_kernel, **common)
+    elif args.estimator == "dcpred":
+        del common["fit_intercept"]
+        machine = DCPredClassifier(tol=args.tol, random_state=args.seed, **_cost(args), **of_kernel, **common)
     else:
         machine = DCSVMClassifier(tol=args.tol, random_state=args.seed, **of_kernel, **common)
     return machine if args.scale == "none" else make_pipeline(_make_scaler(args.scale, sparse), machine)
+
+
+def _cost(args: Namespace) -> dict[str, Any]:
+    """What a prediction may cost: parameters of `compress` and of `DCPredClassifier`."""
+    names = ("prediction_cost", "n_clusters", "n_landmarks", "n_pseudo_landmarks", "n_trees")
+    return {**{name: getattr(args, name) for name in names}, "pseudo": None if args.pseudo == "none" else args.pseudo}
+
+
+def _verbose(args: Namespace) -> int:
+    return int(sys.stderr.isatty() and not args.quiet)
 
 
 def _make_scaler(name: str, sparse: bool) -> Any:
@@ -157,6 +188,13 @@ def _make_scaler(name: str, sparse: bool) -> Any:
     if name == "standard":
         return StandardScaler(with_mean=not sparse)
     return MaxAbsScaler() if sparse else MinMaxScaler()
+
+
+def _decision_of(model: Any, args: Namespace) -> Callable[[Any], Any]:
+    if not hasattr(model, "decision_function"):
+        raise fault(args.model, f"a {type(_last_step(model)).__name__} has no decision values; do without --decision")
+    decide: Callable[[Any], Any] = model.decision_function
+    return decide
 
 
 def _last_step(model: Any) -> Any:
@@ -173,6 +211,7 @@ def _report(args: Namespace, model: Any, data: Dataset, seconds: float) -> None:
         "samples": f"{n_samples} ({data.X.shape[1]} features, {len(machine.classes_)} classes)",
         "seconds": f"{seconds:.2f}",
         **_support(machine, n_samples),
+        **_prediction(machine),
         "gap": _gap(machine) if hasattr(machine, "dual_gap_") else "not known of a budgeted machine",
         "converged": _yes_no(machine.converged_),
         "accuracy": f"{accuracy:.4f} ({where})",
@@ -187,6 +226,12 @@ def _support(machine: Any, n_samples: int) -> dict[str, str]:
         return {}
     n_support = machine.support_vectors_.shape[0]
     return {"support vectors": f"{n_support} ({n_support / n_samples:.1%})"}
+
+
+def _prediction(machine: Any) -> dict[str, str]:
+    if not hasattr(machine, "predictor_"):
+        return {}
+    return {"prediction": f"{machine.predictor_.n_operations:,.1f} inner products a sample"}
 
 
 def _accuracy(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
@@ -204,7 +249,7 @@ def _accuracy(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
 
 def _report_accuracy(model: Any, data: Dataset, predicted: Any) -> None:
     """Say how many labels agree with the file's, when the file's are labels that the model knows."""
-    if data.y is not None and np.isin(data.y, model.classes_).all():
+    if data.y is not None and np.isin(data.y, getattr(model, "classes_", [])).all():
         right = int((data.y == predicted).sum())
         print(f"accuracy {right / len(predicted):.4f} ({right} of {len(predicted)} labels agree)", file=sys.stderr)
 
@@ -220,6 +265,9 @@ def _describe(model: Any) -> list[tuple[str, str]]:
     if hasattr(machine, "n_support_"):
         total = machine.support_vectors_.shape[0] or len(machine.support_)  # a given kernel has indices alone
         rows.append(("support vectors", f"{total} ({_shorten(machine.n_support_)} per class)"))
+    rows += list(_prediction(machine).items())
+    if hasattr(machine, "report_"):
+        rows.append(("compressed", str(machine.report_)))
     if hasattr(machine, "dual_gap_"):
         rows += [("objective", f"{machine.objective_:.10g}"), ("gap", _gap(machine))]
         rows += [("converged", _yes_no(machine.converged_)), ("iterations", str(machine.n_iter_))]
@@ -249,6 +297,10 @@ def _output(path: str | None) -> AbstractContextManager[BinaryIO]:
         return replacing(path)
     sys.stdout.flush()
     return nullcontext(sys.stdout.buffer)
+
+
+def _second_output(path: str | None) -> AbstractContextManager[BinaryIO | None]:
+    return nullcontext() if path is None else replacing(path)
 
 
 @contextmanager

@@ -11,8 +11,16 @@ from typing import Any, BinaryIO
 TRUSTED_TYPES: tuple[str, ...] = (
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
+    "widemargin.estimators._compressed.CompressedClassifier",
+    "widemargin.estimators._compressed.CompressedOutlierDetector",
+    "widemargin.estimators._compressed.CompressedRegressor",
+    "widemargin.estimators._compressed.CompressedVotes",
+    "widemargin.estimators._compressed.CompressionReport",
     "widemargin.estimators.bsgd.BSGDClassifier",
+    "widemargin.estimators.dc_pred.DCPredClassifier",
+    "widemargin.estimators.dc_pred.DCPredRegressor",
     "widemargin.estimators.dc_svm.DCSVMClassifier",
+    "widemargin.estimators.landmark_nystroem.LandmarkNystroem",
     "widemargin.estimators.ocas.OCASClassifier",
 )
 

@@ -92,13 +92,13 @@ def _later(module: str, function: str) -> Callable[[argparse.Namespace], int]:
 def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="widemargin",
-        description="Support vector machines at scale: train, predict, inspect.",
+        description="Support vector machines at scale: train, predict, compress, inspect.",
         epilog=_FORMATS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_add_demo, _add_train, _add_predict, _add_info):
+    for add in (_add_demo, _add_train, _add_predict, _add_compress, _add_info):
         add(commands)
     return parser
 
@@ -152,6 +152,7 @@ def _add_train(commands: Any) -> None:
     command.add_argument("model", metavar="MODEL", help="where to save the model, such as model.skops")
     _add_reading(command)
     _add_machine(command)
+    _add_cost(command)
     _add_limits(command)
     _add_testing(command)
     _add_running(command)
@@ -172,6 +173,23 @@ def _add_predict(commands: Any) -> None:
         "tab-separated one per class",
     )
     _add_reading(command)
+
+
+def _add_compress(commands: Any) -> None:
+    summary = "Make a kernel machine predict at the cost of a few inner products, and say what is lost"
+    command = _add_command(commands, "compress", _later("commands", "compress"), summary)
+    command.add_argument(
+        "model", metavar="MODEL", help="a model that train has saved, or skops has: SVC, SVR, KernelRidge and the like"
+    )
+    command.add_argument("out", metavar="OUT", help="where to save the small model")
+    command.add_argument(
+        "--data", metavar="FILE", help="samples as they will be predicted, best the training data (support vectors)"
+    )
+    command.add_argument("--onnx", metavar="FILE", help="write it as an ONNX model, too")
+    _add_reading(command)
+    _add_cost(command)
+    _add_limits(command, tol=False)
+    _add_running(command)
 
 
 def _add_info(commands: Any) -> None:
@@ -201,10 +219,11 @@ def _add_machine(command: Any) -> None:
     group = command.add_argument_group("machine")
     group.add_argument(
         "--estimator",
-        choices=("dcsvm", "ocas", "bsgd"),
+        choices=("dcsvm", "ocas", "bsgd", "dcpred"),
         default="dcsvm",
         help="dcsvm: the exact kernel machine; ocas: a linear one, for many rows, to which no kernel option applies; "
-        "bsgd: passes over the rows with a bounded number of support vectors (dcsvm)",
+        "bsgd: passes over the rows with a bounded number of support vectors; dcpred: small machines in the leaves of "
+        "a tree, which predict fastest and have intercepts of their own (dcsvm)",
     )
     group.add_argument("-C", type=_positive, default=1.0, metavar="C", help="penalty for errors, > 0 (1)")
     group.add_argument(
@@ -235,9 +254,35 @@ def _add_machine(command: Any) -> None:
     )
 
 
-def _add_limits(command: Any) -> None:
+def _add_cost(command: Any) -> None:
+    group = command.add_argument_group("cost of a prediction", "of compress, and of the estimator dcpred")
+    group.add_argument(
+        "--prediction-cost",
+        type=_auto(_positive),
+        default="auto",
+        metavar="C",
+        help="inner products, at least 4 (auto)",
+    )
+    group.add_argument("--n-clusters", type=_auto(_count), default="auto", metavar="N", help="leaves of a tree (auto)")
+    group.add_argument("--n-landmarks", type=_auto(_count), default="auto", metavar="N", help="in each leaf (auto)")
+    group.add_argument(
+        "--n-pseudo-landmarks", type=_auto(_count), default="auto", metavar="N", help="in each leaf (auto)"
+    )
+    group.add_argument(
+        "--pseudo",
+        choices=("polynomial", "triangle", "none"),
+        default="polynomial",
+        help="how pseudo-landmarks are estimated; triangle is for rbf and laplacian (polynomial)",
+    )
+    group.add_argument("--n-trees", type=_count, default=1, metavar="N", help="trees that are averaged (1)")
+
+
+def _add_limits(command: Any, *, tol: bool = True) -> None:
     group = command.add_argument_group("limits")
-    group.add_argument("--tol", type=_positive, default=1e-3, metavar="T", help="largest violation at the end (0.001)")
+    if tol:
+        group.add_argument(
+            "--tol", type=_positive, default=1e-3, metavar="T", help="largest violation at the end (0.001)"
+        )
     group.add_argument(
         "--max-time", type=_positive, metavar="S", help="stop after S seconds with the best model so far (never)"
     )
@@ -283,6 +328,13 @@ def _count(text: str) -> int:
     if not re.fullmatch(r"\+?[0-9]+", text) or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
+
+
+def _auto(number: Callable[[str], float]) -> Callable[[str], float | str]:
+    def read(text: str) -> float | str:
+        return text if text == "auto" else number(text)
+
+    return read
 
 
 def _gamma(text: str) -> float | str:

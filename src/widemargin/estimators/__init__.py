@@ -1,12 +1,16 @@
-"""scikit-learn classes: validate, encode labels, call the algorithm, set attributes."""
+"""scikit-learn classes: validate, encode labels, call the algorithm, set attributes.
+
+`compress` has its own door, `estimators.compress`: it knows scikit-learn's machines, whose import no fit is to wait
+for.
+"""
 
 from ._warmup import warmup
 from .bsgd import BSGDClassifier
 from .c_path import C_path
-from .compress import compress
 from .dc_pred import DCPredClassifier, DCPredRegressor
 from .dc_svm import DCSVMClassifier
 from .kernel_kmeans import TwoStepKernelKMeans
+from .landmark_nystroem import LandmarkNystroem
 from .ocas import OCASClassifier
 
 __all__ = [
@@ -15,8 +19,8 @@ __all__ = [
     "DCPredClassifier",
     "DCPredRegressor",
     "DCSVMClassifier",
+    "LandmarkNystroem",
     "OCASClassifier",
     "TwoStepKernelKMeans",
-    "compress",
     "warmup",
 ]

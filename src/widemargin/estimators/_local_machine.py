@@ -17,7 +17,7 @@ from ._cost import check_cost, spend
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, TrainingRows
 from ._nystrom_files import describe_trees, forest_of
-from ._parameters import KERNELS, check_kernel, check_limits
+from ._parameters import check_kernel, check_limits, check_pseudo
 from ._training import describe_gap, warn_of_stop
 from ._validation import check_choice, check_seed
 
@@ -40,14 +40,9 @@ class LocalMachine(KernelMachine):
     predictor_: NystromForest
 
     def _check_parameters(self) -> None:
-        check_choice("kernel", self.kernel, KERNELS)
         check_kernel(self)
         check_cost(self)
-        if self.pseudo == "triangle" and self.kernel not in ("rbf", "laplacian"):
-            raise ValueError(
-                f"pseudo='triangle' needs a kernel of distances, rbf or laplacian, got kernel={self.kernel!r}; "
-                "use pseudo='polynomial' or None"
-            )
+        check_pseudo(self)
         check_choice("landmark_weights", self.landmark_weights or "none", ("alpha", "none"))
         check_seed(self.random_state)
         check_limits(self)
@@ -84,3 +79,7 @@ class LocalMachine(KernelMachine):
     def _make_model(self) -> NystromForest:
         self.predictor_ = forest_of(self._make_kernel(), self._trees)
         return self.predictor_
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The parameters and the arrays, without what prediction makes of them."""
+        return {name: value for name, value in super().__getstate__().items() if name != "predictor_"}

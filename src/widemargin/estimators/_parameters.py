@@ -28,3 +28,14 @@ def check_limits(model: Any) -> None:
         check_number("max_time", model.max_time, above=0)
     check_n_jobs(model.n_jobs)
     resolve_memory_budget(model.memory_budget)
+
+
+def check_pseudo(model: Any) -> None:
+    """Raise a ValueError that names the kernel or the rule for pseudo-landmarks, where one does not fit the other."""
+    check_choice("kernel", model.kernel, KERNELS)
+    check_choice("pseudo", model.pseudo or "none", ("triangle", "polynomial", "none"))
+    if model.pseudo == "triangle" and model.kernel not in ("rbf", "laplacian"):
+        raise ValueError(
+            f"pseudo='triangle' needs a kernel of distances, rbf or laplacian, got kernel={model.kernel!r}; "
+            "use pseudo='polynomial' or None"
+        )

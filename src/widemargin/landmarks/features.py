@@ -110,6 +110,10 @@ class LandmarkFeatures:
         n = X.shape[0]
         F = np.empty((n, self.n_values), self.landmarks.dtype)
         self.measure(make_rows(X), np.arange(n), np.zeros(n, np.int32), F)
+        return self.multiplied(F)
+
+    def multiplied(self, F: Array) -> Array:
+        """Values of the only leaf, and the products of the polynomial rule beside them: shape (n, n_features)."""
         first, second = self.pairs[0]
         return np.hstack([F, F[:, first] * F[:, second]]) if len(first) else F
 

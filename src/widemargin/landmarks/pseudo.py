@@ -6,6 +6,7 @@ Source: Hsieh, Si, Dhillon, Fast Prediction for Large-Scale Kernel Machines, NIP
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from .._jit import nystrom as compiled
 from ..kernels.functions import Transform
 from .features import LandmarkFeatures
+from .selection import select_landmarks
 
 Array = NDArray[np.floating]
 
@@ -27,6 +29,37 @@ def plain(kernel: Transform, landmarks: Array) -> LandmarkFeatures:
         np.array([compiled.LOWER]),
         np.empty((1, 2, 0), np.int32),
     )
+
+
+def with_pseudo(
+    features: LandmarkFeatures,
+    X: Any,
+    pseudo: str | None,
+    p: int,
+    rng: np.random.Generator,
+    *,
+    weights: NDArray[np.float64] | None = None,
+) -> LandmarkFeatures:
+    """Add p pseudo-landmarks by one of the rules.
+
+    Parameters
+    ----------
+    features : LandmarkFeatures
+        Plain landmarks of one leaf.
+    X : ndarray or CSR array of shape (n, d)
+        The leaf's rows. Where all of them are landmarks, there is nothing left to estimate.
+    pseudo : {"triangle", "polynomial"} or None
+    p : int
+    rng : numpy.random.Generator
+    weights : ndarray of shape (n,), optional
+        Rows are drawn in proportion to them ("triangle").
+    """
+    if pseudo is None or p == 0 or features.landmarks.shape[1] == X.shape[0]:
+        return features
+    if pseudo == "polynomial":
+        return polynomial(features, p, rng)
+    points = select_landmarks(X, p, rng, weights=weights, method="uniform")
+    return triangle(features, points, X)
 
 
 def triangle(features: LandmarkFeatures, points: Array, probe: Array) -> LandmarkFeatures:

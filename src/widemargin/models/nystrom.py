@@ -231,7 +231,8 @@ class NystromForest:
         return self.trees[0].features.landmarks.dtype
 
     @property
-    def _n_outputs(self) -> int:
+    def n_outputs(self) -> int:
+        """q."""
         return int(self.trees[0].intercept.shape[1])
 
     def decide(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Vector:
@@ -251,7 +252,7 @@ class NystromForest:
         pseudo-landmarks. Nothing of X is copied.
         """
         n = X.shape[0]
-        out = np.empty((n, self._n_outputs))
+        out = np.empty((n, self.n_outputs))
         row_bytes = self._dtype.itemsize * max(1, max(tree.width for tree in self.trees))
         blocks = row_blocks(n, int(np.clip(_TILE_BYTES // row_bytes, *_BLOCK_ROWS)))
 

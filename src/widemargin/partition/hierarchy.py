@@ -56,6 +56,14 @@ class Hierarchy:
         size = int(self.sizes[node])
         return size + max(self._walk(child) if child >= 0 else 0 for child in self.children[node, :size])
 
+    @cached_property
+    def depth(self) -> int:
+        """Nodes on the longest way down."""
+        return self._reach(0) if len(self.children) else 0
+
+    def _reach(self, node: int) -> int:
+        return 1 + max(self._reach(child) if child >= 0 else 0 for child in self.children[node, : self.sizes[node]])
+
     def route(self, rows: Rows, order: NDArray[np.int64], leaf: NDArray[np.int32]) -> None:
         """Write the leaves of some of the rows."""
         if len(self.children):

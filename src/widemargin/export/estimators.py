@@ -1,0 +1,167 @@
+"""`to_onnx`: an estimator's labels and scores as an ONNX model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier, is_outlier_detector
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ..models.expansion import KernelExpansion
+from ..models.linear import LinearModel
+from ..models.nystrom import NystromForest
+from .graph import Graph
+from .machines import write_expansion, write_forest, write_linear
+from .steps import write_step
+
+Outputs = dict[str, tuple[str, Any, tuple[int, ...]]]
+
+_WRITERS: tuple[tuple[type, Callable[[Graph, Any], str]], ...] = (
+    (NystromForest, write_forest),
+    (KernelExpansion, write_expansion),
+    (LinearModel, write_linear),
+)
+
+
+def to_onnx(model: Any) -> Any:
+    """Write a fitted machine as an ONNX model, which predicts without Python.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted: what `compress` returns, `DCPredClassifier`, `DCPredRegressor`, `OCASClassifier`, `BSGDClassifier`, or
+        `DCSVMClassifier` without early prediction. The kernel must have a name. Or a pipeline that scales features by
+        `StandardScaler`, `MinMaxScaler` or `MaxAbsScaler` and ends in one of these.
+
+    Returns
+    -------
+    onnx.ModelProto
+        With the input "X", dense, of shape (rows, n_features), any number of rows: float32, or float64 of a kernel
+        machine that was trained with float64, as scikit-learn's are. Outputs are "label", of shape (rows,) and the type
+        of ``classes_``, and "scores", what ``decision_function`` returns; of a regressor "scores" alone, what
+        ``predict`` returns. Scores have the input's type.
+
+    Raises
+    ------
+    ImportError
+        If onnx is not installed (it comes with ``widemargin[onnx]``).
+    ValueError
+        Naming the estimator, its kernel or its labels, where they cannot be written.
+
+    Notes
+    -----
+    Generic operators of opset 18 (MatMul, Gather, Exp, ArgMax and the like), none that is for support vector machines
+    alone: those have float32 coefficients and formats of scores of their own. Totals are summed in float64. A tree of
+    leaves gathers the landmarks of each row's leaf, rows x landmarks x features numbers, and a laplacian expansion
+    makes rows x points x features of them: predict some hundreds of rows at a time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from widemargin import OCASClassifier, to_onnx
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X = X.astype(np.float32)
+    >>> graph = to_onnx(OCASClassifier(C=0.1).fit(X, y))
+    >>> import onnxruntime
+    >>> session = onnxruntime.InferenceSession(graph.SerializeToString())
+    >>> label, scores = session.run(None, {"X": X[:5]})
+    >>> label.tolist(), scores.shape
+    ([0, 1, 2, 3, 4], (5, 10))
+    """
+    *steps, model = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    check_is_fitted(model)
+    machine = _machine_of(model)
+    write = next((write for kind, write in _WRITERS if isinstance(machine, kind)), None)
+    if write is None:
+        raise ValueError(
+            f"model must be a linear machine, a kernel expansion or a compressed model, got {type(model).__name__}"
+            f"{_explain(model)}"
+        )
+    graph = Graph(getattr(model, "_dtype", "float32"), model.n_features_in_)
+    for step in steps:
+        write_step(graph, step)
+    return graph.finish(_outputs(graph, model, write(graph, machine)))
+
+
+def _machine_of(model: Any) -> Any:
+    """Its decision functions."""
+    if type(model).__module__.startswith("sklearn."):
+        return None
+    if hasattr(model, "coef_"):
+        return LinearModel(model.coef_, model.intercept_)
+    return getattr(model, "predictor_", getattr(model, "_model", None))
+
+
+def _explain(model: Any) -> str:
+    if type(model).__module__.startswith("sklearn."):
+        return ": see skl2onnx, or compress it first"
+    return f" with stop_level={model.stop_level}: compress it first" if hasattr(model, "stop_level") else ""
+
+
+def _outputs(graph: Graph, model: Any, values: str) -> Outputs:
+    if is_classifier(model):
+        labels = _as_constant(model.classes_)
+        number, scores, shape = _classify(graph, model, values)
+        label, kind = graph.rows_of(labels, number), labels.dtype
+    elif is_outlier_detector(model):
+        shape, scores = (), graph.squeeze(values, 1)
+        is_inside = graph("GreaterOrEqual", scores, np.array(0.0))
+        kind = np.dtype(np.int64)
+        label = graph("Where", is_inside, np.array(1, kind), np.array(-1, kind))
+    else:
+        q = model.predictor_.n_outputs
+        scores, shape = (graph.squeeze(values, 1), ()) if q == 1 else (values, (q,))
+        return {"scores": (graph.cast(scores, graph.dtype), graph.dtype, shape)}
+    return {"label": (label, kind, ()), "scores": (graph.cast(scores, graph.dtype), graph.dtype, shape)}
+
+
+def _as_constant(classes: NDArray[Any]) -> NDArray[Any]:
+    if classes.dtype.kind in "iufb":
+        return classes
+    if all(isinstance(label, str) for label in classes.tolist()):
+        return classes.astype(object)
+    raise ValueError(f"classes_ must be numbers or strings to be written as ONNX, got {classes[:3].tolist()}")
+
+
+def _classify(graph: Graph, model: Any, values: str) -> tuple[str, str, tuple[int, ...]]:
+    """Class numbers, decision values and the shape of one row's, as `_predictor` has them."""
+    k = len(model.classes_)
+    if k == 2:
+        score = graph.squeeze(values, 1)
+        return graph.cast(graph("Greater", score, np.array(0.0)), np.int64), score, ()
+    if not hasattr(model, "break_ties"):
+        return _largest(graph, values), values, (k,)
+    first, second = _pair_matrices(k)
+    pairs, zero = len(first), np.array(0.0)
+    lost = graph("MatMul", graph.cast(graph("Less", values, zero), np.float64), second)
+    votes = graph("Add", graph("MatMul", graph.cast(graph("Greater", values, zero), np.float64), first), lost)
+    if model.decision_function_shape == "ovo":
+        if model.break_ties:  # as `predict` says
+            raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
+        return _largest(graph, votes), values, (pairs,)
+    scores = _order_votes(graph, values, lost, first, second)
+    return _largest(graph, scores if model.break_ties else votes), scores, (k,)
+
+
+def _largest(graph: Graph, values: str) -> str:
+    return graph("ArgMax", values, axis=1, keepdims=0)
+
+
+def _pair_matrices(k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """For each pair, its first and its second class: shape (pairs, k)."""
+    first, second = np.array(list(combinations(range(k), 2))).T
+    return np.eye(k)[first], np.eye(k)[second]
+
+
+def _order_votes(graph: Graph, values: str, lost: str, first: NDArray[np.float64], second: NDArray[np.float64]) -> str:
+    """Votes, ordered within equal ones by the sums of decision values: scikit-learn's `_ovr_decision_function`."""
+    won = graph("MatMul", graph.cast(graph("GreaterOrEqual", values, np.array(0.0)), np.float64), first)
+    sums = graph("MatMul", values, first - second)
+    scale = graph("Mul", graph("Add", graph("Abs", sums), np.array(1.0)), np.array(3.0))
+    return graph("Add", graph("Add", won, lost), graph("Div", sums, scale))

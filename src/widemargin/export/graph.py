@@ -1,0 +1,109 @@
+"""An ONNX graph, written down node by node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_OPSET = 18
+_IR_VERSION = 8  # the first that knows this opset: older runtimes than need be are not shut out
+_INPUT = "X"
+
+Value = Any  # the name of a tensor in the graph, or an array that becomes a constant
+
+
+class Graph:
+    """A graph with one input, `rows` samples of n_features numbers.
+
+    Calling it adds a node and returns the name of its result::
+
+        y = graph("Add", graph("MatMul", graph.x, weights), offset)
+
+    Parameters
+    ----------
+    dtype : {"float32", "float64"}
+        Of the samples and of all constants that `number` makes.
+    n_features : int
+
+    Attributes
+    ----------
+    x : str
+        The rows: the input, or what has been made of it.
+    """
+
+    def __init__(self, dtype: str, n_features: int) -> None:
+        self.onnx = _import_onnx()
+        self.x = _INPUT
+        self.dtype = np.dtype(dtype)
+        self.n_features = n_features
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+
+    def __call__(self, operator: str, *inputs: Value, **attributes: Any) -> str:
+        """Add a node; its result's name is returned."""
+        name = f"{operator.lower()}_{len(self._nodes)}"
+        names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
+        self._nodes.append(self.onnx.helper.make_node(operator, names, [name], **attributes))
+        return name
+
+    def _constant(self, array: NDArray[Any]) -> str:
+        name = f"constant_{len(self._constants)}"
+        self._constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def number(self, value: float) -> NDArray[Any]:
+        """A number of the samples' dtype."""
+        return np.full((), value, self.dtype).reshape(())
+
+    def cast(self, value: Value, dtype: Any) -> str:
+        """The same numbers in another dtype."""
+        return self("Cast", value, to=self._type(np.dtype(dtype)))
+
+    def unsqueeze(self, value: Value, *axes: int) -> str:
+        """With new axes of length 1."""
+        return self("Unsqueeze", value, np.array(axes, np.int64))
+
+    def squeeze(self, value: Value, *axes: int) -> str:
+        """Without these axes of length 1."""
+        return self("Squeeze", value, np.array(axes, np.int64))
+
+    def reduce(self, operator: str, value: Value, axis: int, *, keep: bool = False) -> str:
+        """Reduced along one axis: "Sum", "SumSquare", "Max", "Min" or "L1"."""
+        return self(f"Reduce{operator}", value, np.array([axis], np.int64), keepdims=int(keep))
+
+    def rows_of(self, table: NDArray[Any], index: Value) -> str:
+        """Entries of the table's first axis."""
+        return self("Gather", table, index, axis=0)
+
+    def finish(self, outputs: dict[str, tuple[str, Any, tuple[int, ...]]]) -> Any:
+        """The checked model.
+
+        Parameters
+        ----------
+        outputs : dict from name to (str, dtype, tuple of int)
+            Which result it is, and its dtype and shape without the axis of rows.
+        """
+        helper = self.onnx.helper
+        infos = []
+        for name, (value, dtype, shape) in outputs.items():
+            self._nodes.append(helper.make_node("Identity", [value], [name]))
+            infos.append(helper.make_tensor_value_info(name, self._type(np.dtype(dtype)), ["rows", *shape]))
+        samples = helper.make_tensor_value_info(_INPUT, self._type(self.dtype), ["rows", self.n_features])
+        graph = helper.make_graph(self._nodes, "widemargin", [samples], infos, self._constants)
+        opsets = [helper.make_opsetid("", _OPSET)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="widemargin")
+        self.onnx.checker.check_model(model, full_check=True)
+        return model
+
+    def _type(self, dtype: np.dtype[Any]) -> int:
+        return int(self.onnx.helper.np_dtype_to_tensor_dtype(dtype))
+
+
+def _import_onnx() -> Any:
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError("to_onnx needs the package onnx: pip install 'widemargin[onnx]'") from error
+    return onnx

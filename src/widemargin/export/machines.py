@@ -1,0 +1,161 @@
+"""Decision functions as nodes of a graph: the same sums as in `models`, totals in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .._jit.nystrom import LOWER
+from ..kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid
+from ..models.expansion import KernelExpansion
+from ..models.linear import LinearModel
+from ..models.nystrom import NystromForest, NystromTree
+from ..partition.hierarchy import Hierarchy
+from .graph import Graph, Value
+
+_DOUBLE = np.float64
+
+
+def write_linear(graph: Graph, model: LinearModel) -> str:
+    """<w, x> + b of q functions: (rows, q) numbers."""
+    x = graph.cast(graph.x, _DOUBLE)
+    return graph("Add", graph("MatMul", x, model.coef.T), model.intercept)
+
+
+def write_expansion(graph: Graph, model: KernelExpansion) -> str:
+    """sum_i c_i k(x_i, x) + b: (rows, q) numbers."""
+    points = model.points.toarray() if sp.issparse(model.points) else model.points
+    exact = model.against(model.points[:1])[0].precision  # where float32 distances would be too rough
+    x = graph.x if exact == graph.dtype else graph.cast(graph.x, exact)
+    measured = _measure_all(graph, x, _scaled(model.kernel, points.astype(exact)), model.kernel)
+    K = transform(graph, model.kernel, measured if exact == graph.dtype else graph.cast(measured, graph.dtype))
+    return graph("Add", graph("MatMul", graph.cast(K, _DOUBLE), model.coef.T), model.intercept)
+
+
+def _measure_all(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> str:
+    """Products or distances of all rows and all points, by a matrix product where there is one."""
+    if isinstance(kernel, Laplacian):
+        return graph.reduce("L1", graph("Sub", graph.unsqueeze(x, 1), points), 2)
+    if not isinstance(kernel, RBF):
+        return graph("MatMul", x, points.T)
+    centre = points.mean(axis=0)  # distances do not notice it, and rounding errors are smaller around 0
+    x, points = graph("Sub", x, centre), points - centre
+    products = graph("MatMul", x, -2.0 * points.T)
+    squares = graph("Add", graph.reduce("SumSquare", x, 1, keep=True), np.square(points).sum(axis=1))
+    return graph("Relu", graph("Add", products, squares))
+
+
+def transform(graph: Graph, kernel: Any, measured: str) -> str:
+    """Kernel values from products with `_scaled` points, or from distances.
+
+    Raises
+    ------
+    ValueError
+        Naming a kernel that is not a function of these.
+    """
+    if isinstance(kernel, RBF | Laplacian):
+        return graph("Exp", graph("Mul", measured, graph.number(-kernel.gamma)))
+    if isinstance(kernel, Linear):
+        return measured
+    if isinstance(kernel, Polynomial | Sigmoid):
+        inner = graph("Add", measured, graph.number(kernel.coef0))
+        return graph("Tanh", inner) if isinstance(kernel, Sigmoid) else graph("Pow", inner, np.array(kernel.degree))
+    raise ValueError(
+        f"model has a {type(kernel).__name__} kernel: to_onnx writes rbf, laplacian, poly, sigmoid, linear"
+    )
+
+
+def _scaled(kernel: Any, points: NDArray[Any]) -> NDArray[Any]:
+    """Points with the gamma of their products; onnxruntime fuses a factor behind a product as float32, whatever it is.
+
+    Of distances, gamma is a factor behind a sum.
+    """
+    return points * points.dtype.type(kernel.gamma) if isinstance(kernel, Polynomial | Sigmoid) else points
+
+
+def write_forest(graph: Graph, model: NystromForest) -> str:
+    """The mean of the trees: (rows, q) numbers."""
+    if model.projection is not None:
+        graph.x = graph("MatMul", graph.x, model.projection)
+    parts = [_write_tree(graph, tree) for tree in model.trees]
+    return parts[0] if len(parts) == 1 else graph("Div", graph("Sum", *parts), np.array(float(len(parts))))
+
+
+def _write_tree(graph: Graph, tree: NystromTree) -> str:
+    leaf = _write_route(graph, tree.tree)
+
+    def own(table: NDArray[Any]) -> Value:
+        """The entry of each row's leaf; of a single leaf that one, for all rows."""
+        return table[0] if leaf is None else graph.rows_of(table, leaf)
+
+    kernel = tree.features.kernel
+    near = measured = _measure_own(graph, own(_scaled(kernel, tree.features.landmarks)), kernel)
+    if tree.features.anchors.shape[2]:
+        measured = graph("Concat", near, _write_bounds(graph, tree, near, own), axis=1)
+    F = graph.cast(transform(graph, kernel, measured), _DOUBLE)
+    total = graph("Add", _inner(graph, own(tree.coef), F), own(tree.intercept))
+    if tree.products.shape[2]:
+        total = graph("Add", total, _write_products(graph, transform(graph, kernel, near), own(tree.products)))
+    if tree.slopes.shape[1]:
+        total = graph("Add", total, graph.cast(_inner(graph, own(tree.slopes), graph.x), _DOUBLE))
+    return total
+
+
+def _inner(graph: Graph, tables: Value, rows: str) -> str:
+    """Each row's table of shape (q, r), or the same for all, times the row: (rows, q) numbers."""
+    return graph.squeeze(graph("MatMul", tables, graph.unsqueeze(rows, 2)), 2)
+
+
+def _measure_own(graph: Graph, points: Value, kernel: Any) -> str:
+    """Products or distances of each row and the m points that are its own: (rows, m) numbers."""
+    if kernel.measure == "products":
+        return _inner(graph, points, graph.x)
+    difference = graph("Sub", graph.unsqueeze(graph.x, 1), points)
+    return graph.reduce("SumSquare" if kernel.measure == "squares" else "L1", difference, 2)
+
+
+def _write_bounds(graph: Graph, tree: NystromTree, near: str, own: Any) -> str:
+    """The triangle rule: bounds of the distance to each pseudo-landmark."""
+    is_square, rules = tree.features.kernel.measure == "squares", tree.features.rules
+    distances = graph.unsqueeze(graph("Sqrt", near) if is_square else near, 2)
+    anchors = own(tree.features.anchors)
+    lower = graph.reduce("Max", graph("Abs", graph("Sub", distances, anchors)), 1)
+    upper = graph.reduce("Min", graph("Add", distances, anchors), 1)
+    bound = graph("Where", own((rules == LOWER)[:, None]), lower, upper)
+    return graph("Mul", bound, bound) if is_square else bound
+
+
+def _write_products(graph: Graph, values: str, products: Value) -> str:
+    """<f, P f> of the landmarks' values f: (rows, q) numbers."""
+    partial = graph.squeeze(graph("MatMul", products, graph.unsqueeze(values, 1, 3)), 3)
+    return _inner(graph, graph.cast(partial, _DOUBLE), graph.cast(values, _DOUBLE))
+
+
+def _write_route(graph: Graph, tree: Hierarchy) -> str | None:
+    """Each row's leaf, level by level; None where there is only one."""
+    if not len(tree.children):
+        return None
+    node = _step(graph, tree, None)
+    for _ in range(1, tree.depth):
+        # a row that has arrived goes on in place
+        node = graph("Where", graph("Less", node, np.array(0, np.int64)), node, _step(graph, tree, node))
+    return graph("Sub", np.array(-1, np.int64), node)
+
+
+def _step(graph: Graph, tree: Hierarchy, node: str | None) -> str:
+    """The child whose centre is nearest; from the root without a node."""
+    x, children = graph.unsqueeze(graph.x, 1), tree.children.astype(np.int64)
+    branching = children.shape[1]
+    if node is None:
+        size = tree.sizes[0]
+        distances = graph.reduce("SumSquare", graph("Sub", x, tree.centres[0, :size]), 2)
+        return graph.rows_of(children[0], graph("ArgMin", distances, axis=1, keepdims=0))
+    inner = graph("Max", node, np.array(0, np.int64))
+    distances = graph.reduce("SumSquare", graph("Sub", x, graph.rows_of(tree.centres, inner)), 2)
+    missing = np.where(np.arange(branching) < tree.sizes[:, None], 0, np.inf).astype(graph.dtype)
+    best = graph("ArgMin", graph("Add", distances, graph.rows_of(missing, inner)), axis=1, keepdims=0)
+    place = graph("Add", graph("Mul", inner, np.array(branching, np.int64)), best)
+    return graph.rows_of(children.ravel(), place)

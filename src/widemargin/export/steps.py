@@ -1,0 +1,43 @@
+"""What a pipeline does to the rows before its machine: scalings, feature by feature."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from .graph import Graph
+
+
+def write_step(graph: Graph, step: Any) -> None:
+    """Put a scaling in front of all that follows, in float64 as scikit-learn does.
+
+    Raises
+    ------
+    ValueError
+        Naming the step, if it is no scaling that is known here.
+    """
+    if step is None or step == "passthrough":
+        return
+    graph.x = graph.cast(_scaled(graph, graph.cast(graph.x, np.float64), step), graph.dtype)
+
+
+def _scaled(graph: Graph, x: str, step: Any) -> str:
+    if isinstance(step, StandardScaler):
+        x = x if step.mean_ is None or not step.with_mean else graph("Sub", x, _double(step.mean_))
+        return x if step.scale_ is None else graph("Div", x, _double(step.scale_))
+    if isinstance(step, MaxAbsScaler) and not getattr(step, "clip", False):
+        return graph("Div", x, _double(step.scale_))
+    if isinstance(step, MinMaxScaler):
+        x = graph("Add", graph("Mul", x, _double(step.scale_)), _double(step.min_))
+        return graph("Clip", x, *map(np.float64, step.feature_range)) if step.clip else x
+    raise ValueError(
+        f"model has the step {step!r}: to_onnx writes StandardScaler, MinMaxScaler and MaxAbsScaler alone. "
+        "Export the last step, model[-1]"
+    )
+
+
+def _double(values: NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(values, np.float64)

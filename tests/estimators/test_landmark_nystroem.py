@@ -1,0 +1,192 @@
+"""LandmarkNystroem: the estimator contract, exactness with all rows as landmarks, less error than scikit-learn's."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+from sklearn.kernel_approximation import Nystroem
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from widemargin import LandmarkNystroem
+
+KERNELS = {
+    "rbf": {"gamma": 0.3},
+    "laplacian": {"gamma": 0.1},
+    "poly": {"gamma": 0.1, "degree": 2, "coef0": 1.0},
+    "linear": {},
+    "sigmoid": {"gamma": 0.01, "coef0": 0.1},
+}
+RULES = [("rbf", "triangle"), ("laplacian", "triangle"), *((kernel, "polynomial") for kernel in KERNELS)]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_digits().data / 16
+
+
+def gram(X, kernel, Y=None):
+    options = {k: v for k, v in KERNELS[kernel].items() if kernel != "linear"}
+    return pairwise_kernels(X, Y, metric=kernel, **options)
+
+
+def relative_error(K, Z):
+    return np.linalg.norm(K - Z @ Z.T) / np.linalg.norm(K)
+
+
+@pytest.mark.filterwarnings("ignore:n_landmarks=")
+@parametrize_with_checks(
+    [LandmarkNystroem(random_state=0), LandmarkNystroem(20, n_pseudo_landmarks=5, pseudo="triangle", random_state=0)]
+)
+def test_keeps_the_estimator_contract(estimator, check) -> None:
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore:n_landmarks=300")
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "linear"])
+def test_with_all_rows_as_landmarks_it_is_the_kernel(kernel, digits) -> None:
+    X = digits[:200]
+    Z = LandmarkNystroem(300, kernel=kernel, **KERNELS[kernel]).fit_transform(X)
+    np.testing.assert_allclose(Z @ Z.T, gram(X, kernel), atol=1e-8)
+
+
+@pytest.mark.parametrize(("kernel", "pseudo"), RULES)
+def test_coordinates_are_features_times_the_factor(kernel, pseudo, digits) -> None:
+    """Against the definition, written out for every row, landmark and pseudo-landmark."""
+    X, m, p = digits[:150], 6, 9
+    model = LandmarkNystroem(
+        m, kernel=kernel, n_pseudo_landmarks=p, pseudo=pseudo, random_state=0, **KERNELS[kernel]
+    ).fit(X)
+    U = model.landmarks_
+    C = gram(X, kernel, U)
+    if pseudo == "polynomial":
+        i, j = model._pseudo["pairs"][0]
+        assert np.all(i <= j)
+        extra = C[:, i] * C[:, j]
+    else:
+        norm = 2 if kernel == "rbf" else 1
+        near = np.linalg.norm(X[:, None] - U, ord=norm, axis=2)[:, :, None]
+        anchors = model._pseudo["anchors"][0]
+        bounds = np.abs(near - anchors).max(axis=1), (near + anchors).min(axis=1)
+        extra = np.exp(-KERNELS[kernel]["gamma"] * bounds[model._pseudo["rules"][0]] ** norm)
+    C = np.hstack([C, extra])
+    np.testing.assert_allclose(model.transform(X), C @ model.factor_, atol=1e-7 * np.abs(model.factor_).max())
+    inverse = np.linalg.pinv(C, rcond=150 * np.finfo(float).eps)
+    W = inverse @ gram(X, kernel) @ inverse.T
+    if kernel != "sigmoid":
+        np.testing.assert_allclose(C @ model.factor_ @ model.factor_.T @ C.T, C @ W @ C.T, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
+@pytest.mark.parametrize("m", [20, 60])
+def test_error_is_below_that_of_scikit_learn(kernel, m, digits) -> None:
+    X = digits[:400]
+    K = gram(X, kernel)
+    ours, theirs = [], []
+    for seed in range(3):
+        options = {"kernel": kernel, "random_state": seed, **KERNELS[kernel]}
+        ours.append(relative_error(K, LandmarkNystroem(m, n_sample=300, **options).fit_transform(X)))
+        theirs.append(relative_error(K, Nystroem(n_components=m, **options).fit_transform(X)))
+    assert max(ours) < min(theirs)
+
+
+@pytest.mark.parametrize(("kernel", "pseudo"), RULES)
+def test_pseudo_landmarks_reduce_the_error(kernel, pseudo, digits) -> None:
+    """On the rows that the matrix is estimated on they cannot do otherwise, the kernel being positive semidefinite."""
+    X, options = digits[:300], {"kernel": kernel, "random_state": 0, **KERNELS[kernel]}
+    K = gram(X, kernel)
+    plain = relative_error(K, LandmarkNystroem(10, **options).fit_transform(X))
+    more = LandmarkNystroem(10, n_pseudo_landmarks=30, pseudo=pseudo, **options).fit_transform(X)
+    assert relative_error(K, more) < plain + 1e-9
+    if kernel not in ("linear", "sigmoid"):
+        assert relative_error(K, more) < 0.95 * plain
+
+
+def test_weights_draw_the_landmarks(digits) -> None:
+    X, weights = digits[:400], np.ones(400)
+    weights[:50] = 1000.0
+    errors = []
+    for given in (None, weights):
+        Z = LandmarkNystroem(25, gamma=0.3, random_state=0).fit(X, sample_weight=given).transform(X[:50])
+        errors.append(relative_error(gram(X[:50], "rbf"), Z))
+    assert errors[1] < 0.9 * errors[0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("kernel", "pseudo"), RULES)
+def test_sparse_rows_and_threads_give_the_same(kernel, pseudo, dtype, digits) -> None:
+    X = digits[:120].astype(dtype)
+    options = {"kernel": kernel, "pseudo": pseudo, "n_pseudo_landmarks": 8, "random_state": 0, **KERNELS[kernel]}
+    model = LandmarkNystroem(8, n_jobs=1, **options).fit(X)
+    Z = model.transform(X)
+    assert Z.dtype == dtype
+    assert Z.shape == (120, model.get_feature_names_out().size)
+    tol = 2e-2 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(model.transform(sp.csr_array(X)), Z, atol=tol)
+    many = np.tile(X, (12, 1))
+    np.testing.assert_array_equal(model.transform(many), model.set_params(n_jobs=2).transform(many))
+    sparse = LandmarkNystroem(8, **options).fit(sp.csr_array(X)).transform(sp.csr_array(X))
+    np.testing.assert_allclose(sparse @ sparse.T, Z @ Z.T, atol=tol)
+
+
+def test_distance_of_a_sparse_row_to_its_equal_is_not_negative(digits) -> None:
+    """Sums over non-zeros alone may leave a little less than nothing, which has no root."""
+    X = digits[:200].astype(np.float32)
+    options = {"landmarks": "uniform", "pseudo": "triangle", "n_pseudo_landmarks": 20, "random_state": 0}
+    model = LandmarkNystroem(20, **options).fit(X)
+    with np.errstate(invalid="raise"):
+        Z = model.transform(sp.csr_array(model.landmarks_))
+    np.testing.assert_allclose(Z, model.transform(model.landmarks_), atol=1e-2)
+
+
+def test_a_pickle_holds_arrays_and_transforms_alike(digits) -> None:
+    model = LandmarkNystroem(10, n_pseudo_landmarks=5, pseudo="triangle", random_state=0).fit(digits)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(digits), model.transform(digits))
+    assert "_map" not in model.__getstate__()
+
+
+def test_small_memory_means_fewer_rows(digits) -> None:
+    model = LandmarkNystroem(10, n_sample=1000, memory_budget="1MB", random_state=0)
+    assert len(model._sample(digits, 10, np.random.default_rng(0))) < 300
+    assert np.isfinite(model.fit_transform(digits)).all()
+
+
+def test_equal_rows_and_too_many_landmarks() -> None:
+    X = np.repeat(np.eye(3), 20, axis=0)
+    with pytest.warns(UserWarning, match="n_landmarks=50, but there are 3 distinct rows"):
+        Z = LandmarkNystroem(50, gamma=1.0, random_state=0).fit_transform(X)
+    assert Z.shape == (60, 3)
+    np.testing.assert_allclose(Z @ Z.T, pairwise_kernels(X, metric="rbf", gamma=1.0), atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel": "poly", "pseudo": "triangle"}, "pseudo='triangle' needs a kernel of distances.*kernel='poly'"),
+        ({"kernel": np.dot}, "kernel must be one of"),
+        ({"kernel": "precomputed"}, "kernel must be one of"),
+        ({"pseudo": "square"}, "pseudo must be one of .* got 'square'"),
+        ({"landmarks": "all"}, "landmarks must be one of .* got 'all'"),
+        ({"n_landmarks": 0}, "n_landmarks must be an integer, at least 1, got 0"),
+        ({"n_pseudo_landmarks": -1}, "n_pseudo_landmarks must be an integer, at least 0, got -1"),
+        ({"n_sample": 1.5}, "n_sample must be an integer, at least 1, got 1.5"),
+        ({"gamma": -1}, "gamma must be greater than 0, got -1"),
+        ({"memory_budget": "much"}, "memory_budget"),
+    ],
+)
+def test_bad_parameters_are_named_and_change_nothing(options, message, digits) -> None:
+    model = LandmarkNystroem(10, random_state=0).fit(digits[:100])
+    before = model.landmarks_
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**options).fit(digits)
+    assert model.landmarks_ is before
+
+
+def test_bad_weights(digits) -> None:
+    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+        LandmarkNystroem().fit(digits, sample_weight=-np.ones(len(digits)))
+    with pytest.raises(ValueError, match="must contain at least one non-zero number"):
+        LandmarkNystroem().fit(digits, sample_weight=np.zeros(len(digits)))

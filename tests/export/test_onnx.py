@@ -1,0 +1,261 @@
+"""to_onnx: onnxruntime against our own predictions, for every kind of machine, kernel and label."""
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+from sklearn.datasets import load_diabetes, load_digits
+from sklearn.decomposition import PCA
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.svm import SVC, SVR, OneClassSVM
+
+from widemargin import (
+    BSGDClassifier,
+    DCPredClassifier,
+    DCPredRegressor,
+    DCSVMClassifier,
+    OCASClassifier,
+    compress,
+    to_onnx,
+)
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+KERNELS = {
+    "rbf": {"gamma": 0.3},
+    "laplacian": {"gamma": 0.1},
+    "poly": {"gamma": 0.1, "degree": 3, "coef0": 1.0},
+    "linear": {},
+    "sigmoid": {"gamma": 0.01, "coef0": 0.1},
+}
+NAMES = np.array(["null", "eins", "zwei", "drei"])
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(n_class=4, return_X_y=True)
+    return (X[:300] / 16).astype(np.float32), y[:300]
+
+
+def run(model, X):
+    """Outputs by name, after a check that only generic operators are used."""
+    graph = to_onnx(model)
+    assert {opset.domain for opset in graph.opset_import} == {""}
+    assert "SVMClassifier" not in {node.op_type for node in graph.graph.node}
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return dict(zip((o.name for o in session.get_outputs()), session.run(None, {"X": X}), strict=True))
+
+
+def assert_same(model, X, *, tol=1e-4):
+    """Scores to a share of their spread, of the input's type; labels wherever scores are not a tie."""
+    outputs = run(model, X)
+    expected = model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X)
+    assert outputs["scores"].shape == expected.shape
+    assert outputs["scores"].dtype == X.dtype
+    np.testing.assert_allclose(outputs["scores"], expected, rtol=tol, atol=tol * expected.std())
+    if not is_classifier(model):
+        return outputs
+    agree = outputs["label"] == model.predict(X)
+    assert agree.mean() > 0.995
+    return outputs
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("n_classes", [2, pytest.param(4, marks=pytest.mark.jit_only)])
+def test_exact_machine(kernel, n_classes, dtype, digits) -> None:
+    X, y = digits[0][:300].astype(dtype), digits[1][:300]
+    X, y = X[y < n_classes], y[y < n_classes]
+    model = DCSVMClassifier(kernel=kernel, fit_intercept=True, **KERNELS[kernel]).fit(X[::2], y[::2])
+    outputs = assert_same(model, X, tol=1e-4 if dtype == np.float32 else 1e-9)
+    assert outputs["label"].dtype == y.dtype
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+@pytest.mark.parametrize("break_ties", [False, True])
+def test_votes_of_pairs(shape, break_ties, digits) -> None:
+    X, y = digits[0][:300], digits[1][:300]
+    model = DCSVMClassifier(C=0.01, gamma=0.01, decision_function_shape=shape, break_ties=break_ties).fit(X, y)
+    if shape == "ovo" and break_ties:
+        with pytest.raises(ValueError, match="break_ties"):
+            model.predict(X)
+        with pytest.raises(ValueError, match="break_ties must be False with decision_function_shape='ovo'"):
+            to_onnx(model)
+        return
+    assert_same(model, X)
+
+
+def test_equal_votes_give_the_same_label(digits) -> None:
+    """Three machines that disagree in a circle: labels follow `predict`, which takes the first of equal votes."""
+    X, y = digits
+    X, y = X[y < 3], y[y < 3]
+    model = DCSVMClassifier(kernel="linear").fit(X, y)
+    model._model.coef[:] = 0.0
+    model._model.intercept[:] = [1.0, -2.0, 4.0]
+    outputs = run(model, X)
+    np.testing.assert_array_equal(outputs["label"], model.predict(X))
+    np.testing.assert_allclose(outputs["scores"], model.decision_function(X), rtol=1e-6)
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_budgeted_machine(kernel, digits) -> None:
+    X, y = digits
+    maintenance = "merge" if kernel == "rbf" else "projection"
+    model = BSGDClassifier(
+        kernel=kernel, budget=20, n_epochs=2, maintenance=maintenance, random_state=0, **KERNELS[kernel]
+    )
+    assert_same(model.fit(X, NAMES[y]), X)
+
+
+@pytest.mark.parametrize("classes", [[0, 1], NAMES, [0.0, 1.0, 2.0], np.array(NAMES, object), [False, True]])
+def test_linear_machine_and_labels_of_any_kind(classes, digits) -> None:
+    X, y = digits
+    labels = np.asarray(classes)
+    X, y = X[y < len(labels)], labels[y[y < len(labels)]]
+    outputs = assert_same(OCASClassifier(C=0.1, fit_intercept=True).fit(X, y), X)
+    if labels.dtype.kind in "UO":
+        assert all(isinstance(label, str) for label in outputs["label"])
+    else:
+        assert outputs["label"].dtype == labels.dtype
+
+
+TREES = [
+    {"n_clusters": 1},
+    {"n_clusters": 5},
+    {"n_clusters": 16},  # two levels
+    {"n_clusters": 4, "n_trees": 2},
+    {"n_clusters": 3, "linear_term": False},
+    {"n_clusters": 3, "pseudo": None},
+]
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("options", TREES, ids=str)
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_tree_of_small_machines(options, n_classes, digits) -> None:
+    X, y = digits[0], digits[1]
+    X, y = X[y < n_classes], y[y < n_classes]
+    model = DCPredClassifier(C=10, gamma=0.3, n_landmarks=6, random_state=0, **options).fit(X[::2], NAMES[y[::2]])
+    assert len(model.predictor_.trees) == options.get("n_trees", 1)
+    if options["n_clusters"] == 16:
+        assert model.predictor_.trees[0].tree.depth == 2
+    assert_same(model, X, tol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("pseudo", ["triangle", "polynomial"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernels_and_rules_of_small_machines(kernel, pseudo, dtype, digits) -> None:
+    if pseudo == "triangle" and kernel not in ("rbf", "laplacian"):
+        pytest.skip("a rule for kernels of distances")
+    X, y = digits[0].astype(dtype), digits[1]
+    options = {"n_clusters": 3, "n_landmarks": 5, "n_pseudo_landmarks": 7, "pseudo": pseudo, "random_state": 0}
+    model = DCPredClassifier(C=1, kernel=kernel, **options, **KERNELS[kernel]).fit(X[::3], y[::3])
+    assert_same(model, X, tol=2e-3 if dtype == np.float32 else 1e-8)
+
+
+def test_both_bounds_of_the_triangle_rule(digits) -> None:
+    """Leaves may differ in the bound they take: here by hand, since neither data nor luck decide."""
+    X, y = digits
+    options = {"n_clusters": 3, "n_landmarks": 5, "n_pseudo_landmarks": 4, "pseudo": "triangle", "random_state": 0}
+    model = DCPredClassifier(gamma=0.3, **options).fit(X[::3], y[::3])
+    rules = model.predictor_.trees[0].features.rules
+    rules[:] = np.arange(len(rules)) % 2
+    assert_same(model, X, tol=2e-3)
+
+
+@pytest.mark.parametrize("n_clusters", [1, 4])
+def test_regression(n_clusters) -> None:
+    X, y = load_diabetes(return_X_y=True)
+    X = (X / X.std(axis=0)).astype(np.float32)
+    model = DCPredRegressor(gamma=0.05, n_clusters=n_clusters, n_landmarks=8, random_state=0).fit(X, y)
+    outputs = assert_same(model, X, tol=1e-3)
+    assert list(outputs) == ["scores"]
+
+
+@pytest.mark.jit_only
+def test_compressed_models_of_all_kinds(digits) -> None:
+    X, y = digits
+    targets = np.stack([X[:, :30].sum(axis=1), X[:, 30:].sum(axis=1)], axis=1)
+    options = {"n_landmarks": 10, "n_clusters": 2, "random_state": 0}
+    X = X.astype(np.float64)  # what scikit-learn's machines hold
+    for model, Y in ((SVC(gamma=0.1), NAMES[y]), (SVC(gamma=0.1), y == 3), (SVR(gamma=0.1), targets[:, 0])):
+        assert_same(compress(model.fit(X, Y), X, **options), X, tol=2e-3)
+    votes = SVC(gamma=0.1, decision_function_shape="ovo").fit(X, y)
+    assert type(compress(votes, X, **options)).__name__ == "CompressedVotes"
+    assert_same(compress(votes, X, **options), X, tol=2e-3)
+    assert_same(compress(KernelRidge(kernel="rbf", gamma=0.1).fit(X, targets), X, **options), X, tol=2e-3)
+    detector = compress(OneClassSVM(gamma=0.1, nu=0.2).fit(X), X, **options)
+    outputs = assert_same(detector, X, tol=2e-3)
+    assert np.mean(outputs["label"] == detector.predict(X)) > 0.99
+
+
+@pytest.mark.parametrize(
+    "scaler",
+    [
+        StandardScaler(),
+        StandardScaler(with_mean=False),
+        StandardScaler(with_std=False),
+        MinMaxScaler((-1, 1), clip=True),
+        MaxAbsScaler(),
+        "passthrough",
+    ],
+    ids=str,
+)
+def test_pipeline_with_a_scaling(scaler, digits) -> None:
+    X, y = 3 * digits[0] - 1, digits[1]
+    model = make_pipeline(scaler, DCSVMClassifier(gamma=0.005)).fit(X[:150], y[:150])
+    assert_same(model, X)  # rows beyond the range of those that were fitted, too
+
+
+def test_a_single_row_and_none(digits) -> None:
+    X, y = digits
+    model = DCPredClassifier(gamma=0.3, n_clusters=4, n_landmarks=5, random_state=0).fit(X, y)
+    graph = onnxruntime.InferenceSession(to_onnx(model).SerializeToString(), providers=["CPUExecutionProvider"])
+    for n in (1, 0, 7):
+        label, scores = graph.run(["label", "scores"], {"X": X[:n]})
+        assert label.shape == (n,)
+        assert scores.shape == (n, 4)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda X, y: LogisticRegression().fit(X, y), "got LogisticRegression: see skl2onnx"),
+        (lambda X, y: SVC().fit(X, y), "got SVC: see skl2onnx, or compress it first"),
+        (
+            lambda X, y: make_pipeline(PCA(2), OCASClassifier()).fit(X, y),
+            r"the step PCA\(n_components=2\).*model\[-1\]",
+        ),
+        (lambda X, y: DCSVMClassifier(n_levels=1, stop_level=1).fit(X, y), "stop_level=1: compress it first"),
+        (lambda X, y: DCSVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, y), "FunctionKernel kernel: to_onnx writes"),
+        (lambda X, y: DCSVMClassifier(kernel="precomputed").fit(X @ X.T, y), "Precomputed kernel: to_onnx writes"),
+        (lambda X, y: OCASClassifier(), "not fitted"),
+    ],
+)
+def test_what_cannot_be_written_is_named(make, message, digits) -> None:
+    X, y = digits
+    with pytest.raises(ValueError, match=message):
+        to_onnx(make(X[:100], y[:100] % 2))
+
+
+def test_without_onnx_it_says_what_to_install(digits, monkeypatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
+    model = OCASClassifier().fit(*digits)
+    with pytest.raises(ImportError, match=r"pip install 'widemargin\[onnx\]'"):
+        to_onnx(model)
+
+
+def test_a_projection_comes_first(digits) -> None:
+    X, y = digits
+    axes = np.linalg.qr(np.random.default_rng(0).normal(size=(64, 12)))[0].astype(np.float32)
+    model = compress(DCSVMClassifier(C=10, gamma=0.05).fit(X @ axes, y), X @ axes, n_clusters=3, random_state=0)
+    model.load(model._trees, axes)
+    assert model.n_features_in_ == 64
+    assert_same(model, X)
