@@ -160,7 +160,7 @@ def _ordered(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
 SEARCH = Experiment(
     "settings of ours on a fifth of the training rows, held back",
     CLASSES,
-    ("set", "machine", "options"),
+    ("set", "machine"),
     _COLUMNS,
     _search,
     _cost_and_accuracy,
@@ -180,7 +180,7 @@ def _table1(name: str, options: Namespace) -> Iterator[Row]:
 TABLE1 = Experiment(
     "Table 1: accuracy, prediction cost and training time",
     CLASSES,
-    ("set", "machine", "options"),
+    ("set", "machine"),
     _COLUMNS,
     _table1,
     lambda rows: [panel._replace(lines=False) for panel in _cost_and_accuracy(rows)],
