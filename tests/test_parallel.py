@@ -1,6 +1,8 @@
 """Workers: order, errors, nesting, and the threads of BLAS."""
 
+import multiprocessing
 import operator
+import os
 import threading
 import time
 from functools import partial
@@ -66,6 +68,30 @@ def test_all_threads_work_at_once() -> None:
     meeting = threading.Barrier(3, timeout=10)  # nobody passes unless three are there together
     with ThreadTeam(3) as team:
         assert sorted(team.map(lambda _: meeting.wait(), range(3))) == [0, 1, 2]
+
+
+def helpers() -> set[int]:
+    meeting = threading.Barrier(2, timeout=10)
+
+    def name(_: int) -> int:
+        meeting.wait()
+        return threading.get_ident()
+
+    with ThreadTeam(2) as team:
+        return set(team.map(name, range(2))) - {threading.get_ident()}
+
+
+def test_teams_that_follow_each_other_share_their_threads() -> None:
+    assert helpers() == helpers()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_process_starts_its_own_threads() -> None:
+    helpers()
+    forked = multiprocessing.get_context("fork").Process(target=helpers)
+    forked.start()
+    forked.join(timeout=30)
+    assert forked.exitcode == 0
 
 
 def test_one_worker_stays_in_the_calling_thread() -> None:

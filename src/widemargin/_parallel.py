@@ -7,6 +7,7 @@ configuration, and while more than one thread runs, BLAS has one: two layers of 
 each other.
 """
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -172,6 +173,35 @@ class _BlasThreads:
 _blas = _BlasThreads()
 
 
+class _IdlePools:
+    """Threads between two teams: to start them anew takes ten times as long as to wake them."""
+
+    _MOST = 4  # of a size; more teams at once are rare
+
+    def __init__(self) -> None:
+        self._pools: dict[int, list[ThreadPoolExecutor]] = {}
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._pools.clear)  # threads stay behind in the parent
+
+    def take(self, n: int) -> ThreadPoolExecutor:
+        """A pool of n threads."""
+        try:
+            return self._pools[n].pop()
+        except (KeyError, IndexError):
+            return ThreadPoolExecutor(n, thread_name_prefix="widemargin")
+
+    def give(self, n: int, pool: ThreadPoolExecutor) -> None:
+        """Keep a pool of n threads that have nothing to do."""
+        pools = self._pools.setdefault(n, [])
+        if len(pools) < self._MOST:
+            pools.append(pool)
+        else:
+            pool.shutdown()
+
+
+_idle = _IdlePools()
+
+
 class ThreadTeam:
     """Threads that stay ready for many short calls; the calling thread is one of them.
 
@@ -187,7 +217,8 @@ class ThreadTeam:
 
     Notes
     -----
-    Some 30 microseconds a call of `map` on two threads, and 1 microsecond inline.
+    Some 30 microseconds a call of `map` on two threads, and 1 microsecond inline. The threads outlive the block, for
+    the next team; a forked process starts its own.
 
     Examples
     --------
@@ -202,14 +233,16 @@ class ThreadTeam:
 
     def __enter__(self) -> Self:
         if self.n_threads > 1:
-            self._pool = ThreadPoolExecutor(self.n_threads - 1, thread_name_prefix="widemargin")
+            self._pool = _idle.take(self.n_threads - 1)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         pool, self._pool = self._pool, None
-        if pool is not None:
+        if pool is not None and kind is None:
+            _idle.give(self.n_threads - 1, pool)
+        elif pool is not None:  # after an error or an interrupt it may be busy still
             pool.shutdown()
 
     def map(self, fn: Callable[[Item], T], items: Iterable[Item]) -> list[T]:

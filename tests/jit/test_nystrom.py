@@ -44,12 +44,30 @@ def test_measuring(form: Any, kind: str, m: int, dtype: type) -> None:
     at_zero = np.array([naive.measure(np.zeros((1, 6)), u, kind)[0] for u in U]).astype(dtype)
     order, leaf = np.array([3, 0, 8]), np.array([1, 0, 1], np.int32)
     F = np.full((3, m + 2), np.nan, dtype)
-    nystrom.measure(workspace.make_rows(form(X)), order, leaf, U, at_zero, KINDS[kind], F)
+    nystrom.measure(workspace.make_rows(form(X)), order, leaf, workspace.Points(U, at_zero), KINDS[kind], F)
     truth = [
         naive.measure(X[i : i + 1].astype(float), U[c].astype(float), kind)[0] for i, c in zip(order, leaf, strict=True)
     ]
     np.testing.assert_allclose(F[:, :m], truth, atol=1e-5 if dtype == np.float32 else 1e-12)
     assert np.isnan(F[:, m:]).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("is_routed", [True, False])
+def test_meeting_is_routing_and_measuring(form: Any, is_routed: bool) -> None:
+    X, U, slopes = some_rows(20, 5), RNG.normal(size=(3, 4, 5)), RNG.normal(size=(3, 2, 5))
+    centres = RNG.normal(size=(int(is_routed), 3, 5))
+    sizes, children = np.full(len(centres), 3, np.int32), np.tile(np.int32([-1, -2, -3]), (len(centres), 1))
+    order, leaf = RNG.permutation(20)[:9], RNG.integers(0, 3, 9).astype(np.int32)
+    truth = naive.route(X[order], centres, sizes, children) if is_routed else leaf.copy()
+    points, lines = workspace.Points(U, np.square(U).sum(axis=2)), workspace.Points(slopes, np.zeros((3, 2)))
+    tree = workspace.Tree(centres, np.square(centres).sum(axis=2), sizes, children)
+    F, linear = np.empty((9, 4)), np.empty((9, 2))
+    nystrom.meet(workspace.make_rows(form(X)), order, tree, leaf, points, nystrom.SQUARES, F, lines, linear)
+    np.testing.assert_array_equal(leaf, truth)
+    for i, c, f, g in zip(order, truth, F, linear, strict=True):
+        np.testing.assert_allclose(f, naive.measure(X[i : i + 1], U[c], "squares")[0], atol=1e-12)
+        np.testing.assert_allclose(g, slopes[c] @ X[i], atol=1e-12)
 
 
 @pytest.mark.parametrize("power", [1, 2])

@@ -110,6 +110,17 @@ def test_blocks_threads_and_orders_change_nothing(monkeypatch: pytest.MonkeyPatc
     assert forest.decide(X[:0]).shape == (0, Q)
 
 
+def test_rows_side_by_side_are_answered_as_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = RNG.normal(size=(700, D))
+    forest = NystromForest([make_tree(4, 3, products=True), make_tree(3, 5), make_tree(1, 2)])
+    assert all(tree.takes_panels(700) for tree in forest.trees)
+    side_by_side = forest.decide(batch)
+    monkeypatch.setattr(nystrom, "_NARROW_ROWS", (100, 100))
+    np.testing.assert_allclose(forest.decide(batch, n_jobs=2), side_by_side, rtol=1e-12, atol=1e-12)
+    monkeypatch.setattr(nystrom, "_NARROW", 0)
+    np.testing.assert_allclose(forest.decide(batch), side_by_side, rtol=1e-9, atol=1e-9)
+
+
 def test_single_rows() -> None:
     forest = NystromForest([make_tree(4, 3, 2, products=True), make_tree(3, 5)])
     decide = forest.as_function()

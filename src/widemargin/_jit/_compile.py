@@ -12,6 +12,7 @@ from . import (
     linesearch,
     margins,
     nystrom,
+    panels,
     profile,
     simplex_qp,
     sparse,
@@ -91,14 +92,23 @@ def _warm_planes() -> None:
 
 def _warm_nystrom(dtype: np.dtype) -> None:
     X, order, leaf = np.ones((2, 2), dtype), np.arange(2), np.zeros(2, np.int32)
-    points, sums, F, out = np.ones((1, 2, 2), dtype), np.ones((1, 2), dtype), np.ones((2, 4), dtype), np.ones((2, 1))
-    tree = workspace.Tree(points, sums, np.array([2], np.int32), np.array([[-1, -2]], np.int32))
+    values, sums, F, out = np.ones((1, 2, 2), dtype), np.ones((1, 2), dtype), np.ones((2, 4), dtype), np.ones((2, 1))
+    points = workspace.Points(values, sums)
+    tree = workspace.Tree(values, sums, np.array([2], np.int32), np.array([[-1, -2]], np.int32))
     rows = workspace.make_rows(X)
     nystrom.route(rows, order, tree, leaf)
-    nystrom.measure(rows, order, np.zeros(2, np.int32), points, sums, nystrom.SQUARES, F)
-    nystrom.bound(F, np.zeros(2, np.int32), points, np.zeros(1, np.int64), 2)
+    nystrom.measure(rows, order, np.zeros(2, np.int32), points, nystrom.SQUARES, F)
+    nystrom.meet(rows, order, tree, np.zeros(2, np.int32), points, nystrom.SQUARES, F, points, F[:, :2].copy())
+    nystrom.bound(F, np.zeros(2, np.int32), values, np.zeros(1, np.int64), 2)
     products, coef, intercept = np.ones((1, 1, 2, 2), dtype), np.ones((1, 1, 4)), np.ones((1, 1))
-    nystrom.answer(F, F[:, :0], order, np.zeros(2, np.int32), coef, products, intercept, out)
+    nystrom.answer(F, F[:, :2].copy(), order, np.zeros(2, np.int32), coef, products, intercept, out)
+    members, leaf = np.zeros((2, panels.LANES), np.int32), np.zeros(2, np.int32)
+    panels.gather(leaf, 1, members, np.zeros(2, np.int32))
+    panels.descend(X, members[:1], np.zeros(1, np.int32), tree, leaf)
+    values, F = np.ones((1, 2, 2), dtype), np.ones((4, panels.LANES), dtype)
+    panels.measure(X, members[:1], np.zeros(1, np.int32), values, panels.SQUARES, values, F)
+    coef, intercept, out = np.ones((1, 2, 2)), np.ones((1, 2)), np.ones((2, 2))
+    panels.answer(F, members[:1], np.zeros(1, np.int32), coef, np.ones((1, 2, 2, 2), dtype), 2, intercept, out)
 
 
 def _warm_budget() -> None:

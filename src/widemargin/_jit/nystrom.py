@@ -55,6 +55,19 @@ def _measure_row(measure, rows, i, points, at_zero, out):
 
 
 @kernel
+def _find_leaf(rows, i, tree, distances):
+    node = 0
+    while node >= 0:
+        size = tree.sizes[node]
+        _measure_row(SQUARES, rows, i, tree.centres[node], tree.at_zero[node], distances[:size])
+        best = 0
+        for j in range(1, size):
+            best = j if distances[j] < distances[best] else best
+        node = tree.children[node, best]
+    return -1 - node
+
+
+@kernel
 def route(rows, order, tree, leaf):
     """Write the leaf of every row: at each node of the tree, the child whose centre is nearest.
 
@@ -63,31 +76,44 @@ def route(rows, order, tree, leaf):
     Twin    tests/naive/nystrom.py::route
     """
     distances = np.empty(tree.centres.shape[1], tree.centres.dtype)
-    for i in range(leaf.size):
-        node = 0
-        while node >= 0:
-            size = tree.sizes[node]
-            _measure_row(SQUARES, rows, order[i], tree.centres[node], tree.at_zero[node], distances[:size])
-            best = 0
-            for j in range(1, size):
-                best = j if distances[j] < distances[best] else best
-            node = tree.children[node, best]
-        leaf[i] = -1 - node
+    for r in range(order.size):
+        leaf[r] = _find_leaf(rows, order[r], tree, distances)
 
 
 @kernel
-def measure(rows, order, leaf, landmarks, at_zero, kind, F):
-    """Products or distances of rows and the landmarks of their leaves: the first m columns of F.
+def measure(rows, order, leaf, points, kind, F):
+    """Products or distances of rows and the points of their leaves: the first m columns of F.
 
-    Given   rows a workspace.Rows; order (b,) int64, which of them; leaf (b,) int32, theirs; landmarks (k, m, d);
-            at_zero (k, m), the zero row's; kind PRODUCTS, SQUARES or DIFFERENCES; F (b, >= m)
+    Given   rows a workspace.Rows; order (b,) int64, which of them; leaf (b,) int32, theirs; points a workspace.Points
+            of k leaves, m each; kind PRODUCTS, SQUARES or DIFFERENCES; F (b, >= m)
     Cost    b d m multiply-adds, or two operations for distances; of a sparse row its non-zeros
     Twin    tests/naive/nystrom.py::measure
     """
-    m = landmarks.shape[1]
+    m = points.values.shape[1]
     for r in range(order.size):
         c = leaf[r]
-        _measure_row(kind, rows, order[r], landmarks[c], at_zero[c], F[r, :m])
+        _measure_row(kind, rows, order[r], points.values[c], points.at_zero[c], F[r, :m])
+
+
+@kernel
+def meet(rows, order, tree, leaf, landmarks, kind, F, slopes, linear):
+    """All that rows are compared with in one call: `route`, then `measure` of landmarks and of slopes.
+
+    Given   as for `route` and `measure`, leaf (b,) to be written, or read where the tree is empty; slopes a
+            workspace.Points, q for each leaf; linear (b, q), or (b, 0) for none
+    Cost    theirs
+    Twin    tests/naive/nystrom.py::route, measure
+    """
+    m, q = landmarks.values.shape[1], linear.shape[1]
+    distances = np.empty(tree.centres.shape[1], tree.centres.dtype)
+    for r in range(order.size):
+        i = order[r]
+        if tree.sizes.size:
+            leaf[r] = _find_leaf(rows, i, tree, distances)
+        c = leaf[r]
+        _measure_row(kind, rows, i, landmarks.values[c], landmarks.at_zero[c], F[r, :m])
+        if q:
+            _measure_row(PRODUCTS, rows, i, slopes.values[c], slopes.at_zero[c], linear[r])
 
 
 @kernel

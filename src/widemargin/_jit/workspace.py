@@ -71,6 +71,13 @@ def make_rows(X: Any) -> Rows:
     return Rows(X.reshape(-1), np.empty(0, np.int32), np.empty(0, np.int64))
 
 
+class Points(NamedTuple):
+    """k groups of m points that rows are compared with."""
+
+    values: np.ndarray  # (k, m, d)
+    at_zero: np.ndarray  # (k, m): what the zero row measures
+
+
 class Tree(NamedTuple):
     """A tree of centres that routes a row to a leaf; node 0 is the root."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import nystrom as compiled
-from .._jit.workspace import Rows, make_rows
+from .._jit.workspace import Points, make_rows
 from ..kernels.functions import Transform
 from ..kernels.samples import Samples, make_samples
 
@@ -58,11 +58,16 @@ class LandmarkFeatures:
         return int(self.n_values + self.pairs.shape[2])
 
     @cached_property
-    def _at_zero(self) -> Array:
-        """Measures of the zero row, which sparse rows start from."""
+    def points(self) -> Points:
+        """The landmarks, for compiled code."""
         if self.kernel.measure == "products":
-            return np.zeros(self.landmarks.shape[:2], self.landmarks.dtype)
-        return np.asarray((np.abs(self.landmarks) ** self._power).sum(axis=2))
+            return Points(self.landmarks, np.zeros(self.landmarks.shape[:2], self.landmarks.dtype))
+        return Points(self.landmarks, np.asarray((np.abs(self.landmarks) ** self._power).sum(axis=2)))
+
+    @property
+    def kind(self) -> int:
+        """What compiled code sums over the features."""
+        return _MEASURES[self.kernel.measure]
 
     @property
     def _power(self) -> int:
@@ -77,40 +82,35 @@ class LandmarkFeatures:
         landmarks, rows = self._samples.against(X)
         self.kernel.fill(rows, landmarks, F)
 
-    def measure(self, rows: Rows, order: NDArray[np.int64], leaf: NDArray[np.int32], F: Array) -> None:
-        """Write kernel values and those of the triangle rule.
+    def finish(self, leaf: NDArray[np.int32], F: Array) -> None:
+        """Turn measures of landmarks, the first m columns, into kernel values, and into those of the triangle rule.
 
         Parameters
         ----------
-        rows : Rows
-        order : ndarray of shape (b,), int64
-            Which of the rows.
         leaf : ndarray of shape (b,), int32
-            Their leaves.
+            The rows' leaves.
         F : ndarray of shape (b, n_values)
         """
-        self._measure_landmarks(rows, order, leaf, F)
         if self.anchors.shape[2]:
             compiled.bound(F, leaf, self.anchors, self.rules, self._power)
         self.kernel.transform(F)
 
-    def _measure_landmarks(self, rows: Rows, order: NDArray[np.int64], leaf: NDArray[np.int32], F: Array) -> None:
-        kind = _MEASURES[self.kernel.measure]
-        compiled.measure(rows, order, leaf, self.landmarks, self._at_zero, kind, F)
-
     def distances(self, X: Any) -> Array:
         """Of every row of X to the landmarks of the only leaf: shape (n, m)."""
-        n = X.shape[0]
-        D = np.empty((n, self.landmarks.shape[1]), self.landmarks.dtype)
-        self._measure_landmarks(make_rows(X), np.arange(n), np.zeros(n, np.int32), D)
+        D = self._measures(X, self.landmarks.shape[1])
         return np.asarray(np.sqrt(D)) if self._power == 2 else D
 
     def values(self, X: Any) -> Array:
         """All features of every row of X, of the only leaf: shape (n, n_features)."""
-        n = X.shape[0]
-        F = np.empty((n, self.n_values), self.landmarks.dtype)
-        self.measure(make_rows(X), np.arange(n), np.zeros(n, np.int32), F)
+        F = self._measures(X, self.n_values)
+        self.finish(np.zeros(len(F), np.int32), F)
         return self.multiplied(F)
+
+    def _measures(self, X: Any, width: int) -> Array:
+        n = X.shape[0]
+        F = np.empty((n, width), self.landmarks.dtype)
+        compiled.measure(make_rows(X), np.arange(n), np.zeros(n, np.int32), self.points, self.kind, F)
+        return F
 
     def multiplied(self, F: Array) -> Array:
         """Values of the only leaf, and the products of the polynomial rule beside them: shape (n, n_features)."""
@@ -118,7 +118,7 @@ class LandmarkFeatures:
         return np.hstack([F, F[:, first] * F[:, second]]) if len(first) else F
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_at_zero", "_samples")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("points", "_samples")}
 
 
 def join_features(parts: list[LandmarkFeatures]) -> tuple[LandmarkFeatures, list[Index], list[tuple[Index, Index]]]:

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import nystrom as compiled
-from .._jit.workspace import Rows, make_rows
+from .._jit import panels
+from .._jit.workspace import Points, Rows, make_rows
 from .._parallel import ThreadTeam, row_blocks
 from ..kernels.functions import Transform
 from ..kernels.scratch import Scratch
 from ..landmarks.features import LandmarkFeatures
-from ..partition.hierarchy import Hierarchy
+from ..partition.hierarchy import Hierarchy, single_leaf
 
 Vector = NDArray[np.float64]
 Array = NDArray[np.floating]
@@ -25,6 +26,9 @@ Leaf = NDArray[np.int32]
 
 _TILE_BYTES = 2**18  # of a block's features: they stay in the second-level cache
 _BLOCK_ROWS = 64, 1024
+_NARROW = 128  # features up to which rows are answered in panels
+_NARROW_ROWS = 1024, 8192  # of a block of them
+_LEAF_ROWS = 8  # a leaf must have on average, for its panels to pay
 _MANY = 32  # landmarks of a single leaf, from which on matrix products are faster
 _CACHED_BYTES = 2**20  # landmarks that stay in the second-level cache, in whatever order rows ask for them
 
@@ -59,39 +63,75 @@ class NystromTree:
         """Numbers that a row's features take."""
         return self.features.n_values + int(self.slopes.shape[1])
 
-    def answer(self, rows: Rows, order: Order, tile: Array, out: Vector) -> None:
-        """Write the decision values of some rows.
+    def answer(self, X: Any, out: Vector) -> None:
+        """Write the decision values of a batch.
 
         Parameters
         ----------
-        rows : Rows
-        order : ndarray of shape (b,), int64
-            Which of them.
-        tile : ndarray of shape (at least b * width,)
-            Scratch, of the data's dtype.
-        out : ndarray of shape (n, q)
+        X : ndarray or CSR array of shape (b, d)
+            Of the landmarks' dtype; dense rows C-contiguous.
+        out : ndarray of shape (b, q)
         """
-        leaf = np.empty(len(order), np.int32)
-        self.tree.route(rows, order, leaf)
-        if len(order) > 1 and self.features.landmarks.nbytes > _CACHED_BYTES:
-            by_leaf = np.argsort(leaf, kind="stable")
-            order, leaf = order[by_leaf], leaf[by_leaf]
-        if self.is_flat and not rows.starts.size:
-            self._answer_flat(
-                rows.data.reshape(-1, self.features.landmarks.shape[2])[order[0] : order[-1] + 1],
-                tile,
-                out[order[0] : order[-1] + 1],
-            )
-            return
-        border, end = len(order) * self.features.n_values, len(order) * self.width
-        F, linear = tile[:border].reshape(len(order), -1), tile[border:end].reshape(len(order), -1)
-        self._finish(rows, order, leaf, F, linear, out)
+        n_bytes = self.scratch_bytes(len(out))
+        with Scratch(n_bytes) as buffer:
+            tile = buffer[:n_bytes].view(self.features.landmarks.dtype)
+            if hasattr(X, "indptr"):
+                self._answer_rows(make_rows(X), tile, out)
+            elif self.is_flat:
+                self._answer_flat(X, tile, out)
+            elif self.takes_panels(len(out)):
+                self._answer_panels(X, tile, out)
+            else:
+                self._answer_rows(make_rows(X), tile, out)
 
-    def _finish(self, rows: Rows, order: Order, leaf: Leaf, F: Array, linear: Array, out: Vector) -> None:
-        self.features.measure(rows, order, leaf, F)
-        if self.slopes.shape[1]:
-            compiled.measure(rows, order, leaf, self.slopes, self._nothing, compiled.PRODUCTS, linear)
+    def scratch_bytes(self, n_rows: int) -> int:
+        """What a batch of so many rows needs."""
+        n_panels = n_rows // panels.LANES + self.tree.n_leaves if self.takes_panels(n_rows) else 0
+        return self.width * max(n_rows, n_panels * panels.LANES) * self.features.landmarks.itemsize
+
+    def takes_panels(self, n_rows: int) -> bool:
+        """Whether so many dense rows side by side are faster than each by itself."""
+        is_narrow = self.features.landmarks.shape[2] <= _NARROW
+        return is_narrow and self.features.anchors.shape[2] == 0 and n_rows >= _LEAF_ROWS * self.tree.n_leaves
+
+    def _answer_panels(self, X: Array, tile: Array, out: Vector) -> None:
+        """Rows of one node, or of one leaf, are put together before they are compared."""
+        k, m, _ = self.features.landmarks.shape
+        nodes, q = self.tree.arrays, self.slopes.shape[1]
+        most = len(X) // panels.LANES + max(k, len(nodes.sizes))
+        space = np.empty((most, panels.LANES), np.int32), np.empty(most, np.int32)
+
+        def gather(label: Leaf, n_groups: int) -> tuple[Leaf, Leaf]:
+            n_panels = panels.gather(label, n_groups, *space)
+            return space[0][:n_panels], space[1][:n_panels]
+
+        label = np.full(len(X), 0 if self.tree.depth else -1, np.int32)
+        for _ in range(self.tree.depth):
+            panels.descend(X, *gather(label, len(nodes.sizes)), nodes, label)
+        rows, leaf = gather(-1 - label, k)
+        F = tile[: len(rows) * (m + q) * panels.LANES].reshape(-1, panels.LANES)
+        panels.measure(X, rows, leaf, self.features.landmarks, self.features.kind, self.slopes, F)
+        self.features.kernel.transform(F[: len(rows) * m])
+        panels.answer(F, rows, leaf, self.coef, self.products, q, self.intercept, out)
+
+    def _answer_rows(self, rows: Rows, tile: Array, out: Vector) -> None:
+        """One row after the other."""
+        n = len(out)
+        leaf, order, tree = np.zeros(n, np.int32), np.arange(n), self.tree
+        border, end = n * self.features.n_values, n * self.width
+        F, linear = tile[:border].reshape(n, self.features.n_values), tile[border:end].reshape(n, self.slopes.shape[1])
+        if n > 1 and self.features.landmarks.nbytes > _CACHED_BYTES:
+            tree.route(rows, order, leaf)
+            order = np.argsort(leaf, kind="stable")
+            leaf, tree = leaf[order], single_leaf(self.slopes[0])
+        self._meet(rows, order, tree, leaf, F, linear)
         compiled.answer(F, linear, order, leaf, self.coef, self.products, self.intercept, out)
+
+    def _meet(self, rows: Rows, order: Order, tree: Hierarchy, leaf: Leaf, F: Array, linear: Array) -> None:
+        """Find the leaves, unless the tree is empty; write kernel values and linear parts."""
+        features = self.features
+        compiled.meet(rows, order, tree.arrays, leaf, features.points, features.kind, F, self._lines, linear)
+        features.finish(leaf, F)
 
     def for_one_row(self) -> Callable[[Rows], Vector]:
         """A function that writes the decision values of a single row into an array of its own, of shape (1, q)."""
@@ -105,8 +145,8 @@ class NystromTree:
         out = np.empty((1, self.intercept.shape[1]))
 
         def decide(row: Rows) -> Vector:
-            self.tree.route(row, order, leaf)
-            self._finish(row, order, leaf, F, linear, out)
+            self._meet(row, order, self.tree, leaf, F, linear)
+            compiled.answer(F, linear, order, leaf, self.coef, self.products, self.intercept, out)
             return out
 
         return decide
@@ -134,9 +174,9 @@ class NystromTree:
         return np.ascontiguousarray(self.coef[0].T.astype(self.features.landmarks.dtype))
 
     @cached_property
-    def _nothing(self) -> Array:
-        """The linear parts of the zero row."""
-        return np.zeros(self.slopes.shape[:2], self.slopes.dtype)
+    def _lines(self) -> Points:
+        """The linear parts, for compiled code."""
+        return Points(self.slopes, np.zeros(self.slopes.shape[:2], self.slopes.dtype))
 
     @property
     def n_operations(self) -> float:
@@ -179,7 +219,7 @@ class NystromTree:
         }
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_nothing", "_flat_coef")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_lines", "_flat_coef")}
 
 
 def _pack(products: Array) -> Array:
@@ -253,29 +293,33 @@ class NystromForest:
         """
         n = X.shape[0]
         out = np.empty((n, self.n_outputs))
-        row_bytes = self._dtype.itemsize * max(1, max(tree.width for tree in self.trees))
-        blocks = row_blocks(n, int(np.clip(_TILE_BYTES // row_bytes, *_BLOCK_ROWS)))
+        if n <= _BLOCK_ROWS[0]:  # waking threads takes longer
+            self._answer(X, out)
+            return out
 
         def answer(block: slice) -> None:
-            n_bytes = row_bytes * (block.stop - block.start)
-            with Scratch(n_bytes) as buffer:
-                self._answer(X[block], buffer[:n_bytes].view(self._dtype), out[block])
+            self._answer(X[block], out[block])
 
-        if len(blocks) < 2:  # waking threads takes longer
-            for block in blocks:
-                answer(block)
-        else:
-            with ThreadTeam(n_jobs) as team:
-                team.map(answer, blocks)
+        with ThreadTeam(n_jobs) as team:
+            team.map(answer, row_blocks(n, self._block_rows(n)))
         return out
 
-    def _answer(self, X: Any, tile: Array, out: Vector) -> None:
-        rows, order = make_rows(X if self.projection is None else X @ self.projection), np.arange(len(out))
-        self.trees[0].answer(rows, order, tile, out)
+    def _block_rows(self, n: int) -> int:
+        """Rows of a block: of like size, so that threads end together; enough of them to fill the panels of leaves."""
+        if all(tree.takes_panels(n) for tree in self.trees):
+            wanted, (least, most) = panels.LANES * max(tree.tree.n_leaves for tree in self.trees), _NARROW_ROWS
+        else:
+            wanted, (least, most) = _TILE_BYTES // max(tree.scratch_bytes(1) for tree in self.trees), _BLOCK_ROWS
+        n_blocks = -(-n // max(least, min(wanted, most)))
+        return -(-n // (n_blocks + n_blocks % 2)) if n_blocks > 1 else n
+
+    def _answer(self, X: Any, out: Vector) -> None:
+        batch = X if self.projection is None else X @ self.projection
+        self.trees[0].answer(batch, out)
         if len(self.trees) > 1:
             total = out.copy()
             for tree in self.trees[1:]:
-                tree.answer(rows, order, tile, out)
+                tree.answer(batch, out)
                 total += out
             out[:] = total / len(self.trees)
 
@@ -291,6 +335,6 @@ class NystromForest:
         def decide(x: Array) -> Vector:
             row = np.ascontiguousarray(x if projection is None else x @ projection, dtype)
             values = [tree(Rows(row, no_columns, no_starts))[0] for tree in trees]
-            return values[0].copy() if n_trees == 1 else np.asarray(np.mean(values, axis=0))
+            return values[0].copy() if n_trees == 1 else np.asarray(sum(values) / n_trees)
 
         return decide

@@ -37,7 +37,7 @@ class Hierarchy:
     sizes: NDArray[np.int32]
     children: NDArray[np.int32]
 
-    @property
+    @cached_property
     def n_leaves(self) -> int:
         """k."""
         return -int(self.children.min()) if len(self.children) else 1
