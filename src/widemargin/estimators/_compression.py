@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
-from ..algorithms.dc_pred import train
+from ..algorithms.dc_pred import Settings, train
 from ..kernels.functions import make_kernel
 from ..models.nystrom import NystromForest
 from ..solvers.local import HingeTask, ImitationTask, Task
@@ -27,7 +28,7 @@ from ._compressed import (
     CompressedVotes,
     CompressionReport,
 )
-from ._cost import check_cost, spend, spend_flat
+from ._cost import check_cost, count_bytes, spend, spend_flat
 from ._nystrom_files import describe_trees
 from ._pairs import votes
 from ._parameters import check_limits
@@ -39,13 +40,16 @@ Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 _WIDTHS = (1.0, 4.0, 0.25)  # gammas of the landmarks' kernel to choose from, in multiples of the model's
-_LEAVES = 12, 1, 48  # of a tree, to choose from
+_LEAVES = 12, 4, 1, 48  # of a tree, to choose from
+_FINALS = 2  # candidates that learn from all rows
 _MOST_ROWS = 60_000  # are learnt from
 _HELD_SHARE, _MOST_HELD = 0.2, 10_000  # rows that are held back: half of them to choose by, half for the report
 _PILOT_ROWS = 8000
+_AGREED = 0.995  # labels, or share of the variance, from which on nothing else is tried
 _FEW = 50  # rows, of which none are held back
 _HARD_C = 10.0  # of machines that learn labels: these are the model's own, and free of noise
 _COST_SHARE, _LEAST_COST, _LARGEST_COST = 0.04, 40.0, 600.0  # of the model's cost, and bounds
+_BYTES_SHARE = 0.04  # of the model's bytes
 _VARIANCE = 0.92  # that a projection must keep
 _MOST_FEATURES = 0.4  # of the features, that it may take for it to be worth its cost
 _MOST_RANK = 256
@@ -163,42 +167,50 @@ class Compression:
         return _Split(learn, pilot, np.sort(held[::2]), np.sort(held[1::2]))
 
     def _best(self, progress: Progress) -> _Candidate:
-        """Trees and one flat machine, landmark kernels of several widths; then labels with the best tree."""
+        """The best of the candidates on some rows, those of unlike arrangement, once more on all rows."""
+        pilots = sorted(self._pilots(progress), key=_agreement, reverse=True)
+        if len(self.split.pilot) == len(self.split.learn):
+            return pilots[0]
+        arranged = {candidate.plan._replace(gamma=0.0): candidate.plan for candidate in reversed(pilots)}
+        finals = sorted(arranged.values(), key=[pilot.plan for pilot in pilots].index)
+        return max(self._train_all(finals[:_FINALS], self.split.learn, progress), key=_agreement)
+
+    def _pilots(self, progress: Progress) -> list[_Candidate]:
+        """Trees and one flat machine, with landmark kernels of several widths; then labels with the best of them."""
         gamma = float(self.source.parameters["gamma"])
         is_stationary = self.source.kernel.measure != "products"
         widths, given = _WIDTHS if is_stationary else (1.0,), self.budget.n_clusters
         first, others = (_LEAVES[0], _LEAVES[1:]) if given == "auto" else (int(given), ())
-        best = self._better(None, [_Plan(gamma * width, first) for width in widths], progress)
-        best = self._better(best, [best.plan._replace(n_clusters=k) for k in others], progress)
-        if is_classifier(self.model) and getattr(self.model, "decision_function_shape", "ovr") == "ovr":
-            best = self._better(best, [best.plan._replace(learnt="labels")], progress)
-        if given in ("auto", 1):
-            best = self._better(best, [_Plan(gamma * width, 1, is_flat=True) for width in widths[:2]], progress)
-        if len(self.split.pilot) == len(self.split.learn):
-            return best
-        return self._train(best.plan, self.split.learn, progress)
+        tried: list[_Candidate] = []
 
-    def _better(self, best: _Candidate | None, plans: list[_Plan], progress: Progress) -> _Candidate:
-        """The best of a candidate and those of some plans, as far as there is time."""
+        def attempt(plans: list[_Plan]) -> _Plan:
+            tried.extend(self._train_all(plans, self.split.pilot, progress, tried))
+            return max(tried, key=_agreement).plan
+
+        if given in ("auto", 1):
+            attempt([_Plan(gamma * width, 1, is_flat=True) for width in widths[:2]])
+        best = attempt([_Plan(gamma * width, first) for width in widths])
+        best = attempt([_Plan(best.gamma, k) for k in others])
+        if is_classifier(self.model) and getattr(self.model, "decision_function_shape", "ovr") == "ovr":
+            attempt([best._replace(learnt="labels")])
+        return tried
+
+    def _train_all(
+        self, plans: list[_Plan], learn: Rows, progress: Progress, before: Sequence[_Candidate] = ()
+    ) -> list[_Candidate]:
+        """Candidates of some plans, as far as there is need, after others `before`, and time."""
+        made: list[_Candidate] = []
         for plan in plans:
-            if best is None or (best.agreement < 1.0 and progress.go_on()):
-                candidate = self._train(plan, self.split.pilot, progress)
-                best = candidate if best is None or candidate.agreement > best.agreement else best
-        assert best is not None
-        return best
+            known = [*before, *made]
+            if not known or (max(map(_agreement, known)) < _AGREED and progress.go_on()):
+                made.append(self._train(plan, learn, progress))
+        return made
 
     def _train(self, plan: _Plan, learn: Rows, progress: Progress) -> _Candidate:
         task = self._task(plan.learnt, learn)
         parameters = {**self.source.parameters, "gamma": plan.gamma}
-        cost = float(np.clip(_COST_SHARE * self.cost_before, _LEAST_COST, _LARGEST_COST))
-        n, d, projection = len(learn), self.rows.shape[1], self._projection if plan.is_flat else None
-        if plan.is_flat:
-            rank = None if projection is None else projection.shape[1]
-            settings = spend_flat(self.budget, n, d, task.n_outputs, default=cost, rank=rank)
-        else:
-            budget = replace(self.budget, n_clusters=plan.n_clusters)
-            settings = spend(budget, n, d, task.n_outputs, default=cost)
-        settings = settings._replace(memory_budget=resolve_memory_budget(self.budget.memory_budget))
+        projection = self._projection if plan.is_flat else None
+        settings = self._settings(plan, len(learn), task.n_outputs)
         kernel: Any = make_kernel(parameters["kernel"], **{k: v for k, v in parameters.items() if k != "kernel"})
         rows = self.rows[learn]
         rows = rows if projection is None else np.ascontiguousarray(rows @ projection)
@@ -206,6 +218,20 @@ class Compression:
         forest.projection = projection
         compressed = self._wrap(forest, parameters, plan.learnt, learn)
         return _Candidate(compressed, self._agreement(compressed, self.split.choose), plan)
+
+    def _settings(self, plan: _Plan, n: int, n_outputs: int) -> Settings:
+        """What a share of the model's own cost buys, as long as it stays many times smaller."""
+        d, projection = self.rows.shape[1], self._projection if plan.is_flat else None
+        rank = None if projection is None else projection.shape[1]
+        cost = float(np.clip(_COST_SHARE * self.cost_before, _LEAST_COST, _LARGEST_COST))
+        while True:
+            if plan.is_flat:
+                settings = spend_flat(self.budget, n, d, n_outputs, default=cost, rank=rank)
+            else:
+                settings = spend(replace(self.budget, n_clusters=plan.n_clusters), n, d, n_outputs, default=cost)
+            if count_bytes(settings, d, n_outputs) <= _BYTES_SHARE * self.source.nbytes or cost <= _LEAST_COST:
+                return settings._replace(memory_budget=resolve_memory_budget(self.budget.memory_budget))
+            cost *= 0.8
 
     @cached_property
     def _projection(self) -> Any:
@@ -308,6 +334,10 @@ class Compression:
             learnt=best.plan.learnt,
             notes=tuple(self.notes),
         )
+
+
+def _agreement(candidate: _Candidate) -> float:
+    return candidate.agreement
 
 
 def _find_rows(points: Any, X: Any) -> Rows:

@@ -88,6 +88,13 @@ def spend_flat(model: Any, n: int, d: int, n_outputs: int, *, default: float, ra
     return Settings(1, int(np.clip(m, 1, most)), 0, pseudo=None, linear=linear, n_jobs=model.n_jobs)
 
 
+def count_bytes(settings: Settings, d: int, n_outputs: int) -> float:
+    """Of a float32 machine in d features, about."""
+    numbers = settings.n_landmarks * (d + n_outputs) + n_outputs * settings.n_pseudo_landmarks
+    centres_and_slopes = d * (1 + n_outputs * settings.linear)
+    return 4.0 * settings.n_trees * settings.n_clusters * (numbers + centres_and_slopes)
+
+
 def _leaves(cost: float, n: int) -> int:
     """The most leaves that routing at this cost can tell apart, each of enough rows."""
     most = max(1, min(n // _LEAF_ROWS, _MOST_LEAVES))

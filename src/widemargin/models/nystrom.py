@@ -118,14 +118,18 @@ class NystromTree:
         """One row after the other."""
         n = len(out)
         leaf, order, tree = np.zeros(n, np.int32), np.arange(n), self.tree
-        border, end = n * self.features.n_values, n * self.width
-        F, linear = tile[:border].reshape(n, self.features.n_values), tile[border:end].reshape(n, self.slopes.shape[1])
+        F, linear = self._split(tile, n)
         if n > 1 and self.features.landmarks.nbytes > _CACHED_BYTES:
             tree.route(rows, order, leaf)
             order = np.argsort(leaf, kind="stable")
             leaf, tree = leaf[order], single_leaf(self.slopes[0])
         self._meet(rows, order, tree, leaf, F, linear)
         compiled.answer(F, linear, order, leaf, self.coef, self.products, self.intercept, out)
+
+    def _split(self, tile: Array, n: int) -> tuple[Array, Array]:
+        """Room for the kernel values and for the linear parts of n rows."""
+        r, s = self.features.n_values, self.slopes.shape[1]
+        return tile[: n * r].reshape(n, r), tile[n * r : n * (r + s)].reshape(n, s)
 
     def _meet(self, rows: Rows, order: Order, tree: Hierarchy, leaf: Leaf, F: Array, linear: Array) -> None:
         """Find the leaves, unless the tree is empty; write kernel values and linear parts."""
@@ -159,8 +163,7 @@ class NystromTree:
 
     def _answer_flat(self, X: Array, tile: Array, out: Vector) -> None:
         """One matrix product for the kernel values, one for the decision values."""
-        border, end = len(X) * self.features.n_values, len(X) * self.width
-        F, linear = tile[:border].reshape(len(X), -1), tile[border:end].reshape(len(X), -1)
+        F, linear = self._split(tile, len(X))
         self.features.fill(X, F)
         np.matmul(F, self._flat_coef, out=out)
         if self.slopes.shape[1]:
@@ -284,7 +287,7 @@ class NystromForest:
             Of the landmarks' dtype; dense rows C-contiguous.
         n_jobs : int or None
         memory_budget : int
-            Never reached: a thread holds a block's features, a quarter of a megabyte.
+            Never reached: a thread holds a block's features, a megabyte or two.
 
         Notes
         -----
