@@ -208,6 +208,19 @@ def test_identical_points_become_one_coefficient() -> None:
     assert coef.sum() == pytest.approx(30e-6 / (LAM * 30), rel=1e-9)  # every step added its share, no merger lost any
 
 
+@pytest.mark.parametrize("merge", ["lookup-wd", "lookup-h", "gss", "gss-precise"])
+@pytest.mark.parametrize("size", [1e-300, 1e-40, 1e200])
+def test_mergers_do_not_depend_on_the_unit_of_the_weights(merge: str, size: float) -> None:
+    """Shares of coefficients are what counts, be the coefficients beyond float32 or not."""
+    X, _ = data(40)
+    kernel = make_kernel("rbf", gamma=0.4)
+    runs = [run(StepSettings(kernel, scale, budget=10, merge=merge), X, np.full(40, scale)) for scale in (1.0, size)]
+    (points, coef, _), (others, sizes, _) = (machine.expansion() for machine in runs)
+    assert runs[0].tally().mergers == runs[1].tally().mergers > 5
+    np.testing.assert_allclose(others, points, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(sizes, coef, rtol=1e-4)
+
+
 def test_a_long_stream_scales_nothing_away() -> None:
     """After 10^9 steps' worth of shrinking, coefficients are small and exact: they were never multiplied."""
     X, push = data(20)
