@@ -209,7 +209,7 @@ def test_identical_points_become_one_coefficient() -> None:
 
 
 @pytest.mark.parametrize("merge", ["lookup-wd", "lookup-h", "gss", "gss-precise"])
-@pytest.mark.parametrize("size", [1e-300, 1e-40, 1e200])
+@pytest.mark.parametrize("size", [1e-300, 1e-40, 1e100])
 def test_mergers_do_not_depend_on_the_unit_of_the_weights(merge: str, size: float) -> None:
     """Shares of coefficients are what counts, be the coefficients beyond float32 or not."""
     X, _ = data(40)
@@ -254,3 +254,16 @@ def test_dense_zeros_are_skipped_as_sparse_ones_are() -> None:
 def test_merging_wants_the_gaussian_kernel() -> None:
     with pytest.raises(ValueError, match="Gaussian"):
         make_machine(settings_for(make_kernel("linear")), np.zeros((1, 2), np.float32))
+
+
+def test_rows_of_slots_begin_cache_lines() -> None:
+    """Whether a machine is new or goes on from a state: vectors across two lines cost a tenth of the speed."""
+    X, push = data(40)
+    settings = settings_for(make_kernel("rbf", gamma=0.4), budget=37)
+    first = run(settings, X, push)
+    for machine in (first, make_machine(settings, X, first.state())):
+        assert isinstance(machine, MergingMachine)
+        arrays = machine.arrays
+        for array in (arrays.points, arrays.slots, arrays.work.rows, arrays.work.parts, arrays.work.powers):
+            assert array.ctypes.data % 64 == 0
+            assert array.ndim == 1 or array.strides[0] % 64 == 0
