@@ -82,6 +82,8 @@ def train(problem: Problem, budget: int, rules: Sequence[str], n_epochs: int, se
     """
     rng, push = np.random.default_rng(seed), problem.y.astype(np.float64)
     order = np.concatenate([rng.permutation(len(problem.y)) for _ in range(n_epochs)])
+    first = seed % len(rules)  # where its memory lies is luck: none is always the first to get some
+    rules = (*rules[first:], *rules[:first])
     streams = {rule: Stream(settings_of(problem, budget, rule), problem.X, 1) for rule in rules}
     seconds = {rule: np.zeros(PIECES) for rule in rules}
     for at, piece in enumerate(np.array_split(order, PIECES)):

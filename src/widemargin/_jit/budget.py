@@ -331,7 +331,7 @@ def _merge(n, j, h, log_kappa, machine):
         slots[row, j] = slots[row, j] * near + hand[row] * far
 
 
-@kernel(is_pasted=True)
+@kernel
 def _make_room(n, machine, tables, step):
     """Merge the lightest point, most often the row in hand: Algorithm 1 of Glasmachers and Qaadan."""
     counts, coef, work, hand = machine.counts, machine.slots[COEF], machine.work, machine.hand

@@ -166,9 +166,10 @@ def make_search(n_slots: int) -> Search:
 
 def _aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Zeros that begin a line of the cache: vectors of rows that do not are up to a tenth slower."""
-    memory = np.zeros(math.prod(shape) * np.dtype(dtype).itemsize + 64, np.uint8)
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + 64, np.uint8)
     first = -memory.ctypes.data % 64
-    return memory[first : len(memory) - 64 + first].view(dtype).reshape(shape)
+    return np.ndarray(shape, dtype, memory, offset=first)
 
 
 def make_tables(cells: np.ndarray) -> Tables:
