@@ -20,7 +20,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     """
     options: Any = {"nogil": True, "fastmath": _FASTMATH, "boundscheck": False, "error_model": "numpy"}
     if function.__name__.startswith("_"):  # called from compiled code alone: its callers carry it along
-        return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+        inner: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
+        return numba.njit(**inner)(function)
     try:
         return numba.njit(cache=_CACHE, **options)(function)
     except RuntimeError:
