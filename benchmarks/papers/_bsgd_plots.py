@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +10,20 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from _report import RESULTS
+from _report import RESULTS, read_csv
 
 from widemargin.budget import merge_table
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 Rows = list[dict[str, Any]]
-Reader = Callable[[Path], Rows]
 
 
-def draw_all(read: Reader) -> None:
+def draw_all() -> None:
     """Figures 2 and 3 of the paper; accuracy against time; steps a second."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     draw_table(IMAGES / "bsgd_table.png")
     for what, draw in (("tables", draw_times), ("tradeoff", draw_tradeoff), ("speed", draw_speed)):
-        rows = read(RESULTS / f"bsgd_{what}.csv")
+        rows = read_csv(RESULTS / f"bsgd_{what}.csv")
         if rows:
             draw(rows, IMAGES / f"bsgd_{what}.png")
 

@@ -30,10 +30,10 @@ def problem(seed: int, n: int, spread: float, sign: float) -> tuple[int, np.ndar
     return i, sign * coef, log_kappa.astype(np.float32).astype(np.float64)
 
 
-@pytest.mark.parametrize(("rule", "allowed"), [("gss-precise", 1e-3), ("lookup-wd", 1e-3), ("lookup-h", 1e-3)])
+@pytest.mark.parametrize("rule", RULES)
 @quick
 @given(**problems)
-def test_degradation_is_the_least(rule: str, allowed: float, seed: int, n: int, spread: float, sign: float) -> None:
+def test_degradation_is_the_least(rule: str, seed: int, n: int, spread: float, sign: float) -> None:
     i, coef, log_kappa = problem(seed, n, spread, sign)
     found = find_partner(i, coef, log_kappa, rule)
     _, _, least = naive.find_partner(i, coef, np.exp(log_kappa))
@@ -42,19 +42,19 @@ def test_degradation_is_the_least(rule: str, allowed: float, seed: int, n: int, 
     real = total * naive.degradation(found.h, float(m), float(np.exp(log_kappa[found.partner])))
     assert found.partner != i
     assert found.degradation == pytest.approx(real, rel=2e-3, abs=1e-9 * total)  # h is known to 1e-7
-    assert real <= least * (1 + allowed) + 1e-7 * total
+    assert real <= least * (1 + 1e-3) + 1e-7 * total
 
 
-@quick
-@given(**problems)
-def test_golden_section_search_stays_near(seed: int, n: int, spread: float, sign: float) -> None:
-    """h to 0.01, at whatever that costs: the degradation grows by the square of it."""
-    i, coef, log_kappa = problem(seed, n, spread, sign)
-    found = find_partner(i, coef, log_kappa, "gss")
-    m = float(coef[found.partner] / (coef[found.partner] + coef[i]))
-    best, _ = naive.best_h(m, float(np.exp(log_kappa[found.partner])))
-    if abs(m - 0.5) > 0.01 and log_kappa[found.partner] < -1e-3:
-        assert found.h == pytest.approx(best, abs=0.015)
+@pytest.mark.parametrize("log_spread", [-2, 0, 2])
+def test_newton_step_finds_the_place_in_the_bracket(log_spread: int) -> None:
+    """h to 0.01 is what the golden sections know; beside a heavy point the best 1 - h is a hundredth of that."""
+    rng = np.random.default_rng(0)
+    for m in 1 - 10 ** rng.uniform(-5, -0.5, 100):
+        log_kappa = float(np.float32(-(10**log_spread) * rng.exponential()))
+        found = find_partner(0, np.array([1 - m, m]), np.array([0.0, log_kappa]), "gss")
+        best = compiled.golden_section(float(m), log_kappa, 1e-10)
+        assert found.h == pytest.approx(best, abs=2e-4)
+        assert 1 - found.h == pytest.approx(1 - best, rel=0.02, abs=1e-6)
 
 
 @quick
@@ -81,8 +81,16 @@ def test_equal_points_add_their_coefficients(rule: str) -> None:
 def test_points_so_far_apart_that_kappa_underflows(rule: str) -> None:
     """Merging is then removal: the heavier point stays where it is, and the loss is the lighter one's coefficient."""
     found = find_partner(0, np.array([1.0, 3.0, 2.0]), np.array([0.0, -900.0, -800.0]), rule)
-    assert found.h == pytest.approx(1.0, abs=0.01)
-    assert found.degradation == pytest.approx(1.0, abs=0.05)  # gss stops 0.003 beside h = 1
+    assert found.h == pytest.approx(1.0, abs=1e-6)
+    assert found.degradation == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("log_kappa", [-1e2, -1e3, -1e4, -1e5, -1e6])
+def test_no_step_out_of_a_narrow_valley(log_kappa: float) -> None:
+    """So narrow a maximum at h = 1 that s may bend upwards in the last bracket: the heavy point stays where it is."""
+    for rule in RULES:
+        found = find_partner(0, np.array([1.0, 3.0]), np.array([0.0, log_kappa]), rule)
+        assert found.h == pytest.approx(1.0, abs=1e-6)
 
 
 def test_near_copies_are_told_apart() -> None:
@@ -103,8 +111,8 @@ def test_a_light_point_beside_heavy_ones(rule: str) -> None:
         best = find_partner(0, coef, log_kappa, "lookup-wd")
         m, kappa = coef / (coef + 1), np.exp(log_kappa)
         loss = np.array([(c + 1) ** 2 * naive.best_h(a, b)[1] for c, a, b in zip(coef, m, kappa, strict=True)])
-        assert loss[found.partner] <= 1.1 * loss[1:].min() or rule == "gss"
-        assert found.degradation <= 1.1 * best.degradation or rule == "gss"  # whose h is off by up to 0.004
+        assert loss[found.partner] <= 1.1 * loss[1:].min()
+        assert found.degradation <= 1.1 * best.degradation
 
 
 def test_merged_coefficient_is_the_best_one() -> None:

@@ -138,6 +138,23 @@ def test_sparse_rows(four: Data) -> None:
     assert sp.issparse(kept.support_vectors_)
 
 
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+def test_entries_that_share_a_column_are_summed(maintenance: str) -> None:
+    """Rows of 40 entries in 3 columns: more than a row in hand has room for, if they were taken as they come."""
+    rng = np.random.default_rng(0)
+    columns, values = rng.integers(0, 3, (50, 40)), rng.normal(size=(50, 40))
+    for dtype in (np.float32, np.float64):
+        X = sp.csr_array((values.ravel().astype(dtype), columns.ravel(), np.arange(0, 2001, 40)), shape=(50, 3))
+        summed = X.copy()
+        summed.sum_duplicates()
+        y = summed.toarray()[:, 0] > 0
+        for learn in (lambda m, X, y=y: m.fit(X, y), lambda m, X, y=y: m.partial_fit(X, y, [False, True])):
+            one, other = (learn(machine(maintenance=maintenance, lam=0.01), rows) for rows in (X, summed))
+            np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
+            np.testing.assert_array_equal(one.predict(X), other.predict(summed))
+        assert X.nnz == 2000
+
+
 def test_weights_count_as_repetitions_on_average(binary: Data) -> None:
     """Over seeds: rows of weight 2 push the machine as far as rows that come twice do, rows of weight 0 not at all."""
     X, y = binary

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numba
@@ -13,20 +12,15 @@ _FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}  # sums may be reorder
 _CACHE = os.environ.get("WIDEMARGIN_JIT_CACHE", "1") != "0"
 
 
-def kernel(function: Callable[..., Any] | None = None, *, is_pasted: bool = False) -> Any:
+def kernel(function: Callable[..., Any]) -> Any:
     """Compile on first call: no interpreter lock, free reordering of sums, kept in numba's cache folder.
 
-    With `is_pasted` the body is pasted into the caller: for a large kernel of one caller, which LLVM would otherwise
-    optimise by itself, and once more as a part of the caller.
     Where no cache folder is writable (a read-only install, a locked-down container) the kernel is
     compiled anew in every process instead of failing on import.
     """
-    if function is None:
-        return partial(kernel, is_pasted=is_pasted)
     options: Any = {"nogil": True, "fastmath": _FASTMATH, "boundscheck": False, "error_model": "numpy"}
     if function.__name__.startswith("_"):  # called from compiled code alone: its callers carry it along
         inner: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
-        inner |= {"inline": "always"} if is_pasted else {}
         return numba.njit(**inner)(function)
     try:
         return numba.njit(cache=_CACHE, **options)(function)

@@ -161,10 +161,7 @@ def golden_section(m, log_kappa, precision):
         low = low if is_left else x0
         x = low + (1.0 - GOLDEN if is_left else GOLDEN) * width
         s = _value(x, m, log_kappa)
-        if is_left:
-            x0, s0, x1, s1 = x, s, x0, s0
-        else:
-            x0, s0, x1, s1 = x1, s1, x, s
+        x0, s0, x1, s1 = (x, s, x0, s0) if is_left else (x1, s1, x, s)
     return x0 if s0 > s1 else x1
 
 
@@ -192,17 +189,6 @@ def _look_up_all(tables, which, share, kappa, work, out):
 
 
 @kernel
-def _look_up(cells, share, kappa):
-    """The same for one partner."""
-    last = cells.shape[0]
-    a, b = (2.0 * share - 1.0) * last, kappa * last
-    row, column = min(int(a), last - 1), min(int(b), last - 1)
-    c = cells[row, column]
-    low, high = c[0] + (b - column) * (c[1] - c[0]), c[2] + (b - column) * (c[3] - c[2])
-    return low + (a - row) * (high - low)
-
-
-@kernel
 def _values(h, share, exponent, work, out):
     """s(h) - 1 for every partner."""
     one, n = np.float32(1.0), h.size
@@ -217,10 +203,13 @@ def _values(h, share, exponent, work, out):
 
 @kernel
 def _search_all(share, exponent, kappa, h, low, s0, s1, new, work, precision):
-    """Fill h by `golden_section` for every partner at once: brackets differ, their width does not."""
-    f = np.float32
-    golden, width = f(GOLDEN), f(0.5)
-    rest = f(1.0) - golden
+    """Fill h by `golden_section` for every partner at once: brackets differ, their width does not.
+
+    Then one step of Newton's method from the last point looked at, whose exponentials are still there: beside a heavy
+    point the best 1 - h is smaller than any bracket. Where s bends upwards, that point or h = 1, whichever is better.
+    """
+    f, n = np.float32, h.size
+    golden, rest, width = f(GOLDEN), f(1.0 - GOLDEN), f(0.5)
     low[:] = f(0.5)
     h[:] = f(0.5) + golden * width
     _values(h, share, exponent, work, s1)
@@ -228,23 +217,28 @@ def _search_all(share, exponent, kappa, h, low, s0, s1, new, work, precision):
     _values(h, share, exponent, work, s0)
     while width > f(precision):
         step, width = rest * width, golden * width
-        for j in range(h.size):
+        for j in range(n):
             low[j] = low[j] if s0[j] > s1[j] else low[j] + step
             h[j] = low[j] + (rest * width if s0[j] > s1[j] else golden * width)
         _values(h, share, exponent, work, new)
-        for j in range(h.size):
+        for j in range(n):
             old0, old1 = s0[j], s1[j]
             s0[j] = new[j] if old0 > old1 else old1
             s1[j] = old0 if old0 > old1 else new[j]
-    for j in range(h.size):
-        h[j] = low[j] + (rest * width if s0[j] > s1[j] else golden * width)
-        best = s0[j] if s0[j] > s1[j] else s1[j]
-        h[j] = h[j] if best > (f(1.0) - share[j]) * (kappa[j] - f(1.0)) else f(1.0)  # a heavy point stays in its place
+    for j in range(n):
+        x, away, log_kappa = h[j], f(1.0) - h[j], exponent[j]
+        near, far = share[j] * (f(1.0) + work.parts[j]), (f(1.0) - share[j]) * (f(1.0) + work.parts[n + j])
+        bend = near * (f(1.0) + f(2.0) * away * away * log_kappa) + far * (f(1.0) + f(2.0) * x * x * log_kappa)
+        still = x if near + far > share[j] + (f(1.0) - share[j]) * kappa[j] else f(1.0)
+        x = x + (away * near - x * far) / (bend if bend > f(0.0) else f(1.0))  # s' and s'' over 2 ln kappa
+        x = x if x > low[j] else low[j]
+        x = x if x < low[j] + width else low[j] + width
+        h[j] = x if bend > f(0.0) else still
 
 
 @kernel
-def _degradations(coef, a, h, exponent, work, out):
-    """(1 - B^2) + r^2 (1 - A^2) - 2 r (A B - kappa), r = coef / a: the squared degradation over a^2, h being known.
+def _degradations(ratio, h, exponent, work, out):
+    """(1 - B^2) + r^2 (1 - A^2) - 2 r (A B - kappa), r = a_j / a: the squared degradation over a^2, h being known.
 
     A and B: k(z, x_j) and k(z, x_i). A plain 1 - s^2 has no digits left for near copies, and beside heavy points.
     """
@@ -257,7 +251,7 @@ def _degradations(coef, a, h, exponent, work, out):
         parts[3 * n + j] = cross * exponent[j]
     _expm1(parts[: 4 * n], work.powers, work.power_bits)
     for j in range(n):
-        r = f(coef[j]) / f(a)
+        r = ratio[j]
         lost = f(2.0) * r * (f(1.0) + parts[2 * n + j]) * parts[3 * n + j] - parts[n + j] - r * r * parts[j]
         out[j] = lost if lost > f(0.0) else f(0.0)
 
@@ -276,15 +270,18 @@ def find_partner(a, lo, hi, coef, work, tables, precision):
     """
     if hi <= lo:
         return -1, 0.0, 0.0
-    f, rows, coef = np.float32, work.rows, coef[lo:hi]
+    f, rows, coef, inverse = np.float32, work.rows, coef[lo:hi], 1.0 / a
     exponent, kappa, share = rows[EXPONENT, lo:hi], rows[KAPPA, lo:hi], rows[_SHARE, lo:hi]
     h, score, order = rows[_H, lo:hi], rows[_SCORE, lo:hi], work.bits[_SCORE, lo:hi]
+    ratio = rows[_PRODUCT, lo:hi]  # products are no longer needed
     for j in range(share.size):
-        share[j] = f(coef[j]) / (f(coef[j]) + f(a))
+        r = coef[j] * inverse
+        ratio[j] = r if r < 1e12 else 1e12  # beyond it z is the heavy point, to the last digit
+        share[j] = ratio[j] / (ratio[j] + f(1.0))
     if precision is None:
         _look_up_all(tables, LOSS, share, kappa, work, score)
         for j in range(share.size):
-            score[j] = score[j] * abs(f(coef[j]) + f(a))
+            score[j] = score[j] * (ratio[j] + f(1.0))
     else:
         if precision == 0.0:
             _look_up_all(tables, PLACE, share, kappa, work, h)
@@ -295,18 +292,20 @@ def find_partner(a, lo, hi, coef, work, tables, precision):
         else:
             for j in range(share.size):
                 h[j] = golden_section(share[j], exponent[j], precision)
-        _degradations(coef, a, h, exponent, work, score)
+        _degradations(ratio, h, exponent, work, score)
     least, best = order[0], 0  # whole numbers are compared by vectors, float32 ones are not
     for j in range(share.size):
         least = min(least, order[j])
     while order[best] != least:
         best += 1
-    m = coef[best] / (coef[best] + a)
-    place = np.float64(h[best])
-    if precision is None:
-        place = _look_up(tables.cells[PLACE], m, kappa[best])
-    v = _value(place, m, exponent[best])  # wd in float64: 2 m (1 - m) (kappa - 1) - v (2 + v)
-    lost = 2.0 * m * (1.0 - m) * math.expm1(exponent[best]) - v * (2.0 + v)
+    m, place = coef[best] / (coef[best] + a), np.float64(h[best])
+    if precision is None:  # the place, in the cell where the loss was looked up
+        work.found[0] = tables.whole[PLACE, np.uint32(work.bits[_LOW, best])]
+        u, v, c = rows[_S0, best], rows[_S1, best], work.corners
+        low, high = c[0] + v * (c[1] - c[0]), c[2] + v * (c[3] - c[2])
+        place = np.float64(low + u * (high - low))
+    value = _value(place, m, exponent[best])  # wd in float64: 2 m (1 - m) (kappa - 1) - value (2 + value)
+    lost = 2.0 * m * (1.0 - m) * math.expm1(exponent[best]) - value * (2.0 + value)
     return lo + best, place, (coef[best] + a) ** 2 * max(lost, 0.0)
 
 
@@ -332,7 +331,7 @@ def _merge(n, j, h, log_kappa, machine):
         slots[row, j] = slots[row, j] * near + hand[row] * far
 
 
-@kernel(is_pasted=True)
+@kernel
 def _make_room(n, machine, tables, step):
     """Merge the lightest point, most often the row in hand: Algorithm 1 of Glasmachers and Qaadan."""
     counts, coef, work, hand = machine.counts, machine.slots[COEF], machine.work, machine.hand

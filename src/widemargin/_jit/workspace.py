@@ -1,5 +1,6 @@
 """Named tuples of arrays that cross the border into compiled code."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,8 +146,8 @@ def make_budgeted(n_features: int, budget: int) -> Budgeted:
     """
     n_slots = 16 * (budget // 16 + 1 | 1)
     return Budgeted(
-        points=np.zeros((n_features, n_slots), np.float32),
-        slots=np.zeros((4, n_slots)),
+        points=_aligned((n_features, n_slots), np.float32),
+        slots=_aligned((4, n_slots), np.float64),
         counts=np.zeros(6, np.int64),
         sums=make_sums(),
         shift=np.zeros(n_features, np.float32),
@@ -164,10 +165,18 @@ def make_sums() -> np.ndarray:
 
 def make_search(n_slots: int) -> Search:
     """Scratch for n_slots points."""
-    found, rows = np.zeros(n_slots, np.complex128), np.zeros((10, n_slots), np.float32)
-    parts, powers = np.zeros((2, 4 * n_slots), np.float32)
+    found, rows = _aligned((n_slots,), np.complex128), _aligned((10, n_slots), np.float32)
+    parts, powers = _aligned((2, 4 * n_slots), np.float32)
     corners = found.view(np.float32)
     return Search(rows, rows.view(np.int32), parts, powers, powers.view(np.int32), found, corners)
+
+
+def _aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Zeros that begin a line of the cache: vectors of rows that do not are up to a tenth slower."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + 64, np.uint8)
+    first = -memory.ctypes.data % 64
+    return np.ndarray(shape, dtype, memory, offset=first)
 
 
 def make_tables(cells: np.ndarray) -> Tables:

@@ -12,7 +12,7 @@ and four rules of Glasmachers and Qaadan (2018) to find h, and with it a merger'
 
     lookup-wd    read the degradation from a table; h, from another one, for the chosen partner alone
     lookup-h     read h from a table and compute the degradation from it
-    gss          golden section search for h, to 0.01
+    gss          golden section search for h, to 0.01, and one step of Newton's method
     gss-precise  the same, to 1e-10
 """
 

@@ -7,9 +7,12 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
+
+from ..kernels.samples import canonical
 
 Vector = NDArray[np.float64]
 
@@ -125,12 +128,13 @@ def _class_factor(class_weight: Mapping[Any, float], label: Any) -> float:
 
 
 def to_single(X: Any) -> Any:
-    """The rows as float32, themselves if they are."""
-    if X.dtype == np.float32:
-        return X
+    """The rows as float32, themselves if they are; entries of a sparse row that share a column are summed."""
+    is_sparse = sp.issparse(X)
+    single = canonical(X) if is_sparse else X
     with np.errstate(over="ignore"):
-        rows = X.astype(np.float32)
-    values = rows.data if hasattr(rows, "indptr") else rows
-    if not np.isfinite(values).all():
+        single = single.astype(np.float32, copy=False)
+    if single is X:
+        return X
+    if not np.isfinite(single.data if is_sparse else single).all():
         raise ValueError("X has values beyond the range of float32, in which the machine learns. Scale X")
-    return rows
+    return single

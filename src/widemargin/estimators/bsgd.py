@@ -63,7 +63,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
         the span of the others, at the cost of ``3 budget ** 2`` operations. The latter two take any kernel.
     merge : {"lookup-wd", "lookup-h", "gss", "gss-precise"}, default="lookup-wd"
         How the partner to merge with is found: by a look-up of the degradation, by a look-up of the merged point's
-        place, or by golden section search for it, to 0.01 or 1e-10. The latter three exist to be compared with.
+        place, or by golden section search for it, to 0.01 and one step of Newton's method, or to 1e-10. The latter
+        three exist to be compared with.
     table_size : int, default=400
         Nodes a side of the tables, at least 2.
     lam : float or None, default=None
@@ -141,8 +142,9 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
     Differences from the papers: (1) of equally light support vectors the newest is merged first, as its kernel values
     are at hand; (2) coefficients are kept in units of the step size, so no step scales them; (3) tables cover
     m >= 1/2 alone, where h is continuous, and hold the root of the degradation; (4) the searches too look at
-    h >= 1/2 alone, where the maximum is; (5) projection takes the point whose loss is least, not the lightest;
-    (6) steps are averaged: the last step's machine varies by percents from one order of rows to the next.
+    h >= 1/2 alone, where the maximum is, and "gss" ends with a step of Newton's method; (5) projection takes the point
+    whose loss is least, not the lightest; (6) steps are averaged: the last step's machine varies by percents from one
+    order of rows to the next.
 
     References
     ----------

@@ -223,7 +223,7 @@ class SparseSamples:
 
     def against(self, X: Any) -> tuple[Samples, Samples]:
         """The rows of X as CSR."""
-        return self, SparseSamples(_canonical(X).astype(self.precision, copy=False), dtype=self.dtype)
+        return self, SparseSamples(canonical(X).astype(self.precision, copy=False), dtype=self.dtype)
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> SparseSamples:
         """Converted values."""
@@ -291,7 +291,7 @@ def make_samples(X: Any, wants: str = "rows") -> Samples:
     if wants == "entries":
         return GramSamples(X, np.arange(X.shape[0]))
     if sp.issparse(X):
-        return SparseSamples(_canonical(X))
+        return SparseSamples(canonical(X))
     if wants != "rows" and _prefers_csr(X):
         return SparseSamples(sp.csr_array(X), own=True)
     if wants != "distances" or not len(X):
@@ -310,7 +310,7 @@ def _rows_of_rows(outer: Rows, inner: Rows, n: int) -> Rows:
     return slice(outer.start + start, outer.start + stop)
 
 
-def _canonical(X: Any) -> sp.csr_array:
+def canonical(X: Any) -> sp.csr_array:
     """CSR without repeated entries; the caller's arrays are shared, never changed."""
     csr = sp.csr_array(X)
     if not csr.has_canonical_format:

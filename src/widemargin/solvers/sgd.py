@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .._jit import budget as compiled
 from .._jit import fixed
-from .._jit.workspace import Budgeted, Rows, StepRule, make_budgeted, make_search, make_sums
+from .._jit.workspace import Budgeted, Rows, StepRule, make_budgeted, make_sums
 from ..budget.merge import RULES
 from ..budget.table import merge_table
 from ..kernels.functions import RBF, Kernel
@@ -282,10 +282,10 @@ def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | N
 def _make_merging(settings: StepSettings, like: Any, state: Mapping[str, Any] | None) -> MergingMachine:
     if not isinstance(settings.kernel, RBF):
         raise ValueError("maintenance='merge' needs the Gaussian kernel")
-    if state is None:
-        return MergingMachine(settings, make_budgeted(like.shape[1], settings.budget))
-    arrays = _copied(state)
-    return MergingMachine(settings, Budgeted(**arrays, work=make_search(arrays["slots"].shape[1])))
+    arrays = make_budgeted(like.shape[1], settings.budget)
+    for name, values in (state or {}).items():
+        getattr(arrays, name)[:] = values
+    return MergingMachine(settings, arrays)
 
 
 def _copied(state: Mapping[str, Any]) -> dict[str, Any]:
