@@ -75,3 +75,11 @@ def test_the_dual_never_falls_and_meets_the_primal(form: str, dtype: type, C: fl
     hinges = np.maximum(0, 1 - np.sign(signed) * (X @ point.w[:-1]))
     primal = 0.5 * point.w @ point.w + C * np.abs(signed) @ hinges
     assert primal - values[-1] <= 1e-4 * primal
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_are_added(form: str) -> None:
+    X, coef = problem(2)
+    coef[::3], w = 0.0, np.ones(6)
+    coordinate.add_rows(FORMS[form](X), coef, w)
+    np.testing.assert_allclose(w, 1.0 + np.append(coef @ X, 0.0), atol=1e-12)

@@ -60,6 +60,20 @@ def test_rows_that_may_move_are_not_set_aside(seed: int, has_intercept: bool) ->
     assert bound >= (1 - (1e-2 if has_intercept else 1e-3)) * (0.5 * w @ w + 0.3 * risk)
 
 
+def test_the_dual_never_falls_and_leaps_where_it_is_slow() -> None:
+    X = np.array([[1.0, 0.05], [1.0, -0.05]])  # nearly the same row on both sides: the dual creeps along
+    point = CoordinateAscent(make_rows(X), np.array([1.0, -1.0]), 2, has_intercept=False)
+    point.weigh(1e4)
+    values = []
+    for _ in range(15):
+        point.ascend()
+        point.judge(0.5, 1)
+        _, offset, w = point.plane()
+        values.append(1e4 * offset - 0.5 * w @ w)
+    assert np.all(np.diff(values) >= -1e-9 * values[-1])
+    assert values[-1] >= 0.999 * 200.0  # w = (0, 20)
+
+
 def test_another_weight_of_the_risk_keeps_the_plane() -> None:
     point, _, _ = ascent(0, 40, has_intercept=False)
     point.weigh(1.0)

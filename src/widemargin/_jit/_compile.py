@@ -71,6 +71,7 @@ def _warm_passes(dtype: np.dtype) -> None:
 def _warm_ascent(rows: workspace.Rows) -> None:
     border = np.array([np.inf, -np.inf])
     coordinate.ascend(rows, np.ones(3), 1.0, 0.0, np.zeros(3), np.zeros(3), np.arange(3), border)
+    coordinate.add_rows(rows, np.ones(3), np.zeros(3))
 
 
 def _warm_planes() -> None:

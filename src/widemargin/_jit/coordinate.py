@@ -90,3 +90,16 @@ def ascend(rows, signed, C, sigma, alpha, w, order, border):
     border[0] = most if most > 0.0 else math.inf
     border[1] = least if least < 0.0 else -math.inf
     return kept
+
+
+@kernel
+def add_rows(rows, coef, w):
+    """Add rows, each with its weight, to a vector.
+
+    Given   rows; coef (n,); w (d + 1,), its last entry left as it is
+    Cost    a pass over the rows whose weight is not zero
+    Twin    w[:d] += coef @ X.astype(float)
+    """
+    for i in range(coef.shape[0]):
+        if coef[i] != 0.0:
+            _add(rows, w.shape[0] - 1, i, coef[i], w)

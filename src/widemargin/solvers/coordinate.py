@@ -31,6 +31,7 @@ _MOST_VISITS = 8.0  # of each row in a round
 _SIGMA = 0.03  # the intercept's step as a part of the rows' mean squared length; 0.01 and 0.1 are about as good
 _RUN = 16  # rows that stay together in an order: neighbours in memory
 _TURN, _TRY = 0.4, 0.1  # of all work so far: a turn of the better, and of the other when it has less than that
+_LEAP = 1.0  # times the latest change at least: a shorter way is not worth a pass
 _PROGRESS = 7.0  # of the logarithm of the gap, from start to end
 
 
@@ -130,7 +131,7 @@ class CoordinateAscent:
 
     def ascend(self) -> None:
         """This round's epochs, on the rows that may still move."""
-        n = len(self._signed)
+        n, alpha, w = len(self._signed), self._alpha.copy(), self._w.copy()
         goal = min(self.turns.goal / self._epoch, _MOST_VISITS)
         while len(self._active) > 0 and (self._visits == 0.0 or self._visits < goal):
             order = _shuffled_runs(self._active, self._rng)
@@ -140,6 +141,20 @@ class CoordinateAscent:
                 self._arrays, self._signed, self._C, self._sigma, self._alpha, self._w, order, self._border
             )
             self._active = order[:kept]
+        if not self._sigma and alpha.any():
+            self._leap(self._alpha - alpha, self._w - w)
+
+    def _leap(self, change: Vector, turn: Vector) -> None:
+        """Go on in the direction of the latest change, as far as the dual rises, and then back into the box."""
+        rise, curvature = change.sum() - float(self._w @ turn), float(turn @ turn)
+        if not rise > _LEAP * curvature:
+            return
+        alpha = np.clip(self._alpha + rise / max(curvature, 1e-300) * change, 0.0, self._C * np.abs(self._signed))
+        w = self._w.copy()
+        coordinate.add_rows(self._arrays, (alpha - self._alpha) * np.sign(self._signed), w)
+        gain = (alpha - self._alpha).sum() - 0.5 * float((w - self._w) @ (w + self._w))
+        if gain > 0.0:
+            self._alpha, self._w = alpha, w
 
     def observe(self, f: Vector) -> None:
         """The outputs f (n,) of the dual's point say which rows may still move; all, if that is none."""
