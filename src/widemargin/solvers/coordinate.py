@@ -31,6 +31,7 @@ _MOST_VISITS = 8.0  # of each row in a round
 _SIGMA = 0.03  # the intercept's step as a part of the rows' mean squared length; 0.01 and 0.1 are about as good
 _RUN = 16  # rows that stay together in an order: neighbours in memory
 _TURN, _TRY = 0.4, 0.1  # of all work so far: a turn of the better, and of the other when it has less than that
+_HOPE = 0.5  # of the logarithm of the gap: what another try is expected to bring, for all work so far
 _LEAP = 1.0  # times the latest change at least: a shorter way is not worth a pass
 _PROGRESS = 7.0  # of the logarithm of the gap, from start to end
 
@@ -82,10 +83,10 @@ class Turns:
 
     def _choose(self) -> None:
         total = sum(self._work.values())
-        is_trusted = self._work[False] < self._trust
-        alone = max(self._rates[False], _PROGRESS / self._trust if is_trusted else 0.0)
-        ahead = self._rates[True] >= alone
-        is_tried = self._work[not ahead] < _TRY * total and not (is_trusted and not ahead)
+        trusted = _PROGRESS / self._trust if self._work[False] < self._trust else 0.0
+        ahead = self._rates[True] >= max(self._rates[False], trusted)
+        has_hope = ahead or max(self._rates[True], _HOPE / total) >= trusted  # where the trust is long, it is no reason
+        is_tried = self._work[not ahead] < _TRY * total and has_hope
         self.has_epochs = ahead != is_tried
         self._goal = (_TRY if is_tried else _TURN) * total
 
