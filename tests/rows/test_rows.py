@@ -69,7 +69,7 @@ def test_indptr_beyond_32_bits() -> None:
     from widemargin._jit import sparse
 
     out, total = np.empty((1, 2)), np.zeros((1, 3))
-    sparse.csr_outputs(data, indices, indptr, np.array([[0.0], [10.0], [0.0]]), out)
+    sparse.csr_outputs(data, indices, indptr, np.array([[0.0, 10.0, 0.0]]), out)
     sparse.csr_row_sum(data, indices, indptr, np.array([[1.0, 10.0]]), total)
     np.testing.assert_array_equal(out, [[20.0, 60.0]])
     np.testing.assert_array_equal(total, [[0.0, 62.0, 0.0]])

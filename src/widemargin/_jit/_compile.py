@@ -64,14 +64,15 @@ def _warm_passes(dtype: np.dtype) -> None:
         (dense.row_sum if by_rows else dense.column_sum)(layout, coef, index, np.ones((1, 2)))
     for width in (np.int32, np.int64):
         rows = X.ravel(), np.array([0, 1] * 3, width), np.array([0, 2, 4, 6], width)
-        sparse.csr_outputs(*rows, np.ones((2, 1)), np.ones((1, 3)))
+        sparse.csr_outputs(*rows, np.ones((1, 2)), np.ones((1, 3)))
         sparse.csr_row_sum(*rows, coef, np.ones((1, 2)))
         _warm_ascent(workspace.Rows(*rows[:2], rows[2].astype(np.int64)))
 
 
 def _warm_ascent(rows: workspace.Rows) -> None:
-    order, border, random = np.arange(3), np.array([np.inf, -np.inf]), np.ones(1, np.uint64)
-    coordinate.ascend(rows, np.ones(3), 1.0, 0.0, np.zeros(3), np.zeros(3), order, 3, border, random)
+    border = np.array([np.inf, -np.inf])
+    coordinate.ascend(rows, np.ones(3), 1.0, 0.0, np.zeros(3), np.zeros(3), np.arange(3), border)
+    coordinate.add_rows(rows, np.ones(3), np.zeros(3))
 
 
 def _warm_planes() -> None:

@@ -6,85 +6,82 @@ import numpy as np
 
 from ._policy import kernel
 
-_STEP = np.uint64(6364136223846793005)  # Knuth's linear congruential generator: the upper half of the state is random
-_ADD = np.uint64(1442695040888963407)
-_HALF = np.uint64(32)
-_WINDOW = 4096
-
 
 @kernel
 def _inner(rows, d, i, w):
-    """The product of row i with w, and its squared length."""
-    data = rows.data
-    product, square = 0.0, 0.0
+    """The product of row i with w."""
+    product = 0.0
     if rows.starts.shape[0] == 0:
-        x = data[i * d : (i + 1) * d]
+        x = rows.data[i * d : (i + 1) * d]
         for j in range(d):
             product += x[j] * w[j]
-            square += x[j] * x[j]
     else:
-        for t in range(rows.starts[i], rows.starts[i + 1]):
-            product += data[t] * w[np.uint64(rows.columns[t])]  # unsigned: no test for a negative index
-            square += data[t] * data[t]
-    return product, square
+        first, end = rows.starts[i], rows.starts[i + 1]
+        x, columns = rows.data[first:end], rows.columns[first:end]  # slices: no test for a negative index
+        for t in range(x.shape[0]):
+            product += x[t] * w[np.uint64(columns[t])]
+    return product
+
+
+@kernel
+def _square(rows, d, i):
+    """Squared length of row i."""
+    if rows.starts.shape[0] == 0:
+        x = rows.data[i * d : (i + 1) * d]
+    else:
+        x = rows.data[rows.starts[i] : rows.starts[i + 1]]
+    square = 0.0
+    for t in range(x.shape[0]):
+        square += float(x[t]) * float(x[t])
+    return square
 
 
 @kernel
 def _add(rows, d, i, scale, w):
     """Add a multiple of row i to w."""
-    data = rows.data
     if rows.starts.shape[0] == 0:
-        x = data[i * d : (i + 1) * d]
+        x = rows.data[i * d : (i + 1) * d]
         for j in range(d):
             w[j] += scale * x[j]
     else:
-        for t in range(rows.starts[i], rows.starts[i + 1]):
-            w[np.uint64(rows.columns[t])] += scale * data[t]
+        first, end = rows.starts[i], rows.starts[i + 1]
+        x, columns = rows.data[first:end], rows.columns[first:end]
+        for t in range(x.shape[0]):
+            w[np.uint64(columns[t])] += scale * x[t]
 
 
 @kernel
-def _draw(random, n):
-    """A number below n."""
-    random[0] = random[0] * _STEP + _ADD
-    return np.int64(((random[0] >> _HALF) * np.uint64(n)) >> _HALF)
-
-
-@kernel
-def ascend(rows, signed, C, sigma, alpha, w, order, active, border, random):
-    """One epoch over the active rows: each dual variable in turn at its best.
+def ascend(rows, signed, C, sigma, alpha, w, order, border):
+    """One epoch: each dual variable in turn at its best.
 
     Solve   max_a  sum a - 1/2 |sum a_i y_i x_i|^2 - b sum a_i y_i - sigma/2 (sum a_i y_i)^2   s.t.  0 <= a_i <= C s_i
     Given   rows; signed (n,) = s y; alpha (n,) feasible; w (d + 1,) = sum alpha_i y_i x_i, and last the intercept
             b + sigma sum alpha_i y_i, both updated; sigma 0 for none;
-            order (n,) int32, a permutation whose first `active` entries are visited; border (2,), the largest and the
-            least projected gradient of the epoch before, replaced: what lies at a bound beyond them is set aside;
-            random (1,) uint64
-    Returns how many rows stay active
-    Cost    two passes over a row that changes, one over the others
+            order (m,) int64, the rows to visit, replaced at its head by those that are not set aside, in this order;
+            border (2,), the largest and the least projected gradient of the epoch before, replaced: what lies at a
+            bound beyond them is set aside
+    Returns how many rows are not set aside
+    Cost    three passes over a row that changes, one over the others
     Source  Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML 2008, algorithm 3; the intercept by the method of multipliers
     Twin    tests/naive/cutting_plane.py::ascend
     """
     d = w.shape[0] - 1
     most, least = -math.inf, math.inf
-    k = 0
-    while k < active:
-        other = k + _draw(random, min(active - k, _WINDOW))
-        i = order[other]
-        order[other], order[k] = order[k], i
+    kept = 0
+    for k in range(order.shape[0]):
+        i = order[k]
         y = 1.0 if signed[i] > 0.0 else -1.0
         upper, a = C * abs(signed[i]), alpha[i]
-        product, square = _inner(rows, d, i, w)
-        grad = y * (product + w[d]) - 1.0
+        grad = y * (_inner(rows, d, i, w) + w[d]) - 1.0
         if (a == 0.0 and grad > border[0]) or (a == upper and grad < border[1]):
-            active -= 1
-            order[k], order[active] = order[active], i
             continue
-        k += 1
+        order[kept] = i
+        kept += 1
         if (a == 0.0 and grad >= 0.0) or (a == upper and grad <= 0.0):
             most, least = max(most, 0.0), min(least, 0.0)
             continue
         most, least = max(most, grad), min(least, grad)
-        curvature = square + sigma
+        curvature = _square(rows, d, i) + sigma
         new = min(max(a - grad / curvature, 0.0), upper) if curvature > 0.0 else upper
         if new != a:
             alpha[i] = new
@@ -92,4 +89,17 @@ def ascend(rows, signed, C, sigma, alpha, w, order, active, border, random):
             w[d] += sigma * (new - a) * y
     border[0] = most if most > 0.0 else math.inf
     border[1] = least if least < 0.0 else -math.inf
-    return active
+    return kept
+
+
+@kernel
+def add_rows(rows, coef, w):
+    """Add rows, each with its weight, to a vector.
+
+    Given   rows; coef (n,); w (d + 1,), its last entry left as it is
+    Cost    a pass over the rows whose weight is not zero
+    Twin    w[:d] += coef @ X.astype(float)
+    """
+    for i in range(coef.shape[0]):
+        if coef[i] != 0.0:
+            _add(rows, w.shape[0] - 1, i, coef[i], w)

@@ -55,27 +55,17 @@ def csr_inner(data, indices, indptr, other_data, other_indices, other_indptr, pa
 def csr_outputs(data, indices, indptr, W, out):
     """Products of CSR rows with k vectors, added up in float64.
 
-    Given   CSR rows (n, d); W (d, k) float64, C-contiguous; out (k, n) float64, overwritten
-    Cost    k nnz multiplications; reads the rows once
-    Twin    (one.toarray() @ W).T
+    Given   CSR rows (n, d); W (k, d) float64; out (k, n) float64, overwritten
+    Cost    k nnz multiplications; reads the rows k times: take no more than fit a cache
+    Twin    W @ one.toarray().T
     """
-    k = W.shape[1]
-    for i in range(out.shape[1]):
-        if k == 1:
-            even, odd = 0.0, 0.0  # two sums that do not wait for each other
-            t, end = indptr[i], indptr[i + 1]
-            while t + 2 <= end:
-                even += data[t] * W[np.uint64(indices[t]), 0]  # unsigned: no test for a negative index
-                odd += data[t + 1] * W[np.uint64(indices[t + 1]), 0]
-                t += 2
-            if t < end:
-                even += data[t] * W[np.uint64(indices[t]), 0]
-            out[0, i] = even + odd
-        else:
-            out[:, i] = 0.0
-            for t in range(indptr[i], indptr[i + 1]):
-                for c in range(k):
-                    out[c, i] += data[t] * W[indices[t], c]
+    for c in range(out.shape[0]):
+        for i in range(out.shape[1]):
+            x, columns = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
+            product = 0.0
+            for t in range(x.shape[0]):
+                product += x[t] * W[c, np.uint64(columns[t])]  # unsigned: no test for a negative index
+            out[c, i] = product
 
 
 @kernel
@@ -87,9 +77,10 @@ def csr_row_sum(data, indices, indptr, coef, out):
     Twin    out += coef @ one.toarray()
     """
     for i in range(coef.shape[1]):
+        x, columns = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
         for c in range(coef.shape[0]):
             scale = coef[c, i]
             if scale != 0.0:
                 total = out[c]
-                for t in range(indptr[i], indptr[i + 1]):
-                    total[indices[t]] += scale * data[t]
+                for t in range(x.shape[0]):
+                    total[np.uint64(columns[t])] += scale * x[t]

@@ -188,10 +188,13 @@ class _Descent:
             solvers, W = zip(*points[first : first + _POINTS], strict=True)
             outputs = self._outputs(solvers, W)
             self._learn(solvers, [solver.look_at(w, f) for solver, w, f in zip(solvers, W, outputs, strict=True)])
-        for solver in self.solvers:
-            if not np.isfinite(solver.objective):
-                known = np.zeros((solver.risk.n_outputs, self.rows.shape[0]))
-                self._learn([solver], [solver.look_at(np.zeros_like(solver.w), known)])
+        new = [solver for solver in self.solvers if not np.isfinite(solver.objective)]
+        for first in range(0, len(new), _POINTS):
+            some = new[first : first + _POINTS]
+            known = [np.zeros((solver.risk.n_outputs, self.rows.shape[0])) for solver in some]
+            self._learn(
+                some, [solver.look_at(np.zeros_like(solver.w), f) for solver, f in zip(some, known, strict=True)]
+            )
 
     def iterate(self) -> None:
         """One round of Algorithm 1, for all machines that are not done."""

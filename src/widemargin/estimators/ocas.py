@@ -117,12 +117,12 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     Notes
     -----
     Cost: a round reads X once, and its rows with a margin below 1 once more; the number of rounds, some tens to some
-    hundreds, hardly depends on that of the rows. Epochs of dual coordinate ascent, on one thread for each class, take
-    turns with rounds where they shrink the gap faster: on text above all. X is not copied: dense in C or Fortran
-    order, a memory map, CSR with 32- or 64-bit indices (CSC is converted), float32 or float64. A fit holds about 80
-    bytes a row beside X, for each class, and 8 bytes x n_features a plane (16 with `warm_start`). Outputs of a single
-    machine and all planes are added up in float64; outputs of several machines on dense data are matrix products in
-    X's dtype.
+    hundreds, hardly depends on that of the rows. Epochs of dual coordinate ascent, on one thread for each class, come
+    first, and take turns with rounds where they shrink the gap faster: on text above all. X is not copied: dense in C
+    or Fortran order, a memory map, CSR with 32- or 64-bit indices (CSC is converted), float32 or float64. A fit holds
+    about 80 bytes a row beside X, for each class, and 8 bytes x n_features a plane (16 with `warm_start`). Outputs of a
+    single machine and all planes are added up in float64; outputs of several machines on dense data are matrix products
+    in X's dtype.
 
     Differences from the paper: (1) C multiplies the sum of the hinges, not their mean. (2) Weights, an unregularised
     intercept, several classes. (3) The line search selects instead of sorting, O(n) expected; with an intercept that

@@ -13,6 +13,7 @@ Matrix = NDArray[np.float64]
 
 _BLOCK_NONZEROS = 2**17
 _SUM_BLOCKS = 64
+_SUM_NONZEROS = 2**16  # of a block of sums at least: below, starting it takes longer
 _MANY_SUMS = 8
 
 
@@ -37,13 +38,13 @@ class CSRBlocks:
         """Many sums are a task each; of few, a block has four times as many non-zeros as a sum has entries."""
         if k >= _MANY_SUMS:
             return max(1, self.shape[0]), 1
-        blocks = np.clip(self.X.nnz // (4 * max(1, self.shape[1])), 2, _SUM_BLOCKS)
+        blocks = np.clip(self.X.nnz // max(4 * self.shape[1], _SUM_NONZEROS), 2, _SUM_BLOCKS)
         return max(1, -(-self.shape[0] // int(blocks))), k
 
     def outputs(self, rows: slice, W: Matrix, out: Matrix) -> None:
         """One compiled pass for all vectors."""
         values = np.empty_like(out, order="C")  # the kernel is compiled for one layout
-        sparse.csr_outputs(*self._parts(rows), np.ascontiguousarray(W.T), values)
+        sparse.csr_outputs(*self._parts(rows), np.ascontiguousarray(W), values)
         out[...] = values
 
     def add(self, rows: slice, coef: Matrix, out: Matrix) -> None:

@@ -22,17 +22,32 @@ from .._jit.workspace import Rows as RowArrays
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-_EPOCH = 10.0, 2.0  # rounds that an epoch takes, on dense and on sparse rows: it has one thread, and no order in memory
-_MOST_VISITS = 4.0  # of each row in a round
-_PREFERENCE = 2.0  # for rounds alone: their planes stay, and make the next ones better
+_EPOCH, _EPOCH_ROW = 5.0, 8.0  # operations of an epoch for a value and a row: one thread, no order in memory
+_ROUND, _ROUND_ROW, _ROUND_COLUMN = 2e5, 8.0, 60.0  # of a round, for a row and a column, beside 1 for a value
+_PLANE = 2.0  # of a round, for a plane's column
+_ROUNDS = 2.0  # rounds alone that a column is trusted to need at most
+_FIRST, _FIRST_SHARE = 4.0, 0.1  # the first turn: visits of each row, and what part of the trust, at most
+_MOST_VISITS = 8.0  # of each row in a round
 _SIGMA = 0.03  # the intercept's step as a part of the rows' mean squared length; 0.01 and 0.1 are about as good
 _RUN = 16  # rows that stay together in an order: neighbours in memory
-_TURN = 0.25  # of all work so far
-_SHARE = 0.1  # of all work, at least, for each of the two
+_TURN, _TRY = 0.4, 0.1  # of all work so far: a turn of the better, and of the other when it has less than that
+_HOPE = 0.5  # of the logarithm of the gap: what another try is expected to bring, for all work so far
+_LEAP = 1.0  # times the latest change at least: a shorter way is not worth a pass
+_PROGRESS = 7.0  # of the logarithm of the gap, from start to end
 
 
 class Turns:
     """Whether to go on with epochs or with rounds alone: whichever has lately shrunk the gap more for its work.
+
+    The first turn is the epochs'. Rounds alone shrink the gap late, and then fast: until they have had the work that
+    they are trusted to need, they count as if they were to be done with it.
+
+    Parameters
+    ----------
+    first : float
+        Work of the first turn.
+    trust : float
+        Work that rounds alone are trusted to need.
 
     Attributes
     ----------
@@ -40,16 +55,17 @@ class Turns:
         Whether the next round begins with epochs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first: float, trust: float) -> None:
         self.has_epochs = True
-        self._rates = {True: math.inf, False: math.inf}
+        self._trust = trust
+        self._rates = {True: math.inf, False: 0.0}
         self._work = {True: 0.0, False: 0.0}
-        self._now, self._gap = 0.0, math.inf
+        self._now, self._goal, self._gap = 0.0, first, math.inf
 
     @property
     def goal(self) -> float:
         """Work that is left of this turn."""
-        return _TURN * sum(self._work.values()) - self._now
+        return self._goal - self._now
 
     def spend(self, work: float, gap: float) -> None:
         """A round is over. At the end of a turn, choose who is next."""
@@ -63,9 +79,16 @@ class Turns:
         self._rates[mine] = math.log(max(self._gap, 1e-300) / max(gap, 1e-300)) / self._now
         self._work[mine] += self._now
         self._now, self._gap = 0.0, gap
-        ahead = self._rates[True] >= _PREFERENCE * self._rates[False]
-        is_neglected = self._work[not ahead] < _SHARE * sum(self._work.values())
-        self.has_epochs = ahead != is_neglected
+        self._choose()
+
+    def _choose(self) -> None:
+        total = sum(self._work.values())
+        trusted = _PROGRESS / self._trust if self._work[False] < self._trust else 0.0
+        ahead = self._rates[True] >= max(self._rates[False], trusted)
+        has_hope = ahead or max(self._rates[True], _HOPE / total) >= trusted  # where the trust is long, it is no reason
+        is_tried = self._work[not ahead] < _TRY * total and has_hope
+        self.has_epochs = ahead != is_tried
+        self._goal = (_TRY if is_tried else _TURN) * total
 
 
 class CoordinateAscent:
@@ -90,10 +113,12 @@ class CoordinateAscent:
         self._alpha, self._w = np.zeros(n), np.zeros(n_features + 1)
         self._rng = np.random.default_rng(0)
         self._border = np.array([math.inf, -math.inf])
-        self._random = np.ones(1, np.uint64)
-        self._epoch = _EPOCH[len(arrays.starts) > 0]
-        self.turns = Turns()
+        size = arrays.data.size
+        self._epoch = _EPOCH * size + _EPOCH_ROW * n
+        self._round = _ROUND + size + _ROUND_ROW * n + _ROUND_COLUMN * n_features
+        self.turns = self._new_turns()
         self._visits = 0.0
+        self._active = np.arange(n)  # rows that may still move
 
     def weigh(self, C: float) -> None:
         """Go on with another weight of the risk: the plane stays, and epochs are worth a new try."""
@@ -102,29 +127,42 @@ class CoordinateAscent:
         np.minimum(self._alpha, C * np.abs(self._signed), out=self._alpha)
         self._w[:-1] *= factor
         self._border[:] = math.inf, -math.inf
-        self.turns = Turns()
+        self._active = np.arange(len(self._alpha))
+        self.turns = self._new_turns()
 
     def ascend(self) -> None:
-        """This round's epochs: on all rows at first, then on those that may still move."""
-        n, goal = len(self._signed), self.turns.goal / self._epoch
-        active, self._visits = n, 0.0
-        while self._visits == 0.0 or self._visits < min(goal, _MOST_VISITS):
-            if 2 * active > n:
-                order, active = _shuffled_runs(n, self._rng), n
+        """This round's epochs, on the rows that may still move."""
+        n, alpha, w = len(self._signed), self._alpha.copy(), self._w.copy()
+        goal = min(self.turns.goal / self._epoch, _MOST_VISITS)
+        while len(self._active) > 0 and (self._visits == 0.0 or self._visits < goal):
+            order = _shuffled_runs(self._active, self._rng)
             self._w[-1] += self._sigma * self._imbalance()
-            self._visits += active / n
-            active = coordinate.ascend(
-                self._arrays,
-                self._signed,
-                self._C,
-                self._sigma,
-                self._alpha,
-                self._w,
-                order,
-                active,
-                self._border,
-                self._random,
+            self._visits += len(order) / n
+            kept = coordinate.ascend(
+                self._arrays, self._signed, self._C, self._sigma, self._alpha, self._w, order, self._border
             )
+            self._active = order[:kept]
+        if not self._sigma and alpha.any():
+            self._leap(self._alpha - alpha, self._w - w)
+
+    def _leap(self, change: Vector, turn: Vector) -> None:
+        """Go on in the direction of the latest change, as far as the dual rises, and then back into the box."""
+        rise, curvature = change.sum() - float(self._w @ turn), float(turn @ turn)
+        if not rise > _LEAP * curvature:
+            return
+        alpha = np.clip(self._alpha + rise / max(curvature, 1e-300) * change, 0.0, self._C * np.abs(self._signed))
+        w = self._w.copy()
+        coordinate.add_rows(self._arrays, (alpha - self._alpha) * np.sign(self._signed), w)
+        gain = (alpha - self._alpha).sum() - 0.5 * float((w - self._w) @ (w + self._w))
+        if gain > 0.0:
+            self._alpha, self._w = alpha, w
+
+    def observe(self, f: Vector) -> None:
+        """The outputs f (n,) of the dual's point say which rows may still move; all, if that is none."""
+        grad = np.sign(self._signed) * (f + self._w[-1]) - 1.0
+        is_done = (self._alpha == 0.0) & (grad > self._border[0])
+        is_done |= (self._alpha == self._C * np.abs(self._signed)) & (grad < self._border[1])
+        self._active = np.flatnonzero(is_done == is_done.all())
 
     def plane(self) -> tuple[Matrix, float, Vector]:
         """The dual point as a plane: the rows' weights (1, n), its offset, and the point that it leads to.
@@ -138,11 +176,19 @@ class CoordinateAscent:
             weights[heavy] *= max(0.0, 1.0 - abs(excess) / max(float(weights[heavy].sum()), 1e-300))
         return -(weights * np.sign(self._signed))[None], float(weights.sum()), self._w[:-1].copy()
 
+    @property
+    def normal(self) -> Vector | None:
+        """The sum of the rows with the plane's weights; with an intercept it takes a pass over the data."""
+        return None if self._sigma else -self._w[:-1] / self._C
+
     def judge(self, gap: float, n_planes: int) -> None:
         """After a round, with what it has come to, choose what the next one begins with."""
-        others = 1.0 + 2.0 * n_planes * len(self._w) / max(self._arrays.data.size, 1)
-        self.turns.spend(others + self._epoch * self._visits, gap)
+        self.turns.spend(self._round + _PLANE * n_planes * len(self._w) + self._epoch * self._visits, gap)
         self._visits = 0.0
+
+    def _new_turns(self) -> Turns:
+        trust = _ROUNDS * len(self._w) * self._round
+        return Turns(min(_FIRST * self._epoch, _FIRST_SHARE * trust), trust)
 
     def _imbalance(self) -> float:
         return float(np.vdot(self._alpha, np.sign(self._signed))) if self._sigma else 0.0
@@ -155,8 +201,7 @@ def _mean_square(data: NDArray[np.floating], n: int) -> float:
     return square if 0.0 < square < math.inf else 1.0
 
 
-def _shuffled_runs(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """0, ..., n - 1, in short runs whose order is random."""
-    starts = rng.permutation(-(-n // _RUN)) * _RUN
-    order = (starts[:, None] + np.arange(_RUN)).ravel()
-    return order[order < n]
+def _shuffled_runs(rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """The same rows, in short runs whose order is random; what is left over comes last."""
+    runs = rows[: len(rows) // _RUN * _RUN].reshape(-1, _RUN)
+    return np.concatenate([runs[rng.permutation(len(runs))].ravel(), rows[runs.size :]])

@@ -109,10 +109,10 @@ class Bundle:
         size = 2 * len(self._normals) + 14
         for name in ("_normals", "_points", "_offsets", "_beta", "_idle"):
             old = getattr(self, name)
-            new = np.zeros((size, *old.shape[1:]))
+            new = np.empty((size, *old.shape[1:]))
             new[: len(old)] = old
             setattr(self, name, new)
-        gram = np.zeros((size, size))
+        gram = np.empty((size, size))
         gram[: self.n_planes, : self.n_planes] = self._gram[: self.n_planes, : self.n_planes]
         self._gram = gram
 
@@ -201,6 +201,7 @@ class CuttingPlaneSolver:
         self.objective, self.bound, self.step = np.inf, 0.0, 0.0
         self._risk = np.inf
         self._outputs: Matrix | None = None
+        self._has_ascended = False
 
     @property
     def gap(self) -> float:
@@ -231,6 +232,8 @@ class CuttingPlaneSolver:
     def descend(self, f: Matrix) -> Plane:
         """Search along the line to the target, whose outputs are f; return a plane near the new best point."""
         assert self._outputs is not None, "look at a point first"
+        if self.ascent is not None and self._has_ascended:
+            self.ascent.observe(f[0])
         toward = self.target - self.w
         curvature = float(np.vdot(toward, toward))
         self.step = 0.0
@@ -258,13 +261,17 @@ class CuttingPlaneSolver:
         self.bundle.add(normal.ravel(), plane.offset, plane.point)
 
     def ascend(self) -> Plane | None:
-        """Make a better dual point the target and return its plane, if it is time for that."""
-        if self.ascent is None or not self.ascent.turns.has_epochs:
+        """Make a better dual point the target, if it is time for that; return its plane if `learn` needs a pass."""
+        self._has_ascended = self.ascent is not None and self.ascent.turns.has_epochs
+        if self.ascent is None or not self._has_ascended:
             return None
         self.ascent.ascend()
-        coef, offset, point = self.ascent.plane()
-        self.target = point.reshape(self.w.shape)
-        return Plane(coef, offset, point)
+        plane, normal = Plane(*self.ascent.plane()), self.ascent.normal
+        self.target = plane.point.reshape(self.w.shape)
+        if normal is None:
+            return plane
+        self.learn(plane, normal)
+        return None
 
     def _value(self, w: Matrix, risk: float) -> float:
         return 0.5 * float(np.vdot(w, w)) + self.C * risk
