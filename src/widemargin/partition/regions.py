@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._parallel import ThreadTeam, row_blocks
@@ -174,7 +175,7 @@ class InputRegions:
 
 @dataclass(frozen=True)
 class RandomRegions:
-    """No geometry at all, as in Cascade SVM: training samples by a shuffle, new ones by their position."""
+    """No geometry at all, as in Cascade SVM: training samples by a shuffle, new ones by a hash of their numbers."""
 
     points: Samples
     labels: Labels
@@ -202,5 +203,9 @@ class RandomRegions:
         return np.asarray(np.random.default_rng(len(samples)).permutation(len(samples)) % self.n_clusters)
 
     def route(self, X: Any, team: ThreadTeam) -> Labels:
-        """As `assign`: the parts know nothing of X."""
-        return np.asarray(np.arange(X.shape[0]) % self.n_clusters)
+        """Multiply-shift hashing (Dietzfelbinger 1996): equal rows go to one part, whatever they are asked with."""
+        rows = sp.csr_array(X, dtype=np.float64)
+        factors = np.random.default_rng(0).integers(2**63, size=X.shape[1]) | 1
+        bits = (rows.data + 0.0).view(np.int64)  # one zero, not two
+        hashed = sp.csr_array((bits, rows.indices, rows.indptr), rows.shape) @ factors
+        return np.asarray((hashed.view(np.uint64) >> np.uint64(32)) % np.uint64(self.n_clusters), np.intp)
