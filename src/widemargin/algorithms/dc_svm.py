@@ -42,6 +42,7 @@ _DOUBLE = np.dtype(np.float64)
 _CHEAP_ENTRIES = 1e8  # float64 kernel entries that may be computed although there is no time left
 _LARGEST_SQUARE = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # of a level that is only a start: its last digits would be lost in the next
+_COPY_SHARE = 16  # a copy of the rows in another order may take as much of the memory
 _CLUSTER_ROWS = 2000
 _LEAST_ROWS = 5000  # with fewer, the whole is solved before the clusters are found
 
@@ -246,13 +247,11 @@ class _Fit:
         return replace(self.early, result=result, levels=self.levels)
 
     def solve_whole(self, beta: Vector, always_whole: bool) -> Machine:
-        """Refine, then solve on all the data; polish in float64 where float32 tiles are too coarse."""
+        """Refine, then solve on all the data."""
         try:
             result = self._refine_and_solve(beta, must_start=always_whole or self.early is None)
         except StoppedAtStartError:
             return self.early_machine()
-        if self._is_coarse(result):
-            result = self._polish(result)
         # both objectives are half a squared norm and C times the training loss, each of its own machine
         early = None if always_whole or not self.progress.stopped_by else self.early
         if early is not None and early.result.objective < result.objective:
@@ -264,47 +263,62 @@ class _Fit:
         support = np.flatnonzero(beta)
         if len(support) <= SMALL:
             self.progress.stage("whole problem")
-            return self._solver(self.data, must_start=must_start).solve(beta)
+            solver = self._solver(self.data, must_start=must_start)
+            return self._polish(self.data, solver, solver.solve(beta))
         order = np.concatenate([support, np.flatnonzero(beta == 0)])
-        solver = self._solver(self._take(order), must_start=must_start, first=len(support))
+        data = self._take(order)
+        solver = self._solver(data, must_start=must_start, first=len(support))
         self.progress.stage("refine")
         tol = max(self.settings.tol, _START_TOL)
         if solver.rows.has_room and len(support) <= solver.active.capacity:
             refined, leading = solver.refine(beta[support], tol)
         else:
-            result = self._solver(self._take(support), tol=tol).solve(beta[support])
+            result = self._solver(self._take(support), lender=solver, tol=tol).solve(beta[support])
             refined, leading = result.beta, result.decision
         start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
         self.progress.stage("whole problem")
-        result = solver.solve(start, leading)
+        result = self._polish(data, solver, solver.solve(start, leading))
         back = np.argsort(order)
         return replace(result, beta=result.beta[back], decision=result.decision[back])
 
     def _take(self, rows: Rows) -> Data:
-        """The problem on some rows, without a copy of the samples."""
+        """The problem on some rows, which are copied if that takes little memory."""
         kernel, samples, y, upper = self.data
-        return Data(kernel, SampleSubset(samples, rows), y[rows], upper[rows])
+        is_little = len(rows) * samples.row_bytes < self.settings.memory_budget // _COPY_SHARE
+        return Data(kernel, SampleSubset(samples, rows, copy=is_little), y[rows], upper[rows])
 
-    def _is_coarse(self, result: DualResult) -> bool:
-        """Whether rounding of the kernel entries could hide a violation of `tol`, or a hundredth of the objective."""
-        noise = self.entry_noise * float(np.linalg.norm(result.beta))
-        return noise > NOISE_SHARE * self.settings.tol or noise * self.data.upper.sum() > 0.01 * result.objective
-
-    def _polish(self, result: DualResult) -> DualResult:
-        """Go on from a solution with float64 tiles; out of time, at least find out where it stands."""
+    def _polish(self, data: Data, solver: DualSolver, result: DualResult) -> DualResult:
+        """Where float32 tiles are too coarse: go on from decision values in float64; if need be, with float64 tiles."""
+        if not self._is_coarse(solver, result):
+            return result
         self.progress.stage("float64")
-        precise = self.data._replace(samples=self.data.samples.astype(_DOUBLE, _DOUBLE))
-        left = self.settings.max_iter - result.n_iter if self.settings.max_iter >= 0 else -1
+        precise = data._replace(samples=data.samples.astype(_DOUBLE, _DOUBLE))
         is_cheap = int(np.count_nonzero(result.beta)) * len(result.beta) < _CHEAP_ENTRIES
+        exact = self._solver(precise, must_start=is_cheap, is_exact=True)
         try:
-            polished = self._solver(precise, must_start=is_cheap, max_iter=left, is_exact=True).solve(result.beta)
+            if len(result.beta) > SMALL and solver.nbytes + precise.samples.nbytes < self.settings.memory_budget:
+                result = solver.correct(result.beta, exact.decide(result.beta))
+            if self._is_coarse(solver, result):
+                exact.n_iter, exact.n_steps, exact.history = solver.n_iter, solver.n_steps, solver.history
+                result = exact.solve(result.beta)
         except StoppedAtStartError:
             return replace(result, converged=False)
-        n_iter, n_steps = result.n_iter + polished.n_iter, result.n_steps + polished.n_steps
-        return replace(polished, n_iter=n_iter, n_steps=n_steps, history=result.history.followed_by(polished.history))
+        return result
+
+    def _is_coarse(self, solver: DualSolver, result: DualResult) -> bool:
+        """Whether rounding of the kernel entries could hide a violation of `tol`, or a hundredth of the objective."""
+        noise = solver.noise(result.beta)
+        return noise > NOISE_SHARE * self.settings.tol or noise * self.data.upper.sum() > 0.01 * result.objective
 
     def _solver(
-        self, data: Data, *, must_start: bool = True, is_exact: bool = False, first: int = 0, **changes: float
+        self,
+        data: Data,
+        *,
+        must_start: bool = True,
+        is_exact: bool = False,
+        first: int = 0,
+        lender: DualSolver | None = None,
+        **changes: float,
     ) -> DualSolver:
         """The exact solver, with the fit's settings or some changed."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
@@ -319,6 +333,7 @@ class _Fit:
             max_iter=settings.max_iter,
             must_start=must_start,
             entry_noise=0.0 if is_exact else self.entry_noise,
+            lender=lender,
         )
 
 

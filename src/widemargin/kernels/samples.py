@@ -334,12 +334,12 @@ def _prefers_csr(X: Array) -> bool:
 
 
 class SampleSubset:
-    """Some rows of a sample set, without copying them: a tile gathers what it needs."""
+    """Some rows of a sample set. Without a copy of them a tile gathers what it needs."""
 
     @property
     def nbytes(self) -> int:
-        """What the set holds."""
-        return self.base.nbytes
+        """What the set holds, and the copy."""
+        return self.base.nbytes + (0 if self._copy is None else len(self) * self.row_bytes)
 
     @property
     def row_bytes(self) -> int:
@@ -351,9 +351,10 @@ class SampleSubset:
         """As the set's."""
         return self.base.row_cost
 
-    def __init__(self, base: Samples, index: NDArray[np.integer]) -> None:
+    def __init__(self, base: Samples, index: NDArray[np.integer], *, copy: bool = False) -> None:
         self.base = base
         self.index = index
+        self._copy = base.take(index) if copy else None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -374,8 +375,8 @@ class SampleSubset:
         return np.asarray(self.base.squares[self.index])
 
     def take(self, rows: Rows) -> Samples:
-        """A gathered batch."""
-        return self.base.take(self.index[rows])
+        """A batch of the copy, or a gathered one."""
+        return self.base.take(self.index[rows]) if self._copy is None else self._copy.take(rows)
 
     def inner(self, other: Samples, out: Array) -> None:
         """Gather everything: for small subsets."""
