@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from ..algorithms.dc_svm import Machine
 from ..kernels.functions import Kernel
 from ..kernels.precision import refine
-from ..kernels.samples import GramSamples, Samples, make_samples
+from ..kernels.samples import GramSamples, make_samples
 from ..models.clustered import ClusteredExpansion
 from ..partition.regions import InputRegions, KernelRegions, RandomRegions, Regions
 
@@ -126,7 +126,7 @@ def _regions(kernel: Kernel, clusters: dict[str, Any]) -> Regions:
     points, labels = clusters["points"], clusters["labels"]
     if kernel.wants == "entries":
         return KernelRegions(kernel, GramSamples(np.empty((0, 0)), points), labels, clusters["spread"])
-    samples: Samples = make_samples(points, kernel.wants)
+    samples = refine(kernel, make_samples(points, kernel.wants))
     if clusters["method"] == "kernel":
-        return KernelRegions(kernel, refine(kernel, samples), labels, clusters["spread"])
+        return KernelRegions(kernel, samples, labels, clusters["spread"])
     return InputRegions(samples, labels) if clusters["method"] == "input" else RandomRegions(samples, labels)

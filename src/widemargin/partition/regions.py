@@ -51,6 +51,9 @@ class Regions(Protocol):
     def route(self, X: Any, team: ThreadTeam) -> Labels:
         """The region of every row of X, of shape (n, d) as the training data were."""
 
+    def locate(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+        """As `route`, and the rows as samples of the points' own kind."""
+
     def relabelled(self, labels: Labels) -> Self:
         """The regions of other labels."""
 
@@ -112,7 +115,12 @@ class KernelRegions:
 
     def route(self, X: Any, team: ThreadTeam) -> Labels:
         """As `assign`."""
-        return self._nearest(*self.points.against(X), team)
+        return self.locate(X, team)[0]
+
+    def locate(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+        """As `assign`, with the samples."""
+        points, samples = self.points.against(X)
+        return self._nearest(points, samples, team), samples
 
     def _nearest(self, points: Samples, samples: Samples, team: ThreadTeam) -> Labels:
         members = np.ascontiguousarray(membership(self.labels, self.n_clusters).T)
@@ -160,7 +168,12 @@ class InputRegions:
 
     def route(self, X: Any, team: ThreadTeam) -> Labels:
         """As `assign`."""
-        return self.assign(self.points.against(X)[1], team)
+        return self.locate(X, team)[0]
+
+    def locate(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+        """As `assign`, with the samples."""
+        samples = self.points.against(X)[1]
+        return self.assign(samples, team), samples
 
     @cached_property
     def _centres(self) -> NDArray[np.floating]:
@@ -209,3 +222,7 @@ class RandomRegions:
         bits = (rows.data + 0.0).view(np.int64)  # one zero, not two
         hashed = sp.csr_array((bits, rows.indices, rows.indptr), rows.shape) @ factors
         return np.asarray((hashed.view(np.uint64) >> np.uint64(32)) % np.uint64(self.n_clusters), np.intp)
+
+    def locate(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+        """As `route`, with the samples."""
+        return self.route(X, team), self.points.against(X)[1]
