@@ -181,7 +181,7 @@ class _Fit:
         """Divide, and solve every cluster on its own, side by side."""
         begin = time.perf_counter()
         if division is None or level != self.settings.stop_level:
-            division = self._divide(level, beta)
+            division = _divide(self.data, level, beta, self.settings, self.rng, self.team)
         clustered = time.perf_counter()
         n_clusters = division.regions.n_clusters
         self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
@@ -193,7 +193,9 @@ class _Fit:
         solved = self.team.map(solve, [clusters[c] for c in largest_first])
         release()
         parts = [solved[largest_first.index(c)] for c in range(n_clusters)]
-        self.early = _glue(division, clusters, parts, len(beta), self.progress.elapsed)
+        # Lemma 1: together the optimum for the kernel between cluster mates alone
+        glued = join_results(clusters, parts, len(beta), self.progress.elapsed)
+        self.early = Machine(glued, division, np.array([part.intercept for part in parts]), [])
         self.levels.append(
             {
                 "level": level,
@@ -205,19 +207,6 @@ class _Fit:
             }
         )
         return self.early.result.beta
-
-    def _divide(self, level: int, beta: Vector) -> Division:
-        """Adaptive clustering: the sample is taken from the support vectors of the level below, once there are any."""
-        return divide(
-            self.data.kernel,
-            self.data.samples,
-            min(self.settings.branching**level, len(beta)),
-            method=self.settings.partition,
-            candidates=np.flatnonzero(beta) if beta.any() else None,
-            n_sample=self.settings.n_sample,
-            rng=self.rng,
-            team=self.team,
-        )
 
     def _solve_cluster(self, rows: Rows, beta: Vector, tol: float) -> DualResult:
         """One GEMM and one compiled solve for a cluster whose kernel matrix is small; else as the whole is solved."""
@@ -273,7 +262,9 @@ class _Fit:
         if solver.rows.has_room and len(support) <= solver.active.capacity:
             refined, leading = solver.refine(beta[support], tol)
         else:
-            result = self._solver(self._take(support), lender=solver, tol=tol).solve(beta[support])
+            part = self._solver(self._take(support), tol=tol)
+            part.active.borrow(solver.active)
+            result = part.solve(beta[support])
             refined, leading = result.beta, result.decision
         start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
         self.progress.stage("whole problem")
@@ -311,14 +302,7 @@ class _Fit:
         return noise > NOISE_SHARE * self.settings.tol or noise * self.data.upper.sum() > 0.01 * result.objective
 
     def _solver(
-        self,
-        data: Data,
-        *,
-        must_start: bool = True,
-        is_exact: bool = False,
-        first: int = 0,
-        lender: DualSolver | None = None,
-        **changes: float,
+        self, data: Data, *, must_start: bool = True, is_exact: bool = False, first: int = 0, **changes: float
     ) -> DualSolver:
         """The exact solver, with the fit's settings or some changed."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
@@ -333,14 +317,17 @@ class _Fit:
             max_iter=settings.max_iter,
             must_start=must_start,
             entry_noise=0.0 if is_exact else self.entry_noise,
-            lender=lender,
         )
 
 
-def _glue(division: Division, clusters: list[Rows], parts: list[DualResult], n: int, elapsed: float) -> Machine:
-    """Concatenate the clusters' solutions: the optimum for the kernel between cluster mates alone (Lemma 1)."""
-    intercepts = np.array([part.intercept for part in parts])
-    return Machine(join_results(clusters, parts, n, elapsed), division, intercepts, [])
+def _divide(
+    data: Data, level: int, beta: Vector, settings: Settings, rng: np.random.Generator, team: ThreadTeam
+) -> Division:
+    """Adaptive clustering: the sample is taken from the support vectors of the level below, once there are any."""
+    candidates = np.flatnonzero(beta) if beta.any() else None
+    k, m = min(settings.branching**level, len(beta)), settings.n_sample
+    method = settings.partition
+    return divide(data.kernel, data.samples, k, method=method, candidates=candidates, n_sample=m, rng=rng, team=team)
 
 
 def train_pairs(
@@ -375,7 +362,11 @@ def train_pairs(
     pairs = list(combinations(range(int(classes.max()) + 1), 2))
     n_workers = min(effective_n_jobs(settings.n_jobs), len(pairs))
     settings = replace(settings, memory_budget=settings.memory_budget // n_workers)
-    division = _shared_division(kernel, samples, settings, rng) if settings.stop_level else None
+    division = None
+    if settings.stop_level:
+        with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
+            data, start = Data(kernel, samples, upper, upper), np.zeros(len(samples))
+            division = _divide(data, settings.stop_level, start, settings, rng, team)
     progress.stage(f"{len(pairs)} pairs of classes", len(pairs))
     samples.squares  # noqa: B018 - computed once, before the threads share it
     tasks = [
@@ -383,12 +374,6 @@ def train_pairs(
         for pair, seed in zip(pairs, rng.integers(2**63, size=len(pairs)), strict=True)
     ]
     return run(tasks, settings.n_jobs)
-
-
-def _shared_division(kernel: Kernel, samples: Samples, settings: Settings, rng: np.random.Generator) -> Division:
-    k = min(settings.branching**settings.stop_level, len(samples))
-    with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-        return divide(kernel, samples, k, method=settings.partition, n_sample=settings.n_sample, rng=rng, team=team)
 
 
 def _train_pair(

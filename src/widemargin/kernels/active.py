@@ -25,29 +25,28 @@ class ActiveMatrix:
     source : KernelRows of n rows
     n_bytes : int
         For the largest matrix there can be.
-    buffer : ndarray, optional
-        Memory to use in place of new, where it is large enough: pages that were touched before are much cheaper.
 
     Attributes
     ----------
     capacity : int
         How many rows fit.
-    buffer : ndarray
-        The memory.
     rows : ndarray of shape (m,)
         The rows that are there, in no order.
     """
 
-    def __init__(self, source: KernelRows, n_bytes: int, buffer: Array | None = None) -> None:
+    def __init__(self, source: KernelRows, n_bytes: int) -> None:
         self.source = source
         self.rows: Rows = np.empty(0, np.intp)
         dtype = source.samples.dtype
         self.capacity = min(len(source), int(np.sqrt(n_bytes / dtype.itemsize)))
-        if buffer is None or len(buffer) < self.capacity**2 or buffer.dtype != dtype:
-            buffer = np.empty(self.capacity**2, dtype)  # touched only as far as it is used
-        self.buffer = buffer
+        self._buffer = np.empty(self.capacity**2, dtype)  # touched only as far as it is used
         self._stride = 0
         self._place = np.full(len(source), -1)
+
+    def borrow(self, other: ActiveMatrix) -> None:
+        """Before any row is there: use the memory of another, which begins later. Touched pages are much cheaper."""
+        if len(other._buffer) >= self.capacity**2 and other._buffer.dtype == self._buffer.dtype:
+            self._buffer = other._buffer
 
     @property
     def K(self) -> Array:
@@ -55,7 +54,7 @@ class ActiveMatrix:
         return self._view(len(self.rows), self._stride)
 
     def _view(self, m: int, stride: int) -> Array:
-        return self.buffer[: m * stride].reshape(m, stride)
+        return self._buffer[: m * stride].reshape(m, stride)
 
     def fill_leading(self, m: int) -> None:
         """Let the rows be 0 ... m - 1, in this order."""

@@ -13,13 +13,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._jit import sparse
+from .csr import canonical, parts, prefers_csr
 
 Array = NDArray[np.floating]
 Rows = slice | NDArray[np.integer]
 
-_SPARSE_DENSITY = 0.25  # below it, touching non-zeros only beats the matrix product (docs/decisions/0003)
 _SPARSE_COST = 4  # of a non-zero, beside a column of the matrix product
-_SPARSE_COLUMNS = 32  # narrower than this, the product is cheap anyhow
 _PANEL_BYTES = 2**20
 _PANEL_WIDTH = 256
 
@@ -210,7 +209,7 @@ class SparseSamples:
         d = max(1, self.X.shape[1])
         width = int(min(_PANEL_WIDTH, max(4, _PANEL_BYTES // (d * out.itemsize))))
         panel = np.zeros((d, min(width, len(other))), out.dtype)
-        sparse.csr_inner(*_parts(self.X), *_parts(other.X), panel, out)
+        sparse.csr_inner(*parts(self.X), *parts(other.X), panel, out)
 
     def toarray(self) -> Array:
         """The rows with their zeros."""
@@ -223,7 +222,7 @@ class SparseSamples:
 
     def against(self, X: Any) -> tuple[Samples, Samples]:
         """The rows of X as CSR."""
-        return self, SparseSamples(_canonical(X).astype(self.precision, copy=False), dtype=self.dtype)
+        return self, SparseSamples(canonical(X).astype(self.precision, copy=False), dtype=self.dtype)
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> SparseSamples:
         """Converted values."""
@@ -291,9 +290,9 @@ def make_samples(X: Any, wants: str = "rows") -> Samples:
     if wants == "entries":
         return GramSamples(X, np.arange(X.shape[0]))
     if sp.issparse(X):
-        return SparseSamples(_canonical(X))
-    if wants != "rows" and _prefers_csr(X):
-        return SparseSamples(_canonical(X), own=True)
+        return SparseSamples(canonical(X))
+    if wants != "rows" and prefers_csr(X):
+        return SparseSamples(canonical(X), own=True)
     if wants != "distances" or not len(X):
         return DenseSamples(np.ascontiguousarray(X))
     shift = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
@@ -308,42 +307,6 @@ def _rows_of_rows(outer: Rows, inner: Rows, n: int) -> Rows:
         return np.asarray(inner + outer.start)
     start, stop, _ = inner.indices(n)
     return slice(outer.start + start, outer.start + stop)
-
-
-def _canonical(X: Any) -> sp.csr_array:
-    """CSR without repeated entries; the caller's sparse arrays are shared, never changed."""
-    if not sp.issparse(X):
-        return _nonzeros(np.ascontiguousarray(X))
-    csr = sp.csr_array(X)
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
-    return csr
-
-
-def _nonzeros(X: Array) -> sp.csr_array:
-    """CSR of a dense array, in a fifth of SciPy's time."""
-    indptr = np.empty(len(X) + 1, np.int64)
-    sparse.count_nonzeros(X, indptr)
-    n = int(indptr[-1])
-    width = np.int32 if max(n, X.shape[1]) <= np.iinfo(np.int32).max else np.int64
-    data, indices = np.empty(n + 1, X.dtype), np.empty(n + 1, width)
-    sparse.copy_nonzeros(X, data, indices)
-    return sp.csr_array((data[:n], indices[:n], indptr.astype(width)), X.shape)
-
-
-def _parts(X: sp.csr_array) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
-    """Values, columns and row starts, the integers in one width so that the kernel is compiled once."""
-    return X.data, X.indices.astype(np.int64, copy=False), X.indptr.astype(np.int64, copy=False)
-
-
-def _prefers_csr(X: Array) -> bool:
-    """Whether most entries are zero and no column is a large constant that only centring would tame."""
-    probe = X[:: max(1, len(X) // 512)].astype(np.float64)
-    if not len(X) or X.shape[1] < _SPARSE_COLUMNS or np.count_nonzero(probe) > _SPARSE_DENSITY * probe.size:
-        return False
-    mean = probe.mean(axis=0)
-    return bool(mean @ mean < 0.9 * np.einsum("ij,ij->", probe, probe) / len(probe))
 
 
 class SampleSubset:

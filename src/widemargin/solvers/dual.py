@@ -84,8 +84,6 @@ class DualSolver:
     entry_noise : float
         Error of a kernel entry. Where it leaves more than `tol` in the decision values, `solve` returns as soon as the
         violation is no longer large beside it: there is nothing to be gained from these entries any more.
-    lender : DualSolver, optional
-        One that has not begun yet, and whose memory for the active set's matrix may be used until then.
     """
 
     def __init__(
@@ -100,7 +98,6 @@ class DualSolver:
         max_iter: int = -1,
         must_start: bool = True,
         entry_noise: float = 0.0,
-        lender: DualSolver | None = None,
     ) -> None:
         n = len(problem.target)
         self.rows = rows
@@ -112,9 +109,7 @@ class DualSolver:
         self.entry_noise = entry_noise
         self.max_iter = max_iter if max_iter >= 0 else NO_LIMIT
         self.box = make_box(problem, np.asarray(rows.kernel.diagonal(rows.samples), np.float64))
-        square_bytes = max(square_bytes, TILE**2 * rows.samples.dtype.itemsize)
-        buffer = None if lender is None else lender.active.buffer
-        self.active: ActiveMatrix = ActiveMatrix(rows, square_bytes, buffer)
+        self.active = ActiveMatrix(rows, max(square_bytes, TILE**2 * rows.samples.dtype.itemsize))
         self.exact_at: Vector | float = 0.0  # where the decision values had no noise
         self.history = History()
         self.n_iter = 0
