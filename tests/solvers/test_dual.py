@@ -464,11 +464,12 @@ def test_a_solution_by_coarse_entries_is_corrected(equality: bool, tiny_tiles: N
             entry_noise=1e-4,
         )
         rough = solver.solve(np.zeros(200))
-        assert solver.noise(rough.beta) > 0.25e-3
+        rough_noise = solver.noise(rough.beta)
+        assert rough_noise > 0.25e-3
         with pytest.raises(AssertionError):
             check_certificate(problem, rough, equality, atol=1e-6)
         fine = solver.correct(rough.beta, problem.K @ rough.beta)
     check_certificate(problem, fine, equality, atol=1e-6)
     assert fine.converged
-    assert 0 < solver.noise(fine.beta) < 0.25e-3
+    assert 0 < solver.noise(fine.beta) < 0.1 * rough_noise  # that of the change alone
     assert fine.n_iter > rough.n_iter
