@@ -19,6 +19,7 @@ from widemargin import DCSVMClassifier
 from widemargin._parallel import ThreadTeam
 from widemargin.cli.model_files import load_model, save_model
 from widemargin.datasets import load_patches
+from widemargin.estimators._clusters import fit_slope
 
 Data = tuple[NDArray[Any], NDArray[np.int64]]
 PATCHES: dict[str, Any] = {"C": 8.0, "gamma": 1.0, "random_state": 0}
@@ -149,6 +150,35 @@ def test_early_accuracy_is_near_the_exact_one() -> None:
     for one, other in (("early", "naive"), ("early", "bcm"), ("naive", "bcm")):
         assert np.abs(values[one] - values[other]).max() > 0.1
     assert all(np.isfinite(f).all() and np.mean((f > 0) == test[1]) > 0.6 for f in values.values())
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_clusters_that_know_nothing_move_no_odds(fit_intercept: bool) -> None:
+    """One row in ten is positive: the committee says so far from all rows, and beside them heeds those that know."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-4, 4, size=(4000, 2))
+    y = np.hypot(*(np.abs(X) - 2).T) < 0.71
+    options: dict[str, Any] = {"gamma": 2.0, "stop_level": 3, "fit_intercept": fit_intercept, "random_state": 0}
+    bcm = DCSVMClassifier(**options, combine="bcm").fit(X[:3000], y[:3000])
+    far = np.full((1, 2), 1e3)
+    assert bcm.decision_function(far)[0] == pytest.approx(np.log(np.mean(y[:3000]) / np.mean(~y[:3000])))
+    early = DCSVMClassifier(**options).fit(X[:3000], y[:3000])
+    assert bcm.score(X[3000:], y[3000:]) > early.score(X[3000:], y[3000:]) - 0.03
+
+
+def test_the_slope_of_a_clusters_probability_is_the_most_likely() -> None:
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=200)
+    is_positive = f + rng.normal(size=200) > 0.5
+    n = np.bincount(is_positive)
+    targets = np.where(is_positive, (n[1] + 1) / (n[1] + 2), 1 / (n[0] + 2))
+    slopes = np.linspace(0, 5, 50_001)
+    p = [1 / (1 + np.exp(-s * f + 0.4)) for s in slopes]
+    likelihood = [np.sum(targets * np.log(q) + (1 - targets) * np.log(1 - q)) for q in p]
+    assert fit_slope(f, is_positive, -0.4) == pytest.approx(slopes[np.argmax(likelihood)], abs=1e-3)
+    assert fit_slope(f, f < 0, -0.4) == pytest.approx(0.0, abs=1e-4)  # against its own decision: not to be heeded
+    assert fit_slope(f, f > 0, -0.4) < 100.0
 
 
 @pytest.mark.jit_only

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,23 @@ def random_rows(rng: np.random.Generator, n: int, d: int, dtype: type, *, repeat
     indices = np.concatenate([np.zeros(0, np.int64), *columns]).astype(np.int64)
     data = rng.normal(size=len(indices)) * rng.choice([0.0, 1.0, 1.0], size=len(indices))
     return data.astype(dtype), indices, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1), n=st.integers(0, 6), d=st.integers(0, 7), dtype=st.sampled_from([np.float32, float])
+)
+def test_the_nonzeros_of_a_dense_array(seed: int, n: int, d: int, dtype: type) -> None:
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(n, d)) * rng.choice([-0.0, 0.0, 1.0, np.nan], size=(n, d))).astype(dtype)
+    expected = sp.csr_array(X)
+    indptr = np.full(n + 1, -1)
+    sparse.count_nonzeros(X, indptr)
+    np.testing.assert_array_equal(indptr, expected.indptr)
+    data, indices = np.zeros(expected.nnz + 1, dtype), np.zeros(expected.nnz + 1, np.int32)
+    sparse.copy_nonzeros(X, data, indices)
+    np.testing.assert_array_equal(data[:-1], expected.data)
+    np.testing.assert_array_equal(indices[:-1], expected.indices)
 
 
 @quick

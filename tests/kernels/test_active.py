@@ -58,6 +58,16 @@ def test_any_sequence_of_updates(
             active.source.add_product(np.array(product, np.intp), np.ones(len(product)), np.zeros(N))
 
 
+def test_memory_is_borrowed_where_it_suffices() -> None:
+    with ThreadTeam(1) as team:
+        for capacity, lender, suffices in ((4, N, True), (N, N, True), (N, 4, False)):
+            active, other = make_active(team, capacity), make_active(team, lender)
+            active.borrow(other)
+            active.update(np.arange(4))
+            check(active)
+            assert np.shares_memory(active.K, other._buffer) == suffices
+
+
 def test_rows_that_stay_are_not_computed_again() -> None:
     with ThreadTeam(1) as team:
         active = make_active(team, N, kept_rows=0)

@@ -92,6 +92,18 @@ def test_what_is_known_of_the_rows_is_not_computed_again(capacity: int, keep: bo
         check_books(rows, K, 1e-12)
 
 
+@pytest.mark.parametrize("columns", [[], [3], [1, 4, 2, 11]])
+def test_products_in_some_columns(columns: list[int]) -> None:
+    index, coef, f = np.array([5, 0, 3]), np.array([1.0, -2.0, 0.5]), np.ones(N)
+    with ThreadTeam(1) as team:
+        rows = make_rows(team, 0)
+        rows.add_product_to(np.array(columns, np.intp), index, coef, f)
+    expected = np.ones(N)
+    expected[columns] += coef @ dense()[np.ix_(index, columns)]
+    np.testing.assert_allclose(f, expected, atol=1e-12)
+    assert rows.n_entries == 3 * len(columns)
+
+
 def test_rows_that_are_not_to_be_kept_are_not() -> None:
     with ThreadTeam(1) as team:
         rows = make_rows(team, N)

@@ -36,7 +36,7 @@ def model(combine: str = "early", routing: str = "kernel", form: Any = np.asarra
         "input": lambda: InputRegions(anchors, ANCHOR_LABELS),
         "random": lambda: RandomRegions(anchors, ANCHOR_LABELS),
     }[routing]()
-    parts = (form(POINTS), STARTS, COEF, INTERCEPT, regions, combine, SIGMOIDS, LOG_PRIOR)
+    parts = (form(POINTS), STARTS, COEF, INTERCEPT, regions, combine, SIGMOIDS.copy(), LOG_PRIOR)
     return ClusteredExpansion(kernel, *parts)
 
 
@@ -72,16 +72,38 @@ def test_bcm_multiplies_the_clusters_probabilities() -> None:
     np.testing.assert_allclose(model("bcm").decide(X), np.log(odds), atol=1e-8)
 
 
-@pytest.mark.parametrize("combine", ["early", "naive", "bcm"])
-def test_blocks_threads_and_memory_do_not_matter(combine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = model(combine).decide(X, n_jobs=1)
-    np.testing.assert_array_equal(model(combine).decide(X, n_jobs=2), whole)
-    np.testing.assert_allclose(model(combine).decide(X, memory_budget=1), whole, atol=1e-12)
+@pytest.mark.parametrize(
+    ("combine", "routing"), [("early", "kernel"), ("early", "input"), ("early", "random"), ("naive", ""), ("bcm", "")]
+)
+def test_blocks_threads_and_memory_do_not_matter(combine: str, routing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = model(combine, routing or "kernel")
+    whole = machine.decide(X, n_jobs=1)
+    np.testing.assert_array_equal(machine.decide(X, n_jobs=2), whole)
+    np.testing.assert_allclose(machine.decide(X, memory_budget=1), whole, atol=1e-12)
     monkeypatch.setattr(clustered, "_ROWS", (7, 7))
-    np.testing.assert_allclose(model(combine).decide(X), whole, atol=1e-12)
-    one_by_one = np.concatenate([model(combine).decide(X[i : i + 1]) for i in range(len(X))])
+    np.testing.assert_allclose(machine.decide(X), whole, atol=1e-12)
+    one_by_one = np.concatenate([machine.decide(X[i : i + 1]) for i in range(len(X))])
     np.testing.assert_allclose(one_by_one, whole, atol=1e-12)
-    assert model(combine).decide(X[:0]).shape == (0, 2)
+    assert machine.decide(X[:0]).shape == (0, 2)
+
+
+def test_a_cluster_that_says_its_intercept_changes_nothing() -> None:
+    """Where that stands for the prior: the committee is the same with and without cluster 1, which has no points."""
+    machine = model("bcm")
+    machine.sigmoids[:, 1, 1] = -machine.sigmoids[:, 1, 0] * INTERCEPT[:, 1] - LOG_PRIOR
+    kept = np.array([0, 2, 3])
+    without = ClusteredExpansion(
+        machine.kernel,
+        machine.points,
+        np.delete(STARTS, 1),
+        COEF,
+        INTERCEPT[:, kept],
+        machine.regions,
+        "bcm",
+        machine.sigmoids[:, kept],
+        LOG_PRIOR,
+    )
+    np.testing.assert_allclose(machine.decide(X), without.decide(X), atol=1e-10)
 
 
 @pytest.mark.parametrize("combine", ["early", "naive", "bcm"])

@@ -142,9 +142,21 @@ def test_random_parts_are_equal_and_the_same_again() -> None:
     samples = make_samples(X)
     regions = RandomRegions(samples.take(slice(0, 20)), np.arange(20) % 5)
     team = ThreadTeam(1)
-    for labels in (regions.assign(samples, team), regions.route(X, team)):
-        assert np.ptp(np.bincount(labels, minlength=5)) <= 1
+    assert np.ptp(np.bincount(regions.assign(samples, team), minlength=5)) <= 1
     np.testing.assert_array_equal(regions.assign(samples, team), regions.assign(make_samples(-X), team))
+
+
+def test_random_parts_of_new_rows_depend_on_the_row_alone() -> None:
+    X = np.random.default_rng(0).integers(-4, 5, size=(3000, 4)).astype(np.float32)
+    X[X == 0] *= -1.0  # negative zeros
+    regions, team = RandomRegions(make_samples(X[:20]), np.arange(20) % 5), ThreadTeam(1)
+    labels = regions.route(X, team)
+    for other in (X.astype(np.float64), sp.csr_array(X), X + 0.0):
+        np.testing.assert_array_equal(regions.route(other, team), labels)
+    shuffled = np.random.default_rng(1).permutation(3000)
+    np.testing.assert_array_equal(regions.route(X[shuffled], team), labels[shuffled])
+    np.testing.assert_array_equal(np.concatenate([regions.route(x[None], team) for x in X[:50]]), labels[:50])
+    assert np.abs(np.bincount(labels, minlength=5) - 600).max() < 100  # 22 is one standard deviation of chance
 
 
 @pytest.mark.parametrize("name", ["kernel", "input"])

@@ -16,8 +16,8 @@ from naive import kernels as naive_kernels
 from widemargin._parallel import ThreadTeam
 from widemargin._progress import Progress
 from widemargin.kernels.cache import KernelRows
-from widemargin.kernels.functions import RBF
-from widemargin.kernels.samples import make_samples
+from widemargin.kernels.functions import RBF, Precomputed
+from widemargin.kernels.samples import GramSamples, make_samples
 from widemargin.solvers import dual, square
 from widemargin.solvers.certificate import svm_problem
 from widemargin.solvers.dual import DualSolver
@@ -445,3 +445,31 @@ def test_refining_first_gives_the_same_solution(equality: bool, kept_rows: int) 
     exact = solve(problem, equality=equality, tol=1e-6)
     assert result.objective - result.gap <= exact.objective
     assert result.objective >= exact.objective - exact.gap
+
+
+@pytest.mark.parametrize("equality", [False, True])
+def test_a_solution_by_coarse_entries_is_corrected(equality: bool, tiny_tiles: None) -> None:
+    """Entries that are off by 1e-4: their certificate cannot be had, one of exact decision values can."""
+    problem, noise = make_problem(200, C=10.0), np.random.default_rng(0).normal(size=(200, 200))
+    coarse = problem.K + 1e-4 * (noise + noise.T) / np.sqrt(2)
+    with ThreadTeam(1) as team, Progress() as progress:
+        rows = KernelRows(Precomputed(), GramSamples(coarse, np.arange(200)), PLENTY, team)
+        solver = DualSolver(
+            rows,
+            svm_problem(problem.y, problem.upper),
+            equality=equality,
+            tol=1e-3,
+            square_bytes=PLENTY,
+            progress=progress,
+            entry_noise=1e-4,
+        )
+        rough = solver.solve(np.zeros(200))
+        rough_noise = solver.noise(rough.beta)
+        assert rough_noise > 0.25e-3
+        with pytest.raises(AssertionError):
+            check_certificate(problem, rough, equality, atol=1e-6)
+        fine = solver.correct(rough.beta, problem.K @ rough.beta)
+    check_certificate(problem, fine, equality, atol=1e-6)
+    assert fine.converged
+    assert 0 < solver.noise(fine.beta) < 0.1 * rough_noise  # that of the change alone
+    assert fine.n_iter > rough.n_iter

@@ -44,6 +44,8 @@ def _warm_tiles(dtype: np.dtype) -> None:
     values, panel = np.ones(4, dtype), np.zeros((2, 2), dtype)
     rows = (values, np.array([0, 1, 0, 1]), np.array([0, 2, 4]))
     sparse.csr_inner(*rows, *rows, panel, out)
+    sparse.count_nonzeros(X, np.zeros(3, np.int64))
+    sparse.copy_nonzeros(X, np.zeros(5, dtype), np.zeros(5, np.int32))
 
 
 def _warm_dual(data: np.dtype, tile: np.dtype) -> None:

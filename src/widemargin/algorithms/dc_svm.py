@@ -42,6 +42,7 @@ _DOUBLE = np.dtype(np.float64)
 _CHEAP_ENTRIES = 1e8  # float64 kernel entries that may be computed although there is no time left
 _LARGEST_SQUARE = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # of a level that is only a start: its last digits would be lost in the next
+_COPY_SHARE = 16  # a copy of the rows in another order may take as much of the memory
 _CLUSTER_ROWS = 2000
 _LEAST_ROWS = 5000  # with fewer, the whole is solved before the clusters are found
 
@@ -180,7 +181,7 @@ class _Fit:
         """Divide, and solve every cluster on its own, side by side."""
         begin = time.perf_counter()
         if division is None or level != self.settings.stop_level:
-            division = self._divide(level, beta)
+            division = _divide(self.data, level, beta, self.settings, self.rng, self.team)
         clustered = time.perf_counter()
         n_clusters = division.regions.n_clusters
         self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
@@ -192,7 +193,9 @@ class _Fit:
         solved = self.team.map(solve, [clusters[c] for c in largest_first])
         release()
         parts = [solved[largest_first.index(c)] for c in range(n_clusters)]
-        self.early = _glue(division, clusters, parts, len(beta), self.progress.elapsed)
+        # Lemma 1: together the optimum for the kernel between cluster mates alone
+        glued = join_results(clusters, parts, len(beta), self.progress.elapsed)
+        self.early = Machine(glued, division, np.array([part.intercept for part in parts]), [])
         self.levels.append(
             {
                 "level": level,
@@ -204,19 +207,6 @@ class _Fit:
             }
         )
         return self.early.result.beta
-
-    def _divide(self, level: int, beta: Vector) -> Division:
-        """Adaptive clustering: the sample is taken from the support vectors of the level below, once there are any."""
-        return divide(
-            self.data.kernel,
-            self.data.samples,
-            min(self.settings.branching**level, len(beta)),
-            method=self.settings.partition,
-            candidates=np.flatnonzero(beta) if beta.any() else None,
-            n_sample=self.settings.n_sample,
-            rng=self.rng,
-            team=self.team,
-        )
 
     def _solve_cluster(self, rows: Rows, beta: Vector, tol: float) -> DualResult:
         """One GEMM and one compiled solve for a cluster whose kernel matrix is small; else as the whole is solved."""
@@ -246,13 +236,11 @@ class _Fit:
         return replace(self.early, result=result, levels=self.levels)
 
     def solve_whole(self, beta: Vector, always_whole: bool) -> Machine:
-        """Refine, then solve on all the data; polish in float64 where float32 tiles are too coarse."""
+        """Refine, then solve on all the data."""
         try:
             result = self._refine_and_solve(beta, must_start=always_whole or self.early is None)
         except StoppedAtStartError:
             return self.early_machine()
-        if self._is_coarse(result):
-            result = self._polish(result)
         # both objectives are half a squared norm and C times the training loss, each of its own machine
         early = None if always_whole or not self.progress.stopped_by else self.early
         if early is not None and early.result.objective < result.objective:
@@ -264,44 +252,54 @@ class _Fit:
         support = np.flatnonzero(beta)
         if len(support) <= SMALL:
             self.progress.stage("whole problem")
-            return self._solver(self.data, must_start=must_start).solve(beta)
+            solver = self._solver(self.data, must_start=must_start)
+            return self._polish(self.data, solver, solver.solve(beta))
         order = np.concatenate([support, np.flatnonzero(beta == 0)])
-        solver = self._solver(self._take(order), must_start=must_start, first=len(support))
+        data = self._take(order)
+        solver = self._solver(data, must_start=must_start, first=len(support))
         self.progress.stage("refine")
         tol = max(self.settings.tol, _START_TOL)
         if solver.rows.has_room and len(support) <= solver.active.capacity:
             refined, leading = solver.refine(beta[support], tol)
         else:
-            result = self._solver(self._take(support), tol=tol).solve(beta[support])
+            part = self._solver(self._take(support), tol=tol)
+            part.active.borrow(solver.active)
+            result = part.solve(beta[support])
             refined, leading = result.beta, result.decision
         start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
         self.progress.stage("whole problem")
-        result = solver.solve(start, leading)
+        result = self._polish(data, solver, solver.solve(start, leading))
         back = np.argsort(order)
         return replace(result, beta=result.beta[back], decision=result.decision[back])
 
     def _take(self, rows: Rows) -> Data:
-        """The problem on some rows, without a copy of the samples."""
+        """The problem on some rows, which are copied if that takes little memory."""
         kernel, samples, y, upper = self.data
-        return Data(kernel, SampleSubset(samples, rows), y[rows], upper[rows])
+        is_little = len(rows) * samples.row_bytes < self.settings.memory_budget // _COPY_SHARE
+        return Data(kernel, SampleSubset(samples, rows, copy=is_little), y[rows], upper[rows])
 
-    def _is_coarse(self, result: DualResult) -> bool:
-        """Whether rounding of the kernel entries could hide a violation of `tol`, or a hundredth of the objective."""
-        noise = self.entry_noise * float(np.linalg.norm(result.beta))
-        return noise > NOISE_SHARE * self.settings.tol or noise * self.data.upper.sum() > 0.01 * result.objective
-
-    def _polish(self, result: DualResult) -> DualResult:
-        """Go on from a solution with float64 tiles; out of time, at least find out where it stands."""
+    def _polish(self, data: Data, solver: DualSolver, result: DualResult) -> DualResult:
+        """Where float32 tiles are too coarse: go on from decision values in float64; if need be, with float64 tiles."""
+        if not self._is_coarse(solver, result):
+            return result
         self.progress.stage("float64")
-        precise = self.data._replace(samples=self.data.samples.astype(_DOUBLE, _DOUBLE))
-        left = self.settings.max_iter - result.n_iter if self.settings.max_iter >= 0 else -1
+        precise = data._replace(samples=data.samples.astype(_DOUBLE, _DOUBLE))
         is_cheap = int(np.count_nonzero(result.beta)) * len(result.beta) < _CHEAP_ENTRIES
+        exact = self._solver(precise, must_start=is_cheap, is_exact=True)
         try:
-            polished = self._solver(precise, must_start=is_cheap, max_iter=left, is_exact=True).solve(result.beta)
+            if len(result.beta) > SMALL and solver.nbytes + precise.samples.nbytes < self.settings.memory_budget:
+                result = solver.correct(result.beta, exact.decide(result.beta))
+            if self._is_coarse(solver, result):
+                exact.n_iter, exact.n_steps, exact.history = solver.n_iter, solver.n_steps, solver.history
+                result = exact.solve(result.beta)
         except StoppedAtStartError:
             return replace(result, converged=False)
-        n_iter, n_steps = result.n_iter + polished.n_iter, result.n_steps + polished.n_steps
-        return replace(polished, n_iter=n_iter, n_steps=n_steps, history=result.history.followed_by(polished.history))
+        return result
+
+    def _is_coarse(self, solver: DualSolver, result: DualResult) -> bool:
+        """Whether rounding of the kernel entries could hide a violation of `tol`, or a hundredth of the objective."""
+        noise = solver.noise(result.beta)
+        return noise > NOISE_SHARE * self.settings.tol or noise * self.data.upper.sum() > 0.01 * result.objective
 
     def _solver(
         self, data: Data, *, must_start: bool = True, is_exact: bool = False, first: int = 0, **changes: float
@@ -322,10 +320,14 @@ class _Fit:
         )
 
 
-def _glue(division: Division, clusters: list[Rows], parts: list[DualResult], n: int, elapsed: float) -> Machine:
-    """Concatenate the clusters' solutions: the optimum for the kernel between cluster mates alone (Lemma 1)."""
-    intercepts = np.array([part.intercept for part in parts])
-    return Machine(join_results(clusters, parts, n, elapsed), division, intercepts, [])
+def _divide(
+    data: Data, level: int, beta: Vector, settings: Settings, rng: np.random.Generator, team: ThreadTeam
+) -> Division:
+    """Adaptive clustering: the sample is taken from the support vectors of the level below, once there are any."""
+    candidates = np.flatnonzero(beta) if beta.any() else None
+    k, m = min(settings.branching**level, len(beta)), settings.n_sample
+    method = settings.partition
+    return divide(data.kernel, data.samples, k, method=method, candidates=candidates, n_sample=m, rng=rng, team=team)
 
 
 def train_pairs(
@@ -360,7 +362,11 @@ def train_pairs(
     pairs = list(combinations(range(int(classes.max()) + 1), 2))
     n_workers = min(effective_n_jobs(settings.n_jobs), len(pairs))
     settings = replace(settings, memory_budget=settings.memory_budget // n_workers)
-    division = _shared_division(kernel, samples, settings, rng) if settings.stop_level else None
+    division = None
+    if settings.stop_level:
+        with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
+            data, start = Data(kernel, samples, upper, upper), np.zeros(len(samples))
+            division = _divide(data, settings.stop_level, start, settings, rng, team)
     progress.stage(f"{len(pairs)} pairs of classes", len(pairs))
     samples.squares  # noqa: B018 - computed once, before the threads share it
     tasks = [
@@ -368,12 +374,6 @@ def train_pairs(
         for pair, seed in zip(pairs, rng.integers(2**63, size=len(pairs)), strict=True)
     ]
     return run(tasks, settings.n_jobs)
-
-
-def _shared_division(kernel: Kernel, samples: Samples, settings: Settings, rng: np.random.Generator) -> Division:
-    k = min(settings.branching**settings.stop_level, len(samples))
-    with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-        return divide(kernel, samples, k, method=settings.partition, n_sample=settings.n_sample, rng=rng, team=team)
 
 
 def _train_pair(

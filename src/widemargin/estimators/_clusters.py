@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from ..algorithms.dc_svm import Machine
 from ..kernels.functions import Kernel
 from ..kernels.precision import refine
-from ..kernels.samples import GramSamples, Samples, make_samples
+from ..kernels.samples import GramSamples, make_samples
 from ..models.clustered import ClusteredExpansion
 from ..partition.regions import InputRegions, KernelRegions, RandomRegions, Regions
 
@@ -40,11 +41,10 @@ def cluster_attributes(machines: list[Machine], signs: Vector, X: Any, kept: Row
     if division is None:
         return None
     regions = division.regions
-    decisions = [machine.result.decision for machine in machines]
     sigmoids = [
-        _sigmoids(f, sign, division.labels, regions, combine == "bcm") for f, sign in zip(decisions, signs, strict=True)
+        _sigmoids(machine, sign, division.labels, regions, combine == "bcm")
+        for machine, sign in zip(machines, signs, strict=True)
     ]
-    positive = np.array([np.mean(sign[sign != 0] > 0) for sign in signs])
     return {
         "combine": combine,
         "method": regions.name,
@@ -54,24 +54,46 @@ def cluster_attributes(machines: list[Machine], signs: Vector, X: Any, kept: Row
         "support": division.labels[support],
         "intercepts": np.array([machine.intercepts for machine in machines]),
         "sigmoids": np.array(sigmoids),
-        "log_prior": np.log(positive / (1 - positive)),
+        "log_prior": np.array([_log_odds(sign) for sign in signs]),
     }
 
 
-def _sigmoids(decision: Vector, sign: Vector, labels: Rows, regions: Regions, wanted: bool) -> Vector:
-    """Platt's a and b of every cluster, from its own training rows: shape (k, 2)."""
-    odds = np.mean(sign[sign != 0] > 0)
-    out = np.tile([0.0, -np.log(odds / (1 - odds))], (regions.n_clusters, 1))  # the prior, where nothing is known
-    if not wanted:
-        return out
-    from sklearn.calibration import _SigmoidCalibration
+def _sigmoids(machine: Machine, sign: Vector, labels: Rows, regions: Regions, wanted: bool) -> Vector:
+    """The a and b of every cluster's probability 1 / (1 + exp(a f + b)), from its own training rows: shape (k, 2).
 
-    for c in range(regions.n_clusters):
+    Far from a cluster's rows its RBF machine says its intercept, 0 without one. That it knows nothing there must move
+    no odds: the prior is the probability of f = intercept, and only the slope is fitted.
+    """
+    log_prior = _log_odds(sign)
+    out = np.tile([0.0, -log_prior], (regions.n_clusters, 1))
+    for c in range(regions.n_clusters if wanted else 0):
         mine = (labels == c) & (sign != 0)
         if mine.any():
-            fitted = _SigmoidCalibration().fit(decision[mine], sign[mine] > 0)
-            out[c] = fitted.a_, fitted.b_
+            base = machine.intercepts[c]
+            slope = fit_slope(machine.result.decision[mine] - base, sign[mine] > 0, log_prior)
+            out[c] = -slope, slope * base - log_prior
     return out
+
+
+def fit_slope(f: Vector, is_positive: NDArray[np.bool_], log_prior: float) -> float:
+    """The s in 0 ... 100 for which 1 / (1 + exp(-s f - log_prior)) is most likely: certain at a hundredth of a margin.
+
+    With Platt's targets in place of 0 and 1, as decision values of training rows are too good.
+    """
+    n = np.array([np.count_nonzero(~is_positive), np.count_nonzero(is_positive)])
+    targets = np.where(is_positive, (n[1] + 1) / (n[1] + 2), 1 / (n[0] + 2))
+
+    def loss(slope: float) -> float:
+        odds = slope * f + log_prior
+        return float(np.sum(np.logaddexp(0.0, odds) - targets * odds))
+
+    return float(minimize_scalar(loss, bounds=(0.0, 100.0), method="bounded").x)
+
+
+def _log_odds(sign: Vector) -> float:
+    """Of the positive class among a machine's rows."""
+    positive = np.mean(sign[sign != 0] > 0)
+    return float(np.log(positive / (1 - positive)))
 
 
 def clustered_model(kernel: Kernel, points: Any, coef: Vector, clusters: dict[str, Any]) -> ClusteredExpansion:
@@ -104,7 +126,7 @@ def _regions(kernel: Kernel, clusters: dict[str, Any]) -> Regions:
     points, labels = clusters["points"], clusters["labels"]
     if kernel.wants == "entries":
         return KernelRegions(kernel, GramSamples(np.empty((0, 0)), points), labels, clusters["spread"])
-    samples: Samples = make_samples(points, kernel.wants)
+    samples = refine(kernel, make_samples(points, kernel.wants))
     if clusters["method"] == "kernel":
-        return KernelRegions(kernel, refine(kernel, samples), labels, clusters["spread"])
+        return KernelRegions(kernel, samples, labels, clusters["spread"])
     return InputRegions(samples, labels) if clusters["method"] == "input" else RandomRegions(samples, labels)

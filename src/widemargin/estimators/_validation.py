@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
-from ..kernels.samples import canonical
+from ..kernels.csr import canonical
 
 Vector = NDArray[np.float64]
 

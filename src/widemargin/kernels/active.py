@@ -43,6 +43,11 @@ class ActiveMatrix:
         self._stride = 0
         self._place = np.full(len(source), -1)
 
+    def borrow(self, other: ActiveMatrix) -> None:
+        """Before any row is there: use the memory of another, which begins later. Touched pages are much cheaper."""
+        if len(other._buffer) >= self.capacity**2 and other._buffer.dtype == self._buffer.dtype:
+            self._buffer = other._buffer
+
     @property
     def K(self) -> Array:
         """The matrix in the leading m columns of a C-contiguous array of m rows."""

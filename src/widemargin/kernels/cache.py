@@ -45,6 +45,11 @@ class KernelRows:
         self._clock = 0
 
     @property
+    def nbytes(self) -> int:
+        """Of the rows that are kept."""
+        return int(np.count_nonzero(self._row >= 0) * len(self) * self._store.itemsize)
+
+    @property
     def has_room(self) -> bool:
         """Whether any row can be kept."""
         return len(self._store) > 0
@@ -81,6 +86,26 @@ class KernelRows:
         self._slot[missing[:n_kept]] = slots
         self._row[slots] = missing[:n_kept]
         self._used[slots] = self._clock
+
+    def add_product_to(
+        self,
+        columns: NDArray[np.integer],
+        rows: NDArray[np.integer],
+        coef: NDArray[np.float64],
+        f: NDArray[np.float64],
+    ) -> None:
+        """f[columns] += coef @ K[rows, columns], without a look at what is kept."""
+        self.n_entries += len(rows) * len(columns)
+        part = np.zeros(len(columns))
+        accumulate(
+            self.kernel,
+            SampleSubset(self.samples, rows),
+            coef[None],
+            SampleSubset(self.samples, columns),
+            part[None],
+            self.team,
+        )
+        f[columns] += part
 
     def _add_kept(self, slots: NDArray[np.integer], coef: NDArray[np.float64], f: NDArray[np.float64]) -> None:
         def column_block(columns: slice) -> None:

@@ -13,13 +13,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._jit import sparse
+from .csr import canonical, parts, prefers_csr
 
 Array = NDArray[np.floating]
 Rows = slice | NDArray[np.integer]
 
-_SPARSE_DENSITY = 0.25  # below it, touching non-zeros only beats the matrix product (docs/decisions/0003)
 _SPARSE_COST = 4  # of a non-zero, beside a column of the matrix product
-_SPARSE_COLUMNS = 32  # narrower than this, the product is cheap anyhow
 _PANEL_BYTES = 2**20
 _PANEL_WIDTH = 256
 
@@ -210,7 +209,7 @@ class SparseSamples:
         d = max(1, self.X.shape[1])
         width = int(min(_PANEL_WIDTH, max(4, _PANEL_BYTES // (d * out.itemsize))))
         panel = np.zeros((d, min(width, len(other))), out.dtype)
-        sparse.csr_inner(*_parts(self.X), *_parts(other.X), panel, out)
+        sparse.csr_inner(*parts(self.X), *parts(other.X), panel, out)
 
     def toarray(self) -> Array:
         """The rows with their zeros."""
@@ -292,8 +291,8 @@ def make_samples(X: Any, wants: str = "rows") -> Samples:
         return GramSamples(X, np.arange(X.shape[0]))
     if sp.issparse(X):
         return SparseSamples(canonical(X))
-    if wants != "rows" and _prefers_csr(X):
-        return SparseSamples(sp.csr_array(X), own=True)
+    if wants != "rows" and prefers_csr(X):
+        return SparseSamples(canonical(X), own=True)
     if wants != "distances" or not len(X):
         return DenseSamples(np.ascontiguousarray(X))
     shift = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
@@ -310,36 +309,13 @@ def _rows_of_rows(outer: Rows, inner: Rows, n: int) -> Rows:
     return slice(outer.start + start, outer.start + stop)
 
 
-def canonical(X: Any) -> sp.csr_array:
-    """CSR without repeated entries; the caller's arrays are shared, never changed."""
-    csr = sp.csr_array(X)
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
-    return csr
-
-
-def _parts(X: sp.csr_array) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
-    """Values, columns and row starts, the integers in one width so that the kernel is compiled once."""
-    return X.data, X.indices.astype(np.int64, copy=False), X.indptr.astype(np.int64, copy=False)
-
-
-def _prefers_csr(X: Array) -> bool:
-    """Whether most entries are zero and no column is a large constant that only centring would tame."""
-    probe = X[:: max(1, len(X) // 512)].astype(np.float64)
-    if not len(X) or X.shape[1] < _SPARSE_COLUMNS or np.count_nonzero(probe) > _SPARSE_DENSITY * probe.size:
-        return False
-    mean = probe.mean(axis=0)
-    return bool(mean @ mean < 0.9 * np.einsum("ij,ij->", probe, probe) / len(probe))
-
-
 class SampleSubset:
-    """Some rows of a sample set, without copying them: a tile gathers what it needs."""
+    """Some rows of a sample set. Without a copy of them a tile gathers what it needs."""
 
     @property
     def nbytes(self) -> int:
-        """What the set holds."""
-        return self.base.nbytes
+        """What the set holds, and the copy."""
+        return self.base.nbytes + (0 if self._copy is None else len(self) * self.row_bytes)
 
     @property
     def row_bytes(self) -> int:
@@ -351,9 +327,10 @@ class SampleSubset:
         """As the set's."""
         return self.base.row_cost
 
-    def __init__(self, base: Samples, index: NDArray[np.integer]) -> None:
+    def __init__(self, base: Samples, index: NDArray[np.integer], *, copy: bool = False) -> None:
         self.base = base
         self.index = index
+        self._copy = base.take(index) if copy else None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -374,8 +351,8 @@ class SampleSubset:
         return np.asarray(self.base.squares[self.index])
 
     def take(self, rows: Rows) -> Samples:
-        """A gathered batch."""
-        return self.base.take(self.index[rows])
+        """A batch of the copy, or a gathered one."""
+        return self.base.take(self.index[rows]) if self._copy is None else self._copy.take(rows)
 
     def inner(self, other: Samples, out: Array) -> None:
         """Gather everything: for small subsets."""

@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 from .._parallel import ThreadTeam, blas_limit, row_blocks
 from ..kernels.blocks import accumulate
 from ..kernels.functions import Kernel
+from ..kernels.samples import GramSamples, Samples
 from ..partition.regions import Regions
 from .expansion import KernelExpansion
 
 _ROWS = 1024, 65_536  # of a block, which is converted once for all clusters: at least and at most
+_SHARED_WORK = 4_000_000  # multiply-adds a cluster: with less, threads wait for each other's turn with the interpreter
+_LEAST_COST = 16  # multiply-adds of a kernel entry, beside its inner product
+_MADE = ("_whole", "_parts", "_routed_points")  # by prediction
 
 
 @dataclass
@@ -82,11 +86,11 @@ class ClusteredExpansion:
 
     def _ask_own(self, X: Any, team: ThreadTeam, memory_budget: int) -> NDArray[np.float64]:
         """Early prediction: group the rows by cluster and evaluate each group on that cluster's points."""
-        labels = self.regions.route(X, team)
+        labels, batch = self.regions.locate(X, team)
         order = np.argsort(labels, kind="stable")
         bounds = np.searchsorted(labels[order], np.arange(self.intercept.shape[1] + 1))
         groups = [(c, order[bounds[c] : bounds[c + 1]]) for c in np.flatnonzero(np.diff(bounds))]
-        points, batch = self._whole.against(X)
+        points = self._points_against(X)
         out = np.empty((X.shape[0], len(self.coef)))
 
         def ask(group: tuple[Any, NDArray[np.intp]]) -> None:
@@ -96,8 +100,19 @@ class ClusteredExpansion:
             accumulate(self.kernel, points.take(mine), self.coef[:, mine], batch.take(rows), values, team)
             out[rows] = values.T
 
-        team.map(ask, sorted(groups, key=lambda group: -len(group[1])))
+        sizes = np.diff(self.starts)
+        work = sum(int(sizes[c]) * len(rows) for c, rows in groups) * max(batch.row_cost, _LEAST_COST)
+        workers = team if work >= _SHARED_WORK * len(groups) else ThreadTeam(1)
+        workers.map(ask, sorted(groups, key=lambda group: -len(group[1])))
         return out
+
+    def _points_against(self, X: Any) -> Samples:
+        """The support vectors in the form that the regions' points have, and that rows get to be routed."""
+        return GramSamples(X.T, self.points) if self.kernel.wants == "entries" else self._routed_points
+
+    @cached_property
+    def _routed_points(self) -> Samples:
+        return self.regions.points.against(self.points)[1]
 
     def _ask_all(self, X: Any, team: ThreadTeam, memory_budget: int) -> NDArray[np.float64]:
         """Bayesian committee machine (Tresp 2000): p(y|x) ~ prod_c p_c(y|x) / p(y)^(k-1), as log odds."""
@@ -111,4 +126,4 @@ class ClusteredExpansion:
         return np.asarray(sum(team.map(log_odds, range(k))) - (k - 1) * self.log_prior)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_whole", "_parts")}
+        return {name: value for name, value in self.__dict__.items() if name not in _MADE}

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._parallel import ThreadTeam, row_blocks
@@ -49,6 +50,9 @@ class Regions(Protocol):
 
     def route(self, X: Any, team: ThreadTeam) -> Labels:
         """The region of every row of X, of shape (n, d) as the training data were."""
+
+    def locate(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+        """As `route`, and the rows as samples of the points' own kind."""
 
     def relabelled(self, labels: Labels) -> Self:
         """The regions of other labels."""
@@ -111,7 +115,12 @@ class KernelRegions:
 
     def route(self, X: Any, team: ThreadTeam) -> Labels:
         """As `assign`."""
-        return self._nearest(*self.points.against(X), team)
+        return self.locate(X, team)[0]
+
+    def locate(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+        """As `assign`, with the samples."""
+        points, samples = self.points.against(X)
+        return self._nearest(points, samples, team), samples
 
     def _nearest(self, points: Samples, samples: Samples, team: ThreadTeam) -> Labels:
         members = np.ascontiguousarray(membership(self.labels, self.n_clusters).T)
@@ -159,7 +168,12 @@ class InputRegions:
 
     def route(self, X: Any, team: ThreadTeam) -> Labels:
         """As `assign`."""
-        return self.assign(self.points.against(X)[1], team)
+        return self.locate(X, team)[0]
+
+    def locate(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+        """As `assign`, with the samples."""
+        samples = self.points.against(X)[1]
+        return self.assign(samples, team), samples
 
     @cached_property
     def _centres(self) -> NDArray[np.floating]:
@@ -174,7 +188,7 @@ class InputRegions:
 
 @dataclass(frozen=True)
 class RandomRegions:
-    """No geometry at all, as in Cascade SVM: training samples by a shuffle, new ones by their position."""
+    """No geometry at all, as in Cascade SVM: training samples by a shuffle, new ones by a hash of their numbers."""
 
     points: Samples
     labels: Labels
@@ -202,5 +216,13 @@ class RandomRegions:
         return np.asarray(np.random.default_rng(len(samples)).permutation(len(samples)) % self.n_clusters)
 
     def route(self, X: Any, team: ThreadTeam) -> Labels:
-        """As `assign`: the parts know nothing of X."""
-        return np.asarray(np.arange(X.shape[0]) % self.n_clusters)
+        """Multiply-shift hashing (Dietzfelbinger 1996): equal rows go to one part, whatever they are asked with."""
+        rows = sp.csr_array(X, dtype=np.float64)
+        factors = np.random.default_rng(0).integers(2**63, size=X.shape[1]) | 1
+        bits = (rows.data + 0.0).view(np.int64)  # one zero, not two
+        hashed = sp.csr_array((bits, rows.indices, rows.indptr), rows.shape) @ factors
+        return np.asarray((hashed.view(np.uint64) >> np.uint64(32)) % np.uint64(self.n_clusters), np.intp)
+
+    def locate(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+        """As `route`, with the samples."""
+        return self.route(X, team), self.points.against(X)[1]

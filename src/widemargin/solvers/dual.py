@@ -43,6 +43,7 @@ _NOISE_FLOOR = 10.0  # times that noise: the violation at which coarse entries h
 _ENTRIES_PER_LOOK = 10**8  # kernel entries between two looks at the clock
 _NEW_ROWS = (2048, 8192)  # violators that join in a cold start's first round, and in later ones
 _VIOLATOR_SHARE = 0.03  # of the largest violation: smaller ones wait
+_NEXT_ROWS = 512, 2048  # that are no violators yet: as many as violators, within these limits
 _ROUND_GOAL = 0.1
 _VECTORS = 16  # float64 vectors of n that a solve holds at its peak
 _SQUARE_SHARES = (0.3, 0.5)  # of the memory, least and most for the active set's kernel matrix; the rest keeps rows
@@ -109,11 +110,17 @@ class DualSolver:
         self.max_iter = max_iter if max_iter >= 0 else NO_LIMIT
         self.box = make_box(problem, np.asarray(rows.kernel.diagonal(rows.samples), np.float64))
         self.active = ActiveMatrix(rows, max(square_bytes, TILE**2 * rows.samples.dtype.itemsize))
+        self.exact_at: Vector | float = 0.0  # where the decision values had no noise
         self.history = History()
         self.n_iter = 0
         self.n_steps = 0
         self.n_rounds = 0
         self.last_active = np.empty(0, np.intp)
+
+    @property
+    def nbytes(self) -> int:
+        """What the kernel entries at hand take."""
+        return self.active.K.nbytes + self.rows.nbytes
 
     def refine(self, beta: Vector, tol: float) -> tuple[Vector, Vector]:
         """Solve on the leading coordinates alone, on their kernel matrix: that is part of the rows that `solve` keeps.
@@ -142,7 +149,18 @@ class DualSolver:
 
         Where beta is zero but for its leading coordinates, their decision values may be known.
         """
-        state = self._start(beta, leading)
+        self.n_rounds = len(_NEW_ROWS) - 1 if beta.any() else 0
+        return self._go_on(_State(beta.copy(), self.decide(beta, leading), np.empty(len(beta))))
+
+    def correct(self, beta: Vector, decision: Vector) -> DualResult:
+        """Go on from a point whose decision values were computed more exactly than by these entries.
+
+        Only the changes from there on have their noise.
+        """
+        self.exact_at = beta
+        return self._go_on(_State(beta.copy(), decision, np.empty(len(beta))))
+
+    def _go_on(self, state: _State) -> DualResult:
         found = self._certify(state)
         best = state, found
         while not self._is_done(state, found) and self._report(state, found):
@@ -158,25 +176,26 @@ class DualSolver:
 
     def _goal(self, state: _State) -> float:
         """The violation to reach as these entries show it, so that the true one is below `goal` too."""
-        return self.goal - min(_MARGIN * self._noise(state), 0.5 * self.goal)
+        return self.goal - min(_MARGIN * self.noise(state.beta), 0.5 * self.goal)
 
-    def _noise(self, state: _State) -> float:
+    def noise(self, beta: Vector) -> float:
         """Standard deviation of a decision value, from the errors of its kernel entries."""
-        return self.entry_noise * float(np.linalg.norm(state.beta))
+        return self.entry_noise * float(np.linalg.norm(beta - self.exact_at))
 
     def _is_done(self, state: _State, found: Certificate) -> bool:
         if found.violation < self._goal(state) or self.n_iter >= self.max_iter:
             return True
         if self.goal < self.tol and found.violation < self.tol and self.n_iter >= _SMALL_SETS:
             return True  # the last digits are a courtesy
-        noise = self._noise(state)
+        noise = self.noise(state.beta)
         return noise > NOISE_SHARE * self.tol and found.violation < _NOISE_FLOOR * noise
 
     def _result(self, state: _State, found: Certificate) -> DualResult:
         converged = found.violation < self.tol
         return DualResult(state.beta, state.decision, *found, converged, self.n_iter, self.n_steps, self.history)
 
-    def _start(self, beta: Vector, leading: Vector | None) -> _State:
+    def decide(self, beta: Vector, leading: Vector | None = None) -> Vector:
+        """The decision values K beta."""
         decision, first, K = np.zeros(len(beta)), 0, None
         if leading is not None and (len(self.active.rows) or not self.rows.has_room):
             first, K = len(leading), self.active.K if len(self.active.rows) else None
@@ -188,8 +207,7 @@ class DualSolver:
                 if not (self.must_start or self.progress.go_on()):
                     raise StoppedAtStartError
                 self.rows.add_product(block, beta[block], decision, keep=keep, first=first, leading=K)
-        self.n_rounds = len(_NEW_ROWS) - 1 if len(support) else 0
-        return _State(beta.copy(), decision, np.empty(len(beta)))
+        return decision
 
     def _certify(self, state: _State) -> Certificate:
         found = certify(self.box, state.beta, state.decision, state.violations, equality=self.equality, tol=self.tol)
@@ -214,15 +232,21 @@ class DualSolver:
 
     def _improve(self, state: _State, found: Certificate) -> _State | None:
         """One round; None when it was cut short or could move nothing."""
-        self.active.update(self._choose_active(state))
+        self.active.update(self._choose_active(state, found.intercept))
         active = self.active.rows
-        beta = self._solve_active(state, active, max(0.9 * self._goal(state), _ROUND_GOAL * found.violation))
+        goal = max(0.9 * self._goal(state), _ROUND_GOAL * found.violation)
+        beta, decision = self._solve_active(state, active, goal)
         changed = np.flatnonzero(beta != state.beta[active])
         changed = changed[np.argsort(active[changed])]
-        return self._apply(state, active[changed], beta[changed]) if len(changed) else None
+        if not len(changed):
+            return None
+        improved = self._apply(state, active[changed], beta[changed], None if self.rows.has_room else active)
+        if improved is not None and not self.rows.has_room:
+            improved.decision[active] = decision
+        return improved
 
-    def _choose_active(self, state: _State) -> Rows:
-        """Free coordinates and the larger violators: as many as fit, the largest violations first."""
+    def _choose_active(self, state: _State, intercept: float) -> Rows:
+        """Free coordinates, the larger violators and those next in line: as many as fit, in this order."""
         size = np.abs(state.violations)
         free = is_free(self.box, state.beta)
         wanted = (size > max(0.5 * self.goal, _VIOLATOR_SHARE * size.max())) & ~free
@@ -233,7 +257,16 @@ class DualSolver:
             new = np.union1d(_largest(size, rising, quota // 2), _largest(size, falling, quota // 2))
         else:
             new = _largest(size, np.flatnonzero(wanted), quota)
-        return self._cut_to_memory(state, np.union1d(np.flatnonzero(free), new))
+        active = self._cut_to_memory(state, np.union1d(np.flatnonzero(free), new))
+        return self._with_next(state, intercept, active, int(np.clip(len(new), *_NEXT_ROWS)))
+
+    def _with_next(self, state: _State, intercept: float, active: Rows, k: int) -> Rows:
+        """With up to k coordinates more: satisfied ones that the moves of the others may turn into violators."""
+        slack = np.abs(state.decision - self.box.target + intercept)
+        near = slack < np.abs(state.violations).max()
+        near[active] = False
+        room = self.active.capacity - len(active)
+        return np.union1d(active, _largest(-slack, np.flatnonzero(near), min(k, room)))
 
     def _cut_to_memory(self, state: _State, active: Rows) -> Rows:
         """As many rows as fit: the newer half of the last active set, and the largest violators of the rest."""
@@ -249,12 +282,12 @@ class DualSolver:
         self.last_active = active
         return active
 
-    def _solve_active(self, state: _State, active: Rows, goal: float) -> Vector:
-        """Solve on the active set's kernel matrix."""
+    def _solve_active(self, state: _State, active: Rows, goal: float) -> tuple[Vector, Vector]:
+        """Solve on the active set's kernel matrix: its new point and decision values."""
         box = workspace.Box(*(part[active] for part in self.box))
         beta, decision = state.beta[active], state.decision[active]
         self._run(self.active.K, box, beta, decision, goal)
-        return beta
+        return beta, decision
 
     def _run(self, K: NDArray[np.floating], box: workspace.Box, beta: Vector, decision: Vector, goal: float) -> None:
         """Improve beta and decision in place, and book the work."""
@@ -271,16 +304,20 @@ class DualSolver:
         """Rows whose products take a fraction of a second each: the clock is asked between them."""
         return np.array_split(rows, len(rows) * len(self.rows) // _ENTRIES_PER_LOOK + 1)
 
-    def _apply(self, state: _State, rows: Rows, beta: Vector) -> _State | None:
-        """The point with new values in some rows, and its decision values; None once stopped."""
+    def _apply(self, state: _State, rows: Rows, beta: Vector, known: Rows | None) -> _State | None:
+        """The point with new values in some rows, and its decision values but for the known ones; None once stopped."""
         decision = state.decision.copy()
         change = beta - state.beta[rows]
         is_first = not state.beta.any()  # better a late first model than none
         blocks = self._blocks(np.arange(len(rows)))
+        unknown = None if known is None else np.delete(np.arange(len(decision)), known)
         for block in blocks:
             if not (is_first or len(blocks) == 1 or self.progress.go_on()):
                 return None
-            self.rows.add_product(rows[block], change[block], decision)
+            if unknown is None:
+                self.rows.add_product(rows[block], change[block], decision)
+            else:
+                self.rows.add_product_to(unknown, rows[block], change[block], decision)
         if not np.all(np.isfinite(decision)):
             raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
         everywhere = state.beta.copy()
