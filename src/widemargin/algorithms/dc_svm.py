@@ -39,7 +39,7 @@ Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 _DOUBLE = np.dtype(np.float64)
-_CHEAP_ENTRIES = 1e8  # float64 kernel entries that may be computed although there is no time left
+_CHEAP_ENTRIES = 3e7  # float64 kernel entries that may be computed although there is no time left
 _LARGEST_SQUARE = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # of a level that is only a start: its last digits would be lost in the next
 _COPY_SHARE = 16  # a copy of the rows in another order may take as much of the memory
