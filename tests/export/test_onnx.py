@@ -193,14 +193,14 @@ def test_compressed_models_of_all_kinds(digits) -> None:
     X, y = digits
     targets = np.stack([X[:, :30].sum(axis=1), X[:, 30:].sum(axis=1)], axis=1)
     options = {"n_landmarks": 10, "n_clusters": 2, "random_state": 0}
-    X = X.astype(np.float64)  # what scikit-learn's machines hold
+    double = X.astype(np.float64)  # what scikit-learn's machines hold; compressed ones are single
     for model, Y in ((SVC(gamma=0.1), NAMES[y]), (SVC(gamma=0.1), y == 3), (SVR(gamma=0.1), targets[:, 0])):
-        assert_same(compress(model.fit(X, Y), X, **options), X, tol=2e-3)
-    votes = SVC(gamma=0.1, decision_function_shape="ovo").fit(X, y)
-    assert type(compress(votes, X, **options)).__name__ == "CompressedVotes"
-    assert_same(compress(votes, X, **options), X, tol=2e-3)
-    assert_same(compress(KernelRidge(kernel="rbf", gamma=0.1).fit(X, targets), X, **options), X, tol=2e-3)
-    detector = compress(OneClassSVM(gamma=0.1, nu=0.2).fit(X), X, **options)
+        assert_same(compress(model.fit(double, Y), double, **options), X, tol=2e-3)
+    votes = SVC(gamma=0.1, decision_function_shape="ovo").fit(double, y)
+    assert type(compress(votes, double, **options)).__name__ == "CompressedVotes"
+    assert_same(compress(votes, double, **options), X, tol=2e-3)
+    assert_same(compress(KernelRidge(kernel="rbf", gamma=0.1).fit(double, targets), double, **options), X, tol=2e-3)
+    detector = compress(OneClassSVM(gamma=0.1, nu=0.2).fit(double), double, **options)
     outputs = assert_same(detector, X, tol=2e-3)
     assert np.mean(outputs["label"] == detector.predict(X)) > 0.99
 
