@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 
 from widemargin import BSGDClassifier, DCSVMClassifier, compress
+from widemargin.estimators._sources import source_of
 
 pytestmark = pytest.mark.jit_only  # in the interpreter, tests/models and tests/jit go through every compiled loop
 
@@ -189,3 +190,12 @@ def test_bad_arguments() -> None:
         compress(model, X, prediction_cost=2)
     with pytest.raises(ValueError, match="NaN"):
         compress(model, np.full((5, 3), np.nan))
+
+
+@pytest.mark.parametrize("make", [SVC, NuSVC, DCSVMClassifier])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_support_vectors_tell_which_class_they_had(make: Any, n_classes: int) -> None:
+    X, y = load_digits(n_class=n_classes, return_X_y=True)
+    y[::17] = (y[::17] + 1) % n_classes  # some that no machine gets right
+    model = make(gamma=1e-3).fit(X, y)
+    np.testing.assert_array_equal(source_of(model).classes, y[model.support_])

@@ -93,6 +93,7 @@ class _Plan(NamedTuple):
 class _Candidate(NamedTuple):
     model: Compressed
     agreement: float
+    merit: float  # what it is chosen by
     plan: _Plan
 
 
@@ -139,7 +140,9 @@ class Compression:
     def _pool(self) -> tuple[Any, Vector]:
         """Rows to learn from: X, and the model's own points, which alone have weight as landmarks."""
         points, alpha = self.source.points, self.source.alpha
+        classes = np.full(len(alpha), -1) if self.source.classes is None else self.source.classes
         if self.X is None:
+            self.known = classes
             self.notes.append("no X was given: learnt from the support vectors alone, which lie close to the border")
             self.n_given = points.shape[0]
             return points, alpha
@@ -153,6 +156,8 @@ class Compression:
         place, self.n_given = _find_rows(points, X), X.shape[0]
         own, others = np.zeros(X.shape[0]), place < 0
         np.add.at(own, place[~others], alpha[~others])
+        self.known = np.concatenate([np.full(X.shape[0], -1), classes[others]])
+        self.known[place[~others]] = classes[~others]
         rows = sp.vstack([X, points[others]], format="csr") if sp.issparse(X) else np.concatenate([X, points[others]])
         return rows, np.concatenate([own, alpha[others]])
 
@@ -170,12 +175,12 @@ class Compression:
 
     def _best(self, progress: Progress) -> _Candidate:
         """The best of the candidates on some rows, those of unlike arrangement, once more on all rows."""
-        pilots = sorted(self._pilots(progress), key=_agreement, reverse=True)
+        pilots = sorted(self._pilots(progress), key=_merit, reverse=True)
         if len(self.split.pilot) == len(self.split.learn):
             return pilots[0]
         arranged = {candidate.plan._replace(gamma=0.0): candidate.plan for candidate in reversed(pilots)}
         finals = sorted(arranged.values(), key=[pilot.plan for pilot in pilots].index)
-        return max(self._train_all(finals[:_FINALS], self.split.learn, progress), key=_agreement)
+        return max(self._train_all(finals[:_FINALS], self.split.learn, progress), key=_merit)
 
     def _pilots(self, progress: Progress) -> list[_Candidate]:
         """Trees and one flat machine, with landmark kernels of several widths; then labels with the best of them."""
@@ -187,7 +192,7 @@ class Compression:
 
         def attempt(plans: list[_Plan]) -> _Plan:
             tried.extend(self._train_all(plans, self.split.pilot, progress, tried))
-            return max(tried, key=_agreement).plan
+            return max(tried, key=_merit).plan
 
         if given in ("auto", 1):
             attempt([_Plan(gamma * width, 1, is_flat=True) for width in widths[:2]])
@@ -204,7 +209,7 @@ class Compression:
         made: list[_Candidate] = []
         for plan in plans:
             known = [*before, *made]
-            if not known or (max(map(_agreement, known)) < _AGREED and progress.go_on()):
+            if not known or (max(candidate.agreement for candidate in known) < _AGREED and progress.go_on()):
                 made.append(self._train(plan, learn, progress))
         return made
 
@@ -219,7 +224,8 @@ class Compression:
         forest = train(kernel, rows, task, settings, progress, np.random.default_rng(self.seed)).model
         forest.projection = projection
         compressed = self._wrap(forest, parameters, plan.learnt, learn)
-        return _Candidate(compressed, self._agreement(compressed, self.split.choose), plan)
+        agreement = self._agreement(compressed, self.split.choose)
+        return _Candidate(compressed, agreement, self._merit(compressed, agreement), plan)
 
     def _settings(self, plan: _Plan, n: int, n_outputs: int) -> Settings:
         """What a share of the model's own cost buys, as long as it stays many times smaller."""
@@ -304,13 +310,27 @@ class Compression:
 
     def _agreement(self, compressed: Compressed, rows: Rows) -> float:
         """Share of equal labels; of a regressor, how much of the variance is met."""
-        values = compressed.predictor_.decide(self.rows[rows], n_jobs=self.budget.n_jobs)
         if is_classifier(self.model):
-            votes_now = isinstance(compressed, CompressedVotes)
-            numbers = votes(values, len(self.model.classes_)).argmax(axis=1) if votes_now else largest(values)
-            return float(np.mean(numbers == self._labels(self.values[rows])))
+            return float(np.mean(self._numbers(compressed, rows) == self._labels(self.values[rows])))
+        values = compressed.predictor_.decide(self.rows[rows], n_jobs=self.budget.n_jobs)
         error = np.square(values - self.values[rows]).sum()
         return 1.0 - float(error / max(np.square(self.values[rows] - self.values[rows].mean(axis=0)).sum(), 1e-300))
+
+    def _numbers(self, compressed: Compressed, rows: Rows) -> Rows:
+        """Its labels."""
+        values = compressed.predictor_.decide(self.rows[rows], n_jobs=self.budget.n_jobs)
+        has_votes = isinstance(compressed, CompressedVotes)
+        return votes(values, len(self.model.classes_)).argmax(axis=1) if has_votes else largest(values)
+
+    def _merit(self, compressed: Compressed, agreement: float) -> float:
+        """Share of right labels, as far as they are known: a model says which class its support vectors had."""
+        rows = self.split.choose
+        known = self.known[rows]
+        if not is_classifier(self.model) or not np.any(known >= 0):
+            return agreement
+        return float(
+            np.mean(self._numbers(compressed, rows) == np.where(known < 0, self._labels(self.values[rows]), known))
+        )
 
     def _report(self, best: _Candidate) -> CompressionReport:
         rows = self.split.report
@@ -338,8 +358,8 @@ class Compression:
         )
 
 
-def _agreement(candidate: _Candidate) -> float:
-    return candidate.agreement
+def _merit(candidate: _Candidate) -> float:
+    return candidate.merit
 
 
 def _in_single(X: Any) -> Any:

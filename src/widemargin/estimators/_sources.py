@@ -42,6 +42,8 @@ class Source:
         Whether the functions are those of pairs of classes, which vote.
     nbytes : int
         Of the pickled model.
+    classes : ndarray of shape (n_points,), int, or None
+        The class that each point was given in training, where the model tells.
     """
 
     decide: Callable[..., Vector]
@@ -51,6 +53,7 @@ class Source:
     parameters: dict[str, Any]
     pairs: bool
     nbytes: int
+    classes: NDArray[np.intp] | None
 
 
 def source_of(model: Any) -> Source:
@@ -106,7 +109,9 @@ def _source(
     model: Any, decide: Callable[..., Vector], points: Any, coef: Vector, parameters: dict[str, Any], *, pairs: bool
 ) -> Source:
     alpha = np.square(coef).sum(axis=0)
-    return Source(decide, points, alpha, _kernel(parameters), parameters, pairs, len(pickle.dumps(model)))
+    counts = getattr(model, "n_support_", None) if is_classifier(model) else None  # of each class, one after the other
+    classes = None if counts is None else np.repeat(np.arange(len(counts)), counts)
+    return Source(decide, points, alpha, _kernel(parameters), parameters, pairs, len(pickle.dumps(model)), classes)
 
 
 def _parameters(model: Any, gamma: float) -> dict[str, Any]:
