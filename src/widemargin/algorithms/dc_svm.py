@@ -42,7 +42,7 @@ _DOUBLE = np.dtype(np.float64)
 _CHEAP_ENTRIES = 3e7  # float64 kernel entries that may be computed although there is no time left
 _LARGEST_SQUARE = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # of a level that is only a start: its last digits would be lost in the next
-_COPY_SHARE = 16  # a copy of the rows in another order may take as much of the memory
+_COPY_SHARE = 64  # a copy of the rows in another order may take as much of the memory
 _CLUSTER_ROWS = 2000
 _LEAST_ROWS = 5000  # with fewer, the whole is solved before the clusters are found
 
@@ -255,17 +255,14 @@ class _Fit:
             solver = self._solver(self.data, must_start=must_start)
             return self._polish(self.data, solver, solver.solve(beta))
         order = np.concatenate([support, np.flatnonzero(beta == 0)])
+        self.progress.stage("refine")
         data = self._take(order)
         solver = self._solver(data, must_start=must_start, first=len(support))
-        self.progress.stage("refine")
         tol = max(self.settings.tol, _START_TOL)
         if solver.rows.has_room and len(support) <= solver.active.capacity:
             refined, leading = solver.refine(beta[support], tol)
         else:
-            part = self._solver(self._take(support), tol=tol)
-            part.active.borrow(solver.active)
-            result = part.solve(beta[support])
-            refined, leading = result.beta, result.decision
+            refined, leading = self._solver(self._take(support), tol=tol).solve_within(solver, beta[support])
         start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
         self.progress.stage("whole problem")
         result = self._polish(data, solver, solver.solve(start, leading))
@@ -285,13 +282,14 @@ class _Fit:
         self.progress.stage("float64")
         precise = data._replace(samples=data.samples.astype(_DOUBLE, _DOUBLE))
         is_cheap = int(np.count_nonzero(result.beta)) * len(result.beta) < _CHEAP_ENTRIES
-        exact = self._solver(precise, must_start=is_cheap, is_exact=True)
+        exact = partial(self._solver, precise, must_start=is_cheap, is_exact=True)
         try:
             if len(result.beta) > SMALL and solver.nbytes + precise.samples.nbytes < self.settings.memory_budget:
-                result = solver.correct(result.beta, exact.decide(result.beta))
+                result = solver.correct(
+                    result.beta, exact(memory_budget=0).decide(result.beta)
+                )  # no row is asked twice
             if self._is_coarse(solver, result):
-                exact.n_iter, exact.n_steps, exact.history = solver.n_iter, solver.n_steps, solver.history
-                result = exact.solve(result.beta)
+                result = solver.replaced_by(exact()).solve(result.beta)
         except StoppedAtStartError:
             return replace(result, converged=False)
         return result

@@ -45,8 +45,8 @@ class ActiveMatrix:
 
     def borrow(self, other: ActiveMatrix) -> None:
         """Before any row is there: use the memory of another, which begins later. Touched pages are much cheaper."""
-        if len(other._buffer) >= self.capacity**2 and other._buffer.dtype == self._buffer.dtype:
-            self._buffer = other._buffer
+        if other._buffer.dtype == self._buffer.dtype:
+            self._buffer, self.capacity = other._buffer, min(self.capacity, other.capacity)
 
     @property
     def K(self) -> Array:

@@ -152,6 +152,19 @@ class DualSolver:
         self.n_rounds = len(_NEW_ROWS) - 1 if beta.any() else 0
         return self._go_on(_State(beta.copy(), self.decide(beta, leading), np.empty(len(beta))))
 
+    def solve_within(self, whole: DualSolver, beta: Vector) -> tuple[Vector, Vector]:
+        """As `solve`, in the memory of a solver that begins later; the solution and its decision values."""
+        self.active.borrow(whole.active)
+        result = self.solve(beta)
+        return result.beta, result.decision
+
+    def replaced_by(self, other: DualSolver) -> DualSolver:
+        """Hand the counts over to a solver that goes on, and give back the memory."""
+        other.n_iter, other.n_steps, other.history = self.n_iter, self.n_steps, self.history
+        self.rows, _ = share_memory(self.rows.kernel, self.rows.samples, 0, self.rows.team)
+        self.active = ActiveMatrix(self.rows, 0)
+        return other
+
     def correct(self, beta: Vector, decision: Vector) -> DualResult:
         """Go on from a point whose decision values were computed more exactly than by these entries.
 
