@@ -44,7 +44,10 @@ class ActiveMatrix:
         self._place = np.full(len(source), -1)
 
     def borrow(self, other: ActiveMatrix) -> None:
-        """Before any row is there: use the memory of another, which begins later. Touched pages are much cheaper."""
+        """Before any row is there: use the memory, and so the capacity, of another, which begins later.
+
+        Touched pages are much cheaper than fresh ones.
+        """
         if other._buffer.dtype == self._buffer.dtype:
             self._buffer, self.capacity = other._buffer, min(self.capacity, other.capacity)
 

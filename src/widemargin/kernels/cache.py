@@ -54,6 +54,11 @@ class KernelRows:
         """Whether any row can be kept."""
         return len(self._store) > 0
 
+    def release(self) -> None:
+        """Give up the kept rows, and keep none from here on."""
+        self._slot[:] = -1
+        self._store, self._row, self._used = self._store[:0].copy(), self._row[:0], self._used[:0]
+
     def __len__(self) -> int:
         return len(self._slot)
 

@@ -161,7 +161,7 @@ class DualSolver:
     def replaced_by(self, other: DualSolver) -> DualSolver:
         """Hand the counts over to a solver that goes on, and give back the memory."""
         other.n_iter, other.n_steps, other.history = self.n_iter, self.n_steps, self.history
-        self.rows, _ = share_memory(self.rows.kernel, self.rows.samples, 0, self.rows.team)
+        self.rows.release()
         self.active = ActiveMatrix(self.rows, 0)
         return other
 
