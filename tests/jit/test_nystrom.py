@@ -13,7 +13,7 @@ from widemargin._jit import nystrom, workspace
 
 RNG = np.random.default_rng(0)
 FORMS = [np.ascontiguousarray, sp.csr_array]
-KINDS = {"products": nystrom.PRODUCTS, "squares": nystrom.SQUARES, "differences": nystrom.DIFFERENCES}
+KINDS = {"products": workspace.PRODUCTS, "squares": workspace.SQUARES, "differences": workspace.DIFFERENCES}
 
 
 def some_rows(n: int, d: int, dtype: type = np.float64) -> np.ndarray:
@@ -30,7 +30,8 @@ def test_routing(form: Any, dtype: type) -> None:
     tree = workspace.Tree(centres, np.square(centres).sum(axis=2), sizes, children)
     order = RNG.permutation(40)[:25]
     leaf = np.empty(25, np.int32)
-    nystrom.route(workspace.make_rows(form(X)), order, tree, leaf)
+    points, empty = workspace.no_points(5, dtype), np.empty((25, 0), dtype)
+    nystrom.meet(workspace.make_rows(form(X)), order, tree, leaf, points, workspace.SQUARES, empty, points, empty)
     np.testing.assert_array_equal(leaf, naive.route(X[order].astype(float), centres, sizes, children))
     assert len(set(leaf)) > 3
 
@@ -44,7 +45,9 @@ def test_measuring(form: Any, kind: str, m: int, dtype: type) -> None:
     at_zero = np.array([naive.measure(np.zeros((1, 6)), u, kind)[0] for u in U]).astype(dtype)
     order, leaf = np.array([3, 0, 8]), np.array([1, 0, 1], np.int32)
     F = np.full((3, m + 2), np.nan, dtype)
-    nystrom.measure(workspace.make_rows(form(X)), order, leaf, workspace.Points(U, at_zero), KINDS[kind], F)
+    tree, slopes, linear = workspace.no_tree(6, dtype), workspace.no_points(6, dtype), np.empty((3, 0), dtype)
+    points = workspace.Points(U, at_zero)
+    nystrom.meet(workspace.make_rows(form(X)), order, tree, leaf, points, KINDS[kind], F, slopes, linear)
     truth = [
         naive.measure(X[i : i + 1].astype(float), U[c].astype(float), kind)[0] for i, c in zip(order, leaf, strict=True)
     ]
@@ -54,7 +57,7 @@ def test_measuring(form: Any, kind: str, m: int, dtype: type) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("is_routed", [True, False])
-def test_meeting_is_routing_and_measuring(form: Any, is_routed: bool) -> None:
+def test_routing_and_measuring_at_once(form: Any, is_routed: bool) -> None:
     X, U, slopes = some_rows(20, 5), RNG.normal(size=(3, 4, 5)), RNG.normal(size=(3, 2, 5))
     centres = RNG.normal(size=(int(is_routed), 3, 5))
     sizes, children = np.full(len(centres), 3, np.int32), np.tile(np.int32([-1, -2, -3]), (len(centres), 1))
@@ -63,7 +66,7 @@ def test_meeting_is_routing_and_measuring(form: Any, is_routed: bool) -> None:
     points, lines = workspace.Points(U, np.square(U).sum(axis=2)), workspace.Points(slopes, np.zeros((3, 2)))
     tree = workspace.Tree(centres, np.square(centres).sum(axis=2), sizes, children)
     F, linear = np.empty((9, 4)), np.empty((9, 2))
-    nystrom.meet(workspace.make_rows(form(X)), order, tree, leaf, points, nystrom.SQUARES, F, lines, linear)
+    nystrom.meet(workspace.make_rows(form(X)), order, tree, leaf, points, workspace.SQUARES, F, lines, linear)
     np.testing.assert_array_equal(leaf, truth)
     for i, c, f, g in zip(order, truth, F, linear, strict=True):
         np.testing.assert_allclose(f, naive.measure(X[i : i + 1], U[c], "squares")[0], atol=1e-12)

@@ -10,7 +10,7 @@ from widemargin._jit import panels, workspace
 
 RNG = np.random.default_rng(0)
 LANES = panels.LANES
-KINDS = {"products": panels.PRODUCTS, "squares": panels.SQUARES, "differences": panels.DIFFERENCES}
+KINDS = {"products": workspace.PRODUCTS, "squares": workspace.SQUARES, "differences": workspace.DIFFERENCES}
 
 
 def gathered(label: np.ndarray, n_groups: int) -> tuple[np.ndarray, np.ndarray]:

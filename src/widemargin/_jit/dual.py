@@ -313,8 +313,8 @@ def _gather(K, box, beta, f, rows, b, equality, tile):
 
 
 @kernel
-def _scatter(box, beta, rows, equality, tile, coef):
-    """Take the tile's steps over into beta, exactly onto the bounds where one was hit; coef is the change."""
+def _scatter(box, beta, rows, equality, tile, work):
+    """Take the tile's steps over into beta, exactly onto the bounds where one was hit; note which rows changed."""
     n = 0
     for i in range(rows.shape[0]):
         w = rows[i]
@@ -325,8 +325,8 @@ def _scatter(box, beta, rows, equality, tile, coef):
             new = box.lo[w]
         new = min(max(new, box.lo[w]), box.hi[w])
         if new != beta[w]:
-            coef[n], beta[w] = new - beta[w], new
-            rows[n], rows[i] = w, rows[n]
+            work.changed[n], work.change[n] = w, new - beta[w]
+            beta[w] = new
             n += 1
     return n
 
@@ -373,8 +373,7 @@ def solve_set(K, box, beta, f, tile, work, tol, equality):
     least_scale = _gather(K, box, beta, f, rows, b, equality, tile)
     goal = max(0.5 * tol, 0.1 * worst)
     steps = solve_equality_tile(tile, goal) if equality else solve_box_tile(tile, goal * least_scale)
-    work.changed[: rows.shape[0]] = rows
-    return _scatter(box, beta, work.changed[: rows.shape[0]], equality, tile, work.change), steps, b, worst
+    return _scatter(box, beta, rows, equality, tile, work), steps, b, worst
 
 
 @kernel

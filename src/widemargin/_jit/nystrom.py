@@ -6,8 +6,8 @@ A row comes from a `workspace.Rows`, dense or sparse. Points are few and dense: 
 import numpy as np
 
 from ._policy import kernel
+from .workspace import PRODUCTS, SQUARES
 
-PRODUCTS, SQUARES, DIFFERENCES = range(3)  # what is summed over the features: x u, (x - u)^2, |x - u|
 LOWER, UPPER = range(2)  # which bound stands for the distance to a pseudo-landmark
 
 
@@ -68,40 +68,17 @@ def _find_leaf(rows, i, tree, distances):
 
 
 @kernel
-def route(rows, order, tree, leaf):
-    """Write the leaf of every row: at each node of the tree, the child whose centre is nearest.
-
-    Given   rows a workspace.Rows; order (b,) int64, which of them; tree a workspace.Tree; leaf (b,) int32
-    Cost    b times depth times branching distances
-    Twin    tests/naive/nystrom.py::route
-    """
-    distances = np.empty(tree.centres.shape[1], tree.centres.dtype)
-    for r in range(order.size):
-        leaf[r] = _find_leaf(rows, order[r], tree, distances)
-
-
-@kernel
-def measure(rows, order, leaf, points, kind, F):
-    """Products or distances of rows and the points of their leaves: the first m columns of F.
-
-    Given   rows a workspace.Rows; order (b,) int64, which of them; leaf (b,) int32, theirs; points a workspace.Points
-            of k leaves, m each; kind PRODUCTS, SQUARES or DIFFERENCES; F (b, >= m)
-    Cost    b d m multiply-adds, or two operations for distances; of a sparse row its non-zeros
-    Twin    tests/naive/nystrom.py::measure
-    """
-    m = points.values.shape[1]
-    for r in range(order.size):
-        c = leaf[r]
-        _measure_row(kind, rows, order[r], points.values[c], points.at_zero[c], F[r, :m])
-
-
-@kernel
 def meet(rows, order, tree, leaf, landmarks, kind, F, slopes, linear):
-    """All that rows are compared with in one call: `route`, then `measure` of landmarks and of slopes.
+    """Walk rows down a tree, to the child of the nearest centre, and compare them with the points of their leaves.
 
-    Given   as for `route` and `measure`, leaf (b,) to be written, or read where the tree is empty; slopes a
-            workspace.Points, q for each leaf; linear (b, q), or (b, 0) for none
-    Cost    theirs
+    Any of the three parts may be empty; all are one kernel, as every other would take a second to compile.
+
+    Given   rows a workspace.Rows; order (b,) int64, which of them; tree a workspace.Tree; leaf (b,) int32, written, or
+            read where the tree is empty; landmarks a workspace.Points of k leaves, m each; kind PRODUCTS, SQUARES or
+            DIFFERENCES; F (b, >= m), its first m columns written; slopes a workspace.Points, q for each leaf; linear
+            (b, q), products with these: written
+    Cost    b (depth times branching + m + q) d multiply-adds, or twice as many for distances; of a sparse row its
+            non-zeros
     Twin    tests/naive/nystrom.py::route, measure
     """
     m, q = landmarks.values.shape[1], linear.shape[1]
@@ -111,7 +88,8 @@ def meet(rows, order, tree, leaf, landmarks, kind, F, slopes, linear):
         if tree.sizes.size:
             leaf[r] = _find_leaf(rows, i, tree, distances)
         c = leaf[r]
-        _measure_row(kind, rows, i, landmarks.values[c], landmarks.at_zero[c], F[r, :m])
+        if m:
+            _measure_row(kind, rows, i, landmarks.values[c], landmarks.at_zero[c], F[r, :m])
         if q:
             _measure_row(PRODUCTS, rows, i, slopes.values[c], slopes.at_zero[c], linear[r])
 

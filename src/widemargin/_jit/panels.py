@@ -7,9 +7,9 @@ where a sum over a row's own few features would be shorter than a vector. A pane
 import numpy as np
 
 from ._policy import kernel
+from .workspace import PRODUCTS, SQUARES
 
 LANES = 64
-PRODUCTS, SQUARES, DIFFERENCES = range(3)  # what is summed over the features: x u, (x - u)^2, |x - u|
 
 
 @kernel
@@ -93,8 +93,8 @@ def descend(X, rows, node, tree, label):
         _fill(panel, X, rows, p)
         size = tree.sizes[node[p]]
         _measure_all(SQUARES, panel, tree.centres[node[p]], size, distances)
-        nearest[:], best[:] = distances[0], 0
-        for j in range(1, size):
+        nearest[:], best[:] = np.inf, 0
+        for j in range(size):
             for lane in range(LANES):
                 best[lane] = j if distances[j, lane] < nearest[lane] else best[lane]
                 nearest[lane] = min(distances[j, lane], nearest[lane])
@@ -136,7 +136,9 @@ def answer(F, rows, leaf, coef, products, n_slopes, intercept, out):
         for q in range(out.shape[1]):
             total[:] = intercept[c, q]
             if n_slopes:
-                total += F[n_panels * m + p * n_slopes + q]
+                line = F[n_panels * m + p * n_slopes + q]
+                for lane in range(LANES):
+                    total[lane] += line[lane]
             for a in range(m):
                 part[:] = coef[c, q, a]
                 if products.shape[2]:

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+PRODUCTS, SQUARES, DIFFERENCES = range(3)  # what is summed over the features of two points: x u, (x - u)^2, |x - u|
+
 
 class Box(NamedTuple):
     """A signed dual problem on the rows of one kernel matrix: four float64 arrays of shape (m,)."""
@@ -86,6 +88,16 @@ class Tree(NamedTuple):
     at_zero: np.ndarray  # (n_nodes, b): squared norms
     sizes: np.ndarray  # (n_nodes,) int32: children of each node
     children: np.ndarray  # (n_nodes, b) int32: a node, or -1 - leaf
+
+
+def no_points(d: int, dtype: Any) -> Points:
+    """Nothing to compare rows of d features with."""
+    return Points(np.empty((1, 0, d), dtype), np.empty((1, 0), dtype))
+
+
+def no_tree(d: int, dtype: Any) -> Tree:
+    """Nothing to walk down."""
+    return Tree(np.empty((0, 0, d), dtype), np.empty((0, 0), dtype), np.empty(0, np.int32), np.empty((0, 0), np.int32))
 
 
 class Tables(NamedTuple):

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import nystrom as compiled
-from .._jit.workspace import Points, make_rows
+from .._jit.workspace import DIFFERENCES, PRODUCTS, SQUARES, Points, make_rows, no_points, no_tree
 from ..kernels.functions import Transform
 from ..kernels.samples import Samples, make_samples
 
 Array = NDArray[np.floating]
 Index = NDArray[np.integer]
 
-_MEASURES = {"products": compiled.PRODUCTS, "squares": compiled.SQUARES, "differences": compiled.DIFFERENCES}
+_MEASURES = {"products": PRODUCTS, "squares": SQUARES, "differences": DIFFERENCES}
 
 
 @dataclass
@@ -107,9 +107,10 @@ class LandmarkFeatures:
         return self.multiplied(F)
 
     def _measures(self, X: Any, width: int) -> Array:
-        n = X.shape[0]
-        F = np.empty((n, width), self.landmarks.dtype)
-        compiled.measure(make_rows(X), np.arange(n), np.zeros(n, np.int32), self.points, self.kind, F)
+        (n, d), dtype = X.shape, self.landmarks.dtype
+        tree, slopes, linear = no_tree(d, dtype), no_points(d, dtype), np.empty((n, 0), dtype)
+        order, leaf, F = np.arange(n), np.zeros(n, np.int32), np.empty((n, width), dtype)
+        compiled.meet(make_rows(X), order, tree, leaf, self.points, self.kind, F, slopes, linear)
         return F
 
     def multiplied(self, F: Array) -> Array:

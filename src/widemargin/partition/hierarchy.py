@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import nystrom as compiled
-from .._jit.workspace import Rows, Tree, make_rows
+from .._jit.workspace import PRODUCTS, Rows, Tree, make_rows, no_points
 from .kmeans import Labels, centroids, kmeans
 
 Array = NDArray[np.floating]
@@ -67,7 +67,9 @@ class Hierarchy:
     def route(self, rows: Rows, order: NDArray[np.int64], leaf: NDArray[np.int32]) -> None:
         """Write the leaves of some of the rows."""
         if len(self.children):
-            compiled.route(rows, order, self.arrays, leaf)
+            d, dtype = self.centres.shape[2], self.centres.dtype
+            points, empty = no_points(d, dtype), np.empty((len(order), 0), dtype)
+            compiled.meet(rows, order, self.arrays, leaf, points, PRODUCTS, empty, points, empty)
         else:
             leaf[:] = 0
 

@@ -83,13 +83,14 @@ class HingeTask:
         """The hinge loss machine in the coordinates' space; where all labels are alike, that label."""
         weights, intercept = np.zeros((self.n_outputs, coordinates.shape[1])), np.zeros(self.n_outputs)
         objective, gap, converged = 0.0, 0.0, True
-        K = coordinates @ coordinates.T if len(rows) <= _LARGEST_SQUARE else None
+        single = coordinates.astype(np.float32)
+        K = single @ single.T if len(rows) <= _LARGEST_SQUARE else None
         for q, (problem, is_single) in enumerate(self._problems(rows)):
             if is_single:
                 intercept[q] = problem.target[0]
                 continue
             if K is None:
-                result = _solve_large(coordinates, problem, self.tol, progress, memory_budget)
+                result = _solve_large(single, problem, self.tol, progress, memory_budget)
             else:
                 result = _solve(K, problem, self.tol, progress)
             weights[q] = result.beta @ coordinates
@@ -103,14 +104,15 @@ class HingeTask:
 
 
 def _solve(K: Array, problem: DualProblem, tol: float, progress: Progress) -> DualResult:
-    start = np.zeros(len(K))
+    """In float32, whatever the rows are: the coordinates are an approximation, and one solver compiles for all."""
+    K, start = K.astype(np.float32, copy=False), np.zeros(len(K))
     return solve_square(K, problem, start, ThreadTeam(1), equality=False, tol=tol, progress=progress)
 
 
 def _solve_large(
     coordinates: Array, problem: DualProblem, tol: float, progress: Progress, memory_budget: int
 ) -> DualResult:
-    samples = DenseSamples(coordinates.astype(np.float32))
+    samples = DenseSamples(coordinates)
     rows, square_bytes = share_memory(Linear(), samples, memory_budget, ThreadTeam(1), 0)
     solver = DualSolver(rows, problem, equality=False, tol=tol, square_bytes=square_bytes, progress=progress)
     return solver.solve(np.zeros(len(coordinates)))
