@@ -394,6 +394,6 @@ def solve_active(K, box, beta, f, tile, work, tol, equality, max_outer):
         inner += steps
         if n == 0:
             break
-        add_rows(K, work.changed[:n], work.change[:n], f, 0, f.shape[0])
+        add_rows(K, work.changed[:n], work.change[:n], f, np.int64(0), f.shape[0])
         outer += 1
     return outer, inner, b, worst

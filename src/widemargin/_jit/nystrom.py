@@ -54,12 +54,13 @@ def _measure_row(measure, rows, i, points, at_zero, out):
     _measure_sparse(measure, rows.data[a:b], rows.columns[a:b], points, at_zero, out)
 
 
+# np.int64(SQUARES), not SQUARES: numba would compile one more copy for every literal
 @kernel
 def _find_leaf(rows, i, tree, distances):
     node = 0
     while node >= 0:
         size = tree.sizes[node]
-        _measure_row(SQUARES, rows, i, tree.centres[node], tree.at_zero[node], distances[:size])
+        _measure_row(np.int64(SQUARES), rows, i, tree.centres[node], tree.at_zero[node], distances[:size])
         best = 0
         for j in range(1, size):
             best = j if distances[j] < distances[best] else best
@@ -91,7 +92,7 @@ def meet(rows, order, tree, leaf, landmarks, kind, F, slopes, linear):
         if m:
             _measure_row(kind, rows, i, landmarks.values[c], landmarks.at_zero[c], F[r, :m])
         if q:
-            _measure_row(PRODUCTS, rows, i, slopes.values[c], slopes.at_zero[c], linear[r])
+            _measure_row(np.int64(PRODUCTS), rows, i, slopes.values[c], slopes.at_zero[c], linear[r])
 
 
 @kernel

@@ -92,7 +92,7 @@ def descend(X, rows, node, tree, label):
     for p in range(len(rows)):
         _fill(panel, X, rows, p)
         size = tree.sizes[node[p]]
-        _measure_all(SQUARES, panel, tree.centres[node[p]], size, distances)
+        _measure_all(np.int64(SQUARES), panel, tree.centres[node[p]], size, distances)  # of a literal, a copy compiles
         nearest[:], best[:] = np.inf, 0
         for j in range(size):
             for lane in range(LANES):
@@ -116,7 +116,7 @@ def measure(X, rows, leaf, landmarks, kind, slopes, F):
     for p in range(n_panels):
         _fill(panel, X, rows, p)
         _measure_all(kind, panel, landmarks[leaf[p]], m, F[p * m :])
-        _measure_all(PRODUCTS, panel, slopes[leaf[p]], q, F[n_panels * m + p * q :])
+        _measure_all(np.int64(PRODUCTS), panel, slopes[leaf[p]], q, F[n_panels * m + p * q :])
 
 
 @kernel
