@@ -1,8 +1,10 @@
 """Fixtures that every room's tests share."""
 
+import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -33,3 +35,13 @@ def load(data_dir: Path) -> Callable[..., tuple[Rows, NDArray[np.generic]]]:
             return sp.csr_array((data, indices, indptr), tuple(arrays["shape" + part])), arrays["y" + part]
 
     return read
+
+
+@pytest.fixture
+def benchmark_module(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """``benchmark_module("papers.ocas")`` imports a module of the benchmarks, as the scripts do."""
+    root = Path(__file__).parents[1]
+    if not (root / "benchmarks").is_dir():
+        pytest.skip("the benchmarks are not shipped")
+    monkeypatch.syspath_prepend(str(root))
+    return lambda name: importlib.import_module(f"benchmarks.{name}")

@@ -1,18 +1,12 @@
 """The scripts of benchmarks/ run, and what they compute themselves is right. The figures are theirs to measure."""
 
-import importlib
 import itertools
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 from sklearn.svm import SVC
 
 from widemargin.datasets import load_patches
-
-ROOT = Path(__file__).resolve().parents[1]
-pytestmark = pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="the benchmarks are not shipped")
 
 EXPERIMENTS = {
     "figure1": ["--clusters", "4"],
@@ -29,43 +23,32 @@ EXPERIMENTS = {
 NEEDS_INTELEX = ("sweep", "early")
 
 
-@pytest.fixture
-def load(monkeypatch):
-    """Import a module of the benchmarks, as the scripts do."""
-    monkeypatch.syspath_prepend(str(ROOT))
-
-    def module(name: str) -> ModuleType:
-        return importlib.import_module(f"benchmarks.{name}")
-
-    return module
-
-
-def test_csv_rows_come_back_and_are_replaced_by_their_keys(load, tmp_path):
-    report, path = load("_report"), tmp_path / "a.csv"
+def test_csv_rows_come_back_and_are_replaced_by_their_keys(benchmark_module, tmp_path):
+    report, path = benchmark_module("_report"), tmp_path / "a.csv"
     old = [{"set": "a", "n": 1, "seconds": 2.5}, {"set": "b", "n": 1, "native": True}]
     report.write_csv(path, old, {"cores": "2"})
     assert report.read_csv(path) == old
     new = {"set": "a", "n": 1, "seconds": 3.5}
-    assert load("papers._command").joined(report.read_csv(path), [new], ["set", "n"]) == [old[1], new]
+    assert benchmark_module("papers._command").joined(report.read_csv(path), [new], ["set", "n"]) == [old[1], new]
     assert report.read_csv(tmp_path / "none.csv") == []
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_recomputed_certificate_agrees_with_libsvm(load, kernel, intercept):
+def test_recomputed_certificate_agrees_with_libsvm(benchmark_module, kernel, intercept):
     X, labels = load_patches(300)
     y = (2 * labels - 1).astype(np.int8)
     model = SVC(C=2.0, kernel=kernel, gamma=0.5, coef0=0.0, tol=1e-8).fit(X, y)
-    facts = load("_recompute").certify(X, y, model, C=2.0, gamma=0.5, intercept=intercept, kernel=kernel)
+    facts = benchmark_module("_recompute").certify(X, y, model, C=2.0, gamma=0.5, intercept=intercept, kernel=kernel)
     margins = y * (model.decision_function(X) - model.intercept_)
     alpha = np.abs(model.dual_coef_[0])
     assert facts.dual == pytest.approx(alpha.sum() - 0.5 * alpha @ margins[model.support_], rel=1e-6)
     assert (facts.gap < 1e-4 * facts.primal) == intercept  # without one, this machine is not the optimum
 
 
-def test_cascade_keeps_support_vectors_alone(load):
+def test_cascade_keeps_support_vectors_alone(benchmark_module):
     X, y = load_patches(600)
-    cascade = load("papers._dc_svm.cascade").CascadeSVC(C=4.0, gamma=1.0, n_parts=8).fit(X, y)
+    cascade = benchmark_module("papers._dc_svm.cascade").CascadeSVC(C=4.0, gamma=1.0, n_parts=8).fit(X, y)
     assert [parts for parts, _ in cascade.layers_] == [8, 4, 2, 1]
     found = [set(rows) for _, rows in cascade.layers_]
     assert all(later <= earlier for earlier, later in itertools.pairwise(found))
@@ -73,9 +56,9 @@ def test_cascade_keeps_support_vectors_alone(load):
 
 
 @pytest.mark.parametrize("whiten", [True, False])
-def test_kmeans_features_are_kernel_values(load, whiten):
+def test_kmeans_features_are_kernel_values(benchmark_module, whiten):
     X, _ = load_patches(200)
-    approximate = load("papers._dc_svm.approximate")
+    approximate = benchmark_module("papers._dc_svm.approximate")
     Z = approximate.KMeansFeatures(n_components=400, gamma=1.0, whiten=whiten).fit_transform(X)
     squares = np.square(X[:, None] - X).sum(axis=2)
     if whiten:  # as many centres as rows: Nystroem's approximation is exact
@@ -87,15 +70,15 @@ def test_kmeans_features_are_kernel_values(load, whiten):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_writes_rows_and_a_plot(load, monkeypatch, tmp_path, name):
+def test_every_experiment_writes_rows_and_a_plot(benchmark_module, monkeypatch, tmp_path, name):
     pytest.importorskip("matplotlib")
     if name in NEEDS_INTELEX:
         pytest.importorskip("sklearnex")
-    script = load("papers.dc_svm")
+    script = benchmark_module("papers.dc_svm")
     monkeypatch.setattr(script, "PAPER", script.PAPER._replace(results=tmp_path))
     size = [] if name == "scale" else ["--rows", "400"]
     script.main([name, "--sets", "patches", *size, *EXPERIMENTS[name]])
-    rows = load("_report").read_csv(tmp_path / f"{name}.csv")
+    rows = benchmark_module("_report").read_csv(tmp_path / f"{name}.csv")
     assert rows
     assert (tmp_path / f"{name}.png").stat().st_size > 1000
     for row in rows:

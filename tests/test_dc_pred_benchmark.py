@@ -1,9 +1,5 @@
 """What the DC-Pred++ benchmark computes itself is right: rivals, costs. The figures are its own to measure."""
 
-import importlib
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
@@ -11,9 +7,6 @@ from sklearn.svm import SVC, LinearSVC
 
 from widemargin import DCSVMClassifier
 from widemargin.datasets import load_patches
-
-ROOT = Path(__file__).resolve().parents[1]
-pytestmark = pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="the benchmarks are not shipped")
 
 EXPERIMENTS = {
     "figure1": [],
@@ -27,26 +20,15 @@ EXPERIMENTS = {
 }
 
 
-@pytest.fixture
-def load(monkeypatch):
-    """Import a module of the benchmark, as the script does."""
-    monkeypatch.syspath_prepend(str(ROOT))
-
-    def module(name: str) -> ModuleType:
-        return importlib.import_module(f"benchmarks.papers.{name}")
-
-    return module
-
-
 @pytest.fixture(scope="module")
 def data():
     X, labels = load_patches(300)
     return X, (2 * labels - 1).astype(np.int8)
 
 
-def test_all_rows_as_landmarks_make_the_exact_machine(load, data):
+def test_all_rows_as_landmarks_make_the_exact_machine(benchmark_module, data):
     X, y = data
-    model = load("_dc_pred.rivals").Landmarks(len(X), gamma=1.0, C=1.0, method="uniform").fit(X, y)
+    model = benchmark_module("papers._dc_pred.rivals").Landmarks(len(X), gamma=1.0, C=1.0, method="uniform").fit(X, y)
     K = rbf_kernel(X.astype(np.float64), gamma=1.0)
     values, vectors = np.linalg.eigh(K)
     exact = LinearSVC(C=1.0, dual=False, tol=1e-8).fit(vectors * np.sqrt(np.maximum(values, 0)), y)
@@ -54,18 +36,18 @@ def test_all_rows_as_landmarks_make_the_exact_machine(load, data):
     np.testing.assert_allclose(model.decision_function(X), expected, atol=0.02)
 
 
-def test_fourier_features_approach_the_kernel(load, data):
+def test_fourier_features_approach_the_kernel(benchmark_module, data):
     X, y = data
-    model = load("_dc_pred.rivals").Fourier(20_000, gamma=1.0).fit(X, y)
+    model = benchmark_module("papers._dc_pred.rivals").Fourier(20_000, gamma=1.0).fit(X, y)
     Z = model._features(X[:50]) * np.sqrt(2 / 20_000)
     np.testing.assert_allclose(Z @ Z.T, rbf_kernel(X[:50], gamma=1.0), atol=0.05)
 
 
 @pytest.mark.parametrize("name", ["Landmarks", "Fourier"])
-def test_ridge_regression_is_the_closed_form(load, data, name):
+def test_ridge_regression_is_the_closed_form(benchmark_module, data, name):
     X, _ = data
     y = X[:, 0].astype(np.float64)
-    rivals = load("_dc_pred.rivals")
+    rivals = benchmark_module("papers._dc_pred.rivals")
     model = getattr(rivals, name)(30, gamma=0.5, C=10.0, is_ridge=True).fit(X, y)
     weights, intercept = rivals.fit_linear(X.astype(np.float64), y, 10.0, True)
     residuals = y - X @ weights - intercept
@@ -74,21 +56,20 @@ def test_ridge_regression_is_the_closed_form(load, data, name):
     assert np.mean(np.square(model.decision_function(X) - y)) < 0.5 * y.var()
 
 
-def test_reduced_set_approaches_the_machine(load, data):
+def test_reduced_set_approaches_the_machine(benchmark_module, data):
     X, y = data
     exact = DCSVMClassifier(C=5.0, gamma=0.3).fit(X, y)
     values = exact.decision_function(X)
-    errors = [
-        np.square(load("_dc_pred.rivals").ReducedSet(m, 0.3, 5.0).reduce(exact).decision_function(X) - values).mean()
-        for m in (2, 10, 40)
-    ]
+    ReducedSet = benchmark_module("papers._dc_pred.rivals").ReducedSet
+    reduced = [ReducedSet(m, 0.3, 5.0).reduce(exact) for m in (2, 10, 40)]
+    errors = [np.square(machine.decision_function(X) - values).mean() for machine in reduced]
     assert errors[0] > errors[1] > errors[2]
     assert errors[2] < 0.1 * values.var()
 
 
-def test_slopes_of_ldkl_are_differences(load):
+def test_slopes_of_ldkl_are_differences(benchmark_module):
     rng = np.random.default_rng(0)
-    ldkl = load("_dc_pred.ldkl")
+    ldkl = benchmark_module("papers._dc_pred.ldkl")
     X, signs = rng.normal(size=(20, 3)), np.where(rng.normal(size=20) > 0, 1.0, -1.0)
     parts = [rng.normal(size=(k, 3)) for k in (3, 7, 7)]
 
@@ -109,9 +90,9 @@ def test_slopes_of_ldkl_are_differences(load):
             assert (differences[0] - differences[1]) / 2e-3 == pytest.approx(slope[at], abs=2e-3)
 
 
-def test_ldkl_walks_the_tree(load, data):
+def test_ldkl_walks_the_tree(benchmark_module, data):
     X, y = data
-    model = load("_dc_pred.ldkl").LDKL(depth=2, epochs=20).fit(X, y)
+    model = benchmark_module("papers._dc_pred.ldkl").LDKL(depth=2, epochs=20).fit(X, y)
     expected = np.zeros(10)
     for i, x in enumerate(X[:10]):
         node = 0
@@ -123,15 +104,15 @@ def test_ldkl_walks_the_tree(load, data):
     assert np.mean((model.decision_function(X) > 0) == (y > 0)) > 0.8
 
 
-def test_cost_is_a_ratio_to_the_linear_machine(load, data):
-    linear = load("_dc_pred.cost").Linear(data[0])
+def test_cost_is_a_ratio_to_the_linear_machine(benchmark_module, data):
+    linear = benchmark_module("papers._dc_pred.cost").Linear(data[0])
     assert len(linear.rows) == 10_000
     row = linear.multiple(lambda rows: [linear._model.decision_function(rows) for _ in range(5)])
     assert row["multiple"] == pytest.approx(row["predict_us"] / row["linear_us"])
     assert row["multiple"] > 1
 
 
-def test_pseudo_landmarks_are_compared_at_equal_cost(load):
+def test_pseudo_landmarks_are_compared_at_equal_cost(benchmark_module):
     plain, cheap = {"set": "a", "machine": "landmarks alone"}, {"set": "a", "machine": "+ triangle"}
     rows = [
         {**plain, "m": 1, "multiple": 1.0, "error": 0.4},
@@ -139,11 +120,11 @@ def test_pseudo_landmarks_are_compared_at_equal_cost(load):
         {**cheap, "m": 1, "multiple": 2.0, "error": 0.1},
         {**cheap, "m": 2, "multiple": 9.0, "error": 0.01},
     ]
-    (gain,) = load("_dc_pred.approximation").gains(rows)
+    (gain,) = benchmark_module("papers._dc_pred.approximation").gains(rows)
     assert gain["times_closer"] == pytest.approx(2.0)
 
 
-def test_regression_is_judged_at_no_higher_cost(load):
+def test_regression_is_judged_at_no_higher_cost(benchmark_module):
     rows = [
         {"set": "a", "machine": who, "options": "", "multiple": x, "operations": 1 / x, "rmse": y}
         for who, x, y in (
@@ -153,7 +134,7 @@ def test_regression_is_judged_at_no_higher_cost(load):
             ("Nyström", 1.0, 0.9),
         )
     ]
-    regression = load("_dc_pred.regression")
+    regression = benchmark_module("papers._dc_pred.regression")
     first, second = regression.verdicts(rows)
     assert (first["ours_multiple"], first["lower_multiple"]) == (0.5, False)
     assert (second["ours_multiple"], second["lower_multiple"]) == (None, False)
@@ -162,12 +143,12 @@ def test_regression_is_judged_at_no_higher_cost(load):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_libsvm_predicts_from_intelex_support_vectors(load, n_classes):
+def test_libsvm_predicts_from_intelex_support_vectors(benchmark_module, n_classes):
     svm = pytest.importorskip("sklearnex.svm")
     X, _ = load_patches(400)
     y = np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, n_classes) / n_classes))
     theirs = svm.SVC(C=5.0, gamma=0.5).fit(X, y)
-    ours = load("_dc_pred.compression").as_svc(theirs)
+    ours = benchmark_module("papers._dc_pred.compression").as_svc(theirs)
     assert type(ours) is SVC
     own = SVC(C=5.0, gamma=0.5).fit(X, y)
     np.testing.assert_allclose(ours.decision_function(X), own.decision_function(X), atol=0.02)
@@ -176,11 +157,11 @@ def test_libsvm_predicts_from_intelex_support_vectors(load, n_classes):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_writes_rows_and_a_plot(load, monkeypatch, tmp_path, name):
+def test_every_experiment_writes_rows_and_a_plot(benchmark_module, monkeypatch, tmp_path, name):
     pytest.importorskip("matplotlib")
     if name == "compress":
         pytest.importorskip("sklearnex")
-    script = load("dc_pred")
+    script = benchmark_module("papers.dc_pred")
     monkeypatch.setattr(script, "PAPER", script.PAPER._replace(results=tmp_path))
     script.main([name, "--sets", "patches", "--rows", "500", *EXPERIMENTS[name]])
     assert len((tmp_path / f"{name}.csv").read_text().splitlines()) > 10

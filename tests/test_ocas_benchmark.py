@@ -1,37 +1,20 @@
 """What the OCAS benchmark computes itself is right: objectives, ladders, rivals. The figures are its own to measure."""
 
-import importlib
 from argparse import Namespace
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-ROOT = Path(__file__).resolve().parents[1]
-pytestmark = pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="the benchmarks are not shipped")
-
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 5)).astype(np.float32)
 LABELS = np.where(X @ np.arange(5) + RNG.normal(size=200) > 0, 1, -1)
 
 
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Import a module of the benchmark, as the script does."""
-    monkeypatch.syspath_prepend(str(ROOT))
-
-    def module(name: str) -> ModuleType:
-        return importlib.import_module(f"benchmarks.papers.{name}")
-
-    return module
-
-
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_objective_is_the_naive_one(load: Any, form: Any) -> None:
-    problems = load("_ocas.problems")
+def test_objective_is_the_naive_one(benchmark_module: Any, form: Any) -> None:
+    problems = benchmark_module("papers._ocas.problems")
     classes = RNG.integers(3, size=200)
     W = RNG.normal(size=(3, 5))
     hinges = [
@@ -41,16 +24,16 @@ def test_objective_is_the_naive_one(load: Any, form: Any) -> None:
     assert problems.objective(problems.make_linear("x", form(X), classes), W, 2.0) == pytest.approx(naive)
 
 
-def test_a_smaller_sample_is_the_beginning_of_a_larger_one(load: Any) -> None:
-    few, few_labels = load("_ocas.problems").two_gaussians(50, 4)
-    many, many_labels = load("_ocas.problems").two_gaussians(100_050, 4)
+def test_a_smaller_sample_is_the_beginning_of_a_larger_one(benchmark_module: Any) -> None:
+    few, few_labels = benchmark_module("papers._ocas.problems").two_gaussians(50, 4)
+    many, many_labels = benchmark_module("papers._ocas.problems").two_gaussians(100_050, 4)
     assert np.array_equal(many[:50], few)
     assert np.array_equal(many_labels[:50], few_labels)
     assert set(many_labels) == {-1, 1}
 
 
-def test_a_ladder_is_climbed_and_refined(load: Any) -> None:
-    reach = load("_ocas.reach")
+def test_a_ladder_is_climbed_and_refined(benchmark_module: Any) -> None:
+    reach = benchmark_module("papers._ocas.reach")
     trials = reach.climb(lambda e: reach.Trial(e, 0.01 * e, 100 / e), lambda k: 2**k, goal=10.0, limit=1.0)
     assert [trial.effort for trial in trials[:5]] == [1, 2, 4, 8, 16]
     assert min(trial.effort for trial in trials if trial.objective <= 10) in (10, 11)
@@ -60,8 +43,8 @@ def test_a_ladder_is_climbed_and_refined(load: Any) -> None:
 
 @pytest.mark.jit_only
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_rivals_come_near_the_optimum(load: Any, form: Any) -> None:
-    problems, rivals, ours = load("_ocas.problems"), load("_ocas.rivals"), load("_ocas.ours")
+def test_rivals_come_near_the_optimum(benchmark_module: Any, form: Any) -> None:
+    problems, rivals, ours = (benchmark_module(f"papers._ocas.{name}") for name in ("problems", "rivals", "ours"))
     problem = problems.make_linear("x", form(X), LABELS)
     best, bound = ours.reference(problem, 0.1, 10.0)
     assert bound <= best <= bound * (1 + 2e-6)
@@ -70,7 +53,7 @@ def test_rivals_come_near_the_optimum(load: Any, form: Any) -> None:
         assert bound <= problems.objective(problem, W, 0.1) <= 1.02 * best, rival.name
 
 
-def test_what_was_not_reached_is_a_lower_bound(load: Any) -> None:
+def test_what_was_not_reached_is_a_lower_bound(benchmark_module: Any) -> None:
     facts = {"set": "ijcnn1", "form": "dense", "n": 10, "d": 2, "C": 1.0, "best": 100.0, "bound": 99.95, "kind": "fit"}
     rows = [
         {**facts, "competitor": "OCAS", "seconds": 2.0, "objective": 100.05},
@@ -79,27 +62,27 @@ def test_what_was_not_reached_is_a_lower_bound(load: Any) -> None:
         {**facts, "competitor": "Pegasos", "seconds": 5.0, "objective": 100.1},
         {**facts, "competitor": "Pegasos", "seconds": 4.0, "objective": 100.11},
     ]
-    (line,) = load("_ocas.reach").summary(rows)
+    (line,) = benchmark_module("papers._ocas.reach").summary(rows)
     assert (line["LIBLINEAR"], line["LIBLINEAR reached"]) == (8.0, False)
     assert (line["Pegasos"], line["Pegasos / OCAS"]) == (5.0, 2.5)
 
 
-def test_rows_about_the_same_are_replaced_together(load: Any) -> None:
+def test_rows_about_the_same_are_replaced_together(benchmark_module: Any) -> None:
     old = [{"set": "a", "C": 1, "effort": 5}, {"set": "a", "C": 1, "effort": 7}, {"set": "b", "C": 1, "effort": 5}]
-    joined = load("_command").joined(old, [{"set": "a", "C": 1.0, "effort": 6}], ("set", "C"))
+    joined = benchmark_module("papers._command").joined(old, [{"set": "a", "C": 1.0, "effort": 6}], ("set", "C"))
     assert joined == [old[2], {"set": "a", "C": 1.0, "effort": 6}]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["figure2", "table2", "table3", "figure3", "table4", "bandwidth"])
-def test_experiments_run(load: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = load("_ocas.problems").make_linear("patches", X, LABELS)
+def test_experiments_run(benchmark_module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = benchmark_module("papers._ocas.problems").make_linear("patches", X, LABELS)
     for module in ("reach", "selection", "scaling"):
-        monkeypatch.setattr(load(f"_ocas.{module}"), "load_linear", lambda name, n_rows=None: small)
-    parts = load("_ocas.problems").Parts(small, small, small)
-    monkeypatch.setattr(load("_ocas.selection"), "load_parts", lambda name: parts)
-    monkeypatch.setattr(load("_ocas.scaling"), "SIZES", (100, 200))
-    experiment = load("ocas").PAPER.experiments[name]
+        monkeypatch.setattr(benchmark_module(f"papers._ocas.{module}"), "load_linear", lambda name, n_rows=None: small)
+    parts = benchmark_module("papers._ocas.problems").Parts(small, small, small)
+    monkeypatch.setattr(benchmark_module("papers._ocas.selection"), "load_parts", lambda name: parts)
+    monkeypatch.setattr(benchmark_module("papers._ocas.scaling"), "SIZES", (100, 200))
+    experiment = benchmark_module("papers.ocas").PAPER.experiments[name]
     options = Namespace(rows=None, C=[0.1], limit=1.0, reference=1.0, factor=2.0, only=None)
     rows = list(experiment.measure("patches", options))
     assert rows
