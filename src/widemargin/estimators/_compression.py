@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -175,12 +176,12 @@ class Compression:
 
     def _best(self, progress: Progress) -> _Candidate:
         """The best of the candidates on some rows, those of unlike arrangement, once more on all rows."""
-        pilots = sorted(self._pilots(progress), key=_merit, reverse=True)
+        pilots = sorted(self._pilots(progress), key=attrgetter("merit"), reverse=True)
         if len(self.split.pilot) == len(self.split.learn):
             return pilots[0]
         arranged = {candidate.plan._replace(gamma=0.0): candidate.plan for candidate in reversed(pilots)}
         finals = sorted(arranged.values(), key=[pilot.plan for pilot in pilots].index)
-        return max(self._train_all(finals[:_FINALS], self.split.learn, progress), key=_merit)
+        return max(self._train_all(finals[:_FINALS], self.split.learn, progress), key=attrgetter("merit"))
 
     def _pilots(self, progress: Progress) -> list[_Candidate]:
         """Trees and one flat machine, with landmark kernels of several widths; then labels with the best of them."""
@@ -192,7 +193,7 @@ class Compression:
 
         def attempt(plans: list[_Plan]) -> _Plan:
             tried.extend(self._train_all(plans, self.split.pilot, progress, tried))
-            return max(tried, key=_merit).plan
+            return max(tried, key=attrgetter("merit")).plan
 
         if given in ("auto", 1):
             attempt([_Plan(gamma * width, 1, is_flat=True) for width in widths[:2]])
@@ -224,8 +225,9 @@ class Compression:
         forest = train(kernel, rows, task, settings, progress, np.random.default_rng(self.seed)).model
         forest.projection = projection
         compressed = self._wrap(forest, parameters, plan.learnt, learn)
-        agreement = self._agreement(compressed, self.split.choose)
-        return _Candidate(compressed, agreement, self._merit(compressed, agreement), plan)
+        values = self._values(compressed, self.split.choose)
+        agreement = self._agreement(compressed, values, self.split.choose)
+        return _Candidate(compressed, agreement, self._merit(compressed, values, agreement), plan)
 
     def _settings(self, plan: _Plan, n: int, n_outputs: int) -> Settings:
         """What a share of the model's own cost buys, as long as it stays many times smaller."""
@@ -272,13 +274,21 @@ class Compression:
     def _task(self, learnt: str, learn: Rows) -> Task:
         if learnt == "decision values":
             return ImitationTask(self.values[learn].T, self.alpha[learn])
-        numbers = self._labels(self.values[learn])
+        numbers = self._labels[learn]
         classes = [1] if len(self.model.classes_) == 2 else range(len(self.model.classes_))
         signs = np.array([np.where(numbers == number, 1.0, -1.0) for number in classes])
         return HingeTask(signs, np.full(len(learn), _HARD_C), 1e-2)
 
-    def _labels(self, values: Vector) -> Rows:
-        return votes(values, len(self.model.classes_)).argmax(axis=1) if self.source.pairs else largest(values)
+    @cached_property
+    def _labels(self) -> Rows:
+        """The model's own, of all rows."""
+        return self._numbers(self.values, self.source.pairs)
+
+    def _numbers(self, values: Vector, has_votes: bool) -> Rows:
+        return votes(values, len(self.model.classes_)).argmax(axis=1) if has_votes else largest(values)
+
+    def _values(self, compressed: Compressed, rows: Rows) -> Vector:
+        return np.asarray(compressed.predictor_.decide(self.rows[rows], n_jobs=self.budget.n_jobs))
 
     def _wrap(self, forest: NystromForest, parameters: dict[str, Any], learnt: str, learn: Rows) -> Compressed:
         if is_outlier_detector(self.model):
@@ -308,40 +318,31 @@ class Compression:
         parts = ("coef", "products", "slopes", "intercept")
         return [{**tree, **{name: (tree[name] * scale).astype(tree[name].dtype) for name in parts}} for tree in trees]
 
-    def _agreement(self, compressed: Compressed, rows: Rows) -> float:
+    def _agreement(self, compressed: Compressed, values: Vector, rows: Rows) -> float:
         """Share of equal labels; of a regressor, how much of the variance is met."""
         if is_classifier(self.model):
-            return float(np.mean(self._numbers(compressed, rows) == self._labels(self.values[rows])))
-        values = compressed.predictor_.decide(self.rows[rows], n_jobs=self.budget.n_jobs)
+            return float(np.mean(self._numbers(values, isinstance(compressed, CompressedVotes)) == self._labels[rows]))
         error = np.square(values - self.values[rows]).sum()
         return 1.0 - float(error / max(np.square(self.values[rows] - self.values[rows].mean(axis=0)).sum(), 1e-300))
 
-    def _numbers(self, compressed: Compressed, rows: Rows) -> Rows:
-        """Its labels."""
-        values = compressed.predictor_.decide(self.rows[rows], n_jobs=self.budget.n_jobs)
-        has_votes = isinstance(compressed, CompressedVotes)
-        return votes(values, len(self.model.classes_)).argmax(axis=1) if has_votes else largest(values)
-
-    def _merit(self, compressed: Compressed, agreement: float) -> float:
+    def _merit(self, compressed: Compressed, values: Vector, agreement: float) -> float:
         """Share of right labels, as far as they are known: a model says which class its support vectors had."""
-        rows = self.split.choose
-        known = self.known[rows]
+        known = self.known[self.split.choose]
         if not is_classifier(self.model) or not np.any(known >= 0):
             return agreement
-        return float(
-            np.mean(self._numbers(compressed, rows) == np.where(known < 0, self._labels(self.values[rows]), known))
-        )
+        right = np.where(known < 0, self._labels[self.split.choose], known)
+        return float(np.mean(self._numbers(values, isinstance(compressed, CompressedVotes)) == right))
 
     def _report(self, best: _Candidate) -> CompressionReport:
         rows = self.split.report
-        values = best.model.predictor_.decide(self.rows[rows], n_jobs=self.budget.n_jobs)
+        values = self._values(best.model, rows)
         own = self.values[rows]
         if values.shape != own.shape:
             self.notes.append("its decision values are one for each class, learnt from labels: not the model's own")
         same = values if values.shape == own.shape else own
         trees = best.model.predictor_.trees
         return CompressionReport(
-            agreement=self._agreement(best.model, rows) if is_classifier(self.model) else None,
+            agreement=self._agreement(best.model, values, rows) if is_classifier(self.model) else None,
             error=float(np.sqrt(np.mean(np.square(same - own)))) if values.shape == own.shape else np.nan,
             spread=float(own.std()),
             cost_before=self.cost_before,
@@ -356,10 +357,6 @@ class Compression:
             learnt=best.plan.learnt,
             notes=tuple(self.notes),
         )
-
-
-def _merit(candidate: _Candidate) -> float:
-    return candidate.merit
 
 
 def _in_single(X: Any) -> Any:
