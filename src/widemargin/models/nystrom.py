@@ -304,12 +304,12 @@ class NystromForest:
             self._answer(X[block], out[block])
 
         with ThreadTeam(n_jobs) as team:
-            team.map(answer, row_blocks(n, self._block_rows(n)))
+            team.map(answer, row_blocks(n, self._block_rows(n, not hasattr(X, "indptr"))))
         return out
 
-    def _block_rows(self, n: int) -> int:
+    def _block_rows(self, n: int, is_dense: bool) -> int:
         """Rows of a block: of like size, so that threads end together; enough of them to fill the panels of leaves."""
-        if all(tree.takes_panels(n) for tree in self.trees):
+        if (is_dense or self.projection is not None) and all(tree.takes_panels(n) for tree in self.trees):
             wanted, (least, most) = panels.LANES * max(tree.tree.n_leaves for tree in self.trees), _NARROW_ROWS
         else:
             wanted, (least, most) = _TILE_BYTES // max(tree.scratch_bytes(1) for tree in self.trees), _BLOCK_ROWS
