@@ -38,10 +38,10 @@ def test_scikit_learns_checks(estimator: Any, check: Callable[[Any], None]) -> N
     check(estimator)
 
 
-@pytest.mark.parametrize("pseudo", ["polynomial", "triangle", None])
-def test_a_classifier_learns(pseudo: str | None) -> None:
+@pytest.mark.parametrize(("pseudo", "least"), [("polynomial", 0.92), ("triangle", 0.83), (None, 0.9)])
+def test_a_classifier_learns(pseudo: str | None, least: float) -> None:
     model = DCPredClassifier(C=100, gamma=0.5, pseudo=pseudo, n_clusters=6, random_state=0).fit(X[:600], BINARY[:600])
-    assert model.score(X[600:], BINARY[600:]) > (0.93 if pseudo == "polynomial" else 0.85)
+    assert model.score(X[600:], BINARY[600:]) > least
     assert set(model.predict(X)) == {"up", "down"}
     assert model.decision_function(X).shape == (900,)
     assert 0 <= model.dual_gap_ < 0.05 * model.objective_

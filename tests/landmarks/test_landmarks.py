@@ -123,6 +123,14 @@ def test_w_is_symmetric_positive_semidefinite_and_best() -> None:
     assert best <= classical * (1 + 1e-12)
 
 
+def test_damped_w_is_that_of_ridge_regression() -> None:
+    G = gram(X, X)
+    C = plain(KERNELS["rbf"][0], X[:10]).values(X)
+    F = nystrom_factor(C, G, 0.01)
+    inverse = np.linalg.solve(C.T @ C + (0.01 * np.linalg.norm(C, 2)) ** 2 * np.eye(10), C.T)
+    np.testing.assert_allclose(F @ F.T, inverse @ G @ inverse.T, rtol=1e-8)
+
+
 def test_degenerate_features() -> None:
     assert nystrom_factor(np.zeros((5, 3)), np.eye(5)).shape == (3, 0)
     twice = np.repeat(RNG.normal(size=(20, 2)), 2, axis=1)  # every column twice

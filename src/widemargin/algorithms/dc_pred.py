@@ -40,6 +40,7 @@ Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
 
 _MOST_EXACT = 3000  # rows of a leaf whose kernel matrix is computed
+_DAMPING = 0.05  # over rows: the fewer have been seen, the more directions are still to come
 
 
 class Settings(NamedTuple):
@@ -187,8 +188,10 @@ class _Leaf:
         alpha = self.task.importance(K, rows[exact], self.progress) if self.settings.by_alpha else None
         features = self._features(batch[exact], alpha, rng)
         C = features.values(batch)
-        F = np.eye(C.shape[1]) if K is None else nystrom_factor(C[exact], K)
-        coordinates, linear = C if K is None else C @ F, self._linear_part(batch, features)
+        is_whole = features.landmarks.shape[1] == len(rows)  # every row is a landmark: the exact machine
+        damping = 0.0 if is_whole else _DAMPING / len(exact)
+        F = np.eye(C.shape[1]) if K is None else nystrom_factor(C[exact], K, damping)
+        coordinates, linear = C if K is None else C @ F, None if is_whole else self._linear_part(batch)
         if linear is not None:
             coordinates = np.hstack([coordinates, linear.coordinates])
         fit = self.task.fit(coordinates, rows, self.progress, self.settings.memory_budget // self.team.n_threads)
@@ -201,9 +204,9 @@ class _Leaf:
         self.progress.advance()
         return _Part(features, fit.weights[:, :rank] @ F.T, slopes, intercept, fit, self.progress.elapsed)
 
-    def _linear_part(self, batch: Any, features: LandmarkFeatures) -> _LinearPart | None:
-        """The rows, centred and of mean square 1, and a constant; none where every row is a landmark."""
-        if not self.settings.linear or features.landmarks.shape[1] == batch.shape[0]:
+    def _linear_part(self, batch: Any) -> _LinearPart | None:
+        """The rows, centred and of mean square 1, and a constant."""
+        if not self.settings.linear:
             return None
         rows = (batch.toarray() if sp.issparse(batch) else batch).astype(np.float64)
         centre = rows.mean(axis=0)

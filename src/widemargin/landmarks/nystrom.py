@@ -9,7 +9,7 @@ from scipy.linalg import eigh, svd
 Array = NDArray[np.floating]
 
 
-def nystrom_factor(C: Array, G: Array) -> NDArray[np.float64]:
+def nystrom_factor(C: Array, G: Array, damping: float = 0.0) -> NDArray[np.float64]:
     """The factor F of W = F F' for which C W C' is nearest to a kernel matrix.
 
     Parameters
@@ -18,6 +18,9 @@ def nystrom_factor(C: Array, G: Array) -> NDArray[np.float64]:
         Features of n rows.
     G : ndarray of shape (n, n)
         Their kernel matrix.
+    damping : float, default 0.0
+        Of directions in which these rows' features hardly differ, relative to the largest singular value of C: a row
+        that comes later may differ there, and its coordinates must not explode.
 
     Returns
     -------
@@ -26,13 +29,15 @@ def nystrom_factor(C: Array, G: Array) -> NDArray[np.float64]:
 
     Notes
     -----
-    W = C+ G (C+)' minimises |G - C W C'|_F (Hsieh et al. 2014, equation 5; Wang and Zhang 2013). Directions of C below
-    the rounding noise of its entries are left out, and what is left of W is positive semidefinite whether G was or not.
-    O(n^2 r), float64.
+    W = C+ G (C+)' minimises |G - C W C'|_F (Hsieh et al. 2014, equation 5; Wang and Zhang 2013); damped, C+ is
+    (C'C + (damping s)^2 I)^-1 C', with the largest singular value s. Directions of C below the rounding noise of its
+    entries are left out, and what is left of W is positive semidefinite whether G was or not. O(n^2 r), float64.
     """
     U, s, Vt = svd(C.astype(np.float64), full_matrices=False)
-    kept = s > s[0] * max(C.shape) * np.finfo(C.dtype).eps if len(s) and s[0] > 0 else np.zeros(len(s), bool)
-    U, scaled = U[:, kept], Vt[kept].T / s[kept]
+    noise = np.sqrt(max(C.shape)) * np.finfo(C.dtype).eps  # of a matrix of independent rounding errors
+    kept = s > s.max(initial=0.0) * noise
+    U, s, Vt = U[:, kept], s[kept], Vt[kept]
+    scaled = Vt.T * (s / (s**2 + (damping * s.max(initial=0.0)) ** 2))
     values, vectors = eigh(U.T @ G @ U)
     positive = values > np.finfo(np.float64).eps * max(1.0, float(np.abs(values).max(initial=0.0)))
     return np.asarray(scaled @ (vectors[:, positive] * np.sqrt(values[positive])))
