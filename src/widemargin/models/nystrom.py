@@ -28,6 +28,8 @@ _TILE_BYTES = 2**18  # of a block's features: they stay in the second-level cach
 _BLOCK_ROWS = 64, 1024
 _NARROW = 128  # features up to which rows are answered in panels
 _NARROW_ROWS = 8192, 16384  # of a block of them: a block costs 50 microseconds of Python
+_ROW_OPERATIONS = 100  # that finding a row's place takes as long as
+_LEAST_OPERATIONS = 4e6  # with fewer, waking the other threads takes longer than they save
 _LEAF_ROWS = 8  # a leaf must have on average, for its panels to pay
 _MANY = 32  # landmarks of a single leaf, from which on matrix products are faster
 _CACHED_BYTES = 2**20  # landmarks that stay in the second-level cache, in whatever order rows ask for them
@@ -294,16 +296,17 @@ class NystromForest:
         A row costs some distances on its way down each tree, m distances in its leaf, and cheap operations for
         pseudo-landmarks. Nothing of X is copied.
         """
-        n = X.shape[0]
+        n, d = X.shape
         out = np.empty((n, self.n_outputs))
-        if n <= _BLOCK_ROWS[0]:  # waking threads takes longer
+        if n <= _BLOCK_ROWS[0]:
             self._answer(X, out)
             return out
 
         def answer(block: slice) -> None:
             self._answer(X[block], out[block])
 
-        with ThreadTeam(n_jobs) as team:
+        is_short = n * (self.n_operations * d + _ROW_OPERATIONS) < _LEAST_OPERATIONS
+        with ThreadTeam(1 if is_short else n_jobs) as team:
             team.map(answer, row_blocks(n, self._block_rows(n, not hasattr(X, "indptr"))))
         return out
 
