@@ -9,6 +9,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVC
 
 from widemargin._progress import Progress
+from widemargin.algorithms.ocas import train_hinges
 from widemargin.solvers import local
 from widemargin.solvers.local import HingeTask, ImitationTask, RidgeTask
 
@@ -27,7 +28,7 @@ def primal(w: np.ndarray, signs: np.ndarray, C: float) -> float:
 def test_hinge_machines(monkeypatch: pytest.MonkeyPatch, largest: int) -> None:
     monkeypatch.setattr(local, "_LARGEST_SQUARE", largest)
     signs = np.array([LABELS, -LABELS, np.ones(150)])
-    fit = HingeTask(signs, np.full(150, 2.0), 1e-4).fit(Z[ROWS], ROWS, PROGRESS, 2**26)
+    fit = HingeTask(signs, np.full(150, 2.0), 1e-4, train_hinges).fit(Z[ROWS], ROWS, PROGRESS, 2**26)
     assert fit.converged
     np.testing.assert_allclose(fit.weights[0], -fit.weights[1], atol=1e-3)
     np.testing.assert_array_equal([*fit.weights[2], fit.intercept[2]], [0, 0, 0, 0, 1])
@@ -42,12 +43,12 @@ def test_hinge_machines(monkeypatch: pytest.MonkeyPatch, largest: int) -> None:
 
 def test_hinge_importance() -> None:
     K = np.exp(-0.5 * np.square(Z[ROWS, None] - Z[None, ROWS]).sum(axis=2))
-    task = HingeTask(LABELS[None], np.full(150, 2.0), 1e-3)
+    task = HingeTask(LABELS[None], np.full(150, 2.0), 1e-3, train_hinges)
     alpha = task.importance(K, ROWS, PROGRESS)
     assert alpha is not None
     assert np.all((alpha >= 0) & (alpha <= 4 + 1e-9))
     assert 0 < np.count_nonzero(alpha) < 120
-    assert not np.any(HingeTask(np.ones((1, 150)), np.full(150, 2.0), 1e-3).importance(K, ROWS, PROGRESS))
+    assert not np.any(HingeTask(np.ones((1, 150)), np.full(150, 2.0), 1e-3, train_hinges).importance(K, ROWS, PROGRESS))
 
 
 def test_ridge_machines() -> None:

@@ -17,7 +17,11 @@ from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked
 _SIZES = (5, 10, 20, 40, 80, 160)
 _OURS = tuple(
     {"n_clusters": k, "n_landmarks": m, "n_trees": t}
-    for k, m, t in ((1, 4, 1), (4, 4, 1), (8, 8, 1), (16, 12, 1), (32, 16, 1), (32, 12, 2), (64, 24, 1), (32, 24, 2))
+    for t, sizes in (
+        (1, ((1, 2), (1, 4), (4, 4), (8, 8), (1, 32), (4, 24), (8, 24), (16, 12), (32, 16))),
+        (2, ((8, 16), (8, 24), (32, 12), (32, 24))),
+    )
+    for k, m in sizes
 )
 _GRID = {"gamma": (0.02, 0.06, 0.2), "C": (1.0, 10.0, 100.0, 1000.0)}
 _GRID_ROWS = 8000

@@ -24,11 +24,12 @@ from numpy.typing import NDArray
 
 from .._parallel import ThreadTeam
 from .._progress import Progress
-from ..rows import Rows
+from ..rows import Rows, make_rows
 from ..solvers.coordinate import CoordinateAscent
 from ..solvers.cutting_plane import CuttingPlaneSolver, Plane
+from ..solvers.local import Fit
 from ..solvers.result import History, LinearResult
-from ..solvers.risks import Risk
+from ..solvers.risks import HingeRisk, Risk
 
 Matrix = NDArray[np.float64]
 Solvers = Sequence[CuttingPlaneSolver]
@@ -121,6 +122,20 @@ def train_path(
         while descent.is_open() and progress.go_on(**descent.state()):
             descent.iterate()
         yield descent.trained()
+
+
+def train_hinges(X: NDArray[np.floating], signed: Matrix, tol: float, progress: Progress, memory_budget: int) -> Fit:
+    """Train machines without intercept on dense rows in this thread: a `solvers.local.LinearTrainer`."""
+    team = ThreadTeam(1)
+    settings = Settings(tol=tol, memory_budget=memory_budget, keep_points=False)
+    results, _ = train(make_rows(X, team), [HingeRisk(s, team) for s in signed], settings, progress, team=team)
+    return Fit(
+        np.concatenate([result.w for result in results]),
+        np.zeros(len(results)),
+        sum(result.objective for result in results),
+        sum(result.gap for result in results),
+        all(result.converged for result in results),
+    )
 
 
 class _Descent:

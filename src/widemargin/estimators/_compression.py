@@ -18,6 +18,7 @@ from sklearn.utils.validation import validate_data
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from ..algorithms.dc_pred import Settings, train
+from ..algorithms.ocas import train_hinges
 from ..kernels.functions import make_kernel
 from ..models.nystrom import NystromForest
 from ..solvers.local import HingeTask, ImitationTask, Task
@@ -277,7 +278,7 @@ class Compression:
         numbers = self._labels[learn]
         classes = [1] if len(self.model.classes_) == 2 else range(len(self.model.classes_))
         signs = np.array([np.where(numbers == number, 1.0, -1.0) for number in classes])
-        return HingeTask(signs, np.full(len(learn), _HARD_C), 1e-2)
+        return HingeTask(signs, np.full(len(learn), _HARD_C), 1e-2, train_hinges)
 
     @cached_property
     def _labels(self) -> Rows:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .._progress import Progress
+from ..algorithms.ocas import train_hinges
 from ..solvers.local import HingeTask, RidgeTask
 from ._kernel_machine import TrainingRows
 from ._local_machine import LocalMachine
@@ -171,7 +172,7 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, LocalMachine):
         upper = self.C * weigh_classes(self.class_weight, rows.classes, rows.y, rows.weights)
         numbers = [1] if len(rows.classes) == 2 else range(len(rows.classes))
         signs = np.array([np.where(rows.y == number, 1.0, -1.0) for number in numbers])
-        self._train(rows, HingeTask(signs, upper, self.tol), progress)
+        self._train(rows, HingeTask(signs, upper, self.tol, train_hinges), progress)
         self.classes_ = rows.classes
 
 

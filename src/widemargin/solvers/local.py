@@ -10,10 +10,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 
 from .._parallel import ThreadTeam, row_blocks
 from .._progress import Progress
-from ..kernels.functions import Linear
-from ..kernels.samples import DenseSamples
 from .certificate import DualProblem, svm_problem
-from .dual import DualSolver, share_memory
 from .result import DualResult
 from .square import solve_square
 
@@ -21,7 +18,7 @@ Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
 
-_LARGEST_SQUARE = 6000  # rows of a leaf whose approximate kernel matrix is held
+_LARGEST_SQUARE = 2000  # rows of a leaf whose approximate kernel matrix is held: with more, planes are faster
 _BLOCK = 4096  # rows of a block of normal equations
 _START_TOL = 0.1  # of the exact local machine, which only says where its support vectors are
 
@@ -49,6 +46,13 @@ class Task(Protocol):
         """Train on coordinates of shape (n, r)."""
 
 
+class LinearTrainer(Protocol):
+    """Trains linear machines of hinge loss without intercept, C = 1, one for each row of `signed`: s_i y_i."""
+
+    def __call__(self, X: Array, signed: Vector, tol: float, progress: Progress, memory_budget: int) -> Fit:
+        """X of shape (n, r), float32; signed of shape (q, n)."""
+
+
 class HingeTask:
     """Labels: one support vector machine for each output, without intercept.
 
@@ -59,14 +63,17 @@ class HingeTask:
     upper : ndarray of shape (n,)
         C times weight.
     tol : float
+    train_linear : LinearTrainer
+        For leaves of many rows.
     """
 
     uses_kernel = True
 
-    def __init__(self, signs: Vector, upper: Vector, tol: float) -> None:
+    def __init__(self, signs: Vector, upper: Vector, tol: float, train_linear: LinearTrainer) -> None:
         self.signs = signs
         self.upper = upper
         self.tol = tol
+        self.train_linear = train_linear
         self.n_outputs = len(signs)
 
     def importance(self, K: Array | None, rows: Rows, progress: Progress) -> Vector | None:
@@ -74,48 +81,45 @@ class HingeTask:
         assert K is not None
         total = np.zeros(len(rows))
         tol = max(self.tol, _START_TOL)
-        for problem, is_single in self._problems(rows):
-            if not is_single:
-                total += np.square(_solve(K, problem, tol, progress).beta)
+        for problem in self._problems(rows):
+            total += np.square(_solve(K, problem, tol, progress).beta)
         return total
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
         """The hinge loss machine in the coordinates' space; where all labels are alike, that label."""
-        weights, intercept = np.zeros((self.n_outputs, coordinates.shape[1])), np.zeros(self.n_outputs)
-        objective, gap, converged = 0.0, 0.0, True
-        single = coordinates.astype(np.float32)
-        K = single @ single.T if len(rows) <= _LARGEST_SQUARE else None
-        for q, (problem, is_single) in enumerate(self._problems(rows)):
-            if is_single:
-                intercept[q] = problem.target[0]
-                continue
-            if K is None:
-                result = _solve_large(single, problem, self.tol, progress, memory_budget)
-            else:
-                result = _solve(K, problem, self.tol, progress)
-            weights[q] = result.beta @ coordinates
-            objective += result.objective
-            gap += result.gap
-            converged &= result.converged
-        return Fit(weights, intercept, objective, gap, converged)
+        signs, single = self.signs[:, rows], coordinates.astype(np.float32)
+        is_mixed = np.any(signs != signs[:, :1], axis=1)
+        weights, intercept = np.zeros((self.n_outputs, coordinates.shape[1])), np.where(is_mixed, 0.0, signs[:, 0])
+        if not is_mixed.any():
+            return Fit(weights, intercept, 0.0, 0.0, True)
+        if len(rows) > _LARGEST_SQUARE:
+            fit = self.train_linear(single, signs[is_mixed] * self.upper[rows], self.tol, progress, memory_budget)
+        else:
+            fit = self._train_square(coordinates, single @ single.T, rows, progress)
+        weights[is_mixed] = fit.weights
+        return fit._replace(weights=weights, intercept=intercept)
 
-    def _problems(self, rows: Rows) -> list[tuple[DualProblem, bool]]:
-        return [(svm_problem(sign, self.upper[rows]), bool(np.all(sign == sign[0]))) for sign in self.signs[:, rows]]
+    def _train_square(self, coordinates: Array, K: Array, rows: Rows, progress: Progress) -> Fit:
+        """One machine after the other on the approximate kernel matrix."""
+        results = [_solve(K, problem, self.tol, progress) for problem in self._problems(rows)]
+        return Fit(
+            np.array([result.beta @ coordinates for result in results]),
+            np.zeros(len(results)),
+            sum(result.objective for result in results),
+            sum(result.gap for result in results),
+            all(result.converged for result in results),
+        )
+
+    def _problems(self, rows: Rows) -> list[DualProblem]:
+        """Of the outputs whose labels differ."""
+        signs = (sign for sign in self.signs[:, rows] if np.any(sign != sign[0]))
+        return [svm_problem(sign, self.upper[rows]) for sign in signs]
 
 
 def _solve(K: Array, problem: DualProblem, tol: float, progress: Progress) -> DualResult:
     """In float32, whatever the rows are: the coordinates are an approximation, and one solver compiles for all."""
     K, start = K.astype(np.float32, copy=False), np.zeros(len(K))
     return solve_square(K, problem, start, ThreadTeam(1), equality=False, tol=tol, progress=progress)
-
-
-def _solve_large(
-    coordinates: Array, problem: DualProblem, tol: float, progress: Progress, memory_budget: int
-) -> DualResult:
-    samples = DenseSamples(coordinates)
-    rows, square_bytes = share_memory(Linear(), samples, memory_budget, ThreadTeam(1), 0)
-    solver = DualSolver(rows, problem, equality=False, tol=tol, square_bytes=square_bytes, progress=progress)
-    return solver.solve(np.zeros(len(coordinates)))
 
 
 class RidgeTask:
