@@ -31,7 +31,7 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         OURS + " / less": {"C": 10.0, "gamma": 1.0, "n_clusters": 64, "n_landmarks": 16},
         OURS: {"C": 10.0, "gamma": 1.0, "n_clusters": 128, "n_landmarks": 8, "n_trees": 3},
         OURS + " / more": {"C": 10.0, "gamma": 1.0, "n_clusters": 128, "n_landmarks": 16, "n_trees": 4},
-        OURS + " / two trees": {"C": 10.0, "gamma": 1.0, "n_clusters": 64, "n_landmarks": 16, "n_trees": 2},
+        OURS + " / two trees": {"C": 10.0, "gamma": 1.0, "n_clusters": 32, "n_landmarks": 20, "n_trees": 2},
         NYSTROEM: {"m": 140, "gamma": 1.0, "C": 10.0},
         FOURIER: {"m": 200, "gamma": 1.0, "C": 10.0},
         REDUCED: {"m": 50, "gamma": 1.0, "C": 10.0},
