@@ -18,10 +18,22 @@ def kernel(function: Callable[..., Any]) -> Any:
     Where no cache folder is writable (a read-only install, a locked-down container) the kernel is
     compiled anew in every process instead of failing on import.
     """
-    options: Any = {"nogil": True, "fastmath": _FASTMATH, "boundscheck": False, "error_model": "numpy"}
+    return _compile(function)
+
+
+def borrower(function: Callable[..., Any]) -> Any:
+    """A kernel that makes no array, called with arrays that its caller keeps: without reference counting.
+
+    Numba counts the references of every array of every tuple at every call and slice, by atomic operations: of a step
+    of BSGD they were a third.
+    """
+    return _compile(function, _nrt=False)
+
+
+def _compile(function: Callable[..., Any], **extra: Any) -> Any:
+    options = {"nogil": True, "fastmath": _FASTMATH, "boundscheck": False, "error_model": "numpy", **extra}
     if function.__name__.startswith("_"):  # called from compiled code alone: its callers carry it along
-        inner: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
-        return numba.njit(**inner)(function)
+        return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
     try:
         return numba.njit(cache=_CACHE, **options)(function)
     except RuntimeError:

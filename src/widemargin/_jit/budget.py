@@ -12,18 +12,18 @@ import math
 
 import numpy as np
 
-from ._policy import kernel
+from ._policy import borrower
 
 STEPS, FRONT, BACK, VIOLATIONS, MERGERS, REMOVALS = range(6)
 BIAS, BIAS_LAG, CLOCK, WEIGHT, WEIGHTS, HINGE, DEGRADATION = range(7)
-COEF, LAG, SIZE, SCALE = range(4)
+COEF, LAG, SIZE, SCALE, LEAST = range(5)  # the last one in hand alone: no coefficient is smaller
 PLACE, LOSS = range(2)  # the tables: of h, and of the root of wd
 EXPONENT, KAPPA, _PRODUCT, _POWER, _SHARE, _H, _SCORE, _LOW, _S0, _S1 = range(10)
 
 GOLDEN = 0.6180339887498949
 
 
-@kernel
+@borrower
 def _load(rows, i, shift, x, columns):
     """Gather the non-zeros of row i, less the shift, and their columns; returns how many, and their sum of squares."""
     square, n, left, first = 0.0, x.size, 0, i * x.size
@@ -40,7 +40,7 @@ def _load(rows, i, shift, x, columns):
     return left, square
 
 
-@kernel
+@borrower
 def _products(x, columns, n, points, out):
     """Inner products of one row's n non-zeros with all points."""
     out[:] = 0
@@ -60,7 +60,7 @@ def _products(x, columns, n, points, out):
         k += 1
 
 
-@kernel
+@borrower
 def _expm1(values, power, bits):
     """Replace x in [-87, 0] by exp(x) - 1, exact near 0 too; power, bits: scratch, one memory as float32 and int32."""
     f = np.float32
@@ -77,7 +77,7 @@ def _expm1(values, power, bits):
         values[j] = values[j] * power[j] + (power[j] - f(1.0))
 
 
-@kernel
+@borrower
 def _meet(n, gamma, machine):
     """The row in hand, of n non-zeros, against all points: ln kappa and kappa."""
     f, rows, slots = np.float32, machine.work.rows, machine.slots
@@ -92,7 +92,7 @@ def _meet(n, gamma, machine):
         kappa[j] += f(1.0)
 
 
-@kernel
+@borrower
 def _put(n, machine):
     """Give the row in hand a slot, on the side of its sign."""
     points, slots, counts, hand = machine.points, machine.slots, machine.counts, machine.hand
@@ -105,9 +105,10 @@ def _put(n, machine):
         points[machine.columns[k], at] = machine.x[k]
     for row in range(4):
         slots[row, at] = hand[row]
+    hand[LEAST] = min(hand[LEAST], abs(hand[COEF]))
 
 
-@kernel
+@borrower
 def _find_lighter(coef, a):
     """The slot of the smallest coefficient, or -1 if none is smaller than the one in hand."""
     n_lighter, least, slot = 0, abs(a), -1
@@ -119,7 +120,7 @@ def _find_lighter(coef, a):
     return slot
 
 
-@kernel
+@borrower
 def _exchange(n, i, machine):
     """Put the row in hand into a slot, and take point i out instead; returns its number of non-zeros."""
     _put(n, machine)
@@ -138,13 +139,13 @@ def _exchange(n, i, machine):
     return n
 
 
-@kernel
+@borrower
 def _value(h, m, log_kappa):
     """s(h) - 1."""
     return m * math.expm1((1.0 - h) ** 2 * log_kappa) + (1.0 - m) * math.expm1(h * h * log_kappa)
 
 
-@kernel
+@borrower
 def golden_section(m, log_kappa, precision):
     """Maximise s(h) = m kappa^((1 - h)^2) + (1 - m) kappa^(h^2) over h in [1/2, 1].
 
@@ -165,7 +166,7 @@ def golden_section(m, log_kappa, precision):
     return x0 if s0 > s1 else x1
 
 
-@kernel
+@borrower
 def _look_up_all(tables, which, share, kappa, work, out):
     """Bilinear interpolation for every partner: places, one load of 16 bytes each, weights. Only loads are scalar."""
     f = np.float32
@@ -188,7 +189,7 @@ def _look_up_all(tables, which, share, kappa, work, out):
         out[j] = low + u[j] * (high - low)
 
 
-@kernel
+@borrower
 def _values(h, share, exponent, work, out):
     """s(h) - 1 for every partner."""
     one, n = np.float32(1.0), h.size
@@ -201,7 +202,7 @@ def _values(h, share, exponent, work, out):
         out[j] = right[j] + share[j] * (left[j] - right[j])
 
 
-@kernel
+@borrower
 def _search_all(share, exponent, kappa, h, low, s0, s1, new, work, precision):
     """Fill h by `golden_section` for every partner at once: brackets differ, their width does not.
 
@@ -236,7 +237,7 @@ def _search_all(share, exponent, kappa, h, low, s0, s1, new, work, precision):
         h[j] = x if bend > f(0.0) else still
 
 
-@kernel
+@borrower
 def _degradations(ratio, h, exponent, work, out):
     """(1 - B^2) + r^2 (1 - A^2) - 2 r (A B - kappa), r = a_j / a: the squared degradation over a^2, h being known.
 
@@ -256,7 +257,7 @@ def _degradations(ratio, h, exponent, work, out):
         out[j] = lost if lost > f(0.0) else f(0.0)
 
 
-@kernel
+@borrower
 def find_partner(a, lo, hi, coef, work, tables, precision):
     """The point with which the row in hand is best merged.
 
@@ -309,7 +310,7 @@ def find_partner(a, lo, hi, coef, work, tables, precision):
     return lo + best, place, (coef[best] + a) ** 2 * max(lost, 0.0)
 
 
-@kernel
+@borrower
 def _merge(n, j, h, log_kappa, machine):
     """Replace point j and the row x in hand by z = h x_j + (1 - h) x with the best coefficient, in slot j.
 
@@ -329,16 +330,20 @@ def _merge(n, j, h, log_kappa, machine):
     near, far = math.exp((1.0 - h) ** 2 * log_kappa), math.exp(h * h * log_kappa)
     for row in range(2):
         slots[row, j] = slots[row, j] * near + hand[row] * far
+    hand[LEAST] = min(hand[LEAST], abs(slots[COEF, j]))
 
 
-@kernel
+@borrower
 def _make_room(n, machine, tables, step):
     """Merge the lightest point, most often the row in hand: Algorithm 1 of Glasmachers and Qaadan."""
     counts, coef, work, hand = machine.counts, machine.slots[COEF], machine.work, machine.hand
-    lighter = _find_lighter(coef, hand[COEF])
-    if lighter >= 0:
-        n = _exchange(n, lighter, machine)
-        _meet(n, step.gamma, machine)
+    if abs(hand[COEF]) > hand[LEAST]:
+        lighter = _find_lighter(coef, hand[COEF])
+        if lighter >= 0:
+            n = _exchange(n, lighter, machine)
+            _meet(n, step.gamma, machine)
+        else:
+            hand[LEAST] = abs(hand[COEF])
     lo, hi = (0, counts[FRONT]) if hand[COEF] > 0.0 else (coef.size - counts[BACK], coef.size)
     j, h, degradation = find_partner(hand[COEF], lo, hi, coef, work, tables, step.rule)
     if j >= 0:
@@ -350,7 +355,7 @@ def _make_room(n, machine, tables, step):
     machine.sums[DEGRADATION] += degradation * (step.inverse_lam / counts[STEPS]) ** 2
 
 
-@kernel
+@borrower
 def _tick(t, pace, sums, lag):
     """Enter step t into the average: weights grow like t^3, and by a factor of 1 + pace where points change."""
     sums[WEIGHT] *= 1.0 + 3.0 / t + pace
@@ -364,7 +369,7 @@ def _tick(t, pace, sums, lag):
             lag[j] *= unit
 
 
-@kernel
+@borrower
 def merge_steps(rows, order, push, machine, tables, step):
     """Steps on the given rows, with the Gaussian kernel; over budget, points are merged.
 
@@ -376,6 +381,7 @@ def merge_steps(rows, order, push, machine, tables, step):
     """
     counts, sums, coef, hand = machine.counts, machine.sums, machine.slots[COEF], machine.hand
     kappa = machine.work.rows[KAPPA]
+    hand[LEAST] = 0.0
     for t in range(order.size):
         weight, pace = push[order[t]], 0.0
         n, square = _load(rows, order[t], machine.shift, machine.x, machine.columns)

@@ -135,7 +135,7 @@ class Budgeted(NamedTuple):
     counts: np.ndarray  # (6,) int64: steps, slots used at the front and at the back, violations, mergers, removals
     sums: np.ndarray  # (7,) float64, see make_sums
     shift: np.ndarray  # (d,) float32
-    hand: np.ndarray  # (4,) float64, scratch: what `slots` would hold of the row in hand
+    hand: np.ndarray  # (5,) float64, scratch: what `slots` would hold of the row in hand, and no more than any |coefficient|
     x: np.ndarray  # (d,) float32, scratch: the non-zeros of the row in hand
     columns: np.ndarray  # (d,) int32, scratch: their columns
     work: Search
@@ -163,7 +163,7 @@ def make_budgeted(n_features: int, budget: int) -> Budgeted:
         counts=np.zeros(6, np.int64),
         sums=make_sums(),
         shift=np.zeros(n_features, np.float32),
-        hand=np.zeros(4),
+        hand=np.zeros(5),
         x=np.zeros(n_features, np.float32),
         columns=np.zeros(n_features, np.int32),
         work=make_search(n_slots),
