@@ -117,7 +117,7 @@ def _warm_budget() -> None:
     rows = workspace.Rows(X.ravel(), np.empty(0, np.int32), np.empty(0, np.int64))
     machine = workspace.make_budgeted(3, 2)
     rule = workspace.StepRule(1.0, None, 2, 1.0, 0.0)
-    tables = workspace.make_tables(np.ones((2, 1, 1, 4), np.float32))
+    tables = workspace.make_tables(np.ones((2, 2, 2), np.float32))
     budget.merge_steps(rows, order, push, machine, tables, rule)
     budget.find_partner(1.0, 0, 2, np.ones(2), machine.work, tables, 0.01)
     coef, inverse, diagonal = np.zeros((2, 5)), np.zeros((5, 5)), np.ones(5)

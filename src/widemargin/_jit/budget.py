@@ -170,7 +170,7 @@ def golden_section(m, log_kappa, precision):
 def _look_up_all(tables, which, share, kappa, work, out):
     """Bilinear interpolation for every partner: places, one load of 16 bytes each, weights. Only loads are scalar."""
     f = np.float32
-    n, whole, side = out.size, tables.whole[which], tables.cells.shape[1]
+    n, cells, side = out.size, tables.cells[which], tables.pairs.shape[1]
     at, u, v = work.bits[_LOW], work.rows[_S0], work.rows[_S1]
     last, most = f(side), f(side - 1)
     for j in range(n):
@@ -178,14 +178,14 @@ def _look_up_all(tables, which, share, kappa, work, out):
         row, column = np.floor(a), np.floor(b)
         row = row if row < most else most
         column = column if column < most else most
-        at[j] = np.int32(row * last + column)  # whole numbers up to 2^24 are exact in float32
+        at[j] = np.int32(row * (last + f(1.0)) + column)  # whole numbers up to 2^24 are exact in float32
         u[j], v[j] = a - row, b - column
     for j in range(n):
-        work.found[j] = whole[np.uint32(at[j])]
+        work.found[j] = cells[np.uint32(at[j])]
     corners = work.corners
     for j in range(n):
-        low = corners[4 * j] + v[j] * (corners[4 * j + 1] - corners[4 * j])
-        high = corners[4 * j + 2] + v[j] * (corners[4 * j + 3] - corners[4 * j + 2])
+        low = corners[4 * j] + v[j] * (corners[4 * j + 2] - corners[4 * j])
+        high = corners[4 * j + 1] + v[j] * (corners[4 * j + 3] - corners[4 * j + 1])
         out[j] = low + u[j] * (high - low)
 
 
@@ -301,9 +301,9 @@ def find_partner(a, lo, hi, coef, work, tables, precision):
         best += 1
     m, place = coef[best] / (coef[best] + a), np.float64(h[best])
     if precision is None:  # the place, in the cell where the loss was looked up
-        work.found[0] = tables.whole[PLACE, np.uint32(work.bits[_LOW, best])]
+        work.found[0] = tables.cells[PLACE, np.uint32(work.bits[_LOW, best])]
         u, v, c = rows[_S0, best], rows[_S1, best], work.corners
-        low, high = c[0] + v * (c[1] - c[0]), c[2] + v * (c[3] - c[2])
+        low, high = c[0] + v * (c[2] - c[0]), c[1] + v * (c[3] - c[1])
         place = np.float64(low + u * (high - low))
     value = _value(place, m, exponent[best])  # wd in float64: 2 m (1 - m) (kappa - 1) - value (2 + value)
     lost = 2.0 * m * (1.0 - m) * math.expm1(exponent[best]) - value * (2.0 + value)

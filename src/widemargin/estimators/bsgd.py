@@ -135,7 +135,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
     -----
     A step costs about `budget` times the row's non-zeros multiply-adds, and `budget` exponentials: 0.4 microseconds
     with 22 features and a budget of 100. A merger costs about one step more. Memory: ``budget * n_features`` numbers a
-    machine, and the table of 5 MB. Steps take the data as float32, predictions as they are; float32 data
+    machine, and the tables of 4 MB. Steps take the data as float32, predictions as they are; float32 data
     are read in place, a memory map too, others are copied. There is no certificate: a lower bound of the optimum would
     take all rows at once, and a small budget leaves a machine above it for good.
 
