@@ -30,6 +30,11 @@ def borrower(function: Callable[..., Any]) -> Any:
     return _compile(function, _nrt=False)
 
 
+def pasted_borrower(function: Callable[..., Any]) -> Any:
+    """A borrower of one caller, whose body is pasted there: LLVM optimises it once, not by itself and with its caller."""
+    return _compile(function, _nrt=False, inline="always")
+
+
 def _compile(function: Callable[..., Any], **extra: Any) -> Any:
     options = {"nogil": True, "fastmath": _FASTMATH, "boundscheck": False, "error_model": "numpy", **extra}
     if function.__name__.startswith("_"):  # called from compiled code alone: its callers carry it along

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from ._policy import borrower
+from ._policy import borrower, pasted_borrower
 
 STEPS, FRONT, BACK, VIOLATIONS, MERGERS, REMOVALS = range(6)
 BIAS, BIAS_LAG, CLOCK, WEIGHT, WEIGHTS, HINGE, DEGRADATION = range(7)
@@ -333,7 +333,7 @@ def _merge(n, j, h, log_kappa, machine):
     hand[LEAST] = min(hand[LEAST], abs(slots[COEF, j]))
 
 
-@borrower
+@pasted_borrower
 def _make_room(n, machine, tables, step):
     """Merge the lightest point, most often the row in hand: Algorithm 1 of Glasmachers and Qaadan."""
     counts, coef, work, hand = machine.counts, machine.slots[COEF], machine.work, machine.hand
