@@ -31,7 +31,7 @@ def borrower(function: Callable[..., Any]) -> Any:
 
 
 def pasted_borrower(function: Callable[..., Any]) -> Any:
-    """A borrower of one caller, whose body is pasted there: LLVM optimises it once, not by itself and with its caller."""
+    """A borrower of one caller, whose body is pasted there: LLVM optimises it once, not alone and in its caller."""
     return _compile(function, _nrt=False, inline="always")
 
 

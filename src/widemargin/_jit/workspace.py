@@ -138,7 +138,7 @@ class Budgeted(NamedTuple):
     counts: np.ndarray  # (6,) int64: steps, slots used at the front and at the back, violations, mergers, removals
     sums: np.ndarray  # (7,) float64, see make_sums
     shift: np.ndarray  # (d,) float32
-    hand: np.ndarray  # (5,) float64, scratch: what `slots` would hold of the row in hand, and no more than any |coefficient|
+    hand: np.ndarray  # (5,) float64, scratch: what `slots` would hold of the row in hand; a bound on |coefficients|
     x: np.ndarray  # (d,) float32, scratch: the non-zeros of the row in hand
     columns: np.ndarray  # (d,) int32, scratch: their columns
     work: Search

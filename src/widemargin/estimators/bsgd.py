@@ -36,6 +36,9 @@ from ._validation import (
 
 Vector = NDArray[np.float64]
 
+_LEAST_LAM = 1e-100  # coefficients are sums of up to 1 / lam, and their squares must be finite
+_MOST_NODES = 4096  # a side: compiled look-ups number the nodes in float32, exact up to 2^24
+
 
 class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
     """Kernel support vector machine with at most `budget` support vectors, learnt from a stream.
@@ -66,9 +69,9 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
         place, or by golden section search for it, to 0.01 and one step of Newton's method, or to 1e-10. The latter
         three exist to be compared with.
     table_size : int, default=400
-        Nodes a side of the tables, at least 2.
+        Nodes a side of the tables, at least 2, at most 4096.
     lam : float or None, default=None
-        Weight of ``1/2 |w|^2`` against the *mean* loss, > 0: ``1 / (C n)``, which is what None stands for in `fit`.
+        Weight of ``1/2 |w|^2`` against the *mean* loss, at least 1e-100: ``1 / (C n)``, which is what None stands for in `fit`.
         `partial_fit` needs it, since it does not know how many rows will come.
     fit_intercept : bool, default=False
         Whether the machine has an intercept, regularised as in `sklearn.svm.LinearSVC` with intercept_scaling=1.
@@ -226,6 +229,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
         check_kernel(self)
         for name, least in (("budget", 2), ("table_size", 2), ("n_epochs", 1)):
             check_integer(name, getattr(self, name), least)
+        if self.table_size > _MOST_NODES:
+            raise ValueError(f"table_size must be at most {_MOST_NODES}, got {self.table_size!r}")
         check_choice("maintenance", self.maintenance, MAINTENANCE)
         check_choice("merge", self.merge, tuple(RULES))
         if self.maintenance == "merge" and self.kernel != "rbf":
@@ -234,7 +239,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
         if self.validation_fraction >= 1:
             raise ValueError(f"validation_fraction must be below 1, got {self.validation_fraction!r}")
         if self.lam is not None:
-            check_number("lam", self.lam, above=0)
+            check_number("lam", self.lam, least=_LEAST_LAM)
         flags = ("fit_intercept", "average", "early_stopping", "shuffle")
         check_flag(**{name: getattr(self, name) for name in flags})
         check_seed(self.random_state)
@@ -296,7 +301,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
             )
             score = partial(self._score_held, X_held, y_held)
         self._classes_and_gamma(classes, X, weights)
-        settings = self._settings(1 / (self.C * X.shape[0]) if self.lam is None else self.lam)
+        settings = self._settings(self._lam_of(X.shape[0]) if self.lam is None else self.lam)
         pushes = one_against_rest(y, weigh_classes(self.class_weight, classes, y, weights), len(classes))
         stream = Stream(settings, X, len(pushes))
         rng = np.random.default_rng(seed.randint(2**31))
@@ -306,6 +311,12 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
         C, memory = 1 / (settings.lam * X.shape[0]), resolve_memory_budget(self.memory_budget)
         self.objective_ = primal_value(model, X, pushes, C, self.n_jobs, memory)
         self._warn_if_stopped(progress)
+
+    def _lam_of(self, n: int) -> float:
+        lam = 1 / (float(self.C) * n)
+        if lam < _LEAST_LAM:
+            raise ValueError(f"C must be at most {1 / _LEAST_LAM:g} / n_samples, got {self.C!r}")
+        return lam
 
     def _score_held(self, X: Any, y: NDArray[np.intp], model: KernelExpansion) -> float:
         values = model.decide(X, n_jobs=self.n_jobs, memory_budget=resolve_memory_budget(self.memory_budget))
