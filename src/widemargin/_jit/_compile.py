@@ -115,6 +115,8 @@ def _warm_nystrom(dtype: np.dtype) -> None:
 def _warm_budget() -> None:
     X, order, push = np.eye(3, dtype=np.float32), np.arange(3), np.array([1.0, -1.0, 1.0])
     rows = workspace.Rows(X.ravel(), np.empty(0, np.int32), np.empty(0, np.int64))
+    for array in rows:
+        array.setflags(write=False)  # as the solver hands them over
     machine = workspace.make_budgeted(3, 2)
     rule = workspace.StepRule(1.0, None, 2, 1.0, 0.0)
     tables = workspace.make_tables(np.ones((2, 2, 2), np.float32))

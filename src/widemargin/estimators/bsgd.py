@@ -71,8 +71,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
     table_size : int, default=400
         Nodes a side of the tables, at least 2, at most 4096.
     lam : float or None, default=None
-        Weight of ``1/2 |w|^2`` against the *mean* loss, at least 1e-100: ``1 / (C n)``, which is what None stands for in `fit`.
-        `partial_fit` needs it, since it does not know how many rows will come.
+        Weight of ``1/2 |w|^2`` against the *mean* loss, at least 1e-100. None stands for ``1 / (C n)`` in `fit`;
+        `partial_fit` needs a number, since it does not know how many rows will come.
     fit_intercept : bool, default=False
         Whether the machine has an intercept, regularised as in `sklearn.svm.LinearSVC` with intercept_scaling=1.
     n_epochs : int, default=20

@@ -144,11 +144,11 @@ class MergingMachine(SGDMachine):
         """Steps that merge where the budget is exceeded: no interpreter work between them."""
         if sp.issparse(X):
             columns, starts = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
-            rows = Rows(X.data, columns, starts)
+            rows = _read_only(X.data, columns, starts)
         else:
             if not self.counts[compiled.STEPS] and len(order):
                 self.arrays.shift[:] = X[order[0]]  # distances do not notice, and small numbers keep more digits
-            rows = Rows(np.asarray(X).reshape(-1), np.empty(0, np.int32), np.empty(0, np.int64))
+            rows = _read_only(np.asarray(X).reshape(-1), np.empty(0, np.int32), np.empty(0, np.int64))
         tables = merge_table(self.settings.table_size).tables
         compiled.merge_steps(rows, order, push, self.arrays, tables, self.settings.step_rule())
 
@@ -167,6 +167,14 @@ class MergingMachine(SGDMachine):
 
     def __len__(self) -> int:
         return int(self.counts[compiled.FRONT] + self.counts[compiled.BACK])
+
+
+def _read_only(*arrays: NDArray[Any]) -> Rows:
+    """Views that cannot be written to: a memory map's have a type of their own, so arrays share its compiled steps."""
+    views = [array.view() for array in arrays]
+    for view in views:
+        view.setflags(write=False)
+    return Rows(*views)
 
 
 class FixedMachine(SGDMachine):
