@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -461,7 +462,7 @@ def test_same_seed_same_model(binary: Data) -> None:
     ],
 )
 def test_bad_parameters_are_named_with_their_value(name: str, value: Any, binary: Data) -> None:
-    with pytest.raises(ValueError, match=rf"(?s)\b{name}\b.*{value}"):
+    with pytest.raises(ValueError, match=rf"(?s)\b{name}\b.*{re.escape(str(value))}"):
         BSGDClassifier(**{name: value}).fit(*binary)
 
 
