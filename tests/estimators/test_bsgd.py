@@ -12,6 +12,7 @@ import time
 import tracemalloc
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -504,6 +505,13 @@ def test_values_beyond_float32_are_refused(binary: Data) -> None:
     X[3, 1] = 1e200
     with pytest.raises(ValueError, match="float32"):
         machine().fit(X, y)
+
+
+def test_weights_beyond_all_measure_are_refused(binary: Data) -> None:
+    X, y = binary
+    for learn in (machine().fit, partial(machine(lam=1e-3).partial_fit, classes=[0, 1])):
+        with pytest.raises(ValueError, match=r"sample_weight.*1e\+300"):
+            learn(X, y, sample_weight=np.full(len(y), 1e300))
 
 
 def test_failed_fits_leave_the_estimator_as_it_was(binary: Data) -> None:
