@@ -285,9 +285,8 @@ class _Fit:
         exact = partial(self._solver, precise, must_start=is_cheap, is_exact=True)
         try:
             if len(result.beta) > SMALL and solver.nbytes + precise.samples.nbytes < self.settings.memory_budget:
-                result = solver.correct(
-                    result.beta, exact(memory_budget=0).decide(result.beta)
-                )  # no row is asked twice
+                decision = exact(memory_budget=0).decide(result.beta)  # no row is asked twice: none is kept
+                result = solver.correct(result.beta, decision)
             if self._is_coarse(solver, result):
                 result = solver.replaced_by(exact()).solve(result.beta)
         except StoppedAtStartError:

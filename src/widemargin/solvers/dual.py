@@ -253,9 +253,10 @@ class DualSolver:
         changed = changed[np.argsort(active[changed])]
         if not len(changed):
             return None
-        improved = self._apply(state, active[changed], beta[changed], None if self.rows.has_room else active)
-        if improved is not None and not self.rows.has_room:
-            improved.decision[active] = decision
+        known = None if self.rows.has_room else active  # rows that are kept must be whole
+        improved = self._apply(state, active[changed], beta[changed], known)
+        if improved is not None and known is not None:
+            improved.decision[known] = decision
         return improved
 
     def _choose_active(self, state: _State, intercept: float) -> Rows:
