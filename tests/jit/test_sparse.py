@@ -60,6 +60,18 @@ def test_csr_inner(seed: int, r: int, c: int, d: int, width: int, dtype: type, r
     assert not panel.any(), "the panel is given back clean"
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("c", "d"), [(1, 1), (63, 500), (64, 192), (65, 193), (200, 400)])
+def test_panels_as_wide_as_registers(c: int, d: int, dtype: type) -> None:
+    rng = np.random.default_rng(c)
+    one, other = (random_rows(rng, n, d, dtype, repeats=False) for n in (7, c))
+    panel, out = np.zeros((d, sparse.PANEL_BYTES // np.dtype(dtype).itemsize), dtype), np.full((7, c), np.nan, dtype)
+    sparse.csr_inner(*one, *other, panel, out)
+    expected = naive.csr_inner(one, other, d)
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-4 if dtype == np.float32 else 1e-12)
+    assert not panel.any(), "the panel is given back clean"
+
+
 @pytest.mark.parametrize("n", [3, 4, 5, 8, 9])
 def test_rows_of_more_non_zeros_than_one_pass_takes(n: int) -> None:
     row = np.arange(1.0, n + 1), np.arange(n), np.array([0, n])

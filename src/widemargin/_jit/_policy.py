@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+from numba.core import config
+from numba.extending import intrinsic
 
 _FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}  # sums may be reordered; NaN and infinity keep their meaning
 _CACHE = os.environ.get("WIDEMARGIN_JIT_CACHE", "1") != "0"
@@ -43,3 +45,12 @@ def _compile(function: Callable[..., Any], **extra: Any) -> Any:
         return numba.njit(cache=_CACHE, **options)(function)
     except RuntimeError:
         return numba.njit(**options)(function)
+
+
+def written_by_hand(plain: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Let compiled code call LLVM instructions that no loop of ours becomes.
+
+    The decorated function is a generator of them, as `numba.extending.intrinsic` takes it. `plain` says in Python what
+    they do, and does it where the compiler is switched off.
+    """
+    return (lambda _: plain) if config.DISABLE_JIT else intrinsic  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ Every kind has `take` (a batch of rows), `inner` (one tile of inner products wit
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,13 +15,13 @@ from numpy.typing import NDArray
 
 from .._jit import sparse
 from .csr import canonical, parts, prefers_csr
+from .scratch import zeros
 
 Array = NDArray[np.floating]
 Rows = slice | NDArray[np.integer]
 
 _SPARSE_COST = 4  # of a non-zero, beside a column of the matrix product
 _PANEL_BYTES = 2**20
-_PANEL_WIDTH = 256
 
 
 class Samples(Protocol):
@@ -206,10 +207,13 @@ class SparseSamples:
 
     def inner(self, other: SparseSamples, out: Array) -> None:
         """Non-zeros of these rows against a dense panel of the other ones."""
-        d = max(1, self.X.shape[1])
-        width = int(min(_PANEL_WIDTH, max(4, _PANEL_BYTES // (d * out.itemsize))))
-        panel = np.zeros((d, min(width, len(other))), out.dtype)
-        sparse.csr_inner(*parts(self.X), *parts(other.X), panel, out)
+        d, most = max(1, self.X.shape[1]), sparse.PANEL_BYTES // out.itemsize
+        panel = zeros((d, min(most, max(4, _PANEL_BYTES // (d * out.itemsize)))), out.dtype)
+        sparse.csr_inner(*self._parts, *other._parts, panel, out)
+
+    @cached_property
+    def _parts(self) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
+        return parts(self.X)  # converted once for all tiles of a batch
 
     def toarray(self) -> Array:
         """The rows with their zeros."""
