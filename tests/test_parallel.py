@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from widemargin._config import config_context, get_config
-from widemargin._parallel import ThreadTeam, blas_limit, effective_n_jobs, row_blocks, run
+from widemargin._parallel import ThreadTeam, blas_limit, effective_n_jobs, openmp_limit, row_blocks, run
 
 
 def blas_threads() -> set[int]:
@@ -149,6 +149,18 @@ def test_blas_limits_that_overlap_are_restored_by_the_last(two_blas_threads: Non
         assert blas_threads() == {1}
     second.__exit__(None, None, None)
     assert blas_threads() == {2}
+
+
+def test_openmp_loops_are_limited_in_the_block_alone() -> None:
+    import sklearn.cluster  # noqa: F401 - loads its OpenMP
+
+    def threads() -> set[int]:
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "openmp"}
+
+    before = threads()
+    with openmp_limit(1):
+        assert threads() == {1}
+    assert threads() == before
 
 
 def test_the_users_backend_runs_the_tasks() -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, Token, copy_context
+from functools import cache
 from operator import call
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -130,6 +131,22 @@ def blas_limit(n: int) -> Iterator[None]:
         yield
     finally:
         _blas.remove(n)
+
+
+@contextmanager
+def openmp_limit(n: int) -> Iterator[None]:
+    """Give the OpenMP loops that this thread calls at most `n` threads inside a ``with`` block.
+
+    OpenMP's threads go on spinning for a while when a loop is over, on cores that a `ThreadTeam` wants by then. Only
+    libraries that are loaded at the first call are heard of.
+    """
+    with _openmp_libraries().limit(limits=n, user_api="openmp"):
+        yield
+
+
+@cache
+def _openmp_libraries() -> Any:
+    return ThreadpoolController().select(user_api="openmp")
 
 
 class _BlasThreads:

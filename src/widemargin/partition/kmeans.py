@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._parallel import openmp_limit
+
 Labels = NDArray[np.intp]
 
 _INPUT_ITER = 20
 _KERNEL_ITER = 20
+_FEW_ROWS = 5000  # of this many, a thread is done before a second one has paid
 
 
 def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: NDArray[np.float64] | None = None) -> Labels:
@@ -36,7 +40,8 @@ def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: NDArray[np.f
 
     seed = int(rng.integers(2**31))
     model = KMeans(k, n_init=1, max_iter=_INPUT_ITER, random_state=seed)
-    with warnings.catch_warnings():
+    is_short = X.shape[0] <= _FEW_ROWS
+    with warnings.catch_warnings(), openmp_limit(1) if is_short else nullcontext():
         # equal rows: fewer clusters than asked for are what the caller expects, not a fit that was cut short
         warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
         model.fit(X, sample_weight=sample_weight)
