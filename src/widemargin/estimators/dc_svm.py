@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 
 from .._config import resolve_memory_budget
+from .._parallel import blas_limit
 from .._progress import Progress
 from ..algorithms.dc_svm import Data, Machine, Settings, train, train_pairs
 from ..kernels.functions import Kernel
@@ -242,11 +243,12 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, KernelMachine):
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         upper = self.C * weigh_classes(self.class_weight, rows.classes, rows.y, rows.weights)
-        kernel = self._resolve_kernel(rows.X, rows.weights)
-        samples = make_checked_samples(kernel, rows.X)
-        machines = self._train(kernel, samples, rows, upper, progress)
-        self.__dict__.update({**self._machine(rows, machines), **certificate_attributes(machines)})
-        self._model = self._make_model()
+        with blas_limit(1):  # a second thread, once woken by a probe of some rows, spins on through an early fit
+            kernel = self._resolve_kernel(rows.X, rows.weights)
+            samples = make_checked_samples(kernel, rows.X)
+            machines = self._train(kernel, samples, rows, upper, progress)
+            self.__dict__.update({**self._machine(rows, machines), **certificate_attributes(machines)})
+            self._model = self._make_model()
         if not self.converged_:
             violation = max(machine.result.violation for machine in machines)
             warn_of_stop(
