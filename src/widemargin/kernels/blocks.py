@@ -19,11 +19,13 @@ Array = NDArray[np.floating]
 _Batches = list[tuple[slice, Samples]]
 
 TILE_ROWS = 256
+_SHORT_ROW = 256  # bytes that an inner product reads of a row
+_ODD = 16  # columns less than a power of two: a tile column's entries would else compete for a few lines of the cache
 
 
 def tile_columns(dtype: np.dtype[Any]) -> int:
     """How many columns a tile of `TILE_ROWS` rows has."""
-    return int(max(64, get_config()["block_bytes"] // (TILE_ROWS * np.dtype(dtype).itemsize)))
+    return int(max(64, get_config()["block_bytes"] // (TILE_ROWS * np.dtype(dtype).itemsize) - _ODD))
 
 
 def accumulate(
@@ -88,7 +90,11 @@ def fill(kernel: Kernel, A: Samples, B: Samples, out: Array, mirror: Array, team
 
 
 def fill_square(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> None:
-    """out[...] = K(A, A), of which half is computed and half is copied."""
+    """out[...] = K(A, A), of which half is computed and half is copied; all is computed where a copy takes longer."""
+    if A.row_cost * A.precision.itemsize <= _SHORT_ROW and out.flags.c_contiguous:
+        whole = A.take(slice(0, len(A)))
+        team.map(lambda rows: kernel.fill(whole.take(rows), whole, out[rows]), row_blocks(len(A), TILE_ROWS))
+        return
     batches = _batches(A)
 
     def column_block(columns: slice) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._parallel import ThreadTeam, row_blocks
 from ..kernels.blocks import accumulate
 from ..kernels.functions import Kernel
-from ..kernels.samples import Samples
+from ..kernels.samples import Samples, make_samples
 from .kmeans import Labels, feature_distances, kernel_kmeans, kmeans, membership
 
 _ROWS = 4096
@@ -147,7 +147,7 @@ class InputRegions:
 
     def distances(self) -> NDArray[np.float64]:
         """From the sample points' own inner products with the centres."""
-        return self._scores(self.points.original(), self._centres)
+        return self._scores(self.points, self._centres)
 
     def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
         """k-means."""
@@ -162,7 +162,7 @@ class InputRegions:
         centres = self._centres
 
         def block(rows: slice) -> Labels:
-            return np.asarray(self._scores(samples.take(rows).original(), centres).argmin(axis=1))
+            return np.asarray(self._scores(samples.take(rows), centres).argmin(axis=1))
 
         return np.concatenate([np.empty(0, np.intp), *team.map(block, row_blocks(len(samples), _ROWS))])
 
@@ -176,14 +176,17 @@ class InputRegions:
         return self.assign(samples, team), samples
 
     @cached_property
-    def _centres(self) -> NDArray[np.floating]:
+    def _centres(self) -> Samples:
         members = membership(self.labels, self.n_clusters).astype(self.points.dtype)
         rows = self.points.original()
-        return np.asarray((rows.T @ members).T)
+        centres = np.ascontiguousarray((rows.T @ members).T)
+        return make_samples(sp.csr_array(centres) if sp.issparse(rows) else centres)
 
     @staticmethod
-    def _scores(rows: Any, centres: NDArray[np.floating]) -> NDArray[np.float64]:
-        return np.asarray(np.einsum("cd,cd->c", centres, centres) - 2.0 * (rows @ centres.T), np.float64)
+    def _scores(rows: Samples, centres: Samples) -> NDArray[np.float64]:
+        products = np.empty((len(rows), len(centres)), rows.precision)
+        rows.inner(centres, products)
+        return centres.squares - 2.0 * products
 
 
 @dataclass(frozen=True)
