@@ -42,7 +42,7 @@ def _warm_tiles(dtype: np.dtype) -> None:
         elementwise.rbf(out, X[0], X[0], 1.0)
     elementwise.exponent(np.ones((2, 2)), np.ones(2), np.ones(2), 1.0, out)
     values, panel = np.ones(4, dtype), np.zeros((2, sparse.PANEL_BYTES // dtype.itemsize), dtype)
-    rows = (values, np.array([0, 1, 0, 1]), np.array([0, 2, 4]))
+    rows = (values, np.array([0, 1, 0, 1], np.int32), np.array([0, 2, 4]))
     sparse.csr_inner(*rows, *rows, panel, out)
     sparse.count_nonzeros(X, np.zeros(3, np.int64))
     sparse.copy_nonzeros(X, np.zeros(5, dtype), np.zeros(5, np.int32))

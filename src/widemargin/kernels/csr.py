@@ -38,9 +38,9 @@ def _nonzeros(X: Array) -> sp.csr_array:
     return sp.csr_array((data[:n], indices[:n], indptr.astype(width)), X.shape)
 
 
-def parts(X: sp.csr_array) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
-    """Values, columns and row starts, the integers in one width so that the kernel is compiled once."""
-    return X.data, X.indices.astype(np.int64, copy=False), X.indptr.astype(np.int64, copy=False)
+def parts(X: sp.csr_array) -> tuple[Array, NDArray[np.int32], NDArray[np.int64]]:
+    """Values, columns in SciPy's usual width, and row starts: one type each, so that the kernel is compiled once."""
+    return X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
 
 
 def prefers_csr(X: Array) -> bool:

@@ -212,7 +212,7 @@ class SparseSamples:
         sparse.csr_inner(*self._parts, *other._parts, panel, out)
 
     @cached_property
-    def _parts(self) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
+    def _parts(self) -> tuple[Array, NDArray[np.int32], NDArray[np.int64]]:
         return parts(self.X)  # converted once for all tiles of a batch
 
     def toarray(self) -> Array:

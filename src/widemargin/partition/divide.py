@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from .._parallel import ThreadTeam
 from ..kernels.functions import Kernel
 from ..kernels.samples import Samples
-from .kmeans import Labels, kernel_kmeans, kmeans
-from .regions import InputRegions, KernelRegions, RandomRegions, Regions
+from .kmeans import Labels, kernel_kmeans
+from .regions import InputRegions, KernelRegions, RandomRegions, Regions, cluster_rows
 
 _POINTS_PER_CENTRE = 10
 _MOST_POINTS = 5000  # their kernel matrix is held: 100 MB, and k is at most a tenth of them
@@ -99,7 +99,7 @@ def _cluster(kernel: Kernel, points: Samples, k: int, method: str, rng: np.rando
     if method == "random":
         return RandomRegions(points, rng.permutation(len(points)) % k)
     if method == "input":
-        return InputRegions(points, _dense_labels(kmeans(points.original(), k, rng)))
+        return InputRegions(points, _dense_labels(cluster_rows(points, k, rng)))
     K = np.empty((len(points), len(points)), points.dtype)
     kernel.fill(points, points, K)
     return KernelRegions(kernel, points, _dense_labels(kernel_kmeans(K, k, rng)))

@@ -17,6 +17,7 @@ from ..kernels.samples import Samples, make_samples
 from .kmeans import Labels, feature_distances, kernel_kmeans, kmeans, membership
 
 _ROWS = 4096
+_DENSE_BYTES = 2**24
 
 
 class Regions(Protocol):
@@ -151,7 +152,7 @@ class InputRegions:
 
     def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
         """k-means."""
-        return kmeans(self.points.take(rows).original(), k, rng)
+        return cluster_rows(self.points.take(rows), k, rng)
 
     def relabelled(self, labels: Labels) -> Self:
         """The same points in other clusters."""
@@ -187,6 +188,13 @@ class InputRegions:
         products = np.empty((len(rows), len(centres)), rows.precision)
         rows.inner(centres, products)
         return centres.squares - 2.0 * products
+
+
+def cluster_rows(points: Samples, k: int, rng: np.random.Generator) -> Labels:
+    """k-means of the rows, dense if that takes little memory: seeds among sparse rows cost more than the iterations."""
+    rows = points.original()
+    is_little = rows.shape[0] * rows.shape[1] * points.precision.itemsize <= _DENSE_BYTES
+    return kmeans(points.toarray() if is_little else rows, k, rng)
 
 
 @dataclass(frozen=True)
