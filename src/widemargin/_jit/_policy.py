@@ -40,7 +40,8 @@ def pasted_borrower(function: Callable[..., Any]) -> Any:
 def _compile(function: Callable[..., Any], **extra: Any) -> Any:
     options: Any = {"nogil": True, "fastmath": _FASTMATH, "boundscheck": False, "error_model": "numpy", **extra}
     if function.__name__.startswith("_"):  # called from compiled code alone: its callers carry it along
-        return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+        options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        return numba.njit(**options)(function)
     try:
         return numba.njit(cache=_CACHE, **options)(function)
     except RuntimeError:

@@ -124,7 +124,9 @@ def _inner_by_blocks(data, indices, indptr, other_data, other_indices, other_ind
                     into[i, start : start + width] = 0
                 _add_rows(into[i], start, data, indices, cuts[i, block], cuts[i, block + 1], panel)
         if w < width:
-            out[:, first:] = last_columns[:, :w]
+            for i in range(r):
+                for k in range(w):  # an array into a slice would compile its error messages: two seconds
+                    out[i, first + k] = last_columns[i, k]
         panel[:] = 0
 
 
