@@ -19,15 +19,13 @@ BIAS, BIAS_LAG, CLOCK, WEIGHT, WEIGHTS, HINGE, DEGRADATION = range(7)
 COEF, LAG, SIZE, SCALE, LEAST = range(5)  # the last one in hand alone: no coefficient is smaller
 PLACE, LOSS = range(2)  # the tables: of h, and of the root of wd
 EXPONENT, KAPPA, _PRODUCT, _POWER, _SHARE, _H, _SCORE, _LOW, _S0, _S1 = range(10)
-
 GOLDEN = 0.6180339887498949
 
 
 @borrower
 def _load(rows, i, shift, x, columns):
     """Gather the non-zeros of row i, less the shift, and their columns; returns how many, and their sum of squares."""
-    square, n, left, first = 0.0, x.size, 0, i * x.size
-    is_sparse = rows.starts.size > 0
+    square, n, left, first, is_sparse = 0.0, x.size, 0, i * x.size, rows.starts.size > 0
     if is_sparse:
         first = rows.starts[i]
         n = rows.starts[i + 1] - first
@@ -99,8 +97,7 @@ def _put(n, machine):
     is_front = hand[COEF] > 0.0
     at = counts[FRONT] if is_front else points.shape[1] - 1 - counts[BACK]
     counts[FRONT if is_front else BACK] += 1
-    for k in range(points.shape[0]):
-        points[k, at] = 0
+    points[:, at] = 0
     for k in range(n):
         points[machine.columns[k], at] = machine.x[k]
     for row in range(4):
@@ -170,7 +167,7 @@ def golden_section(m, log_kappa, precision):
 def _look_up_all(tables, which, share, kappa, work, out):
     """Bilinear interpolation for every partner: places, one load of 16 bytes each, weights. Only loads are scalar."""
     f = np.float32
-    n, cells, side = out.size, tables.cells[which], tables.pairs.shape[1]
+    n, cells, corners, side = out.size, tables.cells[which], work.corners, tables.pairs.shape[1]
     at, u, v = work.bits[_LOW], work.rows[_S0], work.rows[_S1]
     last, most = f(side), f(side - 1)
     for j in range(n):
@@ -182,7 +179,6 @@ def _look_up_all(tables, which, share, kappa, work, out):
         u[j], v[j] = a - row, b - column
     for j in range(n):
         work.found[j] = cells[np.uint32(at[j])]
-    corners = work.corners
     for j in range(n):
         low = corners[4 * j] + v[j] * (corners[4 * j + 2] - corners[4 * j])
         high = corners[4 * j + 1] + v[j] * (corners[4 * j + 3] - corners[4 * j + 1])
@@ -287,9 +283,8 @@ def find_partner(a, lo, hi, coef, work, tables, precision):
         if precision == 0.0:
             _look_up_all(tables, PLACE, share, kappa, work, h)
         elif precision > 1e-3:  # what float32 can tell
-            _search_all(
-                share, exponent, kappa, h, rows[_LOW, lo:hi], rows[_S0, lo:hi], rows[_S1, lo:hi], score, work, precision
-            )
+            low, s0, s1 = rows[_LOW, lo:hi], rows[_S0, lo:hi], rows[_S1, lo:hi]
+            _search_all(share, exponent, kappa, h, low, s0, s1, score, work, precision)
         else:
             for j in range(share.size):
                 h[j] = golden_section(share[j], exponent[j], precision)
