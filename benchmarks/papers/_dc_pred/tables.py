@@ -223,6 +223,8 @@ _WITHOUT: dict[str, dict[str, Any]] = {
     "triangle": {"pseudo": "triangle"},
     "plain k-means": {"landmark_weights": None},
     "no linear term": {"linear_term": False},
+    "landmarks alone": {"pseudo": None, "linear_term": False},
+    "landmarks alone, plain k-means": {"pseudo": None, "linear_term": False, "landmark_weights": None},
     "two trees": {"n_trees": 2},
 }
 _ABLATION_SIZES = (8, 16, 32)
