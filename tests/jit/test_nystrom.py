@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from naive import nystrom as naive
 from widemargin._jit import nystrom, workspace
+from widemargin.partition.hierarchy import single_leaf
 
 RNG = np.random.default_rng(0)
 FORMS = [np.ascontiguousarray, sp.csr_array]
@@ -45,7 +46,7 @@ def test_measuring(form: Any, kind: str, m: int, dtype: type) -> None:
     at_zero = np.array([naive.measure(np.zeros((1, 6)), u, kind)[0] for u in U]).astype(dtype)
     order, leaf = np.array([3, 0, 8]), np.array([1, 0, 1], np.int32)
     F = np.full((3, m + 2), np.nan, dtype)
-    tree, slopes, linear = workspace.no_tree(6, dtype), workspace.no_points(6, dtype), np.empty((3, 0), dtype)
+    tree, slopes, linear = single_leaf(X).arrays, workspace.no_points(6, dtype), np.empty((3, 0), dtype)
     points = workspace.Points(U, at_zero)
     nystrom.meet(workspace.make_rows(form(X)), order, tree, leaf, points, KINDS[kind], F, slopes, linear)
     truth = [

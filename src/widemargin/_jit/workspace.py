@@ -1,6 +1,7 @@
 """Named tuples of arrays that cross the border into compiled code."""
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,11 +96,6 @@ def no_points(d: int, dtype: Any) -> Points:
     return Points(np.empty((1, 0, d), dtype), np.empty((1, 0), dtype))
 
 
-def no_tree(d: int, dtype: Any) -> Tree:
-    """Nothing to walk down."""
-    return Tree(np.empty((0, 0, d), dtype), np.empty((0, 0), dtype), np.empty(0, np.int32), np.empty((0, 0), np.int32))
-
-
 class Tables(NamedTuple):
     """h and the root of wd at the nodes of a grid, each beside its successor in m.
 
@@ -161,8 +157,8 @@ def make_budgeted(n_features: int, budget: int) -> Budgeted:
     """
     n_slots = 16 * (budget // 16 + 1 | 1)
     return Budgeted(
-        points=_aligned((n_features, n_slots), np.float32),
-        slots=_aligned((4, n_slots), np.float64),
+        points=aligned((n_features, n_slots), np.float32),
+        slots=aligned((4, n_slots), np.float64),
         counts=np.zeros(6, np.int64),
         sums=make_sums(),
         shift=np.zeros(n_features, np.float32),
@@ -180,16 +176,16 @@ def make_sums() -> np.ndarray:
 
 def make_search(n_slots: int) -> Search:
     """Scratch for n_slots points."""
-    found, rows = _aligned((n_slots,), np.complex128), _aligned((10, n_slots), np.float32)
-    parts, powers = _aligned((2, 4 * n_slots), np.float32)
+    found, rows = aligned((n_slots,), np.complex128), aligned((10, n_slots), np.float32)
+    parts, powers = aligned((2, 4 * n_slots), np.float32)
     corners = found.view(np.float32)
     return Search(rows, rows.view(np.int32), parts, powers, powers.view(np.int32), found, corners)
 
 
-def _aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Zeros that begin a line of the cache: vectors of rows that do not are up to a tenth slower."""
+def aligned(shape: tuple[int, ...], dtype: Any, make: Callable[..., np.ndarray] = np.zeros) -> np.ndarray:
+    """Zeros, or what `make` makes, that begin a line of the cache: a register across two of them is read twice."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    memory = np.zeros(size + 64, np.uint8)
+    memory = make(size + 64, np.uint8)
     first = -memory.ctypes.data % 64
     return np.ndarray(shape, dtype, memory, offset=first)
 
@@ -197,7 +193,7 @@ def _aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 def make_tables(grids: np.ndarray) -> Tables:
     """Values at the nodes, (2, t, t) float32, in the form that compiled look-ups want."""
     t = grids.shape[1]
-    pairs = _aligned((2, t - 1, t, 2), np.float32)
+    pairs = aligned((2, t - 1, t, 2), np.float32)
     pairs[..., 0], pairs[..., 1] = grids[:, :-1], grids[:, 1:]
     cells = np.ndarray((2, (t - 1) * t - 1), np.complex128, pairs, strides=(8 * (t - 1) * t, 8))
     return Tables(pairs, cells)

@@ -27,7 +27,7 @@ from .._progress import Progress
 from ..rows import Rows, make_rows
 from ..solvers.coordinate import CoordinateAscent
 from ..solvers.cutting_plane import CuttingPlaneSolver, Plane
-from ..solvers.local import Fit
+from ..solvers.local import Fit, join_fits
 from ..solvers.result import History, LinearResult
 from ..solvers.risks import HingeRisk, Risk
 
@@ -129,13 +129,7 @@ def train_hinges(X: NDArray[np.floating], signed: Matrix, tol: float, progress: 
     team = ThreadTeam(1)
     settings = Settings(tol=tol, memory_budget=memory_budget, keep_points=False)
     results, _ = train(make_rows(X, team), [HingeRisk(s, team) for s in signed], settings, progress, team=team)
-    return Fit(
-        np.concatenate([result.w for result in results]),
-        np.zeros(len(results)),
-        sum(result.objective for result in results),
-        sum(result.gap for result in results),
-        all(result.converged for result in results),
-    )
+    return join_fits(np.concatenate([result.w for result in results]), results)
 
 
 class _Descent:

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._jit import sparse
+from .._jit.workspace import aligned
 from .csr import canonical, parts, prefers_csr
-from .scratch import zeros
 
 Array = NDArray[np.floating]
 Rows = slice | NDArray[np.integer]
@@ -208,7 +208,7 @@ class SparseSamples:
     def inner(self, other: SparseSamples, out: Array) -> None:
         """Non-zeros of these rows against a dense panel of the other ones."""
         d, most = max(1, self.X.shape[1]), sparse.PANEL_BYTES // out.itemsize
-        panel = zeros((d, min(most, max(4, _PANEL_BYTES // (d * out.itemsize)))), out.dtype)
+        panel = aligned((d, min(most, max(4, _PANEL_BYTES // (d * out.itemsize)))), out.dtype)
         sparse.csr_inner(*self._parts, *other._parts, panel, out)
 
     @cached_property

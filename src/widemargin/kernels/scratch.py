@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._jit.workspace import aligned
+
 _KEPT_BYTES = 2**23
-_ALIGNMENT = 64  # bytes of the largest vector register: one that lies across two lines of the cache is read twice
 _scratch: deque[NDArray[np.uint8]] = deque(maxlen=64)
 
 
@@ -26,24 +25,13 @@ class Scratch:
         try:
             self.buffer = _scratch.pop()
         except IndexError:
-            self.buffer = _aligned(np.empty, self.n_bytes)
+            self.buffer = aligned((self.n_bytes,), np.uint8, np.empty)
         if self.buffer.nbytes < self.n_bytes:
-            self.buffer = _aligned(np.empty, self.n_bytes)
+            self.buffer = aligned((self.n_bytes,), np.uint8, np.empty)
         return self.buffer
 
     def __exit__(self, *_: object) -> None:
         _scratch.append(self.buffer)
-
-
-def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Zeros whose first one is the first of a vector register."""
-    return _aligned(np.zeros, math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
-
-
-def _aligned(make: Callable[[int, type[np.uint8]], NDArray[np.uint8]], n_bytes: int) -> NDArray[np.uint8]:
-    room = make(n_bytes + _ALIGNMENT, np.uint8)
-    start = -room.ctypes.data % _ALIGNMENT
-    return room[start : start + n_bytes]
 
 
 @contextmanager

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import nystrom as compiled
-from .._jit.workspace import DIFFERENCES, PRODUCTS, SQUARES, Points, make_rows, no_points, no_tree
+from .._jit.workspace import DIFFERENCES, PRODUCTS, SQUARES, Points, make_rows, no_points
 from ..kernels.functions import Transform
 from ..kernels.samples import Samples, make_samples
+from ..partition.hierarchy import single_leaf
 
 Array = NDArray[np.floating]
 Index = NDArray[np.integer]
@@ -108,7 +109,7 @@ class LandmarkFeatures:
 
     def _measures(self, X: Any, width: int) -> Array:
         (n, d), dtype = X.shape, self.landmarks.dtype
-        tree, slopes, linear = no_tree(d, dtype), no_points(d, dtype), np.empty((n, 0), dtype)
+        tree, slopes, linear = single_leaf(self.landmarks[0]).arrays, no_points(d, dtype), np.empty((n, 0), dtype)
         order, leaf, F = np.arange(n), np.zeros(n, np.int32), np.empty((n, width), dtype)
         compiled.meet(make_rows(X), order, tree, leaf, self.points, self.kind, F, slopes, linear)
         return F

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from .._parallel import ThreadTeam, row_blocks
 from .._progress import Progress
 from .certificate import DualProblem, svm_problem
-from .result import DualResult
+from .result import DualResult, LinearResult
 from .square import solve_square
 
 Vector = NDArray[np.float64]
@@ -31,6 +32,17 @@ class Fit(NamedTuple):
     objective: float
     gap: float
     converged: bool
+
+
+def join_fits(weights: Vector, results: Sequence[DualResult | LinearResult]) -> Fit:
+    """The results of q machines without intercept, whose weights are of shape (q, r)."""
+    return Fit(
+        weights,
+        np.zeros(len(results)),
+        sum(result.objective for result in results),
+        sum(result.gap for result in results),
+        all(result.converged for result in results),
+    )
 
 
 class Task(Protocol):
@@ -87,8 +99,7 @@ class HingeTask:
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
         """The hinge loss machine in the coordinates' space; where all labels are alike, that label."""
-        signs, single = self.signs[:, rows], coordinates.astype(np.float32)
-        is_mixed = np.any(signs != signs[:, :1], axis=1)
+        signs, single, is_mixed = self.signs[:, rows], coordinates.astype(np.float32), self._is_mixed(rows)
         weights, intercept = np.zeros((self.n_outputs, coordinates.shape[1])), np.where(is_mixed, 0.0, signs[:, 0])
         if not is_mixed.any():
             return Fit(weights, intercept, 0.0, 0.0, True)
@@ -102,18 +113,16 @@ class HingeTask:
     def _train_square(self, coordinates: Array, K: Array, rows: Rows, progress: Progress) -> Fit:
         """One machine after the other on the approximate kernel matrix."""
         results = [_solve(K, problem, self.tol, progress) for problem in self._problems(rows)]
-        return Fit(
-            np.array([result.beta @ coordinates for result in results]),
-            np.zeros(len(results)),
-            sum(result.objective for result in results),
-            sum(result.gap for result in results),
-            all(result.converged for result in results),
-        )
+        return join_fits(np.array([result.beta @ coordinates for result in results]), results)
 
     def _problems(self, rows: Rows) -> list[DualProblem]:
-        """Of the outputs whose labels differ."""
-        signs = (sign for sign in self.signs[:, rows] if np.any(sign != sign[0]))
-        return [svm_problem(sign, self.upper[rows]) for sign in signs]
+        """Of the mixed outputs."""
+        return [svm_problem(sign, self.upper[rows]) for sign in self.signs[self._is_mixed(rows)][:, rows]]
+
+    def _is_mixed(self, rows: Rows) -> NDArray[np.bool_]:
+        """Whether an output's labels differ among these rows."""
+        signs = self.signs[:, rows]
+        return np.asarray(np.any(signs != signs[:, :1], axis=1))
 
 
 def _solve(K: Array, problem: DualProblem, tol: float, progress: Progress) -> DualResult:
