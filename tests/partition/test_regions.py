@@ -92,6 +92,43 @@ def test_kernel_regions_are_nearest_means_in_feature_space() -> None:
     assert "_gram" not in vars(lean)
 
 
+@pytest.mark.parametrize("name", ["kernel", "input"])
+def test_the_second_region_and_how_much_nearer_the_first_is(name: str) -> None:
+    X, Z = np.random.default_rng(1).normal(size=(2, 60, 3))
+    labels, kernel, team = np.arange(60) % 6, make_kernel("rbf", gamma=GAMMA), ThreadTeam(1)
+    regions = make_regions(name, kernel, make_samples(X, kernel.wants), np.arange(60), labels)
+    mine = np.eye(6)[labels] / 10
+    if name == "kernel":
+        K = naive.rbf(X, X, GAMMA)
+        far = 1.0 - 2.0 * naive.rbf(Z, X, GAMMA) @ mine + (mine.T @ K @ mine).diagonal()
+    else:
+        far = np.array([((z - mine.T @ X) ** 2).sum(axis=1) for z in Z])
+    own, samples = regions.locate(Z, team)
+    second, ratio = regions.second(samples, own, team)
+    np.testing.assert_array_equal(np.stack([own, second]), np.argsort(far, axis=1)[:, :2].T)
+    nearest = np.sort(far, axis=1)
+    np.testing.assert_allclose(ratio, nearest[:, 0] / nearest[:, 1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["kernel", "input", "random"])
+def test_where_there_is_one_region_none_is_second(name: str) -> None:
+    X, kernel, team = np.random.default_rng(1).normal(size=(9, 3)), make_kernel("rbf", gamma=GAMMA), ThreadTeam(1)
+    regions = make_regions(name, kernel, make_samples(X, kernel.wants), np.arange(9), np.zeros(9, int))
+    assert not regions.second(make_samples(X, kernel.wants), np.zeros(9, int), team)[1].any()
+
+
+@pytest.mark.parametrize("name", ["kernel", "input"])
+def test_rows_at_two_centres_at_once(name: str) -> None:
+    """Nothing is divided by nothing: both are as near."""
+    X, kernel, team = np.zeros((8, 3)), make_kernel("rbf", gamma=GAMMA), ThreadTeam(1)
+    regions = make_regions(name, kernel, make_samples(X, kernel.wants), np.arange(8), np.arange(8) % 2)
+    own, samples = regions.locate(X, team)
+    second, ratio = regions.second(samples, own, team)
+    np.testing.assert_array_equal(second, 1 - own)
+    assert (ratio <= 1.0).all()
+    assert np.isfinite(ratio).all()
+
+
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 @pytest.mark.parametrize("form", FORMS)
 def test_input_regions_are_nearest_means_of_rows(form: str, offset: float) -> None:

@@ -69,8 +69,9 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, KernelMachine):
     stop_level : int, default=0
         Above 0, the early machine of that level is the result: a local machine for each cluster.
     combine : {"early", "naive", "bcm"}, default="early"
-        How an early machine predicts: by the local machine of the row's own cluster; by the sum of all; or by a
-        Bayesian committee of all. The latter two exist to be compared with.
+        How an early machine predicts: by the local machine of the row's own cluster, and where that is in doubt by its
+        mean with the next one's (docs/decisions/0010); by the sum of all; or by a Bayesian committee of all. The latter
+        two exist to be compared with.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Shape of the multiclass decision function: one column per class, or one per pair of classes.
     break_ties : bool, default=False

@@ -20,6 +20,7 @@ _Batches = list[tuple[slice, Samples]]
 
 TILE_ROWS = 256
 _SHORT_ROW = 256  # bytes that an inner product reads of a row
+_LEAST_COLUMNS = 64  # that the number of rows of a tile is chosen for
 _ODD = 16  # columns less than a power of two: a tile column's entries would else compete for a few lines of the cache
 
 
@@ -58,7 +59,8 @@ def accumulate(
     r c kernel entries are computed; extra memory is one tile a thread. Columns are split between threads and rows
     are summed in order, so that the result does not depend on their number.
     """
-    batches = _batches(A)
+    n_columns = _even_columns(len(B), A.dtype)
+    batches = _batches(A, TILE_ROWS * tile_columns(A.dtype) // n_columns)
 
     def column_block(columns: slice) -> None:
         for rows, K in _tiles(kernel, batches, B.take(columns)):
@@ -67,7 +69,13 @@ def accumulate(
                 store, slots = keep
                 store[slots[rows], columns] = K
 
-    team.map(column_block, row_blocks(len(B), tile_columns(A.dtype)))
+    team.map(column_block, row_blocks(len(B), n_columns))
+
+
+def _even_columns(n: int, dtype: np.dtype[Any]) -> int:
+    """Columns of a tile, no more than `tile_columns`, of which all tiles have about the same number."""
+    most = tile_columns(dtype)
+    return max(_LEAST_COLUMNS, -(-n // max(1, -(-n // most))))
 
 
 def _add_tile(K: Array, coef: NDArray[np.float64], out: NDArray[np.float64]) -> None:
@@ -107,14 +115,15 @@ def fill_square(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> Non
     team.map(column_block, row_blocks(len(A), TILE_ROWS)[::-1])
 
 
-def _batches(A: Samples) -> _Batches:
-    return [(rows, A.take(rows)) for rows in row_blocks(len(A), TILE_ROWS)]
+def _batches(A: Samples, n_rows: int = TILE_ROWS) -> _Batches:
+    return [(rows, A.take(rows)) for rows in row_blocks(len(A), n_rows)]
 
 
 def _tiles(kernel: Kernel, batches: _Batches, points: Samples) -> Iterator[tuple[slice, Array]]:
     """Each batch's rows and its tile against the points, in one borrowed buffer."""
     c, dtype = len(points), points.dtype
-    with Scratch(TILE_ROWS * c * dtype.itemsize) as buffer:
+    n_rows = max((len(batch) for _, batch in batches), default=0)
+    with Scratch(n_rows * c * dtype.itemsize) as buffer:
         for rows, batch in batches:
             n_bytes = len(batch) * c * dtype.itemsize
             K = buffer[:n_bytes].view(dtype).reshape(len(batch), c)

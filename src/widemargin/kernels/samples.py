@@ -6,7 +6,6 @@ Every kind has `take` (a batch of rows), `inner` (one tile of inner products wit
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._jit import sparse
 from .._jit.workspace import aligned
-from .csr import canonical, parts, prefers_csr
+from .csr import CsrRows, canonical, prefers_csr
 
 Array = NDArray[np.floating]
 Rows = slice | NDArray[np.integer]
@@ -158,22 +157,21 @@ class SparseSamples:
 
     def __init__(
         self,
-        X: sp.csr_array,
+        X: CsrRows,
         *,
         squares: NDArray[np.float64] | None = None,
         dtype: np.dtype[Any] | None = None,
         own: bool = False,
     ) -> None:
         self.X = X
-        self.dtype = dtype or np.dtype(X.dtype)
+        self.dtype = dtype or X.data.dtype
         self.own = own
         self._squares = squares
 
     @property
     def precision(self) -> np.dtype[Any]:
         """The values' dtype."""
-        values: np.dtype[Any] = np.dtype(self.X.dtype)
-        return values
+        return self.X.data.dtype
 
     @property
     def nbytes(self) -> int:
@@ -183,22 +181,23 @@ class SparseSamples:
     @property
     def row_bytes(self) -> int:
         """Values and column numbers."""
-        return int((self.X.data.nbytes + self.X.indices.nbytes) // max(1, len(self)))
+        return (self.X.data.itemsize + self.X.indices.itemsize) * self.X.nnz // max(1, len(self))
 
     @property
     def row_cost(self) -> int:
         """The non-zeros."""
-        return int(_SPARSE_COST * self.X.nnz // max(1, len(self)))
+        return _SPARSE_COST * self.X.nnz // max(1, len(self))
 
     def __len__(self) -> int:
-        return int(self.X.shape[0])
+        return len(self.X)
 
     @property
     def squares(self) -> NDArray[np.float64]:
         """Squared norms in float64."""
         if self._squares is None:
-            values = self.X.data.astype(np.float64) ** 2
-            self._squares = np.asarray(sp.csr_array((values, self.X.indices, self.X.indptr), self.X.shape).sum(axis=1))
+            X = self.original().astype(np.float64)
+            X.data **= 2
+            self._squares = np.asarray(X.sum(axis=1))
         return self._squares
 
     def take(self, rows: Rows) -> SparseSamples:
@@ -207,30 +206,27 @@ class SparseSamples:
 
     def inner(self, other: SparseSamples, out: Array) -> None:
         """Non-zeros of these rows against a dense panel of the other ones."""
-        d, most = max(1, self.X.shape[1]), sparse.PANEL_BYTES // out.itemsize
+        d, most = max(1, self.X.n_columns), sparse.PANEL_BYTES // out.itemsize
         panel = aligned((d, min(most, max(4, _PANEL_BYTES // (d * out.itemsize)))), out.dtype)
-        sparse.csr_inner(*self._parts, *other._parts, panel, out)
-
-    @cached_property
-    def _parts(self) -> tuple[Array, NDArray[np.int32], NDArray[np.int64]]:
-        return parts(self.X)  # converted once for all tiles of a batch
+        one, two = self.X, other.X
+        sparse.csr_inner(one.data, one.indices, one.indptr, two.data, two.indices, two.indptr, panel, out)
 
     def toarray(self) -> Array:
         """The rows with their zeros."""
-        dense: Array = self.X.toarray()
+        dense: Array = self.original().toarray()
         return dense
 
     def original(self) -> sp.csr_array:
         """The rows as CSR."""
-        return self.X
+        return self.X.to_scipy()
 
     def against(self, X: Any) -> tuple[Samples, Samples]:
         """The rows of X as CSR."""
-        return self, SparseSamples(canonical(X).astype(self.precision, copy=False), dtype=self.dtype)
+        return self, SparseSamples(CsrRows.of(canonical(X).astype(self.precision, copy=False)), dtype=self.dtype)
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> SparseSamples:
         """Converted values."""
-        return SparseSamples(self.X.astype(precision), dtype=dtype, own=True)
+        return SparseSamples(CsrRows.of(self.original().astype(precision)), dtype=dtype, own=True)
 
 
 class GramSamples:
@@ -294,9 +290,9 @@ def make_samples(X: Any, wants: str = "rows") -> Samples:
     if wants == "entries":
         return GramSamples(X, np.arange(X.shape[0]))
     if sp.issparse(X):
-        return SparseSamples(canonical(X))
+        return SparseSamples(CsrRows.of(canonical(X)))
     if wants != "rows" and prefers_csr(X):
-        return SparseSamples(canonical(X), own=True)
+        return SparseSamples(CsrRows.of(canonical(X)), own=True)
     if wants != "distances" or not len(X):
         return DenseSamples(np.ascontiguousarray(X))
     shift = X.mean(axis=0, dtype=np.float64).astype(X.dtype)

@@ -19,6 +19,8 @@ from .expansion import KernelExpansion
 _ROWS = 1024, 65_536  # of a block, which is converted once for all clusters: at least and at most
 _SHARED_WORK = 4_000_000  # multiply-adds a cluster: with less, threads wait for each other's turn with the interpreter
 _LEAST_COST = 16  # multiply-adds of a kernel entry, beside its inner product
+_DOUBT = 0.35  # of the margin: a row whose decision value is smaller is in doubt
+_NEAR = 0.7  # of the squared distance to the second centre: a row that is farther from its own lies between the two
 _MADE = ("_whole", "_parts", "_routed_points")  # by prediction
 
 
@@ -38,7 +40,8 @@ class ClusteredExpansion:
     regions : Regions
         Routes a row to its cluster.
     combine : {"early", "naive", "bcm"}
-        Ask the row's own cluster alone; add up all of them; or combine their probabilities as independent opinions.
+        Ask the row's own cluster, and the next one where that is in doubt; add up all of them; or combine their
+        probabilities as independent opinions.
     sigmoids : ndarray of shape (n_functions, k, 2), float64
         For "bcm": cluster c's probability of the positive class is 1 / (1 + exp(a f + b)).
     log_prior : ndarray of shape (n_functions,), float64
@@ -60,7 +63,8 @@ class ClusteredExpansion:
 
         Notes
         -----
-        "early" costs the routing and the kernel entries of one cluster a row; the others those of all support vectors.
+        "early" costs the routing and the kernel entries of one cluster a row, of two for rows in doubt; the others those
+        of all support vectors.
         """
         if self.combine == "naive":
             return self._whole.decide(X, n_jobs=n_jobs, memory_budget=memory_budget)
@@ -85,25 +89,39 @@ class ClusteredExpansion:
         return KernelExpansion(self.kernel, self.points[mine], self.coef[:, mine], self.intercept[:, c])
 
     def _ask_own(self, X: Any, team: ThreadTeam, memory_budget: int) -> NDArray[np.float64]:
-        """Early prediction: group the rows by cluster and evaluate each group on that cluster's points."""
+        """Early prediction: a row's own cluster is asked; where it is in doubt, the one next to it as well."""
         labels, batch = self.regions.locate(X, team)
-        order = np.argsort(labels, kind="stable")
-        bounds = np.searchsorted(labels[order], np.arange(self.intercept.shape[1] + 1))
-        groups = [(c, order[bounds[c] : bounds[c + 1]]) for c in np.flatnonzero(np.diff(bounds))]
         points = self._points_against(X)
-        out = np.empty((X.shape[0], len(self.coef)))
+        out = self._ask_each(batch, labels, points, team)
+        doubtful = np.flatnonzero((np.abs(out) < _DOUBT).any(axis=1))
+        second, ratio = self.regions.second(batch.take(doubtful), labels[doubtful], team)
+        is_between = ratio > _NEAR
+        between = doubtful[is_between]
+        out[between] += self._ask_each(batch.take(between), second[is_between], points, team)
+        out[between] *= 0.5
+        return out
 
-        def ask(group: tuple[Any, NDArray[np.intp]]) -> None:
+    def _ask_each(
+        self, batch: Samples, labels: NDArray[np.intp], points: Samples, team: ThreadTeam
+    ) -> NDArray[np.float64]:
+        """Group the rows by cluster and evaluate each group on that cluster's points."""
+        order = np.argsort(labels, kind="stable")
+        grouped, bounds = batch.take(order), np.searchsorted(labels[order], np.arange(self.intercept.shape[1] + 1))
+        groups = [(c, slice(bounds[c], bounds[c + 1])) for c in np.flatnonzero(np.diff(bounds))]
+        out = np.empty((len(labels), len(self.coef)))
+
+        def ask(group: tuple[Any, slice]) -> None:
             c, rows = group
             mine = slice(self.starts[c], self.starts[c + 1])
-            values = np.tile(self.intercept[:, c, None], len(rows))
-            accumulate(self.kernel, points.take(mine), self.coef[:, mine], batch.take(rows), values, team)
-            out[rows] = values.T
+            values = np.tile(self.intercept[:, c, None], rows.stop - rows.start)
+            accumulate(self.kernel, points.take(mine), self.coef[:, mine], grouped.take(rows), values, team)
+            out[order[rows]] = values.T
 
         sizes = np.diff(self.starts)
-        work = sum(int(sizes[c]) * len(rows) for c, rows in groups) * max(batch.row_cost, _LEAST_COST)
-        workers = team if work >= _SHARED_WORK * len(groups) else ThreadTeam(1)
-        workers.map(ask, sorted(groups, key=lambda group: -len(group[1])))
+        work = sum(int(sizes[c]) * int(rows.stop - rows.start) for c, rows in groups)
+        is_shared = work * max(batch.row_cost, _LEAST_COST) >= _SHARED_WORK * len(groups)
+        workers = team if is_shared else ThreadTeam(1)
+        workers.map(ask, sorted(groups, key=lambda group: group[1].start - group[1].stop))
         return out
 
     def _points_against(self, X: Any) -> Samples:

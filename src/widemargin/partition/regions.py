@@ -55,6 +55,9 @@ class Regions(Protocol):
     def locate(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
         """As `route`, and the rows as samples of the points' own kind."""
 
+    def second(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
+        """The region next to a sample's own, and their squared distances' ratio, 0 to 1: 0 where there is no other."""
+
     def relabelled(self, labels: Labels) -> Self:
         """The regions of other labels."""
 
@@ -123,14 +126,23 @@ class KernelRegions:
         points, samples = self.points.against(X)
         return self._nearest(points, samples, team), samples
 
+    def second(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
+        """By the same distances; a given matrix does not tell new rows' own norms, so none is near another region."""
+        if self.kernel.wants == "entries":
+            return labels, np.zeros(len(labels))
+        return _second(self._scores(self.points, samples, team).T, self.kernel.diagonal(samples), labels)
+
     def _nearest(self, points: Samples, samples: Samples, team: ThreadTeam) -> Labels:
-        members = np.ascontiguousarray(membership(self.labels, self.n_clusters).T)
         labels = np.empty(len(samples), np.intp)
         for rows in row_blocks(len(samples), 16 * _ROWS):
-            products = np.zeros((self.n_clusters, rows.stop - rows.start))
-            accumulate(self.kernel, points, members, samples.take(rows), products, team)
-            labels[rows] = (self.spread[:, None] - 2.0 * products).argmin(axis=0)
+            labels[rows] = self._scores(points, samples.take(rows), team).argmin(axis=0)
         return labels
+
+    def _scores(self, points: Samples, samples: Samples, team: ThreadTeam) -> NDArray[np.float64]:
+        members = np.ascontiguousarray(membership(self.labels, self.n_clusters).T)
+        products = np.zeros((self.n_clusters, len(samples)))
+        accumulate(self.kernel, points, members, samples, products, team)
+        return self.spread[:, None] - 2.0 * products
 
 
 @dataclass(frozen=True)
@@ -176,6 +188,10 @@ class InputRegions:
         samples = self.points.against(X)[1]
         return self.assign(samples, team), samples
 
+    def second(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
+        """By the same distances."""
+        return _second(self._scores(samples, self._centres), samples.squares, labels)
+
     @cached_property
     def _centres(self) -> Samples:
         members = membership(self.labels, self.n_clusters).astype(self.points.dtype)
@@ -188,6 +204,18 @@ class InputRegions:
         products = np.empty((len(rows), len(centres)), rows.precision)
         rows.inner(centres, products)
         return centres.squares - 2.0 * products
+
+
+def _second(
+    scores: NDArray[np.floating], squares: NDArray[np.floating], labels: Labels
+) -> tuple[Labels, NDArray[np.float64]]:
+    """Second nearest by scores (n, k): squared distances less the samples' own `squares`."""
+    mine = np.arange(len(labels))
+    others = scores.astype(np.float64)
+    own = np.maximum(others[mine, labels] + squares, 0.0)
+    others[mine, labels] = np.inf
+    runner_up = others.argmin(axis=1)
+    return runner_up, own / np.maximum(others[mine, runner_up] + squares, np.maximum(own, np.finfo(float).tiny))
 
 
 def cluster_rows(points: Samples, k: int, rng: np.random.Generator) -> Labels:
@@ -237,3 +265,7 @@ class RandomRegions:
     def locate(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
         """As `route`, with the samples."""
         return self.route(X, team), self.points.against(X)[1]
+
+    def second(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
+        """None: no part is nearer than another."""
+        return labels, np.zeros(len(labels))

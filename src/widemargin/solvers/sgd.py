@@ -22,6 +22,7 @@ from .._jit.workspace import Budgeted, Rows, StepRule, make_budgeted, make_sums
 from ..budget.merge import RULES
 from ..budget.table import merge_table
 from ..kernels.functions import RBF, Kernel
+from ..kernels.csr import CsrRows
 from ..kernels.samples import Samples, SparseSamples, make_samples
 
 Vector = NDArray[np.float64]
@@ -257,7 +258,7 @@ def _positionless(X: Any, kernel: Kernel) -> Samples:
     """
     if kernel.wants == "rows":
         return make_samples(X)
-    return SparseSamples(sp.csr_array(X, dtype=np.float64), dtype=np.dtype(np.float32))
+    return SparseSamples(CsrRows.of(sp.csr_array(X, dtype=np.float64)), dtype=np.dtype(np.float32))
 
 
 def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | None = None) -> SGDMachine:
