@@ -63,8 +63,8 @@ class ClusteredExpansion:
 
         Notes
         -----
-        "early" costs the routing and the kernel entries of one cluster a row, of two for rows in doubt; the others those
-        of all support vectors.
+        "early" costs the routing and the kernel entries of one cluster a row, of two for rows in doubt; the others
+        those of all support vectors.
         """
         if self.combine == "naive":
             return self._whole.decide(X, n_jobs=n_jobs, memory_budget=memory_budget)

@@ -21,8 +21,8 @@ from .._jit import fixed
 from .._jit.workspace import Budgeted, Rows, StepRule, make_budgeted, make_sums
 from ..budget.merge import RULES
 from ..budget.table import merge_table
-from ..kernels.functions import RBF, Kernel
 from ..kernels.csr import CsrRows
+from ..kernels.functions import RBF, Kernel
 from ..kernels.samples import Samples, SparseSamples, make_samples
 
 Vector = NDArray[np.float64]
