@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import _report
 from benchmarks.papers._command import Paper, run_command
-from benchmarks.papers._dc_pred import approximation, compression, regression, tables
+from benchmarks.papers._dc_pred import approximation, compression, regression, tables, weights
 
 PAPER = Paper(
     summary=str(__doc__).partition("\n")[0],
@@ -35,6 +35,7 @@ PAPER = Paper(
         "ablation": tables.ABLATION,
         "tradeoff": tables.TRADEOFF,
         "figure3": regression.FIGURE3,
+        "figure4": weights.FIGURE4,
         "compress": compression.COMPRESS,
     },
     arguments={},

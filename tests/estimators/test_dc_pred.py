@@ -129,6 +129,27 @@ def test_leaves_of_one_class_and_of_constant_targets() -> None:
     np.testing.assert_allclose(flat.predict(far[60:]), 3.0, atol=0.1)
 
 
+def test_auto_takes_the_landmarks_that_the_exact_machine_is_estimated_from_best() -> None:
+    """One leaf: least squares of the exact machine's values on kernel values, redone from what each choice gave."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 2))
+    signs = np.where(np.square(rows).sum(axis=1) < 1.2, 1.0, -1.0)
+    chosen = []
+    for gamma, m in ((0.1, 4), (0.5, 8), (0.5, 16), (2.0, 16), (8.0, 6)):
+        values = DCSVMClassifier(gamma=gamma, random_state=0).fit(rows, signs).decision_function(rows)
+        errors = {}
+        for weights in ("auto", "alpha"):
+            model = DCPredClassifier(gamma=gamma, n_clusters=1, n_landmarks=m, pseudo=None, landmark_weights=weights)
+            model.set_params(random_state=0).fit(rows, signs)
+            landmarks = model.predictor_.trees[0].features.landmarks[0]
+            C = np.exp(-gamma * np.square(rows[:, None] - landmarks).sum(axis=2))
+            C = np.hstack([C, rows, np.ones((400, 1))])
+            errors[weights] = np.square(values - C @ np.linalg.lstsq(C, values)[0]).sum()
+        assert errors["auto"] <= 1.02 * errors["alpha"]  # the leaf's own machine is less exact
+        chosen.append(bool(errors["auto"] == pytest.approx(errors["alpha"])))
+    assert set(chosen) == {True, False}
+
+
 def test_more_landmarks_and_leaves_than_rows() -> None:
     model = DCPredClassifier(n_clusters=50, n_landmarks=40, random_state=0).fit(X[:30], BINARY[:30])
     assert model.leaves_["n_landmarks"].max() <= 30

@@ -41,14 +41,17 @@ def test_hinge_machines(monkeypatch: pytest.MonkeyPatch, largest: int) -> None:
     assert values[0] <= primal(with_intercept, LABELS[ROWS], 2.0) * (1 + 1e-6)
 
 
-def test_hinge_importance() -> None:
+def test_the_exact_hinge_machine() -> None:
     K = np.exp(-0.5 * np.square(Z[ROWS, None] - Z[None, ROWS]).sum(axis=2))
     task = HingeTask(LABELS[None], np.full(150, 2.0), 1e-3, train_hinges)
-    alpha = task.importance(K, ROWS, PROGRESS)
-    assert alpha is not None
+    alpha, values = task.exact(K, ROWS, PROGRESS)
+    assert np.mean((values[0] > 0) == (LABELS[ROWS] > 0)) > 0.9
+    assert np.all(values[0] * LABELS[ROWS] <= 1.1 + (alpha == 0) * 9)  # support vectors are within the margin
     assert np.all((alpha >= 0) & (alpha <= 4 + 1e-9))
     assert 0 < np.count_nonzero(alpha) < 120
-    assert not np.any(HingeTask(np.ones((1, 150)), np.full(150, 2.0), 1e-3, train_hinges).importance(K, ROWS, PROGRESS))
+    alike = HingeTask(np.ones((1, 150)), np.full(150, 2.0), 1e-3, train_hinges).exact(K, ROWS, PROGRESS)
+    assert not np.any(alike.importance)
+    np.testing.assert_array_equal(alike.values, np.zeros((1, 120)))
 
 
 def test_ridge_machines() -> None:
@@ -59,7 +62,8 @@ def test_ridge_machines() -> None:
     np.testing.assert_allclose(Z[ROWS] @ fit.weights.T, rival.predict(Z[ROWS]), atol=1e-10)
     K = np.exp(-0.5 * np.square(Z[ROWS, None] - Z[None, ROWS]).sum(axis=2))
     rival = KernelRidge(alpha=0.7, kernel="precomputed").fit(K, y[:, ROWS].T, sample_weight=weights[ROWS])
-    importance = task.importance(K, ROWS, PROGRESS)
+    importance, values = task.exact(K, ROWS, PROGRESS)
+    np.testing.assert_allclose(values.T, rival.predict(K), atol=1e-10)
     np.testing.assert_allclose(importance, np.square(rival.dual_coef_).sum(axis=1), rtol=1e-8)
 
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from .._parallel import ThreadTeam, blas_limit
 from .._progress import Progress
@@ -33,13 +34,14 @@ from ..landmarks.pseudo import plain, with_pseudo
 from ..landmarks.selection import select_landmarks
 from ..models.nystrom import NystromForest, NystromTree
 from ..partition.hierarchy import Hierarchy, grow
-from ..solvers.local import Fit, Task
+from ..solvers.local import Exact, Fit, Task
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
 
 _MOST_EXACT = 3000  # rows of a leaf whose kernel matrix is computed
+_SINGULAR = 1e-10  # of the trace: coordinates may depend on each other
 _DAMPING = 0.05  # over rows: the fewer have been seen, the more directions are still to come
 
 
@@ -53,8 +55,9 @@ class Settings(NamedTuple):
     n_trees : int
         Machines of other clusters, whose decision values are averaged.
     pseudo : {"triangle", "polynomial"} or None
-    by_alpha : bool
-        Whether landmarks are centroids weighted by the squared dual variables, or plain ones.
+    weights : {"auto", "alpha"} or None
+        Whether landmarks are centroids weighted by the squared dual variables, or plain ones; "auto": in each leaf
+        those of the two from which the exact machine's values are better estimated.
     linear : bool
         Whether a leaf's kernel is the approximate one plus <x, z>, scaled to the leaf.
     memory_budget : int
@@ -66,7 +69,7 @@ class Settings(NamedTuple):
     n_landmarks: int
     n_pseudo_landmarks: int
     pseudo: str | None = "triangle"
-    by_alpha: bool = True
+    weights: str | None = "alpha"
     linear: bool = True
     n_trees: int = 1
     memory_budget: int = 2**30
@@ -185,13 +188,15 @@ class _Leaf:
         most = _MOST_EXACT if self.task.uses_kernel else len(rows)
         exact = np.sort(rng.choice(len(rows), min(len(rows), most), replace=False))
         K = self._kernel_matrix(batch[exact]) if self.task.uses_kernel else None
-        alpha = self.task.importance(K, rows[exact], self.progress) if self.settings.by_alpha else None
-        features = self._features(batch[exact], alpha, rng)
+        machine = self.task.exact(K, rows[exact], self.progress) if self.settings.weights else None
+        is_whole = len(rows) <= min(self.settings.n_landmarks, most)  # every row is a landmark: the exact machine
+        linear = None if is_whole else self._linear_part(batch)
+        others = np.empty((len(rows), 0)) if linear is None else linear.coordinates
+        features = self._features(batch[exact], others[exact], None if is_whole else machine, rng)
         C = features.values(batch)
-        is_whole = features.landmarks.shape[1] == len(rows)  # every row is a landmark: the exact machine
         damping = 0.0 if is_whole else _DAMPING / len(exact)
         F = np.eye(C.shape[1]) if K is None else nystrom_factor(C[exact], K, damping)
-        coordinates, linear = C if K is None else C @ F, None if is_whole else self._linear_part(batch)
+        coordinates = C if K is None else C @ F
         if linear is not None:
             coordinates = np.hstack([coordinates, linear.coordinates])
         fit = self.task.fit(coordinates, rows, self.progress, self.settings.memory_budget // self.team.n_threads)
@@ -220,10 +225,27 @@ class _Leaf:
         fill_square(self.kernel, make_samples(batch, self.kernel.wants), K, self.team)
         return K
 
-    def _features(self, batch: Any, alpha: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
+    def _features(
+        self, batch: Any, others: Vector, machine: Exact | None, rng: np.random.Generator
+    ) -> LandmarkFeatures:
+        """Landmarks, and what is estimated from them; `others` are the coordinates that there are beside them."""
+        if machine is None or not machine.importance.any():  # there is nothing to weigh by
+            return self._place(batch, None, rng)
+        weighted = self._place(batch, machine.importance, rng)
+        if self.settings.weights != "auto":
+            return weighted
+        some = slice(None, None, -(-batch.shape[0] // _MOST_EXACT))
+        values, candidates = machine.values[:, some], (weighted, self._place(batch, None, rng))
+        return min(candidates, key=lambda f: _error(np.hstack([f.values(batch[some]), others[some]]), values))
+
+    def _place(self, batch: Any, weights: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
         settings = self.settings
-        if alpha is not None and (not alpha.any() or batch.shape[0] <= settings.n_landmarks):
-            alpha = None  # nothing to weigh by, or nothing to choose
-        features = plain(self.kernel, select_landmarks(batch, settings.n_landmarks, rng, weights=alpha))
-        p = settings.n_pseudo_landmarks
-        return with_pseudo(features, batch, settings.pseudo, p, rng, weights=alpha)
+        features = plain(self.kernel, select_landmarks(batch, settings.n_landmarks, rng, weights=weights))
+        return with_pseudo(features, batch, settings.pseudo, settings.n_pseudo_landmarks, rng, weights=weights)
+
+
+def _error(coordinates: Vector, values: Vector) -> float:
+    """Sum of squares of what least squares leaves of values (q, n) on coordinates (n, r), by the normal equations."""
+    A, B = coordinates.T @ coordinates, coordinates.T @ values.T
+    A[np.diag_indices(len(A))] += _SINGULAR * np.trace(A)
+    return float(np.vdot(values, values) - np.vdot(B, cho_solve(cho_factor(A), B)))

@@ -43,7 +43,7 @@ class LocalMachine(KernelMachine):
         check_kernel(self)
         check_cost(self)
         check_pseudo(self)
-        check_choice("landmark_weights", self.landmark_weights or "none", ("alpha", "none"))
+        check_choice("landmark_weights", self.landmark_weights or "none", ("auto", "alpha", "none"))
         check_seed(self.random_state)
         check_limits(self)
 
@@ -53,7 +53,7 @@ class LocalMachine(KernelMachine):
         n, d = rows.X.shape
         settings = spend(self, n, d, task.n_outputs)
         settings = settings._replace(
-            by_alpha=self.landmark_weights == "alpha", memory_budget=resolve_memory_budget(self.memory_budget)
+            weights=self.landmark_weights, memory_budget=resolve_memory_budget(self.memory_budget)
         )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         machine = train(kernel, rows.X, task, settings, progress, rng)

@@ -48,9 +48,10 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, LocalMachine):
         Whether a leaf has a linear function too, where it takes no more than a quarter of the cost.
     n_trees : int, default=1
         Trees of other clusters whose decision values are averaged; they share the cost.
-    landmark_weights : {"alpha"} or None, default="alpha"
-        Whether landmarks are centroids of k-means weighted by the squared dual variables of the leaf's exact machine,
-        or of plain k-means.
+    landmark_weights : {"auto", "alpha"} or None, default="auto"
+        Whether landmarks are centroids of k-means weighted by the squared dual variables of the leaf's exact machine
+        ("alpha"), or of plain k-means (None). "auto": in each leaf those of the two from which the exact machine's
+        values are better estimated.
     tol : float, default=1e-3
         Violation at which a leaf's machine is done.
     max_time : float or None, default=None
@@ -133,7 +134,7 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, LocalMachine):
         pseudo: str | None = "polynomial",
         linear_term: bool = True,
         n_trees: int = 1,
-        landmark_weights: str | None = "alpha",
+        landmark_weights: str | None = "auto",
         tol: float = 1e-3,
         max_time: float | None = None,
         memory_budget: int | str | None = None,
@@ -205,9 +206,10 @@ class DCPredRegressor(RegressorMixin, LocalMachine):
         Whether a leaf has a linear function too, where it takes no more than a quarter of the cost.
     n_trees : int, default=1
         Trees of other clusters whose decision values are averaged; they share the cost.
-    landmark_weights : {"alpha"} or None, default="alpha"
-        Whether landmarks are centroids of k-means weighted by the squared dual variables of the leaf's exact machine,
-        or of plain k-means.
+    landmark_weights : {"auto", "alpha"} or None, default="auto"
+        Whether landmarks are centroids of k-means weighted by the squared dual variables of the leaf's exact machine
+        ("alpha"), or of plain k-means (None). "auto": in each leaf those of the two from which the exact machine's
+        values are better estimated.
     max_time : float or None, default=None
         Seconds after which leaves that are left get the machine of a first step.
     memory_budget : int, str or None, default=None
@@ -285,7 +287,7 @@ class DCPredRegressor(RegressorMixin, LocalMachine):
         pseudo: str | None = "polynomial",
         linear_term: bool = True,
         n_trees: int = 1,
-        landmark_weights: str | None = "alpha",
+        landmark_weights: str | None = "auto",
         max_time: float | None = None,
         memory_budget: int | str | None = None,
         n_jobs: int | None = None,

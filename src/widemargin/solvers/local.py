@@ -45,14 +45,29 @@ def join_fits(weights: Vector, results: Sequence[DualResult | LinearResult]) -> 
     )
 
 
+class Exact(NamedTuple):
+    """What a leaf's exact machine tells of its rows.
+
+    Attributes
+    ----------
+    importance : ndarray of shape (n,)
+        How much an error in each column of the kernel matrix matters: squared dual variables, summed over the outputs.
+    values : ndarray of shape (q, n)
+        Decision values.
+    """
+
+    importance: Vector
+    values: Vector
+
+
 class Task(Protocol):
     """What the machines of a leaf are to learn: `rows` are the leaf's, or some of them."""
 
     n_outputs: int
     uses_kernel: bool  # or the features as they are, without the kernel matrix of the leaf
 
-    def importance(self, K: Array | None, rows: Rows, progress: Progress) -> Vector | None:
-        """How much an error in each column of K matters: squared dual variables, of shape (n,)."""
+    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> Exact:
+        """The machine of kernel matrix K itself."""
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
         """Train on coordinates of shape (n, r)."""
@@ -88,14 +103,16 @@ class HingeTask:
         self.train_linear = train_linear
         self.n_outputs = len(signs)
 
-    def importance(self, K: Array | None, rows: Rows, progress: Progress) -> Vector | None:
-        """alpha^2, summed over the outputs."""
+    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> Exact:
+        """Of the outputs whose labels differ; values are 0 for the others."""
         assert K is not None
-        total = np.zeros(len(rows))
+        importance, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
         tol = max(self.tol, _START_TOL)
-        for problem in self._problems(rows):
-            total += np.square(_solve(K, problem, tol, progress).beta)
-        return total
+        for output, problem in zip(np.flatnonzero(self._is_mixed(rows)), self._problems(rows), strict=True):
+            result = _solve(K, problem, tol, progress)
+            importance += np.square(result.beta)
+            values[output] = result.decision
+        return Exact(importance, values)
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
         """The hinge loss machine in the coordinates' space; where all labels are alike, that label."""
@@ -150,12 +167,13 @@ class RidgeTask:
         self.weights = weights
         self.n_outputs = len(targets)
 
-    def importance(self, K: Array | None, rows: Rows, progress: Progress) -> Vector | None:
-        """alpha^2 for (K + penalty S^-1) alpha = y."""
+    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> Exact:
+        """(K + penalty S^-1) alpha = y."""
         assert K is not None
-        A = K.astype(np.float64)
-        A[np.diag_indices(len(A))] += self.penalty / self.weights[rows]
-        return np.asarray(np.square(cho_solve(cho_factor(A), self.targets[:, rows].T)).sum(axis=1))
+        A, penalties, targets = K.astype(np.float64), self.penalty / self.weights[rows], self.targets[:, rows]
+        A[np.diag_indices(len(A))] += penalties
+        alpha = cho_solve(cho_factor(A), targets.T).T
+        return Exact(np.square(alpha).sum(axis=0), targets - penalties * alpha)
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
         """The normal equations in the coordinates' space."""
@@ -187,9 +205,9 @@ class ImitationTask:
         self.alpha = alpha
         self.n_outputs = len(values)
 
-    def importance(self, K: Array | None, rows: Rows, progress: Progress) -> Vector | None:
-        """The other machine's own."""
-        return self.alpha[rows]
+    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> Exact:
+        """The other machine."""
+        return Exact(self.alpha[rows], self.values[:, rows])
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
         """Ridge regression with an intercept; the penalty is that of least generalised cross-validation error."""
