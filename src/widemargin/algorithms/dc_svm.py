@@ -280,15 +280,17 @@ class _Fit:
         if not self._is_coarse(solver, result):
             return result
         self.progress.stage("float64")
-        precise = data._replace(samples=data.samples.astype(_DOUBLE, _DOUBLE))
-        is_cheap = int(np.count_nonzero(result.beta)) * len(result.beta) < _CHEAP_ENTRIES
-        exact = partial(self._solver, precise, must_start=is_cheap, is_exact=True)
+        rows = solver.in_doubt(result)
+        few = _in_double(Data(data.kernel, SampleSubset(data.samples, rows), data.y[rows], data.upper[rows]))
+        is_cheap = int(np.count_nonzero(result.beta)) * len(rows) < _CHEAP_ENTRIES
+        exact = partial(self._solver, must_start=is_cheap, is_exact=True)
         try:
-            if len(result.beta) > SMALL and solver.nbytes + precise.samples.nbytes < self.settings.memory_budget:
-                decision = exact(memory_budget=0).decide(result.beta)  # no row is asked twice: none is kept
+            if len(result.beta) > SMALL and solver.nbytes + few.samples.nbytes < self.settings.memory_budget:
+                decision = result.decision.copy()
+                decision[rows] = exact(few, memory_budget=0).decide(result.beta[rows])  # no row is asked twice
                 result = solver.correct(result.beta, decision)
             if self._is_coarse(solver, result):
-                result = solver.replaced_by(exact()).solve(result.beta)
+                result = solver.replaced_by(exact(_in_double(data))).solve(result.beta)
         except StoppedAtStartError:
             return replace(result, converged=False)
         return result
@@ -315,6 +317,10 @@ class _Fit:
             must_start=must_start,
             entry_noise=0.0 if is_exact else self.entry_noise,
         )
+
+
+def _in_double(data: Data) -> Data:
+    return data._replace(samples=data.samples.astype(_DOUBLE, _DOUBLE))
 
 
 def _divide(

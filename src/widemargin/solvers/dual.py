@@ -40,6 +40,7 @@ _SMALL_SETS = 100  # for these last digits
 NOISE_SHARE = 0.25  # of tol: more noise than this in the decision values cannot be certified
 _MARGIN = 4.0  # standard deviations of the decision values' noise
 _NOISE_FLOOR = 10.0  # times that noise: the violation at which coarse entries have done their work
+_SURE = 20.0  # times that noise: a row that is so far from the margin is on the side where it seems to be
 _ENTRIES_PER_LOOK = 10**8  # kernel entries between two looks at the clock
 _NEW_ROWS = (2048, 8192)  # violators that join in a cold start's first round, and in later ones
 _VIOLATOR_SHARE = 0.03  # of the largest violation: smaller ones wait
@@ -221,6 +222,11 @@ class DualSolver:
                     raise StoppedAtStartError
                 self.rows.add_product(block, beta[block], decision, keep=keep, first=first, leading=K)
         return decision
+
+    def in_doubt(self, result: DualResult) -> Rows:
+        """Rows whose decision value counts to the last digits: all but those where beta is zero, beyond any noise."""
+        distance = np.abs(result.decision - self.box.target + result.intercept)
+        return np.flatnonzero((result.beta != 0.0) | (distance < _SURE * self.noise(result.beta)))
 
     def _certify(self, state: _State) -> Certificate:
         found = certify(self.box, state.beta, state.decision, state.violations, equality=self.equality, tol=self.tol)
