@@ -12,9 +12,17 @@ from naive import cutting_plane as naive
 from widemargin._jit import coordinate
 from widemargin._jit.workspace import Rows, make_rows
 
+
+def far(rows: Rows) -> Rows:
+    """The same rows at the head of more data than a cache holds: they are asked for in advance."""
+    return rows._replace(data=np.concatenate([rows.data, np.zeros(2**21 + 1)]).astype(rows.data.dtype))
+
+
 FORMS: dict[str, Any] = {
     "dense": make_rows,
     "csr": lambda X: make_rows(sp.csr_array(X)),
+    "far dense": lambda X: far(make_rows(X)),
+    "far csr": lambda X: far(make_rows(sp.csr_array(X))),
 }
 
 

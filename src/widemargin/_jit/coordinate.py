@@ -3,11 +3,48 @@
 import math
 
 import numpy as np
+from llvmlite import ir
+from numba.core import types
 
-from ._policy import kernel
+from ._policy import borrower, written_by_hand
+
+_FAR = 2**23  # bytes of data that no cache is trusted to hold
+_AHEAD = 8  # rows: the memory's answer takes about as long as their steps
+_LINE, _LINES = 64, 4  # bytes that memory sends at a time; of a row, the processor foresees the others
 
 
-@kernel
+@written_by_hand(lambda array, index: None)
+def _prefetch(typing_context, array, index):
+    """Ask for array[index], which need not exist, without waiting for it."""
+
+    def generate(context, builder, signature, args):
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        hint = builder.module.declare_intrinsic(
+            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, *[number] * 3])
+        )
+        address = builder.bitcast(builder.gep(data, [args[1]]), byte)
+        builder.call(hint, [address, number(0), number(3), number(1)])  # to read, into all caches, no code
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+@borrower
+def _expect(rows, d, i):
+    """Have row i on its way when its turn comes: the processor foresees no random order."""
+    first, end = i * d, (i + 1) * d
+    if rows.starts.shape[0] > 0:
+        first, end = rows.starts[i], rows.starts[i + 1]
+        step = _LINE // rows.columns.itemsize
+        for t in range(first, min(end, first + _LINES * step), step):
+            _prefetch(rows.columns, t)
+    step = _LINE // rows.data.itemsize
+    for t in range(first, min(end, first + _LINES * step), step):
+        _prefetch(rows.data, t)
+
+
+@borrower
 def _inner(rows, d, i, w):
     """The product of row i with w."""
     product = 0.0
@@ -23,7 +60,7 @@ def _inner(rows, d, i, w):
     return product
 
 
-@kernel
+@borrower
 def _square(rows, d, i):
     """Squared length of row i."""
     if rows.starts.shape[0] == 0:
@@ -36,7 +73,7 @@ def _square(rows, d, i):
     return square
 
 
-@kernel
+@borrower
 def _add(rows, d, i, scale, w):
     """Add a multiple of row i to w."""
     if rows.starts.shape[0] == 0:
@@ -50,7 +87,7 @@ def _add(rows, d, i, scale, w):
             w[np.uint64(columns[t])] += scale * x[t]
 
 
-@kernel
+@borrower
 def ascend(rows, signed, C, sigma, alpha, w, order, border):
     """One epoch: each dual variable in turn at its best.
 
@@ -68,7 +105,13 @@ def ascend(rows, signed, C, sigma, alpha, w, order, border):
     d = w.shape[0] - 1
     most, least = -math.inf, math.inf
     kept = 0
+    is_far = rows.data.shape[0] * rows.data.itemsize > _FAR
     for k in range(order.shape[0]):
+        if is_far:
+            later = order[min(k + _AHEAD, order.shape[0] - 1)]
+            _expect(rows, d, later)
+            _prefetch(signed, later)
+            _prefetch(alpha, later)
         i = order[k]
         y = 1.0 if signed[i] > 0.0 else -1.0
         upper, a = C * abs(signed[i]), alpha[i]
@@ -92,7 +135,7 @@ def ascend(rows, signed, C, sigma, alpha, w, order, border):
     return kept
 
 
-@kernel
+@borrower
 def add_rows(rows, coef, w):
     """Add rows, each with its weight, to a vector.
 

@@ -203,5 +203,6 @@ def _mean_square(data: NDArray[np.floating], n: int) -> float:
 
 def _shuffled_runs(rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """The same rows, in short runs whose order is random; what is left over comes last."""
-    runs = rows[: len(rows) // _RUN * _RUN].reshape(-1, _RUN)
-    return np.concatenate([runs[rng.permutation(len(runs))].ravel(), rows[runs.size :]])
+    runs, order = rows[: len(rows) // _RUN * _RUN].reshape(-1, _RUN), rows.copy()
+    np.take(runs, rng.permutation(len(runs)), 0, order[: runs.size].reshape(-1, _RUN), "clip")  # straight into place
+    return order
