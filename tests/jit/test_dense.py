@@ -26,10 +26,14 @@ def test_outputs_and_sums(n: int, d: int, dtype: type) -> None:
         np.testing.assert_allclose(total, 1 + coef @ exact, atol=1e-13)
 
 
-def test_rows_of_weight_zero_are_not_read() -> None:
-    X = np.array([[1.0, 2.0], [np.nan, np.nan], [3.0, 4.0]])
-    coef = np.array([[1.0, 0.0, 2.0]])
-    for add, data in ((dense.row_sum, X), (dense.column_sum, np.asfortranarray(X))):
-        total = np.zeros((1, 2))
-        add(data, coef, np.empty(3, np.int64), total)
-        np.testing.assert_array_equal(total, [[7.0, 10.0]])
+def test_rows_of_weight_zero_are_skipped() -> None:
+    """Where they are the most of narrow rows, or rows are wide."""
+    for n_zeros, d in ((5, 2), (1, 200)):
+        X = np.full((n_zeros + 2, d), np.nan)
+        X[0], X[-1] = 1.0, 3.0
+        coef = np.zeros((1, n_zeros + 2))
+        coef[0, 0], coef[0, -1] = 1.0, 2.0
+        for add, data in ((dense.row_sum, X), (dense.column_sum, np.asfortranarray(X))):
+            total = np.zeros((1, d))
+            add(data, coef, np.empty(n_zeros + 2, np.int64), total)
+            np.testing.assert_array_equal(total, np.full((1, d), 7.0))

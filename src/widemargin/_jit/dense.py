@@ -2,6 +2,8 @@
 
 from ._policy import kernel
 
+_NARROW, _MANY = 512, 0.375  # bytes of a row, share of the rows: memory sends more of these faster than with gaps
+
 
 @kernel
 def row_outputs(X, w, out):
@@ -41,17 +43,28 @@ def _pick(weights, rows):
 
 
 @kernel
+def _list(rows):
+    """List all rows; return how many."""
+    for i in range(rows.shape[0]):
+        rows[i] = i
+    return rows.shape[0]
+
+
+@kernel
 def row_sum(X, coef, rows, out):
-    """Weighted sums of the rows of X, one for each row of coef. Rows of weight 0 are not read.
+    """Weighted sums of the rows of X, one for each row of coef. Few rows are read that have weight 0.
 
     Given   X (n, d), C-contiguous; coef (k, n) float64; rows (n,) int64, scratch; out (k, d) float64, added to
-    Cost    d multiplications for each non-zero of coef; four rows at a time share the traffic of a sum
+    Cost    d multiplications for each non-zero of coef, or for every row where these are many and narrow; four rows at
+            a time share the traffic of a sum
     Twin    out += coef @ X.astype(float)
     """
     for c in range(coef.shape[0]):
         weights = coef[c]
         total = out[c]
         count = _pick(weights, rows)
+        if count > _MANY * rows.shape[0] and X.shape[1] * X.itemsize <= _NARROW:
+            count = _list(rows)
         t = 0
         while t + 4 <= count:
             i0, i1, i2, i3 = rows[t], rows[t + 1], rows[t + 2], rows[t + 3]

@@ -36,7 +36,7 @@ class Rows(Protocol):
         """Products of k vectors (k, d) with every row: (k, n)."""
 
     def weighted_sums(self, coef: Matrix) -> Matrix:
-        """Sums of the rows, weighted by each row of coef (k, n): (k, d). Rows of weight 0 are not read."""
+        """Sums of the rows, weighted by each row of coef (k, n): (k, d). Most rows of weight 0 are not read."""
 
 
 class Blocks(Protocol):
