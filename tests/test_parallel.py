@@ -5,6 +5,7 @@ import operator
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import joblib
@@ -148,6 +149,23 @@ def test_blas_limits_that_overlap_are_restored_by_the_last(two_blas_threads: Non
     with blas_limit(1):
         assert blas_threads() == {1}
     second.__exit__(None, None, None)
+    assert blas_threads() == {2}
+
+
+def test_blas_is_limited_from_any_thread(two_blas_threads: None) -> None:
+    """One after the other, and from a second thread while the first is alive."""
+    with blas_limit(1):
+        assert blas_threads() == {1}
+
+    def other() -> list[set[int]]:
+        with blas_limit(1):
+            inside = blas_threads()
+        return [inside, blas_threads()]
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(other).result() == [{1}, {2}]
+    with blas_limit(1):
+        assert blas_threads() == {1}
     assert blas_threads() == {2}
 
 

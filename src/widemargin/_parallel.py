@@ -175,10 +175,18 @@ class _BlasThreads:
         wanted = min(self._limits, default=None)
         if wanted == self._applied:
             return
+        self._take_control()
         if self._limiter is not None:
             self._limiter.restore_original_limits()
         self._limiter = None if wanted is None else self._libraries().limit(limits=wanted, user_api="blas")
         self._applied = wanted
+        self._take_control()  # and leave it to whoever is next
+
+    def _take_control(self) -> None:
+        # From 3.8 on threadpoolctl obeys the first thread alone that has set a limit, and ignores the others.
+        for library in self._libraries().lib_controllers:
+            if hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread(force=True)
 
     def _libraries(self) -> Any:
         # Looking for the loaded libraries takes milliseconds: once, and not at import, before SciPy has loaded its own.

@@ -38,7 +38,6 @@ from ..solvers.square import solve_square
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-_DOUBLE = np.dtype(np.float64)
 _CHEAP_ENTRIES = 3e7  # float64 kernel entries that may be computed although there is no time left
 _LARGEST_SQUARE = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # of a level that is only a start: its last digits would be lost in the next
@@ -100,6 +99,9 @@ class Data(NamedTuple):
     samples: Samples
     y: Vector
     upper: Vector
+
+    def _in_double(self) -> Data:
+        return self._replace(samples=self.samples.astype(np.dtype(np.float64), np.dtype(np.float64)))
 
 
 @dataclass
@@ -214,7 +216,7 @@ class _Fit:
         m = len(rows)
         itemsize = self.data.samples.dtype.itemsize
         share = max(1, self.settings.memory_budget - self.data.samples.nbytes) // (2 * self.team.n_threads)
-        part = self._take(rows)
+        part = self._take(self.data, rows)
         if m > _LARGEST_SQUARE or m * m * itemsize > share:
             result = self._solver(part, tol=tol, memory_budget=share).solve(beta[rows])
         else:
@@ -256,22 +258,22 @@ class _Fit:
             return self._polish(self.data, solver, solver.solve(beta))
         order = np.concatenate([support, np.flatnonzero(beta == 0)])
         self.progress.stage("refine")
-        data = self._take(order)
+        data = self._take(self.data, order)
         solver = self._solver(data, must_start=must_start, first=len(support))
         tol = max(self.settings.tol, _START_TOL)
         if solver.rows.has_room and len(support) <= solver.active.capacity:
             refined, leading = solver.refine(beta[support], tol)
         else:
-            refined, leading = self._solver(self._take(support), tol=tol).solve_within(solver, beta[support])
+            refined, leading = self._solver(self._take(self.data, support), tol=tol).solve_within(solver, beta[support])
         start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
         self.progress.stage("whole problem")
         result = self._polish(data, solver, solver.solve(start, leading))
         back = np.argsort(order)
         return replace(result, beta=result.beta[back], decision=result.decision[back])
 
-    def _take(self, rows: Rows) -> Data:
+    def _take(self, data: Data, rows: Rows) -> Data:
         """The problem on some rows, which are copied if that takes little memory."""
-        kernel, samples, y, upper = self.data
+        kernel, samples, y, upper = data
         is_little = len(rows) * samples.row_bytes < self.settings.memory_budget // _COPY_SHARE
         return Data(kernel, SampleSubset(samples, rows, copy=is_little), y[rows], upper[rows])
 
@@ -281,16 +283,15 @@ class _Fit:
             return result
         self.progress.stage("float64")
         rows = solver.in_doubt(result)
-        few = _in_double(Data(data.kernel, SampleSubset(data.samples, rows), data.y[rows], data.upper[rows]))
-        is_cheap = int(np.count_nonzero(result.beta)) * len(rows) < _CHEAP_ENTRIES
-        exact = partial(self._solver, must_start=is_cheap, is_exact=True)
+        few, n_entries = self._take(data, rows)._in_double(), np.count_nonzero(result.beta) * len(rows)
+        exact = partial(self._solver, must_start=bool(n_entries < _CHEAP_ENTRIES), is_exact=True)
         try:
             if len(result.beta) > SMALL and solver.nbytes + few.samples.nbytes < self.settings.memory_budget:
                 decision = result.decision.copy()
                 decision[rows] = exact(few, memory_budget=0).decide(result.beta[rows])  # no row is asked twice
                 result = solver.correct(result.beta, decision)
             if self._is_coarse(solver, result):
-                result = solver.replaced_by(exact(_in_double(data))).solve(result.beta)
+                result = solver.replaced_by(exact(data._in_double())).solve(result.beta)
         except StoppedAtStartError:
             return replace(result, converged=False)
         return result
@@ -317,10 +318,6 @@ class _Fit:
             must_start=must_start,
             entry_noise=0.0 if is_exact else self.entry_noise,
         )
-
-
-def _in_double(data: Data) -> Data:
-    return data._replace(samples=data.samples.astype(_DOUBLE, _DOUBLE))
 
 
 def _divide(
