@@ -71,6 +71,32 @@ def test_large_bounds_are_polished_in_float64(precisions: list[np.dtype]) -> Non
 
 
 @pytest.mark.jit_only
+def test_the_polish_computes_what_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows without weight and far from the margin are left as they are; all others get float64 decision values."""
+    C, gamma = 3e4, 0.3
+    X, y = problem(3000)
+    seen: list[tuple[np.ndarray, np.ndarray]] = []
+    original = dual.DualSolver.correct_in_doubt
+
+    def watched(solver: Any, result: Any, decide: Any, most_rows: int) -> Any:
+        def kept(rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
+            seen.append((rows, decide(rows, beta)))
+            return seen[-1][1]
+
+        seen.append((result.beta, result.decision))
+        return original(solver, result, kept, most_rows)
+
+    monkeypatch.setattr(dual.DualSolver, "correct_in_doubt", watched)
+    assert fit(X, y, C, gamma).result.converged
+    (beta, rough), (rows, exact), *_ = seen
+    left = np.delete(np.arange(3000), rows)
+    assert len(left) > 0
+    assert not beta[left].any()
+    assert np.abs(np.abs(rough[left]) - 1.0).min() > 5 * np.abs(exact - rough[rows]).max()
+    assert np.abs(exact - rough[rows]).max() > 0
+
+
+@pytest.mark.jit_only
 def test_without_the_polish_the_violation_would_be_larger(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail."""
     C, gamma = 3e4, 0.3

@@ -150,6 +150,12 @@ def test_auto_takes_the_landmarks_that_the_exact_machine_is_estimated_from_best(
     assert set(chosen) == {True, False}
 
 
+@pytest.mark.parametrize("weights", ["auto", "alpha", None])
+def test_where_all_kernel_values_vanish(weights: str | None) -> None:
+    model = DCPredClassifier(gamma=1e6, n_clusters=1, n_landmarks=3, linear_term=False, landmark_weights=weights)
+    assert np.isfinite(model.set_params(random_state=0).fit(X, BINARY).decision_function(X)).all()
+
+
 def test_more_landmarks_and_leaves_than_rows() -> None:
     model = DCPredClassifier(n_clusters=50, n_landmarks=40, random_state=0).fit(X[:30], BINARY[:30])
     assert model.leaves_["n_landmarks"].max() <= 30
@@ -190,6 +196,7 @@ def test_out_of_time_there_is_a_model() -> None:
         ({"pseudo": "square"}, "pseudo must be one of .*, got 'square'"),
         ({"pseudo": "triangle", "kernel": "poly"}, "pseudo='triangle' needs a kernel of distances.*kernel='poly'"),
         ({"landmark_weights": "beta"}, "landmark_weights must be one of .*, got 'beta'"),
+        ({"landmark_weights": "none"}, "landmark_weights must be one of .*, got 'none'"),
         ({"linear_term": 3}, "linear_term must be True or False, got 3"),
         ({"kernel": "precomputed"}, "kernel must be one of .*, got 'precomputed'"),
         ({"kernel": lambda a, b: a @ b.T}, "kernel must be one of"),

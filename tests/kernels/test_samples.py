@@ -85,6 +85,26 @@ def test_the_callers_sparse_matrix_is_left_as_it_was() -> None:
         np.testing.assert_array_equal(now, then)
 
 
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_views_of_sparse_rows(index: type) -> None:
+    """Slices of slices, gathered rows of a slice, and what is asked of them."""
+    X = sparse_matrix(np.random.default_rng(0), 30, 7, DOUBLE)
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    samples = make_samples(X)
+    assert samples.nbytes == (0 if index == np.int32 else 4 * samples.X.nnz)
+    dense, other = X.toarray(), make_samples(X[:5])
+    rows = samples.take(slice(4, 20)).take(slice(3, 9))
+    for batch, truth in (
+        (rows, dense[7:13]),
+        (rows.take(np.array([5, 0, 2])), dense[[12, 7, 9]]),
+        (samples.take(slice(5, 5)), dense[5:5]),
+    ):
+        assert len(batch) == len(truth)
+        np.testing.assert_array_equal(batch.toarray(), truth)
+        np.testing.assert_allclose(batch.squares, np.square(truth).sum(axis=1))
+        np.testing.assert_allclose(inner(batch, other), truth @ dense[:5].T, atol=1e-12)
+
+
 @pytest.mark.parametrize("wants", ["products", "distances"])
 def test_dense_data_of_mostly_zeros_are_held_as_csr(wants: str) -> None:
     X = sp.random_array((50, 40), density=0.1, rng=np.random.default_rng(0)).toarray()

@@ -57,7 +57,7 @@ def _figure4(name: str, options: Namespace) -> Iterator[Row]:
                         "measure": "accuracy, %" if is_class else "RMSE",
                         "score": scores.mean(),
                         "gain": gain.mean(),
-                        "standard_error": gain.std(ddof=1) / np.sqrt(len(gain)),
+                        "standard_error": gain.std(ddof=min(1, len(gain) - 1)) / np.sqrt(len(gain)),
                         "seeds": len(gain),
                     }
 

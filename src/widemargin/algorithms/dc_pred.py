@@ -5,7 +5,7 @@ Source: Hsieh, Si, Dhillon, Fast Prediction for Large-Scale Kernel Machines, NIP
     grow a tree of clusters by k-means in input space
     for every leaf:
         solve the local machine exactly
-        landmarks: centroids of k-means weighted by the squared dual variables
+        landmarks: centroids of k-means weighted by the squared dual variables (or plain ones, if they serve better)
         pseudo-landmarks: points whose kernel values are estimated from those of the landmarks
         W: the matrix for which C W C' is closest to the leaf's kernel matrix
         train the local machine on C W C', keep its coefficients on the columns of C
@@ -188,11 +188,12 @@ class _Leaf:
         most = _MOST_EXACT if self.task.uses_kernel else len(rows)
         exact = np.sort(rng.choice(len(rows), min(len(rows), most), replace=False))
         K = self._kernel_matrix(batch[exact]) if self.task.uses_kernel else None
-        machine = self.task.exact(K, rows[exact], self.progress) if self.settings.weights else None
         is_whole = len(rows) <= min(self.settings.n_landmarks, most)  # every row is a landmark: the exact machine
+        is_weighted = self.settings.weights is not None and not is_whole
+        machine = self.task.exact(K, rows[exact], self.progress) if is_weighted else None
         linear = None if is_whole else self._linear_part(batch)
         others = np.empty((len(rows), 0)) if linear is None else linear.coordinates
-        features = self._features(batch[exact], others[exact], None if is_whole else machine, rng)
+        features = self._features(batch[exact], others[exact], machine, rng)
         C = features.values(batch)
         damping = 0.0 if is_whole else _DAMPING / len(exact)
         F = np.eye(C.shape[1]) if K is None else nystrom_factor(C[exact], K, damping)
@@ -234,9 +235,8 @@ class _Leaf:
         weighted = self._place(batch, machine.importance, rng)
         if self.settings.weights != "auto":
             return weighted
-        some = slice(None, None, -(-batch.shape[0] // _MOST_EXACT))
-        values, candidates = machine.values[:, some], (weighted, self._place(batch, None, rng))
-        return min(candidates, key=lambda f: _error(np.hstack([f.values(batch[some]), others[some]]), values))
+        candidates = weighted, self._place(batch, None, rng)
+        return min(candidates, key=lambda f: _error(np.hstack([f.values(batch), others]), machine.values))
 
     def _place(self, batch: Any, weights: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
         settings = self.settings
@@ -247,5 +247,5 @@ class _Leaf:
 def _error(coordinates: Vector, values: Vector) -> float:
     """Sum of squares of what least squares leaves of values (q, n) on coordinates (n, r), by the normal equations."""
     A, B = coordinates.T @ coordinates, coordinates.T @ values.T
-    A[np.diag_indices(len(A))] += _SINGULAR * np.trace(A)
+    A[np.diag_indices(len(A))] += max(_SINGULAR * np.trace(A), np.finfo(np.float64).tiny)
     return float(np.vdot(values, values) - np.vdot(B, cho_solve(cho_factor(A), B)))

@@ -100,9 +100,6 @@ class Data(NamedTuple):
     y: Vector
     upper: Vector
 
-    def _in_double(self) -> Data:
-        return self._replace(samples=self.samples.astype(np.dtype(np.float64), np.dtype(np.float64)))
-
 
 @dataclass
 class Machine:
@@ -282,16 +279,20 @@ class _Fit:
         if not self._is_coarse(solver, result):
             return result
         self.progress.stage("float64")
-        rows = solver.in_doubt(result)
-        few, n_entries = self._take(data, rows)._in_double(), np.count_nonzero(result.beta) * len(rows)
-        exact = partial(self._solver, must_start=bool(n_entries < _CHEAP_ENTRIES), is_exact=True)
+        n_support = int(np.count_nonzero(result.beta))
+
+        def exact(part: Data, **changes: int) -> DualSolver:
+            part = part._replace(samples=part.samples.astype(np.dtype(np.float64), np.dtype(np.float64)))
+            return self._solver(part, must_start=n_support * len(part.y) < _CHEAP_ENTRIES, is_exact=True, **changes)
+
         try:
-            if len(result.beta) > SMALL and solver.nbytes + few.samples.nbytes < self.settings.memory_budget:
-                decision = result.decision.copy()
-                decision[rows] = exact(few, memory_budget=0).decide(result.beta[rows])  # no row is asked twice
-                result = solver.correct(result.beta, decision)
+            if len(result.beta) > SMALL:
+                most_rows = max(0, self.settings.memory_budget - solver.nbytes) // (2 * data.samples.row_bytes)
+                result = solver.correct_in_doubt(
+                    result, lambda rows, beta: exact(self._take(data, rows), memory_budget=0).decide(beta), most_rows
+                )
             if self._is_coarse(solver, result):
-                result = solver.replaced_by(exact(data._in_double())).solve(result.beta)
+                result = solver.replaced_by(exact(data)).solve(result.beta)
         except StoppedAtStartError:
             return replace(result, converged=False)
         return result
@@ -325,8 +326,7 @@ def _divide(
 ) -> Division:
     """Adaptive clustering: the sample is taken from the support vectors of the level below, once there are any."""
     candidates = np.flatnonzero(beta) if beta.any() else None
-    k, m = min(settings.branching**level, len(beta)), settings.n_sample
-    method = settings.partition
+    k, m, method = min(settings.branching**level, len(beta)), settings.n_sample, settings.partition
     return divide(data.kernel, data.samples, k, method=method, candidates=candidates, n_sample=m, rng=rng, team=team)
 
 

@@ -43,7 +43,8 @@ class LocalMachine(KernelMachine):
         check_kernel(self)
         check_cost(self)
         check_pseudo(self)
-        check_choice("landmark_weights", self.landmark_weights or "none", ("auto", "alpha", "none"))
+        if self.landmark_weights is not None:
+            check_choice("landmark_weights", self.landmark_weights, ("auto", "alpha"))
         check_seed(self.random_state)
         check_limits(self)
 

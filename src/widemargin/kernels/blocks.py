@@ -60,7 +60,8 @@ def accumulate(
     are summed in order, so that the result does not depend on their number.
     """
     n_columns = _even_columns(len(B), A.dtype)
-    batches = _batches(A, TILE_ROWS * tile_columns(A.dtype) // n_columns)
+    n_rows = TILE_ROWS if kernel.wants == "rows" else TILE_ROWS * tile_columns(A.dtype) // n_columns  # may copy batches
+    batches = _batches(A, n_rows)
 
     def column_block(columns: slice) -> None:
         for rows, K in _tiles(kernel, batches, B.take(columns)):

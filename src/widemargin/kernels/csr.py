@@ -45,46 +45,60 @@ class CsrRows:
 
     Attributes
     ----------
-    data : ndarray of shape (nnz of the array,)
+    array : csr_array
+        That of SciPy, with all its rows.
+    first : int
+        Which of them is the first one here.
     indices : ndarray of shape (nnz of the array,), int32
     indptr : ndarray of shape (number of rows + 1,), int64
         Where these rows start in the array.
-    n_columns : int
     """
 
-    data: Array
+    array: sp.csr_array
+    first: int
     indices: NDArray[np.int32]
     indptr: NDArray[np.int64]
-    n_columns: int
 
     @classmethod
     def of(cls, X: sp.csr_array) -> Self:
         """All rows of an array."""
-        indices, indptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
-        return cls(X.data, indices, indptr, int(X.shape[1]))
+        return cls(X, 0, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False))
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
+
+    def __getitem__(self, rows: slice | NDArray[np.integer]) -> CsrRows:
+        """A view for a slice without a step, a copy for indices. SciPy's slice is a copy, and takes 0.1 ms at least."""
+        if not isinstance(rows, slice):
+            return CsrRows.of(self.array[self.first + rows])
+        start, stop, _ = rows.indices(len(self))
+        return CsrRows(self.array, self.first + start, self.indices, self.indptr[start : max(start, stop) + 1])
+
+    @property
+    def data(self) -> Array:
+        """Values, of shape (nnz of the array,)."""
+        values: Array = self.array.data
+        return values
+
+    @property
+    def n_columns(self) -> int:
+        """Features."""
+        return int(self.array.shape[1])
 
     @property
     def nnz(self) -> int:
         """Entries of these rows."""
         return int(self.indptr[-1] - self.indptr[0])
 
-    def __getitem__(self, rows: slice | NDArray[np.integer]) -> CsrRows:
-        """A view for a slice, a copy for indices. SciPy would copy both, and take 0.1 ms to check what it made."""
-        if not isinstance(rows, slice):
-            return CsrRows.of(self.to_scipy()[rows])
-        start, stop, _ = rows.indices(len(self))
-        return CsrRows(self.data, self.indices, self.indptr[start : max(start, stop) + 1], self.n_columns)
+    @property
+    def n_converted(self) -> int:
+        """Bytes of the column numbers, where they are no longer the array's own."""
+        return 0 if np.may_share_memory(self.indices, self.array.indices) else self.indices.nbytes
 
     def to_scipy(self) -> sp.csr_array:
-        """A SciPy array."""
-        mine = slice(self.indptr[0], self.indptr[-1])
-        indptr = self.indptr - self.indptr[0]
-        if self.indptr[-1] <= np.iinfo(np.int32).max:
-            indptr = indptr.astype(np.int32)
-        return sp.csr_array((self.data[mine], self.indices[mine], indptr), (len(self), self.n_columns))
+        """A SciPy array of these rows."""
+        is_all = len(self) == self.array.shape[0]
+        return self.array if is_all else self.array[self.first : self.first + len(self)]
 
 
 def prefers_csr(X: Array) -> bool:

@@ -175,8 +175,8 @@ class SparseSamples:
 
     @property
     def nbytes(self) -> int:
-        """The CSR copy of a dense array."""
-        return int(self.X.data.nbytes + self.X.indices.nbytes) if self.own else 0
+        """The CSR copy of a dense array; else column numbers that came in another width."""
+        return int(self.X.data.nbytes + self.X.indices.nbytes) if self.own else self.X.n_converted
 
     @property
     def row_bytes(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, Self
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._parallel import ThreadTeam, row_blocks
 from ..kernels.blocks import accumulate
-from ..kernels.functions import Kernel
+from ..kernels.functions import FunctionKernel, Kernel
 from ..kernels.samples import Samples, make_samples
 from .kmeans import Labels, feature_distances, kernel_kmeans, kmeans, membership
 
@@ -127,10 +128,15 @@ class KernelRegions:
         return self._nearest(points, samples, team), samples
 
     def second(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
-        """By the same distances; a given matrix does not tell new rows' own norms, so none is near another region."""
-        if self.kernel.wants == "entries":
+        """By the same distances, where they are cheap: not those of a function, nor new rows' own norms in a matrix."""
+        if self.kernel.wants == "entries" or isinstance(self.kernel, FunctionKernel):
             return labels, np.zeros(len(labels))
-        return _second(self._scores(self.points, samples, team).T, self.kernel.diagonal(samples), labels)
+
+        def block(rows: slice) -> tuple[Labels, NDArray[np.float64]]:
+            part = samples.take(rows)
+            return _second(self._scores(self.points, part, team).T, self.kernel.diagonal(part), labels[rows])
+
+        return _joined([block(rows) for rows in row_blocks(len(samples), _ROWS)])
 
     def _nearest(self, points: Samples, samples: Samples, team: ThreadTeam) -> Labels:
         labels = np.empty(len(samples), np.intp)
@@ -190,7 +196,13 @@ class InputRegions:
 
     def second(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
         """By the same distances."""
-        return _second(self._scores(samples, self._centres), samples.squares, labels)
+        centres = self._centres
+
+        def block(rows: slice) -> tuple[Labels, NDArray[np.float64]]:
+            part = samples.take(rows)
+            return _second(self._scores(part, centres), part.squares, labels[rows])
+
+        return _joined(team.map(block, row_blocks(len(samples), _ROWS)))
 
     @cached_property
     def _centres(self) -> Samples:
@@ -215,7 +227,13 @@ def _second(
     own = np.maximum(others[mine, labels] + squares, 0.0)
     others[mine, labels] = np.inf
     runner_up = others.argmin(axis=1)
-    return runner_up, own / np.maximum(others[mine, runner_up] + squares, np.maximum(own, np.finfo(float).tiny))
+    far = np.maximum(others[mine, runner_up] + squares, own)
+    return runner_up, np.divide(own, far, out=np.ones(len(far)), where=far > 0)
+
+
+def _joined(parts: Sequence[tuple[Labels, NDArray[np.float64]]]) -> tuple[Labels, NDArray[np.float64]]:
+    labels, ratios = zip((np.empty(0, np.intp), np.empty(0)), *parts, strict=True)
+    return np.concatenate(labels), np.concatenate(ratios)
 
 
 def cluster_rows(points: Samples, k: int, rng: np.random.Generator) -> Labels:

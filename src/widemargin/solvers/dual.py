@@ -14,6 +14,7 @@ Source   decomposition: Joachims 1999; working sets: Fan, Chen, Lin 2005; gap: H
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ from .square import NO_LIMIT, TILE, SquareSolver
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
+Decide = Callable[[Rows, Vector], Vector]
 
 SMALL = TILE  # a problem of one tile is solved to the last digits
 _SMALL_TOL = 1e-9
@@ -167,12 +169,26 @@ class DualSolver:
         return other
 
     def correct(self, beta: Vector, decision: Vector) -> DualResult:
-        """Go on from a point whose decision values were computed more exactly than by these entries.
-
-        Only the changes from there on have their noise.
-        """
+        """Go on from a point whose decision values are more exact than these entries: only changes have their noise."""
         self.exact_at = beta
         return self._go_on(_State(beta.copy(), decision, np.empty(len(beta))))
+
+    def correct_in_doubt(self, result: DualResult, decide: Decide, most_rows: int) -> DualResult:
+        """As `correct`, of the rows alone that count to the last digits, and of those that come to count on the way.
+
+        `decide` takes rows and their beta. Where there are more than `most_rows`, the result stays as it is.
+        """
+        noise, known = self.noise(result.beta), np.empty(0, np.intp)
+        while len(rows := np.union1d(known, self._in_doubt(result, noise))) > len(known):
+            if len(rows) > most_rows:
+                self.exact_at = 0.0
+                break
+            known, decision = rows, result.decision.copy()
+            decision[rows] = decide(rows, result.beta[rows])
+            result = self.correct(result.beta, decision)
+            if self.noise(result.beta) > NOISE_SHARE * self.tol:
+                break  # it takes more exact entries
+        return result
 
     def _go_on(self, state: _State) -> DualResult:
         found = self._certify(state)
@@ -223,10 +239,10 @@ class DualSolver:
                 self.rows.add_product(block, beta[block], decision, keep=keep, first=first, leading=K)
         return decision
 
-    def in_doubt(self, result: DualResult) -> Rows:
-        """Rows whose decision value counts to the last digits: all but those where beta is zero, beyond any noise."""
+    def _in_doubt(self, result: DualResult, noise: float) -> Rows:
+        """Where beta is not zero, or nearly could be: elsewhere noise changes neither the sum of beta nor the loss."""
         distance = np.abs(result.decision - self.box.target + result.intercept)
-        return np.flatnonzero((result.beta != 0.0) | (distance < _SURE * self.noise(result.beta)))
+        return np.flatnonzero((result.beta != 0.0) | (distance < _SURE * noise))
 
     def _certify(self, state: _State) -> Certificate:
         found = certify(self.box, state.beta, state.decision, state.violations, equality=self.equality, tol=self.tol)
