@@ -21,7 +21,7 @@ def test_outputs_and_sums(n: int, d: int, dtype: type) -> None:
     ):
         out, total = np.full(n, np.nan), np.ones((3, d))
         outputs(data, w, out)
-        add(data, coef, np.empty(n, np.int64), total)
+        add(data, coef, np.full(n + 50, 2**40), total)  # a scratch for larger blocks
         np.testing.assert_allclose(out, exact @ w, atol=1e-13)
         np.testing.assert_allclose(total, 1 + coef @ exact, atol=1e-13)
 

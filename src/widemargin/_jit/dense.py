@@ -43,18 +43,18 @@ def _pick(weights, rows):
 
 
 @kernel
-def _list(rows):
-    """List all rows; return how many."""
-    for i in range(rows.shape[0]):
+def _list(rows, n):
+    """List all n rows; return how many."""
+    for i in range(n):
         rows[i] = i
-    return rows.shape[0]
+    return n
 
 
 @kernel
 def row_sum(X, coef, rows, out):
     """Weighted sums of the rows of X, one for each row of coef. Few rows are read that have weight 0.
 
-    Given   X (n, d), C-contiguous; coef (k, n) float64; rows (n,) int64, scratch; out (k, d) float64, added to
+    Given   X (n, d), C-contiguous; coef (k, n) float64; rows int64, scratch of n or more; out (k, d) float64, added to
     Cost    d multiplications for each non-zero of coef, or for every row where these are many and narrow; four rows at
             a time share the traffic of a sum
     Twin    out += coef @ X.astype(float)
@@ -63,8 +63,8 @@ def row_sum(X, coef, rows, out):
         weights = coef[c]
         total = out[c]
         count = _pick(weights, rows)
-        if count > _MANY * rows.shape[0] and X.shape[1] * X.itemsize <= _NARROW:
-            count = _list(rows)
+        if count > _MANY * X.shape[0] and X.shape[1] * X.itemsize <= _NARROW:
+            count = _list(rows, X.shape[0])
         t = 0
         while t + 4 <= count:
             i0, i1, i2, i3 = rows[t], rows[t + 1], rows[t + 2], rows[t + 3]
