@@ -66,6 +66,7 @@ def test_early_asks_the_rows_own_cluster_and_the_next_when_in_doubt(routing: str
     values, far = by_cluster(), distances(routing)
     labels, next_to = np.argsort(far, axis=1)[:, :2].T
     assert len(set(labels)) == K  # the empty one is asked too: its intercept is the answer
+    np.testing.assert_allclose(values[1], np.broadcast_to(INTERCEPT[:, 1], values[1].shape))
     rows = np.arange(len(X))
     truth = values[labels, rows]
     is_asked = (np.abs(truth) < 0.35).any(axis=1) & (far[rows, labels] > 0.7 * far[rows, next_to])

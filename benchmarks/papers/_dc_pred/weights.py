@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -37,29 +38,26 @@ def _figure4(name: str, options: Namespace) -> Iterator[Row]:
     problem: Any = (load_classes if is_class else load_numbers)(name, options.rows)
     make: Any = DCPredClassifier if is_class else DCPredRegressor
     base = {key: SETTINGS[name][OURS][key] for key in ("C", "gamma")} if is_class else _RIDGE
-    for parts, without in _PARTS.items():
-        for k in _CLASS_LEAVES if is_class else _NUMBER_LEAVES:
-            for m in _SIZES:
-                plain = None
-                for way, weights in _WAYS.items():
-                    machine = make(n_clusters=k, n_landmarks=m, landmark_weights=weights, **base, **without)
-                    scores = np.array(
-                        [_score(machine.set_params(random_state=seed), problem) for seed in range(options.seeds)]
-                    )
-                    plain = scores if plain is None else plain
-                    gain = scores - plain if is_class else 100 * (1 - scores / plain)
-                    yield {
-                        "set": name,
-                        "parts": parts,
-                        "clusters": k,
-                        "n_landmarks": m,
-                        "landmarks": way,
-                        "measure": "accuracy, %" if is_class else "RMSE",
-                        "score": scores.mean(),
-                        "gain": gain.mean(),
-                        "standard_error": gain.std(ddof=min(1, len(gain) - 1)) / np.sqrt(len(gain)),
-                        "seeds": len(gain),
-                    }
+    leaves, seeds = _CLASS_LEAVES if is_class else _NUMBER_LEAVES, range(options.seeds)
+    for (parts, without), k, m in product(_PARTS.items(), leaves, _SIZES):
+        plain = None
+        for way, weights in _WAYS.items():
+            machine = make(n_clusters=k, n_landmarks=m, landmark_weights=weights, **base, **without)
+            scores = np.array([_score(machine.set_params(random_state=seed), problem) for seed in seeds])
+            plain = scores if plain is None else plain
+            gain = scores - plain if is_class else 100 * (1 - scores / plain)
+            yield {
+                "set": name,
+                "parts": parts,
+                "clusters": k,
+                "n_landmarks": m,
+                "landmarks": way,
+                "measure": "accuracy, %" if is_class else "RMSE",
+                "score": scores.mean(),
+                "gain": gain.mean(),
+                "standard_error": gain.std(ddof=min(1, len(gain) - 1)) / np.sqrt(len(gain)),
+                "seeds": len(gain),
+            }
 
 
 def _panels(rows: Sequence[Row]) -> list[Panel]:

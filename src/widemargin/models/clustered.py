@@ -94,6 +94,8 @@ class ClusteredExpansion:
         points = self._points_against(X)
         out = self._ask_each(batch, labels, points, team)
         doubtful = np.flatnonzero((np.abs(out) < _DOUBT).any(axis=1))
+        if not len(doubtful):  # most single rows
+            return out
         second, ratio = self.regions.second(batch.take(doubtful), labels[doubtful], team)
         is_between = ratio > _NEAR
         between = doubtful[is_between]

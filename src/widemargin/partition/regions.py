@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, Self
@@ -131,12 +131,9 @@ class KernelRegions:
         """By the same distances, where they are cheap: not those of a function, nor new rows' own norms in a matrix."""
         if self.kernel.wants == "entries" or isinstance(self.kernel, FunctionKernel):
             return labels, np.zeros(len(labels))
-
-        def block(rows: slice) -> tuple[Labels, NDArray[np.float64]]:
-            part = samples.take(rows)
-            return _second(self._scores(self.points, part, team).T, self.kernel.diagonal(part), labels[rows])
-
-        return _joined([block(rows) for rows in row_blocks(len(samples), _ROWS)])
+        return _second(
+            samples, labels, team, lambda part: self._scores(self.points, part, team).T, self.kernel.diagonal
+        )
 
     def _nearest(self, points: Samples, samples: Samples, team: ThreadTeam) -> Labels:
         labels = np.empty(len(samples), np.intp)
@@ -197,12 +194,7 @@ class InputRegions:
     def second(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
         """By the same distances."""
         centres = self._centres
-
-        def block(rows: slice) -> tuple[Labels, NDArray[np.float64]]:
-            part = samples.take(rows)
-            return _second(self._scores(part, centres), part.squares, labels[rows])
-
-        return _joined(team.map(block, row_blocks(len(samples), _ROWS)))
+        return _second(samples, labels, team, lambda part: self._scores(part, centres), lambda part: part.squares)
 
     @cached_property
     def _centres(self) -> Samples:
@@ -219,21 +211,26 @@ class InputRegions:
 
 
 def _second(
-    scores: NDArray[np.floating], squares: NDArray[np.floating], labels: Labels
+    samples: Samples,
+    labels: Labels,
+    team: ThreadTeam,
+    scores: Callable[[Samples], NDArray[np.floating]],
+    squares: Callable[[Samples], NDArray[np.floating]],
 ) -> tuple[Labels, NDArray[np.float64]]:
-    """Second nearest by scores (n, k): squared distances less the samples' own `squares`."""
-    mine = np.arange(len(labels))
-    others = scores.astype(np.float64)
-    own = np.maximum(others[mine, labels] + squares, 0.0)
-    others[mine, labels] = np.inf
-    runner_up = others.argmin(axis=1)
-    far = np.maximum(others[mine, runner_up] + squares, own)
-    return runner_up, np.divide(own, far, out=np.ones(len(far)), where=far > 0)
+    """As `Regions.second`, in blocks, from scores (n, k): squared distances less the samples' own `squares`."""
+    second, ratio = np.empty_like(labels), np.empty(len(labels))
 
+    def block(rows: slice) -> None:
+        part, first, mine = samples.take(rows), labels[rows], np.arange(rows.stop - rows.start)
+        others, own_squares = scores(part).astype(np.float64), squares(part)
+        near = np.maximum(others[mine, first] + own_squares, 0.0)
+        others[mine, first] = np.inf
+        second[rows] = others.argmin(axis=1)
+        far = np.maximum(others[mine, second[rows]] + own_squares, near)
+        ratio[rows] = np.divide(near, far, out=np.ones(len(mine)), where=far > 0)
 
-def _joined(parts: Sequence[tuple[Labels, NDArray[np.float64]]]) -> tuple[Labels, NDArray[np.float64]]:
-    labels, ratios = zip((np.empty(0, np.intp), np.empty(0)), *parts, strict=True)
-    return np.concatenate(labels), np.concatenate(ratios)
+    team.map(block, row_blocks(len(samples), _ROWS))
+    return second, ratio
 
 
 def cluster_rows(points: Samples, k: int, rng: np.random.Generator) -> Labels:
