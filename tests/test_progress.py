@@ -12,7 +12,7 @@ import time
 import pytest
 
 from widemargin import _bar, _progress
-from widemargin._progress import Progress
+from widemargin._progress import Aside, Progress
 
 
 class Clock:
@@ -221,7 +221,7 @@ class TestBar:
 
 FIT = """
 import sys, time
-from widemargin._progress import Progress
+from widemargin._progress import Aside, Progress
 
 try:
     with Progress() as progress:
@@ -309,3 +309,20 @@ class TestHandler:
         with pytest.raises(ZeroDivisionError), Progress():
             1 / 0  # noqa: B018
         assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_step_aside_is_stopped_with_its_whole_and_shows_nothing(clock: Clock) -> None:
+    seen: list[dict[str, float]] = []
+    with Progress(max_time=5, callback=lambda state: seen.append(state) or False) as progress:  # type: ignore[func-returns-value]
+        aside = Aside(Aside(progress))
+        assert aside.go_on(violation=0.5)
+        assert not seen
+        clock.now += 3
+        assert aside.elapsed == 3
+        assert aside.go_on()
+        clock.now += 3
+        assert not aside.go_on()
+        assert aside.stopped_by == "max_time"
+    with Progress(callback=lambda state: True) as progress:
+        progress.go_on()
+        assert Aside(progress).stopped_by == "callback"

@@ -162,6 +162,11 @@ class Progress:
             self._look(now)
         return self.stopped_by is None
 
+    @property
+    def deadline(self) -> float:
+        """When the time is over, on the clock `time.perf_counter`."""
+        return self._start + self._max_time
+
     def part(self, n_workers: int) -> "Part":
         """The progress of one of this stage's parts: it may take its share of the time that is left.
 
@@ -258,13 +263,14 @@ class Part:
     Attributes
     ----------
     stopped_by : str or None
+    deadline : float
     candidate : object
         Ignored: the whole has no single candidate.
     """
 
     def __init__(self, whole: Progress, end: float) -> None:
         self._whole = whole
-        self._end = end
+        self.deadline = end
         self._is_over = False
         self.candidate: object = None
 
@@ -280,7 +286,7 @@ class Part:
 
     def go_on(self, **state: float) -> bool:
         """Ask the whole, and the share of its time."""
-        self._is_over = self._is_over or perf_counter() >= self._end
+        self._is_over = self._is_over or perf_counter() >= self.deadline
         return not self._is_over and self._whole.go_on(**state)
 
     def stage(self, title: str, total: int | None = None) -> None:
@@ -288,6 +294,37 @@ class Part:
 
     def advance(self, n: int = 1) -> None:
         """Nothing."""
+
+
+class Aside:
+    """The progress of a step that is none of the user's: no bar and no callback, but stopped with its whole.
+
+    Attributes
+    ----------
+    stopped_by : str or None
+    deadline : float
+    candidate : object
+        Ignored.
+    """
+
+    def __init__(self, whole: "Progress | Part | Aside") -> None:
+        self._whole = whole
+        self.deadline: float = whole.deadline
+        self.candidate: object = None
+
+    @property
+    def stopped_by(self) -> str | None:
+        """Why `go_on` returns False."""
+        return self._whole.stopped_by or ("max_time" if perf_counter() >= self.deadline else None)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the whole began."""
+        return self._whole.elapsed
+
+    def go_on(self, **state: float) -> bool:
+        """Whether the whole would; it is not told."""
+        return self.stopped_by is None
 
 
 def _resume(time_left: float, stopped_by: str | None) -> Progress:

@@ -37,3 +37,13 @@ def test_rows_of_weight_zero_are_skipped() -> None:
             total = np.zeros((1, d))
             add(data, coef, np.empty(n_zeros + 2, np.int64), total)
             np.testing.assert_array_equal(total, np.full((1, d), 7.0))
+
+
+@pytest.mark.parametrize("d", [0, 1, 7, 40])
+@pytest.mark.parametrize("n_chosen", [0, 1, 30])
+def test_rows_are_copied(d: int, n_chosen: int) -> None:
+    X = np.random.default_rng(d).normal(size=(50, d)).astype(np.float32)
+    chosen = np.sort(np.random.default_rng(n_chosen).choice(50, n_chosen, replace=False))
+    out = np.full((n_chosen, d), np.nan, np.float32)
+    dense.take_rows(X, chosen, out)
+    np.testing.assert_array_equal(out, X[chosen])

@@ -48,6 +48,27 @@ def test_passes(data: np.ndarray, kind: str, k: int, monkeypatch: pytest.MonkeyP
     alone = make_rows(kinds(data)[kind], ThreadTeam(1))
     np.testing.assert_array_equal(outputs, alone.outputs(W))
     np.testing.assert_array_equal(sums, alone.weighted_sums(coef))
+    since = coef * rng.choice([0.5, 1.0], coef.shape)
+    np.testing.assert_allclose(alone.weighted_sums(coef, since), (coef - since) @ exact, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", ["C", "F", "strided", "int32", "int64", "map"])
+def test_some_of_the_rows(data: np.ndarray, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("widemargin.rows.dense._BLOCK_BYTES", 1)
+    np.save(tmp_path / "X.npy", data)
+    X = kinds(data)[kind] if kind != "map" else np.load(tmp_path / "X.npy", mmap_mode="r")
+    chosen = np.array([0, 1, 5, 255, 256, 300, 699])
+    W = np.random.default_rng(0).normal(size=(2, 9))
+    with ThreadTeam(2) as team:
+        rows = make_rows(X, team, 1)
+        taken = rows.take(chosen)
+        assert taken is not None
+        assert taken.shape == (7, 9)
+        np.testing.assert_allclose(taken.outputs(W), W @ data[chosen].astype(np.float64).T, atol=1e-5)
+        with_constant = RowsWithConstant(rows).take(chosen)
+        assert with_constant is not None
+        assert with_constant.shape == (7, 10)
+    assert 0 < rows.row_bytes <= 9 * 12 + 1
 
 
 def test_a_constant_feature(data: np.ndarray) -> None:

@@ -42,7 +42,7 @@ def test_idle_planes_leave(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_another_weight_of_the_risk_keeps_the_planes() -> None:
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(60, 3)), rng.choice([-1.0, 1.0], 60)
-    solver = CuttingPlaneSolver(HingeRisk(y, ThreadTeam(1)), 3, 1.0)
+    solver = CuttingPlaneSolver(HingeRisk(y, ThreadTeam(1)), Bundle(3, 1000), 1.0)
 
     def learn(plane_of: object, outputs: np.ndarray) -> None:
         plane = plane_of(outputs)  # type: ignore[operator]
@@ -65,7 +65,7 @@ def test_another_weight_of_the_risk_keeps_the_planes() -> None:
 @pytest.mark.parametrize("C", [1e-12, 1e12])
 def test_extreme_weights(C: float) -> None:
     X, y = np.array([[1.0], [-2.0], [0.5]]), np.array([1.0, -1.0, -1.0])
-    solver = CuttingPlaneSolver(HingeRisk(y, ThreadTeam(1)), 1, C)
+    solver = CuttingPlaneSolver(HingeRisk(y, ThreadTeam(1)), Bundle(1, 1000), C)
     plane = solver.look_at(np.zeros((1, 1)), np.zeros((1, 3)))
     solver.learn(plane, plane.coef @ X)
     for _ in range(20):

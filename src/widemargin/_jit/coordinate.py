@@ -3,31 +3,13 @@
 import math
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
 
-from ._policy import borrower, written_by_hand
+from ._policy import borrower
+from ._prefetch import prefetch
 
 _FAR = 2**23  # bytes of data that no cache is trusted to hold
 _AHEAD = 8  # rows: the memory's answer takes about as long as their steps
 _LINE, _LINES = 64, 4  # bytes that memory sends at a time; of a row, the processor foresees the others
-
-
-@written_by_hand(lambda array, index: None)
-def _prefetch(typing_context, array, index):
-    """Ask for array[index], which need not exist, without waiting for it."""
-
-    def generate(context, builder, signature, args):
-        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        hint = builder.module.declare_intrinsic(
-            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, *[number] * 3])
-        )
-        address = builder.bitcast(builder.gep(data, [args[1]]), byte)
-        builder.call(hint, [address, number(0), number(3), number(1)])  # to read, into all caches, no code
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), generate
 
 
 @borrower
@@ -38,10 +20,10 @@ def _expect(rows, d, i):
         first, end = rows.starts[i], rows.starts[i + 1]
         step = _LINE // rows.columns.itemsize
         for t in range(first, min(end, first + _LINES * step), step):
-            _prefetch(rows.columns, t)
+            prefetch(rows.columns, t)
     step = _LINE // rows.data.itemsize
     for t in range(first, min(end, first + _LINES * step), step):
-        _prefetch(rows.data, t)
+        prefetch(rows.data, t)
 
 
 @borrower
@@ -110,8 +92,8 @@ def ascend(rows, signed, C, sigma, alpha, w, order, border):
         if is_far:
             later = order[min(k + _AHEAD, order.shape[0] - 1)]
             _expect(rows, d, later)
-            _prefetch(signed, later)
-            _prefetch(alpha, later)
+            prefetch(signed, later)
+            prefetch(alpha, later)
         i = order[k]
         y = 1.0 if signed[i] > 0.0 else -1.0
         upper, a = C * abs(signed[i]), alpha[i]

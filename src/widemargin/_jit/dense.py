@@ -1,8 +1,29 @@
 """Compiled passes over dense rows: products with them, and sums of some of them. Everything adds up in float64."""
 
 from ._policy import kernel
+from ._prefetch import prefetch
 
 _NARROW, _MANY = 512, 0.375  # bytes of a row, share of the rows: memory sends more of these faster than with gaps
+
+_AHEAD = 16  # rows that are asked for in advance
+_LINE = 64  # bytes that memory sends at a time
+
+
+@kernel
+def take_rows(X, chosen, out):
+    """Copy some rows.
+
+    Given   X (n, d), C-contiguous; chosen (m,) int64; out (m, d), overwritten
+    Twin    X[chosen]
+    """
+    d = X.shape[1]
+    for k in range(chosen.shape[0]):
+        later = chosen[min(k + _AHEAD, chosen.shape[0] - 1)] * d
+        for t in range(later, later + d, _LINE // X.itemsize):
+            prefetch(X, t)
+        row = X[chosen[k]]
+        for j in range(d):
+            out[k, j] = row[j]
 
 
 @kernel

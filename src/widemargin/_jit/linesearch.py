@@ -62,6 +62,22 @@ def advance_hinges(f, target, signed, step, mu, coef):
 
 
 @kernel
+def near_corner(f, shift, signed, distance, rows):
+    """List the rows whose margin is near 1, where their hinge has its corner; return how many. No branch to mispredict.
+
+    Given   f (n,) outputs, less their intercept, which is shift; signed (n,) = s y; rows int64, scratch of n or more
+    Cost    O(n), one pass
+    Twin    np.flatnonzero(np.abs(1 - np.sign(signed) * (f + shift)) <= distance)
+    """
+    count = 0
+    for i in range(f.shape[0]):
+        y = 1.0 if signed[i] > 0.0 else -1.0
+        rows[count] = i
+        count += abs(1.0 - y * (f[i] + shift)) <= distance
+    return count
+
+
+@kernel
 def _swap(a, b, i, j):
     a[i], a[j] = a[j], a[i]
     b[i], b[j] = b[j], b[i]

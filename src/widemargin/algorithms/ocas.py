@@ -8,7 +8,9 @@ Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vect
         add the plane that touches the risk at w_c = (1 - mu) w_b + mu w_t
     until F(w_b) - F_t(w_t) <= tol F(w_b)
 
-A round may begin with epochs of dual coordinate ascent: then w_t is the dual's point, and its plane is added too.
+Where rows are many for their columns, the first w_t comes from a sample of the rows, and the later ones from rounds on
+the few rows near the margin. Elsewhere a round may begin with epochs of dual coordinate ascent: then w_t is the dual's
+point, and its plane is added too.
 Several machines on the same rows (one for each class) go in step, so that each of the two passes over the data of a
 round serves them all.
 """
@@ -17,17 +19,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import ThreadTeam
-from .._progress import Progress
+from .._progress import Aside, Part, Progress
 from ..rows import Rows, make_rows
 from ..solvers.coordinate import CoordinateAscent
-from ..solvers.cutting_plane import CuttingPlaneSolver, Plane
+from ..solvers.cutting_plane import Bundle, CuttingPlaneSolver, Plane, learn_planes
 from ..solvers.local import Fit, join_fits
+from ..solvers.near import NearRounds
 from ..solvers.result import History, LinearResult
 from ..solvers.risks import HingeRisk, Risk
 
@@ -36,6 +39,11 @@ Solvers = Sequence[CuttingPlaneSolver]
 Trained = tuple[list[LinearResult], History]
 
 _SMALL = 2**15  # values: rounds alone are fast, and do not depend on the order of the rows or on repeated ones
+_MANY, _PER_COLUMN = 2**14, 64  # rows, in all and for each column, for rounds on few of them
+_SAMPLED, _SAMPLED_PER_COLUMN = 2**15, 512  # rows, in all and for each column, for a start from a sample
+_SAMPLE, _RUN = 16, 16  # one row in so many; so many neighbours stay together
+_SAMPLE_SHARE = 8  # it may take as much of the memory
+_SAMPLE_TOL = 3e-3
 _POINTS = 8  # looked at in one pass at the start: their outputs are held at once
 
 
@@ -73,7 +81,7 @@ def train(
     rows: Rows,
     risks: Sequence[Risk],
     settings: Settings,
-    progress: Progress,
+    progress: Progress | Part | Aside,
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Trained:
@@ -95,7 +103,7 @@ def train(
     history : History
         One row a round: ``time``, ``objective`` and ``lower_bound`` (sums over the machines), ``step`` (mean over those
         that are not done), ``n_planes``, and ``seconds_dual``, ``seconds_outputs``, ``seconds_line_search``,
-        ``seconds_plane`` and ``seconds_reduced`` of this round.
+        ``seconds_plane``, ``seconds_reduced`` and ``seconds_near`` of this round.
     """
     return next(train_path(rows, risks, [settings.C], settings, progress, start, team))
 
@@ -105,7 +113,7 @@ def train_path(
     risks: Sequence[Risk],
     Cs: Sequence[float],
     settings: Settings,
-    progress: Progress,
+    progress: Progress | Part | Aside,
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
@@ -113,15 +121,49 @@ def train_path(
 
     Parameters and results are those of `train`, one result for each of `Cs`.
     """
-    descent = _Descent(rows, risks, settings, progress, team or ThreadTeam(1))
+    team = team or ThreadTeam(1)
+    descent = _Descent(rows, risks, settings, progress, team)
     for k, C in enumerate(Cs):
         descent.weigh(C)
         if k == 0:
-            descent.look_at(start)
+            descent.look_at(start or _solve_sample(rows, risks, replace(settings, C=C), progress, team))
         descent.solve_reduced()
+        descent.stay_near()
         while descent.is_open() and progress.go_on(**descent.state()):
             descent.iterate()
         yield descent.trained()
+
+
+def _solve_sample(
+    rows: Rows, risks: Sequence[Risk], settings: Settings, progress: Progress | Part | Aside, team: ThreadTeam
+) -> list[Matrix] | None:
+    """The machines of one row in sixteen, as points to begin with; None where rows are few."""
+    if not _is_sampled(rows, settings):
+        return None
+    n = rows.shape[0]
+    size = min(n // _SAMPLE, settings.memory_budget // (_SAMPLE_SHARE * rows.row_bytes))
+    runs = np.random.default_rng(0).choice(n // _RUN, max(1, size // _RUN), replace=False)
+    chosen = (_RUN * np.sort(runs)[:, None] + np.arange(_RUN)).ravel()
+    sample = rows.take(chosen)
+    if sample is None:
+        return None
+    parts = [risk.part(chosen, n / len(chosen)) for risk in risks]
+    tol = max(settings.tol, _SAMPLE_TOL, rows.shape[1] / len(chosen))  # the sample itself is no more precise
+    settings = replace(settings, tol=tol, keep_points=False)
+    results, _ = train(sample, parts, settings, Aside(progress), team=team)
+    return [result.w.reshape(1, -1) for result in results]
+
+
+def _is_sampled(rows: Rows, settings: Settings) -> bool:
+    """Whether a sample of the rows says much about all of them; not beside CPA, which is to be compared with."""
+    n, d = rows.shape
+    return settings.line_search and n >= max(_SAMPLED, _SAMPLED_PER_COLUMN * d)
+
+
+def _has_near_rounds(rows: Rows, settings: Settings) -> bool:
+    """Whether the rows near the margin are few, and yet many for their columns."""
+    n, d = rows.shape
+    return settings.line_search and n >= max(_MANY, _PER_COLUMN * d)
 
 
 def train_hinges(X: NDArray[np.floating], signed: Matrix, tol: float, progress: Progress, memory_budget: int) -> Fit:
@@ -136,7 +178,12 @@ class _Descent:
     """The machines, and the passes over the data that they share."""
 
     def __init__(
-        self, rows: Rows, risks: Sequence[Risk], settings: Settings, progress: Progress, team: ThreadTeam
+        self,
+        rows: Rows,
+        risks: Sequence[Risk],
+        settings: Settings,
+        progress: Progress | Part | Aside,
+        team: ThreadTeam,
     ) -> None:
         self.rows = rows
         self.team = team
@@ -146,17 +193,22 @@ class _Descent:
         self.n_iter = 0
         n_outputs = sum(risk.n_outputs for risk in risks)
         capacity = settings.memory_budget // (4 * 8 * n_outputs * max(1, rows.shape[1]))
+        keep = settings.keep_points
         self.solvers = [
             CuttingPlaneSolver(
                 risk,
-                rows.shape[1],
+                Bundle(risk.n_outputs * rows.shape[1], capacity, keep_points=keep),
                 settings.C,
                 mu=settings.mu,
-                capacity=capacity,
-                keep_points=settings.keep_points,
                 ascent=self._ascent(risk),
             )
             for risk in risks
+        ]
+        share = settings.memory_budget // len(risks)
+        self.near = [
+            NearRounds(rows, solver, settings.tol, share)
+            for solver in self.solvers
+            if isinstance(solver.risk, HingeRisk) and _has_near_rounds(rows, settings)
         ]
 
     def _ascent(self, risk: Risk) -> CoordinateAscent | None:
@@ -164,7 +216,7 @@ class _Descent:
         arrays = self.rows.arrays
         if arrays is None or arrays.data.size < _SMALL or not self.settings.line_search:
             return None
-        return risk.ascent(arrays, self.rows.shape[1])
+        return None if _is_sampled(self.rows, self.settings) else risk.ascent(arrays, self.rows.shape[1])
 
     def is_open(self) -> bool:
         """Whether there is something left to do."""
@@ -196,13 +248,17 @@ class _Descent:
         for first in range(0, len(points), _POINTS):
             solvers, W = zip(*points[first : first + _POINTS], strict=True)
             outputs = self._outputs(solvers, W)
-            self._learn(solvers, [solver.look_at(w, f) for solver, w, f in zip(solvers, W, outputs, strict=True)])
+            learn_planes(
+                self.rows, solvers, [solver.look_at(w, f) for solver, w, f in zip(solvers, W, outputs, strict=True)]
+            )
         new = [solver for solver in self.solvers if not np.isfinite(solver.objective)]
         for first in range(0, len(new), _POINTS):
             some = new[first : first + _POINTS]
             known = [np.zeros((solver.risk.n_outputs, self.rows.shape[0])) for solver in some]
-            self._learn(
-                some, [solver.look_at(np.zeros_like(solver.w), f) for solver, f in zip(some, known, strict=True)]
+            learn_planes(
+                self.rows,
+                some,
+                [solver.look_at(np.zeros_like(solver.w), f) for solver, f in zip(some, known, strict=True)],
             )
 
     def iterate(self) -> None:
@@ -214,10 +270,12 @@ class _Descent:
         clock.lap("outputs")
         planes = [self._advance(solver, f) for solver, f in zip(solvers, outputs, strict=True)]
         clock.lap("line_search")
-        self._learn([*solvers, *climbers], [*planes, *dual_planes])
+        learn_planes(self.rows, [*solvers, *climbers], [*planes, *dual_planes])
         clock.lap("plane")
         self.solve_reduced()
         clock.lap("reduced")
+        self.stay_near()
+        clock.lap("near")
         self.n_iter += 1
         self._record(solvers, clock)
         self.progress.candidate = self.trained  # called only by those who look
@@ -226,6 +284,13 @@ class _Descent:
         """Find the next points, and the bounds that say who is done."""
         for solver in self._open():
             solver.solve_reduced()
+
+    def stay_near(self) -> None:
+        """Where rows are many, find the next points by rounds on few of them."""
+        self.team.map(
+            NearRounds.run,
+            [near for near in self.near if not self._is_done(near.solver) and not near.solver.has_epochs],
+        )
 
     def _advance(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
         return solver.descend(f) if self.settings.line_search else solver.look_at(solver.target, f)
@@ -239,15 +304,6 @@ class _Descent:
     def _outputs(self, solvers: Solvers, points: Sequence[Matrix]) -> list[Matrix]:
         """The outputs of one point of each solver, in one pass."""
         return _split(self.rows.outputs(np.concatenate(points)), solvers)
-
-    def _learn(self, solvers: Solvers, planes: Sequence[Plane]) -> None:
-        """The normals of one plane of each solver, in one pass."""
-        if not planes:
-            return
-        coef = planes[0].coef if len(planes) == 1 else np.concatenate([plane.coef for plane in planes])
-        normals = _split(self.rows.weighted_sums(coef), solvers)
-        for solver, plane, normal in zip(solvers, planes, normals, strict=True):
-            solver.learn(plane, normal)
 
     def _open(self) -> list[CuttingPlaneSolver]:
         return [solver for solver in self.solvers if not self._is_done(solver)]

@@ -19,6 +19,7 @@ from .dense import DenseBlocks
 from .mapped import mapped_pages
 
 Matrix = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
 class Rows(Protocol):
@@ -32,11 +33,21 @@ class Rows(Protocol):
     def arrays(self) -> RowArrays | None:
         """The rows as compiled code can visit them one by one, in any order; None where that is dear."""
 
+    @property
+    def row_bytes(self) -> int:
+        """What a row takes in memory, in the mean."""
+
     def outputs(self, W: Matrix) -> Matrix:
         """Products of k vectors (k, d) with every row: (k, n)."""
 
-    def weighted_sums(self, coef: Matrix) -> Matrix:
-        """Sums of the rows, weighted by each row of coef (k, n): (k, d). Most rows of weight 0 are not read."""
+    def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
+        """Sums of the rows, weighted by each row of coef (k, n), less those of `since` (k, n): (k, d).
+
+        Most rows of weight 0 are not read.
+        """
+
+    def take(self, chosen: Indices) -> Rows | None:
+        """A copy of some rows, in ascending order, in this process's memory; None where that is dear."""
 
 
 class Blocks(Protocol):
@@ -47,6 +58,10 @@ class Blocks(Protocol):
     @property
     def arrays(self) -> RowArrays | None:
         """As `Rows.arrays`."""
+
+    @property
+    def row_bytes(self) -> int:
+        """As `Rows.row_bytes`."""
 
     @property
     def block_rows(self) -> int:
@@ -60,6 +75,9 @@ class Blocks(Protocol):
 
     def add(self, rows: slice, coef: Matrix, out: Matrix) -> None:
         """Add the weighted sums of a block's rows to out (k, d)."""
+
+    def take(self, chosen: Indices, team: ThreadTeam) -> Blocks:
+        """A copy of some rows, in memory."""
 
 
 class BlockRows:
@@ -76,6 +94,11 @@ class BlockRows:
         """Those of the blocks."""
         return self._blocks.arrays
 
+    @property
+    def row_bytes(self) -> int:
+        """That of the blocks."""
+        return self._blocks.row_bytes
+
     def outputs(self, W: Matrix) -> Matrix:
         """One pass over all rows."""
         out = np.empty((len(W), self.shape[0]))
@@ -84,7 +107,7 @@ class BlockRows:
         )
         return out
 
-    def weighted_sums(self, coef: Matrix) -> Matrix:
+    def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
         """One pass over the rows that count."""
 
         n_rows, n_sums = self._blocks.sum_shape(len(coef))
@@ -97,11 +120,17 @@ class BlockRows:
             block, group = task
             out = self._sums[block, group]
             out[...] = 0.0
-            self._blocks.add(blocks[block], np.ascontiguousarray(coef[group, blocks[block]]), out)
+            here = group, blocks[block]
+            weights = np.ascontiguousarray(coef[here]) if since is None else coef[here] - since[here]
+            self._blocks.add(blocks[block], weights, out)
 
         self._team.map(add, product(range(len(blocks)), groups))
         total: Matrix = self._sums.sum(axis=0)
         return total
+
+    def take(self, chosen: Indices) -> BlockRows:
+        """A copy, of the same kind but for the order in memory."""
+        return BlockRows(self._blocks.take(chosen, self._team), self._team)
 
 
 def make_rows(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Rows:

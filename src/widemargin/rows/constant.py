@@ -16,6 +16,7 @@ class RowsWithConstant:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self.shape = rows.shape[0], rows.shape[1] + 1
+        self.row_bytes = rows.row_bytes
 
     @property
     def arrays(self) -> None:
@@ -25,6 +26,12 @@ class RowsWithConstant:
         """As the rows', plus the last weight."""
         return self._rows.outputs(np.ascontiguousarray(W[:, :-1])) + W[:, -1:]
 
-    def weighted_sums(self, coef: Matrix) -> Matrix:
+    def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
         """As the rows', and the sum of the weights."""
+        coef = coef if since is None else coef - since
         return np.column_stack([self._rows.weighted_sums(coef), coef.sum(axis=1)])
+
+    def take(self, chosen: NDArray[np.int64]) -> RowsWithConstant | None:
+        """As the rows'."""
+        taken = self._rows.take(chosen)
+        return None if taken is None else RowsWithConstant(taken)

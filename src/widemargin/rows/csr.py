@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from .._jit import sparse
 from .._jit.workspace import Rows as RowArrays
+from .._parallel import ThreadTeam
 
 Matrix = NDArray[np.float64]
 
@@ -30,6 +31,11 @@ class CSRBlocks:
         return RowArrays(self.X.data, self.X.indices, self.X.indptr.astype(np.int64, copy=False))
 
     @property
+    def row_bytes(self) -> int:
+        """Of its values and their columns."""
+        return 1 + int(self.X.nnz * (self.X.data.itemsize + self.X.indices.itemsize) // max(1, self.shape[0]))
+
+    @property
     def block_rows(self) -> int:
         """So many rows that a block has about 128 Ki non-zeros."""
         return max(1, int(self.shape[0] * _BLOCK_NONZEROS // max(1, self.X.nnz)))
@@ -50,6 +56,10 @@ class CSRBlocks:
     def add(self, rows: slice, coef: Matrix, out: Matrix) -> None:
         """Only the rows that count are read."""
         sparse.csr_row_sum(*self._parts(rows), coef, out)
+
+    def take(self, chosen: NDArray[np.int64], team: ThreadTeam) -> CSRBlocks:
+        """By SciPy."""
+        return CSRBlocks(self.X[chosen])
 
     def _parts(self, rows: slice) -> tuple[NDArray[np.floating], NDArray[np.integer], NDArray[np.integer]]:
         return self.X.data, self.X.indices, self.X.indptr[rows.start : rows.stop + 1]

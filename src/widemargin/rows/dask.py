@@ -49,6 +49,7 @@ class PartitionedRows:
         self._blocks = blocks
         self._cuts = np.cumsum([0, *lengths])
         self.shape = (int(self._cuts[-1]), n_features)
+        self.row_bytes = 8 * n_features  # at most
 
     @property
     def arrays(self) -> None:
@@ -63,8 +64,9 @@ class PartitionedRows:
 
         return np.concatenate(self._pass(submit), axis=1)
 
-    def weighted_sums(self, coef: Matrix) -> Matrix:
+    def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
         """Sums of the rows, weighted by each row of coef (k, n), (k, d): a map-reduce, in the partitions' order."""
+        coef = coef if since is None else coef - since
         slices = [np.ascontiguousarray(part) for part in np.split(coef, self._cuts[1:-1], axis=1)]
 
         def submit(owners: list[str]) -> list[Any]:
@@ -72,6 +74,9 @@ class PartitionedRows:
 
         total: Matrix = self._pass(submit)[0]
         return total
+
+    def take(self, chosen: NDArray[np.int64]) -> None:
+        """None: they stay where they are."""
 
     def _map(self, fn: Callable[..., Any], pieces: list[Any], owners: list[str]) -> list[Any]:
         jobs = zip(self._blocks, pieces, owners, strict=True)

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from .._jit import dense
 from .._jit.workspace import Rows as RowArrays
 from .._jit.workspace import make_rows
-from .._parallel import row_blocks
+from .._parallel import ThreadTeam, row_blocks
 from .mapped import MappedPages
 
 Array = NDArray[np.floating]
 Matrix = NDArray[np.float64]
 
-_BLOCK_BYTES = 2**20
-_SUM_BLOCKS = 64  # at most: each holds a sum of its own
+_BLOCK_BYTES = 2**20  # at least
+_BLOCKS = 64  # at most, but for maps: enough to share out, and each holds a sum of its own
 
 
 class DenseBlocks:
@@ -26,7 +26,7 @@ class DenseBlocks:
         self._pages = pages
         self.shape: tuple[int, int] = X.shape
         self._by_rows = X.flags.c_contiguous
-        self._row_bytes = max(1, int(X.shape[1] * X.itemsize))
+        self.row_bytes = max(1, int(X.shape[1] * X.itemsize))
 
     @property
     def arrays(self) -> RowArrays | None:
@@ -37,12 +37,13 @@ class DenseBlocks:
 
     @property
     def block_rows(self) -> int:
-        """A block of one mebibyte."""
-        return max(256, _BLOCK_BYTES // self._row_bytes)
+        """A block of one mebibyte or more; of a map, that is what is held of it."""
+        least = max(256, _BLOCK_BYTES // self.row_bytes)
+        return least if self._pages is not None else max(least, -(-self.shape[0] // _BLOCKS))
 
     def sum_shape(self, k: int) -> tuple[int, int]:
-        """As `block_rows`, but few blocks."""
-        return max(self.block_rows, -(-self.shape[0] // _SUM_BLOCKS)), k
+        """Few blocks."""
+        return max(self.block_rows, -(-self.shape[0] // _BLOCKS)), k
 
     def outputs(self, rows: slice, W: Matrix, out: Matrix) -> None:
         """One compiled pass for a single vector, a matrix product for several."""
@@ -63,6 +64,21 @@ class DenseBlocks:
             here = slice(rows.start + part.start, rows.start + part.stop)
             add(self.X[here], np.ascontiguousarray(coef[:, part]), scratch, out)
             self._release(here)
+
+    def take(self, chosen: NDArray[np.int64], team: ThreadTeam) -> DenseBlocks:
+        """Row by row, in C order."""
+        taken = np.empty((len(chosen), self.shape[1]), self.X.dtype)
+
+        def copy(rows: slice) -> None:
+            first, end = np.searchsorted(chosen, (rows.start, rows.stop))
+            if self._by_rows:
+                dense.take_rows(self.X, chosen[first:end], taken[first:end])
+            else:
+                np.take(self.X, chosen[first:end], axis=0, out=taken[first:end], mode="clip")  # straight into place
+            self._release(rows)
+
+        team.map(copy, row_blocks(self.shape[0], self.block_rows))
+        return DenseBlocks(taken)
 
     def _release(self, rows: slice) -> None:
         if self._pages is not None:

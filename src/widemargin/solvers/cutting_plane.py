@@ -10,14 +10,16 @@ Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vect
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import simplex_qp
+from ..rows import Rows
 from .coordinate import CoordinateAscent
-from .risks import Risk
+from .risks import HingeRisk, Risk
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -34,6 +36,55 @@ class Plane(NamedTuple):
     coef: Matrix
     offset: float
     point: Vector
+
+
+class Anchor(NamedTuple):
+    """A plane, and the sum of the rows with its weights (q, n_features)."""
+
+    plane: Plane
+    normal: Matrix
+
+
+class Rest(NamedTuple):
+    """What there is of the risk beside that of the rows: a linear function."""
+
+    normal: Matrix  # (q, n_features)
+    offset: float
+
+
+class Leash:
+    """How far a solver may go from its first best point, as the outputs of its rows tell.
+
+    Parameters
+    ----------
+    reach : float
+        Of the outputs' change, in the mean square.
+
+    Attributes
+    ----------
+    moved : float
+        How far it has gone.
+    is_taut : bool
+        Whether its latest step was shortened.
+    """
+
+    def __init__(self, reach: float) -> None:
+        self.reach = reach
+        self.moved = 0.0
+        self.is_taut = False
+        self._first: Matrix | None = None
+
+    def hold(self, risk: HingeRisk, f: Matrix, target: Matrix, step: float) -> tuple[float, float]:
+        """The step from outputs f towards those of the target, as far as the reach allows; and what it would allow."""
+        if self._first is None:
+            self._first = f.copy()
+        self.moved = risk.distance(self._first, f)
+        rate = risk.distance(f, target)
+        furthest = max(0.0, self.reach - self.moved) / rate if rate > 0.0 else np.inf
+        self.is_taut = step >= furthest
+        step = min(step, furthest)
+        self.moved += step * rate
+        return step, furthest
 
 
 class Bundle:
@@ -155,17 +206,18 @@ class CuttingPlaneSolver:
     Parameters
     ----------
     risk : Risk
-    n_features : int
+    bundle : Bundle
+        Where the planes are kept, of ``risk.n_outputs * n_features`` columns.
     C : float
         Weight of the risk.
     mu : float
         Planes touch the risk at ``(1 - mu) best + mu target``.
-    capacity : int
-        Most planes kept.
-    keep_points : bool
-        Whether their points are wanted at the end.
     ascent : CoordinateAscent, optional
         Where planes come from beside those that touch the risk.
+    rest : Rest, optional
+        A linear part of the risk.
+    leash : Leash, optional
+        For a risk that is what it says near the first best point alone.
 
     Attributes
     ----------
@@ -177,18 +229,20 @@ class CuttingPlaneSolver:
         F at the best point, and the largest lower bound so far.
     step : float
         The latest of the line search.
+    anchor : Anchor or None
+        The latest plane that touches the risk at the best point, or near it.
     """
 
     def __init__(
         self,
         risk: Risk,
-        n_features: int,
+        bundle: Bundle,
         C: float,
         *,
         mu: float = 0.1,
-        capacity: int = 1000,
-        keep_points: bool = True,
         ascent: CoordinateAscent | None = None,
+        rest: Rest | None = None,
+        leash: Leash | None = None,
     ) -> None:
         self.risk = risk
         self.C = C
@@ -196,12 +250,28 @@ class CuttingPlaneSolver:
         self.ascent = ascent
         if ascent is not None:
             ascent.weigh(C)
-        self.bundle = Bundle(risk.n_outputs * n_features, capacity, keep_points=keep_points)
-        self.w = self.target = np.zeros((risk.n_outputs, n_features))
+        self.bundle = bundle
+        self.w = self.target = np.zeros((risk.n_outputs, bundle.normals.shape[1] // risk.n_outputs))
         self.objective, self.bound, self.step = np.inf, 0.0, 0.0
+        self.anchor: Anchor | None = None
+        self._rest = rest or Rest(np.zeros_like(self.w), 0.0)
+        self.leash = leash
         self._risk = np.inf
         self._outputs: Matrix | None = None
         self._has_ascended = False
+        self._is_led = False
+        self._touching: Plane | None = None
+
+    @property
+    def outputs(self) -> Matrix:
+        """Those of the best point (q, n)."""
+        assert self._outputs is not None, "look at a point first"
+        return self._outputs
+
+    @property
+    def has_epochs(self) -> bool:
+        """Whether the next round begins with epochs of dual coordinate ascent."""
+        return self.ascent is not None and self.ascent.turns.has_epochs
 
     @property
     def gap(self) -> float:
@@ -222,6 +292,7 @@ class CuttingPlaneSolver:
 
     def solve_reduced(self) -> None:
         """Find the next target, and a lower bound."""
+        self._is_led = False
         noise = _NOISE * abs(self.objective)
         w, bound = self.bundle.solve(self.C, max(_REDUCED_TOL * self.gap, noise))
         self.bound = max(self.bound, bound)
@@ -231,38 +302,50 @@ class CuttingPlaneSolver:
 
     def descend(self, f: Matrix) -> Plane:
         """Search along the line to the target, whose outputs are f; return a plane near the new best point."""
-        assert self._outputs is not None, "look at a point first"
         if self.ascent is not None and self._has_ascended:
             self.ascent.observe(f[0])
         toward = self.target - self.w
         curvature = float(np.vdot(toward, toward))
-        self.step = 0.0
+        self.step, mu = 0.0, 0.0 if self._is_led else self.mu
         if curvature > 0.0:
-            slope = float(np.vdot(self.w, toward))
-            self.step = self.risk.search(self._outputs, f, curvature / self.C, slope / self.C)
-        cut = self.risk.advance(self._outputs, f, self.step, self.mu)
+            slope = float(np.vdot(self.w, toward)) / self.C + float(np.vdot(self._rest.normal, toward))
+            self.step = self.risk.search(self.outputs, f, curvature / self.C, slope)
+        if self.leash is not None:
+            assert isinstance(self.risk, HingeRisk)
+            self.step, furthest = self.leash.hold(self.risk, self.outputs, f, self.step)
+            mu = min(mu, furthest)
+        cut = self.risk.advance(self.outputs, f, self.step, mu)
         self.w = self.w + self.step * toward
         self._risk = cut.risk
         self.objective = min(self.objective, self._value(self.w, cut.risk))  # the search is exact: a rise is rounding
-        near = self.w + self.mu * (self.target - self.w)
-        return Plane(cut.coef, cut.offset, near.ravel())
+        near = self.w + mu * (self.target - self.w)
+        self._touching = Plane(cut.coef, cut.offset, near.ravel())
+        return self._touching
 
     def look_at(self, w: Matrix, f: Matrix) -> Plane:
         """Return a plane at a point, whose outputs are f; the point becomes the best one if it is."""
         cut = self.risk.advance(f, f, 0.0, 0.0)
         objective = self._value(w, cut.risk)
+        plane = Plane(cut.coef, cut.offset, w.ravel())
         if objective < self.objective:
             self.w, self._outputs, self._risk, self.objective = w, f.copy(), cut.risk, objective
+            self._touching = plane
         self.step = 1.0
-        return Plane(cut.coef, cut.offset, w.ravel())
+        return plane
 
     def learn(self, plane: Plane, normal: Matrix) -> None:
         """Add a plane, given the sum of the rows with its weights (q, n_features)."""
-        self.bundle.add(normal.ravel(), plane.offset, plane.point)
+        self.bundle.add((normal + self._rest.normal).ravel(), plane.offset + self._rest.offset, plane.point)
+        if plane is self._touching:
+            self.anchor = Anchor(plane, normal)
+
+    def lead(self, other: CuttingPlaneSolver) -> None:
+        """Search next towards the best point of another solver with the same bundle, and take over its bound."""
+        self.bound, self.target, self._is_led = other.bound, other.w, True
 
     def ascend(self) -> Plane | None:
         """Make a better dual point the target, if it is time for that; return its plane if `learn` needs a pass."""
-        self._has_ascended = self.ascent is not None and self.ascent.turns.has_epochs
+        self._has_ascended = self.has_epochs
         if self.ascent is None or not self._has_ascended:
             return None
         self.ascent.ascend()
@@ -274,4 +357,23 @@ class CuttingPlaneSolver:
         return None
 
     def _value(self, w: Matrix, risk: float) -> float:
-        return 0.5 * float(np.vdot(w, w)) + self.C * risk
+        rest = float(np.vdot(self._rest.normal, w)) + self._rest.offset
+        return 0.5 * float(np.vdot(w, w)) + self.C * (risk + rest)
+
+
+def learn_planes(rows: Rows, solvers: Sequence[CuttingPlaneSolver], planes: Sequence[Plane]) -> None:
+    """Sum the rows for one plane of each solver, in one pass, and let it learn the plane.
+
+    Only rows are read whose weight is not that in the solver's anchor: late in a fit, few of those that count.
+    """
+    anchors = [solver.anchor for solver in solvers]
+    known = [None if anchor is None else anchor.plane.coef for anchor in anchors]
+    if len(planes) == 1:
+        sums = rows.weighted_sums(planes[0].coef, known[0])
+    elif planes:
+        news = [plane.coef if old is None else plane.coef - old for plane, old in zip(planes, known, strict=True)]
+        sums = rows.weighted_sums(np.concatenate(news))
+    ends = np.cumsum([0, *(len(plane.coef) for plane in planes)])
+    for k, (solver, plane, anchor) in enumerate(zip(solvers, planes, anchors, strict=True)):
+        change = sums[ends[k] : ends[k + 1]]
+        solver.learn(plane, change if anchor is None else anchor.normal + change)

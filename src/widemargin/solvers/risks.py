@@ -28,6 +28,7 @@ _SAMPLE = 2048
 _CHORDS = 8
 _FAR = 1e300  # beyond every breakpoint that matters
 
+Indices = NDArray[np.int64]
 Line = tuple[Vector, Vector, tuple[float, float]]  # the outputs at both ends, and the intercepts there
 
 
@@ -56,6 +57,9 @@ class Risk(Protocol):
 
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
         """Move f to ``f + step (target - f)`` in place, and cut at ``(1 - mu) f + mu target``."""
+
+    def part(self, chosen: Indices, factor: float = 1.0) -> Risk:
+        """The risk of some rows, their weights times a factor."""
 
 
 class _Scratch(threading.local):
@@ -155,6 +159,29 @@ class HingeRisk:
         risks, offsets = zip(*self._team.map(advance, self._blocks), strict=True)
         return Cut(sum(risks), coef, sum(offsets))
 
+    def distance(self, f: Matrix, other: Matrix) -> float:
+        """The root of the mean square, over a sample of the rows."""
+        return float(np.linalg.norm(change := other[0, self._sample] - f[0, self._sample])) / math.sqrt(len(change))
+
+    def part(self, chosen: Indices, factor: float = 1.0, pull: float = 0.0) -> HingeRisk:
+        """The same kind of risk; `pull` is what other rows' lines have of an intercept, per unit: nothing here."""
+        return HingeRisk(factor * self.signed[chosen], self._team)
+
+    def nearest(self, f: Matrix, wanted: int) -> tuple[Indices, float]:
+        """About as many rows as are wanted, in ascending order: those whose margin is nearest to 1; and how near."""
+        b = float(self.intercept(f)[0])
+        some, signed = f[0, self._sample], self.signed[self._sample]
+        far = np.abs(1.0 - np.sign(signed) * (some + b))
+        distance = float(np.partition(far, k)[k]) if (k := len(far) * wanted // self.n_rows) < len(far) else math.inf
+
+        def collect(rows: slice) -> Indices:
+            order = self._scratch.order
+            count = linesearch.near_corner(f[0, rows], b, self.signed[rows], distance, order)
+            found: Indices = rows.start + order[:count]
+            return found
+
+        return np.concatenate(self._team.map(collect, self._blocks)), distance
+
 
 class ProfileRisk(HingeRisk):
     """Sum of weighted hinges at the intercept that is best for them, min_b sum_i s_i max(0, 1 - y_i (f_i + b)).
@@ -164,31 +191,34 @@ class ProfileRisk(HingeRisk):
     signed : ndarray of shape (n,)
         s_i y_i.
     team : ThreadTeam
+    pull : float
+        Beside the hinges, a part -pull b of what is minimised over b.
     """
 
     has_intercept = True
 
-    def __init__(self, signed: Vector, team: ThreadTeam) -> None:
+    def __init__(self, signed: Vector, team: ThreadTeam, pull: float = 0.0) -> None:
         super().__init__(signed, team)
-        self._level = float(np.maximum(signed, 0.0).sum())
+        self._pull = pull
+        self._level = float(np.maximum(signed, 0.0).sum()) + pull
         self._values = np.empty(self.n_rows)
         self._reach = 1.0
         self._known: tuple[Matrix | None, float] = None, 0.0  # outputs last advanced, and their best intercept
 
     def intercept(self, f: Matrix) -> Vector:
         """A weighted quantile of y - f."""
-        return np.array([self._quantile(f[0], f[0], 0.0)])
+        return np.array([self._known[1] if self._known[0] is f else self._quantile(f[0], f[0], 0.0)])
 
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
         """Exact on a chord: the intercept goes straight from its best value here to its best value at about the step.
 
         Each further chord ends where the step on the last one did, and so its step is at least as good.
         """
-        here = self._known[1] if self._known[0] is f else self._quantile(f[0], f[0], 0.0)
+        here = float(self.intercept(f)[0])
         reach = self._reach
         for _ in range(_CHORDS):
             turn = (self._quantile(f[0], target[0], reach) - here) / reach
-            step = self._search((f[0], target[0], (here, here + turn)), curvature, slope)
+            step = self._search((f[0], target[0], (here, here + turn)), curvature, slope - self._pull * turn)
             if 0.25 * reach <= step <= 4.0 * reach:
                 break
             reach = step or 0.125 * reach
@@ -210,11 +240,19 @@ class ProfileRisk(HingeRisk):
         parts = self._team.map(advance, self._blocks)
         risk, offset, excess, plus, minus = (sum(part) for part in zip(*parts, strict=True))
         self._known = f, best
-        on_plus, on_minus = _border_shares(excess, plus, minus)
+        on_plus, on_minus = _border_shares(excess + self._pull, plus, minus)
         for rows, (*_, on_border, also) in zip(self._blocks, parts, strict=True):
             if on_border + also > 0.0:
                 profile.share_border(self._values[rows], self.signed[rows], near, on_plus, on_minus, coef[0, rows])
-        return Cut(risk, coef, offset + on_plus * plus + on_minus * minus)
+        return Cut(risk - self._pull * best, coef, offset + on_plus * plus + on_minus * minus)
+
+    def distance(self, f: Matrix, other: Matrix) -> float:
+        """But for what the intercept takes up."""
+        return float(np.std(other[0, self._sample] - f[0, self._sample]))
+
+    def part(self, chosen: Indices, factor: float = 1.0, pull: float = 0.0) -> ProfileRisk:
+        """The same kind of risk, beside other rows' lines."""
+        return ProfileRisk(factor * self.signed[chosen], self._team, pull)
 
     def _quantile(self, f: Vector, target: Vector, k: float) -> float:
         """The best intercept at f + k (target - f): a value of y - f, which are left behind for the plane."""
@@ -230,7 +268,8 @@ class ProfileRisk(HingeRisk):
             return -math.inf, math.inf
         signed = self.signed[self._sample]
         values, weights = np.sign(signed) - (f + k * (target - f)), np.abs(signed)
-        level, margin = np.maximum(signed, 0.0).sum(), 4.0 * 0.5 * float(np.linalg.norm(signed))
+        pull = self._pull * float(weights.sum()) / self._total
+        level, margin = np.maximum(signed, 0.0).sum() + pull, 4.0 * 0.5 * float(np.linalg.norm(signed))
         lo = profile.find_quantile(values, weights, level - margin) if level > margin else -math.inf
         hi = profile.find_quantile(values, weights, level + margin) if level + margin < weights.sum() else math.inf
         return float(lo), float(hi)
@@ -296,6 +335,10 @@ class MarginRisk:
         coef = np.empty_like(f)
         risk, offset = margins.advance_margins(f, target, self.y, self.s, step, mu, coef)
         return Cut(risk, coef, offset)
+
+    def part(self, chosen: Indices, factor: float = 1.0) -> MarginRisk:
+        """For the same classes, present or not."""
+        return MarginRisk(self.y[chosen], factor * self.s[chosen], self.n_outputs)
 
 
 class _MarginLine:

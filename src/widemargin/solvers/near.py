@@ -1,0 +1,100 @@
+"""Rounds on the rows near the margin: the rest of the risk is replaced by a line.
+
+A hinge lies above both of its lines, zero and s (1 - y f). Let the rows whose margin is far from 1 keep the line that
+they are on at the best point, and so be one linear function together:
+
+    R(w) >= R_near(w) + <a, w> + b      with equality at the best point, and as far as no row changes its line
+
+Cutting planes of the right side are planes of R, and cost as many rows as are near. So the lower bound stays proven
+whatever happens here, and what these rounds come to is a point for the next round on all rows to search towards.
+How far they may go from the best point: until the outputs have changed by a part of the distance that counts as near.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..rows import Rows
+from .cutting_plane import Anchor, CuttingPlaneSolver, Leash, Plane, Rest, learn_planes
+from .risks import HingeRisk
+
+_SHARE, _LEAST_SHARE, _MOST_SHARE = 1 / 32, 1 / 256, 1 / 4  # of the rows: at first, and whatever happens
+_GROWTH = 4.0  # times as many at most, after rounds that came to the end of their reach
+_USE = 0.4  # of the reach: after rounds that went less far there will be fewer rows
+_LEAST = 2048  # rows: with fewer, the interpreter would be slower than the pass over them
+_MOST = 1.5  # times as many as were asked for: margins that are all alike
+_REACH = 0.5  # of the distance that counts as near
+_WORK = 2.0  # visits of each row of the whole, in their number
+_DROP = 0.1  # of the gap at the start: less is not worth more rounds
+_TOL_SHARE = 0.3  # of the goal for the whole
+_BUDGET_SHARE = 4  # a copy of the rows may take as much of the memory
+
+
+class NearRounds:
+    """The rounds of one machine on the rows near its margin.
+
+    Parameters
+    ----------
+    rows : Rows
+        All of them.
+    solver : CuttingPlaneSolver
+        Of a hinge risk.
+    tol : float
+        Largest gap of the machine at the end, relative to its objective.
+    memory_budget : int
+        Bytes.
+    """
+
+    def __init__(self, rows: Rows, solver: CuttingPlaneSolver, tol: float, memory_budget: int) -> None:
+        self._rows = rows
+        self.solver = solver
+        self._tol = tol
+        self._most = int(memory_budget / (_BUDGET_SHARE * _MOST * rows.row_bytes))
+        self._share = _SHARE
+
+    def run(self) -> None:
+        """Lead the machine's target to where rounds on few rows come to, and raise its bound."""
+        found = self._surrogate()
+        if found is None:
+            return
+        rows, near, leash = found
+        goal = max(_DROP * near.gap, _TOL_SHARE * self._tol * near.objective)
+        visits, most = 0, _WORK * self._rows.shape[0]
+        while visits < most and near.gap > goal and not leash.is_taut:
+            plane = near.descend(rows.outputs(near.target))
+            learn_planes(rows, [near], [plane])
+            near.solve_reduced()
+            visits += rows.shape[0]
+        self.solver.lead(near)
+        change = _GROWTH if leash.is_taut else min(1.0, max(1.0 / _GROWTH, leash.moved / (_USE * leash.reach)))
+        self._share = min(max(change * self._share, _LEAST_SHARE), _MOST_SHARE)
+
+    def _surrogate(self) -> tuple[Rows, CuttingPlaneSolver, Leash] | None:
+        """The rows near the margin, and a solver for the risk that is exact on them and a line for the rest."""
+        solver, n = self.solver, self._rows.shape[0]
+        if solver.anchor is None:
+            return None
+        assert isinstance(solver.risk, HingeRisk)
+        wanted = min(max(_LEAST, int(self._share * n)), self._most)
+        chosen, distance = solver.risk.nearest(solver.outputs, wanted)
+        if not 0.0 < distance < np.inf or len(chosen) > _MOST * wanted:
+            return None
+        rows = self._rows.take(chosen)
+        if rows is None:
+            return None
+        plane, normal = solver.anchor
+        coef = plane.coef[:, chosen]
+        here = Anchor(Plane(coef, float(np.abs(coef).sum()), plane.point), rows.weighted_sums(coef))
+        rest = Rest(normal - here.normal, plane.offset - here.plane.offset)
+        leash = Leash(_REACH * distance)
+        near = CuttingPlaneSolver(
+            solver.risk.part(chosen, pull=float(coef.sum())),
+            solver.bundle,
+            solver.C,
+            mu=solver.mu,
+            rest=rest,
+            leash=leash,
+        )
+        near.look_at(solver.w, solver.outputs[:, chosen])
+        near.anchor, near.bound, near.target = here, solver.bound, solver.target
+        return rows, near, leash
