@@ -69,7 +69,7 @@ def test_classes_weights_and_paths(many: Data) -> None:
     machines = [OCASClassifier(tol=1e-5, n_jobs=j).fit(X, y, weight) for j in (1, 2)]
     np.testing.assert_array_equal(machines[0].coef_, machines[1].coef_)
     one = OCASClassifier(tol=1e-5).fit(X, y == 2, weight)
-    np.testing.assert_allclose(machines[0].coef_[2], one.coef_[0], atol=0.02)
+    np.testing.assert_allclose(machines[0].coef_[2], one.coef_[0], rtol=0.01, atol=0.05)
     for C, model in zip((0.01, 1.0), OCASClassifier(tol=1e-5).fit_path(X, y == 2, [0.01, 1.0]), strict=True):
         single = OCASClassifier(C=C, tol=1e-5).fit(X, y == 2)
         assert model.converged_

@@ -14,7 +14,7 @@ from .mapped import MappedPages
 Array = NDArray[np.floating]
 Matrix = NDArray[np.float64]
 
-_BLOCK_BYTES = 2**20  # at least
+_BLOCK_BYTES = 2**21  # at least
 _BLOCKS = 64  # at most, but for maps: enough to share out, and each holds a sum of its own
 
 
