@@ -173,7 +173,7 @@ def test_pairs_are_the_binary_problems_on_their_rows(kind: str, fit_intercept: b
     samples = make_samples(X if kind == "rbf" else K, kernel.wants)
     settings = Settings(fit_intercept=fit_intercept, n_jobs=n_jobs)
     with Progress() as progress:
-        machines = train_pairs(kernel, samples, classes, upper, settings, progress, np.random.default_rng(0))
+        machines = train_pairs(Data(kernel, samples, classes, upper), settings, progress, np.random.default_rng(0))
     assert len(machines) == 3
     for (i, j), machine in zip([(0, 1), (0, 2), (1, 2)], machines, strict=True):
         rows = np.flatnonzero((classes == i) | (classes == j))
@@ -197,10 +197,7 @@ def test_pairs_do_not_depend_on_the_number_of_threads() -> None:
     for n_jobs in (1, 2, 3):
         with Progress() as progress:
             machines = train_pairs(
-                RBF(0.5),
-                make_samples(X, RBF.wants),
-                classes,
-                np.ones(90),
+                Data(RBF(0.5), make_samples(X, RBF.wants), classes, np.ones(90)),
                 Settings(n_jobs=n_jobs),
                 progress,
                 np.random.default_rng(0),
@@ -208,3 +205,14 @@ def test_pairs_do_not_depend_on_the_number_of_threads() -> None:
         results.append(np.array([machine.result.beta for machine in machines]))
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], results[2])
+
+
+@pytest.mark.parametrize(("noise", "has_level"), [(0.0, False), (1.0, True)])
+def test_no_level_where_few_support_vectors_are_expected(noise: float, has_level: bool) -> None:
+    X, y = problem(9000, noise=noise)
+    machine = fit(X, y, 1000.0, 0.02, n_levels="auto")
+    assert [level["n_clusters"] for level in machine.levels] == [16] * has_level
+    n_support = np.count_nonzero(machine.result.beta)
+    assert (n_support > 9000 / 16) == has_level
+    assert [level["level"] for level in fit(X, y, 1000.0, 0.02, n_levels=1).levels] == [1]  # one that was asked for
+    assert [level["level"] for level in fit(X, y, 1000.0, 0.02, n_levels="auto", stop_level=1).levels] == [1]

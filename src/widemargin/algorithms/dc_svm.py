@@ -61,7 +61,7 @@ class Settings:
     n_jobs : int or None
     n_levels : int or "auto"
         Level l has ``branching ** l`` clusters; levels n_levels, ..., 1 are solved before the whole. "auto": only the
-        one that has clusters of 500 to 2,000 rows, and none below 5,000 rows.
+        one that has clusters of 500 to 2,000 rows; none below 5,000 rows or where few support vectors are expected.
     stop_level : int
         0, or the last level to solve: its machine is the result.
     branching : int
@@ -154,7 +154,7 @@ def train(
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
         fit = _Fit(data, settings, progress, rng, team)
         beta = np.zeros(len(data.y)) if start is None else start
-        for level in settings.levels(len(beta)) if start is None else ():
+        for level in fit.choose_levels() if start is None else ():
             beta = fit.solve_level(level, beta, division)
             if level == settings.stop_level or (progress.stopped_by and not always_whole):
                 return fit.early_machine()
@@ -175,6 +175,20 @@ class _Fit:
         self.levels: list[dict[str, float]] = []
         self.early: Machine | None = None
         self.entry_noise = entry_noise(data.kernel, data.samples)
+
+    def choose_levels(self) -> range:
+        """The levels to solve. One that was not asked for must spare more than it costs, in kernel entries a row.
+
+        It costs as many as a cluster has rows, and spares about as many as there will be support vectors. Of these a
+        sample of a cluster's size tells, if their number grows as the root of that of the rows.
+        """
+        settings, n = self.settings, len(self.data.y)
+        levels = settings.levels(n)
+        if not isinstance(settings.n_levels, str) or settings.stop_level or not levels:
+            return levels
+        m = n // settings.branching ** levels[0]
+        result = self._solve_cluster(np.sort(self.rng.choice(n, m, replace=False)), np.zeros(n), _START_TOL)
+        return levels if np.count_nonzero(result.beta) * np.sqrt(n / m) > m else range(0)
 
     def solve_level(self, level: int, beta: Vector, division: Division | None) -> Vector:
         """Divide, and solve every cluster on its own, side by side."""
@@ -330,24 +344,13 @@ def _divide(
     return divide(data.kernel, data.samples, k, method=method, candidates=candidates, n_sample=m, rng=rng, team=team)
 
 
-def train_pairs(
-    kernel: Kernel,
-    samples: Samples,
-    classes: Rows,
-    upper: Vector,
-    settings: Settings,
-    progress: Progress,
-    rng: np.random.Generator,
-) -> list[Machine]:
+def train_pairs(data: Data, settings: Settings, progress: Progress, rng: np.random.Generator) -> list[Machine]:
     """Train a machine for every pair of classes, on views of the same data.
 
     Parameters
     ----------
-    kernel : Kernel
-    samples : Samples of length n
-    classes : ndarray of shape (n,), int
-        Class numbers 0 .. k - 1, each present.
-    upper : ndarray of shape (n,), float64
+    data : Data
+        Of several classes: its y has their numbers 0 .. k - 1, each present.
     settings : Settings
         With a `stop_level`, all pairs share one division of the data.
     progress : Progress
@@ -359,42 +362,38 @@ def train_pairs(
         For the pairs (0, 1), (0, 2), ... (k - 2, k - 1), the first class positive; beta has the length n of all data,
         zero outside the pair. Pairs run side by side and share `memory_budget`.
     """
-    pairs = list(combinations(range(int(classes.max()) + 1), 2))
+    pairs = list(combinations(range(int(data.y.max()) + 1), 2))
     n_workers = min(effective_n_jobs(settings.n_jobs), len(pairs))
     settings = replace(settings, memory_budget=settings.memory_budget // n_workers)
     division = None
     if settings.stop_level:
         with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-            data, start = Data(kernel, samples, upper, upper), np.zeros(len(samples))
-            division = _divide(data, settings.stop_level, start, settings, rng, team)
+            division = _divide(data, settings.stop_level, np.zeros(len(data.y)), settings, rng, team)
     progress.stage(f"{len(pairs)} pairs of classes", len(pairs))
-    samples.squares  # noqa: B018 - computed once, before the threads share it
+    data.samples.squares  # noqa: B018 - computed once, before the threads share it
     tasks = [
-        partial(_train_pair, kernel, samples, classes, pair, upper, settings, progress, n_workers, seed, division)
+        partial(_train_pair, data, pair, settings, progress, n_workers, seed, division)
         for pair, seed in zip(pairs, rng.integers(2**63, size=len(pairs)), strict=True)
     ]
     return run(tasks, settings.n_jobs)
 
 
 def _train_pair(
-    kernel: Kernel,
-    samples: Samples,
-    classes: Rows,
+    whole: Data,
     pair: tuple[int, int],
-    upper: Vector,
     settings: Settings,
     progress: Progress,
     n_workers: int,
     seed: int,
     division: Division | None,
 ) -> Machine:
-    rows = np.flatnonzero((classes == pair[0]) | (classes == pair[1]))
-    y = np.where(classes[rows] == pair[0], 1.0, -1.0)
-    data = Data(kernel, SampleSubset(samples, rows), y, upper[rows])
+    rows = np.flatnonzero((whole.y == pair[0]) | (whole.y == pair[1]))
+    y = np.where(whole.y[rows] == pair[0], 1.0, -1.0)
+    data = Data(whole.kernel, SampleSubset(whole.samples, rows), y, whole.upper[rows])
     local = None if division is None else division._replace(labels=division.labels[rows])
     part, rng = progress.part(n_workers), np.random.default_rng(seed)
     machine = train(data, settings, part, rng, division=local, always_whole=True)
     progress.advance()
-    beta, decision = np.zeros(len(classes)), np.zeros(len(classes))
+    beta, decision = np.zeros((2, len(whole.y)))
     beta[rows], decision[rows] = machine.result.beta, machine.result.decision
     return replace(machine, result=replace(machine.result, beta=beta, decision=decision), division=division)

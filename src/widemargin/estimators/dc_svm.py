@@ -58,7 +58,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, KernelMachine):
     n_levels : int or "auto", default="auto"
         Levels of divide and conquer: n_levels, ..., 1, of ``branching ** level`` clusters each, are solved before the
         whole. 0 solves the whole directly. "auto" solves one level, with clusters of 500 to 2,000 rows, and none
-        below 5,000 rows: further ones cost more than they save (docs/decisions/0005).
+        below 5,000 rows or where a sample promises fewer support vectors than a cluster has rows: others cost more
+        than they save (docs/decisions/0005).
     branching : int, default=4
         Clusters of a level for each of the level above.
     n_sample : int, default=1000
@@ -291,7 +292,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, KernelMachine):
         )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         if len(rows.classes) > 2:
-            return train_pairs(kernel, samples, rows.y, upper, settings, progress, rng)
+            return train_pairs(Data(kernel, samples, rows.y, upper), settings, progress, rng)
         data = Data(kernel, samples, np.where(rows.y > 0, 1.0, -1.0), upper)
         return [train(data, settings, progress, rng, start=self._start(data, rows.kept))]
 
