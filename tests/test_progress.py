@@ -221,7 +221,7 @@ class TestBar:
 
 FIT = """
 import sys, time
-from widemargin._progress import Aside, Progress
+from widemargin._progress import Progress
 
 try:
     with Progress() as progress:

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import OCASClassifier
 from widemargin.algorithms import ocas
+from widemargin.solvers.near import NearRounds
 
 Data = tuple[NDArray[np.float32], NDArray[np.int64]]
 
@@ -30,6 +31,16 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ocas, "_SAMPLED", 10**9)
 
 
+def primal(model: OCASClassifier, X: Any, y: Any) -> float:
+    """The objective, from the machine alone."""
+    positive = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
+    total = 0.5 * float(np.vdot(model.coef_, model.coef_))
+    for c, w, b in zip(positive, model.coef_, model.intercept_, strict=True):
+        signs = np.where(y == c, 1.0, -1.0)
+        total += model.C * np.maximum(0, 1 - signs * (X.astype(float) @ w + b)).sum()
+    return total
+
+
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("C", [1e-4, 0.1, 100.0])
 def test_the_optimum_in_fewer_rounds(
@@ -44,9 +55,7 @@ def test_the_optimum_in_fewer_rounds(
     for mine, its in ((model, other), (other, model)):
         assert mine.objective_ - mine.dual_gap_ <= its.objective_ * (1 + 1e-12)
     assert model.n_iter_ < other.n_iter_
-    signs = np.where(many[1] == 1, 1.0, -1.0)
-    hinges = np.maximum(0, 1 - signs * (many[0].astype(float) @ model.coef_[0] + model.intercept_)).sum()
-    assert np.isclose(model.objective_, 0.5 * model.coef_[0] @ model.coef_[0] + C * hinges, rtol=1e-9)
+    assert np.isclose(model.objective_, primal(model, *many), rtol=1e-9)
 
 
 @pytest.mark.parametrize("form", ["C", "F", "csr", "map"])
@@ -113,6 +122,47 @@ def test_history_is_that_of_all_rows(many: Data) -> None:
     assert len(history["time"]) == model.n_iter_
     assert np.all(np.diff(history["objective"]) <= 0)
     assert np.all(np.diff(history["lower_bound"]) >= 0)
-    assert history["seconds_near"].sum() > 0
     best = OCASClassifier(C=10.0, tol=1e-8).fit(*many).objective_
     assert np.all(history["lower_bound"] <= best * (1 + 1e-12))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4, 5, 7])
+@pytest.mark.parametrize("tol", [1e-3, 1e-5])
+def test_the_objective_is_what_it_says(seed: int, tol: float) -> None:
+    """Repeated float32 rows far from zero, outputs by matrix products: what rounds leave behind must not grow."""
+    rng = np.random.default_rng(seed)
+    which = rng.integers(0, 12, 40_000)
+    X = (rng.normal(size=(12, 6)) + 100).astype(np.float32)[which]
+    y = np.where(rng.random(40_000) < 0.1, rng.integers(0, 3, 40_000), which % 3)
+    model = OCASClassifier(tol=tol, fit_intercept=False, max_iter=200).fit(X, y)
+    assert model.converged_
+    assert np.isclose(model.objective_, primal(model, X, y), rtol=3e-5)
+
+
+def test_rows_without_weight_do_not_count(many: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = many
+    twice, y_twice = np.concatenate([X, -X]), np.concatenate([y, y])
+    weight = np.repeat([1.0, 0.0], len(X))
+    ran = []
+    monkeypatch.setattr(NearRounds, "_surrogate", watched(NearRounds._surrogate, ran))
+    model = OCASClassifier(tol=1e-6).fit(twice, y_twice, weight)
+    assert any(ran)
+    assert model.n_iter_ <= 10
+    assert np.isclose(model.objective_, OCASClassifier(tol=1e-6).fit(X, y).objective_, rtol=2e-6)
+
+
+def watched(original: Any, ran: list[bool]) -> Any:
+    def surrogate(self: NearRounds) -> Any:
+        found = original(self)
+        ran.append(found is not None)
+        return found
+
+    return surrogate
+
+
+@pytest.mark.parametrize("C", [1e-12, 1e-8, 1e12])
+def test_extreme_costs(many: Data, C: float) -> None:
+    model = OCASClassifier(C=C, max_iter=300).fit(*many)
+    assert np.isfinite(model.coef_).all()
+    assert len(model.history_["time"]) == model.n_iter_ > 0
+    assert model.history_["objective"][-1] == model.objective_

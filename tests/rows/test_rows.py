@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +63,9 @@ def test_some_of_the_rows(data: np.ndarray, kind: str, tmp_path: Path, monkeypat
     with ThreadTeam(2) as team:
         rows = make_rows(X, team, 1)
         taken = rows.take(chosen)
-        assert taken is not None
         assert taken.shape == (7, 9)
         np.testing.assert_allclose(taken.outputs(W), W @ data[chosen].astype(np.float64).T, atol=1e-5)
         with_constant = RowsWithConstant(rows).take(chosen)
-        assert with_constant is not None
         assert with_constant.shape == (7, 10)
     assert 0 < rows.row_bytes <= 9 * 12 + 1
 
@@ -109,3 +108,14 @@ def test_pages_of_a_memory_map(data: np.ndarray, tmp_path: Path) -> None:
     for _ in range(2):  # once given back, the pages are read again
         outputs = make_rows(np.asarray(X)[10:], ThreadTeam(1), 1).outputs(W)
         np.testing.assert_allclose(outputs, W @ data[10:].astype(np.float64).T, atol=1e-12)
+
+
+def test_some_of_fortran_ordered_rows_without_a_copy_of_all() -> None:
+    X = np.asfortranarray(np.random.default_rng(0).normal(size=(20_000, 50)))
+    rows, chosen = make_rows(X, ThreadTeam(1)), np.arange(0, 20_000, 100)
+    tracemalloc.start()
+    taken = rows.take(chosen)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken.shape == (200, 50)
+    assert peak < X.nbytes // 10

@@ -62,6 +62,8 @@ def _warm_passes(dtype: np.dtype) -> None:
     X, ones, coef, index = np.ones((3, 2), dtype), np.ones(2), np.ones((1, 3)), np.zeros(3, np.int64)
     for layout in (X, np.asfortranarray(X)):
         by_rows = layout is X
+        if by_rows:
+            dense.take_rows(layout, index, np.ones((len(index), layout.shape[1]), layout.dtype))
         (dense.row_outputs if by_rows else dense.column_outputs)(layout, ones, np.ones(3))
         (dense.row_sum if by_rows else dense.column_sum)(layout, coef, index, np.ones((1, 2)))
     for width in (np.int32, np.int64):
@@ -80,6 +82,7 @@ def _warm_ascent(rows: workspace.Rows) -> None:
 def _warm_planes() -> None:
     f, signed, index = np.zeros(2), np.array([1.0, -1.0]), np.arange(2)
     simplex_qp.solve_simplex(np.eye(2), f, np.ones(2), np.ones(2), np.eye(2), np.ones(2), index, 1.0, 1)
+    linesearch.near_corner(f, 0.0, signed, 1.0, index)
     linesearch.scan_hinges(f, signed, (0.0, 0.0), signed, 0.0, 1.0, np.ones(2), np.ones(2), index)
     linesearch.find_root(np.ones(2), np.ones(2), 1.0, -1.0, 0.0)
     linesearch.advance_hinges(f, signed, signed, 0.5, 0.5, np.ones(2))

@@ -63,17 +63,17 @@ def advance_hinges(f, target, signed, step, mu, coef):
 
 @kernel
 def near_corner(f, shift, signed, distance, rows):
-    """List the rows whose margin is near 1, where their hinge has its corner; return how many. No branch to mispredict.
+    """List the rows with weight whose margin is near 1, the corner of their hinge; return how many. No branch.
 
     Given   f (n,) outputs, less their intercept, which is shift; signed (n,) = s y; rows int64, scratch of n or more
     Cost    O(n), one pass
-    Twin    np.flatnonzero(np.abs(1 - np.sign(signed) * (f + shift)) <= distance)
+    Twin    np.flatnonzero((np.abs(1 - np.sign(signed) * (f + shift)) <= distance) & (signed != 0))
     """
     count = 0
     for i in range(f.shape[0]):
         y = 1.0 if signed[i] > 0.0 else -1.0
         rows[count] = i
-        count += abs(1.0 - y * (f[i] + shift)) <= distance
+        count += (abs(1.0 - y * (f[i] + shift)) <= distance) & (signed[i] != 0.0)
     return count
 
 

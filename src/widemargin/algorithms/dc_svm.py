@@ -179,16 +179,17 @@ class _Fit:
     def choose_levels(self) -> range:
         """The levels to solve. One that was not asked for must spare more than it costs, in kernel entries a row.
 
-        It costs as many as a cluster has rows, and spares about as many as there will be support vectors. Of these a
-        sample of a cluster's size tells, if their number grows as the root of that of the rows.
+        It costs as many as a cluster has rows, and spares about as many as there will be support vectors: if these grow
+        as the root of the rows, a sample of a cluster's size tells.
         """
-        settings, n = self.settings, len(self.data.y)
-        levels = settings.levels(n)
-        if not isinstance(settings.n_levels, str) or settings.stop_level or not levels:
+        n, levels = len(self.data.y), self.settings.levels(len(self.data.y))
+        if not isinstance(self.settings.n_levels, str) or self.settings.stop_level or not levels:
             return levels
-        m = n // settings.branching ** levels[0]
-        result = self._solve_cluster(np.sort(self.rng.choice(n, m, replace=False)), np.zeros(n), _START_TOL)
-        return levels if np.count_nonzero(result.beta) * np.sqrt(n / m) > m else range(0)
+        m = n // self.settings.branching ** levels[0]
+        rows = np.sort(self.rng.choice(n, m, replace=False))
+        n_support = np.count_nonzero(self._solve_cluster(rows, np.zeros(n), _START_TOL).beta)
+        says_few = np.ptp(self.data.y[rows]) > 0.0 and n_support * np.sqrt(n / m) <= m
+        return range(0) if says_few else levels
 
     def solve_level(self, level: int, beta: Vector, division: Division | None) -> Vector:
         """Divide, and solve every cluster on its own, side by side."""

@@ -44,6 +44,7 @@ _SAMPLED, _SAMPLED_PER_COLUMN = 2**15, 512  # rows, in all and for each column, 
 _SAMPLE, _RUN = 16, 16  # one row in so many; so many neighbours stay together
 _SAMPLE_SHARE = 8  # it may take as much of the memory
 _SAMPLE_TOL = 3e-3
+_PARTS = ("near", "dual", "outputs", "line_search", "plane", "reduced")
 _POINTS = 8  # looked at in one pass at the start: their outputs are held at once
 
 
@@ -128,9 +129,9 @@ def train_path(
         if k == 0:
             descent.look_at(start or _solve_sample(rows, risks, replace(settings, C=C), progress, team))
         descent.solve_reduced()
-        descent.stay_near()
         while descent.is_open() and progress.go_on(**descent.state()):
             descent.iterate()
+        descent.finish()
         yield descent.trained()
 
 
@@ -144,26 +145,23 @@ def _solve_sample(
     size = min(n // _SAMPLE, settings.memory_budget // (_SAMPLE_SHARE * rows.row_bytes))
     runs = np.random.default_rng(0).choice(n // _RUN, max(1, size // _RUN), replace=False)
     chosen = (_RUN * np.sort(runs)[:, None] + np.arange(_RUN)).ravel()
-    sample = rows.take(chosen)
-    if sample is None:
-        return None
     parts = [risk.part(chosen, n / len(chosen)) for risk in risks]
     tol = max(settings.tol, _SAMPLE_TOL, rows.shape[1] / len(chosen))  # the sample itself is no more precise
     settings = replace(settings, tol=tol, keep_points=False)
-    results, _ = train(sample, parts, settings, Aside(progress), team=team)
+    results, _ = train(rows.take(chosen), parts, settings, Aside(progress), team=team)
     return [result.w.reshape(1, -1) for result in results]
 
 
 def _is_sampled(rows: Rows, settings: Settings) -> bool:
     """Whether a sample of the rows says much about all of them; not beside CPA, which is to be compared with."""
     n, d = rows.shape
-    return settings.line_search and n >= max(_SAMPLED, _SAMPLED_PER_COLUMN * d)
+    return settings.line_search and rows.is_local and n >= max(_SAMPLED, _SAMPLED_PER_COLUMN * d)
 
 
 def _has_near_rounds(rows: Rows, settings: Settings) -> bool:
     """Whether the rows near the margin are few, and yet many for their columns."""
     n, d = rows.shape
-    return settings.line_search and n >= max(_MANY, _PER_COLUMN * d)
+    return settings.line_search and rows.is_local and n >= max(_MANY, _PER_COLUMN * d)
 
 
 def train_hinges(X: NDArray[np.floating], signed: Matrix, tol: float, progress: Progress, memory_budget: int) -> Fit:
@@ -205,11 +203,11 @@ class _Descent:
             for risk in risks
         ]
         share = settings.memory_budget // len(risks)
-        self.near = [
-            NearRounds(rows, solver, settings.tol, share)
+        self.near = {
+            solver: NearRounds(rows, solver, settings.tol, share)
             for solver in self.solvers
             if isinstance(solver.risk, HingeRisk) and _has_near_rounds(rows, settings)
-        ]
+        }
 
     def _ascent(self, risk: Risk) -> CoordinateAscent | None:
         """Where it pays; not beside CPA, which is to be compared with."""
@@ -264,6 +262,8 @@ class _Descent:
     def iterate(self) -> None:
         """One round of Algorithm 1, for all machines that are not done."""
         clock, solvers = _Clock(), self._open()
+        self._stay_near(solvers)
+        clock.lap("near")
         climbers, dual_planes = self._ascend(solvers)
         clock.lap("dual")
         outputs = self._outputs(solvers, [solver.target for solver in solvers])
@@ -274,23 +274,24 @@ class _Descent:
         clock.lap("plane")
         self.solve_reduced()
         clock.lap("reduced")
-        self.stay_near()
-        clock.lap("near")
         self.n_iter += 1
         self._record(solvers, clock)
         self.progress.candidate = self.trained  # called only by those who look
+
+    def finish(self) -> None:
+        """Where no round was needed, or there was no time for one, the history is that of the start."""
+        if not len(self.history):
+            self._record(self.solvers, _Clock())
 
     def solve_reduced(self) -> None:
         """Find the next points, and the bounds that say who is done."""
         for solver in self._open():
             solver.solve_reduced()
 
-    def stay_near(self) -> None:
+    def _stay_near(self, solvers: Solvers) -> None:
         """Where rows are many, find the next points by rounds on few of them."""
-        self.team.map(
-            NearRounds.run,
-            [near for near in self.near if not self._is_done(near.solver) and not near.solver.has_epochs],
-        )
+        near = [self.near[solver] for solver in solvers if solver in self.near and not solver.has_epochs]
+        self.team.map(NearRounds.run, near)
 
     def _advance(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
         return solver.descend(f) if self.settings.line_search else solver.look_at(solver.target, f)
@@ -326,7 +327,7 @@ class _Clock:
     """Seconds of a round, by its parts."""
 
     def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
+        self.laps = dict.fromkeys(_PARTS, 0.0)
         self._start = time.perf_counter()
 
     def lap(self, part: str) -> None:

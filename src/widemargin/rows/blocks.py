@@ -34,6 +34,10 @@ class Rows(Protocol):
         """The rows as compiled code can visit them one by one, in any order; None where that is dear."""
 
     @property
+    def is_local(self) -> bool:
+        """Whether this process can read the rows itself."""
+
+    @property
     def row_bytes(self) -> int:
         """What a row takes in memory, in the mean."""
 
@@ -46,8 +50,8 @@ class Rows(Protocol):
         Most rows of weight 0 are not read.
         """
 
-    def take(self, chosen: Indices) -> Rows | None:
-        """A copy of some rows, in ascending order, in this process's memory; None where that is dear."""
+    def take(self, chosen: Indices) -> Rows:
+        """A copy of some rows, in ascending order, if they are local."""
 
 
 class Blocks(Protocol):
@@ -82,6 +86,8 @@ class Blocks(Protocol):
 
 class BlockRows:
     """`Rows` from a kind of data and a team of threads."""
+
+    is_local = True
 
     def __init__(self, blocks: Blocks, team: ThreadTeam) -> None:
         self._blocks = blocks

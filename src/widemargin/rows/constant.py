@@ -16,7 +16,7 @@ class RowsWithConstant:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self.shape = rows.shape[0], rows.shape[1] + 1
-        self.row_bytes = rows.row_bytes
+        self.is_local, self.row_bytes = rows.is_local, rows.row_bytes
 
     @property
     def arrays(self) -> None:
@@ -31,7 +31,6 @@ class RowsWithConstant:
         coef = coef if since is None else coef - since
         return np.column_stack([self._rows.weighted_sums(coef), coef.sum(axis=1)])
 
-    def take(self, chosen: NDArray[np.int64]) -> RowsWithConstant | None:
+    def take(self, chosen: NDArray[np.int64]) -> RowsWithConstant:
         """As the rows'."""
-        taken = self._rows.take(chosen)
-        return None if taken is None else RowsWithConstant(taken)
+        return RowsWithConstant(self._rows.take(chosen))

@@ -50,6 +50,7 @@ class PartitionedRows:
         self._cuts = np.cumsum([0, *lengths])
         self.shape = (int(self._cuts[-1]), n_features)
         self.row_bytes = 8 * n_features  # at most
+        self.is_local = False
 
     @property
     def arrays(self) -> None:
@@ -75,8 +76,9 @@ class PartitionedRows:
         total: Matrix = self._pass(submit)[0]
         return total
 
-    def take(self, chosen: NDArray[np.int64]) -> None:
-        """None: they stay where they are."""
+    def take(self, chosen: NDArray[np.int64]) -> Rows:
+        """Refused: they stay where they are."""
+        raise NotImplementedError("rows are on the workers")
 
     def _map(self, fn: Callable[..., Any], pieces: list[Any], owners: list[str]) -> list[Any]:
         jobs = zip(self._blocks, pieces, owners, strict=True)

@@ -37,7 +37,7 @@ class DenseBlocks:
 
     @property
     def block_rows(self) -> int:
-        """A block of one mebibyte or more; of a map, that is what is held of it."""
+        """A block of two mebibytes or more; of a map, that is what is held of it."""
         least = max(256, _BLOCK_BYTES // self.row_bytes)
         return least if self._pages is not None else max(least, -(-self.shape[0] // _BLOCKS))
 
@@ -74,7 +74,7 @@ class DenseBlocks:
             if self._by_rows:
                 dense.take_rows(self.X, chosen[first:end], taken[first:end])
             else:
-                np.take(self.X, chosen[first:end], axis=0, out=taken[first:end], mode="clip")  # straight into place
+                taken[first:end] = self.X[chosen[first:end]]  # np.take would copy all of X first
             self._release(rows)
 
         team.map(copy, row_blocks(self.shape[0], self.block_rows))

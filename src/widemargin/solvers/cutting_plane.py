@@ -27,6 +27,8 @@ Matrix = NDArray[np.float64]
 _MAX_ROUNDS = 10_000
 _REDUCED_TOL = 0.05  # of the gap: more precision would be lost with the next plane
 _PATIENCE = 20  # rounds that a plane stays without weight
+_LONGEST = 2.0  # step: the rounding of the best point's outputs is multiplied by |1 - step|
+_FRESH = 50  # planes that are sums of changes, between two that are not
 _NOISE = 1e-13  # of the objective: what rounding leaves
 
 
@@ -74,8 +76,8 @@ class Leash:
         self.is_taut = False
         self._first: Matrix | None = None
 
-    def hold(self, risk: HingeRisk, f: Matrix, target: Matrix, step: float) -> tuple[float, float]:
-        """The step from outputs f towards those of the target, as far as the reach allows; and what it would allow."""
+    def hold(self, risk: HingeRisk, f: Matrix, target: Matrix, step: float, mu: float) -> tuple[float, float]:
+        """The step from outputs f towards those of the target, and mu from there on, as far as the reach allows."""
         if self._first is None:
             self._first = f.copy()
         self.moved = risk.distance(self._first, f)
@@ -84,7 +86,7 @@ class Leash:
         self.is_taut = step >= furthest
         step = min(step, furthest)
         self.moved += step * rate
-        return step, furthest
+        return step, min(mu, (furthest - step) / (1.0 - step)) if step < 1.0 else mu
 
 
 class Bundle:
@@ -261,6 +263,7 @@ class CuttingPlaneSolver:
         self._has_ascended = False
         self._is_led = False
         self._touching: Plane | None = None
+        self._n_changes = 0
 
     @property
     def outputs(self) -> Matrix:
@@ -309,11 +312,10 @@ class CuttingPlaneSolver:
         self.step, mu = 0.0, 0.0 if self._is_led else self.mu
         if curvature > 0.0:
             slope = float(np.vdot(self.w, toward)) / self.C + float(np.vdot(self._rest.normal, toward))
-            self.step = self.risk.search(self.outputs, f, curvature / self.C, slope)
+            self.step = min(self.risk.search(self.outputs, f, curvature / self.C, slope), _LONGEST)
         if self.leash is not None:
             assert isinstance(self.risk, HingeRisk)
-            self.step, furthest = self.leash.hold(self.risk, self.outputs, f, self.step)
-            mu = min(mu, furthest)
+            self.step, mu = self.leash.hold(self.risk, self.outputs, f, self.step, mu)
         cut = self.risk.advance(self.outputs, f, self.step, mu)
         self.w = self.w + self.step * toward
         self._risk = cut.risk
@@ -338,9 +340,19 @@ class CuttingPlaneSolver:
         self.bundle.add((normal + self._rest.normal).ravel(), plane.offset + self._rest.offset, plane.point)
         if plane is self._touching:
             self.anchor = Anchor(plane, normal)
+            self._n_changes += 1
+
+    @property
+    def known(self) -> Anchor | None:
+        """The anchor, to sum changes on; now and then None, so that their rounding does not add up."""
+        return self.anchor if self._n_changes % _FRESH else None
 
     def lead(self, other: CuttingPlaneSolver) -> None:
-        """Search next towards the best point of another solver with the same bundle, and take over its bound."""
+        """Search next towards the best point of another solver with the same bundle, and take over its bound.
+
+        That point is no solution of the reduced problem, so the plane is taken at the best point itself: an exact
+        anchor, even if the search leads nowhere.
+        """
         self.bound, self.target, self._is_led = other.bound, other.w, True
 
     def ascend(self) -> Plane | None:
@@ -366,7 +378,7 @@ def learn_planes(rows: Rows, solvers: Sequence[CuttingPlaneSolver], planes: Sequ
 
     Only rows are read whose weight is not that in the solver's anchor: late in a fit, few of those that count.
     """
-    anchors = [solver.anchor for solver in solvers]
+    anchors = [solver.known for solver in solvers]
     known = [None if anchor is None else anchor.plane.coef for anchor in anchors]
     if len(planes) == 1:
         sums = rows.weighted_sums(planes[0].coef, known[0])

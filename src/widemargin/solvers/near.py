@@ -27,6 +27,7 @@ _REACH = 0.5  # of the distance that counts as near
 _WORK = 2.0  # visits of each row of the whole, in their number
 _DROP = 0.1  # of the gap at the start: less is not worth more rounds
 _TOL_SHARE = 0.3  # of the goal for the whole
+_NOISE = 1e-12  # of the objective: less is no progress
 _BUDGET_SHARE = 4  # a copy of the rows may take as much of the memory
 
 
@@ -51,17 +52,14 @@ class NearRounds:
         self._tol = tol
         self._most = int(memory_budget / (_BUDGET_SHARE * _MOST * rows.row_bytes))
         self._share = _SHARE
-        self._n_failures = 0
+        self._n_failures, self._objective = 0, np.inf
 
     def run(self) -> None:
         """Lead the machine's target to where rounds on few rows come to, and raise its bound.
 
-        A machine that was led nowhere twice goes a round on all rows alone: after the first time it has a plane that
-        touches the risk at the best point itself.
+        A machine that was led nowhere twice goes a round on all rows alone.
         """
-        self._n_failures = self._n_failures + 1 if self.solver.step == 0.0 else 0
-        if self._n_failures > 1:
-            self._n_failures = 0
+        if self._has_failed_twice():
             return
         found = self._surrogate()
         if found is None:
@@ -75,8 +73,20 @@ class NearRounds:
             near.solve_reduced()
             visits += rows.shape[0]
         self.solver.lead(near)
-        change = _GROWTH if leash.is_taut else min(1.0, max(1.0 / _GROWTH, leash.moved / (_USE * leash.reach)))
-        self._share = min(max(change * self._share, _LEAST_SHARE), _MOST_SHARE)
+        self._scale_share(_GROWTH if leash.is_taut else leash.moved / (_USE * leash.reach))
+
+    def _has_failed_twice(self) -> bool:
+        objective = self.solver.objective
+        self._n_failures = self._n_failures + 1 if objective >= self._objective * (1.0 - _NOISE) else 0
+        self._objective = objective
+        has_failed = self._n_failures > 1
+        if has_failed:
+            self._n_failures = 0
+        return has_failed
+
+    def _scale_share(self, factor: float) -> None:
+        factor = min(max(factor, 1.0 / _GROWTH), _GROWTH if factor > 1.0 else 1.0)
+        self._share = min(max(factor * self._share, _LEAST_SHARE), _MOST_SHARE)
 
     def _surrogate(self) -> tuple[Rows, CuttingPlaneSolver, Leash] | None:
         """The rows near the margin, and a solver for the risk that is exact on them and a line for the rest."""
@@ -87,10 +97,9 @@ class NearRounds:
         wanted = min(max(_LEAST, int(self._share * n)), self._most)
         chosen, distance = solver.risk.nearest(solver.outputs, wanted)
         if not 0.0 < distance < np.inf or len(chosen) > _MOST * wanted:
+            self._scale_share(_GROWTH)  # there may be room between margins that are alike
             return None
         rows = self._rows.take(chosen)
-        if rows is None:
-            return None
         plane, normal = solver.anchor
         coef = plane.coef[:, chosen]
         here = Anchor(Plane(coef, float(np.abs(coef).sum()), plane.point), rows.weighted_sums(coef))

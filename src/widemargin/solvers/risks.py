@@ -76,7 +76,7 @@ class HingeRisk:
     Parameters
     ----------
     signed : ndarray of shape (n,)
-        s_i y_i, none of them zero.
+        s_i y_i.
     team : ThreadTeam
     """
 
@@ -170,8 +170,8 @@ class HingeRisk:
     def nearest(self, f: Matrix, wanted: int) -> tuple[Indices, float]:
         """About as many rows as are wanted, in ascending order: those whose margin is nearest to 1; and how near."""
         b = float(self.intercept(f)[0])
-        some, signed = f[0, self._sample], self.signed[self._sample]
-        far = np.abs(1.0 - np.sign(signed) * (some + b))
+        signs = np.sign(self.signed[self._sample])
+        far = np.abs(1.0 - signs * (f[0, self._sample] + b))[signs != 0.0]
         distance = float(np.partition(far, k)[k]) if (k := len(far) * wanted // self.n_rows) < len(far) else math.inf
 
         def collect(rows: slice) -> Indices:
