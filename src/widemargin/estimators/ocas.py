@@ -105,7 +105,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     history_ : dict of ndarrays
         One entry a round: ``time`` in seconds, ``objective``, ``lower_bound``, ``step``, ``n_planes``,
         ``seconds_dual``, ``seconds_outputs``, ``seconds_line_search``, ``seconds_plane``, ``seconds_reduced``, and
-        ``seconds_near`` of the rounds on few rows that follow.
+        ``seconds_near`` of the rounds on few rows before it. Where none was needed, one entry for the start.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
@@ -122,11 +122,10 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     rows near the margin, 1/256 to 1/4 of all: then some three to forty on all rows are left. With 32,768 rows, and 512
     for each feature, a fit begins at the machine of every sixteenth row; elsewhere with epochs of dual coordinate
     ascent, on one thread for each class, which take turns with rounds where they shrink the gap faster: on text above
-    all. X is not copied: dense in C
-    or Fortran order, a memory map, CSR with 32- or 64-bit indices (CSC is converted), float32 or float64. A fit holds
-    about 90 bytes a row beside X, for each class, and 8 bytes x n_features a plane (16 with `warm_start`). Outputs of a
-    single machine and all planes are added up in float64; outputs of several machines on dense data are matrix products
-    in X's dtype.
+    all. X is not copied as a whole: dense in C or Fortran order, a memory map, CSR with 32- or 64-bit indices (CSC is
+    converted), float32 or float64. A fit holds about 90 bytes a row beside X, for each class, and 8 bytes x n_features
+    a plane (16 with `warm_start`). Outputs of a single machine and all planes are added up in float64; outputs of
+    several machines on dense data are matrix products in X's dtype.
 
     Differences from the paper: (1) C multiplies the sum of the hinges, not their mean. (2) Weights, an unregularised
     intercept, several classes. (3) The line search selects instead of sorting, O(n) expected; with an intercept that
