@@ -52,7 +52,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(near, "_SHARE", 0.25)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1), has_intercept=st.booleans(), ties=st.booleans())
 def test_planes_of_few_rows_are_planes_of_all(seed: int, has_intercept: bool, ties: bool) -> None:
     X, signed = problem(seed, 300, ties=ties)
@@ -77,6 +77,7 @@ def test_planes_of_few_rows_are_planes_of_all(seed: int, has_intercept: bool, ti
         assert solver.bound <= best * (1 + 1e-12)
 
 
+@pytest.mark.jit_only
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_few_rounds_on_all_rows_are_left(has_intercept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     X, signed = problem(1, 20_000)
