@@ -207,6 +207,7 @@ def test_pairs_do_not_depend_on_the_number_of_threads() -> None:
     np.testing.assert_array_equal(results[0], results[2])
 
 
+@pytest.mark.jit_only
 @pytest.mark.parametrize(("noise", "has_level"), [(0.0, False), (1.0, True)])
 def test_no_level_where_few_support_vectors_are_expected(noise: float, has_level: bool) -> None:
     X, y = problem(9000, noise=noise)
