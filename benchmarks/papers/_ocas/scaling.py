@@ -22,7 +22,7 @@ from widemargin._parallel import ThreadTeam, row_blocks
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 # The paper's C is that of the mean loss, C n here: with it fixed, its Theorem 1 bounds the iterations whatever n is.
 SETTINGS = {"C = 0.01": lambda n: 0.01, "C n = 10,000": lambda n: 10_000 / n}
-PARTS = ("dual", "outputs", "line_search", "plane", "reduced")
+PARTS = ("near", "dual", "outputs", "line_search", "plane", "reduced")
 
 
 def _figure3(name: str, options: Namespace) -> Iterator[Row]:

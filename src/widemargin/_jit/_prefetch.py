@@ -3,7 +3,9 @@
 from llvmlite import ir
 from numba.core import types
 
-from ._policy import written_by_hand
+from ._policy import borrower, written_by_hand
+
+_LINE = 64  # bytes that memory sends at a time
 
 
 @written_by_hand(lambda array, index: None)
@@ -21,3 +23,10 @@ def prefetch(typing_context, array, index):
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
+
+
+@borrower
+def prefetch_range(array, first, end):
+    """Ask for array[first:end], a line at a time."""
+    for t in range(first, end, _LINE // array.itemsize):
+        prefetch(array, t)

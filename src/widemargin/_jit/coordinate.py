@@ -5,11 +5,11 @@ import math
 import numpy as np
 
 from ._policy import borrower
-from ._prefetch import prefetch
+from ._prefetch import prefetch, prefetch_range
 
 _FAR = 2**23  # bytes of data that no cache is trusted to hold
 _AHEAD = 8  # rows: the memory's answer takes about as long as their steps
-_LINE, _LINES = 64, 4  # bytes that memory sends at a time; of a row, the processor foresees the others
+_BYTES = 256  # of a row: the processor foresees the others
 
 
 @borrower
@@ -18,12 +18,8 @@ def _expect(rows, d, i):
     first, end = i * d, (i + 1) * d
     if rows.starts.shape[0] > 0:
         first, end = rows.starts[i], rows.starts[i + 1]
-        step = _LINE // rows.columns.itemsize
-        for t in range(first, min(end, first + _LINES * step), step):
-            prefetch(rows.columns, t)
-    step = _LINE // rows.data.itemsize
-    for t in range(first, min(end, first + _LINES * step), step):
-        prefetch(rows.data, t)
+        prefetch_range(rows.columns, first, min(end, first + _BYTES // rows.columns.itemsize))
+    prefetch_range(rows.data, first, min(end, first + _BYTES // rows.data.itemsize))
 
 
 @borrower

@@ -1,12 +1,10 @@
 """Compiled passes over dense rows: products with them, and sums of some of them. Everything adds up in float64."""
 
 from ._policy import kernel
-from ._prefetch import prefetch
+from ._prefetch import prefetch_range
 
 _NARROW, _MANY = 512, 0.375  # bytes of a row, share of the rows: memory sends more of these faster than with gaps
-
 _AHEAD = 16  # rows that are asked for in advance
-_LINE = 64  # bytes that memory sends at a time
 
 
 @kernel
@@ -19,8 +17,7 @@ def take_rows(X, chosen, out):
     d = X.shape[1]
     for k in range(chosen.shape[0]):
         later = chosen[min(k + _AHEAD, chosen.shape[0] - 1)] * d
-        for t in range(later, later + d, _LINE // X.itemsize):
-            prefetch(X, t)
+        prefetch_range(X, later, later + d)
         row = X[chosen[k]]
         for j in range(d):
             out[k, j] = row[j]

@@ -153,15 +153,14 @@ def _solve_sample(
 
 
 def _is_sampled(rows: Rows, settings: Settings) -> bool:
-    """Whether a sample of the rows says much about all of them; not beside CPA, which is to be compared with."""
-    n, d = rows.shape
-    return settings.line_search and rows.is_local and n >= max(_SAMPLED, _SAMPLED_PER_COLUMN * d)
+    """Whether a sample of the rows says much about all of them."""
+    return _are_many(rows, settings, _SAMPLED, _SAMPLED_PER_COLUMN)
 
 
-def _has_near_rounds(rows: Rows, settings: Settings) -> bool:
-    """Whether the rows near the margin are few, and yet many for their columns."""
+def _are_many(rows: Rows, settings: Settings, least: int, per_column: int) -> bool:
+    """Whether few rows can be read for all; not beside CPA, which is to be compared with."""
     n, d = rows.shape
-    return settings.line_search and rows.is_local and n >= max(_MANY, _PER_COLUMN * d)
+    return settings.line_search and rows.is_local and n >= max(least, per_column * d)
 
 
 def train_hinges(X: NDArray[np.floating], signed: Matrix, tol: float, progress: Progress, memory_budget: int) -> Fit:
@@ -191,11 +190,10 @@ class _Descent:
         self.n_iter = 0
         n_outputs = sum(risk.n_outputs for risk in risks)
         capacity = settings.memory_budget // (4 * 8 * n_outputs * max(1, rows.shape[1]))
-        keep = settings.keep_points
         self.solvers = [
             CuttingPlaneSolver(
                 risk,
-                Bundle(risk.n_outputs * rows.shape[1], capacity, keep_points=keep),
+                Bundle(risk.n_outputs * rows.shape[1], capacity, keep_points=settings.keep_points),
                 settings.C,
                 mu=settings.mu,
                 ascent=self._ascent(risk),
@@ -206,7 +204,7 @@ class _Descent:
         self.near = {
             solver: NearRounds(rows, solver, settings.tol, share)
             for solver in self.solvers
-            if isinstance(solver.risk, HingeRisk) and _has_near_rounds(rows, settings)
+            if isinstance(solver.risk, HingeRisk) and _are_many(rows, settings, _MANY, _PER_COLUMN)
         }
 
     def _ascent(self, risk: Risk) -> CoordinateAscent | None:

@@ -59,6 +59,9 @@ class Leash:
 
     Parameters
     ----------
+    risk : HingeRisk
+    f : ndarray of shape (1, n)
+        The outputs of that point.
     reach : float
         Of the outputs' change, in the mean square.
 
@@ -70,18 +73,17 @@ class Leash:
         Whether its latest step was shortened.
     """
 
-    def __init__(self, reach: float) -> None:
+    def __init__(self, risk: HingeRisk, f: Matrix, reach: float) -> None:
         self.reach = reach
         self.moved = 0.0
         self.is_taut = False
-        self._first: Matrix | None = None
+        self._risk = risk
+        self._first = f
 
-    def hold(self, risk: HingeRisk, f: Matrix, target: Matrix, step: float, mu: float) -> tuple[float, float]:
+    def hold(self, f: Matrix, target: Matrix, step: float, mu: float) -> tuple[float, float]:
         """The step from outputs f towards those of the target, and mu from there on, as far as the reach allows."""
-        if self._first is None:
-            self._first = f.copy()
-        self.moved = risk.distance(self._first, f)
-        rate = risk.distance(f, target)
+        self.moved = self._risk.distance(self._first, f)
+        rate = self._risk.distance(f, target)
         furthest = max(0.0, self.reach - self.moved) / rate if rate > 0.0 else np.inf
         self.is_taut = step >= furthest
         step = min(step, furthest)
@@ -257,7 +259,7 @@ class CuttingPlaneSolver:
         self.objective, self.bound, self.step = np.inf, 0.0, 0.0
         self.anchor: Anchor | None = None
         self._rest = rest or Rest(np.zeros_like(self.w), 0.0)
-        self.leash = leash
+        self._leash = leash
         self._risk = np.inf
         self._outputs: Matrix | None = None
         self._has_ascended = False
@@ -313,9 +315,8 @@ class CuttingPlaneSolver:
         if curvature > 0.0:
             slope = float(np.vdot(self.w, toward)) / self.C + float(np.vdot(self._rest.normal, toward))
             self.step = min(self.risk.search(self.outputs, f, curvature / self.C, slope), _LONGEST)
-        if self.leash is not None:
-            assert isinstance(self.risk, HingeRisk)
-            self.step, mu = self.leash.hold(self.risk, self.outputs, f, self.step, mu)
+        if self._leash is not None:
+            self.step, mu = self._leash.hold(self.outputs, f, self.step, mu)
         cut = self.risk.advance(self.outputs, f, self.step, mu)
         self.w = self.w + self.step * toward
         self._risk = cut.risk

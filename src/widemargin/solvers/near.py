@@ -19,8 +19,8 @@ from .cutting_plane import Anchor, CuttingPlaneSolver, Leash, Plane, Rest, learn
 from .risks import HingeRisk
 
 _SHARE, _LEAST_SHARE, _MOST_SHARE = 1 / 32, 1 / 256, 1 / 4  # of the rows: at first, and whatever happens
-_GROWTH = 4.0  # times as many at most, after rounds that came to the end of their reach
-_USE = 0.4  # of the reach: after rounds that went less far there will be fewer rows
+_GROWTH = 4.0  # times as many after rounds that came to the end of their reach; a part as many at least after others
+_USE = 0.4  # of the reach: after rounds that went less far there will be fewer rows, after others more
 _LEAST = 2048  # rows: with fewer, the interpreter would be slower than the pass over them
 _MOST = 1.5  # times as many as were asked for: margins that are all alike
 _REACH = 0.5  # of the distance that counts as near
@@ -73,19 +73,19 @@ class NearRounds:
             near.solve_reduced()
             visits += rows.shape[0]
         self.solver.lead(near)
-        self._scale_share(_GROWTH if leash.is_taut else leash.moved / (_USE * leash.reach))
+        used = leash.moved / (_USE * leash.reach)
+        self._scale_share(_GROWTH if leash.is_taut else max(used, 1.0 / _GROWTH))
 
     def _has_failed_twice(self) -> bool:
         objective = self.solver.objective
         self._n_failures = self._n_failures + 1 if objective >= self._objective * (1.0 - _NOISE) else 0
         self._objective = objective
-        has_failed = self._n_failures > 1
-        if has_failed:
-            self._n_failures = 0
-        return has_failed
+        if self._n_failures < 2:
+            return False
+        self._n_failures = 0
+        return True
 
     def _scale_share(self, factor: float) -> None:
-        factor = min(max(factor, 1.0 / _GROWTH), _GROWTH if factor > 1.0 else 1.0)
         self._share = min(max(factor * self._share, _LEAST_SHARE), _MOST_SHARE)
 
     def _surrogate(self) -> tuple[Rows, CuttingPlaneSolver, Leash] | None:
@@ -104,15 +104,9 @@ class NearRounds:
         coef = plane.coef[:, chosen]
         here = Anchor(Plane(coef, float(np.abs(coef).sum()), plane.point), rows.weighted_sums(coef))
         rest = Rest(normal - here.normal, plane.offset - here.plane.offset)
-        leash = Leash(_REACH * distance)
-        near = CuttingPlaneSolver(
-            solver.risk.part(chosen, pull=float(coef.sum())),
-            solver.bundle,
-            solver.C,
-            mu=solver.mu,
-            rest=rest,
-            leash=leash,
-        )
-        near.look_at(solver.w, solver.outputs[:, chosen])
+        risk, f = solver.risk.part(chosen, pull=float(coef.sum())), solver.outputs[:, chosen]
+        leash = Leash(risk, f, _REACH * distance)
+        near = CuttingPlaneSolver(risk, solver.bundle, solver.C, mu=solver.mu, rest=rest, leash=leash)
+        near.look_at(solver.w, f)
         near.anchor, near.bound, near.target = here, solver.bound, solver.target
         return rows, near, leash
