@@ -31,6 +31,7 @@ from ..solvers.coordinate import CoordinateAscent
 from ..solvers.cutting_plane import Bundle, CuttingPlaneSolver, Plane, learn_planes
 from ..solvers.local import Fit, join_fits
 from ..solvers.near import NearRounds
+from ..solvers.newton import NewtonDescent
 from ..solvers.result import History, LinearResult
 from ..solvers.risks import HingeRisk, Risk
 
@@ -44,6 +45,7 @@ _SAMPLED, _SAMPLED_PER_COLUMN = 2**15, 512  # rows, in all and for each column, 
 _SAMPLE, _RUN = 16, 16  # one row in so many; so many neighbours stay together
 _SAMPLE_SHARE = 8  # it may take as much of the memory
 _SAMPLE_TOL = 3e-3
+_WIDTH, _PLANES = 2.0, 100  # of Newton's method from zero, where all rows are at distance 1 from their margin
 _PARTS = ("near", "dual", "outputs", "line_search", "plane", "reduced")
 _POINTS = 8  # looked at in one pass at the start: their outputs are held at once
 
@@ -127,7 +129,7 @@ def train_path(
     for k, C in enumerate(Cs):
         descent.weigh(C)
         if k == 0:
-            descent.look_at(start or _solve_sample(rows, risks, replace(settings, C=C), progress, team))
+            descent.begin(start, replace(settings, C=C))
         descent.solve_reduced()
         while descent.is_open() and progress.go_on(**descent.state()):
             descent.iterate()
@@ -137,19 +139,32 @@ def train_path(
 
 def _solve_sample(
     rows: Rows, risks: Sequence[Risk], settings: Settings, progress: Progress | Part | Aside, team: ThreadTeam
-) -> list[Matrix] | None:
-    """The machines of one row in sixteen, as points to begin with; None where rows are few."""
-    if not _is_sampled(rows, settings):
-        return None
+) -> tuple[list[Matrix], list[bool]]:
+    """The machines of one row in sixteen, as points to begin with; and which of them Newton's method has found."""
     n = rows.shape[0]
     size = min(n // _SAMPLE, settings.memory_budget // (_SAMPLE_SHARE * rows.row_bytes))
     runs = np.random.default_rng(0).choice(n // _RUN, max(1, size // _RUN), replace=False)
     chosen = (_RUN * np.sort(runs)[:, None] + np.arange(_RUN)).ravel()
     parts = [risk.part(chosen, n / len(chosen)) for risk in risks]
     tol = max(settings.tol, _SAMPLE_TOL, rows.shape[1] / len(chosen))  # the sample itself is no more precise
-    settings = replace(settings, tol=tol, keep_points=False)
-    results, _ = train(rows.take(chosen), parts, settings, Aside(progress), team=team)
-    return [result.w.reshape(1, -1) for result in results]
+    some = rows.take(chosen)
+    points = team.map(lambda part: _leap(some, part, settings, tol), parts)
+    left = [k for k, point in enumerate(points) if point is None]
+    if left:
+        settings = replace(settings, tol=tol, keep_points=False)
+        results, _ = train(some, [parts[k] for k in left], settings, Aside(progress), team=team)
+        for k, result in zip(left, results, strict=True):
+            points[k] = result.w.reshape(1, -1)
+    return points, [k not in left for k in range(len(parts))]
+
+
+def _leap(rows: Rows, risk: Risk, settings: Settings, tol: float) -> Matrix | None:
+    """A machine by Newton's method, if that leads to it."""
+    if not isinstance(risk, HingeRisk):
+        return None
+    solver = CuttingPlaneSolver(risk, Bundle(rows.shape[1], _PLANES, keep_points=False), settings.C)
+    learn_planes(rows, [solver], [solver.look_at(solver.w, np.zeros((1, rows.shape[0])))])
+    return solver.w if NewtonDescent(rows, solver, _WIDTH).run(tol) else None
 
 
 def _is_sampled(rows: Rows, settings: Settings) -> bool:
@@ -237,6 +252,16 @@ class _Descent:
         self.n_iter, self.history = 0, History()
         for solver in self.solvers:
             solver.weigh(C)
+
+    def begin(self, start: Sequence[Matrix] | None, settings: Settings) -> None:
+        """Take the first planes: at the points given, or where a sample of the rows leads."""
+        if start is None and _is_sampled(self.rows, settings):
+            risks = [solver.risk for solver in self.solvers]
+            start, is_smooth = _solve_sample(self.rows, risks, settings, self.progress, self.team)
+            for solver, smooth in zip(self.solvers, is_smooth, strict=True):
+                if solver in self.near:
+                    self.near[solver].is_smooth = smooth
+        self.look_at(start)
 
     def look_at(self, start: Sequence[Matrix] | None) -> None:
         """Take planes at the points given, several in one pass; at zero, where the outputs are known, if none are."""

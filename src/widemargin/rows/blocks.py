@@ -19,7 +19,10 @@ from .dense import DenseBlocks
 from .mapped import mapped_pages
 
 Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
+
+_GRAM_BYTES = 2**21  # of the rows that are multiplied at a time
 
 
 class Rows(Protocol):
@@ -49,6 +52,9 @@ class Rows(Protocol):
 
         Most rows of weight 0 are not read.
         """
+
+    def gram(self, chosen: Indices, weights: Vector, centre: Vector) -> Matrix:
+        """Sum of w (x - c)(x - c)' over some rows x, in ascending order, if they are local: (d, d)."""
 
     def take(self, chosen: Indices) -> Rows:
         """A copy of some rows, in ascending order, if they are local."""
@@ -82,6 +88,9 @@ class Blocks(Protocol):
 
     def take(self, chosen: Indices, team: ThreadTeam) -> Blocks:
         """A copy of some rows, in memory."""
+
+    def copy(self, chosen: Indices) -> NDArray[np.floating]:
+        """Some rows as an array, in this thread."""
 
 
 class BlockRows:
@@ -132,6 +141,21 @@ class BlockRows:
 
         self._team.map(add, product(range(len(blocks)), groups))
         total: Matrix = self._sums.sum(axis=0)
+        return total
+
+    def gram(self, chosen: Indices, weights: Vector, centre: Vector) -> Matrix:
+        """In parts that fit a cache."""
+
+        def product(part: slice) -> Matrix:
+            factors = self._blocks.copy(chosen[part]) - centre
+            factors *= np.sqrt(weights[part])[:, None]
+            product: Matrix = factors.T @ factors
+            return product
+
+        size = max(256, _GRAM_BYTES // (8 * self.shape[1]))
+        total = np.zeros((self.shape[1], self.shape[1]))
+        for part in self._team.map(product, row_blocks(len(chosen), size)):
+            total += part
         return total
 
     def take(self, chosen: Indices) -> BlockRows:

@@ -61,5 +61,10 @@ class CSRBlocks:
         """By SciPy."""
         return CSRBlocks(self.X[chosen])
 
+    def copy(self, chosen: NDArray[np.int64]) -> NDArray[np.floating]:
+        """With their zeros."""
+        dense: NDArray[np.floating] = self.X[chosen].toarray()
+        return dense
+
     def _parts(self, rows: slice) -> tuple[NDArray[np.floating], NDArray[np.integer], NDArray[np.integer]]:
         return self.X.data, self.X.indices, self.X.indptr[rows.start : rows.stop + 1]

@@ -80,6 +80,15 @@ class DenseBlocks:
         team.map(copy, row_blocks(self.shape[0], self.block_rows))
         return DenseBlocks(taken)
 
+    def copy(self, chosen: NDArray[np.int64]) -> Array:
+        """In C order."""
+        taken = np.empty((len(chosen), self.shape[1]), self.X.dtype)
+        if self._by_rows:
+            dense.take_rows(self.X, chosen, taken)
+        else:
+            taken[...] = self.X[chosen]
+        return taken
+
     def _release(self, rows: slice) -> None:
         if self._pages is not None:
             self._pages.release(rows)

@@ -274,6 +274,11 @@ class CuttingPlaneSolver:
         return self._outputs
 
     @property
+    def is_held(self) -> bool:
+        """Whether the leash has shortened the latest step."""
+        return self._leash is not None and self._leash.is_taut
+
+    @property
     def has_epochs(self) -> bool:
         """Whether the next round begins with epochs of dual coordinate ascent."""
         return self.ascent is not None and self.ascent.turns.has_epochs
@@ -291,7 +296,7 @@ class CuttingPlaneSolver:
     def weigh(self, C: float) -> None:
         """Go on with another weight of the risk: its planes stay what they are."""
         self.C, self.bound = C, 0.0
-        self.objective = self._value(self.w, self._risk)
+        self.objective = self.value(self.w, self._risk)
         if self.ascent is not None:
             self.ascent.weigh(C)
 
@@ -320,7 +325,7 @@ class CuttingPlaneSolver:
         cut = self.risk.advance(self.outputs, f, self.step, mu)
         self.w = self.w + self.step * toward
         self._risk = cut.risk
-        self.objective = min(self.objective, self._value(self.w, cut.risk))  # the search is exact: a rise is rounding
+        self.objective = min(self.objective, self.value(self.w, cut.risk))  # the search is exact: a rise is rounding
         near = self.w + mu * (self.target - self.w)
         self._touching = Plane(cut.coef, cut.offset, near.ravel())
         return self._touching
@@ -328,7 +333,7 @@ class CuttingPlaneSolver:
     def look_at(self, w: Matrix, f: Matrix) -> Plane:
         """Return a plane at a point, whose outputs are f; the point becomes the best one if it is."""
         cut = self.risk.advance(f, f, 0.0, 0.0)
-        objective = self._value(w, cut.risk)
+        objective = self.value(w, cut.risk)
         plane = Plane(cut.coef, cut.offset, w.ravel())
         if objective < self.objective:
             self.w, self._outputs, self._risk, self.objective = w, f.copy(), cut.risk, objective
@@ -369,7 +374,13 @@ class CuttingPlaneSolver:
         self.learn(plane, normal)
         return None
 
-    def _value(self, w: Matrix, risk: float) -> float:
+    def slope(self, w: Matrix, normal: Matrix) -> Matrix:
+        """The gradient at w, if that of the rows' risk is `normal`."""
+        total: Matrix = w + self.C * (normal + self._rest.normal)
+        return total
+
+    def value(self, w: Matrix, risk: float) -> float:
+        """The objective at w, where the rows' risk is this."""
         rest = float(np.vdot(self._rest.normal, w)) + self._rest.offset
         return 0.5 * float(np.vdot(w, w)) + self.C * (risk + rest)
 

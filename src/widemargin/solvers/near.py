@@ -16,11 +16,13 @@ import numpy as np
 
 from ..rows import Rows
 from .cutting_plane import Anchor, CuttingPlaneSolver, Leash, Plane, Rest, learn_planes
+from .newton import NewtonDescent
 from .risks import HingeRisk
 
-_SHARE, _LEAST_SHARE, _MOST_SHARE = 1 / 32, 1 / 256, 1 / 4  # of the rows: at first, and whatever happens
+_SHARE, _LEAST_SHARE, _MOST_SHARE = 1 / 8, 1 / 256, 1 / 4  # of the rows: at first, and whatever happens
 _GROWTH = 4.0  # times as many after rounds that came to the end of their reach; a part as many at least after others
 _USE = 0.4  # of the reach: after rounds that went less far there will be fewer rows, after others more
+_SMOOTH = 512  # rows for each column, for Newton's method
 _LEAST = 2048  # rows: with fewer, the interpreter would be slower than the pass over them
 _MOST = 1.5  # times as many as were asked for: margins that are all alike
 _REACH = 0.5  # of the distance that counts as near
@@ -44,6 +46,11 @@ class NearRounds:
         Largest gap of the machine at the end, relative to its objective.
     memory_budget : int
         Bytes.
+
+    Attributes
+    ----------
+    is_smooth : bool
+        Whether Newton's method leads through the rows near the margin; else planes do.
     """
 
     def __init__(self, rows: Rows, solver: CuttingPlaneSolver, tol: float, memory_budget: int) -> None:
@@ -51,6 +58,7 @@ class NearRounds:
         self.solver = solver
         self._tol = tol
         self._most = int(memory_budget / (_BUDGET_SHARE * _MOST * rows.row_bytes))
+        self.is_smooth = rows.shape[0] >= _SMOOTH * rows.shape[1]
         self._share = _SHARE
         self._n_failures, self._objective = 0, np.inf
 
@@ -66,15 +74,22 @@ class NearRounds:
             return
         rows, near, leash = found
         goal = max(_DROP * near.gap, _TOL_SHARE * self._tol * near.objective)
+        if self.is_smooth:
+            self.is_smooth = NewtonDescent(rows, near, leash.reach).run(goal / near.objective)
+        if not self.is_smooth:
+            self._add_planes(rows, near, leash, goal)
+        self.solver.lead(near)
+        used = leash.moved / (_USE * leash.reach)
+        self._scale_share(_GROWTH if leash.is_taut else max(used, 1.0 / _GROWTH))
+
+    def _add_planes(self, rows: Rows, near: CuttingPlaneSolver, leash: Leash, goal: float) -> None:
+        """Rounds of the cutting plane algorithm."""
         visits, most = 0, _WORK * self._rows.shape[0]
         while visits < most and near.gap > goal and not leash.is_taut:
             plane = near.descend(rows.outputs(near.target))
             learn_planes(rows, [near], [plane])
             near.solve_reduced()
             visits += rows.shape[0]
-        self.solver.lead(near)
-        used = leash.moved / (_USE * leash.reach)
-        self._scale_share(_GROWTH if leash.is_taut else max(used, 1.0 / _GROWTH))
 
     def _has_failed_twice(self) -> bool:
         objective = self.solver.objective

@@ -26,6 +26,7 @@ _ROWS = 32_768  # of a block
 _FEW = 4096  # rows of which no sample is taken
 _SAMPLE = 2048
 _CHORDS = 8
+_BALANCE_ROUNDS, _BALANCE_TOL = 60, 1e-9  # of the weights: the rest is shared out
 _FAR = 1e300  # beyond every breakpoint that matters
 
 Indices = NDArray[np.int64]
@@ -38,6 +39,16 @@ class Cut(NamedTuple):
     risk: float  # at the best point, whose outputs have been written in place
     coef: Matrix  # (q, n): the plane's normal is the sum of the rows, so weighted
     offset: float
+
+
+class Smooth(NamedTuple):
+    """A risk whose corners are rounded, at a point."""
+
+    value: float
+    coef: Matrix  # (1, n): weights of the rows, of a plane below the risk itself
+    offset: float
+    loss: float  # by how much that plane is below the risk at this point
+    shift: float  # the best intercept
 
 
 class Risk(Protocol):
@@ -159,6 +170,33 @@ class HingeRisk:
         risks, offsets = zip(*self._team.map(advance, self._blocks), strict=True)
         return Cut(sum(risks), coef, sum(offsets))
 
+    def smooth(self, f: Matrix, width: float) -> Smooth:
+        """The hinges of rows whose margin is within a width of 1 are rounded, and curved by s / (2 width)."""
+        return self._smooth(f, width, 0.0, (1.0, 1.0))
+
+    def _smooth(self, f: Matrix, width: float, shift: float, shares: tuple[float, float]) -> Smooth:
+        coef = np.empty_like(f)
+
+        def smooth(rows: slice) -> tuple[float, ...]:
+            sums: tuple[float, ...] = linesearch.smooth_hinges(
+                f[0, rows], shift, self.signed[rows], width, *shares, coef[0, rows]
+            )
+            return sums
+
+        value, offset, loss = (sum(part) for part in zip(*self._team.map(smooth, self._blocks), strict=True))
+        return Smooth(value, coef, offset, loss, shift)
+
+    def corner(self, f: Matrix, shift: float, width: float) -> Indices:
+        """The rows whose margin is within a width of 1, in ascending order."""
+
+        def collect(rows: slice) -> Indices:
+            order = self._scratch.order
+            count = linesearch.near_corner(f[0, rows], shift, self.signed[rows], width, order)
+            found: Indices = rows.start + order[:count]
+            return found
+
+        return np.concatenate(self._team.map(collect, self._blocks))
+
     def distance(self, f: Matrix, other: Matrix) -> float:
         """The root of the mean square, over a sample of the rows."""
         return float(np.linalg.norm(change := other[0, self._sample] - f[0, self._sample])) / math.sqrt(len(change))
@@ -173,14 +211,7 @@ class HingeRisk:
         signs = np.sign(self.signed[self._sample])
         far = np.abs(1.0 - signs * (f[0, self._sample] + b))[signs != 0.0]
         distance = float(np.partition(far, k)[k]) if (k := len(far) * wanted // self.n_rows) < len(far) else math.inf
-
-        def collect(rows: slice) -> Indices:
-            order = self._scratch.order
-            count = linesearch.near_corner(f[0, rows], b, self.signed[rows], distance, order)
-            found: Indices = rows.start + order[:count]
-            return found
-
-        return np.concatenate(self._team.map(collect, self._blocks)), distance
+        return self.corner(f, b, distance), distance
 
 
 class ProfileRisk(HingeRisk):
@@ -203,6 +234,7 @@ class ProfileRisk(HingeRisk):
         self._level = float(np.maximum(signed, 0.0).sum()) + pull
         self._values = np.empty(self.n_rows)
         self._reach = 1.0
+        self._smooth_intercept = 0.0
         self._known: tuple[Matrix | None, float] = None, 0.0  # outputs last advanced, and their best intercept
 
     def intercept(self, f: Matrix) -> Vector:
@@ -246,6 +278,13 @@ class ProfileRisk(HingeRisk):
                 profile.share_border(self._values[rows], self.signed[rows], near, on_plus, on_minus, coef[0, rows])
         return Cut(risk - self._pull * best, coef, offset + on_plus * plus + on_minus * minus)
 
+    def smooth(self, f: Matrix, width: float) -> Smooth:
+        """At its best intercept; the plane's weights sum to what the pull asks for."""
+        shift, (plus, minus) = self._balance(f, width)
+        shares = min(1.0, (minus - self._pull) / (plus or 1.0)), min(1.0, (plus + self._pull) / (minus or 1.0))
+        smooth = self._smooth(f, width, shift, shares)
+        return smooth._replace(value=smooth.value - self._pull * shift)
+
     def distance(self, f: Matrix, other: Matrix) -> float:
         """But for what the intercept takes up."""
         return float(np.std(other[0, self._sample] - f[0, self._sample]))
@@ -253,6 +292,30 @@ class ProfileRisk(HingeRisk):
     def part(self, chosen: Indices, factor: float = 1.0, pull: float = 0.0) -> ProfileRisk:
         """The same kind of risk, beside other rows' lines."""
         return ProfileRisk(factor * self.signed[chosen], self._team, pull)
+
+    def _balance(self, f: Matrix, width: float) -> tuple[float, tuple[float, float]]:
+        """Where the smoothed hinges have their best intercept: Newton's method, and bisection where that leaves."""
+        lo, hi, step = -math.inf, math.inf, width
+        b = self._smooth_intercept
+        for _ in range(_BALANCE_ROUNDS):
+            plus, minus, rate = self._sides(f, width, b)
+            excess = plus - minus + self._pull
+            if abs(excess) <= _BALANCE_TOL * self._total:
+                break
+            lo, hi = (b, hi) if excess > 0.0 else (lo, b)
+            b = b + excess / rate if rate > 0.0 else math.inf
+            if not lo < b < hi:
+                b = lo + step if hi == math.inf else hi - step if lo == -math.inf else 0.5 * (lo + hi)
+                step *= 2.0
+        self._smooth_intercept = b
+        return b, (plus, minus)
+
+    def _sides(self, f: Matrix, width: float, b: float) -> tuple[float, float, float]:
+        parts = self._team.map(
+            lambda rows: linesearch.smooth_sides(f[0, rows], b, self.signed[rows], width), self._blocks
+        )
+        plus, minus, rate = (sum(part) for part in zip(*parts, strict=True))
+        return plus, minus, rate
 
     def _quantile(self, f: Vector, target: Vector, k: float) -> float:
         """The best intercept at f + k (target - f): a value of y - f, which are left behind for the plane."""
