@@ -42,7 +42,7 @@ Trained = tuple[list[LinearResult], History]
 _SMALL = 2**15  # values: rounds alone are fast, and do not depend on the order of the rows or on repeated ones
 _MANY, _PER_COLUMN = 2**14, 64  # rows, in all and for each column, for rounds on few of them
 _SAMPLED, _SAMPLED_PER_COLUMN = 2**15, 512  # rows, in all and for each column, for a start from a sample
-_SAMPLE, _RUN = 16, 16  # one row in so many; so many neighbours stay together
+_SAMPLE, _SAMPLE_PER_COLUMN, _RUN = 16, 256, 16  # one row in so many, or so many; so many neighbours stay together
 _SAMPLE_SHARE = 8  # it may take as much of the memory
 _SAMPLE_TOL = 3e-3
 _WIDTH, _PLANES = 2.0, 100  # of Newton's method from zero, where all rows are at distance 1 from their margin
@@ -139,10 +139,11 @@ def train_path(
 
 def _solve_sample(
     rows: Rows, risks: Sequence[Risk], settings: Settings, progress: Progress | Part | Aside, team: ThreadTeam
-) -> tuple[list[Matrix], list[bool]]:
-    """The machines of one row in sixteen, as points to begin with; and which of them Newton's method has found."""
+) -> tuple[list[Matrix], list[bool], int]:
+    """The machines of a sample, as points to begin with; which of them Newton's method has found; its size."""
     n = rows.shape[0]
-    size = min(n // _SAMPLE, settings.memory_budget // (_SAMPLE_SHARE * rows.row_bytes))
+    size = max(n // _SAMPLE, _SAMPLE_PER_COLUMN * rows.shape[1])
+    size = min(size, settings.memory_budget // (_SAMPLE_SHARE * rows.row_bytes))
     runs = np.random.default_rng(0).choice(n // _RUN, max(1, size // _RUN), replace=False)
     chosen = (_RUN * np.sort(runs)[:, None] + np.arange(_RUN)).ravel()
     parts = [risk.part(chosen, n / len(chosen)) for risk in risks]
@@ -155,7 +156,7 @@ def _solve_sample(
         results, _ = train(some, [parts[k] for k in left], settings, Aside(progress), team=team)
         for k, result in zip(left, results, strict=True):
             points[k] = result.w.reshape(1, -1)
-    return points, [k not in left for k in range(len(parts))]
+    return points, [k not in left for k in range(len(parts))], len(chosen)
 
 
 def _leap(rows: Rows, risk: Risk, settings: Settings, tol: float) -> Matrix | None:
@@ -257,10 +258,10 @@ class _Descent:
         """Take the first planes: at the points given, or where a sample of the rows leads."""
         if start is None and _is_sampled(self.rows, settings):
             risks = [solver.risk for solver in self.solvers]
-            start, is_smooth = _solve_sample(self.rows, risks, settings, self.progress, self.team)
-            for solver, smooth in zip(self.solvers, is_smooth, strict=True):
+            start, smooth, size = _solve_sample(self.rows, risks, settings, self.progress, self.team)
+            for solver, is_smooth in zip(self.solvers, smooth, strict=True):
                 if solver in self.near:
-                    self.near[solver].is_smooth = smooth
+                    self.near[solver].follow(size, is_smooth=is_smooth)
         self.look_at(start)
 
     def look_at(self, start: Sequence[Matrix] | None) -> None:

@@ -12,6 +12,8 @@ How far they may go from the best point: until the outputs have changed by a par
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..rows import Rows
@@ -19,10 +21,12 @@ from .cutting_plane import Anchor, CuttingPlaneSolver, Leash, Plane, Rest, learn
 from .newton import NewtonDescent
 from .risks import HingeRisk
 
-_SHARE, _LEAST_SHARE, _MOST_SHARE = 1 / 8, 1 / 256, 1 / 4  # of the rows: at first, and whatever happens
+_SHARE, _LEAST_SHARE, _MOST_SHARE = 1 / 32, 1 / 256, 1 / 4  # of the rows: at first, and whatever happens
 _GROWTH = 4.0  # times as many after rounds that came to the end of their reach; a part as many at least after others
 _USE = 0.4  # of the reach: after rounds that went less far there will be fewer rows, after others more
 _SMOOTH = 512  # rows for each column, for Newton's method
+_SETTLED = 4 * _USE  # after Newton's method, which comes to rest
+_ERRORS = 4.0  # the share that there is to it, in errors of a sample's outputs
 _LEAST = 2048  # rows: with fewer, the interpreter would be slower than the pass over them
 _MOST = 1.5  # times as many as were asked for: margins that are all alike
 _REACH = 0.5  # of the distance that counts as near
@@ -62,6 +66,12 @@ class NearRounds:
         self._share = _SHARE
         self._n_failures, self._objective = 0, np.inf
 
+    def follow(self, n_sample: int, *, is_smooth: bool) -> None:
+        """Begin at the machine of a sample, which is as far from that of all rows as chance takes it."""
+        self.is_smooth = is_smooth
+        if is_smooth:
+            self._share = min(_ERRORS * math.sqrt(self._rows.shape[1] / n_sample), _MOST_SHARE)
+
     def run(self) -> None:
         """Lead the machine's target to where rounds on few rows come to, and raise its bound.
 
@@ -79,7 +89,7 @@ class NearRounds:
         if not self.is_smooth:
             self._add_planes(rows, near, leash, goal)
         self.solver.lead(near)
-        used = leash.moved / (_USE * leash.reach)
+        used = leash.moved / ((_SETTLED if self.is_smooth else _USE) * leash.reach)
         self._scale_share(_GROWTH if leash.is_taut else max(used, 1.0 / _GROWTH))
 
     def _add_planes(self, rows: Rows, near: CuttingPlaneSolver, leash: Leash, goal: float) -> None:

@@ -97,8 +97,9 @@ class NewtonDescent:
     def _find_step(self, rounded: Smooth, slope: Matrix) -> Matrix:
         """Newton's: the Hessian is the identity and C s / (2 width) times the second moments of rows on the corner."""
         chosen = self._risk.corner(self._f, rounded.shift, self._width)
-        every = max(1, len(chosen) // (_CURVED * self._rows.shape[1]))
-        chosen = chosen[::every]
+        every = max(1.0, len(chosen) / (_CURVED * self._rows.shape[1]))
+        if every > 1.0:  # by chance: rows may come in periods
+            chosen = chosen[np.random.default_rng(0).random(len(chosen)) < 1.0 / every]
         weights = every * self._solver.C / (2.0 * self._width) * np.abs(self._risk.signed[chosen])
         hessian = self._rows.gram(chosen, weights, self._centre(chosen, weights))
         hessian[np.diag_indices_from(hessian)] += 1.0
