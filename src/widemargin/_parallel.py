@@ -7,26 +7,32 @@ configuration, and while more than one thread runs, BLAS has one: two layers of 
 each other.
 """
 
+import atexit
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, Token, copy_context
-from functools import cache
+from functools import cache, partial
+from itertools import count
 from operator import call
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import joblib
+import numpy as np
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 from ._config import Config, config_context, get_config
+from ._jit import waiting
 
 T = TypeVar("T")
 Item = TypeVar("Item")
+
+_FLAG = 16  # numbers: each flag has cache lines of its own
 
 _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
@@ -189,8 +195,10 @@ class _BlasThreads:
                 library.clear_controlling_thread(force=True)
 
     def _libraries(self) -> Any:
-        # Looking for the loaded libraries takes milliseconds: once, and not at import, before SciPy has loaded its own.
+        # Looking for the loaded libraries takes milliseconds: once, and with SciPy's own among them.
         if self._controller is None:
+            import scipy.linalg  # noqa: F401
+
             self._controller = ThreadpoolController()
         return self._controller
 
@@ -198,33 +206,87 @@ class _BlasThreads:
 _blas = _BlasThreads()
 
 
-class _IdlePools:
-    """Threads between two teams: to start them anew takes ten times as long as to wake them."""
-
-    _MOST = 4  # of a size; more teams at once are rare
+class _Helper:
+    """A thread that does one thing after another, and stays awake for a moment between them."""
 
     def __init__(self) -> None:
-        self._pools: dict[int, list[ThreadPoolExecutor]] = {}
+        self._asked, self._answered = np.zeros((2, _FLAG), np.int64)[:, :1]
+        self._n_tasks = 0
+        self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._ends: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._serve, name="widemargin", daemon=True)
+        self._thread.start()
+
+    def ask(self, task: Callable[[], None]) -> None:
+        """Begin with something; `wait` must follow."""
+        self._tasks.put(task)
+        self._n_tasks += 1
+        self._asked[0] = self._n_tasks
+
+    def wait(self) -> None:
+        """Return when it is done, or raise its error."""
+        waiting.wait_for(self._answered, self._n_tasks)
+        error = self._ends.get()
+        if error is not None:
+            raise error
+
+    def dismiss(self, *, wait: bool = False) -> None:
+        """Let the thread end, after what it is doing."""
+        self._tasks.put(None)
+        self._asked[0] = -1
+        if wait:
+            self._thread.join()
+
+    def _serve(self) -> None:
+        for n_done in count():
+            # the end is reported from compiled code: whoever waits for it finds the interpreter's lock free
+            waiting.report_and_wait(self._answered, n_done, self._asked, n_done)
+            task = self._tasks.get()
+            if task is None:
+                return
+            try:
+                task()
+                self._ends.put(None)
+            except BaseException as error:
+                self._ends.put(error)
+            del task
+
+
+class _IdleHelpers:
+    """Helpers between two teams: to start them anew takes ten times as long as to wake them."""
+
+    _MOST = 256
+
+    def __init__(self) -> None:
+        self._helpers: deque[_Helper] = deque()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._pools.clear)  # threads stay behind in the parent
+            os.register_at_fork(after_in_child=self._helpers.clear)  # threads stay behind in the parent
+        atexit.register(self._dismiss_all)
 
-    def take(self, n: int) -> ThreadPoolExecutor:
-        """A pool of n threads."""
+    def take(self, n: int) -> list[_Helper]:
+        """So many helpers."""
+        return [self._take() for _ in range(n)]
+
+    def give(self, helpers: list[_Helper]) -> None:
+        """Keep helpers that have nothing to do."""
+        for helper in helpers:
+            if len(self._helpers) < self._MOST:
+                self._helpers.append(helper)
+            else:
+                helper.dismiss()
+
+    def _take(self) -> _Helper:
         try:
-            return self._pools[n].pop()
-        except (KeyError, IndexError):
-            return ThreadPoolExecutor(n, thread_name_prefix="widemargin")
+            return self._helpers.pop()
+        except IndexError:
+            return _Helper()
 
-    def give(self, n: int, pool: ThreadPoolExecutor) -> None:
-        """Keep a pool of n threads that have nothing to do."""
-        pools = self._pools.setdefault(n, [])
-        if len(pools) < self._MOST:
-            pools.append(pool)
-        else:
-            pool.shutdown()
+    def _dismiss_all(self) -> None:
+        while self._helpers:
+            self._helpers.pop().dismiss(wait=True)
 
 
-_idle = _IdlePools()
+_idle = _IdleHelpers()
 
 
 class ThreadTeam:
@@ -242,7 +304,7 @@ class ThreadTeam:
 
     Notes
     -----
-    Some 30 microseconds a call of `map` on two threads, and 1 microsecond inline. The threads outlive the block, for
+    Some 30 microseconds a call of `map` on two threads that are awake, 100 if they sleep, and 1 microsecond inline. The threads outlive the block, for
     the next team; a forked process starts its own.
 
     Examples
@@ -254,21 +316,22 @@ class ThreadTeam:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_threads = effective_n_jobs(n_jobs)
-        self._pool: ThreadPoolExecutor | None = None
+        self._helpers: list[_Helper] = []
 
     def __enter__(self) -> Self:
         if self.n_threads > 1:
-            self._pool = _idle.take(self.n_threads - 1)
+            self._helpers = _idle.take(self.n_threads - 1)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        pool, self._pool = self._pool, None
-        if pool is not None and kind is None:
-            _idle.give(self.n_threads - 1, pool)
-        elif pool is not None:  # after an error or an interrupt it may be busy still
-            pool.shutdown()
+        helpers, self._helpers = self._helpers, []
+        if kind is None:
+            _idle.give(helpers)
+        else:  # after an error or an interrupt they may be busy still
+            for helper in helpers:
+                helper.dismiss(wait=True)
 
     def map(self, fn: Callable[[Item], T], items: Iterable[Item]) -> list[T]:
         """Return ``[fn(item) for item in items]``, computed by all threads; each takes the next item when free.
@@ -276,11 +339,11 @@ class ThreadTeam:
         An error in one item ends the call: items not yet begun are dropped, and the error of the earliest is raised.
         """
         items = list(items)
-        if self._pool is None or len(items) < 2 or _is_worker.get():
+        if not self._helpers or len(items) < 2 or _is_worker.get():
             return [fn(item) for item in items]
         share = _Share(fn, items)
         with blas_limit(1):
-            share.work_with(self._pool, min(self.n_threads, len(items)) - 1)
+            share.work_with(self._helpers[: len(items) - 1])
         return share.results()
 
 
@@ -293,14 +356,16 @@ class _Share:
         self._done: list[Any] = [None] * len(items)
         self._errors: list[tuple[int, BaseException]] = []
 
-    def work_with(self, pool: ThreadPoolExecutor, n_helpers: int) -> None:
-        """Work in this thread and in `n_helpers` of the pool's, until nothing is left."""
-        helpers = [pool.submit(copy_context().run, self._work) for _ in range(n_helpers)]
+    def work_with(self, helpers: list[_Helper]) -> None:
+        """Work in this thread and in the helpers', until nothing is left."""
+        for helper in helpers:
+            helper.ask(partial(copy_context().run, self._work))
         try:
             self._work()
         finally:
             self._todo.clear()  # after a KeyboardInterrupt here, the helpers must not go on
-            _wait(helpers)
+            for helper in helpers:
+                helper.wait()
 
     def _work(self) -> None:
         mark: Token[bool] = _is_worker.set(True)
@@ -325,8 +390,3 @@ class _Share:
             raise min(self._errors, key=lambda pair: pair[0])[1]
         return self._done
 
-
-def _wait(helpers: list[Future[None]]) -> None:
-    for helper in helpers:
-        if not helper.cancel():  # one that has not begun has nothing left to do
-            helper.result()

@@ -16,6 +16,7 @@ from . import (
     profile,
     simplex_qp,
     sparse,
+    waiting,
     workspace,
 )
 
@@ -32,6 +33,9 @@ def compile_kernels() -> None:
     for data in (single, double):
         _warm_nystrom(data)
     _warm_budget()
+    flags = np.zeros((2, 1), np.int64)
+    waiting.report_and_wait(flags[0], 1, flags[1], 1)
+    waiting.wait_for(flags[0], 1)
 
 
 def _warm_tiles(dtype: np.dtype) -> None:

@@ -1,0 +1,57 @@
+"""Waiting awake, without the interpreter's lock: a thread that sleeps takes some 100 microseconds to wake up."""
+
+from llvmlite import ir
+from numba.core import config, types
+
+from ._policy import kernel, written_by_hand
+
+_LOOKS = 0 if config.DISABLE_JIT else 200_000  # below a millisecond; interpreted, it would keep the lock
+
+
+@written_by_hand(lambda flag: int(flag[0]))
+def _look(typing_context, flag):
+    """The flag's value, as another thread may have changed it."""
+
+    def generate(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        builder.fence("seq_cst")
+        return builder.load_atomic(data, "seq_cst", 8)
+
+    return types.int64(flag), generate
+
+
+def _write(flag, value):
+    flag[0] = value
+
+
+@written_by_hand(_write)
+def _raise(typing_context, flag, value):
+    """Let other threads see a value, after all that this thread has written before."""
+
+    def generate(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        number = context.cast(builder, args[1], signature.args[1], types.int64)
+        builder.store_atomic(number, data, "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return types.void(flag, types.int64), generate
+
+
+@kernel
+def report_and_wait(mine, value, other, last):
+    """Write a value into one flag, and wait awhile until the other is no longer what it was last.
+
+    Given   mine, other (1,) int64, shared by two threads
+    """
+    _raise(mine, value)
+    for _ in range(_LOOKS):
+        if _look(other) != last:
+            break
+
+
+@kernel
+def wait_for(flag, value):
+    """Wait awhile until the flag, (1,) int64, has this value."""
+    for _ in range(_LOOKS):
+        if _look(flag) == value:
+            break
