@@ -84,10 +84,26 @@ def number_classes(labels: NDArray[Any], weights: Vector) -> tuple[NDArray[Any],
     numbers : ndarray of shape (n,), int
         Of a row without weight any.
     """
-    classes = np.unique(labels[weights > 0])
+    counted = weights > 0
+    if counted.all():
+        if (two := _number_two(labels)) is not None:
+            return two
+        classes = np.unique(labels)
+    else:
+        classes = np.unique(labels[counted])
     if len(classes) < 2:
         raise ValueError(f"y must have at least two classes with positive weight, got one class: {classes[0]!r}")
     return classes, np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+
+
+def _number_two(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]] | None:
+    """As `number_classes`, if there are just two: a few comparisons, where to sort or to hash takes ten times as long."""
+    is_other = labels != labels[0]
+    other = labels[np.argmax(is_other)]
+    if other == labels[0] or not np.array_equal(labels == other, is_other):
+        return None
+    classes = np.unique(np.array([labels[0], other], dtype=labels.dtype))
+    return classes, (is_other if classes[1] == other else ~is_other).astype(np.intp)
 
 
 def weigh_classes(class_weight: Any, classes: NDArray[Any], y: NDArray[np.integer], weights: Vector) -> Vector:

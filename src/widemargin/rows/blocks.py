@@ -22,7 +22,7 @@ Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-_GRAM_BYTES = 2**21  # of the rows that are multiplied at a time
+_GRAM_BYTES = 2**19  # of the rows that are multiplied at a time
 
 
 class Rows(Protocol):

@@ -83,9 +83,9 @@ class NearRounds:
         if found is None:
             return
         rows, near, leash = found
-        goal = max(_DROP * near.gap, _TOL_SHARE * self._tol * near.objective)
+        goal = _TOL_SHARE * self._tol
         if self.is_smooth:
-            self.is_smooth = NewtonDescent(rows, near, leash.reach).run(goal / near.objective)
+            self.is_smooth = NewtonDescent(rows, near, leash.reach).run(goal)
         if not self.is_smooth:
             self._add_planes(rows, near, leash, goal)
         self.solver.lead(near)
@@ -94,6 +94,7 @@ class NearRounds:
 
     def _add_planes(self, rows: Rows, near: CuttingPlaneSolver, leash: Leash, goal: float) -> None:
         """Rounds of the cutting plane algorithm."""
+        goal = max(_DROP * near.gap, goal * near.objective)
         visits, most = 0, _WORK * self._rows.shape[0]
         while visits < most and near.gap > goal and not leash.is_taut:
             plane = near.descend(rows.outputs(near.target))

@@ -31,7 +31,7 @@ _MOST = 25  # steps
 _SHORTEST = 0.25  # where this is the method, steps are of length 1, at times of a half
 _ARMIJO = 0.1
 _LOSS_SHARE = 0.3  # of the gap to reach: the corner need not be sharper
-_CURVED = 128  # rows for each column: enough for the Hessian
+_CURVED = 64  # rows for each column: enough for the Hessian
 _JITTER = 1e-12  # of its diagonal
 _JITTERS = 6  # each a hundred times the one before
 
@@ -97,10 +97,10 @@ class NewtonDescent:
     def _find_step(self, rounded: Smooth, slope: Matrix) -> Matrix:
         """Newton's: the Hessian is the identity and C s / (2 width) times the second moments of rows on the corner."""
         chosen = self._risk.corner(self._f, rounded.shift, self._width)
-        every = max(1.0, len(chosen) / (_CURVED * self._rows.shape[1]))
-        if every > 1.0:  # by chance: rows may come in periods
-            chosen = chosen[np.random.default_rng(0).random(len(chosen)) < 1.0 / every]
-        weights = every * self._solver.C / (2.0 * self._width) * np.abs(self._risk.signed[chosen])
+        every = len(chosen) / (enough := _CURVED * self._rows.shape[1])
+        if every > 1.0:  # one by chance of every so many: rows may come in periods
+            chosen = chosen[((np.arange(enough) + np.random.default_rng(0).random(enough)) * every).astype(np.int64)]
+        weights = max(1.0, every) * self._solver.C / (2.0 * self._width) * np.abs(self._risk.signed[chosen])
         hessian = self._rows.gram(chosen, weights, self._centre(chosen, weights))
         hessian[np.diag_indices_from(hessian)] += 1.0
         return -_solve(hessian, slope[0])[None]

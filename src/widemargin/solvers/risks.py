@@ -22,7 +22,7 @@ from .coordinate import CoordinateAscent
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-_ROWS = 32_768  # of a block
+_ROWS = 65_536  # of a block: fewer take less time than to wake a thread
 _FEW = 4096  # rows of which no sample is taken
 _SAMPLE = 2048
 _CHORDS = 8
