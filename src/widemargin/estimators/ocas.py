@@ -310,8 +310,9 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         self._points = [_start_points(result) for result in results] if self.warm_start else []
 
     def _hinge_risks(self, y: Classes, s: Vector, team: ThreadTeam) -> list[Risk]:
-        positive = range(1, 2) if y.max() == 1 else range(int(y.max()) + 1)  # of two classes the second
-        signed = [np.negative(s, where=y != c, out=s.copy()) for c in positive]
+        n_classes = int(y.max()) + 1
+        positive = range(1, 2) if n_classes == 2 else range(n_classes)  # of two classes the second
+        signed = [np.where(y == c, s, -s) for c in positive]
         return [ProfileRisk(g, team) if self.fit_intercept else HingeRisk(g, team) for g in signed]
 
     def _warn_if_stopped(self, progress: Progress) -> None:

@@ -336,7 +336,8 @@ class CuttingPlaneSolver:
         objective = self.value(w, cut.risk)
         plane = Plane(cut.coef, cut.offset, w.ravel())
         if objective < self.objective:
-            self.w, self._outputs, self._risk, self.objective = w, f.copy(), cut.risk, objective
+            own = f if f.base is None or f.base.size == f.size else f.copy()  # a part would keep all of it in memory
+            self.w, self._outputs, self._risk, self.objective = w, own, cut.risk, objective
             self._touching = plane
         self.step = 1.0
         return plane

@@ -99,7 +99,7 @@ class HingeRisk:
         self.n_rows = len(signed)
         self._team = team
         self._blocks = row_blocks(self.n_rows, _ROWS)
-        self._total = float(np.abs(signed).sum())
+        self._total = sum(team.map(lambda rows: float(np.abs(signed[rows]).sum()), self._blocks))
         self._sample = slice(None, None, max(1, self.n_rows // min(_SAMPLE, 1 + self.n_rows // 8)))
         self._scratch = _Scratch()
 
@@ -231,7 +231,7 @@ class ProfileRisk(HingeRisk):
     def __init__(self, signed: Vector, team: ThreadTeam, pull: float = 0.0) -> None:
         super().__init__(signed, team)
         self._pull = pull
-        self._level = float(np.maximum(signed, 0.0).sum()) + pull
+        self._level = 0.5 * (self._total + float(signed.sum())) + pull  # of positive rows, and the pull
         self._values = np.empty(self.n_rows)
         self._reach = 1.0
         self._smooth_intercept = 0.0
