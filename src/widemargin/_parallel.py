@@ -304,8 +304,9 @@ class ThreadTeam:
 
     Notes
     -----
-    Some 30 microseconds a call of `map` on two threads that are awake, 100 if they sleep, and 1 microsecond inline. The threads outlive the block, for
-    the next team; a forked process starts its own.
+    A call of `map` takes some 30 microseconds on two threads, 100 if they sleep (as they do after a pause of a
+    millisecond), and 1 microsecond inline. The threads outlive the block, for the next team; a forked process starts
+    its own.
 
     Examples
     --------
@@ -389,4 +390,3 @@ class _Share:
         if self._errors:
             raise min(self._errors, key=lambda pair: pair[0])[1]
         return self._done
-

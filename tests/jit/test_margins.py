@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import cutting_plane as naive
-from widemargin.solvers.risks import MarginRisk
+from widemargin.solvers.multiclass import MarginRisk
 
 quick = settings(max_examples=60, deadline=None, derandomize=True)
 

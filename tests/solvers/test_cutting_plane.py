@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from widemargin._parallel import ThreadTeam
-from widemargin.solvers.cutting_plane import Bundle, CuttingPlaneSolver
+from widemargin.solvers.bundle import Bundle
+from widemargin.solvers.cutting_plane import CuttingPlaneSolver
 from widemargin.solvers.risks import HingeRisk
 
 

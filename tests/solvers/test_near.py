@@ -13,7 +13,8 @@ from naive import cutting_plane as naive
 from widemargin._parallel import ThreadTeam
 from widemargin.rows import make_rows
 from widemargin.solvers import near
-from widemargin.solvers.cutting_plane import Bundle, CuttingPlaneSolver, learn_planes
+from widemargin.solvers.bundle import Bundle
+from widemargin.solvers.cutting_plane import CuttingPlaneSolver, learn_planes
 from widemargin.solvers.near import NearRounds
 from widemargin.solvers.risks import HingeRisk, ProfileRisk
 

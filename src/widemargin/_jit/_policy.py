@@ -11,6 +11,7 @@ from numba.core import config
 from numba.extending import intrinsic
 
 _FASTMATH = {"nsz", "arcp", "contract", "afn", "reassoc"}  # sums may be reordered; NaN and infinity keep their meaning
+IS_COMPILED = not config.DISABLE_JIT  # type: ignore[attr-defined]
 _CACHE = os.environ.get("WIDEMARGIN_JIT_CACHE", "1") != "0"
 
 
@@ -54,4 +55,4 @@ def written_by_hand(plain: Callable[..., Any]) -> Callable[[Callable[..., Any]],
     The decorated function is a generator of them, as `numba.extending.intrinsic` takes it. `plain` says in Python what
     they do, and does it where the compiler is switched off.
     """
-    return (lambda _: plain) if config.DISABLE_JIT else intrinsic  # type: ignore[attr-defined]
+    return intrinsic if IS_COMPILED else (lambda _: plain)

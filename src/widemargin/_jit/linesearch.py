@@ -62,10 +62,10 @@ def advance_hinges(f, target, signed, step, mu, coef):
 
 
 @kernel
-def smooth_sides(f, shift, signed, width):
-    """How much of the slopes of `smooth_hinges` positive and negative rows have, and how fast a shift changes it.
+def rounded_sides(f, shift, signed, width):
+    """The slopes of positive and of negative rows in `rounded_hinges`, and how a shift changes them.
 
-    Returns sum of s a over positive rows; over negative ones; the derivative of their difference, but for its sign
+    Returns sum of s a over positive rows; over negative ones; minus the derivative of the first less the second
     Cost    O(n), one pass
     """
     plus, minus, rate = 0.0, 0.0, 0.0
@@ -80,7 +80,7 @@ def smooth_sides(f, shift, signed, width):
 
 
 @kernel
-def smooth_hinges(f, shift, signed, width, plus, minus, coef):
+def rounded_hinges(f, shift, signed, width, plus, minus, coef):
     """Hinges with a rounded corner, s_i max_(0 <= a <= 1) a m_i + width a (1 - a) with m = 1 - y (f + shift).
 
     Given   f (n,) outputs, less their intercept, which is shift; signed (n,) = s y; width > 0; plus, minus, in [0, 1]:
@@ -88,7 +88,7 @@ def smooth_hinges(f, shift, signed, width, plus, minus, coef):
     Returns their sum; sum_i s_i a_i; sum_i s_i (max(0, m_i) - a_i m_i), by how much that plane is below the hinges
     Cost    O(n), one pass
     Source  Nesterov, Smooth minimization of non-smooth functions, Mathematical Programming 103, 2005
-    Twin    tests/naive/cutting_plane.py::smooth_hinges
+    Twin    tests/naive/cutting_plane.py::rounded_hinges
     """
     value, offset, loss = 0.0, 0.0, 0.0
     for i in range(f.shape[0]):

@@ -1,11 +1,10 @@
 """Waiting awake, without the interpreter's lock: a thread that sleeps takes some 100 microseconds to wake up."""
 
-from llvmlite import ir
-from numba.core import config, types
+from numba.core import types
 
-from ._policy import kernel, written_by_hand
+from ._policy import IS_COMPILED, kernel, written_by_hand
 
-_LOOKS = 0 if config.DISABLE_JIT else 200_000  # below a millisecond; interpreted, it would keep the lock
+_LOOKS = 200_000 if IS_COMPILED else 0  # below a millisecond; interpreted, it would keep the lock
 
 
 @written_by_hand(lambda flag: int(flag[0]))

@@ -8,9 +8,9 @@ Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vect
         add the plane that touches the risk at w_c = (1 - mu) w_b + mu w_t
     until F(w_b) - F_t(w_t) <= tol F(w_b)
 
-Where rows are many for their columns, the first w_t comes from a sample of the rows, and the later ones from rounds on
-the few rows near the margin. Elsewhere a round may begin with epochs of dual coordinate ascent: then w_t is the dual's
-point, and its plane is added too.
+Where rows are many for their columns, the first w_t comes from a sample of the rows, and the later ones from the few
+rows near the margin: by Newton's method or, where that fails, by rounds on them. Elsewhere a round may begin with
+epochs of dual coordinate ascent: then w_t is the dual's point, and its plane is added too.
 Several machines on the same rows (one for each class) go in step, so that each of the two passes over the data of a
 round serves them all.
 """
@@ -20,6 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +28,12 @@ from numpy.typing import NDArray
 from .._parallel import ThreadTeam
 from .._progress import Aside, Part, Progress
 from ..rows import Rows, make_rows
+from ..solvers import newton
+from ..solvers.bundle import Bundle
 from ..solvers.coordinate import CoordinateAscent
-from ..solvers.cutting_plane import Bundle, CuttingPlaneSolver, Plane, learn_planes
+from ..solvers.cutting_plane import CuttingPlaneSolver, Plane, learn_planes
 from ..solvers.local import Fit, join_fits
 from ..solvers.near import NearRounds
-from ..solvers.newton import NewtonDescent
 from ..solvers.result import History, LinearResult
 from ..solvers.risks import HingeRisk, Risk
 
@@ -149,23 +151,25 @@ def _solve_sample(
     parts = [risk.part(chosen, n / len(chosen)) for risk in risks]
     tol = max(settings.tol, _SAMPLE_TOL, rows.shape[1] / len(chosen))  # the sample itself is no more precise
     some = rows.take(chosen)
-    points = team.map(lambda part: _leap(some, part, settings, tol), parts)
+    leap = partial(_leap, some, C=settings.C, tol=tol) if newton.suits(rows.shape) else lambda _: None
+    points = team.map(leap, parts)
     left = [k for k, point in enumerate(points) if point is None]
     if left:
         settings = replace(settings, tol=tol, keep_points=False)
         results, _ = train(some, [parts[k] for k in left], settings, Aside(progress), team=team)
         for k, result in zip(left, results, strict=True):
-            points[k] = result.w.reshape(1, -1)
-    return points, [k not in left for k in range(len(parts))], len(chosen)
+            points[k] = result.w
+    found = [point.reshape(1, -1) for point in points if point is not None]
+    return found, [k not in left for k in range(len(parts))], len(chosen)
 
 
-def _leap(rows: Rows, risk: Risk, settings: Settings, tol: float) -> Matrix | None:
+def _leap(rows: Rows, risk: Risk, C: float, tol: float) -> Matrix | None:
     """A machine by Newton's method, if that leads to it."""
     if not isinstance(risk, HingeRisk):
         return None
-    solver = CuttingPlaneSolver(risk, Bundle(rows.shape[1], _PLANES, keep_points=False), settings.C)
+    solver = CuttingPlaneSolver(risk, Bundle(rows.shape[1], _PLANES, keep_points=False), C)
     learn_planes(rows, [solver], [solver.look_at(solver.w, np.zeros((1, rows.shape[0])))])
-    return solver.w if NewtonDescent(rows, solver, _WIDTH).run(tol) else None
+    return solver.w if newton.NewtonDescent(rows, solver, _WIDTH).run(tol) else None
 
 
 def _is_sampled(rows: Rows, settings: Settings) -> bool:

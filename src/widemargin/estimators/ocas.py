@@ -17,8 +17,9 @@ from .._parallel import ThreadTeam, blas_limit
 from .._progress import Progress
 from ..algorithms.ocas import Settings, Trained, train_path
 from ..rows import Rows, RowsWithConstant, open_rows
+from ..solvers.multiclass import MarginRisk
 from ..solvers.result import History, LinearResult
-from ..solvers.risks import HingeRisk, MarginRisk, ProfileRisk, Risk
+from ..solvers.risks import HingeRisk, ProfileRisk, Risk
 from ._callbacks import CallbackSupportMixin, with_callbacks
 from ._data import check_training_data, to_memory
 from ._parameters import check_limits

@@ -19,10 +19,7 @@ from .dense import DenseBlocks
 from .mapped import mapped_pages
 
 Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
-
-_GRAM_BYTES = 2**19  # of the rows that are multiplied at a time
 
 
 class Rows(Protocol):
@@ -53,8 +50,8 @@ class Rows(Protocol):
         Most rows of weight 0 are not read.
         """
 
-    def gram(self, chosen: Indices, weights: Vector, centre: Vector) -> Matrix:
-        """Sum of w (x - c)(x - c)' over some rows x, in ascending order, if they are local: (d, d)."""
+    def copy(self, chosen: Indices) -> NDArray[np.floating]:
+        """Some rows as an array, if they are local; in this thread."""
 
     def take(self, chosen: Indices) -> Rows:
         """A copy of some rows, in ascending order, if they are local."""
@@ -90,7 +87,7 @@ class Blocks(Protocol):
         """A copy of some rows, in memory."""
 
     def copy(self, chosen: Indices) -> NDArray[np.floating]:
-        """Some rows as an array, in this thread."""
+        """As `Rows.copy`."""
 
 
 class BlockRows:
@@ -143,20 +140,9 @@ class BlockRows:
         total: Matrix = self._sums.sum(axis=0)
         return total
 
-    def gram(self, chosen: Indices, weights: Vector, centre: Vector) -> Matrix:
-        """In parts that fit a cache."""
-
-        def product(part: slice) -> Matrix:
-            factors = self._blocks.copy(chosen[part]) - centre
-            factors *= np.sqrt(weights[part])[:, None]
-            product: Matrix = factors.T @ factors
-            return product
-
-        size = max(256, _GRAM_BYTES // (8 * self.shape[1]))
-        total = np.zeros((self.shape[1], self.shape[1]))
-        for part in self._team.map(product, row_blocks(len(chosen), size)):
-            total += part
-        return total
+    def copy(self, chosen: Indices) -> NDArray[np.floating]:
+        """By the blocks."""
+        return self._blocks.copy(chosen)
 
     def take(self, chosen: Indices) -> BlockRows:
         """A copy, of the same kind but for the order in memory."""

@@ -76,6 +76,10 @@ class PartitionedRows:
         total: Matrix = self._pass(submit)[0]
         return total
 
+    def copy(self, chosen: NDArray[np.int64]) -> NDArray[np.floating]:
+        """Refused, as `take`."""
+        raise NotImplementedError("rows are on the workers")
+
     def take(self, chosen: NDArray[np.int64]) -> Rows:
         """Refused: they stay where they are."""
         raise NotImplementedError("rows are on the workers")

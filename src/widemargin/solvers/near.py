@@ -6,7 +6,8 @@ they are on at the best point, and so be one linear function together:
     R(w) >= R_near(w) + <a, w> + b      with equality at the best point, and as far as no row changes its line
 
 Cutting planes of the right side are planes of R, and cost as many rows as are near. So the lower bound stays proven
-whatever happens here, and what these rounds come to is a point for the next round on all rows to search towards.
+whatever happens here, and what these rounds come to is a point for the next round on all rows to search towards. Where
+rows are many for their columns, Newton's method goes there in fewer steps, each of which brings a plane too.
 How far they may go from the best point: until the outputs have changed by a part of the distance that counts as near.
 """
 
@@ -17,16 +18,15 @@ import math
 import numpy as np
 
 from ..rows import Rows
+from . import newton
 from .cutting_plane import Anchor, CuttingPlaneSolver, Leash, Plane, Rest, learn_planes
-from .newton import NewtonDescent
 from .risks import HingeRisk
 
 _SHARE, _LEAST_SHARE, _MOST_SHARE = 1 / 32, 1 / 256, 1 / 4  # of the rows: at first, and whatever happens
 _GROWTH = 4.0  # times as many after rounds that came to the end of their reach; a part as many at least after others
 _USE = 0.4  # of the reach: after rounds that went less far there will be fewer rows, after others more
-_SMOOTH = 512  # rows for each column, for Newton's method
-_SETTLED = 4 * _USE  # after Newton's method, which comes to rest
-_ERRORS = 4.0  # the share that there is to it, in errors of a sample's outputs
+_SETTLED = 4.0 * _USE  # as that, after Newton's method, which leaves little to go
+_ERRORS = 4.0  # share of the rows to begin with, in errors of the outputs of a sample's machine
 _LEAST = 2048  # rows: with fewer, the interpreter would be slower than the pass over them
 _MOST = 1.5  # times as many as were asked for: margins that are all alike
 _REACH = 0.5  # of the distance that counts as near
@@ -62,7 +62,7 @@ class NearRounds:
         self.solver = solver
         self._tol = tol
         self._most = int(memory_budget / (_BUDGET_SHARE * _MOST * rows.row_bytes))
-        self.is_smooth = rows.shape[0] >= _SMOOTH * rows.shape[1]
+        self.is_smooth = newton.suits(rows.shape)
         self._share = _SHARE
         self._n_failures, self._objective = 0, np.inf
 
@@ -85,7 +85,7 @@ class NearRounds:
         rows, near, leash = found
         goal = _TOL_SHARE * self._tol
         if self.is_smooth:
-            self.is_smooth = NewtonDescent(rows, near, leash.reach).run(goal)
+            self.is_smooth = newton.NewtonDescent(rows, near, leash.reach).run(goal)
         if not self.is_smooth:
             self._add_planes(rows, near, leash, goal)
         self.solver.lead(near)

@@ -7,8 +7,8 @@ each step brings a plane below the hinges themselves. At the minimum of the roun
 C sum_i s_i (max(0, m_i) - a_i m_i), which shrinks with the square of the width. The best point is found as ever, by
 exact line search on the hinges.
 
-Where few rows are on the corner, or in too few directions, Newton's steps are much too long: then this is not the
-method, and the first such step ends it.
+With many rows on the corner, in all directions, the rounded objective is nearly a parabola, and steps have length 1.
+Where they are much too long, this is not the method.
 
 Sources: Chapelle, Training a Support Vector Machine in the Primal, Neural Computation 19, 2007; Nesterov, Smooth
 minimization of non-smooth functions, Mathematical Programming 103, 2005.
@@ -20,30 +20,40 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from .._parallel import row_blocks
 from ..rows import Rows
 from .cutting_plane import Anchor, CuttingPlaneSolver, Plane
-from .risks import HingeRisk, Smooth
+from .risks import HingeRisk, Rounded
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
+_MOST_COLUMNS, _ROWS_PER_COLUMN = 1024, 512
 _MOST = 25  # steps
-_SHORTEST = 0.25  # where this is the method, steps are of length 1, at times of a half
+_SHORTEST = 0.25  # step of the method where it is the right one: most are of length 1
 _ARMIJO = 0.1
 _LOSS_SHARE = 0.3  # of the gap to reach: the corner need not be sharper
-_CURVED = 64  # rows for each column: enough for the Hessian
-_JITTER = 1e-12  # of its diagonal
-_JITTERS = 6  # each a hundred times the one before
+_CURVED = 64  # rows for each column, for the Hessian
+_PARTS, _PART_BYTES = 8, 2**19  # at most so many products, of so much at least
+_JITTER, _JITTERS = 1e-12, 6  # of the Hessian's diagonal, each time a hundred times as much
+
+
+def suits(shape: tuple[int, int]) -> bool:
+    """Whether the rows are many for their columns, and these few enough for a Hessian."""
+    n, d = shape
+    return d <= _MOST_COLUMNS and n >= _ROWS_PER_COLUMN * d
 
 
 class NewtonDescent:
-    """A machine, and a point on the way to the minimum of its rounded objective.
+    """A point on the way to the minimum of a machine's rounded objective.
 
     Parameters
     ----------
     rows : Rows
+        In this process.
     solver : CuttingPlaneSolver
-        Of a hinge risk; it has looked at a point.
+        Of a hinge risk; it has looked at a point, where this begins.
     width : float
         Of the corner at first, in units of the margin.
     """
@@ -83,9 +93,9 @@ class NewtonDescent:
                 self._width *= 0.5
         return True
 
-    def _learn_plane(self) -> tuple[Smooth, Matrix]:
+    def _learn_plane(self) -> tuple[Rounded, Matrix]:
         """Give the solver the plane at this point; return the rounded risk and the gradient."""
-        rounded, known = self._risk.smooth(self._f, self._width), self._known
+        rounded, known = self._risk.rounded(self._f, self._width), self._known
         normal = self._rows.weighted_sums(rounded.coef, known and known.plane.coef)
         if known is not None:
             normal += known.normal
@@ -94,25 +104,37 @@ class NewtonDescent:
         self._solver.solve_reduced()
         return rounded, self._solver.slope(self._point, normal)
 
-    def _find_step(self, rounded: Smooth, slope: Matrix) -> Matrix:
+    def _find_step(self, rounded: Rounded, slope: Matrix) -> Matrix:
         """Newton's: the Hessian is the identity and C s / (2 width) times the second moments of rows on the corner."""
-        chosen = self._risk.corner(self._f, rounded.shift, self._width)
-        every = len(chosen) / (enough := _CURVED * self._rows.shape[1])
-        if every > 1.0:  # one by chance of every so many: rows may come in periods
-            chosen = chosen[((np.arange(enough) + np.random.default_rng(0).random(enough)) * every).astype(np.int64)]
-        weights = max(1.0, every) * self._solver.C / (2.0 * self._width) * np.abs(self._risk.signed[chosen])
-        hessian = self._rows.gram(chosen, weights, self._centre(chosen, weights))
+        chosen, every = _sample(self._risk.corner(self._f, rounded.shift, self._width), _CURVED * self._rows.shape[1])
+        weights = every * self._solver.C / (2.0 * self._width) * np.abs(self._risk.signed[chosen])
+        hessian = self._moments(chosen, weights, self._centre(chosen, weights))
         hessian[np.diag_indices_from(hessian)] += 1.0
         return -_solve(hessian, slope[0])[None]
 
-    def _centre(self, chosen: NDArray[np.int64], weights: Vector) -> Vector:
+    def _centre(self, chosen: Indices, weights: Vector) -> Vector:
         """What the best intercept takes out of the rows: their mean."""
         if not self._risk.has_intercept or not len(chosen):
             return np.zeros(self._rows.shape[1])
         coef = np.zeros_like(self._f)
-        coef[0, chosen] = weights / weights.sum()
+        np.add.at(coef[0], chosen, weights / weights.sum())
         mean: Vector = self._rows.weighted_sums(coef)[0]
         return mean
+
+    def _moments(self, chosen: Indices, weights: Vector, centre: Vector) -> Matrix:
+        """Sum of w (x - c)(x - c)'."""
+
+        def product(part: slice) -> Matrix:
+            factors = self._rows.copy(chosen[part]) - centre
+            factors *= np.sqrt(weights[part])[:, None]
+            moments: Matrix = factors.T @ factors
+            return moments
+
+        size = max(-(-len(chosen) // _PARTS), _PART_BYTES // (8 * len(centre)), 1)
+        total = np.zeros((len(centre), len(centre)))
+        for part in self._risk.team.map(product, row_blocks(len(chosen), size)):
+            total += part
+        return total
 
     def _go(self, step: Matrix, value: float, decrement: float) -> bool:
         """Go along the step as far as the rounded objective falls; False, and stay, if that is not far."""
@@ -120,15 +142,25 @@ class NewtonDescent:
         length = 1.0
         while length >= _SHORTEST:
             point, f = self._point + length * step, self._f + length * change
-            if self._solver.value(point, self._risk.smooth(f, self._width).value) < value - _ARMIJO * length * decrement:
+            ahead = self._solver.value(point, self._risk.rounded(f, self._width).value)
+            if ahead < value - _ARMIJO * length * decrement:
                 self._point, self._f = point, f
                 return True
             length *= 0.5
         return False
 
 
+def _sample(chosen: Indices, enough: int) -> tuple[Indices, float]:
+    """About one of every so many: by chance, as rows may come in periods."""
+    every = len(chosen) / enough
+    if every <= 1.0:
+        return chosen, 1.0
+    places = (np.arange(enough) + np.random.default_rng(0).random(enough)) * every
+    return chosen[places.astype(np.int64)], every
+
+
 def _solve(H: Matrix, b: Vector) -> Vector:
-    """Solve H x = b, where rounding may have left H with small negative eigenvalues."""
+    """Solve H x = b, where rounding may have left H with small negative eigenvalues; zero if that is in vain."""
     scale = 1.0 / np.sqrt(np.diagonal(H))
     H = H * scale * scale[:, None]
     for k in range(_JITTERS):

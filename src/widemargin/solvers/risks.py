@@ -13,10 +13,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import linesearch, margins, profile
+from .._jit import linesearch, profile
 from .._jit.workspace import Rows as RowArrays
 from .._parallel import ThreadTeam, row_blocks
-from .bracket import find_step
 from .coordinate import CoordinateAscent
 
 Vector = NDArray[np.float64]
@@ -41,7 +40,7 @@ class Cut(NamedTuple):
     offset: float
 
 
-class Smooth(NamedTuple):
+class Rounded(NamedTuple):
     """A risk whose corners are rounded, at a point."""
 
     value: float
@@ -97,7 +96,7 @@ class HingeRisk:
     def __init__(self, signed: Vector, team: ThreadTeam) -> None:
         self.signed = signed
         self.n_rows = len(signed)
-        self._team = team
+        self.team = team
         self._blocks = row_blocks(self.n_rows, _ROWS)
         self._total = sum(team.map(lambda rows: float(np.abs(signed[rows]).sum()), self._blocks))
         self._sample = slice(None, None, max(1, self.n_rows // min(_SAMPLE, 1 + self.n_rows // 8)))
@@ -154,7 +153,7 @@ class HingeRisk:
             )
             return change, keys[:count].copy(), jumps[:count].copy()
 
-        changes, keys, jumps = zip(*self._team.map(scan, self._blocks), strict=True)
+        changes, keys, jumps = zip(*self.team.map(scan, self._blocks), strict=True)
         return sum(changes), np.concatenate(keys), np.concatenate(jumps)
 
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
@@ -167,24 +166,24 @@ class HingeRisk:
             )
             return risk, offset
 
-        risks, offsets = zip(*self._team.map(advance, self._blocks), strict=True)
+        risks, offsets = zip(*self.team.map(advance, self._blocks), strict=True)
         return Cut(sum(risks), coef, sum(offsets))
 
-    def smooth(self, f: Matrix, width: float) -> Smooth:
-        """The hinges of rows whose margin is within a width of 1 are rounded, and curved by s / (2 width)."""
-        return self._smooth(f, width, 0.0, (1.0, 1.0))
+    def rounded(self, f: Matrix, width: float) -> Rounded:
+        """Rows whose margin is within a width of 1 are on the corner, where the curvature is s / (2 width)."""
+        return self._rounded(f, width, 0.0, (1.0, 1.0))
 
-    def _smooth(self, f: Matrix, width: float, shift: float, shares: tuple[float, float]) -> Smooth:
+    def _rounded(self, f: Matrix, width: float, shift: float, shares: tuple[float, float]) -> Rounded:
         coef = np.empty_like(f)
 
-        def smooth(rows: slice) -> tuple[float, ...]:
-            sums: tuple[float, ...] = linesearch.smooth_hinges(
+        def add(rows: slice) -> tuple[float, ...]:
+            sums: tuple[float, ...] = linesearch.rounded_hinges(
                 f[0, rows], shift, self.signed[rows], width, *shares, coef[0, rows]
             )
             return sums
 
-        value, offset, loss = (sum(part) for part in zip(*self._team.map(smooth, self._blocks), strict=True))
-        return Smooth(value, coef, offset, loss, shift)
+        value, offset, loss = (sum(part) for part in zip(*self.team.map(add, self._blocks), strict=True))
+        return Rounded(value, coef, offset, loss, shift)
 
     def corner(self, f: Matrix, shift: float, width: float) -> Indices:
         """The rows whose margin is within a width of 1, in ascending order."""
@@ -195,7 +194,7 @@ class HingeRisk:
             found: Indices = rows.start + order[:count]
             return found
 
-        return np.concatenate(self._team.map(collect, self._blocks))
+        return np.concatenate(self.team.map(collect, self._blocks))
 
     def distance(self, f: Matrix, other: Matrix) -> float:
         """The root of the mean square, over a sample of the rows."""
@@ -203,7 +202,7 @@ class HingeRisk:
 
     def part(self, chosen: Indices, factor: float = 1.0, pull: float = 0.0) -> HingeRisk:
         """The same kind of risk; `pull` is what other rows' lines have of an intercept, per unit: nothing here."""
-        return HingeRisk(factor * self.signed[chosen], self._team)
+        return HingeRisk(factor * self.signed[chosen], self.team)
 
     def nearest(self, f: Matrix, wanted: int) -> tuple[Indices, float]:
         """About as many rows as are wanted, in ascending order: those whose margin is nearest to 1; and how near."""
@@ -234,7 +233,7 @@ class ProfileRisk(HingeRisk):
         self._level = 0.5 * (self._total + float(signed.sum())) + pull  # of positive rows, and the pull
         self._values = np.empty(self.n_rows)
         self._reach = 1.0
-        self._smooth_intercept = 0.0
+        self._rounded_intercept = 0.0
         self._known: tuple[Matrix | None, float] = None, 0.0  # outputs last advanced, and their best intercept
 
     def intercept(self, f: Matrix) -> Vector:
@@ -269,7 +268,7 @@ class ProfileRisk(HingeRisk):
             )
             return sums
 
-        parts = self._team.map(advance, self._blocks)
+        parts = self.team.map(advance, self._blocks)
         risk, offset, excess, plus, minus = (sum(part) for part in zip(*parts, strict=True))
         self._known = f, best
         on_plus, on_minus = _border_shares(excess + self._pull, plus, minus)
@@ -278,12 +277,12 @@ class ProfileRisk(HingeRisk):
                 profile.share_border(self._values[rows], self.signed[rows], near, on_plus, on_minus, coef[0, rows])
         return Cut(risk - self._pull * best, coef, offset + on_plus * plus + on_minus * minus)
 
-    def smooth(self, f: Matrix, width: float) -> Smooth:
+    def rounded(self, f: Matrix, width: float) -> Rounded:
         """At its best intercept; the plane's weights sum to what the pull asks for."""
         shift, (plus, minus) = self._balance(f, width)
         shares = min(1.0, (minus - self._pull) / (plus or 1.0)), min(1.0, (plus + self._pull) / (minus or 1.0))
-        smooth = self._smooth(f, width, shift, shares)
-        return smooth._replace(value=smooth.value - self._pull * shift)
+        rounded = self._rounded(f, width, shift, shares)
+        return rounded._replace(value=rounded.value - self._pull * shift)
 
     def distance(self, f: Matrix, other: Matrix) -> float:
         """But for what the intercept takes up."""
@@ -291,28 +290,34 @@ class ProfileRisk(HingeRisk):
 
     def part(self, chosen: Indices, factor: float = 1.0, pull: float = 0.0) -> ProfileRisk:
         """The same kind of risk, beside other rows' lines."""
-        return ProfileRisk(factor * self.signed[chosen], self._team, pull)
+        return ProfileRisk(factor * self.signed[chosen], self.team, pull)
 
     def _balance(self, f: Matrix, width: float) -> tuple[float, tuple[float, float]]:
-        """Where the smoothed hinges have their best intercept: Newton's method, and bisection where that leaves."""
-        lo, hi, step = -math.inf, math.inf, width
-        b = self._smooth_intercept
+        """The best intercept of the rounded hinges, and the slopes of positive and of negative rows there.
+
+        Newton's method, and bisection where that leaves the bracket.
+        """
+        lo, hi, stride = -math.inf, math.inf, width
+        b = self._rounded_intercept
         for _ in range(_BALANCE_ROUNDS):
             plus, minus, rate = self._sides(f, width, b)
             excess = plus - minus + self._pull
             if abs(excess) <= _BALANCE_TOL * self._total:
                 break
             lo, hi = (b, hi) if excess > 0.0 else (lo, b)
-            b = b + excess / rate if rate > 0.0 else math.inf
-            if not lo < b < hi:
-                b = lo + step if hi == math.inf else hi - step if lo == -math.inf else 0.5 * (lo + hi)
-                step *= 2.0
-        self._smooth_intercept = b
+            ahead = b + excess / rate if rate > 0.0 else math.inf
+            if not lo < ahead < hi:
+                ahead = lo + stride if hi == math.inf else hi - stride if lo == -math.inf else 0.5 * (lo + hi)
+                stride *= 2.0
+            b = ahead
+        else:
+            plus, minus, _ = self._sides(f, width, b)
+        self._rounded_intercept = b
         return b, (plus, minus)
 
     def _sides(self, f: Matrix, width: float, b: float) -> tuple[float, float, float]:
-        parts = self._team.map(
-            lambda rows: linesearch.smooth_sides(f[0, rows], b, self.signed[rows], width), self._blocks
+        parts = self.team.map(
+            lambda rows: linesearch.rounded_sides(f[0, rows], b, self.signed[rows], width), self._blocks
         )
         plus, minus, rate = (sum(part) for part in zip(*parts, strict=True))
         return plus, minus, rate
@@ -349,7 +354,7 @@ class ProfileRisk(HingeRisk):
             )
             return below, upto, kept[:count].copy(), weights[:count].copy()
 
-        below, upto, kept, weights = zip(*self._team.map(collect, self._blocks), strict=True)
+        below, upto, kept, weights = zip(*self.team.map(collect, self._blocks), strict=True)
         return sum(below), sum(upto), np.concatenate(kept), np.concatenate(weights)
 
 
@@ -358,64 +363,3 @@ def _border_shares(excess: float, plus: float, minus: float) -> tuple[float, flo
     if excess < 0.0:
         return (min(1.0, -excess / plus), 0.0) if plus > 0.0 else (0.0, 0.0)
     return (0.0, min(1.0, excess / minus)) if minus > 0.0 else (0.0, 0.0)
-
-
-class MarginRisk:
-    """Crammer and Singer's multiclass hinge, sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i).
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,), int64
-        Classes 0, ..., n_classes - 1.
-    s : ndarray of shape (n,)
-        Weights.
-    n_classes : int
-    """
-
-    def __init__(self, y: NDArray[np.int64], s: Vector, n_classes: int) -> None:
-        self.y = y
-        self.s = s
-        self.n_outputs = n_classes
-        self.n_rows = len(y)
-        self._guess = 1.0
-
-    def intercept(self, f: Matrix) -> Vector:
-        """None."""
-        return np.zeros(self.n_outputs)
-
-    def ascent(self, arrays: RowArrays, n_features: int) -> None:
-        """None."""
-
-    def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
-        """A bracketing search on the derivative."""
-        line = _MarginLine((f, target, self.y, self.s))
-        step = find_step(line, curvature, slope, 0.5 * self._guess, 2.0 * self._guess)
-        self._guess = step or 1.0
-        return step
-
-    def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
-        """One pass over the outputs."""
-        coef = np.empty_like(f)
-        risk, offset = margins.advance_margins(f, target, self.y, self.s, step, mu, coef)
-        return Cut(risk, coef, offset)
-
-    def part(self, chosen: Indices, factor: float = 1.0) -> MarginRisk:
-        """For the same classes, present or not."""
-        return MarginRisk(self.y[chosen], factor * self.s[chosen], self.n_outputs)
-
-
-class _MarginLine:
-    """The multiclass hinge along a line: a maximum of lines for each row."""
-
-    def __init__(self, problem: tuple[Matrix, Matrix, NDArray[np.int64], Vector]) -> None:
-        self._problem = problem
-        self._rows = np.arange(len(problem[2]))
-        self._settled = 0.0
-
-    def slope(self, k: float) -> float:
-        return self._settled + float(margins.margin_slope(*self._problem, self._rows, k))
-
-    def settle(self, lo: float, hi: float) -> None:
-        kept, slope = margins.settle_margins(*self._problem, self._rows, lo, hi)
-        self._rows = self._rows[:kept]
-        self._settled += slope

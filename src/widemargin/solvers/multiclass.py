@@ -1,0 +1,76 @@
+"""The multiclass hinge of Crammer and Singer, as a risk for the cutting plane solver."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._jit import margins
+from .._jit.workspace import Rows as RowArrays
+from .bracket import find_step
+from .risks import Cut
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+class MarginRisk:
+    """Crammer and Singer's multiclass hinge, sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i).
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,), int64
+        Classes 0, ..., n_classes - 1.
+    s : ndarray of shape (n,)
+        Weights.
+    n_classes : int
+    """
+
+    def __init__(self, y: NDArray[np.int64], s: Vector, n_classes: int) -> None:
+        self.y = y
+        self.s = s
+        self.n_outputs = n_classes
+        self.n_rows = len(y)
+        self._guess = 1.0
+
+    def intercept(self, f: Matrix) -> Vector:
+        """None."""
+        return np.zeros(self.n_outputs)
+
+    def ascent(self, arrays: RowArrays, n_features: int) -> None:
+        """None."""
+
+    def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
+        """A bracketing search on the derivative."""
+        line = _MarginLine((f, target, self.y, self.s))
+        step = find_step(line, curvature, slope, 0.5 * self._guess, 2.0 * self._guess)
+        self._guess = step or 1.0
+        return step
+
+    def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
+        """One pass over the outputs."""
+        coef = np.empty_like(f)
+        risk, offset = margins.advance_margins(f, target, self.y, self.s, step, mu, coef)
+        return Cut(risk, coef, offset)
+
+    def part(self, chosen: Indices, factor: float = 1.0) -> MarginRisk:
+        """For the same classes, present or not."""
+        return MarginRisk(self.y[chosen], factor * self.s[chosen], self.n_outputs)
+
+
+class _MarginLine:
+    """The multiclass hinge along a line: a maximum of lines for each row."""
+
+    def __init__(self, problem: tuple[Matrix, Matrix, NDArray[np.int64], Vector]) -> None:
+        self._problem = problem
+        self._rows = np.arange(len(problem[2]))
+        self._settled = 0.0
+
+    def slope(self, k: float) -> float:
+        return self._settled + float(margins.margin_slope(*self._problem, self._rows, k))
+
+    def settle(self, lo: float, hi: float) -> None:
+        kept, slope = margins.settle_margins(*self._problem, self._rows, lo, hi)
+        self._rows = self._rows[:kept]
+        self._settled += slope
