@@ -3,6 +3,8 @@
 import multiprocessing
 import operator
 import os
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -84,6 +86,41 @@ def helpers() -> set[int]:
 
 def test_teams_that_follow_each_other_share_their_threads() -> None:
     assert helpers() == helpers()
+
+
+def test_a_helper_that_sleeps_wakes_up() -> None:
+    with ThreadTeam(2) as team:
+        for pause in (0.0, 0.0005, 0.02):
+            time.sleep(pause)
+            assert team.map(abs, [-1, -2, -3]) == [1, 2, 3]
+
+
+def test_a_team_after_an_error_gets_other_threads() -> None:
+    before = helpers()
+    with pytest.raises(RuntimeError), ThreadTeam(2):
+        raise RuntimeError
+    assert not before & helpers()
+
+
+def test_an_exit_in_a_helper_reaches_the_caller() -> None:
+    main = threading.get_ident()
+    meeting = threading.Barrier(2, timeout=10)
+
+    def leave(_: int) -> None:
+        meeting.wait()
+        if threading.get_ident() != main:
+            raise SystemExit(3)
+
+    with pytest.raises(SystemExit), ThreadTeam(2) as team:
+        team.map(leave, range(2))
+    with ThreadTeam(2) as team:
+        assert team.map(abs, [-1, -2]) == [1, 2]
+
+
+def test_an_interpreter_that_ends_with_helpers_awake() -> None:
+    code = "from widemargin._parallel import ThreadTeam\nwith ThreadTeam(3) as t: print(t.map(abs, [-1, -2, -3]))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[1, 2, 3]\n", "")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

@@ -105,3 +105,38 @@ def test_rows_near_their_corner(seed: int, n: int, ties: bool) -> None:
     count = linesearch.near_corner(f, 0.5, signed, 0.75, found)
     is_near = (np.abs(1 - np.sign(signed) * (f + 0.5)) <= 0.75) & (signed != 0)
     np.testing.assert_array_equal(found[:count], np.flatnonzero(is_near))
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 12), width=st.floats(0.01, 5), shift=st.floats(-2, 2))
+def test_rounded_hinges(seed: int, n: int, width: float, shift: float) -> None:
+    f, _, signed = lines(seed, n, ties=False)
+    coef = np.full(n, np.nan)
+    value, offset, loss = linesearch.rounded_hinges(f, shift, signed, width, 1.0, 1.0, coef)
+    reference, a = naive.rounded_hinges(f + shift, signed, width, 20_001)
+    s, y = np.abs(signed), np.sign(signed)
+    m = 1 - y * (f + shift)
+    assert np.isclose(value, reference, atol=1e-6)
+    np.testing.assert_allclose(coef, -signed * a, atol=1e-3)
+    a = -coef / np.where(signed == 0, 1.0, signed)
+    assert np.isclose(offset, s @ a)
+    assert np.isclose(loss, s @ (np.maximum(m, 0) - a * m), atol=1e-12)
+    assert np.isclose(value, s @ (a * m + width * a * (1 - a)))
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 40), width=st.floats(0.1, 5), shift=st.floats(-2, 2))
+def test_slopes_of_both_sides(seed: int, n: int, width: float, shift: float) -> None:
+    f, _, signed = lines(seed, n, ties=False)
+    coef = np.empty(n)
+    linesearch.rounded_hinges(f, shift, signed, width, 1.0, 1.0, coef)
+    plus, minus, rate = linesearch.rounded_sides(f, shift, signed, width)
+    assert np.isclose(plus, -coef[signed > 0].sum())
+    assert np.isclose(minus, coef[signed < 0].sum())
+    step = 1e-7
+    ahead = linesearch.rounded_sides(f, shift + step, signed, width)
+    assert np.isclose(((plus - minus) - (ahead[0] - ahead[1])) / step, rate, rtol=1e-4, atol=1e-4)
+    shared = np.empty(n)
+    _, offset, _ = linesearch.rounded_hinges(f, shift, signed, width, 0.25, 0.5, shared)
+    np.testing.assert_allclose(shared, coef * np.where(signed > 0, 0.25, 0.5))
+    assert np.isclose(offset, np.abs(shared).sum())

@@ -56,6 +56,14 @@ def intercept_risk(f: Vector, signed: Vector, b: float) -> float:
     return float(np.sum(np.abs(signed) * np.maximum(0, 1 - np.sign(signed) * (f + b))))
 
 
+def rounded_hinges(f: Vector, signed: Vector, width: float, slopes: int = 200_001) -> tuple[float, Vector]:
+    """Return sum_i s_i max_a (a m_i + width a (1 - a)), m = 1 - y f, and each best a, by trying many."""
+    a = np.linspace(0, 1, slopes)
+    m = 1 - np.sign(signed) * f
+    values = [a * one + width * a * (1 - a) for one in m]
+    return float(np.abs(signed) @ [v.max() for v in values]), np.array([a[v.argmax()] for v in values])
+
+
 def ascend(X: Matrix, signed: Vector, C: float, sigma: float, alpha: Vector, w: Vector, rows: list[int]) -> None:
     """One coordinate step after another on the dual of the hinges, without setting any aside."""
     y, upper = np.sign(signed), C * np.abs(signed)

@@ -30,7 +30,7 @@ def test_planes_that_leave_do_not_move_the_solution() -> None:
 
 
 def test_idle_planes_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("widemargin.solvers.cutting_plane._PATIENCE", 3)
+    monkeypatch.setattr("widemargin.solvers.bundle._PATIENCE", 3)
     rng = np.random.default_rng(2)
     bundle, bounds = Bundle(3, capacity=1000), []
     for _ in range(200):

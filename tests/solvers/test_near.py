@@ -22,6 +22,10 @@ RISKS = {False: HingeRisk, True: ProfileRisk}
 C = 0.05
 
 
+def always() -> bool:
+    return True
+
+
 def problem(seed: int, n: int, *, ties: bool = False) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3)) + 0.4
@@ -60,7 +64,7 @@ def test_planes_of_few_rows_are_planes_of_all(seed: int, has_intercept: bool, ti
     rows, solver = begun(X, signed, has_intercept=has_intercept)
     best = solver.objective
     for _ in range(3):
-        NearRounds(rows, solver, 1e-6, 2**30).run()
+        NearRounds(rows, solver, 1e-6, 2**30, always).run()
         rng = np.random.default_rng(seed)
         for scale in (0.0, 0.01, 1.0, 10.0):
             w = solver.target[0] + scale * rng.normal(size=3)
@@ -85,7 +89,7 @@ def test_few_rounds_on_all_rows_are_left(has_intercept: bool, monkeypatch: pytes
 
     def rounds(*, on_few: bool) -> int:
         rows, solver = begun(X, signed, has_intercept=has_intercept)
-        helper = NearRounds(rows, solver, 1e-6, 2**30)
+        helper = NearRounds(rows, solver, 1e-6, 2**30, always)
         for k in range(100):
             if solver.gap <= 1e-6 * solver.objective:
                 return k
@@ -105,7 +109,7 @@ def test_equal_at_the_best_point(has_intercept: bool) -> None:
     rows, solver = begun(X, signed, has_intercept=has_intercept)
     solver.lead(solver)  # the next plane on all rows touches at the best point
     learn_planes(rows, [solver], [solver.descend(rows.outputs(solver.target))])
-    found = NearRounds(rows, solver, 1e-6, 2**30)._surrogate()
+    found = NearRounds(rows, solver, 1e-6, 2**30, always)._surrogate()
     assert found is not None
     few, stand_in, leash = found
     assert 60 <= few.shape[0] < 160
@@ -120,7 +124,7 @@ def test_margins_that_are_all_alike(has_intercept: bool) -> None:
     signed = np.where(np.arange(500) % 3 == 0, 1.0, -1.0)
     rows, solver = begun(X, signed, has_intercept=has_intercept)
     target = solver.target
-    NearRounds(rows, solver, 1e-6, 2**30).run()
+    NearRounds(rows, solver, 1e-6, 2**30, always).run()
     assert solver.target is target
 
 
@@ -128,6 +132,6 @@ def test_a_copy_within_the_budget() -> None:
     X, signed = problem(3, 2000)
     rows, solver = begun(X, signed, has_intercept=False)
     budget = 4 * 100 * rows.row_bytes
-    found = NearRounds(rows, solver, 1e-6, budget)._surrogate()
+    found = NearRounds(rows, solver, 1e-6, budget, always)._surrogate()
     assert found is not None
     assert 30 <= found[0].shape[0] <= 100

@@ -151,7 +151,7 @@ def _solve_sample(
     parts = [risk.part(chosen, n / len(chosen)) for risk in risks]
     tol = max(settings.tol, _SAMPLE_TOL, rows.shape[1] / len(chosen))  # the sample itself is no more precise
     some = rows.take(chosen)
-    leap = partial(_leap, some, C=settings.C, tol=tol) if newton.suits(rows.shape) else lambda _: None
+    leap = partial(_leap, some, settings.C, tol, Aside(progress)) if newton.suits(rows.shape) else lambda _: None
     points = team.map(leap, parts)
     left = [k for k, point in enumerate(points) if point is None]
     if left:
@@ -163,13 +163,13 @@ def _solve_sample(
     return found, [k not in left for k in range(len(parts))], len(chosen)
 
 
-def _leap(rows: Rows, risk: Risk, C: float, tol: float) -> Matrix | None:
+def _leap(rows: Rows, C: float, tol: float, progress: Aside, risk: Risk) -> Matrix | None:
     """A machine by Newton's method, if that leads to it."""
     if not isinstance(risk, HingeRisk):
         return None
     solver = CuttingPlaneSolver(risk, Bundle(rows.shape[1], _PLANES, keep_points=False), C)
     learn_planes(rows, [solver], [solver.look_at(solver.w, np.zeros((1, rows.shape[0])))])
-    return solver.w if newton.NewtonDescent(rows, solver, _WIDTH).run(tol) else None
+    return solver.w if newton.NewtonDescent(rows, solver, _WIDTH).run(tol, progress.go_on) else None
 
 
 def _is_sampled(rows: Rows, settings: Settings) -> bool:
@@ -222,7 +222,7 @@ class _Descent:
         ]
         share = settings.memory_budget // len(risks)
         self.near = {
-            solver: NearRounds(rows, solver, settings.tol, share)
+            solver: NearRounds(rows, solver, settings.tol, share, Aside(progress).go_on)
             for solver in self.solvers
             if isinstance(solver.risk, HingeRisk) and _are_many(rows, settings, _MANY, _PER_COLUMN)
         }

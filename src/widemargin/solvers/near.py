@@ -14,6 +14,7 @@ How far they may go from the best point: until the outputs have changed by a par
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -50,6 +51,8 @@ class NearRounds:
         Largest gap of the machine at the end, relative to its objective.
     memory_budget : int
         Bytes.
+    go_on : callable
+        Asked after every round whether there is time for more.
 
     Attributes
     ----------
@@ -57,10 +60,13 @@ class NearRounds:
         Whether Newton's method leads through the rows near the margin; else planes do.
     """
 
-    def __init__(self, rows: Rows, solver: CuttingPlaneSolver, tol: float, memory_budget: int) -> None:
+    def __init__(
+        self, rows: Rows, solver: CuttingPlaneSolver, tol: float, memory_budget: int, go_on: Callable[[], bool]
+    ) -> None:
         self._rows = rows
         self.solver = solver
         self._tol = tol
+        self._go_on = go_on
         self._most = int(memory_budget / (_BUDGET_SHARE * _MOST * rows.row_bytes))
         self.is_smooth = newton.suits(rows.shape)
         self._share = _SHARE
@@ -85,7 +91,7 @@ class NearRounds:
         rows, near, leash = found
         goal = _TOL_SHARE * self._tol
         if self.is_smooth:
-            self.is_smooth = newton.NewtonDescent(rows, near, leash.reach).run(goal)
+            self.is_smooth = newton.NewtonDescent(rows, near, leash.reach).run(goal, self._go_on)
         if not self.is_smooth:
             self._add_planes(rows, near, leash, goal)
         self.solver.lead(near)
@@ -96,7 +102,7 @@ class NearRounds:
         """Rounds of the cutting plane algorithm."""
         goal = max(_DROP * near.gap, goal * near.objective)
         visits, most = 0, _WORK * self._rows.shape[0]
-        while visits < most and near.gap > goal and not leash.is_taut:
+        while visits < most and near.gap > goal and not leash.is_taut and self._go_on():
             plane = near.descend(rows.outputs(near.target))
             learn_planes(rows, [near], [plane])
             near.solve_reduced()

@@ -16,6 +16,8 @@ minimization of non-smooth functions, Mathematical Programming 103, 2005.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -67,8 +69,8 @@ class NewtonDescent:
         self._point, self._f = solver.w, solver.outputs.copy()
         self._known = solver.anchor
 
-    def run(self, tol: float) -> bool:
-        """Take steps until the gap is at most `tol` of the objective, or the solver is held back.
+    def run(self, tol: float, go_on: Callable[[], bool]) -> bool:
+        """Take steps until the gap is at most `tol` of the objective, or the solver is held back, or told to stop.
 
         Returns
         -------
@@ -79,7 +81,7 @@ class NewtonDescent:
         for _ in range(_MOST):
             rounded, slope = self._learn_plane()
             goal = tol * solver.objective
-            if solver.gap <= goal:
+            if solver.gap <= goal or not go_on():
                 break
             step = self._find_step(rounded, slope)
             decrement = -0.5 * float(np.vdot(slope, step))

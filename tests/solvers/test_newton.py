@@ -1,0 +1,169 @@
+"""Newton's method on rounded hinges: its planes hold, it comes to the optimum, and it knows where it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import cutting_plane as naive
+from widemargin._parallel import ThreadTeam
+from widemargin.rows import RowsWithConstant, make_rows
+from widemargin.solvers import newton
+from widemargin.solvers.bundle import Bundle
+from widemargin.solvers.cutting_plane import CuttingPlaneSolver, learn_planes
+from widemargin.solvers.newton import NewtonDescent
+from widemargin.solvers.risks import HingeRisk, ProfileRisk
+
+RISKS = {False: HingeRisk, True: ProfileRisk}
+
+
+def always() -> bool:
+    return True
+
+
+def problem(seed: int, n: int, *, ties: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) * [0.3, 1.0, 4.0] + 0.4
+    signed = np.sign(X[:, 1] + rng.normal(size=n)) * rng.choice([0.0, 0.5, 1.0, 3.0], n)
+    return (np.round(X), np.sign(signed)) if ties else (X, signed)
+
+
+def begun(X: Any, signed: np.ndarray, C: float, *, has_intercept: bool) -> tuple[Any, CuttingPlaneSolver]:
+    """A solver that has looked at zero."""
+    team = ThreadTeam(1)
+    rows, solver = make_rows(X, team), CuttingPlaneSolver(RISKS[has_intercept](signed, team), Bundle(3, 1000), C)
+    learn_planes(rows, [solver], [solver.look_at(solver.w, np.zeros((1, X.shape[0])))])
+    return rows, solver
+
+
+def true_risk(X: np.ndarray, signed: np.ndarray, w: np.ndarray, *, has_intercept: bool) -> float:
+    f = X @ w
+    return naive.profile_risk(f, signed) if has_intercept else naive.intercept_risk(f, signed, 0.0)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1), has_intercept=st.booleans(), ties=st.booleans(), C=st.sampled_from([1e-4, 0.1, 100])
+)
+def test_planes_lie_below_the_risk(seed: int, has_intercept: bool, ties: bool, C: float) -> None:
+    X, signed = problem(seed, 200, ties=ties)
+    rows, solver = begun(X, signed, C, has_intercept=has_intercept)
+    NewtonDescent(rows, solver, 2.0).run(1e-6, always)
+    rng = np.random.default_rng(seed)
+    for scale in (0.0, 0.1, 1.0, 10.0):
+        w = solver.w[0] + scale * rng.normal(size=3)
+        risk = true_risk(X, signed, w, has_intercept=has_intercept)
+        planes = solver.bundle.normals @ w + solver.bundle._offsets[: solver.bundle.n_planes]
+        assert planes.max() <= risk + 1e-9 * (1 + abs(risk))
+    objective = 0.5 * solver.w[0] @ solver.w[0] + C * true_risk(X, signed, solver.w[0], has_intercept=has_intercept)
+    assert np.isclose(solver.objective, objective, rtol=1e-9)
+    assert solver.bound <= solver.objective * (1 + 1e-12)
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("has_intercept", [False, True])
+@pytest.mark.parametrize("C", [1e-4, 0.01, 1.0])
+@pytest.mark.parametrize("form", ["C", "F", "csr", "float32"])
+def test_a_handful_of_steps(has_intercept: bool, C: float, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, signed = problem(1, 20_000)
+    forms = {"C": X, "F": np.asfortranarray(X), "csr": sp.csr_array(X), "float32": X.astype(np.float32)}
+    rows, solver = begun(forms[form], signed, C, has_intercept=has_intercept)
+    monkeypatch.setattr(newton, "_MOST", 16)
+    assert NewtonDescent(rows, solver, 2.0).run(1e-4, always)
+    assert solver.gap <= 1e-4 * solver.objective
+    shift = float(solver.intercept[0])
+    risk = naive.intercept_risk(X @ solver.w[0], signed, shift)
+    assert np.isclose(solver.objective, 0.5 * solver.w[0] @ solver.w[0] + C * risk, rtol=1e-6)
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_the_gap_at_the_rounded_minimum(has_intercept: bool) -> None:
+    """With the width held, it is what the module says."""
+    X, signed = problem(2, 500)
+    rows, solver = begun(X, signed, 0.1, has_intercept=has_intercept)
+    descent = NewtonDescent(rows, solver, 2.0)
+    for _ in range(20):
+        rounded, slope = descent._learn_plane()
+        step = descent._find_step(rounded, slope)
+        if not descent._go(step, solver.value(descent._point, rounded.value), -0.5 * float(np.vdot(slope, step))):
+            break
+    risk = true_risk(X, signed, descent._point[0], has_intercept=has_intercept)
+    assert np.abs(slope).max() <= 1e-6 * np.abs(descent._point).max()
+    proven = 0.1 * rounded.loss
+    if has_intercept:  # the loss is that at the best intercept of the rounded hinges
+        shifted = naive.intercept_risk(X @ descent._point[0], signed, rounded.shift)
+        proven -= 0.1 * (shifted - risk)
+    _, bound = solver.bundle.solve(0.1, 1e-12)
+    gap = solver.value(descent._point, risk) - bound
+    assert 0.9 * proven <= gap <= proven * (1 + 1e-6)  # less, if other planes help
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_rows_without_a_corner(has_intercept: bool) -> None:
+    """Equal rows, or none with weight that differs: it stops, and what is known stays true."""
+    for X in (np.zeros((50, 3)), np.ones((50, 3)), np.full((50, 3), 1e150)):
+        signed = np.where(np.arange(50) % 3 == 0, 1.0, -1.0)
+        rows, solver = begun(X, signed, 1.0, has_intercept=has_intercept)
+        with np.errstate(all="ignore"):
+            NewtonDescent(rows, solver, 2.0).run(1e-6, always)
+        assert np.isfinite(solver.w).all()
+        assert np.isfinite(solver.objective)
+
+
+def test_too_long_steps_end_it() -> None:
+    """Separable rows and a large C: nearly no row is on the corner where the minimum is."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    X *= np.exp(rng.normal(size=(300, 1)) * 4)
+    rows, solver = begun(X, np.sign(X[:, 0] + 1e-3), 1e6, has_intercept=False)
+    assert not NewtonDescent(rows, solver, 2.0).run(1e-9, always)
+
+
+def test_told_to_stop() -> None:
+    X, signed = problem(3, 500)
+    rows, solver = begun(X, signed, 1.0, has_intercept=False)
+    start = solver.w
+    assert NewtonDescent(rows, solver, 2.0).run(1e-9, lambda: False)
+    np.testing.assert_array_equal(solver.w, start)
+
+
+def test_a_sample_by_chance() -> None:
+    chosen = np.arange(0, 5000, 5)
+    some, every = newton._sample(chosen, 100)
+    assert len(some) == 100
+    assert every == 10.0
+    assert np.all(np.diff(some) >= 0)
+    assert len(set((some // 5) % 10)) > 5  # whatever the period
+    all_of_them, every = newton._sample(chosen, 1000)
+    assert all_of_them is chosen
+    assert every == 1.0
+
+
+def test_a_singular_hessian() -> None:
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(2, 5)) * [1e-3, 1e-1, 1.0, 10.0, 1e3]
+    H = A.T @ A - 1e-13 * np.eye(5)
+    b = H @ rng.normal(size=5)
+    x = newton._solve(H, b)
+    assert np.linalg.norm(H @ x - b) <= 1e-3 * np.linalg.norm(b)
+    np.testing.assert_array_equal(newton._solve(np.array([[1.0, 2.0], [2.0, 1.0]]), np.ones(2)), 0.0)
+
+
+def test_few_columns_and_many_rows_suit_it() -> None:
+    assert newton.suits((51_200, 100))
+    assert not newton.suits((51_199, 100))
+    assert not newton.suits((10**9, 2000))
+
+
+@pytest.mark.parametrize("kind", ["C", "F", "csr"])
+def test_rows_as_an_array(kind: str) -> None:
+    X = np.random.default_rng(0).normal(size=(9, 4)) * (np.arange(4) != 2)
+    chosen = np.array([0, 3, 3, 8])
+    rows = make_rows({"C": X, "F": np.asfortranarray(X), "csr": sp.csr_array(X)}[kind], ThreadTeam(1))
+    np.testing.assert_array_equal(rows.copy(chosen), X[chosen])
+    np.testing.assert_array_equal(RowsWithConstant(rows).copy(chosen), np.column_stack([X, np.ones(9)])[chosen])
