@@ -20,7 +20,9 @@ The rooms, and who may import whom (down only; import-linter checks it)::
      |
     kernels      rows         kernel functions, blocks by GEMM     a linear machine's passes over the data
      |
-    _jit  _array  _parallel  _progress     compiled loops, array namespaces, threads, the clock
+    _parallel                 threads
+     |
+    _jit  _array  _progress   compiled loops, array namespaces, the clock
      |
     _config                   memory budget and tile size
 
