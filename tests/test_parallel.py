@@ -117,6 +117,28 @@ def test_an_exit_in_a_helper_reaches_the_caller() -> None:
         assert team.map(abs, [-1, -2]) == [1, 2]
 
 
+def test_errors_of_several_helpers_do_not_upset_the_next_call() -> None:
+    main = threading.get_ident()
+    meeting = threading.Barrier(3, timeout=10)
+
+    def leave(_: int) -> None:
+        meeting.wait()
+        if threading.get_ident() != main:
+            raise SystemExit(3)
+
+    with ThreadTeam(3) as team:
+        with pytest.raises(SystemExit):
+            team.map(leave, range(3))
+        for _ in range(50):
+            assert team.map(lambda k: time.sleep(0.0002) or k, range(6)) == list(range(6))
+
+
+def test_more_threads_than_cores_sleep() -> None:
+    with ThreadTeam(64) as team:
+        assert not any(helper.stays_awake for helper in team._helpers)
+        assert team.map(abs, range(-100, 0)) == list(range(100, 0, -1))
+
+
 def test_an_interpreter_that_ends_with_helpers_awake() -> None:
     code = "from widemargin._parallel import ThreadTeam\nwith ThreadTeam(3) as t: print(t.map(abs, [-1, -2, -3]))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)

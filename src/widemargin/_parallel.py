@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token, copy_context
 from functools import cache, partial
-from itertools import count
 from operator import call
 from queue import SimpleQueue
 from types import TracebackType
@@ -27,12 +26,13 @@ from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 from ._config import Config, config_context, get_config
-from ._jit import waiting
+from ._jit import IS_COMPILED, waiting
 
 T = TypeVar("T")
 Item = TypeVar("Item")
 
 _FLAG = 16  # numbers: each flag has cache lines of its own
+_LOOKS = 200_000  # at a flag: below a millisecond
 
 _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
@@ -207,28 +207,39 @@ _blas = _BlasThreads()
 
 
 class _Helper:
-    """A thread that does one thing after another, and stays awake for a moment between them."""
+    """A thread that does one thing after another, and may stay awake for a moment between them."""
 
     def __init__(self) -> None:
+        self.stays_awake = False
         self._asked, self._answered = np.zeros((2, _FLAG), np.int64)[:, :1]
-        self._n_tasks = 0
-        self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._ends: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._n_asked, self._n_ended = 0, 0
+        self._tasks: SimpleQueue[tuple[int, Callable[[], None]] | None] = SimpleQueue()
+        self._ends: SimpleQueue[tuple[int, BaseException | None]] = SimpleQueue()
+        waiting.report_and_wait(self._answered, 0, self._asked, 0, 0)  # compiled here, and not in the thread
+        waiting.wait_for(self._answered, 0, 0)
         self._thread = threading.Thread(target=self._serve, name="widemargin", daemon=True)
         self._thread.start()
 
-    def ask(self, task: Callable[[], None]) -> None:
-        """Begin with something; `wait` must follow."""
-        self._tasks.put(task)
-        self._n_tasks += 1
-        self._asked[0] = self._n_tasks
+    @property
+    def is_idle(self) -> bool:
+        """Whether the end of all it was asked for has been seen."""
+        return self._n_ended == self._n_asked
 
-    def wait(self) -> None:
-        """Return when it is done, or raise its error."""
-        waiting.wait_for(self._answered, self._n_tasks)
-        error = self._ends.get()
-        if error is not None:
-            raise error
+    def ask(self, task: Callable[[], None]) -> None:
+        """Begin with something; `wait` should follow."""
+        number = self._n_asked + 1
+        self._tasks.put((number, task))
+        self._n_asked = number
+        self._asked[0] = number
+
+    def wait(self) -> BaseException | None:
+        """Return when all is done; the error of the latest task, if there was one."""
+        error = None
+        if not self.is_idle and self.stays_awake:
+            waiting.wait_for(self._answered, self._n_asked, _LOOKS)
+        while not self.is_idle:
+            self._n_ended, error = self._ends.get()
+        return error
 
     def dismiss(self, *, wait: bool = False) -> None:
         """Let the thread end, after what it is doing."""
@@ -238,18 +249,30 @@ class _Helper:
             self._thread.join()
 
     def _serve(self) -> None:
-        for n_done in count():
+        done = 0
+        while True:
             # the end is reported from compiled code: whoever waits for it finds the interpreter's lock free
-            waiting.report_and_wait(self._answered, n_done, self._asked, n_done)
-            task = self._tasks.get()
-            if task is None:
+            waiting.report_and_wait(self._answered, done, self._asked, done, _LOOKS if self.stays_awake else 0)
+            asked = self._tasks.get()
+            if asked is None:
                 return
-            try:
-                task()
-                self._ends.put(None)
-            except BaseException as error:
-                self._ends.put(error)
-            del task
+            done, task = asked
+            error = _error_of(task)
+            del asked, task  # what it holds is let go before its end is known
+            self._ends.put((done, error))
+
+
+def _error_of(task: Callable[[], None]) -> BaseException | None:
+    try:
+        task()
+    except BaseException as error:
+        return error
+    return None
+
+
+@cache
+def _n_cores() -> int:
+    return int(joblib.cpu_count())
 
 
 class _IdleHelpers:
@@ -264,13 +287,16 @@ class _IdleHelpers:
         atexit.register(self._dismiss_all)
 
     def take(self, n: int) -> list[_Helper]:
-        """So many helpers."""
-        return [self._take() for _ in range(n)]
+        """So many helpers; they stay awake if there is a core for each."""
+        helpers = [self._take() for _ in range(n)]
+        for helper in helpers:
+            helper.stays_awake = IS_COMPILED and n < _n_cores()
+        return helpers
 
     def give(self, helpers: list[_Helper]) -> None:
         """Keep helpers that have nothing to do."""
         for helper in helpers:
-            if len(self._helpers) < self._MOST:
+            if helper.is_idle and len(self._helpers) < self._MOST:
                 self._helpers.append(helper)
             else:
                 helper.dismiss()
@@ -359,14 +385,16 @@ class _Share:
 
     def work_with(self, helpers: list[_Helper]) -> None:
         """Work in this thread and in the helpers', until nothing is left."""
-        for helper in helpers:
-            helper.ask(partial(copy_context().run, self._work))
         try:
+            for helper in helpers:
+                helper.ask(partial(copy_context().run, self._work))
             self._work()
         finally:
             self._todo.clear()  # after a KeyboardInterrupt here, the helpers must not go on
-            for helper in helpers:
-                helper.wait()
+            errors = [helper.wait() for helper in helpers]
+        for error in errors:
+            if error is not None:
+                raise error
 
     def _work(self) -> None:
         mark: Token[bool] = _is_worker.set(True)

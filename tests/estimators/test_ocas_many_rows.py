@@ -104,6 +104,23 @@ def test_few_distinct_rows(X: NDArray[np.float64], fit_intercept: bool) -> None:
     assert model.converged_
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_many_classes_do_not_depend_on_n_jobs(many: Data, fit_intercept: bool) -> None:
+    X, _ = many
+    y = np.digitize(X @ np.arange(6, dtype=np.float32), np.linspace(-8, 8, 8))
+    machines = [OCASClassifier(tol=1e-5, n_jobs=j, fit_intercept=fit_intercept).fit(X, y) for j in (1, 2, 3, 2)]
+    for machine in machines[1:]:
+        np.testing.assert_array_equal(machine.coef_, machines[0].coef_)
+
+
+def test_half_of_the_rows_are_empty() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(40_000, 20)).astype(np.float32)
+    y = X[:, 0] + rng.normal(size=40_000) > 0
+    X[::2] = 0.0
+    assert OCASClassifier(tol=1e-5).fit(X, y).n_iter_ <= 5
+
+
 def test_a_class_that_no_sample_sees(many: Data) -> None:
     X, _ = many
     y = np.zeros(len(X), int)

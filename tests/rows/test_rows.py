@@ -119,3 +119,13 @@ def test_some_of_fortran_ordered_rows_without_a_copy_of_all() -> None:
     tracemalloc.stop()
     assert taken.shape == (200, 50)
     assert peak < X.nbytes // 10
+
+
+def test_sums_for_several_threads_at_once(data: np.ndarray) -> None:
+    rows = make_rows(data, ThreadTeam(1))
+    coefs = [np.random.default_rng(k).normal(size=(1, 700)) for k in range(40)]
+    alone = [rows.weighted_sums(coef) for coef in coefs]
+    with ThreadTeam(4) as team:
+        for _ in range(10):
+            for one, other in zip(alone, team.map(rows.weighted_sums, coefs), strict=True):
+                np.testing.assert_array_equal(one, other)

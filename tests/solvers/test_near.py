@@ -135,3 +135,30 @@ def test_a_copy_within_the_budget() -> None:
     found = NearRounds(rows, solver, 1e-6, budget, always)._surrogate()
     assert found is not None
     assert 30 <= found[0].shape[0] <= 100
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_the_leash_is_on_the_first_outputs(has_intercept: bool) -> None:
+    X, signed = problem(4, 400)
+    rows, solver = begun(X, signed, has_intercept=has_intercept)
+    found = NearRounds(rows, solver, 1e-6, 2**30, always)._surrogate()
+    assert found is not None
+    few, near, leash = found
+    first = few.outputs(near.w)
+    for _ in range(3):
+        learn_planes(few, [near], [near.descend(few.outputs(near.target))])
+        near.solve_reduced()
+    gone = near.risk.distance(first, few.outputs(near.w))
+    assert gone > 0.0
+    assert np.isclose(leash._risk.distance(leash._first, near.outputs), gone, rtol=1e-6)
+
+
+def test_ties_at_the_largest_share() -> None:
+    """Most rows have one margin: the shares below it are tried, too."""
+    X, signed = problem(5, 2000)
+    X[np.arange(2000) % 5 != 0] = 0.0
+    rows, solver = begun(X, signed, has_intercept=False)
+    helper = NearRounds(rows, solver, 1e-6, 2**30, always)
+    helper._share = near._MOST_SHARE
+    assert helper._surrogate() is None
+    assert any(helper._surrogate() is not None for _ in range(4))

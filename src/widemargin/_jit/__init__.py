@@ -1,5 +1,6 @@
 """The only room that imports numba: compiled kernels, arrays in and arrays out."""
 
 from ._compile import compile_kernels
+from ._policy import IS_COMPILED
 
-__all__ = ["compile_kernels"]
+__all__ = ["IS_COMPILED", "compile_kernels"]

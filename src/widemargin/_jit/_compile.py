@@ -34,8 +34,8 @@ def compile_kernels() -> None:
         _warm_nystrom(data)
     _warm_budget()
     flags = np.zeros((2, 1), np.int64)
-    waiting.report_and_wait(flags[0], 1, flags[1], 1)
-    waiting.wait_for(flags[0], 1)
+    waiting.report_and_wait(flags[0], 1, flags[1], 1, 0)
+    waiting.wait_for(flags[0], 1, 0)
 
 
 def _warm_tiles(dtype: np.dtype) -> None:

@@ -2,9 +2,7 @@
 
 from numba.core import types
 
-from ._policy import IS_COMPILED, kernel, written_by_hand
-
-_LOOKS = 200_000 if IS_COMPILED else 0  # below a millisecond; interpreted, it would keep the lock
+from ._policy import kernel, written_by_hand
 
 
 @written_by_hand(lambda flag: int(flag[0]))
@@ -37,20 +35,20 @@ def _raise(typing_context, flag, value):
 
 
 @kernel
-def report_and_wait(mine, value, other, last):
-    """Write a value into one flag, and wait awhile until the other is no longer what it was last.
+def report_and_wait(mine, value, other, last, looks):
+    """Write a value into one flag, and wait until the other is no longer what it was last.
 
-    Given   mine, other (1,) int64, shared by two threads
+    Given   mine, other (1,) int64, shared by two threads; looks, after so many it gives up
     """
     _raise(mine, value)
-    for _ in range(_LOOKS):
+    for _ in range(looks):
         if _look(other) != last:
             break
 
 
 @kernel
-def wait_for(flag, value):
-    """Wait awhile until the flag, (1,) int64, has this value."""
-    for _ in range(_LOOKS):
+def wait_for(flag, value, looks):
+    """Wait until the flag, (1,) int64, has this value, or for so many looks at it."""
+    for _ in range(looks):
         if _look(flag) == value:
             break

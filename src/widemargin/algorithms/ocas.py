@@ -144,14 +144,15 @@ def _solve_sample(
 ) -> tuple[list[Matrix], list[bool], int]:
     """The machines of a sample, as points to begin with; which of them Newton's method has found; its size."""
     n = rows.shape[0]
-    size = max(n // _SAMPLE, _SAMPLE_PER_COLUMN * rows.shape[1])
+    suits = newton.suits(rows.shape)
+    size = max(n // _SAMPLE, _SAMPLE_PER_COLUMN * rows.shape[1] if suits else 0)
     size = min(size, settings.memory_budget // (_SAMPLE_SHARE * rows.row_bytes))
     runs = np.random.default_rng(0).choice(n // _RUN, max(1, size // _RUN), replace=False)
     chosen = (_RUN * np.sort(runs)[:, None] + np.arange(_RUN)).ravel()
     parts = [risk.part(chosen, n / len(chosen)) for risk in risks]
     tol = max(settings.tol, _SAMPLE_TOL, rows.shape[1] / len(chosen))  # the sample itself is no more precise
     some = rows.take(chosen)
-    leap = partial(_leap, some, settings.C, tol, Aside(progress)) if newton.suits(rows.shape) else lambda _: None
+    leap = partial(_leap, some, settings.C, tol, Aside(progress)) if suits else lambda _: None
     points = team.map(leap, parts)
     left = [k for k, point in enumerate(points) if point is None]
     if left:

@@ -5,6 +5,7 @@ Blocks depend on the data alone and their sums are added in their order, so that
 
 from __future__ import annotations
 
+import threading
 from itertools import product
 from typing import Any, Protocol
 
@@ -90,6 +91,13 @@ class Blocks(Protocol):
         """As `Rows.copy`."""
 
 
+class _Scratch(threading.local):
+    """The sums of blocks, kept: fresh memory costs more than the sums of wide rows. One for each thread that asks."""
+
+    def __init__(self) -> None:
+        self.sums = np.empty((0, 0, 0))
+
+
 class BlockRows:
     """`Rows` from a kind of data and a team of threads."""
 
@@ -99,7 +107,7 @@ class BlockRows:
         self._blocks = blocks
         self._team = team
         self.shape = blocks.shape
-        self._sums = np.empty((0, 0, 0))
+        self._scratch = _Scratch()
 
     @property
     def arrays(self) -> RowArrays | None:
@@ -125,19 +133,20 @@ class BlockRows:
         n_rows, n_sums = self._blocks.sum_shape(len(coef))
         blocks, groups = row_blocks(self.shape[0], n_rows), row_blocks(len(coef), n_sums)
         shape = len(blocks), len(coef), self.shape[1]
-        if self._sums.shape != shape:
-            self._sums = np.empty(shape)  # kept: fresh memory costs more than the sums of wide rows
+        if self._scratch.sums.shape != shape:
+            self._scratch.sums = np.empty(shape)
+        sums = self._scratch.sums
 
         def add(task: tuple[int, slice]) -> None:
             block, group = task
-            out = self._sums[block, group]
+            out = sums[block, group]
             out[...] = 0.0
             here = group, blocks[block]
             weights = np.ascontiguousarray(coef[here]) if since is None else coef[here] - since[here]
             self._blocks.add(blocks[block], weights, out)
 
         self._team.map(add, product(range(len(blocks)), groups))
-        total: Matrix = self._sums.sum(axis=0)
+        total: Matrix = sums.sum(axis=0)
         return total
 
     def copy(self, chosen: Indices) -> NDArray[np.floating]:

@@ -219,7 +219,7 @@ class CuttingPlaneSolver:
         return self._touching
 
     def look_at(self, w: Matrix, f: Matrix) -> Plane:
-        """Return a plane at a point, whose outputs are f; the point becomes the best one if it is."""
+        """Return a plane at a point; the point becomes the best one if it is, and its outputs f the solver's own."""
         cut = self.risk.advance(f, f, 0.0, 0.0)
         objective = self.value(w, cut.risk)
         plane = Plane(cut.coef, cut.offset, w.ravel())

@@ -129,7 +129,10 @@ class NearRounds:
         wanted = min(max(_LEAST, int(self._share * n)), self._most)
         chosen, distance = solver.risk.nearest(solver.outputs, wanted)
         if not 0.0 < distance < np.inf or len(chosen) > _MOST * wanted:
-            self._scale_share(_GROWTH)  # there may be room between margins that are alike
+            if self._share == _MOST_SHARE:  # there may be room between margins that are alike, or before them
+                self._share = _LEAST_SHARE
+            else:
+                self._scale_share(_GROWTH)
             return None
         rows = self._rows.take(chosen)
         plane, normal = solver.anchor
@@ -137,7 +140,7 @@ class NearRounds:
         here = Anchor(Plane(coef, float(np.abs(coef).sum()), plane.point), rows.weighted_sums(coef))
         rest = Rest(normal - here.normal, plane.offset - here.plane.offset)
         risk, f = solver.risk.part(chosen, pull=float(coef.sum())), solver.outputs[:, chosen]
-        leash = Leash(risk, f, _REACH * distance)
+        leash = Leash(risk, f.copy(), _REACH * distance)
         near = CuttingPlaneSolver(risk, solver.bundle, solver.C, mu=solver.mu, rest=rest, leash=leash)
         near.look_at(solver.w, f)
         near.anchor, near.bound, near.target = here, solver.bound, solver.target

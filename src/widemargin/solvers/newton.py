@@ -31,8 +31,9 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-_MOST_COLUMNS, _ROWS_PER_COLUMN = 1024, 512
+_ROWS_PER_COLUMN, _ROWS_PER_PAIR = 512, 32  # of columns: the Hessian costs some passes over a sample at most
 _MOST = 25  # steps
+_PROGRESS, _PATIENCE = 0.99, 4  # steps in a row that leave more than this of the gap
 _SHORTEST = 0.25  # step of the method where it is the right one: most are of length 1
 _ARMIJO = 0.1
 _LOSS_SHARE = 0.3  # of the gap to reach: the corner need not be sharper
@@ -42,9 +43,9 @@ _JITTER, _JITTERS = 1e-12, 6  # of the Hessian's diagonal, each time a hundred t
 
 
 def suits(shape: tuple[int, int]) -> bool:
-    """Whether the rows are many for their columns, and these few enough for a Hessian."""
+    """Whether the rows are many for their columns, and for a Hessian."""
     n, d = shape
-    return d <= _MOST_COLUMNS and n >= _ROWS_PER_COLUMN * d
+    return n >= max(_ROWS_PER_COLUMN * d, _ROWS_PER_PAIR * d * d)
 
 
 class NewtonDescent:
@@ -70,23 +71,29 @@ class NewtonDescent:
         self._known = solver.anchor
 
     def run(self, tol: float, go_on: Callable[[], bool]) -> bool:
-        """Take steps until the gap is at most `tol` of the objective, or the solver is held back, or told to stop.
+        """Take steps until the gap is at most `tol` of the objective, or does not shrink, or until told to stop.
 
         Returns
         -------
         bool
-            False if this is not the method.
+            False if this is not the method; the solver keeps what it has learnt.
         """
         solver = self._solver
+        idle, gap = 0, np.inf
         for _ in range(_MOST):
-            rounded, slope = self._learn_plane()
-            goal = tol * solver.objective
-            if solver.gap <= goal or not go_on():
-                break
-            step = self._find_step(rounded, slope)
-            decrement = -0.5 * float(np.vdot(slope, step))
-            if not self._go(step, solver.value(self._point, rounded.value), decrement):
+            if (rounded := self._risk.rounded(self._f, self._width)) is None:
                 return False
+            slope = self._learn_plane(rounded)
+            goal = tol * solver.objective
+            idle = 0 if solver.gap < _PROGRESS * gap else idle + 1
+            gap = min(gap, solver.gap)
+            if gap <= goal or idle > _PATIENCE or not go_on():
+                break
+            with np.errstate(over="ignore", invalid="ignore"):
+                step = self._find_step(rounded, slope)
+                decrement = -0.5 * float(np.vdot(slope, step))
+                if not self._search(step, solver.value(self._point, rounded.value), decrement):
+                    return False
             solver.target = self._point
             solver.descend(self._f)
             if solver.is_held:
@@ -95,16 +102,16 @@ class NewtonDescent:
                 self._width *= 0.5
         return True
 
-    def _learn_plane(self) -> tuple[Rounded, Matrix]:
-        """Give the solver the plane at this point; return the rounded risk and the gradient."""
-        rounded, known = self._risk.rounded(self._f, self._width), self._known
+    def _learn_plane(self, rounded: Rounded) -> Matrix:
+        """Give the solver the plane at this point; return the gradient of the rounded objective."""
+        known = self._known
         normal = self._rows.weighted_sums(rounded.coef, known and known.plane.coef)
         if known is not None:
             normal += known.normal
         self._known = Anchor(Plane(rounded.coef, rounded.offset, self._point.ravel()), normal)
         self._solver.learn(*self._known)
         self._solver.solve_reduced()
-        return rounded, self._solver.slope(self._point, normal)
+        return self._solver.slope(self._point, normal)
 
     def _find_step(self, rounded: Rounded, slope: Matrix) -> Matrix:
         """Newton's: the Hessian is the identity and C s / (2 width) times the second moments of rows on the corner."""
@@ -138,14 +145,14 @@ class NewtonDescent:
             total += part
         return total
 
-    def _go(self, step: Matrix, value: float, decrement: float) -> bool:
+    def _search(self, step: Matrix, value: float, decrement: float) -> bool:
         """Go along the step as far as the rounded objective falls; False, and stay, if that is not far."""
         change = self._rows.outputs(self._point + step) - self._f
         length = 1.0
         while length >= _SHORTEST:
             point, f = self._point + length * step, self._f + length * change
-            ahead = self._solver.value(point, self._risk.rounded(f, self._width).value)
-            if ahead < value - _ARMIJO * length * decrement:
+            rounded = self._risk.rounded(f, self._width)
+            if rounded and self._solver.value(point, rounded.value) < value - _ARMIJO * length * decrement:
                 self._point, self._f = point, f
                 return True
             length *= 0.5

@@ -169,8 +169,11 @@ class HingeRisk:
         risks, offsets = zip(*self.team.map(advance, self._blocks), strict=True)
         return Cut(sum(risks), coef, sum(offsets))
 
-    def rounded(self, f: Matrix, width: float) -> Rounded:
-        """Rows whose margin is within a width of 1 are on the corner, where the curvature is s / (2 width)."""
+    def rounded(self, f: Matrix, width: float) -> Rounded | None:
+        """Rows whose margin is within a width of 1 are on the corner, where the curvature is s / (2 width).
+
+        None if numbers are too large for it.
+        """
         return self._rounded(f, width, 0.0, (1.0, 1.0))
 
     def _rounded(self, f: Matrix, width: float, shift: float, shares: tuple[float, float]) -> Rounded:
@@ -223,17 +226,19 @@ class ProfileRisk(HingeRisk):
     team : ThreadTeam
     pull : float
         Beside the hinges, a part -pull b of what is minimised over b.
+    near : float
+        A guess of the best intercept.
     """
 
     has_intercept = True
 
-    def __init__(self, signed: Vector, team: ThreadTeam, pull: float = 0.0) -> None:
+    def __init__(self, signed: Vector, team: ThreadTeam, pull: float = 0.0, near: float = 0.0) -> None:
         super().__init__(signed, team)
         self._pull = pull
         self._level = 0.5 * (self._total + float(signed.sum())) + pull  # of positive rows, and the pull
         self._values = np.empty(self.n_rows)
         self._reach = 1.0
-        self._rounded_intercept = 0.0
+        self._rounded_intercept = near
         self._known: tuple[Matrix | None, float] = None, 0.0  # outputs last advanced, and their best intercept
 
     def intercept(self, f: Matrix) -> Vector:
@@ -277,10 +282,12 @@ class ProfileRisk(HingeRisk):
                 profile.share_border(self._values[rows], self.signed[rows], near, on_plus, on_minus, coef[0, rows])
         return Cut(risk - self._pull * best, coef, offset + on_plus * plus + on_minus * minus)
 
-    def rounded(self, f: Matrix, width: float) -> Rounded:
+    def rounded(self, f: Matrix, width: float) -> Rounded | None:
         """At its best intercept; the plane's weights sum to what the pull asks for."""
         shift, (plus, minus) = self._balance(f, width)
         shares = min(1.0, (minus - self._pull) / (plus or 1.0)), min(1.0, (plus + self._pull) / (minus or 1.0))
+        if not min(shares) >= 0.0:
+            return None
         rounded = self._rounded(f, width, shift, shares)
         return rounded._replace(value=rounded.value - self._pull * shift)
 
@@ -290,7 +297,7 @@ class ProfileRisk(HingeRisk):
 
     def part(self, chosen: Indices, factor: float = 1.0, pull: float = 0.0) -> ProfileRisk:
         """The same kind of risk, beside other rows' lines."""
-        return ProfileRisk(factor * self.signed[chosen], self.team, pull)
+        return ProfileRisk(factor * self.signed[chosen], self.team, pull, self._known[1])
 
     def _balance(self, f: Matrix, width: float) -> tuple[float, tuple[float, float]]:
         """The best intercept of the rounded hinges, and the slopes of positive and of negative rows there.
