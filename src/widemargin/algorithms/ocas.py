@@ -152,8 +152,8 @@ def _solve_sample(
     parts = [risk.part(chosen, n / len(chosen)) for risk in risks]
     tol = max(settings.tol, _SAMPLE_TOL, rows.shape[1] / len(chosen))  # the sample itself is no more precise
     some = rows.take(chosen)
-    leap = partial(_leap, some, settings.C, tol, Aside(progress)) if suits else lambda _: None
-    points = team.map(leap, parts)
+    leap = partial(_leap, some, settings.C, tol, Aside(progress))
+    points = [leap(part) if suits else None for part in parts]
     left = [k for k, point in enumerate(points) if point is None]
     if left:
         settings = replace(settings, tol=tol, keep_points=False)
@@ -319,8 +319,9 @@ class _Descent:
 
     def _stay_near(self, solvers: Solvers) -> None:
         """Where rows are many, find the next points by rounds on few of them."""
-        near = [self.near[solver] for solver in solvers if solver in self.near and not solver.has_epochs]
-        self.team.map(NearRounds.run, near)
+        for solver in solvers:
+            if solver in self.near and not solver.has_epochs:
+                self.near[solver].run()
 
     def _advance(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
         return solver.descend(f) if self.settings.line_search else solver.look_at(solver.target, f)
