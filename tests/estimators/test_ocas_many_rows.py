@@ -185,3 +185,18 @@ def test_extreme_costs(many: Data, C: float) -> None:
     assert np.isfinite(model.coef_).all()
     assert len(model.history_["time"]) == model.n_iter_ > 0
     assert model.history_["objective"][-1] == model.objective_
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("where", [(0, 0), (69_999, 59)])
+def test_a_bad_value_in_a_large_array(bad: float, where: tuple[int, int]) -> None:
+    X = np.ones((70_000, 60), np.float32)
+    X[where] = bad
+    with pytest.raises(ValueError, match="Input X contains"):
+        OCASClassifier().fit(X, np.arange(len(X)) % 2)
+
+
+def test_large_values_whose_sum_is_infinite() -> None:
+    X = np.full((70_000, 60), 3e38, np.float32)
+    X[::2] *= -1
+    assert np.isfinite(OCASClassifier(max_iter=2, C=1e-30).fit(X, np.arange(len(X)) % 2).coef_).all()

@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_consistent_length
 
 from .._config import resolve_memory_budget
-from .._parallel import ThreadTeam, blas_limit
+from .._parallel import ThreadTeam, blas_limit, row_blocks
 from .._progress import Progress
 from ..algorithms.ocas import Settings, Trained, train_path
 from ..rows import Rows, RowsWithConstant, open_rows
@@ -39,6 +39,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Classes = NDArray[np.intp]
 
+_SIGN_ROWS = 65_536  # of a block
 _START_POINTS = 24  # of a warm start: each costs a third of a round
 
 
@@ -313,7 +314,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     def _hinge_risks(self, y: Classes, s: Vector, team: ThreadTeam) -> list[Risk]:
         n_classes = int(y.max()) + 1
         positive = range(1, 2) if n_classes == 2 else range(n_classes)  # of two classes the second
-        signed = [np.where(y == c, s, -s) for c in positive]
+        signed = [_sign(y == c, s, team) for c in positive]
         return [ProfileRisk(g, team) if self.fit_intercept else HingeRisk(g, team) for g in signed]
 
     def _warn_if_stopped(self, progress: Progress) -> None:
@@ -323,6 +324,16 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
                 progress.stopped_by or "max_iter",
                 f"before it converged: {describe_gap(self)} where tol={self.tol:g}. The model is the best so far.",
             )
+
+
+def _sign(is_positive: NDArray[np.bool_], s: Vector, team: ThreadTeam) -> Vector:
+    """s on positive rows, -s on the others."""
+    signed = np.empty_like(s)
+    team.map(
+        lambda rows: np.copyto(signed[rows], np.where(is_positive[rows], s[rows], -s[rows])),
+        row_blocks(len(s), _SIGN_ROWS),
+    )
+    return signed
 
 
 def _machine(results: list[LinearResult], n_features: int) -> dict[str, Any]:

@@ -121,6 +121,8 @@ class CuttingPlaneSolver:
         F at the best point, and the largest lower bound so far.
     step : float
         The latest of the line search.
+    leash : Leash or None
+        As given.
     anchor : Anchor or None
         The latest plane that touches the risk at the best point, or near it.
     """
@@ -147,7 +149,7 @@ class CuttingPlaneSolver:
         self.objective, self.bound, self.step = np.inf, 0.0, 0.0
         self.anchor: Anchor | None = None
         self._rest = rest or Rest(np.zeros_like(self.w), 0.0)
-        self._leash = leash
+        self.leash = leash
         self._risk = np.inf
         self._outputs: Matrix | None = None
         self._has_ascended = False
@@ -164,7 +166,7 @@ class CuttingPlaneSolver:
     @property
     def is_held(self) -> bool:
         """Whether the leash has shortened the latest step."""
-        return self._leash is not None and self._leash.is_taut
+        return self.leash is not None and self.leash.is_taut
 
     @property
     def has_epochs(self) -> bool:
@@ -208,8 +210,8 @@ class CuttingPlaneSolver:
         if curvature > 0.0:
             slope = float(np.vdot(self.w, toward)) / self.C + float(np.vdot(self._rest.normal, toward))
             self.step = min(self.risk.search(self.outputs, f, curvature / self.C, slope), _LONGEST)
-        if self._leash is not None:
-            self.step, mu = self._leash.hold(self.outputs, f, self.step, mu)
+        if self.leash is not None:
+            self.step, mu = self.leash.hold(self.outputs, f, self.step, mu)
         cut = self.risk.advance(self.outputs, f, self.step, mu)
         self.w = self.w + self.step * toward
         self._risk = cut.risk

@@ -36,9 +36,10 @@ _MOST = 25  # steps
 _PROGRESS, _PATIENCE = 0.99, 4  # steps in a row that leave more than this of the gap
 _SHORTEST = 0.25  # step of the method where it is the right one: most are of length 1
 _ARMIJO = 0.1
+_FAR = 1.0  # of the gap to reach
 _LOSS_SHARE = 0.3  # of the gap to reach: the corner need not be sharper
 _CURVED = 64  # rows for each column, for the Hessian
-_PARTS, _PART_BYTES = 8, 2**19  # at most so many products, of so much at least
+_PARTS = 4  # of its rows: each is a matrix product
 _JITTER, _JITTERS = 1e-12, 6  # of the Hessian's diagonal, each time a hundred times as much
 
 
@@ -94,12 +95,14 @@ class NewtonDescent:
                 decrement = -0.5 * float(np.vdot(slope, step))
                 if not self._search(step, solver.value(self._point, rounded.value), decrement):
                     return False
+            if decrement < solver.C * rounded.loss > _LOSS_SHARE * goal:
+                self._width *= 0.5
+            if solver.leash is None and decrement > _FAR * goal:
+                continue  # the gap cannot be small enough yet
             solver.target = self._point
             solver.descend(self._f)
             if solver.is_held:
                 break
-            if decrement < solver.C * rounded.loss > _LOSS_SHARE * goal:
-                self._width *= 0.5
         return True
 
     def _learn_plane(self, rounded: Rounded) -> Matrix:
@@ -139,7 +142,7 @@ class NewtonDescent:
             moments: Matrix = factors.T @ factors
             return moments
 
-        size = max(-(-len(chosen) // _PARTS), _PART_BYTES // (8 * len(centre)), 1)
+        size = max(-(-len(chosen) // _PARTS), 1)
         total = np.zeros((len(centre), len(centre)))
         for part in self._risk.team.map(product, row_blocks(len(chosen), size)):
             total += part
