@@ -20,7 +20,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,8 +151,7 @@ def _solve_sample(
     parts = [risk.part(chosen, n / len(chosen)) for risk in risks]
     tol = max(settings.tol, _SAMPLE_TOL, rows.shape[1] / len(chosen))  # the sample itself is no more precise
     some = rows.take(chosen)
-    leap = partial(_leap, some, settings.C, tol, Aside(progress))
-    points = [leap(part) if suits else None for part in parts]
+    points = [_leap(some, part, settings.C, tol, Aside(progress)) if suits else None for part in parts]
     left = [k for k, point in enumerate(points) if point is None]
     if left:
         settings = replace(settings, tol=tol, keep_points=False)
@@ -164,7 +162,7 @@ def _solve_sample(
     return found, [k not in left for k in range(len(parts))], len(chosen)
 
 
-def _leap(rows: Rows, C: float, tol: float, progress: Aside, risk: Risk) -> Matrix | None:
+def _leap(rows: Rows, risk: Risk, C: float, tol: float, progress: Aside) -> Matrix | None:
     """A machine by Newton's method, if that leads to it."""
     if not isinstance(risk, HingeRisk):
         return None

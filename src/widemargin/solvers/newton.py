@@ -33,10 +33,9 @@ Indices = NDArray[np.int64]
 
 _ROWS_PER_COLUMN, _ROWS_PER_PAIR = 512, 32  # of columns: the Hessian costs some passes over a sample at most
 _MOST = 25  # steps
-_PROGRESS, _PATIENCE = 0.99, 4  # steps in a row that leave more than this of the gap
+_PROGRESS, _PATIENCE = 0.99, 4  # steps in a row that may leave more than this of the gap
 _SHORTEST = 0.25  # step of the method where it is the right one: most are of length 1
 _ARMIJO = 0.1
-_FAR = 1.0  # of the gap to reach
 _LOSS_SHARE = 0.3  # of the gap to reach: the corner need not be sharper
 _CURVED = 64  # rows for each column, for the Hessian
 _PARTS = 4  # of its rows: each is a matrix product
@@ -86,10 +85,8 @@ class NewtonDescent:
                 return False
             slope = self._learn_plane(rounded)
             goal = tol * solver.objective
-            idle = 0 if solver.gap < _PROGRESS * gap else idle + 1
-            gap = min(gap, solver.gap)
-            if gap <= goal or idle > _PATIENCE or not go_on():
-                break
+            if solver.gap <= goal or not go_on():
+                return True
             with np.errstate(over="ignore", invalid="ignore"):
                 step = self._find_step(rounded, slope)
                 decrement = -0.5 * float(np.vdot(slope, step))
@@ -97,13 +94,20 @@ class NewtonDescent:
                     return False
             if decrement < solver.C * rounded.loss > _LOSS_SHARE * goal:
                 self._width *= 0.5
-            if solver.leash is None and decrement > _FAR * goal:
-                continue  # the gap cannot be small enough yet
-            solver.target = self._point
-            solver.descend(self._f)
-            if solver.is_held:
-                break
+            if solver.leash is None and decrement > goal:
+                continue  # the gap is no smaller: it need not be known
+            self._descend()
+            idle = 0 if solver.gap < _PROGRESS * gap else idle + 1
+            gap = min(gap, solver.gap)
+            if solver.is_held or idle > _PATIENCE:
+                return True
+        self._descend()
         return True
+
+    def _descend(self) -> None:
+        """Let the solver go down on the hinges themselves, towards this point."""
+        self._solver.target = self._point
+        self._solver.descend(self._f)
 
     def _learn_plane(self, rounded: Rounded) -> Matrix:
         """Give the solver the plane at this point; return the gradient of the rounded objective."""
