@@ -20,7 +20,9 @@ The rooms, and who may import whom (down only; import-linter checks it)::
      |
     kernels      rows         kernel functions, blocks by GEMM     a linear machine's passes over the data
      |
-    _parallel                 threads
+    _parallel                 threads, and the threads of BLAS
+     |
+    _helpers                  a thread that waits awake
      |
     _jit  _array  _progress   compiled loops, array namespaces, the clock
      |

@@ -7,8 +7,6 @@ configuration, and while more than one thread runs, BLAS has one: two layers of 
 each other.
 """
 
-import atexit
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -16,23 +14,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar, Token, copy_context
 from functools import cache, partial
 from operator import call
-from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import joblib
-import numpy as np
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 from ._config import Config, config_context, get_config
-from ._jit import IS_COMPILED, waiting
+from ._helpers import Helper, idle
 
 T = TypeVar("T")
 Item = TypeVar("Item")
-
-_FLAG = 16  # numbers: each flag has cache lines of its own
-_LOOKS = 200_000  # at a flag: below a millisecond
 
 _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
@@ -206,113 +199,9 @@ class _BlasThreads:
 _blas = _BlasThreads()
 
 
-class _Helper:
-    """A thread that does one thing after another, and may stay awake for a moment between them."""
-
-    def __init__(self) -> None:
-        self.stays_awake = False
-        self._asked, self._answered = np.zeros((2, _FLAG), np.int64)[:, :1]
-        self._n_asked, self._n_ended = 0, 0
-        self._tasks: SimpleQueue[tuple[int, Callable[[], None]] | None] = SimpleQueue()
-        self._ends: SimpleQueue[tuple[int, BaseException | None]] = SimpleQueue()
-        waiting.report_and_wait(self._answered, 0, self._asked, 0, 0)  # compiled here, and not in the thread
-        waiting.wait_for(self._answered, 0, 0)
-        self._thread = threading.Thread(target=self._serve, name="widemargin", daemon=True)
-        self._thread.start()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether the end of all it was asked for has been seen."""
-        return self._n_ended == self._n_asked
-
-    def ask(self, task: Callable[[], None]) -> None:
-        """Begin with something; `wait` should follow."""
-        number = self._n_asked + 1
-        self._tasks.put((number, task))
-        self._n_asked = number
-        self._asked[0] = number
-
-    def wait(self) -> BaseException | None:
-        """Return when all is done; the error of the latest task, if there was one."""
-        error = None
-        if not self.is_idle and self.stays_awake:
-            waiting.wait_for(self._answered, self._n_asked, _LOOKS)
-        while not self.is_idle:
-            self._n_ended, error = self._ends.get()
-        return error
-
-    def dismiss(self, *, wait: bool = False) -> None:
-        """Let the thread end, after what it is doing."""
-        self._tasks.put(None)
-        self._asked[0] = -1
-        if wait:
-            self._thread.join()
-
-    def _serve(self) -> None:
-        done = 0
-        while True:
-            # the end is reported from compiled code: whoever waits for it finds the interpreter's lock free
-            waiting.report_and_wait(self._answered, done, self._asked, done, _LOOKS if self.stays_awake else 0)
-            asked = self._tasks.get()
-            if asked is None:
-                return
-            done, task = asked
-            error = _error_of(task)
-            del asked, task  # what it holds is let go before its end is known
-            self._ends.put((done, error))
-
-
-def _error_of(task: Callable[[], None]) -> BaseException | None:
-    try:
-        task()
-    except BaseException as error:
-        return error
-    return None
-
-
 @cache
 def _n_cores() -> int:
     return int(joblib.cpu_count())
-
-
-class _IdleHelpers:
-    """Helpers between two teams: to start them anew takes ten times as long as to wake them."""
-
-    _MOST = 256
-
-    def __init__(self) -> None:
-        self._helpers: deque[_Helper] = deque()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._helpers.clear)  # threads stay behind in the parent
-        atexit.register(self._dismiss_all)
-
-    def take(self, n: int) -> list[_Helper]:
-        """So many helpers; they stay awake if there is a core for each."""
-        helpers = [self._take() for _ in range(n)]
-        for helper in helpers:
-            helper.stays_awake = IS_COMPILED and n < _n_cores()
-        return helpers
-
-    def give(self, helpers: list[_Helper]) -> None:
-        """Keep helpers that have nothing to do."""
-        for helper in helpers:
-            if helper.is_idle and len(self._helpers) < self._MOST:
-                self._helpers.append(helper)
-            else:
-                helper.dismiss()
-
-    def _take(self) -> _Helper:
-        try:
-            return self._helpers.pop()
-        except IndexError:
-            return _Helper()
-
-    def _dismiss_all(self) -> None:
-        while self._helpers:
-            self._helpers.pop().dismiss(wait=True)
-
-
-_idle = _IdleHelpers()
 
 
 class ThreadTeam:
@@ -343,11 +232,11 @@ class ThreadTeam:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_threads = effective_n_jobs(n_jobs)
-        self._helpers: list[_Helper] = []
+        self._helpers: list[Helper] = []
 
     def __enter__(self) -> Self:
         if self.n_threads > 1:
-            self._helpers = _idle.take(self.n_threads - 1)
+            self._helpers = idle.take(self.n_threads - 1, awake=self.n_threads <= _n_cores())
         return self
 
     def __exit__(
@@ -355,7 +244,7 @@ class ThreadTeam:
     ) -> None:
         helpers, self._helpers = self._helpers, []
         if kind is None:
-            _idle.give(helpers)
+            idle.give(helpers)
         else:  # after an error or an interrupt they may be busy still
             for helper in helpers:
                 helper.dismiss(wait=True)
@@ -383,7 +272,7 @@ class _Share:
         self._done: list[Any] = [None] * len(items)
         self._errors: list[tuple[int, BaseException]] = []
 
-    def work_with(self, helpers: list[_Helper]) -> None:
+    def work_with(self, helpers: list[Helper]) -> None:
         """Work in this thread and in the helpers', until nothing is left."""
         try:
             for helper in helpers:
