@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -102,33 +103,30 @@ def test_a_team_after_an_error_gets_other_threads() -> None:
     assert not before & helpers()
 
 
-def test_an_exit_in_a_helper_reaches_the_caller() -> None:
+def exits_in_helpers(n: int) -> list[Callable[[], None]]:
+    """Tasks for n threads at once: all but the caller's leave."""
     main = threading.get_ident()
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(n, timeout=10)
 
-    def leave(_: int) -> None:
+    def leave() -> None:
         meeting.wait()
         if threading.get_ident() != main:
             raise SystemExit(3)
 
+    return [leave] * n
+
+
+def test_an_exit_in_a_helper_reaches_the_caller() -> None:
     with pytest.raises(SystemExit), ThreadTeam(2) as team:
-        team.map(leave, range(2))
+        team.map(operator.call, exits_in_helpers(2))
     with ThreadTeam(2) as team:
         assert team.map(abs, [-1, -2]) == [1, 2]
 
 
 def test_errors_of_several_helpers_do_not_upset_the_next_call() -> None:
-    main = threading.get_ident()
-    meeting = threading.Barrier(3, timeout=10)
-
-    def leave(_: int) -> None:
-        meeting.wait()
-        if threading.get_ident() != main:
-            raise SystemExit(3)
-
     with ThreadTeam(3) as team:
         with pytest.raises(SystemExit):
-            team.map(leave, range(3))
+            team.map(operator.call, exits_in_helpers(3))
         for _ in range(50):
             assert team.map(lambda k: time.sleep(0.0002) or k, range(6)) == list(range(6))
 

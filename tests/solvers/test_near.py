@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naive import cutting_plane as naive
+from planes import always, assert_planes_hold, true_risk
 from widemargin._parallel import ThreadTeam
 from widemargin.rows import make_rows
 from widemargin.solvers import near
@@ -20,10 +20,6 @@ from widemargin.solvers.risks import HingeRisk, ProfileRisk
 
 RISKS = {False: HingeRisk, True: ProfileRisk}
 C = 0.05
-
-
-def always() -> bool:
-    return True
 
 
 def problem(seed: int, n: int, *, ties: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -45,11 +41,6 @@ def begun(X: np.ndarray, signed: np.ndarray, *, has_intercept: bool) -> tuple[An
     return rows, solver
 
 
-def true_risk(X: np.ndarray, signed: np.ndarray, w: np.ndarray, *, has_intercept: bool) -> float:
-    f = X @ w
-    return naive.profile_risk(f, signed) if has_intercept else naive.intercept_risk(f, signed, 0.0)
-
-
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Subsets of small data."""
@@ -66,11 +57,8 @@ def test_planes_of_few_rows_are_planes_of_all(seed: int, has_intercept: bool, ti
     for _ in range(3):
         NearRounds(rows, solver, 1e-6, 2**30, always).run()
         rng = np.random.default_rng(seed)
-        for scale in (0.0, 0.01, 1.0, 10.0):
-            w = solver.target[0] + scale * rng.normal(size=3)
-            risk = true_risk(X, signed, w, has_intercept=has_intercept)
-            planes = solver.bundle.normals @ w + solver.bundle._offsets[: solver.bundle.n_planes]
-            assert planes.max() <= risk + 1e-9 * (1 + abs(risk))
+        points = [solver.target[0] + scale * rng.normal(size=3) for scale in (0.0, 0.01, 1.0, 10.0)]
+        assert_planes_hold(solver.bundle, points, X, signed, has_intercept=has_intercept)
         learn_planes(rows, [solver], [solver.descend(rows.outputs(solver.target))])
         solver.solve_reduced()
         assert solver.objective <= best

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import cutting_plane as naive
+from planes import always, assert_planes_hold, true_risk
 from widemargin._parallel import ThreadTeam
 from widemargin.rows import RowsWithConstant, make_rows
 from widemargin.solvers import newton
@@ -20,10 +21,6 @@ from widemargin.solvers.newton import NewtonDescent
 from widemargin.solvers.risks import HingeRisk, ProfileRisk
 
 RISKS = {False: HingeRisk, True: ProfileRisk}
-
-
-def always() -> bool:
-    return True
 
 
 def problem(seed: int, n: int, *, ties: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -41,11 +38,6 @@ def begun(X: Any, signed: np.ndarray, C: float, *, has_intercept: bool) -> tuple
     return rows, solver
 
 
-def true_risk(X: np.ndarray, signed: np.ndarray, w: np.ndarray, *, has_intercept: bool) -> float:
-    f = X @ w
-    return naive.profile_risk(f, signed) if has_intercept else naive.intercept_risk(f, signed, 0.0)
-
-
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1), has_intercept=st.booleans(), ties=st.booleans(), C=st.sampled_from([1e-4, 0.1, 100])
@@ -55,11 +47,8 @@ def test_planes_lie_below_the_risk(seed: int, has_intercept: bool, ties: bool, C
     rows, solver = begun(X, signed, C, has_intercept=has_intercept)
     NewtonDescent(rows, solver, 2.0).run(1e-6, always)
     rng = np.random.default_rng(seed)
-    for scale in (0.0, 0.1, 1.0, 10.0):
-        w = solver.w[0] + scale * rng.normal(size=3)
-        risk = true_risk(X, signed, w, has_intercept=has_intercept)
-        planes = solver.bundle.normals @ w + solver.bundle._offsets[: solver.bundle.n_planes]
-        assert planes.max() <= risk + 1e-9 * (1 + abs(risk))
+    points = [solver.w[0] + scale * rng.normal(size=3) for scale in (0.0, 0.1, 1.0, 10.0)]
+    assert_planes_hold(solver.bundle, points, X, signed, has_intercept=has_intercept)
     objective = 0.5 * solver.w[0] @ solver.w[0] + C * true_risk(X, signed, solver.w[0], has_intercept=has_intercept)
     assert np.isclose(solver.objective, objective, rtol=1e-9)
     assert solver.bound <= solver.objective * (1 + 1e-12)

@@ -71,10 +71,7 @@ class DenseBlocks:
 
         def copy(rows: slice) -> None:
             first, end = np.searchsorted(chosen, (rows.start, rows.stop))
-            if self._by_rows:
-                dense.take_rows(self.X, chosen[first:end], taken[first:end])
-            else:
-                taken[first:end] = self.X[chosen[first:end]]  # np.take would copy all of X first
+            self._copy_into(taken[first:end], chosen[first:end])
             self._release(rows)
 
         team.map(copy, row_blocks(self.shape[0], self.block_rows))
@@ -83,11 +80,14 @@ class DenseBlocks:
     def copy(self, chosen: NDArray[np.int64]) -> Array:
         """In C order."""
         taken = np.empty((len(chosen), self.shape[1]), self.X.dtype)
-        if self._by_rows:
-            dense.take_rows(self.X, chosen, taken)
-        else:
-            taken[...] = self.X[chosen]
+        self._copy_into(taken, chosen)
         return taken
+
+    def _copy_into(self, out: Array, chosen: NDArray[np.int64]) -> None:
+        if self._by_rows:
+            dense.take_rows(self.X, chosen, out)
+        else:
+            out[...] = self.X[chosen]  # np.take would copy all of X first
 
     def _release(self, rows: slice) -> None:
         if self._pages is not None:

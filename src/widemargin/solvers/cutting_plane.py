@@ -58,7 +58,7 @@ class Leash:
     ----------
     risk : HingeRisk
     f : ndarray of shape (1, n)
-        The outputs of that point.
+        The outputs of that point; copied, as a solver overwrites its own.
     reach : float
         Of the outputs' change, in the mean square.
 
@@ -75,7 +75,7 @@ class Leash:
         self.moved = 0.0
         self.is_taut = False
         self._risk = risk
-        self._first = f
+        self._first = f.copy()
 
     def hold(self, f: Matrix, target: Matrix, step: float, mu: float) -> tuple[float, float]:
         """The step from outputs f towards those of the target, and mu from there on, as far as the reach allows."""

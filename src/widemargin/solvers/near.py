@@ -140,7 +140,7 @@ class NearRounds:
         here = Anchor(Plane(coef, float(np.abs(coef).sum()), plane.point), rows.weighted_sums(coef))
         rest = Rest(normal - here.normal, plane.offset - here.plane.offset)
         risk, f = solver.risk.part(chosen, pull=float(coef.sum())), solver.outputs[:, chosen]
-        leash = Leash(risk, f.copy(), _REACH * distance)
+        leash = Leash(risk, f, _REACH * distance)
         near = CuttingPlaneSolver(risk, solver.bundle, solver.C, mu=solver.mu, rest=rest, leash=leash)
         near.look_at(solver.w, f)
         near.anchor, near.bound, near.target = here, solver.bound, solver.target

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -166,8 +167,8 @@ class HingeRisk:
             )
             return risk, offset
 
-        risks, offsets = zip(*self.team.map(advance, self._blocks), strict=True)
-        return Cut(sum(risks), coef, sum(offsets))
+        risk, offset = _totals(self.team.map(advance, self._blocks))
+        return Cut(risk, coef, offset)
 
     def rounded(self, f: Matrix, width: float) -> Rounded | None:
         """Rows whose margin is within a width of 1 are on the corner, where the curvature is s / (2 width).
@@ -185,7 +186,7 @@ class HingeRisk:
             )
             return sums
 
-        value, offset, loss = (sum(part) for part in zip(*self.team.map(add, self._blocks), strict=True))
+        value, offset, loss = _totals(self.team.map(add, self._blocks))
         return Rounded(value, coef, offset, loss, shift)
 
     def corner(self, f: Matrix, shift: float, width: float) -> Indices:
@@ -274,7 +275,7 @@ class ProfileRisk(HingeRisk):
             return sums
 
         parts = self.team.map(advance, self._blocks)
-        risk, offset, excess, plus, minus = (sum(part) for part in zip(*parts, strict=True))
+        risk, offset, excess, plus, minus = _totals(parts)
         self._known = f, best
         on_plus, on_minus = _border_shares(excess + self._pull, plus, minus)
         for rows, (*_, on_border, also) in zip(self._blocks, parts, strict=True):
@@ -326,7 +327,7 @@ class ProfileRisk(HingeRisk):
         parts = self.team.map(
             lambda rows: linesearch.rounded_sides(f[0, rows], b, self.signed[rows], width), self._blocks
         )
-        plus, minus, rate = (sum(part) for part in zip(*parts, strict=True))
+        plus, minus, rate = _totals(parts)
         return plus, minus, rate
 
     def _quantile(self, f: Vector, target: Vector, k: float) -> float:
@@ -363,6 +364,11 @@ class ProfileRisk(HingeRisk):
 
         below, upto, kept, weights = zip(*self.team.map(collect, self._blocks), strict=True)
         return sum(below), sum(upto), np.concatenate(kept), np.concatenate(weights)
+
+
+def _totals(parts: Sequence[tuple[float, ...]]) -> Iterator[float]:
+    """The sums of what the blocks give, in their order."""
+    return (sum(part) for part in zip(*parts, strict=True))
 
 
 def _border_shares(excess: float, plus: float, minus: float) -> tuple[float, float]:

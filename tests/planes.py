@@ -1,0 +1,32 @@
+"""What tests of linear solvers ask of planes: that they lie below the risk, whoever made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from naive import cutting_plane as naive
+from widemargin.solvers.bundle import Bundle
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+def always() -> bool:
+    return True
+
+
+def true_risk(X: Matrix, signed: Vector, w: Vector, *, has_intercept: bool) -> float:
+    f = X @ w
+    return naive.profile_risk(f, signed) if has_intercept else naive.intercept_risk(f, signed, 0.0)
+
+
+def assert_planes_hold(
+    bundle: Bundle, points: Iterable[Vector], X: Matrix, signed: Vector, *, has_intercept: bool
+) -> None:
+    for w in points:
+        risk = true_risk(X, signed, w, has_intercept=has_intercept)
+        planes = bundle.normals @ w + bundle._offsets[: bundle.n_planes]
+        assert planes.max() <= risk + 1e-9 * (1 + abs(risk))
