@@ -97,10 +97,14 @@ def test_a_helper_that_sleeps_wakes_up() -> None:
 
 
 def test_a_team_after_an_error_gets_other_threads() -> None:
-    before = helpers()
-    with pytest.raises(RuntimeError), ThreadTeam(2):
+    """By the thread itself: the system gives an ended thread's number to the next one."""
+    with pytest.raises(RuntimeError), ThreadTeam(2) as team:
+        (dropped,) = team._helpers
         raise RuntimeError
-    assert not before & helpers()
+    assert not dropped._thread.is_alive()
+    with ThreadTeam(2) as team:
+        assert dropped not in team._helpers
+        assert team.map(abs, [-1, -2]) == [1, 2]
 
 
 def exits_in_helpers(n: int) -> list[Callable[[], None]]:
