@@ -98,9 +98,15 @@ def test_a_helper_that_sleeps_wakes_up() -> None:
 
 def test_a_team_after_an_error_gets_other_threads() -> None:
     """By the thread itself: the system gives an ended thread's number to the next one."""
-    with pytest.raises(RuntimeError), ThreadTeam(2) as team:
-        (dropped,) = team._helpers
+    used = []
+
+    def fail(team: ThreadTeam) -> None:
+        used.extend(team._helpers)
         raise RuntimeError
+
+    with pytest.raises(RuntimeError), ThreadTeam(2) as team:
+        fail(team)
+    (dropped,) = used
     assert not dropped._thread.is_alive()
     with ThreadTeam(2) as team:
         assert dropped not in team._helpers
