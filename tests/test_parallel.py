@@ -12,10 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import joblib
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from widemargin._config import config_context, get_config
+from widemargin._jit.turns import take_turn
 from widemargin._parallel import ThreadTeam, blas_limit, effective_n_jobs, openmp_limit, row_blocks, run
 
 
@@ -57,6 +59,21 @@ def test_always_one_inside_our_own_workers(n_jobs: int | None) -> None:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_all_are_called_together_with_one_turn(n_jobs: int) -> None:
+    def take(turn: np.ndarray) -> list[int]:
+        mine = []
+        while (number := int(take_turn(turn))) < 100:
+            mine.append(number)
+        return mine
+
+    with ThreadTeam(n_jobs) as team:
+        for _ in range(20):
+            taken = team.together(take)
+            assert len(taken) == n_jobs
+            assert sorted(number for mine in taken for number in mine) == list(range(100))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
 def test_results_come_in_order(n_jobs: int) -> None:
     def late(k: int) -> int:
         time.sleep(0.002 * (5 - k))

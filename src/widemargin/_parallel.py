@@ -18,7 +18,9 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import joblib
+import numpy as np
 from joblib.parallel import get_active_backend
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from ._config import Config, config_context, get_config
@@ -26,6 +28,9 @@ from ._helpers import Helper, idle
 
 T = TypeVar("T")
 Item = TypeVar("Item")
+
+_LINE = 8  # numbers: a counter has a cache line of its own
+Turn = NDArray[np.int64]  # (1,), counts the blocks that have been taken
 
 _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
@@ -261,6 +266,14 @@ class ThreadTeam:
         with blas_limit(1):
             share.work_with(self._helpers[: len(items) - 1])
         return share.results()
+
+    def together(self, fn: Callable[[Turn], T]) -> list[T]:
+        """Call `fn` once in each thread, with one counter: compiled code takes blocks by it until there are no more.
+
+        Threads that come back to the interpreter for each short block wait for its lock.
+        """
+        turn = np.zeros(_LINE, np.int64)[:1]
+        return self.map(lambda _: fn(turn), range(self.n_threads))
 
 
 class _Share:

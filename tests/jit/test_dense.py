@@ -22,8 +22,39 @@ def test_outputs_and_sums(n: int, d: int, dtype: type) -> None:
         out, total = np.full(n, np.nan), np.ones((3, d))
         outputs(data, w, out)
         add(data, coef, np.full(n + 50, 2**40), total)  # a scratch for larger blocks
+        in_parts = np.ones((3, d))
+        add(data, coef, np.empty(5, np.int64), in_parts)
+        np.testing.assert_allclose(in_parts, total, atol=1e-13)
         np.testing.assert_allclose(out, exact @ w, atol=1e-13)
         np.testing.assert_allclose(total, 1 + coef @ exact, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 7, 1100])
+@pytest.mark.parametrize("size", [1, 6, 2000])
+def test_passes_in_blocks(n: int, size: int, dtype: type) -> None:
+    rng = np.random.default_rng(n)
+    X, w, coef, since = rng.normal(size=(n, 5)).astype(dtype), rng.normal(size=5), *rng.normal(size=(2, 2, n))
+    since[:, ::3] = coef[:, ::3]
+    out, sums = np.full(n, np.nan), np.full((-(-n // size), 2, 5), np.nan)
+    dense.all_row_outputs(X, w, size, np.zeros(1, np.int64), out)
+    np.testing.assert_allclose(out, X.astype(np.float64) @ w, atol=1e-13)
+    for before, weights in ((since, coef - since), (coef[:, :0], coef)):
+        dense.all_row_sums(X, coef, before, size, np.zeros(1, np.int64), sums)
+        each = [weights[:, k : k + size] @ X[k : k + size].astype(np.float64) for k in range(0, n, size)]
+        np.testing.assert_allclose(sums, each, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [1, 500, 3000])
+def test_what_is_not_finite_is_found(size: int, dtype: type) -> None:
+    numbers, zero = np.random.default_rng(0).normal(size=2100).astype(dtype), dtype(0)
+    numbers[::7] = np.finfo(dtype).max
+    assert dense.are_finite(numbers, zero, size, np.zeros(1, np.int64))
+    for place, value in ((0, np.nan), (1023, np.inf), (1024, -np.inf), (2099, np.nan)):
+        spoilt = numbers.copy()
+        spoilt[place] = value
+        assert not dense.are_finite(spoilt, zero, size, np.zeros(1, np.int64))
 
 
 def test_rows_of_weight_zero_are_skipped() -> None:

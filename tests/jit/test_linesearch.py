@@ -112,7 +112,7 @@ def test_rows_near_their_corner(seed: int, n: int, ties: bool) -> None:
 def test_rounded_hinges(seed: int, n: int, width: float, shift: float) -> None:
     f, _, signed = lines(seed, n, ties=False)
     coef = np.full(n, np.nan)
-    value, offset, loss = linesearch.rounded_hinges(f, shift, signed, width, 1.0, 1.0, coef)
+    value, offset, loss, risk = linesearch.rounded_hinges(f, shift, signed, width, 1.0, 1.0, coef)
     reference, a = naive.rounded_hinges(f + shift, signed, width, 20_001)
     s, y = np.abs(signed), np.sign(signed)
     m = 1 - y * (f + shift)
@@ -120,6 +120,7 @@ def test_rounded_hinges(seed: int, n: int, width: float, shift: float) -> None:
     np.testing.assert_allclose(coef, -signed * a, atol=1e-3)
     a = -coef / np.where(signed == 0, 1.0, signed)
     assert np.isclose(offset, s @ a)
+    assert np.isclose(risk, s @ np.maximum(m, 0))
     assert np.isclose(loss, s @ (np.maximum(m, 0) - a * m), atol=1e-12)
     assert np.isclose(value, s @ (a * m + width * a * (1 - a)))
 
@@ -137,6 +138,6 @@ def test_slopes_of_both_sides(seed: int, n: int, width: float, shift: float) -> 
     ahead = linesearch.rounded_sides(f, shift + step, signed, width)
     assert np.isclose(((plus - minus) - (ahead[0] - ahead[1])) / step, rate, rtol=1e-4, atol=1e-4)
     shared = np.empty(n)
-    _, offset, _ = linesearch.rounded_hinges(f, shift, signed, width, 0.25, 0.5, shared)
+    _, offset, *_ = linesearch.rounded_hinges(f, shift, signed, width, 0.25, 0.5, shared)
     np.testing.assert_allclose(shared, coef * np.where(signed > 0, 0.25, 0.5))
     assert np.isclose(offset, np.abs(shared).sum())

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from widemargin._parallel import ThreadTeam
-from widemargin.rows import RowsWithConstant, has_finite_rows, make_rows, mapped_pages
+from widemargin.rows import RowsWithConstant, has_finite_rows, has_finite_values, make_rows, mapped_pages
 
 
 def kinds(X: np.ndarray) -> dict[str, Any]:
@@ -36,7 +36,8 @@ def data() -> np.ndarray:
 @pytest.mark.parametrize("kind", ["C", "F", "strided", "int32", "int64"])
 @pytest.mark.parametrize("k", [1, 3])
 def test_passes(data: np.ndarray, kind: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("widemargin.rows.dense._BLOCK_BYTES", 1)  # several blocks
+    for room in ("dense", "blocks"):
+        monkeypatch.setattr(f"widemargin.rows.{room}._BLOCK_BYTES", 1)  # several blocks
     monkeypatch.setattr("widemargin.rows.csr._BLOCK_NONZEROS", 500)
     rng = np.random.default_rng(k)
     W, coef = rng.normal(size=(k, 9)), rng.normal(size=(k, 700)) * rng.choice([0.0, 1.0], (k, 700))
@@ -51,6 +52,35 @@ def test_passes(data: np.ndarray, kind: str, k: int, monkeypatch: pytest.MonkeyP
     np.testing.assert_array_equal(sums, alone.weighted_sums(coef))
     since = coef * rng.choice([0.5, 1.0], coef.shape)
     np.testing.assert_allclose(alone.weighted_sums(coef, since), (coef - since) @ exact, atol=1e-11)
+
+
+def test_no_rows() -> None:
+    for X in (np.empty((0, 3)), sp.csr_array((0, 3))):
+        rows = make_rows(X, ThreadTeam(1))
+        assert rows.outputs(np.ones((1, 3))).shape == (1, 0)
+        np.testing.assert_array_equal(rows.weighted_sums(np.empty((2, 0))), np.zeros((2, 3)))
+
+
+def test_sums_of_few_wide_rows_take_one_block() -> None:
+    rows = make_rows(np.ones((100, 50_000), np.float32), ThreadTeam(1))
+    tracemalloc.start()
+    rows.weighted_sums(np.ones((5, 100)))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak <= 3 * 5 * 50_000 * 8
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_one_value_that_is_not_finite(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("widemargin.rows.dense._BLOCK_BYTES", 64)
+    X = np.zeros((50, 3), np.float32)
+    with ThreadTeam(n_jobs) as team:
+        assert has_finite_values(X, team)
+        assert has_finite_values(np.ma.masked_array(X), team)
+        for row in range(50):
+            X[row, row % 3] = np.nan if row % 2 else -np.inf
+            assert not has_finite_values(X, team)
+            X[row, row % 3] = 0.0
 
 
 @pytest.mark.parametrize("kind", ["C", "F", "strided", "int32", "int64", "map"])

@@ -27,6 +27,7 @@ def compile_kernels() -> None:
         _warm_tiles(dtype)
         _warm_passes(dtype)
     _warm_planes()
+    _warm_signs()
     single, double = np.dtype(np.float32), np.dtype(np.float64)
     for data, tile in ((single, single), (single, double), (double, double)):
         _warm_dual(data, tile)
@@ -68,6 +69,12 @@ def _warm_passes(dtype: np.dtype) -> None:
         by_rows = layout is X
         if by_rows:
             dense.take_rows(layout, index, np.ones((len(index), layout.shape[1]), layout.dtype))
+            fixed_rows = layout.view()
+            fixed_rows.flags.writeable = False
+            dense.all_row_outputs(fixed_rows, ones, 2, np.zeros(1, np.int64), np.ones(3))
+            dense.all_row_sums(fixed_rows, coef, coef, 2, np.zeros(1, np.int64), np.ones((2, 1, 2)))
+            elementwise.centre_rows(layout, ones, np.ones(3), np.ones((3, 2)))
+            dense.are_finite(fixed_rows.reshape(-1), layout.dtype.type(0), 2, np.zeros(1, np.int64))
         (dense.row_outputs if by_rows else dense.column_outputs)(layout, ones, np.ones(3))
         (dense.row_sum if by_rows else dense.column_sum)(layout, coef, index, np.ones((1, 2)))
     for width in (np.int32, np.int64):
@@ -87,6 +94,8 @@ def _warm_planes() -> None:
     f, signed, index = np.zeros(2), np.array([1.0, -1.0]), np.arange(2)
     simplex_qp.solve_simplex(np.eye(2), f, np.ones(2), np.ones(2), np.eye(2), np.ones(2), index, 1.0, 1)
     linesearch.near_corner(f, 0.0, signed, 1.0, index)
+    linesearch.rounded_hinges(f, 0.0, signed, 1.0, 1.0, 1.0, np.ones(2))
+    linesearch.rounded_sides(f, 0.0, signed, 1.0)
     linesearch.scan_hinges(f, signed, (0.0, 0.0), signed, 0.0, 1.0, np.ones(2), np.ones(2), index)
     linesearch.find_root(np.ones(2), np.ones(2), 1.0, -1.0, 0.0)
     linesearch.advance_hinges(f, signed, signed, 0.5, 0.5, np.ones(2))
@@ -98,6 +107,11 @@ def _warm_planes() -> None:
     margins.advance_margins(F, target, index, s, 0.5, 0.5, np.ones((2, 2)))
     margins.margin_slope(F, target, index, s, index, 0.5)
     margins.settle_margins(F, target, index, s, index, 0.0, 1.0)
+
+
+def _warm_signs() -> None:
+    for numbers in (np.zeros(2, np.int8), np.zeros(2, np.int64)):
+        elementwise.sign_rows(numbers, 0, 2, np.zeros(1, np.int64), np.ones(2))
 
 
 def _warm_nystrom(dtype: np.dtype) -> None:

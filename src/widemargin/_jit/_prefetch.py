@@ -30,3 +30,12 @@ def prefetch_range(array, first, end):
     """Ask for array[first:end], a line at a time."""
     for t in range(first, end, _LINE // array.itemsize):
         prefetch(array, t)
+
+
+@borrower
+def prefetch_on(array, asked, end):
+    """Go on asking for array[asked:end], a line at a time; return where to go on next time."""
+    while asked < end:
+        prefetch(array, asked)
+        asked += _LINE // array.itemsize
+    return asked

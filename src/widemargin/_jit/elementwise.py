@@ -3,6 +3,7 @@
 import numpy as np
 
 from ._policy import kernel
+from .turns import take_turn
 
 
 @kernel
@@ -94,3 +95,31 @@ def l1_distances(X, Z, out):
             for k in range(X.shape[1]):
                 total += abs(X[i, k] - Z[j, k])
             out[i, j] = total
+
+
+@kernel
+def sign_rows(numbers, positive, size, turn, out):
+    """1 where a row's class has a number, else -1, in the blocks of this size that are taken here. No branch.
+
+    Given   numbers (n,), integers; turn, as for `dense.all_row_outputs`; out (n,) float64, overwritten
+    Twin    np.where(numbers == positive, 1.0, -1.0), of all threads' blocks
+    """
+    first = size * take_turn(turn)
+    while first < numbers.shape[0]:
+        few, into = numbers[first : first + size], out[first : first + size]
+        for i in range(few.shape[0]):
+            into[i] = 1.0 if few[i] == positive else -1.0
+        first = size * take_turn(turn)
+
+
+@kernel
+def centre_rows(X, centre, factors, out):
+    """Rows less their centre, each times a factor.
+
+    Given   X (n, d); centre (d,), factors (n,) float64; out (n, d) float64, overwritten
+    Twin    (X - centre) * factors[:, None]
+    """
+    for i in range(X.shape[0]):
+        row, into, factor = X[i], out[i], factors[i]
+        for j in range(X.shape[1]):
+            into[j] = (row[j] - centre[j]) * factor

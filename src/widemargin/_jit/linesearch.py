@@ -45,17 +45,18 @@ def advance_hinges(f, target, signed, step, mu, coef):
     Given   f (n,) outputs of the old best point, replaced by those of the new one, f + step (target - f);
             target, signed (n,) as above; coef (n,), overwritten: the plane's weight of each row
     Returns the risk at the new best point; the plane's offset
-    Cost    O(n), one pass
+    Cost    O(n), one pass or two
     Source  Franc and Sonnenburg 2008, equations 7 and 8 and the subgradient below 4
     """
+    if step != 0.0:  # else f may be the target itself, and the loop would not be vectorised
+        for i in range(f.shape[0]):
+            f[i] += step * (target[i] - f[i])
     risk, offset = 0.0, 0.0
     for i in range(f.shape[0]):
         s = abs(signed[i])
         y = 1.0 if signed[i] > 0.0 else -1.0
-        best = f[i] + step * (target[i] - f[i])
-        f[i] = best
-        risk += s * max(0.0, 1.0 - y * best)
-        is_violated = 1.0 - y * (best + mu * (target[i] - best)) > 0.0
+        risk += s * max(0.0, 1.0 - y * f[i])
+        is_violated = 1.0 - y * (f[i] + mu * (target[i] - f[i])) > 0.0
         coef[i] = -signed[i] if is_violated else 0.0
         offset += s if is_violated else 0.0
     return risk, offset
@@ -85,23 +86,25 @@ def rounded_hinges(f, shift, signed, width, plus, minus, coef):
 
     Given   f (n,) outputs, less their intercept, which is shift; signed (n,) = s y; width > 0; plus, minus, in [0, 1]:
             factors of the slopes a of positive and of negative rows; coef (n,), overwritten with -s y a
-    Returns their sum; sum_i s_i a_i; sum_i s_i (max(0, m_i) - a_i m_i), by how much that plane is below the hinges
+    Returns their sum; sum_i s_i a_i; sum_i s_i (max(0, m_i) - a_i m_i), by how much that plane is below the hinges; the
+            sum of the hinges
     Cost    O(n), one pass
     Source  Nesterov, Smooth minimization of non-smooth functions, Mathematical Programming 103, 2005
     Twin    tests/naive/cutting_plane.py::rounded_hinges
     """
-    value, offset, loss = 0.0, 0.0, 0.0
+    value, offset, loss, risk = 0.0, 0.0, 0.0, 0.0
     for i in range(f.shape[0]):
         s = abs(signed[i])
         y = 1.0 if signed[i] > 0.0 else -1.0
         m = 1.0 - y * (f[i] + shift)
+        risk += s * max(0.0, m)
         a = min(1.0, max(0.0, 0.5 + m / (2.0 * width)))
         value += s * (a * m + width * a * (1.0 - a))
         a *= plus if signed[i] > 0.0 else minus
         offset += s * a
         loss += s * (max(0.0, m) - a * m)
         coef[i] = -signed[i] * a
-    return value, offset, loss
+    return value, offset, loss, risk
 
 
 @kernel

@@ -83,14 +83,16 @@ def advance_profile(f, target, signed, step, best, values, near, coef):
             intercept; coef (n,), overwritten: the plane's weight of each row
     Returns the risk at the new best point; the plane's offset; the excess of s y over violating rows; the weight of
             positive and of negative rows on the border
-    Cost    O(n), one pass
+    Cost    O(n), one pass or two
     """
+    if step != 0.0:  # else f may be the target itself, and the loop would not be vectorised
+        for i in range(f.shape[0]):
+            f[i] += step * (target[i] - f[i])
     risk, offset, excess, plus, minus = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(f.shape[0]):
         s = abs(signed[i])
         is_positive = signed[i] > 0.0
         y = 1.0 if is_positive else -1.0
-        f[i] += step * (target[i] - f[i])
         risk += s * max(0.0, 1.0 - y * (f[i] + best))
         is_violated = ((values[i] > near) & is_positive) | ((values[i] < near) & (not is_positive))
         offset += s if is_violated else 0.0

@@ -3,6 +3,7 @@
 from .blocks import Rows, make_rows
 from .constant import RowsWithConstant
 from .dask import LostPartitionError, is_partitioned
+from .dense import has_finite_values
 from .door import open_rows
 from .mapped import has_finite_rows, mapped_pages
 
@@ -11,6 +12,7 @@ __all__ = [
     "Rows",
     "RowsWithConstant",
     "has_finite_rows",
+    "has_finite_values",
     "is_partitioned",
     "make_rows",
     "mapped_pages",

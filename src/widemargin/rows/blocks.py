@@ -13,14 +13,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._jit import dense
 from .._jit.workspace import Rows as RowArrays
 from .._parallel import ThreadTeam, row_blocks
 from .csr import CSRBlocks
-from .dense import DenseBlocks
+from .dense import DenseBlocks, read_only
 from .mapped import mapped_pages
 
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
+
+_BLOCK_BYTES = 2**18  # at least, of an array in memory: a thread takes another block every 10 microseconds or so
+_SUM_BLOCKS, _SUM_ROWS = 64, 256  # at most; of each at least
 
 
 class Rows(Protocol):
@@ -95,7 +99,13 @@ class _Scratch(threading.local):
     """The sums of blocks, kept: fresh memory costs more than the sums of wide rows. One for each thread that asks."""
 
     def __init__(self) -> None:
-        self.sums = np.empty((0, 0, 0))
+        self._sums = np.empty((0, 0, 0))
+
+    def sums(self, shape: tuple[int, int, int]) -> NDArray[np.float64]:
+        """Of this shape; valid until the next call."""
+        if self._sums.shape != shape:
+            self._sums = np.empty(shape)
+        return self._sums
 
 
 class BlockRows:
@@ -132,10 +142,7 @@ class BlockRows:
 
         n_rows, n_sums = self._blocks.sum_shape(len(coef))
         blocks, groups = row_blocks(self.shape[0], n_rows), row_blocks(len(coef), n_sums)
-        shape = len(blocks), len(coef), self.shape[1]
-        if self._scratch.sums.shape != shape:
-            self._scratch.sums = np.empty(shape)
-        sums = self._scratch.sums
+        sums = self._scratch.sums((len(blocks), len(coef), self.shape[1]))
 
         def add(task: tuple[int, slice]) -> None:
             block, group = task
@@ -155,7 +162,34 @@ class BlockRows:
 
     def take(self, chosen: Indices) -> BlockRows:
         """A copy, of the same kind but for the order in memory."""
-        return BlockRows(self._blocks.take(chosen, self._team), self._team)
+        return _wrap(self._blocks.take(chosen, self._team), self._team)
+
+
+class ArrayRows(BlockRows):
+    """Rows of an array in memory, in C order: compiled code goes from block to block."""
+
+    def __init__(self, blocks: DenseBlocks, team: ThreadTeam) -> None:
+        super().__init__(blocks, team)
+        self._X = read_only(blocks.X)
+
+    def outputs(self, W: Matrix) -> Matrix:
+        """Of one vector; of several as products of matrices."""
+        if len(W) > 1:
+            return super().outputs(W)
+        out = np.empty((1, self.shape[0]))
+        size = max(1, _BLOCK_BYTES // self.row_bytes)
+        self._team.together(lambda turn: dense.all_row_outputs(self._X, W[0], size, turn, out[0]))
+        return out
+
+    def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
+        """Few blocks, as each has sums of its own."""
+        size = max(_SUM_ROWS, _BLOCK_BYTES // self.row_bytes, -(-self.shape[0] // _SUM_BLOCKS))
+        sums = self._scratch.sums((-(-self.shape[0] // size), len(coef), self.shape[1]))
+        coef = np.ascontiguousarray(coef)  # the kernel is compiled for one layout
+        before = coef[:, :0] if since is None else np.ascontiguousarray(since)
+        self._team.together(lambda turn: dense.all_row_sums(self._X, coef, before, size, turn, sums))
+        total: Matrix = sums.sum(axis=0)
+        return total
 
 
 def make_rows(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Rows:
@@ -169,5 +203,10 @@ def make_rows(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Rows:
     memory_budget : int
         Bytes. Of a read-only memory map that is larger, in C order, no more than some blocks are held at a time.
     """
-    blocks = CSRBlocks(X) if sp.issparse(X) else DenseBlocks(X, mapped_pages(X, memory_budget))
+    return _wrap(CSRBlocks(X) if sp.issparse(X) else DenseBlocks(X, mapped_pages(X, memory_budget)), team)
+
+
+def _wrap(blocks: Blocks, team: ThreadTeam) -> BlockRows:
+    if isinstance(blocks, DenseBlocks) and blocks.is_in_order:
+        return ArrayRows(blocks, team)
     return BlockRows(blocks, team)

@@ -15,6 +15,7 @@ Array = NDArray[np.floating]
 Matrix = NDArray[np.float64]
 
 _BLOCK_BYTES = 2**21  # at least
+_PICKED = 1024  # rows that are looked at together: their numbers fit a first-level cache
 _BLOCKS = 64  # at most, but for maps: enough to share out, and each holds a sum of its own
 
 
@@ -29,11 +30,14 @@ class DenseBlocks:
         self.row_bytes = max(1, int(X.shape[1] * X.itemsize))
 
     @property
+    def is_in_order(self) -> bool:
+        """Whether all values are in memory, or may be, row by row."""
+        return self._by_rows and self._pages is None
+
+    @property
     def arrays(self) -> RowArrays | None:
-        """All values, if they are in memory row by row."""
-        if not self._by_rows or self._pages is not None:
-            return None
-        return make_rows(self.X)
+        """All values, if they are in order."""
+        return make_rows(self.X) if self.is_in_order else None
 
     @property
     def block_rows(self) -> int:
@@ -58,7 +62,7 @@ class DenseBlocks:
 
     def add(self, rows: slice, coef: Matrix, out: Matrix) -> None:
         """Only the rows that count are read."""
-        scratch = np.empty(coef.shape[1], np.int64)
+        scratch = np.empty(_PICKED, np.int64)
         add = dense.row_sum if self._by_rows else dense.column_sum
         for part in row_blocks(rows.stop - rows.start, self.block_rows):
             here = slice(rows.start + part.start, rows.start + part.stop)
@@ -92,3 +96,16 @@ class DenseBlocks:
     def _release(self, rows: slice) -> None:
         if self._pages is not None:
             self._pages.release(rows)
+
+
+def read_only(X: Array) -> Array:
+    """A view, so that passes are compiled for one kind: files are often mapped for reading alone."""
+    view = X.view()
+    view.flags.writeable = False
+    return view
+
+
+def has_finite_values(X: Array, team: ThreadTeam) -> bool:
+    """Whether no entry of an array in C order is NaN or infinite."""
+    numbers, size = read_only(np.asarray(X)).reshape(-1), _BLOCK_BYTES // X.itemsize
+    return all(team.together(lambda turn: dense.are_finite(numbers, X.dtype.type(0), size, turn)))
