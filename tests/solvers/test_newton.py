@@ -14,9 +14,10 @@ from naive import cutting_plane as naive
 from planes import always, assert_planes_hold, true_risk
 from widemargin._parallel import ThreadTeam
 from widemargin.rows import RowsWithConstant, make_rows
-from widemargin.solvers import newton
+from widemargin.solvers import hessian, newton
 from widemargin.solvers.bundle import Bundle
 from widemargin.solvers.cutting_plane import CuttingPlaneSolver, learn_planes
+from widemargin.solvers.hessian import CornerHessian
 from widemargin.solvers.newton import NewtonDescent
 from widemargin.solvers.risks import HingeRisk, ProfileRisk
 
@@ -78,18 +79,21 @@ def test_the_gap_at_the_rounded_minimum(has_intercept: bool) -> None:
     descent = NewtonDescent(rows, solver, 2.0)
     for _ in range(20):
         rounded = descent._risk.rounded(descent._f, 2.0)
-        slope = descent._learn_plane(rounded)
-        step = descent._find_step(rounded, slope)
-        if not descent._search(step, solver.value(descent._point, rounded.value), -0.5 * float(np.vdot(slope, step))):
+        slope = descent._slope(rounded)
+        descent._learn_plane(solver.objective)
+        step = descent._hessian.step(slope, descent._f, rounded.shift, 2.0)
+        descent._hessian.drop()
+        decrement = -0.5 * float(np.vdot(slope, step))
+        if descent._search(step, solver.value(descent.point, rounded.value), decrement) is None:
             break
-    risk = true_risk(X, signed, descent._point[0], has_intercept=has_intercept)
-    assert np.abs(slope).max() <= 1e-6 * np.abs(descent._point).max()
+    risk = true_risk(X, signed, descent.point[0], has_intercept=has_intercept)
+    assert np.abs(slope).max() <= 1e-6 * np.abs(descent.point).max()
     proven = 0.1 * rounded.loss
     if has_intercept:  # the loss is that at the best intercept of the rounded hinges
-        shifted = naive.intercept_risk(X @ descent._point[0], signed, rounded.shift)
+        shifted = naive.intercept_risk(X @ descent.point[0], signed, rounded.shift)
         proven -= 0.1 * (shifted - risk)
     _, bound = solver.bundle.solve(0.1, 1e-12)
-    gap = solver.value(descent._point, risk) - bound
+    gap = solver.value(descent.point, risk) - bound
     assert 0.9 * proven <= gap <= proven * (1 + 1e-6)  # less, if other planes help
 
 
@@ -113,6 +117,47 @@ def test_too_long_steps_end_it() -> None:
     assert not NewtonDescent(rows, solver, 2.0).run(1e-9, always)
 
 
+@pytest.mark.jit_only
+@pytest.mark.parametrize("has_intercept", [False, True])
+@pytest.mark.parametrize("C", [1e-3, 1.0])
+def test_an_estimate_is_close(has_intercept: bool, C: float) -> None:
+    X, signed = problem(4, 20_000)
+    rows, solver = begun(X, signed, C, has_intercept=has_intercept)
+    estimate = NewtonDescent(rows, solver, 2.0)
+    assert estimate.approach(1e-2, always)
+    assert solver.bundle.n_planes == 2  # zero, and that of the start: nothing was to be proven
+    value = 0.5 * estimate.point[0] @ estimate.point[0]
+    value += C * true_risk(X, signed, estimate.point[0], has_intercept=has_intercept)
+    assert NewtonDescent(rows, solver, 2.0).run(1e-4, always)
+    assert value <= solver.objective * 1.01
+
+
+def test_a_hessian_serves_while_it_fits() -> None:
+    X, signed = problem(5, 400)
+    rows, solver = begun(X, signed, 0.1, has_intercept=False)
+    newton_steps = CornerHessian(rows, solver.risk, 0.1)
+    slope, f = np.ones((1, 3)), np.zeros((1, 400))
+
+    def is_new(width: float) -> bool:
+        newton_steps.step(slope, f, 0.0, width)
+        return newton_steps.is_new
+
+    assert is_new(1.5)
+    assert not is_new(1.5)
+    for gain, promised, width, serves in ((1.0, 1.1, 0.2, True), (1.0, 1.1, 0.5, False), (1.0, 2.0, 0.2, False)):
+        newton_steps.judge(gain, promised, width)
+        assert is_new(1.5) is not serves
+
+
+def test_a_step_in_vain_with_an_old_hessian_is_made_anew() -> None:
+    X, signed = problem(6, 2000)
+    rows, solver = begun(X, signed, 0.01, has_intercept=False)
+    descent = NewtonDescent(rows, solver, 2.0)
+    descent._hessian._kept = 1e-3 * np.eye(3)  # steps are much too long
+    assert descent.run(1e-3, always)
+    assert solver.gap <= 1e-3 * solver.objective
+
+
 def test_told_to_stop() -> None:
     X, signed = problem(3, 500)
     rows, solver = begun(X, signed, 1.0, has_intercept=False)
@@ -122,13 +167,13 @@ def test_told_to_stop() -> None:
 
 
 def test_a_sample_by_chance() -> None:
-    chosen = np.arange(0, 5000, 5)
-    some, every = newton._sample(chosen, 100)
+    chosen, rng = np.arange(0, 5000, 5), np.random.default_rng(0)
+    some, every = hessian._sample(chosen, rng.random(100))
     assert len(some) == 100
     assert every == 10.0
     assert np.all(np.diff(some) >= 0)
     assert len(set((some // 5) % 10)) > 5  # whatever the period
-    all_of_them, every = newton._sample(chosen, 1000)
+    all_of_them, every = hessian._sample(chosen, rng.random(1000))
     assert all_of_them is chosen
     assert every == 1.0
 
@@ -138,9 +183,9 @@ def test_a_singular_hessian() -> None:
     A = rng.normal(size=(2, 5)) * [1e-3, 1e-1, 1.0, 10.0, 1e3]
     H = A.T @ A - 1e-13 * np.eye(5)
     b = H @ rng.normal(size=5)
-    x = newton._solve(H, b)
+    x = hessian._solve(H, b)
     assert np.linalg.norm(H @ x - b) <= 1e-3 * np.linalg.norm(b)
-    np.testing.assert_array_equal(newton._solve(np.array([[1.0, 2.0], [2.0, 1.0]]), np.ones(2)), 0.0)
+    np.testing.assert_array_equal(hessian._solve(np.array([[1.0, 2.0], [2.0, 1.0]]), np.ones(2)), 0.0)
 
 
 def test_few_columns_and_many_rows_suit_it() -> None:

@@ -167,8 +167,9 @@ def _leap(rows: Rows, risk: Risk, C: float, tol: float, progress: Aside) -> Matr
     if not isinstance(risk, HingeRisk):
         return None
     solver = CuttingPlaneSolver(risk, Bundle(rows.shape[1], _PLANES, keep_points=False), C)
-    learn_planes(rows, [solver], [solver.look_at(solver.w, np.zeros((1, rows.shape[0])))])
-    return solver.w if newton.NewtonDescent(rows, solver, _WIDTH).run(tol, progress.go_on) else None
+    solver.look_at(solver.w, np.zeros((1, rows.shape[0])))
+    descent = newton.NewtonDescent(rows, solver, _WIDTH)
+    return descent.point if descent.approach(tol, progress.go_on) else None
 
 
 def _is_sampled(rows: Rows, settings: Settings) -> bool:

@@ -77,6 +77,10 @@ class Leash:
         self._risk = risk
         self._first = f.copy()
 
+    def is_beyond(self, f: Matrix) -> bool:
+        """Whether these outputs are out of reach."""
+        return self._risk.distance(self._first, f) >= self.reach
+
     def hold(self, f: Matrix, target: Matrix, step: float, mu: float) -> tuple[float, float]:
         """The step from outputs f towards those of the target, and mu from there on, as far as the reach allows."""
         self.moved = self._risk.distance(self._first, f)
@@ -190,11 +194,11 @@ class CuttingPlaneSolver:
         if self.ascent is not None:
             self.ascent.weigh(C)
 
-    def solve_reduced(self) -> None:
-        """Find the next target, and a lower bound."""
+    def solve_reduced(self, objective: float | None = None) -> None:
+        """Find the next target, and a lower bound: so precisely that an objective, by default the best, is far off."""
         self._is_led = False
-        noise = _NOISE * abs(self.objective)
-        w, bound = self.bundle.solve(self.C, max(_REDUCED_TOL * self.gap, noise))
+        objective = self.objective if objective is None else objective
+        w, bound = self.bundle.solve(self.C, max(_REDUCED_TOL * (objective - self.bound), _NOISE * abs(objective)))
         self.bound = max(self.bound, bound)
         self.target = w.reshape(self.w.shape)
         if self.ascent is not None:

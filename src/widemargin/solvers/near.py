@@ -31,6 +31,7 @@ _ERRORS = 4.0  # share of the rows to begin with, in errors of the outputs of a 
 _LEAST = 2048  # rows: with fewer, the interpreter would be slower than the pass over them
 _MOST = 1.5  # times as many as were asked for: margins that are all alike
 _REACH = 0.5  # of the distance that counts as near
+_WIDTH = 0.5  # of Newton's method at first, of the reach
 _WORK = 2.0  # visits of each row of the whole, in their number
 _DROP = 0.1  # of the gap at the start: less is not worth more rounds
 _TOL_SHARE = 0.3  # of the goal for the whole
@@ -91,7 +92,7 @@ class NearRounds:
         rows, near, leash = found
         goal = _TOL_SHARE * self._tol
         if self.is_smooth:
-            self.is_smooth = newton.NewtonDescent(rows, near, leash.reach).run(goal, self._go_on)
+            self.is_smooth = newton.NewtonDescent(rows, near, _WIDTH * leash.reach).run(goal, self._go_on)
         if not self.is_smooth:
             self._add_planes(rows, near, leash, goal)
         self.solver.lead(near)
@@ -136,10 +137,10 @@ class NearRounds:
             return None
         rows = self._rows.take(chosen)
         plane, normal = solver.anchor
-        coef = plane.coef[:, chosen]
+        coef, f = solver.risk.team.map(lambda values: values[:, chosen], (plane.coef, solver.outputs))
         here = Anchor(Plane(coef, float(np.abs(coef).sum()), plane.point), rows.weighted_sums(coef))
         rest = Rest(normal - here.normal, plane.offset - here.plane.offset)
-        risk, f = solver.risk.part(chosen, pull=float(coef.sum())), solver.outputs[:, chosen]
+        risk = solver.risk.part(chosen, pull=float(coef.sum()))
         leash = Leash(risk, f, _REACH * distance)
         near = CuttingPlaneSolver(risk, solver.bundle, solver.C, mu=solver.mu, rest=rest, leash=leash)
         near.look_at(solver.w, f)

@@ -20,26 +20,21 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from .._parallel import row_blocks
 from ..rows import Rows
 from .cutting_plane import Anchor, CuttingPlaneSolver, Plane
+from .hessian import CornerHessian
 from .risks import HingeRisk, Rounded
 
-Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 _ROWS_PER_COLUMN, _ROWS_PER_PAIR = 512, 32  # of columns: the Hessian costs some passes over a sample at most
 _MOST = 25  # steps
 _PROGRESS, _PATIENCE = 0.99, 4  # steps in a row that may leave more than this of the gap
 _SHORTEST = 0.25  # step of the method where it is the right one: most are of length 1
 _ARMIJO = 0.1
+_SHRINK, _HASTE = 0.5, 0.25  # of the width, at a time: for a proof, and for an estimate
 _LOSS_SHARE = 0.3  # of the gap to reach: the corner need not be sharper
-_CURVED = 64  # rows for each column, for the Hessian
-_PARTS = 4  # of its rows: each is a matrix product
-_JITTER, _JITTERS = 1e-12, 6  # of the Hessian's diagonal, each time a hundred times as much
 
 
 def suits(shape: tuple[int, int]) -> bool:
@@ -59,6 +54,11 @@ class NewtonDescent:
         Of a hinge risk; it has looked at a point, where this begins.
     width : float
         Of the corner at first, in units of the margin.
+
+    Attributes
+    ----------
+    point : ndarray of shape (1, n_features)
+        Where it has come to.
     """
 
     def __init__(self, rows: Rows, solver: CuttingPlaneSolver, width: float) -> None:
@@ -67,8 +67,9 @@ class NewtonDescent:
         self._solver = solver
         self._risk: HingeRisk = solver.risk
         self._width = width
-        self._point, self._f = solver.w, solver.outputs.copy()
+        self.point, self._f = solver.w, solver.outputs.copy()
         self._known = solver.anchor
+        self._hessian = CornerHessian(rows, self._risk, solver.C)
 
     def run(self, tol: float, go_on: Callable[[], bool]) -> bool:
         """Take steps until the gap is at most `tol` of the objective, or does not shrink, or until told to stop.
@@ -78,113 +79,81 @@ class NewtonDescent:
         bool
             False if this is not the method; the solver keeps what it has learnt.
         """
-        solver = self._solver
-        idle, gap = 0, np.inf
+        ends_well = self._walk(tol, go_on, proves=True)
+        target, self._solver.target = self._solver.target, self.point
+        self._solver.descend(self._f)
+        if not ends_well:
+            self._solver.target = target  # of the reduced problem, for whoever goes on with planes
+        return ends_well
+
+    def approach(self, tol: float, go_on: Callable[[], bool]) -> bool:
+        """As `run`, for the point alone, without a proof: that would take some steps more, and this is an estimate."""
+        return self._walk(tol, go_on, proves=False)
+
+    def _walk(self, tol: float, go_on: Callable[[], bool], *, proves: bool) -> bool:
+        """From point to point on the rounded hinges. What the hinges themselves come to at each is known beside."""
+        solver, leash = self._solver, self._solver.leash
+        idle, least = 0, np.inf
+        rounded = self._risk.rounded(self._f, self._width)
         for _ in range(_MOST):
-            if (rounded := self._risk.rounded(self._f, self._width)) is None:
+            if rounded is None:
                 return False
-            slope = self._learn_plane(rounded)
-            goal = tol * solver.objective
-            if solver.gap <= goal or not go_on():
-                return True
+            objective = solver.value(self.point, rounded.risk)
+            slope = self._slope(rounded)
+            if proves:
+                self._learn_plane(objective)
+            gap, goal = objective - solver.bound, tol * objective
+            if gap <= goal or idle > _PATIENCE or not go_on():
+                break
             with np.errstate(over="ignore", invalid="ignore"):
-                step = self._find_step(rounded, slope)
+                step = self._hessian.step(slope, self._f, rounded.shift, self._width)
                 decrement = -0.5 * float(np.vdot(slope, step))
-                if not self._search(step, solver.value(self._point, rounded.value), decrement):
+                if not proves and decrement + solver.C * rounded.loss <= goal:
+                    break
+                value = solver.value(self.point, rounded.value)
+                ahead = self._search(step, value, decrement)
+            if ahead is None:
+                if self._hessian.is_new:
                     return False
+                self._hessian.drop()
+                continue
+            self._hessian.judge(value - solver.value(self.point, ahead.value), decrement, self._width)
+            if leash is not None and leash.is_beyond(self._f):
+                break
             if decrement < solver.C * rounded.loss > _LOSS_SHARE * goal:
-                self._width *= 0.5
-            if solver.leash is None and decrement > goal:
-                continue  # the gap is no smaller: it need not be known
-            self._descend()
-            idle = 0 if solver.gap < _PROGRESS * gap else idle + 1
-            gap = min(gap, solver.gap)
-            if solver.is_held or idle > _PATIENCE:
-                return True
-        self._descend()
+                self._width *= _SHRINK if proves else _HASTE
+                rounded = self._risk.rounded(self._f, self._width)
+            else:
+                idle = idle + 1 if decrement <= goal and gap >= _PROGRESS * least else 0
+                least = min(gap, least)
+                rounded = ahead
         return True
 
-    def _descend(self) -> None:
-        """Let the solver go down on the hinges themselves, towards this point."""
-        self._solver.target = self._point
-        self._solver.descend(self._f)
-
-    def _learn_plane(self, rounded: Rounded) -> Matrix:
-        """Give the solver the plane at this point; return the gradient of the rounded objective."""
+    def _slope(self, rounded: Rounded) -> Matrix:
+        """The gradient of the rounded objective."""
         known = self._known
         normal = self._rows.weighted_sums(rounded.coef, known and known.plane.coef)
         if known is not None:
             normal += known.normal
-        self._known = Anchor(Plane(rounded.coef, rounded.offset, self._point.ravel()), normal)
+        self._known = Anchor(Plane(rounded.coef, rounded.offset, self.point.ravel()), normal)
+        return self._solver.slope(self.point, normal)
+
+    def _learn_plane(self, objective: float) -> None:
+        """Give the solver the plane at this point, which is that of the latest gradient."""
+        assert self._known is not None
         self._solver.learn(*self._known)
-        self._solver.solve_reduced()
-        return self._solver.slope(self._point, normal)
+        self._solver.solve_reduced(objective)
 
-    def _find_step(self, rounded: Rounded, slope: Matrix) -> Matrix:
-        """Newton's: the Hessian is the identity and C s / (2 width) times the second moments of rows on the corner."""
-        chosen, every = _sample(self._risk.corner(self._f, rounded.shift, self._width), _CURVED * self._rows.shape[1])
-        weights = every * self._solver.C / (2.0 * self._width) * np.abs(self._risk.signed[chosen])
-        hessian = self._moments(chosen, weights, self._centre(chosen, weights))
-        hessian[np.diag_indices_from(hessian)] += 1.0
-        return -_solve(hessian, slope[0])[None]
-
-    def _centre(self, chosen: Indices, weights: Vector) -> Vector:
-        """What the best intercept takes out of the rows: their mean."""
-        if not self._risk.has_intercept or not len(chosen):
-            return np.zeros(self._rows.shape[1])
-        coef = np.zeros_like(self._f)
-        np.add.at(coef[0], chosen, weights / weights.sum())
-        mean: Vector = self._rows.weighted_sums(coef)[0]
-        return mean
-
-    def _moments(self, chosen: Indices, weights: Vector, centre: Vector) -> Matrix:
-        """Sum of w (x - c)(x - c)'."""
-
-        def product(part: slice) -> Matrix:
-            factors = self._rows.copy(chosen[part]) - centre
-            factors *= np.sqrt(weights[part])[:, None]
-            moments: Matrix = factors.T @ factors
-            return moments
-
-        size = max(-(-len(chosen) // _PARTS), 1)
-        total = np.zeros((len(centre), len(centre)))
-        for part in self._risk.team.map(product, row_blocks(len(chosen), size)):
-            total += part
-        return total
-
-    def _search(self, step: Matrix, value: float, decrement: float) -> bool:
-        """Go along the step as far as the rounded objective falls; False, and stay, if that is not far."""
-        change = self._rows.outputs(self._point + step) - self._f
+    def _search(self, step: Matrix, value: float, decrement: float) -> Rounded | None:
+        """Go along the step as far as the rounded objective falls; None, and stay, if that is not far."""
+        ahead = self._rows.outputs(self.point + step)
         length = 1.0
         while length >= _SHORTEST:
-            point, f = self._point + length * step, self._f + length * change
+            point = self.point + length * step
+            f = ahead if length == 1.0 else self._f + length * (ahead - self._f)
             rounded = self._risk.rounded(f, self._width)
             if rounded and self._solver.value(point, rounded.value) < value - _ARMIJO * length * decrement:
-                self._point, self._f = point, f
-                return True
+                self.point, self._f = point, f
+                return rounded
             length *= 0.5
-        return False
-
-
-def _sample(chosen: Indices, enough: int) -> tuple[Indices, float]:
-    """About one of every so many: by chance, as rows may come in periods."""
-    every = len(chosen) / enough
-    if every <= 1.0:
-        return chosen, 1.0
-    places = (np.arange(enough) + np.random.default_rng(0).random(enough)) * every
-    return chosen[places.astype(np.int64)], every
-
-
-def _solve(H: Matrix, b: Vector) -> Vector:
-    """Solve H x = b, where rounding may have left H with small negative eigenvalues; zero if that is in vain."""
-    scale = 1.0 / np.sqrt(np.diagonal(H))
-    H = H * scale * scale[:, None]
-    for k in range(_JITTERS):
-        H[np.diag_indices_from(H)] += _JITTER * 100.0**k
-        try:
-            factor = cho_factor(H, check_finite=False)
-        except LinAlgError:
-            continue
-        x: Vector = scale * cho_solve(factor, scale * b, check_finite=False)
-        return x
-    return np.zeros_like(b)
+        return None

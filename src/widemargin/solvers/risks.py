@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import linesearch, profile
+from .._jit import elementwise, linesearch, profile
 from .._jit.workspace import Rows as RowArrays
 from .._parallel import ThreadTeam, row_blocks
 from .coordinate import CoordinateAscent
@@ -22,7 +22,8 @@ from .coordinate import CoordinateAscent
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-_ROWS = 65_536  # of a block: fewer take less time than to wake a thread
+_ROWS = 65_536  # of a block: fewer take less time than to ask a thread
+_SIGNED = 2**15  # that a thread takes at a time, in compiled code
 _FEW = 4096  # rows of which no sample is taken
 _SAMPLE = 2048
 _CHORDS = 8
@@ -49,6 +50,7 @@ class Rounded(NamedTuple):
     offset: float
     loss: float  # by how much that plane is below the risk at this point
     shift: float  # the best intercept
+    risk: float  # the risk itself, at that intercept
 
 
 class Risk(Protocol):
@@ -74,11 +76,14 @@ class Risk(Protocol):
 
 
 class _Scratch(threading.local):
-    """Arrays of one block's length for each thread."""
+    """Arrays of one block's length for each thread, kept: fresh memory would cost more than most of what is done."""
 
     def __init__(self) -> None:
         self.values, self.weights = np.empty((2, _ROWS))
         self.order = np.empty(_ROWS, np.int64)
+
+
+_scratch = _Scratch()
 
 
 class HingeRisk:
@@ -99,9 +104,11 @@ class HingeRisk:
         self.n_rows = len(signed)
         self.team = team
         self._blocks = row_blocks(self.n_rows, _ROWS)
-        self._total = sum(team.map(lambda rows: float(np.abs(signed[rows]).sum()), self._blocks))
+        self._total = sum(float(np.abs(some, out=_scratch.values[: len(some)]).sum()) for some in self._cut(signed))
         self._sample = slice(None, None, max(1, self.n_rows // min(_SAMPLE, 1 + self.n_rows // 8)))
-        self._scratch = _Scratch()
+
+    def _cut(self, values: Vector) -> Iterator[Vector]:
+        return (values[rows] for rows in self._blocks)
 
     def ascent(self, arrays: RowArrays, n_features: int) -> CoordinateAscent:
         """Dual coordinate ascent."""
@@ -148,7 +155,7 @@ class HingeRisk:
         f, target, shifts = line
 
         def scan(rows: slice) -> tuple[float, Vector, Vector]:
-            keys, jumps, order = self._scratch.values, self._scratch.weights, self._scratch.order
+            keys, jumps, order = _scratch.values, _scratch.weights, _scratch.order
             change, count = linesearch.scan_hinges(
                 f[rows], target[rows], shifts, self.signed[rows], lo, hi, keys, jumps, order
             )
@@ -186,14 +193,14 @@ class HingeRisk:
             )
             return sums
 
-        value, offset, loss = _totals(self.team.map(add, self._blocks))
-        return Rounded(value, coef, offset, loss, shift)
+        value, offset, loss, risk = _totals(self.team.map(add, self._blocks))
+        return Rounded(value, coef, offset, loss, shift, risk)
 
     def corner(self, f: Matrix, shift: float, width: float) -> Indices:
         """The rows whose margin is within a width of 1, in ascending order."""
 
         def collect(rows: slice) -> Indices:
-            order = self._scratch.order
+            order = _scratch.order
             count = linesearch.near_corner(f[0, rows], shift, self.signed[rows], width, order)
             found: Indices = rows.start + order[:count]
             return found
@@ -206,7 +213,12 @@ class HingeRisk:
 
     def part(self, chosen: Indices, factor: float = 1.0, pull: float = 0.0) -> HingeRisk:
         """The same kind of risk; `pull` is what other rows' lines have of an intercept, per unit: nothing here."""
-        return HingeRisk(factor * self.signed[chosen], self.team)
+        return HingeRisk(self._some(chosen, factor), self.team)
+
+    def _some(self, chosen: Indices, factor: float) -> Vector:
+        signed = self.signed[chosen]
+        signed *= factor
+        return signed
 
     def nearest(self, f: Matrix, wanted: int) -> tuple[Indices, float]:
         """About as many rows as are wanted, in ascending order: those whose margin is nearest to 1; and how near."""
@@ -290,7 +302,8 @@ class ProfileRisk(HingeRisk):
         if not min(shares) >= 0.0:
             return None
         rounded = self._rounded(f, width, shift, shares)
-        return rounded._replace(value=rounded.value - self._pull * shift)
+        beside = self._pull * shift
+        return rounded._replace(value=rounded.value - beside, risk=rounded.risk - beside)
 
     def distance(self, f: Matrix, other: Matrix) -> float:
         """But for what the intercept takes up."""
@@ -298,7 +311,7 @@ class ProfileRisk(HingeRisk):
 
     def part(self, chosen: Indices, factor: float = 1.0, pull: float = 0.0) -> ProfileRisk:
         """The same kind of risk, beside other rows' lines."""
-        return ProfileRisk(factor * self.signed[chosen], self.team, pull, self._known[1])
+        return ProfileRisk(self._some(chosen, factor), self.team, pull, self._known[1])
 
     def _balance(self, f: Matrix, width: float) -> tuple[float, tuple[float, float]]:
         """The best intercept of the rounded hinges, and the slopes of positive and of negative rows there.
@@ -356,7 +369,7 @@ class ProfileRisk(HingeRisk):
         """The weight of values below lo and of those up to hi; the values in between, and their weights."""
 
         def collect(rows: slice) -> tuple[float, float, Vector, Vector]:
-            kept, weights = self._scratch.values, self._scratch.weights
+            kept, weights = _scratch.values, _scratch.weights
             count, below, upto = profile.values_between(
                 f[rows], target[rows], k, self.signed[rows], lo, hi, self._values[rows], kept, weights
             )
@@ -364,6 +377,15 @@ class ProfileRisk(HingeRisk):
 
         below, upto, kept, weights = zip(*self.team.map(collect, self._blocks), strict=True)
         return sum(below), sum(upto), np.concatenate(kept), np.concatenate(weights)
+
+
+def sign_weights(y: NDArray[np.integer], positive: int, s: Vector | None, team: ThreadTeam) -> Vector:
+    """The weights s, by default 1, of the rows of one class, -s of the others: for a `HingeRisk`."""
+    signed = np.empty(len(y))
+    team.together(lambda turn: elementwise.sign_rows(y, positive, _SIGNED, turn, signed))
+    if s is not None:
+        signed *= s
+    return signed
 
 
 def _totals(parts: Sequence[tuple[float, ...]]) -> Iterator[float]:
