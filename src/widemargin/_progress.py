@@ -264,15 +264,20 @@ class Part:
     ----------
     stopped_by : str or None
     deadline : float
-    candidate : object
-        Ignored: the whole has no single candidate.
     """
 
     def __init__(self, whole: Progress, end: float) -> None:
         self._whole = whole
         self.deadline = end
         self._is_over = False
-        self.candidate: object = None
+
+    @property
+    def candidate(self) -> object:
+        """None."""
+
+    @candidate.setter
+    def candidate(self, candidate: object) -> None:
+        """Ignored: the whole has no single candidate."""
 
     @property
     def stopped_by(self) -> str | None:
@@ -303,14 +308,19 @@ class Aside:
     ----------
     stopped_by : str or None
     deadline : float
-    candidate : object
-        Ignored.
     """
 
     def __init__(self, whole: "Progress | Part | Aside") -> None:
         self._whole = whole
         self.deadline: float = whole.deadline
-        self.candidate: object = None
+
+    @property
+    def candidate(self) -> object:
+        """None."""
+
+    @candidate.setter
+    def candidate(self, candidate: object) -> None:
+        """Ignored: it is none of the user's."""
 
     @property
     def stopped_by(self) -> str | None:

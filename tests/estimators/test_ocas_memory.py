@@ -1,12 +1,18 @@
-"""A memory map twice as large as the budget trains within it."""
+"""What a fit holds: of a memory map no more than the budget, and nothing once it is over."""
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from widemargin import DCSVMClassifier, OCASClassifier
+from widemargin._progress import Progress
 
 SCRIPT = """
 import sys, threading, time
@@ -50,3 +56,25 @@ def test_a_memory_map_within_the_budget(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "X.f4")]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert run.stdout.split() == ["True", "True"]
+
+
+@pytest.mark.parametrize("make", [OCASClassifier, DCSVMClassifier])
+def test_a_fit_leaves_no_garbage(make: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it held is free at once, and not when the garbage is next collected."""
+    held: list[weakref.ref] = []
+    ask = Progress.go_on
+
+    def remember(self: Progress, **state: float) -> bool:
+        held.append(weakref.ref(self))
+        return ask(self, **state)
+
+    monkeypatch.setattr(Progress, "go_on", remember)
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    gc.collect()
+    gc.disable()
+    try:
+        make().fit(X, X[:, 0] > 0)
+        assert held
+        assert not any(progress() for progress in held)
+    finally:
+        gc.enable()

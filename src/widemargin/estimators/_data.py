@@ -10,8 +10,8 @@ from sklearn import get_config
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, column_or_1d, validate_data
 
-from .._parallel import ThreadTeam, row_blocks
-from ..rows import has_finite_rows, is_partitioned, mapped_pages
+from .._parallel import ThreadTeam
+from ..rows import has_finite_rows, has_finite_values, is_partitioned, mapped_pages
 from ._validation import FLOATS
 
 _LARGE = 2**24  # bytes: checked by all threads
@@ -40,25 +40,20 @@ def _check_array(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[An
         y,
         accept_sparse="csr",
         dtype=FLOATS,
-        ensure_all_finite=pages is None and not _has_finite_sums(X, estimator.n_jobs),
+        ensure_all_finite=pages is None and not _is_known_to_be_finite(X, estimator.n_jobs),
     )
     if pages is not None and not has_finite_rows(X, pages):
         raise ValueError("Input X contains NaN or infinity.")
     return X, labels
 
 
-def _has_finite_sums(X: Any, n_jobs: int | None) -> bool:
-    """Whether X is a large array whose blocks have finite sums, on all threads: then it has no NaN and no infinity."""
+def _is_known_to_be_finite(X: Any, n_jobs: int | None) -> bool:
+    """Whether X is a large array without NaN and infinity, as all threads find."""
     is_large = isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and X.nbytes >= _LARGE
     if not is_large or not X.flags.c_contiguous or get_config()["assume_finite"]:
         return False
-
-    def has_finite_sum(rows: slice) -> bool:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return bool(np.isfinite(X[rows].sum()))
-
     with ThreadTeam(n_jobs) as team:
-        return all(team.map(has_finite_sum, row_blocks(len(X), max(1, _LARGE // (8 * X.strides[0])))))
+        return has_finite_values(X, team)
 
 
 def _check_collection(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[Any, NDArray[Any]]:

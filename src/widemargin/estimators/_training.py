@@ -6,13 +6,16 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._progress import Callback, Progress
 from ._callbacks import CallbackBridge
 
+_FREED_BYTES = 2**25 - 2**13  # with what malloc adds, the largest that counts
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -45,10 +48,24 @@ def training(estimator: Any, X: Any, y: Any) -> Iterator[tuple[Progress, Callbac
         Its `fit` is decorated with `with_callbacks`.
     X, y : what callbacks are given
     """
+    _keep_freed_memory()
     bridge = CallbackBridge(estimator, X, y)
-    with clock(estimator, bridge) as progress:
-        yield progress, bridge
-    bridge.close()
+    progress = clock(estimator, bridge)
+    try:
+        with progress:
+            yield progress, bridge
+        bridge.close()
+    finally:  # what they hold of the fit holds them: all of it would stay in memory until the next garbage collection
+        bridge.attributes = progress.candidate = None
+
+
+@cache
+def _keep_freed_memory() -> None:
+    """Let the C library keep up to 64 MiB that are freed for what is asked for next: fresh pages are dear.
+
+    By itself it does so once an array of nearly 32 MiB has been freed (mallopt(3), the dynamic mmap threshold).
+    """
+    np.empty(_FREED_BYTES, np.uint8)
 
 
 def warn_of_stop(estimator: Any, reason: str | None, state: str) -> None:

@@ -10,13 +10,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, _num_samples
 
+from .._parallel import ThreadTeam, row_blocks
 from ..kernels.csr import canonical
 
 Vector = NDArray[np.float64]
 
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
+_LABELS = 2**18  # compared at a time
 
 
 def check_number(name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf) -> None:
@@ -63,6 +65,8 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
 
 def check_weights(sample_weight: Any, X: Any) -> Vector:
     """Sample weights as float64 of shape (n,): ones by default, none negative, not all zero."""
+    if sample_weight is None:
+        return np.ones(_num_samples(X))
     weights: Vector = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if np.any(weights < 0):
         raise ValueError(f"sample_weight must not be negative, got {weights.min():g}")
@@ -71,12 +75,17 @@ def check_weights(sample_weight: Any, X: Any) -> Vector:
     return weights
 
 
-def number_classes(labels: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def number_classes(
+    labels: NDArray[Any], weights: Vector | None = None, team: ThreadTeam | None = None
+) -> tuple[NDArray[Any], NDArray[np.signedinteger]]:
     """The classes of positive weight, at least two, and each row's number among them.
 
     Parameters
     ----------
-    labels, weights : ndarrays of shape (n,)
+    labels : ndarray of shape (n,)
+    weights : ndarray of shape (n,), optional
+        By default all are positive.
+    team : ThreadTeam, optional
 
     Returns
     -------
@@ -84,26 +93,26 @@ def number_classes(labels: NDArray[Any], weights: Vector) -> tuple[NDArray[Any],
     numbers : ndarray of shape (n,), int
         Of a row without weight any.
     """
-    counted = weights > 0
-    if counted.all():
-        if (two := _number_two(labels)) is not None:
+    if weights is None or weights.min() > 0:
+        if (two := _number_two(labels, team or ThreadTeam(1))) is not None:
             return two
         classes = np.unique(labels)
     else:
-        classes = np.unique(labels[counted])
+        classes = np.unique(labels[weights > 0])
     if len(classes) < 2:
         raise ValueError(f"y must have at least two classes with positive weight, got one class: {classes[0]!r}")
     return classes, np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
 
 
-def _number_two(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]] | None:
+def _number_two(labels: NDArray[Any], team: ThreadTeam) -> tuple[NDArray[Any], NDArray[np.int8]] | None:
     """As `number_classes`, if there are just two: by comparisons, in a tenth of the time of sorting or hashing."""
-    is_other = labels != labels[0]
+    blocks, one = row_blocks(len(labels), _LABELS), labels[0]
+    is_other = np.concatenate(team.map(lambda rows: labels[rows] != one, blocks))
     other = labels[np.argmax(is_other)]
-    if other == labels[0] or not np.array_equal(labels == other, is_other):
+    if other == one or not all(team.map(lambda rows: np.array_equal(labels[rows] == other, is_other[rows]), blocks)):
         return None
-    classes = np.unique(np.array([labels[0], other], dtype=labels.dtype))
-    return classes, (is_other if classes[1] == other else ~is_other).astype(np.intp)
+    classes = np.unique(np.array([one, other], dtype=labels.dtype))
+    return classes, (is_other if classes[1] == other else ~is_other).view(np.int8)
 
 
 def weigh_classes(class_weight: Any, classes: NDArray[Any], y: NDArray[np.integer], weights: Vector) -> Vector:

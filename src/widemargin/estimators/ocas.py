@@ -13,13 +13,13 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_consistent_length
 
 from .._config import resolve_memory_budget
-from .._parallel import ThreadTeam, blas_limit, row_blocks
+from .._parallel import ThreadTeam, blas_limit
 from .._progress import Progress
 from ..algorithms.ocas import Settings, Trained, train_path
 from ..rows import Rows, RowsWithConstant, open_rows
 from ..solvers.multiclass import MarginRisk
 from ..solvers.result import History, LinearResult
-from ..solvers.risks import HingeRisk, ProfileRisk, Risk
+from ..solvers.risks import HingeRisk, ProfileRisk, Risk, sign_weights
 from ._callbacks import CallbackSupportMixin, with_callbacks
 from ._data import check_training_data, to_memory
 from ._parameters import check_limits
@@ -37,9 +37,8 @@ from ._validation import (
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-Classes = NDArray[np.intp]
+Classes = NDArray[np.signedinteger]
 
-_SIGN_ROWS = 65_536  # of a block
 _START_POINTS = 24  # of a warm start: each costs a third of a round
 
 
@@ -254,7 +253,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             model._check_parameters()
         budget = resolve_memory_budget(self.memory_budget)
         X, labels = check_training_data(self, X, y, budget)
-        weights = check_weights(to_memory(sample_weight), labels)
+        weights = None if sample_weight is None else check_weights(to_memory(sample_weight), labels)
         with (
             training(self, X, y) as (progress, bridge),
             blas_limit(1),  # the products are bound by memory, and the same on any number of threads
@@ -281,13 +280,16 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             keep_points=self.warm_start,
         )
 
-    def _pose(self, rows: Rows, labels: NDArray[Any], weights: Vector, team: ThreadTeam) -> Problem:
-        classes, y = number_classes(labels, weights)
-        s = weigh_classes(self.class_weight, classes, y, weights)
+    def _pose(self, rows: Rows, labels: NDArray[Any], weights: Vector | None, team: ThreadTeam) -> Problem:
+        classes, y = number_classes(labels, weights, team)
+        ones = partial(np.ones, len(y))
+        if weights is not None or self.class_weight is not None:
+            weights = weigh_classes(self.class_weight, classes, y, ones() if weights is None else weights)
         if self.multi_class == "ovr":
-            return Problem(classes, rows, self._hinge_risks(y, s, team))
+            return Problem(classes, rows, self._hinge_risks(y, len(classes), weights, team))
         rows = RowsWithConstant(rows) if self.fit_intercept else rows
-        return Problem(classes, rows, [MarginRisk(y, s, len(classes))])
+        s = ones() if weights is None else weights
+        return Problem(classes, rows, [MarginRisk(y.astype(np.int64, copy=False), s, len(classes))])
 
     def _start(self, problem: Problem) -> list[Matrix] | None:
         """With `warm_start`, where the fitted machine's planes touch the risk, if it was of this shape."""
@@ -311,10 +313,9 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         self.__dict__.update({"classes_": problem.classes, **of_data, **machine, **_certificate(results, history)})
         self._points = [_start_points(result) for result in results] if self.warm_start else []
 
-    def _hinge_risks(self, y: Classes, s: Vector, team: ThreadTeam) -> list[Risk]:
-        n_classes = int(y.max()) + 1
+    def _hinge_risks(self, y: Classes, n_classes: int, s: Vector | None, team: ThreadTeam) -> list[Risk]:
         positive = range(1, 2) if n_classes == 2 else range(n_classes)  # of two classes the second
-        signed = [_sign(y == c, s, team) for c in positive]
+        signed = [sign_weights(y, c, s, team) for c in positive]
         return [ProfileRisk(g, team) if self.fit_intercept else HingeRisk(g, team) for g in signed]
 
     def _warn_if_stopped(self, progress: Progress) -> None:
@@ -324,16 +325,6 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
                 progress.stopped_by or "max_iter",
                 f"before it converged: {describe_gap(self)} where tol={self.tol:g}. The model is the best so far.",
             )
-
-
-def _sign(is_positive: NDArray[np.bool_], s: Vector, team: ThreadTeam) -> Vector:
-    """s on positive rows, -s on the others."""
-    signed = np.empty_like(s)
-    team.map(
-        lambda rows: np.copyto(signed[rows], np.where(is_positive[rows], s[rows], -s[rows])),
-        row_blocks(len(s), _SIGN_ROWS),
-    )
-    return signed
 
 
 def _machine(results: list[LinearResult], n_features: int) -> dict[str, Any]:
