@@ -257,7 +257,19 @@ class Progress:
         return Snapshot(self._stage, self._title, self.state, self.fraction, self.elapsed, self.remaining)
 
 
-class Part:
+class _WithoutCandidate:
+    """Takes no notice of a candidate: only a whole fit has one."""
+
+    @property
+    def candidate(self) -> object:
+        """None."""
+
+    @candidate.setter
+    def candidate(self, candidate: object) -> None:
+        """Ignored."""
+
+
+class Part(_WithoutCandidate):
     """What `Progress.part` returns: asks its whole, and stops by itself when its share of the time is over.
 
     Attributes
@@ -270,14 +282,6 @@ class Part:
         self._whole = whole
         self.deadline = end
         self._is_over = False
-
-    @property
-    def candidate(self) -> object:
-        """None."""
-
-    @candidate.setter
-    def candidate(self, candidate: object) -> None:
-        """Ignored: the whole has no single candidate."""
 
     @property
     def stopped_by(self) -> str | None:
@@ -301,7 +305,7 @@ class Part:
         """Nothing."""
 
 
-class Aside:
+class Aside(_WithoutCandidate):
     """The progress of a step that is none of the user's: no bar and no callback, but stopped with its whole.
 
     Attributes
@@ -313,14 +317,6 @@ class Aside:
     def __init__(self, whole: "Progress | Part | Aside") -> None:
         self._whole = whole
         self.deadline: float = whole.deadline
-
-    @property
-    def candidate(self) -> object:
-        """None."""
-
-    @candidate.setter
-    def candidate(self, candidate: object) -> None:
-        """Ignored: it is none of the user's."""
 
     @property
     def stopped_by(self) -> str | None:

@@ -104,11 +104,9 @@ class HingeRisk:
         self.n_rows = len(signed)
         self.team = team
         self._blocks = row_blocks(self.n_rows, _ROWS)
-        self._total = sum(float(np.abs(some, out=_scratch.values[: len(some)]).sum()) for some in self._cut(signed))
+        parts = (signed[rows] for rows in self._blocks)
+        self._total = sum(float(np.abs(part, out=_scratch.values[: len(part)]).sum()) for part in parts)
         self._sample = slice(None, None, max(1, self.n_rows // min(_SAMPLE, 1 + self.n_rows // 8)))
-
-    def _cut(self, values: Vector) -> Iterator[Vector]:
-        return (values[rows] for rows in self._blocks)
 
     def ascent(self, arrays: RowArrays, n_features: int) -> CoordinateAscent:
         """Dual coordinate ascent."""
