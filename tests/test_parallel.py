@@ -62,7 +62,7 @@ def test_always_one_inside_our_own_workers(n_jobs: int | None) -> None:
 def test_all_are_called_together_with_one_turn(n_jobs: int) -> None:
     def take(turn: np.ndarray) -> list[int]:
         mine = []
-        while (number := int(take_turn(turn))) < 100:
+        while (number := int(take_turn(turn, 100))) < 100:
             mine.append(number)
         return mine
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ._jit import IS_COMPILED, waiting
+from ._jit import IS_COMPILED, turns
 
-_FLAG = 16  # numbers: each flag has cache lines of its own
-_LOOKS = 200_000  # at a flag: below a millisecond
+Flag = NDArray[np.int64]  # what threads tell each other by
 
 
 class Helper:
@@ -23,12 +23,12 @@ class Helper:
 
     def __init__(self) -> None:
         self.stays_awake = False
-        self._asked, self._answered = np.zeros((2, _FLAG), np.int64)[:, :1]
+        self._asked = np.zeros(1, np.int64)
         self._n_asked, self._n_ended = 0, 0
-        self._tasks: SimpleQueue[tuple[int, Callable[[], None]] | None] = SimpleQueue()
+        self._tasks: SimpleQueue[tuple[int, Callable[[], None], Flag] | None] = SimpleQueue()
         self._ends: SimpleQueue[tuple[int, BaseException | None]] = SimpleQueue()
-        waiting.report_and_wait(self._answered, 0, self._asked, 0, 0)  # compiled here, and not in the thread
-        waiting.wait_for(self._answered, 0, 0)
+        turns.wait_for_work(np.ones(1, np.int64), self._asked, 0, 0)  # compiled here, and not in the thread
+        turns.take_turn(turns.new_turn(0), 0)
         self._thread = threading.Thread(target=self._serve, name="widemargin", daemon=True)
         self._thread.start()
 
@@ -37,18 +37,28 @@ class Helper:
         """Whether the end of all it was asked for has been seen."""
         return self._n_ended == self._n_asked
 
-    def ask(self, task: Callable[[], None]) -> None:
-        """Begin with something; `wait` should follow."""
+    def ask(self, task: Callable[[], None], busy: Flag, turn: Flag) -> None:
+        """Begin with something; `wait` should follow.
+
+        Parameters
+        ----------
+        task : callable
+        busy : ndarray of shape (1,)
+            Less by 1 when the task has ended.
+        turn : ndarray
+            Counts the turns that the task takes: awake, a helper is waited for until it has taken one.
+        """
         number = self._n_asked + 1
-        self._tasks.put((number, task))
+        self._tasks.put((number, task, busy))
         self._n_asked = number
-        self._asked[0] = number
+        if self.stays_awake:
+            turns.begin(self._asked, number, turn)
+        else:
+            self._asked[0] = number
 
     def wait(self) -> BaseException | None:
         """Return when all is done; the error of the latest task, if there was one."""
         error = None
-        if not self.is_idle and self.stays_awake:
-            waiting.wait_for(self._answered, self._n_asked, _LOOKS)
         while not self.is_idle:
             self._n_ended, error = self._ends.get()
         return error
@@ -61,14 +71,14 @@ class Helper:
             self._thread.join()
 
     def _serve(self) -> None:
-        done = 0
+        done, busy = 0, np.ones(1, np.int64)
         while True:
             # the end is reported from compiled code: whoever waits for it finds the interpreter's lock free
-            waiting.report_and_wait(self._answered, done, self._asked, done, _LOOKS if self.stays_awake else 0)
+            turns.wait_for_work(busy, self._asked, done, turns.LOOKS if self.stays_awake else 0)
             asked = self._tasks.get()
             if asked is None:
                 return
-            done, task = asked
+            done, task, busy = asked
             error = _error_of(task)
             del asked, task  # what it holds is let go before its end is known
             self._ends.put((done, error))

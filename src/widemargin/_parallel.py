@@ -8,7 +8,6 @@ each other.
 """
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token, copy_context
@@ -25,12 +24,12 @@ from threadpoolctl import ThreadpoolController
 
 from ._config import Config, config_context, get_config
 from ._helpers import Helper, idle
+from ._jit import turns
 
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-_LINE = 8  # numbers: a counter has a cache line of its own
-Turn = NDArray[np.int64]  # (1,), counts the blocks that have been taken
+Turn = NDArray[np.int64]  # from `turns.new_turn`
 
 _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
@@ -264,16 +263,46 @@ class ThreadTeam:
             return [fn(item) for item in items]
         share = _Share(fn, items)
         with blas_limit(1):
-            share.work_with(self._helpers[: len(items) - 1])
+            _call_in_all(self._helpers[: len(items) - 1], share.work)
         return share.results()
 
     def together(self, fn: Callable[[Turn], T]) -> list[T]:
-        """Call `fn` once in each thread, with one counter: compiled code takes blocks by it until there are no more.
+        """Call `fn` once in each thread: compiled code, which takes blocks by `turns.take_turn` until none are left.
 
-        Threads that come back to the interpreter for each short block wait for its lock.
+        Threads that come back to the interpreter for each short block wait for its lock. BLAS is not limited.
         """
-        turn = np.zeros(_LINE, np.int64)[:1]
-        return self.map(lambda _: fn(turn), range(self.n_threads))
+        if not self._helpers or _is_worker.get():
+            return [fn(turns.new_turn(0))]
+        return _call_in_all(self._helpers, fn)
+
+
+def _call_in_all(helpers: list[Helper], fn: Callable[[Turn], T]) -> list[T]:
+    """Call a function, which takes turns, here and in the helpers; return when all have come back."""
+    are_awake = helpers[0].stays_awake
+    turn = turns.new_turn(len(helpers))
+    theirs, busy = turns.helpers_part(turn), turns.still_busy(turn)
+    results: list[T] = []
+    try:
+        for helper in helpers:
+            helper.ask(partial(copy_context().run, _call_as_worker, fn, theirs, results), busy, theirs)
+        _call_as_worker(fn, turn if are_awake else theirs, results)
+    finally:
+        turns.close(turn)  # after a KeyboardInterrupt here, the helpers must not go on
+        if are_awake:
+            turns.wait_for_helpers(busy, turns.LOOKS)
+        errors = [helper.wait() for helper in helpers]
+    for error in errors:
+        if error is not None:
+            raise error
+    return results
+
+
+def _call_as_worker(fn: Callable[[Turn], T], turn: Turn, results: list[T]) -> None:
+    mark: Token[bool] = _is_worker.set(True)
+    try:
+        results.append(fn(turn))
+    finally:
+        _is_worker.reset(mark)
 
 
 class _Share:
@@ -281,39 +310,19 @@ class _Share:
 
     def __init__(self, fn: Callable[[Any], Any], items: list[Any]) -> None:
         self._fn = fn
-        self._todo = deque(enumerate(items))  # popleft is atomic
+        self._items = items
         self._done: list[Any] = [None] * len(items)
-        self._errors: list[tuple[int, BaseException]] = []
+        self._errors: list[tuple[int, Exception]] = []
 
-    def work_with(self, helpers: list[Helper]) -> None:
-        """Work in this thread and in the helpers', until nothing is left."""
-        try:
-            for helper in helpers:
-                helper.ask(partial(copy_context().run, self._work))
-            self._work()
-        finally:
-            self._todo.clear()  # after a KeyboardInterrupt here, the helpers must not go on
-            errors = [helper.wait() for helper in helpers]
-        for error in errors:
-            if error is not None:
-                raise error
-
-    def _work(self) -> None:
-        mark: Token[bool] = _is_worker.set(True)
-        try:
-            while self._todo:
-                self._do(*self._todo.popleft())
-        except IndexError:
-            pass  # another thread took the last item between the two looks
-        finally:
-            _is_worker.reset(mark)
-
-    def _do(self, index: int, item: Any) -> None:
-        try:
-            self._done[index] = self._fn(item)
-        except Exception as error:
-            self._errors.append((index, error))
-            self._todo.clear()
+    def work(self, turn: Turn) -> None:
+        """Do one item after another, until nothing is left."""
+        n = len(self._items)
+        while (k := turns.take_turn(turn, n)) < n:
+            try:
+                self._done[k] = self._fn(self._items[k])
+            except Exception as error:
+                self._errors.append((k, error))
+                turns.close(turn)
 
     def results(self) -> list[Any]:
         """Return the results in order, or raise the error of the earliest item."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from widemargin._jit import dense
+from widemargin._jit.turns import new_turn
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -37,10 +38,10 @@ def test_passes_in_blocks(n: int, size: int, dtype: type) -> None:
     X, w, coef, since = rng.normal(size=(n, 5)).astype(dtype), rng.normal(size=5), *rng.normal(size=(2, 2, n))
     since[:, ::3] = coef[:, ::3]
     out, sums = np.full(n, np.nan), np.full((-(-n // size), 2, 5), np.nan)
-    dense.all_row_outputs(X, w, size, np.zeros(1, np.int64), out)
+    dense.all_row_outputs(X, w, size, new_turn(0), out)
     np.testing.assert_allclose(out, X.astype(np.float64) @ w, atol=1e-13)
     for before, weights in ((since, coef - since), (coef[:, :0], coef)):
-        dense.all_row_sums(X, coef, before, size, np.zeros(1, np.int64), sums)
+        dense.all_row_sums(X, coef, before, size, new_turn(0), sums)
         each = [weights[:, k : k + size] @ X[k : k + size].astype(np.float64) for k in range(0, n, size)]
         np.testing.assert_allclose(sums, each, atol=1e-11)
 
@@ -50,11 +51,11 @@ def test_passes_in_blocks(n: int, size: int, dtype: type) -> None:
 def test_what_is_not_finite_is_found(size: int, dtype: type) -> None:
     numbers, zero = np.random.default_rng(0).normal(size=2100).astype(dtype), dtype(0)
     numbers[::7] = np.finfo(dtype).max
-    assert dense.are_finite(numbers, zero, size, np.zeros(1, np.int64))
+    assert dense.are_finite(numbers, zero, size, new_turn(0))
     for place, value in ((0, np.nan), (1023, np.inf), (1024, -np.inf), (2099, np.nan)):
         spoilt = numbers.copy()
         spoilt[place] = value
-        assert not dense.are_finite(spoilt, zero, size, np.zeros(1, np.int64))
+        assert not dense.are_finite(spoilt, zero, size, new_turn(0))
 
 
 def test_rows_of_weight_zero_are_skipped() -> None:

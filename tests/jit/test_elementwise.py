@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from naive import kernels as naive
 from widemargin._jit import elementwise
+from widemargin._jit.turns import new_turn
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 quick = settings(max_examples=40, deadline=None, derandomize=True)
@@ -110,7 +111,7 @@ def test_l1_distances(seed: int, shape: tuple[int, int], d: int, dtype: np.dtype
 @pytest.mark.parametrize("size", [1, 4, 100])
 def test_signs_of_a_class(dtype: type, size: int) -> None:
     numbers, out = np.array([0, 1, 2, 1, 0, 0, 1], dtype), np.full(7, np.nan)
-    elementwise.sign_rows(numbers, 1, size, np.zeros(1, np.int64), out)
+    elementwise.sign_rows(numbers, 1, size, new_turn(0), out)
     np.testing.assert_array_equal(out, np.where(numbers == 1, 1.0, -1.0))
 
 

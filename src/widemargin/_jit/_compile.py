@@ -16,7 +16,7 @@ from . import (
     profile,
     simplex_qp,
     sparse,
-    waiting,
+    turns,
     workspace,
 )
 
@@ -34,9 +34,10 @@ def compile_kernels() -> None:
     for data in (single, double):
         _warm_nystrom(data)
     _warm_budget()
-    flags = np.zeros((2, 1), np.int64)
-    waiting.report_and_wait(flags[0], 1, flags[1], 1, 0)
-    waiting.wait_for(flags[0], 1, 0)
+    turn, flag = turns.new_turn(1), np.zeros(1, np.int64)
+    turns.begin(flag, 1, turn)
+    turns.wait_for_work(turns.still_busy(turn), flag, 1, 0)
+    turns.wait_for_helpers(turns.still_busy(turn), 1)
 
 
 def _warm_tiles(dtype: np.dtype) -> None:
@@ -71,10 +72,10 @@ def _warm_passes(dtype: np.dtype) -> None:
             dense.take_rows(layout, index, np.ones((len(index), layout.shape[1]), layout.dtype))
             fixed_rows = layout.view()
             fixed_rows.flags.writeable = False
-            dense.all_row_outputs(fixed_rows, ones, 2, np.zeros(1, np.int64), np.ones(3))
-            dense.all_row_sums(fixed_rows, coef, coef, 2, np.zeros(1, np.int64), np.ones((2, 1, 2)))
+            dense.all_row_outputs(fixed_rows, ones, 2, turns.new_turn(0), np.ones(3))
+            dense.all_row_sums(fixed_rows, coef, coef, 2, turns.new_turn(0), np.ones((2, 1, 2)))
             elementwise.centre_rows(layout, ones, np.ones(3), np.ones((3, 2)))
-            dense.are_finite(fixed_rows.reshape(-1), layout.dtype.type(0), 2, np.zeros(1, np.int64))
+            dense.are_finite(fixed_rows.reshape(-1), layout.dtype.type(0), 2, turns.new_turn(0))
         (dense.row_outputs if by_rows else dense.column_outputs)(layout, ones, np.ones(3))
         (dense.row_sum if by_rows else dense.column_sum)(layout, coef, index, np.ones((1, 2)))
     for width in (np.int32, np.int64):
@@ -93,12 +94,12 @@ def _warm_ascent(rows: workspace.Rows) -> None:
 def _warm_planes() -> None:
     f, signed, index = np.zeros(2), np.array([1.0, -1.0]), np.arange(2)
     simplex_qp.solve_simplex(np.eye(2), f, np.ones(2), np.ones(2), np.eye(2), np.ones(2), index, 1.0, 1)
-    linesearch.near_corner(f, 0.0, signed, 1.0, index)
-    linesearch.rounded_hinges(f, 0.0, signed, 1.0, 1.0, 1.0, np.ones(2))
+    linesearch.all_near_corner(f, 0.0, signed, 1.0, 2, turns.new_turn(0), index, np.arange(1))
+    linesearch.all_rounded_hinges(f, 0.0, signed, 1.0, 1.0, 1.0, 2, turns.new_turn(0), np.ones(2), np.ones((1, 4)))
     linesearch.rounded_sides(f, 0.0, signed, 1.0)
     linesearch.scan_hinges(f, signed, (0.0, 0.0), signed, 0.0, 1.0, np.ones(2), np.ones(2), index)
     linesearch.find_root(np.ones(2), np.ones(2), 1.0, -1.0, 0.0)
-    linesearch.advance_hinges(f, signed, signed, 0.5, 0.5, np.ones(2))
+    linesearch.all_advance_hinges(f, signed, signed, 0.5, 0.5, 2, turns.new_turn(0), np.ones(2), np.ones((1, 2)))
     profile.find_quantile(signed.copy(), np.ones(2), 1.0)
     profile.values_between(f, signed, 0.5, signed, -1.0, 1.0, np.ones(2), np.ones(2), np.ones(2))
     profile.advance_profile(f, signed, signed, 0.5, 0.0, signed, 0.0, np.ones(2))
@@ -111,7 +112,7 @@ def _warm_planes() -> None:
 
 def _warm_signs() -> None:
     for numbers in (np.zeros(2, np.int8), np.zeros(2, np.int64)):
-        elementwise.sign_rows(numbers, 0, 2, np.zeros(1, np.int64), np.ones(2))
+        elementwise.sign_rows(numbers, 0, 2, turns.new_turn(0), np.ones(2))
 
 
 def _warm_nystrom(dtype: np.dtype) -> None:

@@ -22,15 +22,17 @@ def are_finite(numbers, zero, size, turn):
     Twin    np.isfinite(numbers).all(), of all threads' blocks
     """
     n, ahead, total = numbers.shape[0], _AHEAD_BYTES // numbers.itemsize, zero
-    first = size * take_turn(turn)
-    while first < n:
+    n_blocks = -(-n // size)
+    block = take_turn(turn, n_blocks)
+    while block < n_blocks:
+        first = block * size
         end, asked = min(first + size, n), first
         for part in range(first, end, _TOGETHER):
             asked = prefetch_on(numbers, asked, part + _TOGETHER + ahead)
             few = numbers[part : min(part + _TOGETHER, end)]
             for i in range(few.shape[0]):
                 total += zero * few[i]
-        first = size * take_turn(turn)
+        block = take_turn(turn, n_blocks)
     return total == zero
 
 
@@ -83,12 +85,12 @@ def row_outputs(X, w, out):
 @kernel
 def all_row_outputs(X, w, size, turn, out):
     """`row_outputs` in blocks of so many rows, each taken by one of the threads that call this with the same turn."""
-    n = X.shape[0]
-    first = size * take_turn(turn)
-    while first < n:
-        end = min(first + size, n)
-        row_outputs(X[first:end], w, out[first:end])
-        first = size * take_turn(turn)
+    n_blocks = -(-X.shape[0] // size)
+    block = take_turn(turn, n_blocks)
+    while block < n_blocks:
+        rows = slice(block * size, (block + 1) * size)
+        row_outputs(X[rows], w, out[rows])
+        block = take_turn(turn, n_blocks)
 
 
 @kernel
@@ -176,7 +178,7 @@ def all_row_sums(X, coef, since, size, turn, out):
     """
     weights, rows = np.empty(_TOGETHER), np.empty(_TOGETHER, np.int64)
     total = np.empty(X.shape[1])  # apart from those of other threads: they would fight for the cache line between two
-    block = take_turn(turn)
+    block = take_turn(turn, out.shape[0])
     while block < out.shape[0]:
         last = min((block + 1) * size, X.shape[0])
         for c in range(coef.shape[0]):
@@ -190,7 +192,7 @@ def all_row_sums(X, coef, since, size, turn, out):
                         weights[i - first] -= since[c, i]
                 _add_rows(X[first:end], weights[: end - first], rows, total)
             out[block, c] = total
-        block = take_turn(turn)
+        block = take_turn(turn, out.shape[0])
 
 
 @kernel

@@ -104,12 +104,14 @@ def sign_rows(numbers, positive, size, turn, out):
     Given   numbers (n,), integers; turn, as for `dense.all_row_outputs`; out (n,) float64, overwritten
     Twin    np.where(numbers == positive, 1.0, -1.0), of all threads' blocks
     """
-    first = size * take_turn(turn)
-    while first < numbers.shape[0]:
-        few, into = numbers[first : first + size], out[first : first + size]
+    n_blocks = -(-numbers.shape[0] // size)
+    block = take_turn(turn, n_blocks)
+    while block < n_blocks:
+        rows = slice(block * size, (block + 1) * size)
+        few, into = numbers[rows], out[rows]
         for i in range(few.shape[0]):
             into[i] = 1.0 if few[i] == positive else -1.0
-        first = size * take_turn(turn)
+        block = take_turn(turn, n_blocks)
 
 
 @kernel

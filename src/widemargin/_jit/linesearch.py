@@ -1,6 +1,7 @@
 """Compiled exact line search along a sum of hinges."""
 
 from ._policy import kernel
+from .turns import take_turn
 
 
 @kernel
@@ -63,6 +64,16 @@ def advance_hinges(f, target, signed, step, mu, coef):
 
 
 @kernel
+def all_advance_hinges(f, target, signed, step, mu, size, turn, coef, sums):
+    """`advance_hinges` in blocks of so many rows, as `dense.all_row_outputs`; sums (blocks, 2), of each."""
+    block = take_turn(turn, sums.shape[0])
+    while block < sums.shape[0]:
+        rows = slice(block * size, (block + 1) * size)
+        sums[block] = advance_hinges(f[rows], target[rows], signed[rows], step, mu, coef[rows])
+        block = take_turn(turn, sums.shape[0])
+
+
+@kernel
 def rounded_sides(f, shift, signed, width):
     """The slopes of positive and of negative rows in `rounded_hinges`, and how a shift changes them.
 
@@ -108,6 +119,16 @@ def rounded_hinges(f, shift, signed, width, plus, minus, coef):
 
 
 @kernel
+def all_rounded_hinges(f, shift, signed, width, plus, minus, size, turn, coef, sums):
+    """`rounded_hinges` in blocks of so many rows, as `dense.all_row_outputs`; sums (blocks, 4), of each."""
+    block = take_turn(turn, sums.shape[0])
+    while block < sums.shape[0]:
+        rows = slice(block * size, (block + 1) * size)
+        sums[block] = rounded_hinges(f[rows], shift, signed[rows], width, plus, minus, coef[rows])
+        block = take_turn(turn, sums.shape[0])
+
+
+@kernel
 def near_corner(f, shift, signed, distance, rows):
     """List the rows with weight whose margin is near 1, the corner of their hinge; return how many. No branch.
 
@@ -121,6 +142,18 @@ def near_corner(f, shift, signed, distance, rows):
         rows[count] = i
         count += (abs(1.0 - y * (f[i] + shift)) <= distance) & (signed[i] != 0.0)
     return count
+
+
+@kernel
+def all_near_corner(f, shift, signed, distance, size, turn, rows, counts):
+    """`near_corner` in blocks of so many rows, as `dense.all_row_outputs`; rows (n,), counts (blocks,), of each."""
+    block = take_turn(turn, counts.shape[0])
+    while block < counts.shape[0]:
+        here = slice(block * size, (block + 1) * size)
+        found = rows[here]
+        counts[block] = near_corner(f[here], shift, signed[here], distance, found)
+        found[: counts[block]] += block * size
+        block = take_turn(turn, counts.shape[0])
 
 
 @kernel

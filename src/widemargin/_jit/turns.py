@@ -1,36 +1,89 @@
-"""Blocks of work that threads take in turn, from compiled code: no thread waits there for the interpreter's lock."""
+"""Threads at work together in compiled code: they start, take blocks in turn and end without the interpreter's lock.
 
-import threading
+Whoever asks for that lock while another thread has it goes to sleep, and takes some 50 microseconds to wake up. So a
+helper is told to begin when its caller has let the lock go, and the caller asks for it again when the helpers have.
+"""
 
-from numba.core import types
+import numpy as np
 
-from ._policy import kernel, written_by_hand
+from ._atomic import add, load, store
+from ._policy import kernel
 
-_lock = threading.Lock()
-
-
-def _count_on(turn):
-    with _lock:
-        taken = int(turn[0])
-        turn[0] = taken + 1
-    return taken
+_LINE = 16  # numbers between two that different threads change: each has cache lines of its own
+_NO_MORE = 2**62  # turns
+LOOKS = 200_000  # at what another thread will change, before giving up: below a millisecond
+_FEW_LOOKS = 5_000  # at a helper that may be asleep
 
 
-@written_by_hand(_count_on)
-def _add_one(typing_context, turn):
-    """Add 1 to the counter, and return what it was: no other thread is given the same."""
+def new_turn(n_helpers):
+    """A counter of blocks for the caller, with the number of helpers to wait for; `helpers_part` of it is theirs."""
+    turn = np.zeros(_LINE + 1, np.int64)
+    turn[_LINE] = n_helpers
+    return turn
 
-    def generate(context, builder, signature, args):
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        return builder.atomic_rmw("add", data, context.get_constant(types.int64, 1), "seq_cst")
 
-    return types.int64(turn), generate
+def helpers_part(turn):
+    """The counter alone."""
+    return turn[:1]
+
+
+def close(turn):
+    """Let nobody take another turn."""
+    turn[0] = _NO_MORE
+
+
+def still_busy(turn):
+    """The number of helpers that have not come back."""
+    return turn[_LINE:]
 
 
 @kernel
-def take_turn(turn):
-    """The number of the next block: 0, 1, 2, ..., each for one caller alone.
+def take_turn(turn, n):
+    """The number of the next of n blocks: 0, 1, 2, ..., each for one thread alone; n when there are none left.
 
-    Given   turn (1,) int64, zero at first, shared by the threads
+    The caller of helpers is told so when they have come back, or do not for long.
+
+    Given   turn, from `new_turn`, the same memory in all threads
     """
-    return _add_one(turn)
+    block = add(turn, 1)
+    if block < n:
+        return block
+    if turn.shape[0] > 1:
+        busy = turn[_LINE:]
+        for _ in range(LOOKS):
+            if load(busy) == 0:
+                break
+    return n
+
+
+@kernel
+def begin(asked, number, turn):
+    """Ask a helper, and wait for a moment until it takes its first turn.
+
+    Given   asked (1,) int64, what `wait_for_work` looks at
+    """
+    before = load(turn)
+    store(asked, number)
+    for _ in range(_FEW_LOOKS):
+        if load(turn) != before:
+            break
+
+
+@kernel
+def wait_for_work(busy, asked, last, looks):
+    """A helper has come back; wait until it is asked for something else than last, or for so many looks.
+
+    Given   busy, from `still_busy`; asked (1,) int64
+    """
+    add(busy, -1)
+    for _ in range(looks):
+        if load(asked) != last:
+            break
+
+
+@kernel
+def wait_for_helpers(busy, looks):
+    """Wait until all helpers have come back, or for so many looks."""
+    for _ in range(looks):
+        if load(busy) == 0:
+            break

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from .._jit import elementwise, linesearch, profile
 from .._jit.workspace import Rows as RowArrays
-from .._parallel import ThreadTeam, row_blocks
+from .._parallel import ThreadTeam, Turn, row_blocks
 from .coordinate import CoordinateAscent
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 _ROWS = 65_536  # of a block: fewer take less time than to ask a thread
-_SIGNED = 2**15  # that a thread takes at a time, in compiled code
+_TAKEN = 2**13  # that a thread takes at a time, in compiled code
 _FEW = 4096  # rows of which no sample is taken
 _SAMPLE = 2048
 _CHORDS = 8
@@ -165,14 +165,12 @@ class HingeRisk:
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
         """One pass over the outputs."""
         coef = np.empty((1, self.n_rows))
-
-        def advance(rows: slice) -> tuple[float, float]:
-            risk, offset = linesearch.advance_hinges(
-                f[0, rows], target[0, rows], self.signed[rows], step, mu, coef[0, rows]
-            )
-            return risk, offset
-
-        risk, offset = _totals(self.team.map(advance, self._blocks))
+        risk, offset = self._sums(
+            2,
+            lambda turn, sums: linesearch.all_advance_hinges(
+                f[0], target[0], self.signed, step, mu, _TAKEN, turn, coef[0], sums
+            ),
+        )
         return Cut(risk, coef, offset)
 
     def rounded(self, f: Matrix, width: float) -> Rounded | None:
@@ -184,26 +182,28 @@ class HingeRisk:
 
     def _rounded(self, f: Matrix, width: float, shift: float, shares: tuple[float, float]) -> Rounded:
         coef = np.empty_like(f)
-
-        def add(rows: slice) -> tuple[float, ...]:
-            sums: tuple[float, ...] = linesearch.rounded_hinges(
-                f[0, rows], shift, self.signed[rows], width, *shares, coef[0, rows]
-            )
-            return sums
-
-        value, offset, loss, risk = _totals(self.team.map(add, self._blocks))
+        value, offset, loss, risk = self._sums(
+            4,
+            lambda turn, sums: linesearch.all_rounded_hinges(
+                f[0], shift, self.signed, width, *shares, _TAKEN, turn, coef[0], sums
+            ),
+        )
         return Rounded(value, coef, offset, loss, shift, risk)
 
     def corner(self, f: Matrix, shift: float, width: float) -> Indices:
         """The rows whose margin is within a width of 1, in ascending order."""
+        rows, counts = np.empty(self.n_rows, np.int64), np.empty(-(-self.n_rows // _TAKEN), np.int64)
+        self.team.together(
+            lambda turn: linesearch.all_near_corner(f[0], shift, self.signed, width, _TAKEN, turn, rows, counts)
+        )
+        return np.concatenate([rows[k * _TAKEN :][:count] for k, count in enumerate(counts)])
 
-        def collect(rows: slice) -> Indices:
-            order = _scratch.order
-            count = linesearch.near_corner(f[0, rows], shift, self.signed[rows], width, order)
-            found: Indices = rows.start + order[:count]
-            return found
-
-        return np.concatenate(self.team.map(collect, self._blocks))
+    def _sums(self, k: int, add: Callable[[Turn, Matrix], None]) -> list[float]:
+        """The totals of k sums of each block, in their order."""
+        sums = np.empty((-(-self.n_rows // _TAKEN), k))
+        self.team.together(lambda turn: add(turn, sums))
+        totals: list[float] = sums.sum(axis=0).tolist()
+        return totals
 
     def distance(self, f: Matrix, other: Matrix) -> float:
         """The root of the mean square, over a sample of the rows."""
@@ -380,7 +380,7 @@ class ProfileRisk(HingeRisk):
 def sign_weights(y: NDArray[np.integer], positive: int, s: Vector | None, team: ThreadTeam) -> Vector:
     """The weights s, by default 1, of the rows of one class, -s of the others: for a `HingeRisk`."""
     signed = np.empty(len(y))
-    team.together(lambda turn: elementwise.sign_rows(y, positive, _SIGNED, turn, signed))
+    team.together(lambda turn: elementwise.sign_rows(y, positive, _TAKEN, turn, signed))
     if s is not None:
         signed *= s
     return signed
