@@ -58,6 +58,17 @@ def test_what_is_not_finite_is_found(size: int, dtype: type) -> None:
         assert not dense.are_finite(spoilt, zero, size, new_turn(0))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("m", "size"), [(0, 4), (3, 4), (4, 4), (21, 4)])
+def test_moments_of_some_rows(m: int, size: int, dtype: type) -> None:
+    rng = np.random.default_rng(m)
+    X, chosen = rng.normal(size=(9, 3)).astype(dtype), rng.integers(0, 9, m)
+    centre, factors, moments = rng.normal(size=3), rng.normal(size=m), np.full((-(-m // size), 3, 3), np.nan)
+    dense.all_moments(X, chosen, centre, factors, size, new_turn(0), moments)
+    scaled = (X[chosen] - centre) * factors[:, None]
+    np.testing.assert_allclose(moments.sum(axis=0), scaled.T @ scaled, atol=1e-13)
+
+
 def test_rows_of_weight_zero_are_skipped() -> None:
     """Where they are the most of narrow rows, or rows are wide."""
     for n_zeros, d in ((5, 2), (1, 200)):

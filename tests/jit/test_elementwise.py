@@ -113,11 +113,3 @@ def test_signs_of_a_class(dtype: type, size: int) -> None:
     numbers, out = np.array([0, 1, 2, 1, 0, 0, 1], dtype), np.full(7, np.nan)
     elementwise.sign_rows(numbers, 1, size, new_turn(0), out)
     np.testing.assert_array_equal(out, np.where(numbers == 1, 1.0, -1.0))
-
-
-def test_rows_less_their_centre() -> None:
-    rng = np.random.default_rng(0)
-    X, centre, factors = rng.normal(size=(6, 3)).astype(np.float32), rng.normal(size=3), rng.normal(size=6)
-    out = np.empty((6, 3))
-    elementwise.centre_rows(X, centre, factors, out)
-    np.testing.assert_allclose(out, (X - centre) * factors[:, None], rtol=1e-14)

@@ -74,7 +74,7 @@ def _warm_passes(dtype: np.dtype) -> None:
             fixed_rows.flags.writeable = False
             dense.all_row_outputs(fixed_rows, ones, 2, turns.new_turn(0), np.ones(3))
             dense.all_row_sums(fixed_rows, coef, coef, 2, turns.new_turn(0), np.ones((2, 1, 2)))
-            elementwise.centre_rows(layout, ones, np.ones(3), np.ones((3, 2)))
+            dense.all_moments(fixed_rows, index, ones, np.ones(3), 2, turns.new_turn(0), np.ones((2, 2, 2)))
             dense.are_finite(fixed_rows.reshape(-1), layout.dtype.type(0), 2, turns.new_turn(0))
         (dense.row_outputs if by_rows else dense.column_outputs)(layout, ones, np.ones(3))
         (dense.row_sum if by_rows else dense.column_sum)(layout, coef, index, np.ones((1, 2)))

@@ -196,6 +196,31 @@ def all_row_sums(X, coef, since, size, turn, out):
 
 
 @kernel
+def all_moments(X, chosen, centre, factors, size, turn, out):
+    """Second moments of some rows less their centre, each times a factor, in blocks as for `all_row_sums`.
+
+    Given   X (n, d), C-contiguous; chosen (m,) int64; centre (d,), factors (m,) float64; out (blocks, d, d) float64,
+            overwritten
+    Cost    m d^2 multiplications, in products of matrices
+    Twin    A.T @ A with A = (X[chosen] - centre) * factors[:, None]
+    """
+    d = X.shape[1]
+    scaled = np.empty((size, d))
+    block = take_turn(turn, out.shape[0])
+    while block < out.shape[0]:
+        rows = chosen[block * size : (block + 1) * size]
+        for k in range(rows.shape[0]):
+            later = rows[min(k + _AHEAD, rows.shape[0] - 1)] * d
+            prefetch_range(X, later, later + d)
+            row, into, factor = X[rows[k]], scaled[k], factors[block * size + k]
+            for j in range(d):
+                into[j] = (row[j] - centre[j]) * factor
+        some = scaled[: rows.shape[0]]
+        np.dot(some.T, some, out[block])
+        block = take_turn(turn, out.shape[0])
+
+
+@kernel
 def column_sum(X, coef, rows, out):
     """As `row_sum`, for X in Fortran's order.
 

@@ -112,16 +112,3 @@ def sign_rows(numbers, positive, size, turn, out):
         for i in range(few.shape[0]):
             into[i] = 1.0 if few[i] == positive else -1.0
         block = take_turn(turn, n_blocks)
-
-
-@kernel
-def centre_rows(X, centre, factors, out):
-    """Rows less their centre, each times a factor.
-
-    Given   X (n, d); centre (d,), factors (n,) float64; out (n, d) float64, overwritten
-    Twin    (X - centre) * factors[:, None]
-    """
-    for i in range(X.shape[0]):
-        row, into, factor = X[i], out[i], factors[i]
-        for j in range(X.shape[1]):
-            into[j] = (row[j] - centre[j]) * factor

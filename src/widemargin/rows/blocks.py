@@ -55,8 +55,8 @@ class Rows(Protocol):
         Most rows of weight 0 are not read.
         """
 
-    def copy(self, chosen: Indices) -> NDArray[np.floating]:
-        """Some rows as an array, if they are local; in this thread."""
+    def dense(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
+        """An array in C order that has some rows among its own, and where; if they are local."""
 
     def take(self, chosen: Indices) -> Rows:
         """A copy of some rows, in ascending order, if they are local."""
@@ -92,7 +92,7 @@ class Blocks(Protocol):
         """A copy of some rows, in memory."""
 
     def copy(self, chosen: Indices) -> NDArray[np.floating]:
-        """As `Rows.copy`."""
+        """Some rows as an array in C order; in this thread."""
 
 
 class _Scratch(threading.local):
@@ -156,9 +156,9 @@ class BlockRows:
         total: Matrix = sums.sum(axis=0)
         return total
 
-    def copy(self, chosen: Indices) -> NDArray[np.floating]:
-        """By the blocks."""
-        return self._blocks.copy(chosen)
+    def dense(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
+        """A copy."""
+        return read_only(self._blocks.copy(chosen)), np.arange(len(chosen))
 
     def take(self, chosen: Indices) -> BlockRows:
         """A copy, of the same kind but for the order in memory."""
@@ -190,6 +190,10 @@ class ArrayRows(BlockRows):
         self._team.together(lambda turn: dense.all_row_sums(self._X, coef, before, size, turn, sums))
         total: Matrix = sums.sum(axis=0)
         return total
+
+    def dense(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
+        """The array itself."""
+        return self._X, chosen
 
 
 def make_rows(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Rows:

@@ -31,9 +31,10 @@ class RowsWithConstant:
         coef = coef if since is None else coef - since
         return np.column_stack([self._rows.weighted_sums(coef), coef.sum(axis=1)])
 
-    def copy(self, chosen: NDArray[np.int64]) -> NDArray[np.floating]:
-        """As the rows', and a column of ones."""
-        return np.column_stack([self._rows.copy(chosen), np.ones(len(chosen), np.float32)])
+    def dense(self, chosen: NDArray[np.int64]) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
+        """A copy, with a column of ones."""
+        X, places = self._rows.dense(chosen)
+        return np.column_stack([X[places], np.ones(len(chosen), X.dtype)]), np.arange(len(chosen))
 
     def take(self, chosen: NDArray[np.int64]) -> RowsWithConstant:
         """As the rows'."""

@@ -76,7 +76,7 @@ class PartitionedRows:
         total: Matrix = self._pass(submit)[0]
         return total
 
-    def copy(self, chosen: NDArray[np.int64]) -> NDArray[np.floating]:
+    def dense(self, chosen: NDArray[np.int64]) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
         """Refused, as `take`."""
         raise NotImplementedError("rows are on the workers")
 

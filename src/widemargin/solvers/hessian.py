@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from .._jit.elementwise import centre_rows
-from .._parallel import row_blocks
+from .._jit.dense import all_moments
 from ..rows import Rows
 from .risks import HingeRisk
 
@@ -23,7 +22,7 @@ Indices = NDArray[np.int64]
 _PER_COLUMN, _PER_COLUMN_KEPT = 64, 128  # rows, for a Hessian; for one that is likely to be kept
 _SHARP = 0.25  # width from which on it is
 _FIT = 0.3  # part by which a step's gain may differ from what was promised
-_PARTS = 4  # of the rows: each is a matrix product
+_TAKEN = 2**8  # rows that a thread takes at a time: each time a product of matrices that fit a second-level cache
 _JITTER, _JITTERS = 1e-12, 6  # of the diagonal, each time a hundred times as much
 
 
@@ -87,17 +86,11 @@ class CornerHessian:
 
     def _moments(self, chosen: Indices, weights: Vector, centre: Vector) -> Matrix:
         """Sum of w (x - c)(x - c)'."""
-
-        def product(part: slice) -> Matrix:
-            factors = np.empty((part.stop - part.start, len(centre)))
-            centre_rows(self._rows.copy(chosen[part]), centre, np.sqrt(weights[part]), factors)
-            moments: Matrix = factors.T @ factors
-            return moments
-
-        size = max(-(-len(chosen) // _PARTS), 1)
-        total = np.zeros((len(centre), len(centre)))
-        for part in self._risk.team.map(product, row_blocks(len(chosen), size)):
-            total += part
+        X, places = self._rows.dense(chosen)
+        factors = np.sqrt(weights)
+        parts = np.empty((-(-len(chosen) // _TAKEN), len(centre), len(centre)))
+        self._risk.team.together(lambda turn: all_moments(X, places, centre, factors, _TAKEN, turn, parts))
+        total: Matrix = parts.sum(axis=0)
         return total
 
 
