@@ -68,7 +68,7 @@ def test_all_are_called_together_with_one_turn(n_jobs: int) -> None:
 
     with ThreadTeam(n_jobs) as team:
         for _ in range(20):
-            taken = team.together(take)
+            taken = team.together(100, take)
             assert len(taken) == n_jobs
             assert sorted(number for mine in taken for number in mine) == list(range(100))
 

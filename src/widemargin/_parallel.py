@@ -17,19 +17,16 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import joblib
-import numpy as np
 from joblib.parallel import get_active_backend
-from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from ._config import Config, config_context, get_config
 from ._helpers import Helper, idle
 from ._jit import turns
+from ._jit.turns import Turn
 
 T = TypeVar("T")
 Item = TypeVar("Item")
-
-Turn = NDArray[np.int64]  # from `turns.new_turn`
 
 _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
@@ -120,6 +117,17 @@ def row_blocks(n: int, size: int) -> list[slice]:
     if size < 1:
         raise ValueError(f"size must be at least 1, got {size}")
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def count_blocks(n: int, size: int) -> int:
+    """How many `row_blocks` there would be.
+
+    Examples
+    --------
+    >>> count_blocks(5, 2)
+    3
+    """
+    return -(-n // size)
 
 
 @contextmanager
@@ -266,14 +274,14 @@ class ThreadTeam:
             _call_in_all(self._helpers[: len(items) - 1], share.work)
         return share.results()
 
-    def together(self, fn: Callable[[Turn], T]) -> list[T]:
-        """Call `fn` once in each thread: compiled code, which takes blocks by `turns.take_turn` until none are left.
+    def together(self, n_blocks: int, fn: Callable[[Turn], T]) -> list[T]:
+        """Call `fn` once in each thread: compiled code, which takes so many blocks by `turns.take_turn`.
 
         Threads that come back to the interpreter for each short block wait for its lock. BLAS is not limited.
         """
-        if not self._helpers or _is_worker.get():
+        if not self._helpers or n_blocks < 2 or _is_worker.get():
             return [fn(turns.new_turn(0))]
-        return _call_in_all(self._helpers, fn)
+        return _call_in_all(self._helpers[: n_blocks - 1], fn)
 
 
 def _call_in_all(helpers: list[Helper], fn: Callable[[Turn], T]) -> list[T]:

@@ -39,6 +39,10 @@ def test_passes_in_blocks(n: int, size: int, dtype: type) -> None:
     since[:, ::3] = coef[:, ::3]
     out, sums = np.full(n, np.nan), np.full((-(-n // size), 2, 5), np.nan)
     dense.all_row_outputs(X, w, size, new_turn(0), out)
+    chosen = rng.integers(0, n, 2 * n)
+    taken = np.full((2 * n, 5), np.nan, dtype)
+    dense.all_taken_rows(X, chosen, size, new_turn(0), taken)
+    np.testing.assert_array_equal(taken, X[chosen])
     np.testing.assert_allclose(out, X.astype(np.float64) @ w, atol=1e-13)
     for before, weights in ((since, coef - since), (coef[:, :0], coef)):
         dense.all_row_sums(X, coef, before, size, new_turn(0), sums)

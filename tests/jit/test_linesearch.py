@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from naive import cutting_plane as naive
 from widemargin._jit import linesearch
+from widemargin._jit.turns import new_turn
 
 Vector = NDArray[np.float64]
 
 quick = settings(max_examples=80, deadline=None, derandomize=True)
 FAR = 1e300
+SIZE = 16  # rows of a block
 
 
 def lines(seed: int, n: int, *, ties: bool) -> tuple[Vector, Vector, Vector]:
@@ -25,11 +27,37 @@ def lines(seed: int, n: int, *, ties: bool) -> tuple[Vector, Vector, Vector]:
 
 
 def scan(f: Vector, target: Vector, signed: Vector, lo: float, hi: float) -> tuple[float, Vector, Vector]:
-    keys, jumps = np.empty((2, len(f)))
-    slope, count = linesearch.scan_hinges(
-        f, target, (0.0, 0.0), signed, lo, hi, keys, jumps, np.empty(len(f), np.int64)
-    )
-    return slope, keys[:count], jumps[:count]
+    return scan_from((0.0, 0.0), f, target, signed, lo, hi)
+
+
+def scan_from(
+    shifts: tuple[float, float], f: Vector, target: Vector, signed: Vector, lo: float, hi: float
+) -> tuple[float, Vector, Vector]:
+    (keys, jumps), n_blocks = np.empty((2, len(f))), -(-len(f) // SIZE)
+    slopes, counts = np.empty(n_blocks), np.empty(n_blocks, np.int64)
+    linesearch.scan_hinges(f, target, shifts, signed, lo, hi, SIZE, new_turn(0), keys, jumps, slopes, counts)
+    return float(slopes.sum()), heads(keys, counts), heads(jumps, counts)
+
+
+def sums_of_blocks(n: int, k: int) -> NDArray[np.float64]:
+    return np.full((-(-n // SIZE), k), np.nan)
+
+
+def heads(values: NDArray, counts: NDArray) -> NDArray:
+    parts = [values[b * SIZE :][:count] for b, count in enumerate(counts)]
+    return np.concatenate([values[:0], *parts])
+
+
+def rounded(f: Vector, shift: float, signed: Vector, width: float, *shares: float) -> tuple[Vector, list[float]]:
+    coef, sums = np.full(len(f), np.nan), sums_of_blocks(len(f), 4)
+    linesearch.rounded_hinges(f, shift, signed, width, *shares, SIZE, new_turn(0), coef, sums)
+    return coef, sums.sum(axis=0).tolist()
+
+
+def sides(f: Vector, shift: float, signed: Vector, width: float) -> list[float]:
+    sums = sums_of_blocks(len(f), 3)
+    linesearch.rounded_sides(f, shift, signed, width, SIZE, new_turn(0), sums)
+    return sums.sum(axis=0).tolist()
 
 
 @quick
@@ -73,8 +101,9 @@ def test_the_new_plane_touches_the_risk(seed: int, n: int, step: float, mu: floa
     f, target, signed = lines(seed, n, ties=False)
     best = f + step * (target - f)
     near = best + mu * (target - best)
-    outputs, coef = f.copy(), np.empty(n)
-    risk, offset = linesearch.advance_hinges(outputs, target, signed, step, mu, coef)
+    outputs, coef, sums = f.copy(), np.empty(n), sums_of_blocks(n, 2)
+    linesearch.advance_hinges(outputs, target, signed, step, mu, SIZE, new_turn(0), coef, sums)
+    risk, offset = sums.sum(axis=0)
     np.testing.assert_allclose(outputs, best, atol=1e-12)
     assert np.isclose(risk, naive.intercept_risk(best, signed, 0.0))
     assert np.isclose(coef @ near + offset, naive.intercept_risk(near, signed, 0.0))
@@ -87,13 +116,11 @@ def test_the_new_plane_touches_the_risk(seed: int, n: int, step: float, mu: floa
 def test_the_scan_adds_the_intercepts(seed: int, n: int) -> None:
     f, target, signed = lines(seed, n, ties=False)
     here, there = np.random.default_rng(seed).normal(size=2)
-    order = np.empty(n, np.int64)
-    keys, jumps = np.empty((2, n))
-    slope, count = linesearch.scan_hinges(f, target, (here, there), signed, 0.1, 1.7, keys, jumps, order)
+    slope, keys, jumps = scan_from((here, there), f, target, signed, 0.1, 1.7)
     other, moved, steps = scan(f + here, target + there, signed, 0.1, 1.7)
     assert np.isclose(slope, other)
-    np.testing.assert_allclose(keys[:count], moved)
-    np.testing.assert_allclose(jumps[:count], steps)
+    np.testing.assert_allclose(keys, moved)
+    np.testing.assert_allclose(jumps, steps)
 
 
 @quick
@@ -101,18 +128,17 @@ def test_the_scan_adds_the_intercepts(seed: int, n: int) -> None:
 def test_rows_near_their_corner(seed: int, n: int, ties: bool) -> None:
     f, _, signed = lines(seed, n, ties=ties)
     signed[::3] = 0.0
-    found = np.empty(n, np.int64)
-    count = linesearch.near_corner(f, 0.5, signed, 0.75, found)
+    found, counts = np.empty(n, np.int64), np.empty(-(-n // SIZE), np.int64)
+    linesearch.near_corner(f, 0.5, signed, 0.75, SIZE, new_turn(0), found, counts)
     is_near = (np.abs(1 - np.sign(signed) * (f + 0.5)) <= 0.75) & (signed != 0)
-    np.testing.assert_array_equal(found[:count], np.flatnonzero(is_near))
+    np.testing.assert_array_equal(heads(found, counts), np.flatnonzero(is_near))
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 12), width=st.floats(0.01, 5), shift=st.floats(-2, 2))
 def test_rounded_hinges(seed: int, n: int, width: float, shift: float) -> None:
     f, _, signed = lines(seed, n, ties=False)
-    coef = np.full(n, np.nan)
-    value, offset, loss, risk = linesearch.rounded_hinges(f, shift, signed, width, 1.0, 1.0, coef)
+    coef, (value, offset, loss, risk) = rounded(f, shift, signed, width, 1.0, 1.0)
     reference, a = naive.rounded_hinges(f + shift, signed, width, 20_001)
     s, y = np.abs(signed), np.sign(signed)
     m = 1 - y * (f + shift)
@@ -129,15 +155,13 @@ def test_rounded_hinges(seed: int, n: int, width: float, shift: float) -> None:
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 40), width=st.floats(0.1, 5), shift=st.floats(-2, 2))
 def test_slopes_of_both_sides(seed: int, n: int, width: float, shift: float) -> None:
     f, _, signed = lines(seed, n, ties=False)
-    coef = np.empty(n)
-    linesearch.rounded_hinges(f, shift, signed, width, 1.0, 1.0, coef)
-    plus, minus, rate = linesearch.rounded_sides(f, shift, signed, width)
+    coef, _ = rounded(f, shift, signed, width, 1.0, 1.0)
+    plus, minus, rate = sides(f, shift, signed, width)
     assert np.isclose(plus, -coef[signed > 0].sum())
     assert np.isclose(minus, coef[signed < 0].sum())
     step = 1e-7
-    ahead = linesearch.rounded_sides(f, shift + step, signed, width)
+    ahead = sides(f, shift + step, signed, width)
     assert np.isclose(((plus - minus) - (ahead[0] - ahead[1])) / step, rate, rtol=1e-4, atol=1e-4)
-    shared = np.empty(n)
-    _, offset, *_ = linesearch.rounded_hinges(f, shift, signed, width, 0.25, 0.5, shared)
+    shared, (_, offset, *_) = rounded(f, shift, signed, width, 0.25, 0.5)
     np.testing.assert_allclose(shared, coef * np.where(signed > 0, 0.25, 0.5))
     assert np.isclose(offset, np.abs(shared).sum())

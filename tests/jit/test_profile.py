@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naive import cutting_plane as naive
 from widemargin._parallel import ThreadTeam
-from widemargin.solvers.risks import ProfileRisk
+from widemargin.solvers.profile import ProfileRisk
 
 Vector = NDArray[np.float64]
 

@@ -16,7 +16,8 @@ from widemargin.solvers import near
 from widemargin.solvers.bundle import Bundle
 from widemargin.solvers.cutting_plane import CuttingPlaneSolver, learn_planes
 from widemargin.solvers.near import NearRounds
-from widemargin.solvers.risks import HingeRisk, ProfileRisk
+from widemargin.solvers.profile import ProfileRisk
+from widemargin.solvers.risks import HingeRisk
 
 RISKS = {False: HingeRisk, True: ProfileRisk}
 C = 0.05

@@ -19,7 +19,8 @@ from widemargin.solvers.bundle import Bundle
 from widemargin.solvers.cutting_plane import CuttingPlaneSolver, learn_planes
 from widemargin.solvers.hessian import CornerHessian
 from widemargin.solvers.newton import NewtonDescent
-from widemargin.solvers.risks import HingeRisk, ProfileRisk
+from widemargin.solvers.profile import ProfileRisk
+from widemargin.solvers.risks import HingeRisk
 
 RISKS = {False: HingeRisk, True: ProfileRisk}
 

@@ -1,4 +1,4 @@
-"""Numbers that threads change under each other's eyes: each operation is done as a whole, and after what came before."""
+"""Numbers that several threads change: each operation is done as a whole, and after what came before it."""
 
 import threading
 

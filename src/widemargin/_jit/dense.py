@@ -53,6 +53,17 @@ def take_rows(X, chosen, out):
 
 
 @kernel
+def all_taken_rows(X, chosen, size, turn, out):
+    """`take_rows` in blocks of so many of the chosen rows, each taken by one of the threads with the same turn."""
+    n_blocks = -(-chosen.shape[0] // size)
+    block = take_turn(turn, n_blocks)
+    while block < n_blocks:
+        part = slice(block * size, (block + 1) * size)
+        take_rows(X, chosen[part], out[part])
+        block = take_turn(turn, n_blocks)
+
+
+@kernel
 def row_outputs(X, w, out):
     """Products of the rows of X with one vector.
 

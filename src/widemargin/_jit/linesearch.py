@@ -1,158 +1,160 @@
-"""Compiled exact line search along a sum of hinges."""
+"""Compiled exact line search along a sum of hinges, and what else is done with all rows' outputs.
+
+The passes take blocks of `size` rows by `turns.take_turn`, so several threads may call them with the same turn.
+"""
+
+import numpy as np
 
 from ._policy import kernel
 from .turns import take_turn
 
 
 @kernel
-def scan_hinges(f, target, shifts, signed, lo, hi, keys, jumps, rows):
+def scan_hinges(f, target, shifts, signed, lo, hi, size, turn, keys, jumps, slopes, counts):
     """Where the derivative of r(k) = sum_i s_i max(0, 1 - y_i (f_i + k (target_i - f_i))) jumps, for lo < k < hi.
 
-    Given   f, target (n,) float64, less their intercepts, which are in shifts; signed (n,) = s y; hi finite;
-            keys, jumps (n,), their heads overwritten; rows (n,) int64, scratch
-    Returns the derivative just after lo; how many jumps there are
+    Given   f, target (n,) float64, less their intercepts, which are in shifts; signed (n,) = s y; hi finite; keys,
+            jumps (n,), the heads of their blocks overwritten; slopes (blocks,), overwritten with the derivative just
+            after lo, counts (blocks,) int64 with how many jumps there are
     Cost    O(n), one pass; no branch to mispredict
     Source  Franc and Sonnenburg 2008, appendix A, table 5
     Twin    tests/naive/cutting_plane.py::hinge_slope
     """
-    slope, count = 0.0, 0
-    here, turn = shifts[0], shifts[1] - shifts[0]
-    for i in range(f.shape[0]):
-        y = 1.0 if signed[i] > 0.0 else -1.0
-        rate = -y * (target[i] - f[i] + turn)
-        at_lo = 1.0 - y * (f[i] + here) + lo * rate
-        slope += abs(signed[i]) * rate if (at_lo > 0.0) | ((at_lo == 0.0) & (rate > 0.0)) else 0.0
-    for i in range(f.shape[0]):
-        y = 1.0 if signed[i] > 0.0 else -1.0
-        rate = -y * (target[i] - f[i] + turn)
-        base = 1.0 - y * (f[i] + here)
-        rows[count] = i  # overwritten by the next one unless it counts
-        count += (base + lo * rate > 0.0) != (base + hi * rate > 0.0)
-    found = 0
-    for t in range(count):
-        i = rows[t]
-        y = 1.0 if signed[i] > 0.0 else -1.0
-        rate = -y * (target[i] - f[i] + turn)
-        key = (y * (f[i] + here) - 1.0) / rate
-        keys[found], jumps[found] = key, abs(signed[i] * rate)
-        found += key > lo
-    return slope, found
+    rows = np.empty(size, np.int64)
+    here, change = shifts[0], shifts[1] - shifts[0]
+    block = take_turn(turn, counts.shape[0])
+    while block < counts.shape[0]:
+        part = slice(block * size, (block + 1) * size)
+        g, end, weights, found, rises = f[part], target[part], signed[part], keys[part], jumps[part]
+        slope, count = 0.0, 0
+        for i in range(g.shape[0]):
+            y = 1.0 if weights[i] > 0.0 else -1.0
+            rate = -y * (end[i] - g[i] + change)
+            at_lo = 1.0 - y * (g[i] + here) + lo * rate
+            slope += abs(weights[i]) * rate if (at_lo > 0.0) | ((at_lo == 0.0) & (rate > 0.0)) else 0.0
+        for i in range(g.shape[0]):
+            y = 1.0 if weights[i] > 0.0 else -1.0
+            rate = -y * (end[i] - g[i] + change)
+            base = 1.0 - y * (g[i] + here)
+            rows[count] = i  # overwritten by the next one unless it counts
+            count += (base + lo * rate > 0.0) != (base + hi * rate > 0.0)
+        kept = 0
+        for t in range(count):
+            i = rows[t]
+            y = 1.0 if weights[i] > 0.0 else -1.0
+            rate = -y * (end[i] - g[i] + change)
+            key = (y * (g[i] + here) - 1.0) / rate
+            found[kept], rises[kept] = key, abs(weights[i] * rate)
+            kept += key > lo
+        slopes[block], counts[block] = slope, kept
+        block = take_turn(turn, counts.shape[0])
 
 
 @kernel
-def advance_hinges(f, target, signed, step, mu, coef):
+def advance_hinges(f, target, signed, step, mu, size, turn, coef, sums):
     """Move to the best point of the line, and read off the plane near it.
 
     Given   f (n,) outputs of the old best point, replaced by those of the new one, f + step (target - f);
-            target, signed (n,) as above; coef (n,), overwritten: the plane's weight of each row
-    Returns the risk at the new best point; the plane's offset
+            target, signed (n,) as above; coef (n,), overwritten: the plane's weight of each row; sums (blocks, 2),
+            overwritten with the risk at the new best point and the plane's offset
     Cost    O(n), one pass or two
     Source  Franc and Sonnenburg 2008, equations 7 and 8 and the subgradient below 4
     """
-    if step != 0.0:  # else f may be the target itself, and the loop would not be vectorised
-        for i in range(f.shape[0]):
-            f[i] += step * (target[i] - f[i])
-    risk, offset = 0.0, 0.0
-    for i in range(f.shape[0]):
-        s = abs(signed[i])
-        y = 1.0 if signed[i] > 0.0 else -1.0
-        risk += s * max(0.0, 1.0 - y * f[i])
-        is_violated = 1.0 - y * (f[i] + mu * (target[i] - f[i])) > 0.0
-        coef[i] = -signed[i] if is_violated else 0.0
-        offset += s if is_violated else 0.0
-    return risk, offset
-
-
-@kernel
-def all_advance_hinges(f, target, signed, step, mu, size, turn, coef, sums):
-    """`advance_hinges` in blocks of so many rows, as `dense.all_row_outputs`; sums (blocks, 2), of each."""
     block = take_turn(turn, sums.shape[0])
     while block < sums.shape[0]:
-        rows = slice(block * size, (block + 1) * size)
-        sums[block] = advance_hinges(f[rows], target[rows], signed[rows], step, mu, coef[rows])
+        part = slice(block * size, (block + 1) * size)
+        g, end, weights, slopes = f[part], target[part], signed[part], coef[part]
+        if step != 0.0:  # else f may be the target itself, and the loop would not be vectorised
+            for i in range(g.shape[0]):
+                g[i] += step * (end[i] - g[i])
+        risk, offset = 0.0, 0.0
+        for i in range(g.shape[0]):
+            s = abs(weights[i])
+            y = 1.0 if weights[i] > 0.0 else -1.0
+            risk += s * max(0.0, 1.0 - y * g[i])
+            is_violated = 1.0 - y * (g[i] + mu * (end[i] - g[i])) > 0.0
+            slopes[i] = -weights[i] if is_violated else 0.0
+            offset += s if is_violated else 0.0
+        sums[block, 0], sums[block, 1] = risk, offset
         block = take_turn(turn, sums.shape[0])
 
 
 @kernel
-def rounded_sides(f, shift, signed, width):
+def rounded_sides(f, shift, signed, width, size, turn, sums):
     """The slopes of positive and of negative rows in `rounded_hinges`, and how a shift changes them.
 
-    Returns sum of s a over positive rows; over negative ones; minus the derivative of the first less the second
+    Given   sums (blocks, 3), overwritten with the sum of s a over positive rows; over negative ones; minus the
+            derivative of the first less the second
     Cost    O(n), one pass
     """
-    plus, minus, rate = 0.0, 0.0, 0.0
-    for i in range(f.shape[0]):
-        s = abs(signed[i])
-        y = 1.0 if signed[i] > 0.0 else -1.0
-        a = min(1.0, max(0.0, 0.5 + (1.0 - y * (f[i] + shift)) / (2.0 * width)))
-        plus += s * a if signed[i] > 0.0 else 0.0
-        minus += s * a if signed[i] < 0.0 else 0.0
-        rate += s if (a > 0.0) & (a < 1.0) else 0.0
-    return plus, minus, rate / (2.0 * width)
+    block = take_turn(turn, sums.shape[0])
+    while block < sums.shape[0]:
+        part = slice(block * size, (block + 1) * size)
+        g, weights = f[part], signed[part]
+        plus, minus, rate = 0.0, 0.0, 0.0
+        for i in range(g.shape[0]):
+            s = abs(weights[i])
+            y = 1.0 if weights[i] > 0.0 else -1.0
+            a = min(1.0, max(0.0, 0.5 + (1.0 - y * (g[i] + shift)) / (2.0 * width)))
+            plus += s * a if weights[i] > 0.0 else 0.0
+            minus += s * a if weights[i] < 0.0 else 0.0
+            rate += s if (a > 0.0) & (a < 1.0) else 0.0
+        sums[block, 0], sums[block, 1], sums[block, 2] = plus, minus, rate / (2.0 * width)
+        block = take_turn(turn, sums.shape[0])
 
 
 @kernel
-def rounded_hinges(f, shift, signed, width, plus, minus, coef):
+def rounded_hinges(f, shift, signed, width, plus, minus, size, turn, coef, sums):
     """Hinges with a rounded corner, s_i max_(0 <= a <= 1) a m_i + width a (1 - a) with m = 1 - y (f + shift).
 
     Given   f (n,) outputs, less their intercept, which is shift; signed (n,) = s y; width > 0; plus, minus, in [0, 1]:
-            factors of the slopes a of positive and of negative rows; coef (n,), overwritten with -s y a
-    Returns their sum; sum_i s_i a_i; sum_i s_i (max(0, m_i) - a_i m_i), by how much that plane is below the hinges; the
-            sum of the hinges
+            factors of the slopes a of positive and of negative rows; coef (n,), overwritten with -s y a; sums
+            (blocks, 4), overwritten with their sum; sum_i s_i a_i; sum_i s_i (max(0, m_i) - a_i m_i), by how much that
+            plane is below the hinges; the sum of the hinges
     Cost    O(n), one pass
     Source  Nesterov, Smooth minimization of non-smooth functions, Mathematical Programming 103, 2005
     Twin    tests/naive/cutting_plane.py::rounded_hinges
     """
-    value, offset, loss, risk = 0.0, 0.0, 0.0, 0.0
-    for i in range(f.shape[0]):
-        s = abs(signed[i])
-        y = 1.0 if signed[i] > 0.0 else -1.0
-        m = 1.0 - y * (f[i] + shift)
-        risk += s * max(0.0, m)
-        a = min(1.0, max(0.0, 0.5 + m / (2.0 * width)))
-        value += s * (a * m + width * a * (1.0 - a))
-        a *= plus if signed[i] > 0.0 else minus
-        offset += s * a
-        loss += s * (max(0.0, m) - a * m)
-        coef[i] = -signed[i] * a
-    return value, offset, loss, risk
-
-
-@kernel
-def all_rounded_hinges(f, shift, signed, width, plus, minus, size, turn, coef, sums):
-    """`rounded_hinges` in blocks of so many rows, as `dense.all_row_outputs`; sums (blocks, 4), of each."""
     block = take_turn(turn, sums.shape[0])
     while block < sums.shape[0]:
-        rows = slice(block * size, (block + 1) * size)
-        sums[block] = rounded_hinges(f[rows], shift, signed[rows], width, plus, minus, coef[rows])
+        part = slice(block * size, (block + 1) * size)
+        g, weights, slopes = f[part], signed[part], coef[part]
+        value, offset, loss, risk = 0.0, 0.0, 0.0, 0.0
+        for i in range(g.shape[0]):
+            s = abs(weights[i])
+            y = 1.0 if weights[i] > 0.0 else -1.0
+            m = 1.0 - y * (g[i] + shift)
+            risk += s * max(0.0, m)
+            a = min(1.0, max(0.0, 0.5 + m / (2.0 * width)))
+            value += s * (a * m + width * a * (1.0 - a))
+            a *= plus if weights[i] > 0.0 else minus
+            offset += s * a
+            loss += s * (max(0.0, m) - a * m)
+            slopes[i] = -weights[i] * a
+        sums[block, 0], sums[block, 1], sums[block, 2], sums[block, 3] = value, offset, loss, risk
         block = take_turn(turn, sums.shape[0])
 
 
 @kernel
-def near_corner(f, shift, signed, distance, rows):
-    """List the rows with weight whose margin is near 1, the corner of their hinge; return how many. No branch.
+def near_corner(f, shift, signed, distance, size, turn, rows, counts):
+    """List the rows with weight whose margin is near 1, the corner of their hinge. No branch.
 
-    Given   f (n,) outputs, less their intercept, which is shift; signed (n,) = s y; rows int64, scratch of n or more
+    Given   f (n,) outputs, less their intercept, which is shift; signed (n,) = s y; rows (n,) int64, the heads of its
+            blocks overwritten; counts (blocks,) int64, overwritten with how many they are
     Cost    O(n), one pass
     Twin    np.flatnonzero((np.abs(1 - np.sign(signed) * (f + shift)) <= distance) & (signed != 0))
     """
-    count = 0
-    for i in range(f.shape[0]):
-        y = 1.0 if signed[i] > 0.0 else -1.0
-        rows[count] = i
-        count += (abs(1.0 - y * (f[i] + shift)) <= distance) & (signed[i] != 0.0)
-    return count
-
-
-@kernel
-def all_near_corner(f, shift, signed, distance, size, turn, rows, counts):
-    """`near_corner` in blocks of so many rows, as `dense.all_row_outputs`; rows (n,), counts (blocks,), of each."""
     block = take_turn(turn, counts.shape[0])
     while block < counts.shape[0]:
-        here = slice(block * size, (block + 1) * size)
-        found = rows[here]
-        counts[block] = near_corner(f[here], shift, signed[here], distance, found)
-        found[: counts[block]] += block * size
+        first = block * size
+        part = slice(first, first + size)
+        g, weights, found = f[part], signed[part], rows[part]
+        count = 0
+        for i in range(g.shape[0]):
+            y = 1.0 if weights[i] > 0.0 else -1.0
+            found[count] = first + i
+            count += (abs(1.0 - y * (g[i] + shift)) <= distance) & (weights[i] != 0.0)
+        counts[block] = count
         block = take_turn(turn, counts.shape[0])
 
 

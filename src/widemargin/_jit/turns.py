@@ -5,9 +5,12 @@ helper is told to begin when its caller has let the lock go, and the caller asks
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._atomic import add, load, store
 from ._policy import kernel
+
+Turn = NDArray[np.int64]
 
 _LINE = 16  # numbers between two that different threads change: each has cache lines of its own
 _NO_MORE = 2**62  # turns
@@ -15,24 +18,24 @@ LOOKS = 200_000  # at what another thread will change, before giving up: below a
 _FEW_LOOKS = 5_000  # at a helper that may be asleep
 
 
-def new_turn(n_helpers):
+def new_turn(n_helpers: int) -> Turn:
     """A counter of blocks for the caller, with the number of helpers to wait for; `helpers_part` of it is theirs."""
     turn = np.zeros(_LINE + 1, np.int64)
     turn[_LINE] = n_helpers
     return turn
 
 
-def helpers_part(turn):
+def helpers_part(turn: Turn) -> Turn:
     """The counter alone."""
     return turn[:1]
 
 
-def close(turn):
+def close(turn: Turn) -> None:
     """Let nobody take another turn."""
     turn[0] = _NO_MORE
 
 
-def still_busy(turn):
+def still_busy(turn: Turn) -> Turn:
     """The number of helpers that have not come back."""
     return turn[_LINE:]
 

@@ -18,8 +18,9 @@ from .._progress import Progress
 from ..algorithms.ocas import Settings, Trained, train_path
 from ..rows import Rows, RowsWithConstant, open_rows
 from ..solvers.multiclass import MarginRisk
+from ..solvers.profile import ProfileRisk
 from ..solvers.result import History, LinearResult
-from ..solvers.risks import HingeRisk, ProfileRisk, Risk, sign_weights
+from ..solvers.risks import HingeRisk, Risk, sign_weights
 from ._callbacks import CallbackSupportMixin, with_callbacks
 from ._data import check_training_data, to_memory
 from ._parameters import check_limits

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._jit import dense
 from .._jit.workspace import Rows as RowArrays
-from .._parallel import ThreadTeam, row_blocks
+from .._parallel import ThreadTeam, count_blocks, row_blocks
 from .csr import CSRBlocks
 from .dense import DenseBlocks, read_only
 from .mapped import mapped_pages
@@ -178,22 +178,33 @@ class ArrayRows(BlockRows):
             return super().outputs(W)
         out = np.empty((1, self.shape[0]))
         size = max(1, _BLOCK_BYTES // self.row_bytes)
-        self._team.together(lambda turn: dense.all_row_outputs(self._X, W[0], size, turn, out[0]))
+        self._team.together(
+            count_blocks(self.shape[0], size), lambda turn: dense.all_row_outputs(self._X, W[0], size, turn, out[0])
+        )
         return out
 
     def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
         """Few blocks, as each has sums of its own."""
-        size = max(_SUM_ROWS, _BLOCK_BYTES // self.row_bytes, -(-self.shape[0] // _SUM_BLOCKS))
-        sums = self._scratch.sums((-(-self.shape[0] // size), len(coef), self.shape[1]))
+        size = max(_SUM_ROWS, _BLOCK_BYTES // self.row_bytes, count_blocks(self.shape[0], _SUM_BLOCKS))
+        sums = self._scratch.sums((count_blocks(self.shape[0], size), len(coef), self.shape[1]))
         coef = np.ascontiguousarray(coef)  # the kernel is compiled for one layout
         before = coef[:, :0] if since is None else np.ascontiguousarray(since)
-        self._team.together(lambda turn: dense.all_row_sums(self._X, coef, before, size, turn, sums))
+        self._team.together(len(sums), lambda turn: dense.all_row_sums(self._X, coef, before, size, turn, sums))
         total: Matrix = sums.sum(axis=0)
         return total
 
     def dense(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
         """The array itself."""
         return self._X, chosen
+
+    def take(self, chosen: Indices) -> BlockRows:
+        """Row by row, in C order."""
+        taken = np.empty((len(chosen), self.shape[1]), self._X.dtype)
+        size = max(1, _BLOCK_BYTES // self.row_bytes)
+        self._team.together(
+            count_blocks(len(chosen), size), lambda turn: dense.all_taken_rows(self._X, chosen, size, turn, taken)
+        )
+        return ArrayRows(DenseBlocks(taken), self._team)
 
 
 def make_rows(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Rows:

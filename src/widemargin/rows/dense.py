@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from .._jit import dense
 from .._jit.workspace import Rows as RowArrays
 from .._jit.workspace import make_rows
-from .._parallel import ThreadTeam, row_blocks
+from .._parallel import ThreadTeam, count_blocks, row_blocks
 from .mapped import MappedPages
 
 Array = NDArray[np.floating]
@@ -43,11 +43,11 @@ class DenseBlocks:
     def block_rows(self) -> int:
         """A block of two mebibytes or more; of a map, that is what is held of it."""
         least = max(256, _BLOCK_BYTES // self.row_bytes)
-        return least if self._pages is not None else max(least, -(-self.shape[0] // _BLOCKS))
+        return least if self._pages is not None else max(least, count_blocks(self.shape[0], _BLOCKS))
 
     def sum_shape(self, k: int) -> tuple[int, int]:
         """Few blocks."""
-        return max(self.block_rows, -(-self.shape[0] // _BLOCKS)), k
+        return max(self.block_rows, count_blocks(self.shape[0], _BLOCKS)), k
 
     def outputs(self, rows: slice, W: Matrix, out: Matrix) -> None:
         """One compiled pass for a single vector, a matrix product for several."""
@@ -108,4 +108,5 @@ def read_only(X: Array) -> Array:
 def has_finite_values(X: Array, team: ThreadTeam) -> bool:
     """Whether no entry of an array in C order is NaN or infinite."""
     numbers, size = read_only(np.asarray(X)).reshape(-1), _BLOCK_BYTES // X.itemsize
-    return all(team.together(lambda turn: dense.are_finite(numbers, X.dtype.type(0), size, turn)))
+    n_blocks = count_blocks(len(numbers), size)
+    return all(team.together(n_blocks, lambda turn: dense.are_finite(numbers, X.dtype.type(0), size, turn)))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from .._jit.dense import all_moments
+from .._parallel import count_blocks
 from ..rows import Rows
 from .risks import HingeRisk
 
@@ -88,8 +89,8 @@ class CornerHessian:
         """Sum of w (x - c)(x - c)'."""
         X, places = self._rows.dense(chosen)
         factors = np.sqrt(weights)
-        parts = np.empty((-(-len(chosen) // _TAKEN), len(centre), len(centre)))
-        self._risk.team.together(lambda turn: all_moments(X, places, centre, factors, _TAKEN, turn, parts))
+        parts = np.empty((count_blocks(len(chosen), _TAKEN), len(centre), len(centre)))
+        self._risk.team.together(len(parts), lambda turn: all_moments(X, places, centre, factors, _TAKEN, turn, parts))
         total: Matrix = parts.sum(axis=0)
         return total
 

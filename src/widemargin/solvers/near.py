@@ -137,7 +137,7 @@ class NearRounds:
             return None
         rows = self._rows.take(chosen)
         plane, normal = solver.anchor
-        coef, f = solver.risk.team.map(lambda values: values[:, chosen], (plane.coef, solver.outputs))
+        coef, f = (solver.risk.pick(values, chosen) for values in (plane.coef, solver.outputs))
         here = Anchor(Plane(coef, float(np.abs(coef).sum()), plane.point), rows.weighted_sums(coef))
         rest = Rest(normal - here.normal, plane.offset - here.plane.offset)
         risk = solver.risk.part(chosen, pull=float(coef.sum()))
