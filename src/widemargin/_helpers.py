@@ -37,7 +37,7 @@ class Helper:
         """Whether the end of all it was asked for has been seen."""
         return self._n_ended == self._n_asked
 
-    def ask(self, task: Callable[[], None], busy: Flag, turn: Flag) -> None:
+    def ask(self, task: Callable[[], None], busy: Flag, turn: Flag | None = None) -> None:
         """Begin with something; `wait` should follow.
 
         Parameters
@@ -45,13 +45,13 @@ class Helper:
         task : callable
         busy : ndarray of shape (1,)
             Less by 1 when the task has ended.
-        turn : ndarray
+        turn : ndarray, optional
             Counts the turns that the task takes: awake, a helper is waited for until it has taken one.
         """
         number = self._n_asked + 1
         self._tasks.put((number, task, busy))
         self._n_asked = number
-        if self.stays_awake:
+        if turn is not None and self.stays_awake:
             turns.begin(self._asked, number, turn)
         else:
             self._asked[0] = number

@@ -8,6 +8,7 @@ each other.
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token, copy_context
@@ -271,7 +272,7 @@ class ThreadTeam:
             return [fn(item) for item in items]
         share = _Share(fn, items)
         with blas_limit(1):
-            _call_in_all(self._helpers[: len(items) - 1], share.work)
+            _call_in_all(self._helpers[: len(items) - 1], share.work, takes_turns=False)
         return share.results()
 
     def together(self, n_blocks: int, fn: Callable[[Turn], T]) -> list[T]:
@@ -281,18 +282,22 @@ class ThreadTeam:
         """
         if not self._helpers or n_blocks < 2 or _is_worker.get():
             return [fn(turns.new_turn(0))]
-        return _call_in_all(self._helpers[: n_blocks - 1], fn)
+        return _call_in_all(self._helpers[: n_blocks - 1], fn, takes_turns=True)
 
 
-def _call_in_all(helpers: list[Helper], fn: Callable[[Turn], T]) -> list[T]:
-    """Call a function, which takes turns, here and in the helpers; return when all have come back."""
+def _call_in_all(helpers: list[Helper], fn: Callable[[Turn], T], *, takes_turns: bool) -> list[T]:
+    """Call a function here and in the helpers, with a turn that is closed early when it should not go on.
+
+    One that takes turns begins when the helper before it has taken one, and ends here after those of the helpers.
+    """
     are_awake = helpers[0].stays_awake
     turn = turns.new_turn(len(helpers))
     theirs, busy = turns.helpers_part(turn), turns.still_busy(turn)
     results: list[T] = []
     try:
         for helper in helpers:
-            helper.ask(partial(copy_context().run, _call_as_worker, fn, theirs, results), busy, theirs)
+            task = partial(copy_context().run, _call_as_worker, fn, theirs, results)
+            helper.ask(task, busy, theirs if takes_turns else None)
         _call_as_worker(fn, turn if are_awake else theirs, results)
     finally:
         turns.close(turn)  # after a KeyboardInterrupt here, the helpers must not go on
@@ -318,16 +323,19 @@ class _Share:
 
     def __init__(self, fn: Callable[[Any], Any], items: list[Any]) -> None:
         self._fn = fn
-        self._items = items
+        self._todo = deque(enumerate(items))  # popleft is atomic
         self._done: list[Any] = [None] * len(items)
         self._errors: list[tuple[int, Exception]] = []
 
     def work(self, turn: Turn) -> None:
-        """Do one item after another, until nothing is left."""
-        n = len(self._items)
-        while (k := turns.take_turn(turn, n)) < n:
+        """Do one item after another, until nothing is left or the turn is closed."""
+        while self._todo and not turns.is_closed(turn):
             try:
-                self._done[k] = self._fn(self._items[k])
+                k, item = self._todo.popleft()
+            except IndexError:  # another thread took the last item between the two looks
+                return
+            try:
+                self._done[k] = self._fn(item)
             except Exception as error:
                 self._errors.append((k, error))
                 turns.close(turn)

@@ -35,6 +35,11 @@ def close(turn: Turn) -> None:
     turn[0] = _NO_MORE
 
 
+def is_closed(turn: Turn) -> bool:
+    """Whether it is."""
+    return bool(turn[0] >= _NO_MORE)
+
+
 def still_busy(turn: Turn) -> Turn:
     """The number of helpers that have not come back."""
     return turn[_LINE:]
