@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from naive import sparse as naive
 from widemargin._jit import sparse
+from widemargin._jit.turns import new_turn
 
 quick = settings(max_examples=60, deadline=None, derandomize=True)
 
@@ -96,8 +97,13 @@ def test_outputs_and_sums(seed: int, n: int, d: int, k: int, dtype: type, width:
     rows = data, indices.astype(width), indptr.astype(width)
     exact = naive.to_dense((data, indices, indptr), d)
     W, coef = rng.normal(size=(k, d)), rng.normal(size=(k, n)) * rng.choice([0.0, 1.0], size=(k, n))
-    out, total = np.full((k, n), np.nan), np.ones((k, d))
-    sparse.csr_outputs(*rows, W, out)
-    sparse.csr_row_sum(*rows, coef, total)
+    out = np.full((k, n), np.nan)
+    sparse.csr_outputs(*rows, W, 2, new_turn(0), out)
     np.testing.assert_allclose(out, W @ exact.T, atol=1e-12)
-    np.testing.assert_allclose(total, 1 + coef @ exact, atol=1e-12)
+    since = coef * rng.choice([0.0, 0.5, 1.0], size=(k, n))
+    for before, weights in ((since, coef - since), (coef[:, :0], coef)):
+        for group in (1, 3):
+            sums = np.full((-(-n // 2), k, d), np.nan)
+            sparse.csr_row_sums(*rows, coef, before, 2, group, new_turn(0), sums)
+            each = [weights[:, i : i + 2] @ exact[i : i + 2] for i in range(0, n, 2)]
+            np.testing.assert_allclose(sums, np.reshape(each, sums.shape), atol=1e-12)

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from widemargin._jit import sparse
+from widemargin._jit.turns import new_turn
 from widemargin._parallel import ThreadTeam
 from widemargin.rows import RowsWithConstant, has_finite_rows, has_finite_values, make_rows, mapped_pages
 
@@ -34,11 +36,12 @@ def data() -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", ["C", "F", "strided", "int32", "int64"])
-@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("k", [1, 3, 9])
 def test_passes(data: np.ndarray, kind: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for room in ("dense", "blocks"):
         monkeypatch.setattr(f"widemargin.rows.{room}._BLOCK_BYTES", 1)  # several blocks
-    monkeypatch.setattr("widemargin.rows.csr._BLOCK_NONZEROS", 500)
+    for limit in ("_BLOCK_NONZEROS", "_SUM_NONZEROS"):
+        monkeypatch.setattr(f"widemargin.rows.csr.{limit}", 500)
     rng = np.random.default_rng(k)
     W, coef = rng.normal(size=(k, 9)), rng.normal(size=(k, 700)) * rng.choice([0.0, 1.0], (k, 700))
     with ThreadTeam(2) as team:
@@ -116,13 +119,11 @@ def test_indptr_beyond_32_bits() -> None:
     data = np.lib.stride_tricks.as_strided(np.array([2.0]), shape=(far + 3,), strides=(0,))
     indices = np.lib.stride_tricks.as_strided(np.array([1]), shape=(far + 3,), strides=(0,))
     indptr = np.array([far - 1, far, far + 3], np.int64)
-    from widemargin._jit import sparse
-
-    out, total = np.empty((1, 2)), np.zeros((1, 3))
-    sparse.csr_outputs(data, indices, indptr, np.array([[0.0, 10.0, 0.0]]), out)
-    sparse.csr_row_sum(data, indices, indptr, np.array([[1.0, 10.0]]), total)
+    out, sums, coef = np.empty((1, 2)), np.empty((1, 1, 3)), np.array([[1.0, 10.0]])
+    sparse.csr_outputs(data, indices, indptr, np.array([[0.0, 10.0, 0.0]]), 2, new_turn(0), out)
+    sparse.csr_row_sums(data, indices, indptr, coef, coef[:, :0], 2, 1, new_turn(0), sums)
     np.testing.assert_array_equal(out, [[20.0, 60.0]])
-    np.testing.assert_array_equal(total, [[0.0, 62.0, 0.0]])
+    np.testing.assert_array_equal(sums, [[[0.0, 62.0, 0.0]]])
 
 
 def test_pages_of_a_memory_map(data: np.ndarray, tmp_path: Path) -> None:

@@ -81,8 +81,8 @@ def _warm_passes(dtype: np.dtype) -> None:
         (dense.row_sum if by_rows else dense.column_sum)(layout, coef, index, np.ones((1, 2)))
     for width in (np.int32, np.int64):
         rows = X.ravel(), np.array([0, 1] * 3, width), np.array([0, 2, 4, 6], width)
-        sparse.csr_outputs(*rows, np.ones((1, 2)), np.ones((1, 3)))
-        sparse.csr_row_sum(*rows, coef, np.ones((1, 2)))
+        sparse.csr_outputs(*rows, np.ones((1, 2)), 2, turns.new_turn(0), np.ones((1, 3)))
+        sparse.csr_row_sums(*rows, coef, coef, 2, 1, turns.new_turn(0), np.ones((2, 1, 2)))
         _warm_ascent(workspace.Rows(*rows[:2], rows[2].astype(np.int64)))
 
 

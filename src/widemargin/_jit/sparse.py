@@ -5,7 +5,9 @@ from llvmlite import ir
 from numba.core import cgutils, types
 
 from ._policy import kernel, written_by_hand
+from .turns import take_turn
 
+_TOGETHER = 1024  # rows whose weights fit a first-level cache
 PANEL_BYTES = 256  # of a panel's row that vector registers take whole: four of the largest there are
 _CACHED_COLUMNS = 192  # rows of a panel that a first-level cache holds with what else goes through it
 
@@ -185,35 +187,71 @@ def copy_nonzeros(X, data, indices):
 
 
 @kernel
-def csr_outputs(data, indices, indptr, W, out):
-    """Products of CSR rows with k vectors, added up in float64.
+def csr_outputs(data, indices, indptr, W, size, turn, out):
+    """Products of CSR rows with k vectors, added up in float64, in blocks of so many rows by `turns.take_turn`.
 
-    Given   CSR rows (n, d); W (k, d) float64; out (k, n) float64, overwritten
-    Cost    k nnz multiplications; reads the rows k times: take no more than fit a cache
+    Given   CSR rows (n, d); W (k, d) float64; turn, shared by the threads that call this; out (k, n) float64,
+            overwritten
+    Cost    k nnz multiplications; reads a block k times: it should fit a cache
     Twin    W @ one.toarray().T
     """
-    for c in range(out.shape[0]):
-        for i in range(out.shape[1]):
-            x, columns = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
-            product = 0.0
-            for t in range(x.shape[0]):
-                product += x[t] * W[c, np.uint64(columns[t])]  # unsigned: no test for a negative index
-            out[c, i] = product
+    n_blocks = -(-out.shape[1] // size)
+    block = take_turn(turn, n_blocks)
+    while block < n_blocks:
+        first = block * size
+        for c in range(out.shape[0]):
+            w, into = W[c], out[c, first : first + size]
+            for i in range(into.shape[0]):
+                here = slice(indptr[first + i], indptr[first + i + 1])
+                x, columns = data[here], indices[here]
+                product = 0.0
+                for t in range(x.shape[0]):
+                    product += x[t] * w[np.uint64(columns[t])]  # unsigned: no test for a negative index
+                into[i] = product
+        block = take_turn(turn, n_blocks)
 
 
 @kernel
-def csr_row_sum(data, indices, indptr, coef, out):
-    """Weighted sums of CSR rows, one for each row of coef. Rows of weight 0 are not read.
+def _add_weighted(data, indices, indptr, weights, rows, total):
+    """Add rows of weights other than 0, first listed: each test of a weight would be guessed, often wrongly."""
+    count = 0
+    for i in range(weights.shape[0]):
+        rows[count] = i
+        count += weights[i] != 0.0
+    for k in range(count):
+        i = rows[k]
+        here, scale = slice(indptr[i], indptr[i + 1]), weights[i]
+        x, columns = data[here], indices[here]
+        for t in range(x.shape[0]):
+            total[np.uint64(columns[t])] += scale * x[t]
 
-    Given   CSR rows (n, d); coef (k, n) float64; out (k, d) float64, added to
+
+@kernel
+def csr_row_sums(data, indices, indptr, coef, since, size, group, turn, out):
+    """Weighted sums of each block of CSR rows, so many sums at a time, by `turns.take_turn`.
+
+    Given   CSR rows (n, d); coef (k, n) float64; since (k, n) float64, whose sums are subtracted, or (k, 0); turn,
+            shared by the threads that call this; out (blocks, k, d) float64, overwritten
     Cost    a multiplication for each non-zero of a row whose weight is not zero
-    Twin    out += coef @ one.toarray()
+    Twin    coef @ one.toarray(), of each block
     """
-    for i in range(coef.shape[1]):
-        x, columns = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
-        for c in range(coef.shape[0]):
-            scale = coef[c, i]
-            if scale != 0.0:
-                total = out[c]
-                for t in range(x.shape[0]):
-                    total[np.uint64(columns[t])] += scale * x[t]
+    weights, rows = np.empty(_TOGETHER), np.empty(_TOGETHER, np.int64)
+    total = np.empty(out.shape[2])  # apart from those of other threads: they would fight for the cache line between two
+    n_groups = -(-coef.shape[0] // group)
+    n_tasks = out.shape[0] * n_groups
+    task = take_turn(turn, n_tasks)
+    while task < n_tasks:
+        block, sums = task // n_groups, task % n_groups * group
+        last = min((block + 1) * size, coef.shape[1])
+        for c in range(sums, min(sums + group, coef.shape[0])):
+            total[:] = 0.0
+            for first in range(block * size, last, _TOGETHER):
+                end = min(first + _TOGETHER, last)
+                for i in range(first, end):
+                    weights[i - first] = coef[c, i]
+                if since.shape[1] > 0:
+                    for i in range(first, end):
+                        weights[i - first] -= since[c, i]
+                _add_weighted(data, indices, indptr[first : end + 1], weights[: end - first], rows, total)
+            out[block, c] = total
+        task = take_turn(turn, n_tasks)

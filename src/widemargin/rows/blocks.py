@@ -1,12 +1,10 @@
-"""Rows in blocks on all cores. A kind of data is a `Block`; a solver sees `Rows`: two passes.
+"""Rows in blocks on all cores. A solver sees `Rows`: two passes.
 
 Blocks depend on the data alone and their sums are added in their order, so that results do not depend on `n_jobs`.
 """
 
 from __future__ import annotations
 
-import threading
-from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,9 +14,10 @@ from numpy.typing import NDArray
 from .._jit import dense
 from .._jit.workspace import Rows as RowArrays
 from .._parallel import ThreadTeam, count_blocks, row_blocks
-from .csr import CSRBlocks
+from .csr import CSRRows
 from .dense import DenseBlocks, read_only
 from .mapped import mapped_pages
+from .scratch import SumScratch
 
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -62,62 +61,16 @@ class Rows(Protocol):
         """A copy of some rows, in ascending order, if they are local."""
 
 
-class Blocks(Protocol):
-    """A kind of data, cut into blocks that fit a cache or a memory budget."""
-
-    shape: tuple[int, int]
-
-    @property
-    def arrays(self) -> RowArrays | None:
-        """As `Rows.arrays`."""
-
-    @property
-    def row_bytes(self) -> int:
-        """As `Rows.row_bytes`."""
-
-    @property
-    def block_rows(self) -> int:
-        """Rows of a block, for `outputs`."""
-
-    def sum_shape(self, k: int) -> tuple[int, int]:
-        """How many rows, and how many of k sums, are one task of `weighted_sums`: each has sums of its own."""
-
-    def outputs(self, rows: slice, W: Matrix, out: Matrix) -> None:
-        """Write the products of a block's rows into out (k, r)."""
-
-    def add(self, rows: slice, coef: Matrix, out: Matrix) -> None:
-        """Add the weighted sums of a block's rows to out (k, d)."""
-
-    def take(self, chosen: Indices, team: ThreadTeam) -> Blocks:
-        """A copy of some rows, in memory."""
-
-    def copy(self, chosen: Indices) -> NDArray[np.floating]:
-        """Some rows as an array in C order; in this thread."""
-
-
-class _Scratch(threading.local):
-    """The sums of blocks, kept: fresh memory costs more than the sums of wide rows. One for each thread that asks."""
-
-    def __init__(self) -> None:
-        self._sums = np.empty((0, 0, 0))
-
-    def sums(self, shape: tuple[int, int, int]) -> NDArray[np.float64]:
-        """Of this shape; valid until the next call."""
-        if self._sums.shape != shape:
-            self._sums = np.empty(shape)
-        return self._sums
-
-
 class BlockRows:
-    """`Rows` from a kind of data and a team of threads."""
+    """`Rows` of an array in Fortran's order or in a file, and a team of threads."""
 
     is_local = True
 
-    def __init__(self, blocks: Blocks, team: ThreadTeam) -> None:
+    def __init__(self, blocks: DenseBlocks, team: ThreadTeam) -> None:
         self._blocks = blocks
         self._team = team
         self.shape = blocks.shape
-        self._scratch = _Scratch()
+        self._scratch = SumScratch()
 
     @property
     def arrays(self) -> RowArrays | None:
@@ -139,20 +92,16 @@ class BlockRows:
 
     def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
         """One pass over the rows that count."""
-
-        n_rows, n_sums = self._blocks.sum_shape(len(coef))
-        blocks, groups = row_blocks(self.shape[0], n_rows), row_blocks(len(coef), n_sums)
+        blocks = row_blocks(self.shape[0], self._blocks.sum_rows)
         sums = self._scratch.sums((len(blocks), len(coef), self.shape[1]))
 
-        def add(task: tuple[int, slice]) -> None:
-            block, group = task
-            out = sums[block, group]
+        def add(block: int) -> None:
+            rows, out = blocks[block], sums[block]
             out[...] = 0.0
-            here = group, blocks[block]
-            weights = np.ascontiguousarray(coef[here]) if since is None else coef[here] - since[here]
-            self._blocks.add(blocks[block], weights, out)
+            weights = np.ascontiguousarray(coef[:, rows]) if since is None else coef[:, rows] - since[:, rows]
+            self._blocks.add(rows, weights, out)
 
-        self._team.map(add, product(range(len(blocks)), groups))
+        self._team.map(add, range(len(blocks)))
         total: Matrix = sums.sum(axis=0)
         return total
 
@@ -218,10 +167,8 @@ def make_rows(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Rows:
     memory_budget : int
         Bytes. Of a read-only memory map that is larger, in C order, no more than some blocks are held at a time.
     """
-    return _wrap(CSRBlocks(X) if sp.issparse(X) else DenseBlocks(X, mapped_pages(X, memory_budget)), team)
+    return CSRRows(X, team) if sp.issparse(X) else _wrap(DenseBlocks(X, mapped_pages(X, memory_budget)), team)
 
 
-def _wrap(blocks: Blocks, team: ThreadTeam) -> BlockRows:
-    if isinstance(blocks, DenseBlocks) and blocks.is_in_order:
-        return ArrayRows(blocks, team)
-    return BlockRows(blocks, team)
+def _wrap(blocks: DenseBlocks, team: ThreadTeam) -> BlockRows:
+    return (ArrayRows if blocks.is_in_order else BlockRows)(blocks, team)

@@ -8,63 +8,80 @@ from numpy.typing import NDArray
 
 from .._jit import sparse
 from .._jit.workspace import Rows as RowArrays
-from .._parallel import ThreadTeam
+from .._parallel import ThreadTeam, count_blocks
+from .scratch import SumScratch
 
 Matrix = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
-_BLOCK_NONZEROS = 2**17
-_SUM_BLOCKS = 64
-_SUM_NONZEROS = 2**16  # of a block of sums at least: below, starting it takes longer
-_MANY_SUMS = 8
+_BLOCK_NONZEROS = 2**15  # a thread takes another block every 20 microseconds or so
+_SUM_BLOCKS, _SUM_NONZEROS = 64, 2**14  # at most; of each at least
+_SUM_SHARE = 4  # of a block's non-zeros its sum may have entries
+_MANY_SUMS = 8  # are shared out themselves
 
 
-class CSRBlocks:
-    """A CSR array with 32- or 64-bit indices that is never copied, its columns in any order, repeated or not."""
+class CSRRows:
+    """`Rows` of a CSR array with 32- or 64-bit indices that is never copied, its columns in any order, repeated or not.
 
-    def __init__(self, X: sp.csr_array) -> None:
-        self.X = X
+    Parameters
+    ----------
+    X : csr_array
+    team : ThreadTeam
+    """
+
+    is_local = True
+
+    def __init__(self, X: sp.csr_array, team: ThreadTeam) -> None:
+        self._X = X
+        self._team = team
+        self._scratch = SumScratch()
         self.shape: tuple[int, int] = X.shape
 
     @property
     def arrays(self) -> RowArrays:
         """The CSR arrays."""
-        return RowArrays(self.X.data, self.X.indices, self.X.indptr.astype(np.int64, copy=False))
+        return RowArrays(self._X.data, self._X.indices, self._X.indptr.astype(np.int64, copy=False))
 
     @property
     def row_bytes(self) -> int:
         """Of its values and their columns."""
-        return 1 + int(self.X.nnz * (self.X.data.itemsize + self.X.indices.itemsize) // max(1, self.shape[0]))
+        X = self._X
+        return 1 + int(X.nnz * (X.data.itemsize + X.indices.itemsize) // max(1, self.shape[0]))
 
-    @property
-    def block_rows(self) -> int:
-        """So many rows that a block has about 128 Ki non-zeros."""
-        return max(1, int(self.shape[0] * _BLOCK_NONZEROS // max(1, self.X.nnz)))
+    def outputs(self, W: Matrix) -> Matrix:
+        """One pass over all rows."""
+        out, W = np.empty((len(W), self.shape[0])), np.ascontiguousarray(W)
+        size = max(1, int(self.shape[0] * _BLOCK_NONZEROS // max(1, self._X.nnz)))
+        self._team.together(
+            count_blocks(self.shape[0], size),
+            lambda turn: sparse.csr_outputs(self._X.data, self._X.indices, self._X.indptr, W, size, turn, out),
+        )
+        return out
 
-    def sum_shape(self, k: int) -> tuple[int, int]:
-        """Many sums are a task each; of few, a block has four times as many non-zeros as a sum has entries."""
-        if k >= _MANY_SUMS:
-            return max(1, self.shape[0]), 1
-        blocks = np.clip(self.X.nnz // max(4 * self.shape[1], _SUM_NONZEROS), 2, _SUM_BLOCKS)
-        return max(1, -(-self.shape[0] // int(blocks))), k
+    def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
+        """One pass over the rows that count: few blocks, as each has sums of its own, or each sum for itself."""
+        n, d = self.shape
+        size, group = max(1, n), 1
+        if len(coef) < _MANY_SUMS:
+            blocks = np.clip(self._X.nnz // max(_SUM_SHARE * d, _SUM_NONZEROS), 1, _SUM_BLOCKS)
+            size, group = max(1, count_blocks(n, int(blocks))), len(coef)
+        sums = self._scratch.sums((count_blocks(n, size), len(coef), d))
+        coef = np.ascontiguousarray(coef)  # the kernel is compiled for one layout
+        before = coef[:, :0] if since is None else np.ascontiguousarray(since)
+        arrays = self._X.data, self._X.indices, self._X.indptr
+        self._team.together(
+            len(sums) * count_blocks(len(coef), group),
+            lambda turn: sparse.csr_row_sums(*arrays, coef, before, size, group, turn, sums),
+        )
+        total: Matrix = sums.sum(axis=0)
+        return total
 
-    def outputs(self, rows: slice, W: Matrix, out: Matrix) -> None:
-        """One compiled pass for all vectors."""
-        values = np.empty_like(out, order="C")  # the kernel is compiled for one layout
-        sparse.csr_outputs(*self._parts(rows), np.ascontiguousarray(W), values)
-        out[...] = values
+    def dense(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
+        """A copy, with their zeros."""
+        X = self._X[chosen].toarray()
+        X.flags.writeable = False  # as that of dense rows: what takes it is compiled for one kind
+        return X, np.arange(len(chosen))
 
-    def add(self, rows: slice, coef: Matrix, out: Matrix) -> None:
-        """Only the rows that count are read."""
-        sparse.csr_row_sum(*self._parts(rows), coef, out)
-
-    def take(self, chosen: NDArray[np.int64], team: ThreadTeam) -> CSRBlocks:
+    def take(self, chosen: Indices) -> CSRRows:
         """By SciPy."""
-        return CSRBlocks(self.X[chosen])
-
-    def copy(self, chosen: NDArray[np.int64]) -> NDArray[np.floating]:
-        """With their zeros."""
-        dense: NDArray[np.floating] = self.X[chosen].toarray()
-        return dense
-
-    def _parts(self, rows: slice) -> tuple[NDArray[np.floating], NDArray[np.integer], NDArray[np.integer]]:
-        return self.X.data, self.X.indices, self.X.indptr[rows.start : rows.stop + 1]
+        return CSRRows(self._X[chosen], self._team)

@@ -45,9 +45,10 @@ class DenseBlocks:
         least = max(256, _BLOCK_BYTES // self.row_bytes)
         return least if self._pages is not None else max(least, count_blocks(self.shape[0], _BLOCKS))
 
-    def sum_shape(self, k: int) -> tuple[int, int]:
-        """Few blocks."""
-        return max(self.block_rows, count_blocks(self.shape[0], _BLOCKS)), k
+    @property
+    def sum_rows(self) -> int:
+        """Of a block of sums: these are few."""
+        return max(self.block_rows, count_blocks(self.shape[0], _BLOCKS))
 
     def outputs(self, rows: slice, W: Matrix, out: Matrix) -> None:
         """One compiled pass for a single vector, a matrix product for several."""
