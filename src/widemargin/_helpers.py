@@ -23,12 +23,11 @@ class Helper:
 
     def __init__(self) -> None:
         self.stays_awake = False
-        self._asked = np.zeros(1, np.int64)
+        self._asked = turns.helpers_part(turns.new_turn(0))  # with cache lines of its own
         self._n_asked, self._n_ended = 0, 0
         self._tasks: SimpleQueue[tuple[int, Callable[[], None], Flag] | None] = SimpleQueue()
         self._ends: SimpleQueue[tuple[int, BaseException | None]] = SimpleQueue()
         turns.wait_for_work(np.ones(1, np.int64), self._asked, 0, 0)  # compiled here, and not in the thread
-        turns.take_turn(turns.new_turn(0), 0)
         self._thread = threading.Thread(target=self._serve, name="widemargin", daemon=True)
         self._thread.start()
 
@@ -46,7 +45,7 @@ class Helper:
         busy : ndarray of shape (1,)
             Less by 1 when the task has ended.
         turn : ndarray, optional
-            Counts the turns that the task takes: awake, a helper is waited for until it has taken one.
+            Counts the turns that are taken: of a helper that is awake, one is waited for.
         """
         number = self._n_asked + 1
         self._tasks.put((number, task, busy))

@@ -2,16 +2,16 @@
 
 `run` is for independent tasks (clusters, pairs of classes): threads, or the processes or the cluster that the user has
 chosen with ``joblib.parallel_config``. `ThreadTeam` is for many short calls of compiled code that releases the GIL; it
-adds some tens of microseconds to each. Both give their results in order, both let the workers see the caller's
-configuration, and while more than one thread runs, BLAS has one: two layers of threads on the same cores only wait for
-each other.
+adds some tens of microseconds to each. `run` and its `map` give their results in order, and while more than one thread
+runs, BLAS has one: two layers of threads on the same cores only wait for each other. Workers see the caller's
+configuration.
 """
 
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar, Token, copy_context
+from contextvars import ContextVar, copy_context
 from functools import cache, partial
 from operator import call
 from types import TracebackType
@@ -278,7 +278,8 @@ class ThreadTeam:
     def together(self, n_blocks: int, fn: Callable[[Turn], T]) -> list[T]:
         """Call `fn` once in each thread: compiled code, which takes so many blocks by `turns.take_turn`.
 
-        Threads that come back to the interpreter for each short block wait for its lock. BLAS is not limited.
+        Threads that come back to the interpreter for each short block wait for its lock. BLAS is not limited here, nor
+        are results in any order.
         """
         if not self._helpers or n_blocks < 2 or _is_worker.get():
             return [fn(turns.new_turn(0))]
@@ -288,7 +289,7 @@ class ThreadTeam:
 def _call_in_all(helpers: list[Helper], fn: Callable[[Turn], T], *, takes_turns: bool) -> list[T]:
     """Call a function here and in the helpers, with a turn that is closed early when it should not go on.
 
-    One that takes turns begins when the helper before it has taken one, and ends here after those of the helpers.
+    One that takes turns begins here when a helper has taken one, and ends when the helpers have come back.
     """
     are_awake = helpers[0].stays_awake
     turn = turns.new_turn(len(helpers))
@@ -297,8 +298,8 @@ def _call_in_all(helpers: list[Helper], fn: Callable[[Turn], T], *, takes_turns:
     try:
         for helper in helpers:
             task = partial(copy_context().run, _call_as_worker, fn, theirs, results)
-            helper.ask(task, busy, theirs if takes_turns else None)
-        _call_as_worker(fn, turn if are_awake else theirs, results)
+            helper.ask(task, busy, theirs if takes_turns and helper is helpers[-1] else None)
+        copy_context().run(_call_as_worker, fn, turn if are_awake else theirs, results)
     finally:
         turns.close(turn)  # after a KeyboardInterrupt here, the helpers must not go on
         if are_awake:
@@ -311,11 +312,8 @@ def _call_in_all(helpers: list[Helper], fn: Callable[[Turn], T], *, takes_turns:
 
 
 def _call_as_worker(fn: Callable[[Turn], T], turn: Turn, results: list[T]) -> None:
-    mark: Token[bool] = _is_worker.set(True)
-    try:
-        results.append(fn(turn))
-    finally:
-        _is_worker.reset(mark)
+    _is_worker.set(True)  # in a context of this call's own
+    results.append(fn(turn))
 
 
 class _Share:

@@ -33,19 +33,22 @@ def scan(f: Vector, target: Vector, signed: Vector, lo: float, hi: float) -> tup
 def scan_from(
     shifts: tuple[float, float], f: Vector, target: Vector, signed: Vector, lo: float, hi: float
 ) -> tuple[float, Vector, Vector]:
-    (keys, jumps), n_blocks = np.empty((2, len(f))), -(-len(f) // SIZE)
-    slopes, counts = np.empty(n_blocks), np.empty(n_blocks, np.int64)
-    linesearch.scan_hinges(f, target, shifts, signed, lo, hi, SIZE, new_turn(0), keys, jumps, slopes, counts)
-    return float(slopes.sum()), heads(keys, counts), heads(jumps, counts)
+    (keys, jumps), (room, places) = np.empty((2, len(f))), parts_of_blocks(len(f))
+    slopes = np.empty(len(places))
+    linesearch.scan_hinges(f, target, shifts, signed, lo, hi, SIZE, new_turn(0), keys, jumps, room, places, slopes)
+    return float(slopes.sum()), in_order(keys, places), in_order(jumps, places)
 
 
 def sums_of_blocks(n: int, k: int) -> NDArray[np.float64]:
     return np.full((-(-n // SIZE), k), np.nan)
 
 
-def heads(values: NDArray, counts: NDArray) -> NDArray:
-    parts = [values[b * SIZE :][:count] for b, count in enumerate(counts)]
-    return np.concatenate([values[:0], *parts])
+def parts_of_blocks(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return np.zeros(1, np.int64), np.full((-(-n // SIZE), 2), -1)
+
+
+def in_order(values: NDArray, places: NDArray[np.int64]) -> NDArray:
+    return np.concatenate([values[:0], *(values[start:end] for start, end in places)])
 
 
 def rounded(f: Vector, shift: float, signed: Vector, width: float, *shares: float) -> tuple[Vector, list[float]]:
@@ -128,10 +131,10 @@ def test_the_scan_adds_the_intercepts(seed: int, n: int) -> None:
 def test_rows_near_their_corner(seed: int, n: int, ties: bool) -> None:
     f, _, signed = lines(seed, n, ties=ties)
     signed[::3] = 0.0
-    found, counts = np.empty(n, np.int64), np.empty(-(-n // SIZE), np.int64)
-    linesearch.near_corner(f, 0.5, signed, 0.75, SIZE, new_turn(0), found, counts)
+    found, (room, places) = np.empty(n, np.int64), parts_of_blocks(n)
+    linesearch.near_corner(f, 0.5, signed, 0.75, SIZE, new_turn(0), found, room, places)
     is_near = (np.abs(1 - np.sign(signed) * (f + 0.5)) <= 0.75) & (signed != 0)
-    np.testing.assert_array_equal(heads(found, counts), np.flatnonzero(is_near))
+    np.testing.assert_array_equal(in_order(found, places), np.flatnonzero(is_near))
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)

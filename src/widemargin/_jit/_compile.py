@@ -65,25 +65,30 @@ def _warm_dual(data: np.dtype, tile: np.dtype) -> None:
 
 
 def _warm_passes(dtype: np.dtype) -> None:
-    X, ones, coef, index = np.ones((3, 2), dtype), np.ones(2), np.ones((1, 3)), np.zeros(3, np.int64)
-    for layout in (X, np.asfortranarray(X)):
-        by_rows = layout is X
-        if by_rows:
-            dense.take_rows(layout, index, np.ones((len(index), layout.shape[1]), layout.dtype))
-            fixed_rows = layout.view()
-            fixed_rows.flags.writeable = False
-            dense.all_taken_rows(fixed_rows, index, 2, turns.new_turn(0), np.ones((3, 2), dtype))
-            dense.all_row_outputs(fixed_rows, ones, 2, turns.new_turn(0), np.ones(3))
-            dense.all_row_sums(fixed_rows, coef, coef, 2, turns.new_turn(0), np.ones((2, 1, 2)))
-            dense.all_moments(fixed_rows, index, ones, np.ones(3), 2, turns.new_turn(0), np.ones((2, 2, 2)))
-            dense.are_finite(fixed_rows.reshape(-1), layout.dtype.type(0), 2, turns.new_turn(0))
-        (dense.row_outputs if by_rows else dense.column_outputs)(layout, ones, np.ones(3))
-        (dense.row_sum if by_rows else dense.column_sum)(layout, coef, index, np.ones((1, 2)))
+    X, ones, coef, index = _fixed(np.ones((3, 2), dtype)), np.ones(2), np.ones((1, 3)), np.zeros(3, np.int64)
+    dense.take_rows(X, index, np.ones((3, 2), dtype))
+    dense.row_outputs(X, ones, np.ones(3))
+    dense.row_sum(X, coef, index, np.ones((1, 2)))
+    dense.all_taken_rows(X, index, 2, turns.new_turn(0), np.ones((3, 2), dtype))
+    dense.all_row_outputs(X, ones, 2, turns.new_turn(0), np.ones(3))
+    dense.all_row_sums(X, coef, coef, 2, turns.new_turn(0), np.ones((2, 1, 2)))
+    dense.all_moments(X, index, ones, np.ones(3), 2, turns.new_turn(0), np.ones((2, 2, 2)))
+    dense.are_finite(X.reshape(-1), dtype.type(0), 2, turns.new_turn(0))
+    for columns in (_fixed(np.ones((3, 2), dtype, "F")), _fixed(np.ones((4, 2), dtype, "F"))[:3]):  # all, and a block
+        dense.column_outputs(columns, ones, np.ones(3))
+        dense.column_sum(columns, coef, index, np.ones((1, 2)))
     for width in (np.int32, np.int64):
-        rows = X.ravel(), np.array([0, 1] * 3, width), np.array([0, 2, 4, 6], width)
+        indices, indptr = np.array([0, 1] * 3, width), np.array([0, 2, 4, 6], width)
+        rows = X.reshape(-1), _fixed(indices), _fixed(indptr)
         sparse.csr_outputs(*rows, np.ones((1, 2)), 2, turns.new_turn(0), np.ones((1, 3)))
         sparse.csr_row_sums(*rows, coef, coef, 2, 1, turns.new_turn(0), np.ones((2, 1, 2)))
-        _warm_ascent(workspace.Rows(*rows[:2], rows[2].astype(np.int64)))
+        _warm_ascent(workspace.Rows(*rows[:2], _fixed(indptr.astype(np.int64))))
+
+
+def _fixed(array: np.ndarray) -> np.ndarray:
+    """Read-only, as solvers hand over what is not theirs."""
+    array.flags.writeable = False
+    return array
 
 
 def _warm_ascent(rows: workspace.Rows) -> None:
@@ -96,18 +101,19 @@ def _warm_planes() -> None:
     f, signed, index = np.zeros(2), np.array([1.0, -1.0]), np.arange(2)
     simplex_qp.solve_simplex(np.eye(2), f, np.ones(2), np.ones(2), np.eye(2), np.ones(2), index, 1.0, 1)
     blocks = 2, turns.new_turn(0)
-    linesearch.near_corner(f, 0.0, signed, 1.0, *blocks, index, np.arange(1))
+    part = np.zeros(1, np.int64), np.zeros((1, 2), np.int64)
+    linesearch.near_corner(f, 0.0, signed, 1.0, *blocks, index, *part)
     linesearch.rounded_hinges(f, 0.0, signed, 1.0, 1.0, 1.0, *blocks, np.ones(2), np.ones((1, 4)))
     linesearch.rounded_sides(f, 0.0, signed, 1.0, *blocks, np.ones((1, 3)))
     ends, found = (f, signed, (0.0, 0.0), signed), (np.ones(2), np.ones(2))
-    linesearch.scan_hinges(*ends, 0.0, 1.0, *blocks, *found, np.ones(1), np.arange(1))
+    linesearch.scan_hinges(*ends, 0.0, 1.0, *blocks, *found, *part, np.ones(1))
     linesearch.find_root(np.ones(2), np.ones(2), 1.0, -1.0, 0.0)
     linesearch.advance_hinges(f, signed, signed, 0.5, 0.5, *blocks, np.ones(2), np.ones((1, 2)))
     elementwise.absolute_sums(f, *blocks, np.ones((1, 1)))
     elementwise.pick_values(f, np.arange(2), *blocks, np.ones(2))
     profile.find_quantile(signed.copy(), np.ones(2), 1.0)
     between = (f, signed, 0.5, signed, -1.0, 1.0)
-    profile.values_between(*between, *blocks, np.ones(2), *found, np.ones((1, 2)), np.arange(1))
+    profile.values_between(*between, *blocks, np.ones(2), *found, *part, np.ones((1, 2)))
     profile.advance_profile(f, signed, signed, 0.5, 0.0, signed, 0.0, *blocks, np.ones(2), np.ones((1, 5)))
     profile.share_border(signed, signed, 0.0, 0.0, 1.0, *blocks, np.ones(2))
     F, target, s = np.zeros((2, 2)), np.eye(2), np.ones(2)

@@ -4,11 +4,12 @@ import numpy as np
 
 from ._policy import kernel
 from ._prefetch import prefetch_on, prefetch_range
+from ._weights import TOGETHER, load_weights, pick
 from .turns import take_turn
 
 _NARROW, _MANY = 512, 0.375  # bytes of a row, share of the rows: memory sends more of these faster than with gaps
+_MULTIPLIED = 256  # rows of a product of matrices
 _AHEAD = 16  # rows that are asked for in advance
-_TOGETHER = 1024  # rows whose numbers fit a first-level cache
 _AHEAD_BYTES = 8192  # where rows follow each other: the processor itself does not look beyond a page
 
 
@@ -27,9 +28,9 @@ def are_finite(numbers, zero, size, turn):
     while block < n_blocks:
         first = block * size
         end, asked = min(first + size, n), first
-        for part in range(first, end, _TOGETHER):
-            asked = prefetch_on(numbers, asked, part + _TOGETHER + ahead)
-            few = numbers[part : min(part + _TOGETHER, end)]
+        for part in range(first, end, TOGETHER):
+            asked = prefetch_on(numbers, asked, part + TOGETHER + ahead)
+            few = numbers[part : min(part + TOGETHER, end)]
             for i in range(few.shape[0]):
                 total += zero * few[i]
         block = take_turn(turn, n_blocks)
@@ -116,16 +117,6 @@ def column_outputs(X, w, out):
 
 
 @kernel
-def _pick(weights, rows):
-    """List the rows whose weight is not zero; return how many. No branch to mispredict."""
-    count = 0
-    for i in range(weights.shape[0]):
-        rows[count] = i
-        count += weights[i] != 0.0
-    return count
-
-
-@kernel
 def _list(rows, n):
     """List all n rows; return how many."""
     for i in range(n):
@@ -138,7 +129,7 @@ def _add_rows(X, weights, rows, total):
     """`row_sum` of so few rows that their numbers fit the scratch."""
     n, d = X.shape
     is_narrow = d * X.itemsize <= _NARROW
-    count = _pick(weights, rows)
+    count = pick(weights, rows)
     are_all = is_narrow and count > _MANY * n
     if are_all:
         count = _list(rows, n)
@@ -187,21 +178,16 @@ def all_row_sums(X, coef, since, size, turn, out):
             float64, overwritten
     Cost    that of `row_sum`, where rows of equal weights in coef and since have weight 0
     """
-    weights, rows = np.empty(_TOGETHER), np.empty(_TOGETHER, np.int64)
+    weights, rows = np.empty(TOGETHER), np.empty(TOGETHER, np.int64)
     total = np.empty(X.shape[1])  # apart from those of other threads: they would fight for the cache line between two
     block = take_turn(turn, out.shape[0])
     while block < out.shape[0]:
         last = min((block + 1) * size, X.shape[0])
         for c in range(coef.shape[0]):
             total[:] = 0.0
-            for first in range(block * size, last, _TOGETHER):
-                end = min(first + _TOGETHER, last)
-                for i in range(first, end):
-                    weights[i - first] = coef[c, i]
-                if since.shape[1] > 0:
-                    for i in range(first, end):
-                        weights[i - first] -= since[c, i]
-                _add_rows(X[first:end], weights[: end - first], rows, total)
+            for first in range(block * size, last, TOGETHER):
+                end = min(first + TOGETHER, last)
+                _add_rows(X[first:end], load_weights(coef, since, c, first, end, weights), rows, total)
             out[block, c] = total
         block = take_turn(turn, out.shape[0])
 
@@ -212,22 +198,26 @@ def all_moments(X, chosen, centre, factors, size, turn, out):
 
     Given   X (n, d), C-contiguous; chosen (m,) int64; centre (d,), factors (m,) float64; out (blocks, d, d) float64,
             overwritten
-    Cost    m d^2 multiplications, in products of matrices
+    Cost    m d^2 multiplications, in products of matrices that fit a second-level cache; BLAS, with one thread each
     Twin    A.T @ A with A = (X[chosen] - centre) * factors[:, None]
     """
     d = X.shape[1]
-    scaled = np.empty((size, d))
+    scaled, product, total = np.empty((_MULTIPLIED, d)), np.empty((d, d)), np.empty((d, d))
     block = take_turn(turn, out.shape[0])
     while block < out.shape[0]:
-        rows = chosen[block * size : (block + 1) * size]
-        for k in range(rows.shape[0]):
-            later = rows[min(k + _AHEAD, rows.shape[0] - 1)] * d
-            prefetch_range(X, later, later + d)
-            row, into, factor = X[rows[k]], scaled[k], factors[block * size + k]
-            for j in range(d):
-                into[j] = (row[j] - centre[j]) * factor
-        some = scaled[: rows.shape[0]]
-        np.dot(some.T, some, out[block])
+        last = min((block + 1) * size, chosen.shape[0])
+        total[:] = 0.0
+        for first in range(block * size, last, _MULTIPLIED):
+            rows = chosen[first : min(first + _MULTIPLIED, last)]
+            for k in range(rows.shape[0]):
+                later = rows[min(k + _AHEAD, rows.shape[0] - 1)] * d
+                prefetch_range(X, later, later + d)
+                row, into, factor = X[rows[k]], scaled[k], factors[first + k]
+                for j in range(d):
+                    into[j] = (row[j] - centre[j]) * factor
+            some = scaled[: rows.shape[0]]
+            total += np.dot(some.T, some, product)
+        out[block] = total
         block = take_turn(turn, out.shape[0])
 
 
@@ -240,7 +230,7 @@ def column_sum(X, coef, rows, out):
     for c in range(coef.shape[0]):
         for first in range(0, X.shape[0], rows.shape[0]):
             weights = coef[c, first : first + rows.shape[0]]
-            count = _pick(weights, rows)
+            count = pick(weights, rows)
             for j in range(X.shape[1]):
                 column = X[first : first + rows.shape[0], j]
                 total = 0.0

@@ -5,27 +5,29 @@ The passes take blocks of `size` rows by `turns.take_turn`, so several threads m
 
 import numpy as np
 
+from ._atomic import add
 from ._policy import kernel
 from .turns import take_turn
 
 
 @kernel
-def scan_hinges(f, target, shifts, signed, lo, hi, size, turn, keys, jumps, slopes, counts):
+def scan_hinges(f, target, shifts, signed, lo, hi, size, turn, keys, jumps, room, places, slopes):
     """Where the derivative of r(k) = sum_i s_i max(0, 1 - y_i (f_i + k (target_i - f_i))) jumps, for lo < k < hi.
 
     Given   f, target (n,) float64, less their intercepts, which are in shifts; signed (n,) = s y; hi finite; keys,
-            jumps (n,), the heads of their blocks overwritten; slopes (blocks,), overwritten with the derivative just
-            after lo, counts (blocks,) int64 with how many jumps there are
+            jumps (n,), their heads overwritten; room (1,) int64, where in them the next block has room; places
+            (blocks, 2) int64, overwritten with where each begins and ends there; slopes (blocks,), with the derivative
+            just after lo
     Cost    O(n), one pass; no branch to mispredict
     Source  Franc and Sonnenburg 2008, appendix A, table 5
     Twin    tests/naive/cutting_plane.py::hinge_slope
     """
-    rows = np.empty(size, np.int64)
+    rows, found, rises = np.empty(size, np.int64), np.empty(size), np.empty(size)
     here, change = shifts[0], shifts[1] - shifts[0]
-    block = take_turn(turn, counts.shape[0])
-    while block < counts.shape[0]:
+    block = take_turn(turn, places.shape[0])
+    while block < places.shape[0]:
         part = slice(block * size, (block + 1) * size)
-        g, end, weights, found, rises = f[part], target[part], signed[part], keys[part], jumps[part]
+        g, end, weights = f[part], target[part], signed[part]
         slope, count = 0.0, 0
         for i in range(g.shape[0]):
             y = 1.0 if weights[i] > 0.0 else -1.0
@@ -46,8 +48,11 @@ def scan_hinges(f, target, shifts, signed, lo, hi, size, turn, keys, jumps, slop
             key = (y * (g[i] + here) - 1.0) / rate
             found[kept], rises[kept] = key, abs(weights[i] * rate)
             kept += key > lo
-        slopes[block], counts[block] = slope, kept
-        block = take_turn(turn, counts.shape[0])
+        slopes[block] = slope
+        first = add(room, kept)
+        keys[first : first + kept], jumps[first : first + kept] = found[:kept], rises[:kept]
+        places[block, 0], places[block, 1] = first, first + kept
+        block = take_turn(turn, places.shape[0])
 
 
 @kernel
@@ -136,26 +141,28 @@ def rounded_hinges(f, shift, signed, width, plus, minus, size, turn, coef, sums)
 
 
 @kernel
-def near_corner(f, shift, signed, distance, size, turn, rows, counts):
+def near_corner(f, shift, signed, distance, size, turn, rows, room, places):
     """List the rows with weight whose margin is near 1, the corner of their hinge. No branch.
 
-    Given   f (n,) outputs, less their intercept, which is shift; signed (n,) = s y; rows (n,) int64, the heads of its
-            blocks overwritten; counts (blocks,) int64, overwritten with how many they are
+    Given   f (n,) outputs, less their intercept, which is shift; signed (n,) = s y; rows (n,) int64, its head
+            overwritten; room, places as in `scan_hinges`
     Cost    O(n), one pass
     Twin    np.flatnonzero((np.abs(1 - np.sign(signed) * (f + shift)) <= distance) & (signed != 0))
     """
-    block = take_turn(turn, counts.shape[0])
-    while block < counts.shape[0]:
+    found = np.empty(size, np.int64)
+    block = take_turn(turn, places.shape[0])
+    while block < places.shape[0]:
         first = block * size
-        part = slice(first, first + size)
-        g, weights, found = f[part], signed[part], rows[part]
+        g, weights = f[first : first + size], signed[first : first + size]
         count = 0
         for i in range(g.shape[0]):
             y = 1.0 if weights[i] > 0.0 else -1.0
             found[count] = first + i
             count += (abs(1.0 - y * (g[i] + shift)) <= distance) & (weights[i] != 0.0)
-        counts[block] = count
-        block = take_turn(turn, counts.shape[0])
+        into = add(room, count)
+        rows[into : into + count] = found[:count]
+        places[block, 0], places[block, 1] = into, into + count
+        block = take_turn(turn, places.shape[0])
 
 
 @kernel

@@ -4,6 +4,9 @@ With v_i = y_i - f_i the hinges are max(0, y_i (v_i - b)), and the best b is the
 s sum to those of the positive rows. The passes take blocks of `size` rows by `turns.take_turn`, as in `linesearch`.
 """
 
+import numpy as np
+
+from ._atomic import add
 from ._policy import kernel
 from .turns import take_turn
 
@@ -54,19 +57,20 @@ def find_quantile(values, weights, level):
 
 
 @kernel
-def values_between(f, target, k, signed, lo, hi, size, turn, values, kept, weights, sums, counts):
+def values_between(f, target, k, signed, lo, hi, size, turn, values, kept, weights, room, places, sums):
     """The values y - f at f + k (target - f), and those of them that a quantile is known to be among.
 
-    Given   f, target, signed (n,) = s y; values (n,), overwritten; kept, weights (n,), the heads of their blocks
-            overwritten with the values in [lo, hi] and their s; sums (blocks, 2), overwritten with the weight of values
-            below lo, and of those up to hi; counts (blocks,) int64, with how many are kept
+    Given   f, target, signed (n,) = s y; values (n,), overwritten; kept, weights (n,), their heads overwritten with
+            the values in [lo, hi] and their s; room, places as in `linesearch.scan_hinges`; sums (blocks, 2),
+            overwritten with the weight of values below lo, and of those up to hi
     Cost    O(n), one pass; no branch to mispredict
     Source  Floyd and Rivest, Expected Time Bounds for Selection, CACM 18, 1975, with weights
     """
-    block = take_turn(turn, counts.shape[0])
-    while block < counts.shape[0]:
+    found, theirs = np.empty(size), np.empty(size)
+    block = take_turn(turn, places.shape[0])
+    while block < places.shape[0]:
         part = slice(block * size, (block + 1) * size)
-        g, end, some, out, found, theirs = f[part], target[part], signed[part], values[part], kept[part], weights[part]
+        g, end, some, out = f[part], target[part], signed[part], values[part]
         count, below, upto = 0, 0.0, 0.0
         for i in range(g.shape[0]):
             s = abs(some[i])
@@ -76,8 +80,11 @@ def values_between(f, target, k, signed, lo, hi, size, turn, values, kept, weigh
             upto += s if value <= hi else 0.0
             found[count], theirs[count] = value, s
             count += (lo <= value) & (value <= hi)
-        sums[block, 0], sums[block, 1], counts[block] = below, upto, count
-        block = take_turn(turn, counts.shape[0])
+        sums[block, 0], sums[block, 1] = below, upto
+        first = add(room, count)
+        kept[first : first + count], weights[first : first + count] = found[:count], theirs[:count]
+        places[block, 0], places[block, 1] = first, first + count
+        block = take_turn(turn, places.shape[0])
 
 
 @kernel

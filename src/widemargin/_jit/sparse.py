@@ -5,9 +5,9 @@ from llvmlite import ir
 from numba.core import cgutils, types
 
 from ._policy import kernel, written_by_hand
+from ._weights import TOGETHER, load_weights, pick
 from .turns import take_turn
 
-_TOGETHER = 1024  # rows whose weights fit a first-level cache
 PANEL_BYTES = 256  # of a panel's row that vector registers take whole: four of the largest there are
 _CACHED_COLUMNS = 192  # rows of a panel that a first-level cache holds with what else goes through it
 
@@ -214,11 +214,7 @@ def csr_outputs(data, indices, indptr, W, size, turn, out):
 @kernel
 def _add_weighted(data, indices, indptr, weights, rows, total):
     """Add rows of weights other than 0, first listed: each test of a weight would be guessed, often wrongly."""
-    count = 0
-    for i in range(weights.shape[0]):
-        rows[count] = i
-        count += weights[i] != 0.0
-    for k in range(count):
+    for k in range(pick(weights, rows)):
         i = rows[k]
         here, scale = slice(indptr[i], indptr[i + 1]), weights[i]
         x, columns = data[here], indices[here]
@@ -235,7 +231,7 @@ def csr_row_sums(data, indices, indptr, coef, since, size, group, turn, out):
     Cost    a multiplication for each non-zero of a row whose weight is not zero
     Twin    coef @ one.toarray(), of each block
     """
-    weights, rows = np.empty(_TOGETHER), np.empty(_TOGETHER, np.int64)
+    weights, rows = np.empty(TOGETHER), np.empty(TOGETHER, np.int64)
     total = np.empty(out.shape[2])  # apart from those of other threads: they would fight for the cache line between two
     n_groups = -(-coef.shape[0] // group)
     n_tasks = out.shape[0] * n_groups
@@ -245,13 +241,9 @@ def csr_row_sums(data, indices, indptr, coef, since, size, group, turn, out):
         last = min((block + 1) * size, coef.shape[1])
         for c in range(sums, min(sums + group, coef.shape[0])):
             total[:] = 0.0
-            for first in range(block * size, last, _TOGETHER):
-                end = min(first + _TOGETHER, last)
-                for i in range(first, end):
-                    weights[i - first] = coef[c, i]
-                if since.shape[1] > 0:
-                    for i in range(first, end):
-                        weights[i - first] -= since[c, i]
-                _add_weighted(data, indices, indptr[first : end + 1], weights[: end - first], rows, total)
+            for first in range(block * size, last, TOGETHER):
+                end = min(first + TOGETHER, last)
+                some = load_weights(coef, since, c, first, end, weights)
+                _add_weighted(data, indices, indptr[first : end + 1], some, rows, total)
             out[block, c] = total
         task = take_turn(turn, n_tasks)

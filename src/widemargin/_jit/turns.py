@@ -14,13 +14,13 @@ Turn = NDArray[np.int64]
 
 _LINE = 16  # numbers between two that different threads change: each has cache lines of its own
 _NO_MORE = 2**62  # turns
-LOOKS = 200_000  # at what another thread will change, before giving up: below a millisecond
+LOOKS = 200_000  # at what another thread will change, before giving up: about a millisecond
 _FEW_LOOKS = 5_000  # at a helper that may be asleep
 
 
 def new_turn(n_helpers: int) -> Turn:
     """A counter of blocks for the caller, with the number of helpers to wait for; `helpers_part` of it is theirs."""
-    turn = np.zeros(_LINE + 1, np.int64)
+    turn = np.zeros(2 * _LINE, np.int64)
     turn[_LINE] = n_helpers
     return turn
 
@@ -42,7 +42,7 @@ def is_closed(turn: Turn) -> bool:
 
 def still_busy(turn: Turn) -> Turn:
     """The number of helpers that have not come back."""
-    return turn[_LINE:]
+    return turn[_LINE : _LINE + 1]
 
 
 @kernel
@@ -66,7 +66,7 @@ def take_turn(turn, n):
 
 @kernel
 def begin(asked, number, turn):
-    """Ask a helper, and wait for a moment until it takes its first turn.
+    """Ask a helper, and wait for a moment until somebody takes a turn: of two threads, that is it.
 
     Given   asked (1,) int64, what `wait_for_work` looks at
     """

@@ -119,7 +119,7 @@ class ArrayRows(BlockRows):
 
     def __init__(self, blocks: DenseBlocks, team: ThreadTeam) -> None:
         super().__init__(blocks, team)
-        self._X = read_only(blocks.X)
+        self._X = blocks.X
 
     def outputs(self, W: Matrix) -> Matrix:
         """Of one vector; of several as products of matrices."""

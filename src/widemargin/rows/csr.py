@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from .._jit import sparse
 from .._jit.workspace import Rows as RowArrays
 from .._parallel import ThreadTeam, count_blocks
+from .dense import read_only
 from .scratch import SumScratch
 
 Matrix = NDArray[np.float64]
@@ -33,6 +34,7 @@ class CSRRows:
 
     def __init__(self, X: sp.csr_array, team: ThreadTeam) -> None:
         self._X = X
+        self._arrays = read_only(X.data), read_only(X.indices), read_only(X.indptr)
         self._team = team
         self._scratch = SumScratch()
         self.shape: tuple[int, int] = X.shape
@@ -40,7 +42,8 @@ class CSRRows:
     @property
     def arrays(self) -> RowArrays:
         """The CSR arrays."""
-        return RowArrays(self._X.data, self._X.indices, self._X.indptr.astype(np.int64, copy=False))
+        data, indices, indptr = self._arrays
+        return RowArrays(data, indices, read_only(indptr.astype(np.int64, copy=False)))
 
     @property
     def row_bytes(self) -> int:
@@ -54,7 +57,7 @@ class CSRRows:
         size = max(1, int(self.shape[0] * _BLOCK_NONZEROS // max(1, self._X.nnz)))
         self._team.together(
             count_blocks(self.shape[0], size),
-            lambda turn: sparse.csr_outputs(self._X.data, self._X.indices, self._X.indptr, W, size, turn, out),
+            lambda turn: sparse.csr_outputs(*self._arrays, W, size, turn, out),
         )
         return out
 
@@ -64,23 +67,20 @@ class CSRRows:
         size, group = max(1, n), 1
         if len(coef) < _MANY_SUMS:
             blocks = np.clip(self._X.nnz // max(_SUM_SHARE * d, _SUM_NONZEROS), 1, _SUM_BLOCKS)
-            size, group = max(1, count_blocks(n, int(blocks))), len(coef)
+            size, group = max(1, count_blocks(n, int(blocks))), max(1, len(coef))
         sums = self._scratch.sums((count_blocks(n, size), len(coef), d))
         coef = np.ascontiguousarray(coef)  # the kernel is compiled for one layout
         before = coef[:, :0] if since is None else np.ascontiguousarray(since)
-        arrays = self._X.data, self._X.indices, self._X.indptr
         self._team.together(
             len(sums) * count_blocks(len(coef), group),
-            lambda turn: sparse.csr_row_sums(*arrays, coef, before, size, group, turn, sums),
+            lambda turn: sparse.csr_row_sums(*self._arrays, coef, before, size, group, turn, sums),
         )
         total: Matrix = sums.sum(axis=0)
         return total
 
     def dense(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
         """A copy, with their zeros."""
-        X = self._X[chosen].toarray()
-        X.flags.writeable = False  # as that of dense rows: what takes it is compiled for one kind
-        return X, np.arange(len(chosen))
+        return read_only(self._X[chosen].toarray()), np.arange(len(chosen))
 
     def take(self, chosen: Indices) -> CSRRows:
         """By SciPy."""

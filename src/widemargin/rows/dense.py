@@ -23,7 +23,7 @@ class DenseBlocks:
     """An array that is never copied; sums and single products are float64, products with several vectors are X's."""
 
     def __init__(self, X: Array, pages: MappedPages | None = None) -> None:
-        self.X = X
+        self.X = read_only(X)
         self._pages = pages
         self.shape: tuple[int, int] = X.shape
         self._by_rows = X.flags.c_contiguous

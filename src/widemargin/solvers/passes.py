@@ -18,7 +18,7 @@ from .._parallel import ThreadTeam, count_blocks
 SIZE = 2**14  # rows of a block: fewer take less time than to ask a thread
 
 Matrix = NDArray[np.float64]
-Counts = NDArray[np.int64]
+Places = NDArray[np.int64]
 
 
 class Passes:
@@ -47,9 +47,14 @@ class Passes:
         return totals
 
     def lists(
-        self, k: int, dtype: DTypeLike, collect: Callable[[Turn, NDArray[Any], Counts], None]
+        self, k: int, dtype: DTypeLike, collect: Callable[[Turn, NDArray[Any], Places, Places], None]
     ) -> list[NDArray[Any]]:
-        """K lists of equal length: of each block the function writes the heads, and how many they are."""
-        found, counts = np.empty((k, self._n), dtype), np.empty(self.n_blocks, np.int64)
-        self.run(lambda turn: collect(turn, found, counts))
-        return [np.concatenate([one[b * SIZE :][:count] for b, count in enumerate(counts)]) for one in found]
+        """K lists of equal length, in the order of the blocks.
+
+        Blocks come as they are done: the function counts the room that is taken, and writes where each has its part.
+        Of the memory for all rows, no more is touched than what is found.
+        """
+        found, room = np.empty((k, self._n), dtype), np.zeros(1, np.int64)
+        places = np.empty((self.n_blocks, 2), np.int64)
+        self.run(lambda turn: collect(turn, found, room, places))
+        return [np.concatenate([one[start:end] for start, end in places]) for one in found]

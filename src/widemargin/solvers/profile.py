@@ -57,8 +57,8 @@ class ProfileRisk(HingeRisk):
         here = float(self.intercept(f)[0])
         reach = self._reach
         for _ in range(_CHORDS):
-            turn = (self._quantile(f[0], target[0], reach) - here) / reach
-            step = self._search((f[0], target[0], (here, here + turn)), curvature, slope - self._pull * turn)
+            tilt = (self._quantile(f[0], target[0], reach) - here) / reach
+            step = self._search((f[0], target[0], (here, here + tilt)), curvature, slope - self._pull * tilt)
             if 0.25 * reach <= step <= 4.0 * reach:
                 break
             reach = step or 0.125 * reach
@@ -161,8 +161,8 @@ class ProfileRisk(HingeRisk):
         kept, weights = self._passes.lists(
             2,
             np.float64,
-            lambda turn, found, counts: profile.values_between(
-                f, target, k, self.signed, lo, hi, SIZE, turn, self._values, *found, sums, counts
+            lambda turn, found, room, places: profile.values_between(
+                f, target, k, self.signed, lo, hi, SIZE, turn, self._values, *found, room, places, sums
             ),
         )
         below, upto = sums.sum(axis=0)

@@ -162,8 +162,8 @@ class HingeRisk:
         (rows,) = self._passes.lists(
             1,
             np.int64,
-            lambda turn, rows, counts: linesearch.near_corner(
-                f[0], shift, self.signed, width, SIZE, turn, rows[0], counts
+            lambda turn, rows, room, places: linesearch.near_corner(
+                f[0], shift, self.signed, width, SIZE, turn, rows[0], room, places
             ),
         )
         return rows
@@ -211,6 +211,8 @@ def _scan(line: Line, signed: Vector, lo: float, hi: float, passes: Passes) -> t
     keys, jumps = passes.lists(
         2,
         np.float64,
-        lambda turn, found, counts: linesearch.scan_hinges(*line, signed, lo, hi, SIZE, turn, *found, slopes, counts),
+        lambda turn, found, room, places: linesearch.scan_hinges(
+            *line, signed, lo, hi, SIZE, turn, *found, room, places, slopes
+        ),
     )
     return float(slopes.sum()), keys, jumps
