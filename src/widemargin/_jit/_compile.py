@@ -115,7 +115,7 @@ def _warm_planes() -> None:
     between = (f, signed, 0.5, signed, -1.0, 1.0)
     profile.values_between(*between, *blocks, np.ones(2), *found, *part, np.ones((1, 2)))
     profile.advance_profile(f, signed, signed, 0.5, 0.0, signed, 0.0, *blocks, np.ones(2), np.ones((1, 5)))
-    profile.share_border(signed, signed, 0.0, 0.0, 1.0, *blocks, np.ones(2))
+    profile.share_border(signed, signed, 0.0, 0.0, 1.0, np.ones(2))
     F, target, s = np.zeros((2, 2)), np.eye(2), np.ones(2)
     margins.advance_margins(F, target, index, s, 0.5, 0.5, np.ones((2, 2)))
     margins.margin_slope(F, target, index, s, index, 0.5)

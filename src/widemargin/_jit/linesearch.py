@@ -5,9 +5,8 @@ The passes take blocks of `size` rows by `turns.take_turn`, so several threads m
 
 import numpy as np
 
-from ._atomic import add
 from ._policy import kernel
-from .turns import take_turn
+from .turns import take_room, take_turn
 
 
 @kernel
@@ -15,9 +14,8 @@ def scan_hinges(f, target, shifts, signed, lo, hi, size, turn, keys, jumps, room
     """Where the derivative of r(k) = sum_i s_i max(0, 1 - y_i (f_i + k (target_i - f_i))) jumps, for lo < k < hi.
 
     Given   f, target (n,) float64, less their intercepts, which are in shifts; signed (n,) = s y; hi finite; keys,
-            jumps (n,), their heads overwritten; room (1,) int64, where in them the next block has room; places
-            (blocks, 2) int64, overwritten with where each begins and ends there; slopes (blocks,), with the derivative
-            just after lo
+            jumps (n,), their heads overwritten; room, places, as for `turns.take_room`; slopes (blocks,), overwritten
+            with the derivative just after lo
     Cost    O(n), one pass; no branch to mispredict
     Source  Franc and Sonnenburg 2008, appendix A, table 5
     Twin    tests/naive/cutting_plane.py::hinge_slope
@@ -49,9 +47,8 @@ def scan_hinges(f, target, shifts, signed, lo, hi, size, turn, keys, jumps, room
             found[kept], rises[kept] = key, abs(weights[i] * rate)
             kept += key > lo
         slopes[block] = slope
-        first = add(room, kept)
+        first = take_room(room, places, block, kept)
         keys[first : first + kept], jumps[first : first + kept] = found[:kept], rises[:kept]
-        places[block, 0], places[block, 1] = first, first + kept
         block = take_turn(turn, places.shape[0])
 
 
@@ -159,9 +156,8 @@ def near_corner(f, shift, signed, distance, size, turn, rows, room, places):
             y = 1.0 if weights[i] > 0.0 else -1.0
             found[count] = first + i
             count += (abs(1.0 - y * (g[i] + shift)) <= distance) & (weights[i] != 0.0)
-        into = add(room, count)
+        into = take_room(room, places, block, count)
         rows[into : into + count] = found[:count]
-        places[block, 0], places[block, 1] = into, into + count
         block = take_turn(turn, places.shape[0])
 
 

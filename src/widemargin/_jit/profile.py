@@ -6,9 +6,8 @@ s sum to those of the positive rows. The passes take blocks of `size` rows by `t
 
 import numpy as np
 
-from ._atomic import add
 from ._policy import kernel
-from .turns import take_turn
+from .turns import take_room, take_turn
 
 
 @kernel
@@ -81,9 +80,8 @@ def values_between(f, target, k, signed, lo, hi, size, turn, values, kept, weigh
             found[count], theirs[count] = value, s
             count += (lo <= value) & (value <= hi)
         sums[block, 0], sums[block, 1] = below, upto
-        first = add(room, count)
+        first = take_room(room, places, block, count)
         kept[first : first + count], weights[first : first + count] = found[:count], theirs[:count]
-        places[block, 0], places[block, 1] = first, first + count
         block = take_turn(turn, places.shape[0])
 
 
@@ -123,14 +121,8 @@ def advance_profile(f, target, signed, step, best, values, near, size, turn, coe
 
 
 @kernel
-def share_border(values, signed, near, on_plus, on_minus, size, turn, coef):
+def share_border(values, signed, near, on_plus, on_minus, coef):
     """Let rows on the border count in part: which part of the positive and of the negative ones. coef is updated."""
-    n_blocks = -(-values.shape[0] // size)
-    block = take_turn(turn, n_blocks)
-    while block < n_blocks:
-        part = slice(block * size, (block + 1) * size)
-        at, weights, slopes = values[part], signed[part], coef[part]
-        for i in range(at.shape[0]):
-            if at[i] == near:
-                slopes[i] = -(on_plus if weights[i] > 0.0 else on_minus) * weights[i]
-        block = take_turn(turn, n_blocks)
+    for i in range(values.shape[0]):
+        if values[i] == near:
+            coef[i] = -(on_plus if signed[i] > 0.0 else on_minus) * signed[i]

@@ -46,6 +46,14 @@ def still_busy(turn: Turn) -> Turn:
 
 
 @kernel
+def wait_for_helpers(busy, looks):
+    """Wait until all helpers have come back, or for so many looks."""
+    for _ in range(looks):
+        if load(busy) == 0:
+            break
+
+
+@kernel
 def take_turn(turn, n):
     """The number of the next of n blocks: 0, 1, 2, ..., each for one thread alone; n when there are none left.
 
@@ -57,11 +65,20 @@ def take_turn(turn, n):
     if block < n:
         return block
     if turn.shape[0] > 1:
-        busy = turn[_LINE:]
-        for _ in range(LOOKS):
-            if load(busy) == 0:
-                break
+        wait_for_helpers(turn[_LINE:], LOOKS)
     return n
+
+
+@kernel
+def take_room(room, places, block, count):
+    """Where a block may write so many results: after those of the blocks before it in time.
+
+    Given   room (1,) int64, zero at first, shared by the threads; places (blocks, 2) int64, where it is noted for the
+            block
+    """
+    first = add(room, count)
+    places[block, 0], places[block, 1] = first, first + count
+    return first
 
 
 @kernel
@@ -86,12 +103,4 @@ def wait_for_work(busy, asked, last, looks):
     add(busy, -1)
     for _ in range(looks):
         if load(asked) != last:
-            break
-
-
-@kernel
-def wait_for_helpers(busy, looks):
-    """Wait until all helpers have come back, or for so many looks."""
-    for _ in range(looks):
-        if load(busy) == 0:
             break

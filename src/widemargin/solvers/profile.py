@@ -70,20 +70,18 @@ class ProfileRisk(HingeRisk):
         coef = np.empty_like(f)
         best = self._quantile(f[0], target[0], step)
         near = self._quantile(f[0], target[0], step + mu * (1.0 - step))
-        risk, offset, excess, plus, minus = self._passes.sums(
-            5,
-            lambda turn, sums: profile.advance_profile(
+        sums = np.empty((self._passes.n_blocks, 5))
+        self._passes.run(
+            lambda turn: profile.advance_profile(
                 f[0], target[0], self.signed, step, best, self._values, near, SIZE, turn, coef[0], sums
-            ),
+            )
         )
+        risk, offset, excess, plus, minus = sums.sum(axis=0).tolist()
         self._known = f, best
         on_plus, on_minus = _border_shares(excess + self._pull, plus, minus)
-        if plus + minus > 0.0:
-            self._passes.run(
-                lambda turn: profile.share_border(
-                    self._values, self.signed, near, on_plus, on_minus, SIZE, turn, coef[0]
-                )
-            )
+        for block in np.flatnonzero(sums[:, 3:].any(axis=1)):  # few have rows on the border
+            rows = slice(block * SIZE, (block + 1) * SIZE)
+            profile.share_border(self._values[rows], self.signed[rows], near, on_plus, on_minus, coef[0, rows])
         return Cut(risk - self._pull * best, coef, offset + on_plus * plus + on_minus * minus)
 
     def rounded(self, f: Matrix, width: float) -> Rounded | None:
