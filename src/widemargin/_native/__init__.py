@@ -1,0 +1,38 @@
+"""The compiled loops: C++17, arrays in and arrays out, one extension module for each processor level.
+
+    x86-64       v2 (every processor since 2009), v3 (AVX2), v4 (AVX-512): the best that this one has
+    elsewhere    one module
+
+The environment variable WIDEMARGIN_PROCESSOR_LEVEL (v2, v3, v4 or generic) chooses another one. Arguments are checked:
+no call reads or writes outside an array. Sizes that do not fit one another raise ValueError, wrong dtypes and layouts
+TypeError.
+"""
+
+from ._levels import LEVEL, load
+
+_module = load(LEVEL)
+
+Stopped = _module.Stopped
+Team = _module.Team
+budget = _module.budget
+csr = _module.csr
+dense = _module.dense
+dual = _module.dual
+hinge = _module.hinge
+kernels = _module.kernels
+linear = _module.linear
+nystroem = _module.nystroem
+
+__all__ = [
+    "LEVEL",
+    "Stopped",
+    "Team",
+    "budget",
+    "csr",
+    "dense",
+    "dual",
+    "hinge",
+    "kernels",
+    "linear",
+    "nystroem",
+]

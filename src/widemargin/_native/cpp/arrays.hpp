@@ -1,0 +1,98 @@
+// The border between Python's arrays and compiled code: types of arguments, their views, and the checks of each call.
+//
+// nanobind refuses wrong dtypes, numbers of dimensions, layouts and read-only arrays for writing (TypeError); what it
+// cannot know, sizes that belong together and indices, is checked here (ValueError, IndexError).
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <string>
+
+#include "span.hpp"
+#include "team.hpp"
+
+namespace wm {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+// Arrays in C order; const T: read-only ones are welcome.
+template <class T> using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using Array = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T> using Array3 = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+template <class T> using Array4 = nb::ndarray<T, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
+template <class T> using FortranArray = nb::ndarray<T, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
+// Rows that are contiguous, one at any distance from the next: a slice of columns of an array in C order.
+template <class T> using RowsArray = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
+
+// Each argument's annotation: an array of another dtype is refused, not converted into a copy that nobody sees.
+inline auto array(const char* name) { return nb::arg(name).noconvert(); }
+
+template <class T> Span<T> span(const Vector<T>& v) { return {v.data(), static_cast<Index>(v.shape(0))}; }
+template <class T> Matrix<T> matrix(const Array<T>& a) {
+    const auto columns = static_cast<Index>(a.shape(1));
+    return {a.data(), static_cast<Index>(a.shape(0)), columns, columns};
+}
+template <class T> Stack<T> stack(const Array3<T>& a) {
+    return {a.data(), static_cast<Index>(a.shape(0)), static_cast<Index>(a.shape(1)), static_cast<Index>(a.shape(2))};
+}
+template <class T> Matrix<T> rows_matrix(const RowsArray<T>& a, const char* name) {
+    if (a.shape(0) > 0 && a.shape(1) > 1 && a.stride(1) != 1)
+        throw nb::value_error((std::string(name) + " must have contiguous rows").c_str());
+    if (a.shape(0) > 1 && a.stride(0) < static_cast<std::int64_t>(a.shape(1)))
+        throw nb::value_error((std::string(name) + " must have rows that do not overlap").c_str());
+    return {a.data(), static_cast<Index>(a.shape(0)), static_cast<Index>(a.shape(1)), a.stride(0)};
+}
+
+// That a size is what other arguments ask for.
+inline void check_size(const char* name, Index size, Index wanted) {
+    if (size != wanted)
+        throw nb::value_error(
+            (std::string(name) + " must be " + std::to_string(wanted) + ", got " + std::to_string(size)).c_str());
+}
+inline void check_at_least(const char* name, Index size, Index wanted) {
+    if (size < wanted)
+        throw nb::value_error(
+            (std::string(name) + " must be at least " + std::to_string(wanted) + ", got " + std::to_string(size))
+                .c_str());
+}
+
+// That all indices are in [0, n). O(size), vectorised; the message names the first that is not.
+template <class I> void check_indices(const char* name, Span<const I> indices, Index n) {
+    bool is_wrong = false;
+    for (Index i = 0; i < indices.size; ++i) {
+        const auto index = static_cast<Index>(indices.data[i]);
+        is_wrong |= (index < 0) | (index >= n);
+    }
+    if (!is_wrong) return;
+    Index i = 0;
+    while (0 <= indices[i] && static_cast<Index>(indices[i]) < n) ++i;
+    throw nb::index_error((std::string(name) + "[" + std::to_string(i) + "] must be in [0, " + std::to_string(n) +
+                           "), got " + std::to_string(indices[i]))
+                              .c_str());
+}
+
+// A team's blocks, called with the interpreter's lock let go. Python's signal handlers run now and then, where the main
+// thread computes; an exception of theirs (KeyboardInterrupt) ends the computation before its next block.
+template <class Visit> void for_each_block(Team& team, Index n_blocks, const Visit& visit) {
+    constexpr std::int64_t kSignalsEvery = 20'000'000;  // nanoseconds
+    std::int64_t next_look = nanoseconds_now() + kSignalsEvery;
+    bool has_error = false;
+    const auto run_signal_handlers = [&] {
+        const std::int64_t now = nanoseconds_now();
+        if (now < next_look) return true;
+        next_look = now + kSignalsEvery;
+        nb::gil_scoped_acquire lock;
+        has_error = PyErr_CheckSignals() != 0;
+        return !has_error;
+    };
+    try {
+        team.for_each_block(n_blocks, visit, run_signal_handlers);
+    } catch (const Stopped&) {
+        nb::gil_scoped_acquire lock;
+        if (has_error) throw nb::python_error();
+        throw;
+    }
+}
+
+}  // namespace wm

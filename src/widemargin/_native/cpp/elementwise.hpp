@@ -1,0 +1,73 @@
+// What a kernel function does to a tile of inner products, entry by entry; L1 distances; sums of kernel rows.
+#pragma once
+#include "exponential.hpp"
+#include "span.hpp"
+
+namespace wm {
+
+// Given   G (r, c) float32: inner products, replaced by exp(-gamma |x - z|^2); squares (r,), other_squares (c,): gamma
+//         |x|^2 and gamma |z|^2
+// Cost    about 0.3 ns an entry
+// Twin    tests/naive/kernels.py::rbf
+inline void rbf(Matrix<float> G, Span<const float> squares, Span<const float> other_squares, double gamma) {
+    const float two_gamma = static_cast<float>(2.0 * gamma);
+    const float* __restrict others = other_squares.data;
+    for (Index i = 0; i < G.rows; ++i) {
+        float* __restrict row = G[i].data;
+        const float s = squares[i];
+        for (Index j = 0; j < G.columns; ++j) row[j] = exp_of_nonpositive(two_gamma * row[j] - s - others[j]);
+    }
+}
+
+// Given   G (r, c) float64: inner products; squares (r,), other_squares (c,): gamma |x|^2, gamma |z|^2; out (r, c):
+//         written, -gamma |x - z|^2, or 0 where rounding makes it positive
+// Twin    the logarithm of tests/naive/kernels.py::rbf
+template <class T>
+void rbf_exponent(Matrix<const double> G, Span<const double> squares, Span<const double> other_squares, double gamma,
+                  Matrix<T> out) {
+    const double* __restrict others = other_squares.data;
+    for (Index i = 0; i < G.rows; ++i) {
+        const double* row = G[i].data;
+        T* into = out[i].data;
+        const double s = squares[i];
+        for (Index j = 0; j < G.columns; ++j)
+            into[j] = static_cast<T>(least(2.0 * gamma * row[j] - s - others[j], 0.0));
+    }
+}
+
+// Given   G (r, c): inner products, replaced by (gamma <x, z> + coef0)^degree, degree >= 0; base (c,), scratch
+// Cost    a multiply-add and about 1.5 log2(degree) multiplications an entry
+// Twin    tests/naive/kernels.py::polynomial
+template <class T> void polynomial(Matrix<T> G, double gamma, double coef0, Index degree, Span<T> scratch) {
+    const T slope = static_cast<T>(gamma), shift = static_cast<T>(coef0);
+    T* __restrict base = scratch.data;
+    for (Index i = 0; i < G.rows; ++i) {
+        T* __restrict row = G[i].data;
+        for (Index j = 0; j < G.columns; ++j) {
+            base[j] = slope * row[j] + shift;
+            row[j] = T(1);
+        }
+        for (Index left = degree; left > 0; left /= 2) {
+            if (left % 2 == 1)
+                for (Index j = 0; j < G.columns; ++j) row[j] *= base[j];
+            for (Index j = 0; j < G.columns; ++j) base[j] *= base[j];
+        }
+    }
+}
+
+// Given   X (r, d), Z (c, d); out (r, c): written, sum_k |X_ik - Z_jk|
+// Twin    tests/naive/kernels.py::laplacian
+template <class T> void l1_distances(Matrix<const T> X, Matrix<const T> Z, Matrix<T> out) {
+    for (Index i = 0; i < X.rows; ++i) {
+        const T* x = X[i].data;
+        T* into = out[i].data;
+        for (Index j = 0; j < Z.rows; ++j) {
+            const T* z = Z[j].data;
+            T total = 0;
+            for (Index k = 0; k < X.columns; ++k) total += std::abs(x[k] - z[k]);
+            into[j] = total;
+        }
+    }
+}
+
+}  // namespace wm

@@ -1,0 +1,42 @@
+// The one exponential: exp(x) - 1 and exp(x) of non-positive float32, in loops that the compiler vectorises.
+#pragma once
+#include <cmath>
+
+#include "span.hpp"
+
+namespace wm {
+
+struct ReducedExponential {
+    float fraction_minus_one;  // exp(r) - 1, r in [-ln 2 / 2, ln 2 / 2]
+    std::int32_t exponent;     // exp(x) = 2^exponent exp(r)
+};
+
+// Given   x in [-87, 0]; smaller arguments are taken as -87, where exp(x) is about 1e-38
+// Cost    12 operations; relative error of exp(x) below 2e-7
+// Source  argument reduction and minimax polynomial of expf in Cephes (Moshier)
+inline ReducedExponential reduce_exponential(float x) {
+    x = most(x, -87.0f);
+    const float k = std::floor(x * 1.44269504f + 0.5f);
+    const float r = x - k * 0.693359375f + k * 2.12194440e-4f;
+    float p = 1.9875691e-4f * r + 1.39819995e-3f;
+    p = p * r + 8.33345191e-3f;
+    p = p * r + 4.16657959e-2f;
+    p = p * r + 1.66666655e-1f;
+    p = p * r + 0.5f;
+    return {p * r * r + r, static_cast<std::int32_t>(k)};
+}
+
+// exp(x), x <= 0; positive arguments are taken as 0
+inline float exp_of_nonpositive(float x) {
+    const ReducedExponential e = reduce_exponential(least(x, 0.0f));
+    return bit_cast<float>(bit_cast<std::int32_t>(e.fraction_minus_one + 1.0f) + e.exponent * (1 << 23));
+}
+
+// exp(x) - 1, x <= 0, exact near 0 too
+inline float expm1_of_nonpositive(float x) {
+    const ReducedExponential e = reduce_exponential(x);
+    const float power = bit_cast<float>((e.exponent + 127) * (1 << 23));
+    return e.fraction_minus_one * power + (power - 1.0f);
+}
+
+}  // namespace wm

@@ -1,0 +1,225 @@
+// Threads that share out the blocks of one computation.
+//
+// A team has n_threads - 1 helper threads; the thread that calls is the other one. Blocks are claimed from one atomic
+// counter, so whoever is free takes the next. Latency of a call on helpers that spin: about a microsecond.
+//
+//   - A helper spins for about a millisecond after its last block, where there is a core for each thread, then sleeps.
+//   - The caller waits for a moment until a spinning helper has begun: the scheduler may have left both threads on one
+//     core. It never waits for one that sleeps; where all blocks are done before it wakes up, it finds none.
+//   - Two threads that call one team at once: the second computes its blocks alone.
+//   - After a fork the child starts helpers of its own; the parent's are not in it.
+//   - `stop` and `stop_at` end a computation before its next block (`Stopped` is thrown when all threads have left it).
+//
+// Functions that run in helpers must not throw: allocate and check before.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "span.hpp"
+
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#define WM_PAUSE() _mm_pause()
+#elif defined(__aarch64__)
+#define WM_PAUSE() asm volatile("yield")
+#else
+#define WM_PAUSE() std::this_thread::yield()
+#endif
+
+namespace wm {
+
+using Clock = std::chrono::steady_clock;
+
+inline std::int64_t nanoseconds_now() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
+
+// How often this process has been forked from its ancestors since the module was loaded.
+inline std::atomic<int> fork_count{0};
+
+// Thrown by a team's functions when they were stopped before the last block.
+struct Stopped : std::exception {
+    const char* what() const noexcept override { return "stopped before the last block"; }
+};
+
+class Team {
+  public:
+    // is_spinning: whether helpers may spin between calls, that is whether there is a core for each thread
+    explicit Team(int n_threads, bool is_spinning = true) : n_threads_(n_threads), is_spinning_(is_spinning) { start(); }
+    ~Team() { close(); }
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
+
+    int n_threads() const { return n_threads_; }
+
+    // End what is computed now, and all that is asked for until `resume`, before its next block.
+    void stop() { stop_time_.store(0, std::memory_order_relaxed); }
+    // The same from a time on (nanoseconds of the steady clock).
+    void stop_at(std::int64_t time) { stop_time_.store(time, std::memory_order_relaxed); }
+    void resume() { stop_time_.store(kNever, std::memory_order_relaxed); }
+    bool may_go_on() const { return is_before(stop_time_); }
+
+    // End the helpers. The calling thread does everything from here on.
+    void close() {
+        std::lock_guard<std::mutex> mine(is_called_);
+        n_threads_ = 1;
+        if (!crew_) return;
+        if (fork_count.load() == crew_->born) crew_->dismiss();
+        else static_cast<void>(crew_.release());
+        crew_.reset();
+    }
+
+    // Call visit(block) once for each block in [0, n_blocks), and `between()` now and then in the calling thread, which
+    // returns whether to go on. Throws Stopped if the blocks were not all visited.
+    template <class Visit, class Between> void for_each_block(Index n_blocks, const Visit& visit, const Between& between) {
+        if (n_blocks <= 0) return;
+        const auto go_on = [&] { return may_go_on() && between(); };
+        std::unique_lock<std::mutex> mine(is_called_, std::try_to_lock);
+        if (!mine.owns_lock() || n_threads_ == 1 || n_blocks == 1) {
+            for (Index block = 0; block < n_blocks; ++block) {
+                if (!go_on()) throw Stopped();
+                visit(block);
+            }
+            return;
+        }
+        if (fork_count.load(std::memory_order_relaxed) != crew_->born) abandon();
+        Job<Visit> job{visit, stop_time_, n_blocks};
+        crew_->open(job, is_spinning_);
+        bool is_stopped = false;
+        for (Index block; (block = job.claim()) < n_blocks;) {
+            if (!go_on()) {
+                is_stopped = true;
+                job.cancel();
+                break;
+            }
+            visit(block);
+        }
+        crew_->close();
+        if (is_stopped || job.is_cancelled.load()) throw Stopped();
+    }
+    template <class Visit> void for_each_block(Index n_blocks, const Visit& visit) {
+        for_each_block(n_blocks, visit, [] { return true; });
+    }
+
+  private:
+    static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+    static constexpr int kLooks = 20000;      // of a spinning helper for work: about a millisecond
+    static constexpr int kFirstLooks = 1000;  // of the caller for a spinning helper's start
+    static constexpr int kLastLooks = 4000;   // of the caller for the helpers' end, before it yields its core
+
+    struct AnyJob {
+        virtual void work() = 0;
+    };
+
+    template <class Visit> struct Job final : AnyJob {
+        const Visit& visit;
+        const std::atomic<std::int64_t>& stop_time;
+        const Index n_blocks;
+        alignas(kCacheLine) std::atomic<Index> next{0};
+        std::atomic<bool> is_cancelled{false};
+
+        Job(const Visit& v, const std::atomic<std::int64_t>& t, Index n) : visit(v), stop_time(t), n_blocks(n) {}
+        Index claim() { return next.fetch_add(1, std::memory_order_relaxed); }
+        void cancel() {
+            is_cancelled.store(true, std::memory_order_relaxed);
+            next.store(n_blocks, std::memory_order_relaxed);
+        }
+        void work() override {
+            for (Index block; (block = claim()) < n_blocks;) {
+                if (!is_before(stop_time)) return cancel();
+                visit(block);
+            }
+        }
+    };
+
+    // The helper threads and what they share with the caller.
+    struct Crew {
+        std::vector<std::thread> threads;
+        const int born = fork_count.load();
+        alignas(kCacheLine) std::atomic<std::uint64_t> epoch{0};  // of calls: a new one is what helpers wait for
+        alignas(kCacheLine) std::atomic<AnyJob*> job{nullptr};
+        alignas(kCacheLine) std::atomic<int> n_active{0};
+        std::atomic<int> n_asleep{0};
+        std::atomic<bool> is_over{false}, may_spin{true};
+        std::mutex mutex;
+        std::condition_variable wake;
+
+        void open(AnyJob& next_job, bool spins) {
+            may_spin.store(spins, std::memory_order_relaxed);
+            const bool has_spinner = n_asleep.load() < static_cast<int>(threads.size());
+            job.store(&next_job);
+            epoch.fetch_add(1);
+            if (n_asleep.load() > 0) {
+                std::lock_guard<std::mutex> lock(mutex);
+                wake.notify_all();
+            }
+            for (int look = 0; has_spinner && spins && look < kFirstLooks && n_active.load() == 0; ++look) WM_PAUSE();
+        }
+        void close() {
+            job.store(nullptr);  // helpers that come now find nothing; the others are counted as active
+            for (int look = 0; n_active.load() != 0; ++look) {
+                if (look < kLastLooks) WM_PAUSE();
+                else std::this_thread::yield();
+            }
+        }
+        void serve() {
+            std::uint64_t seen = 0;
+            while (wait_for_call(seen)) {
+                n_active.fetch_add(1);  // first, then look: the caller withdraws the job, then waits for active helpers
+                if (AnyJob* mine = job.load()) mine->work();
+                n_active.fetch_sub(1);
+            }
+        }
+        bool wait_for_call(std::uint64_t& seen) {
+            const auto has_call = [&] { return epoch.load() != seen; };
+            for (int look = 0; look < kLooks && may_spin.load(std::memory_order_relaxed) && !has_call(); ++look) WM_PAUSE();
+            if (!has_call()) {
+                std::unique_lock<std::mutex> lock(mutex);
+                n_asleep.fetch_add(1);
+                wake.wait(lock, has_call);
+                n_asleep.fetch_sub(1);
+            }
+            seen = epoch.load();
+            return !is_over.load();
+        }
+        void dismiss() {
+            is_over.store(true);
+            {
+                std::lock_guard<std::mutex> lock(mutex);
+                epoch.fetch_add(1);
+            }
+            wake.notify_all();
+            for (std::thread& thread : threads) thread.join();
+        }
+    };
+
+    int n_threads_;
+    const bool is_spinning_;
+    std::atomic<std::int64_t> stop_time_{kNever};
+    std::mutex is_called_;
+    std::unique_ptr<Crew> crew_;
+
+    static bool is_before(const std::atomic<std::int64_t>& stop_time) {
+        const std::int64_t time = stop_time.load(std::memory_order_relaxed);
+        return time == kNever || (time != 0 && nanoseconds_now() < time);
+    }
+
+    void start() {
+        crew_ = std::make_unique<Crew>();
+        Crew* crew = crew_.get();
+        for (int i = 1; i < n_threads_; ++i) crew->threads.emplace_back([crew] { crew->serve(); });
+    }
+    void abandon() {  // in a forked child: the parent's threads are not here, nor is anybody who could unlock its mutex
+        static_cast<void>(crew_.release());
+        start();
+    }
+};
+
+}  // namespace wm
