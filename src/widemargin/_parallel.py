@@ -25,6 +25,7 @@ from ._config import Config, config_context, get_config
 from ._helpers import Helper, idle
 from ._jit import turns
 from ._jit.turns import Turn
+from ._native import Team
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -210,6 +211,7 @@ class _BlasThreads:
 
 
 _blas = _BlasThreads()
+_SERIAL = Team(1)
 
 
 @cache
@@ -246,8 +248,15 @@ class ThreadTeam:
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_threads = effective_n_jobs(n_jobs)
         self._helpers: list[Helper] = []
+        self._native: Team | None = None
+
+    @property
+    def native(self) -> Team:
+        """The threads that compiled passes share their blocks among; the calling one alone inside a worker."""
+        return _SERIAL if self._native is None or _is_worker.get() else self._native
 
     def __enter__(self) -> Self:
+        self._native = Team(self.n_threads, self.n_threads <= _n_cores())
         if self.n_threads > 1:
             self._helpers = idle.take(self.n_threads - 1, awake=self.n_threads <= _n_cores())
         return self
@@ -255,6 +264,9 @@ class ThreadTeam:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._native is not None:
+            self._native.close()
+            self._native = None
         helpers, self._helpers = self._helpers, []
         if kind is None:
             idle.give(helpers)
