@@ -1,0 +1,78 @@
+// CSR arrays as Python hands them over: validated when the object is made, and from then on trusted.
+#pragma once
+#include <variant>
+
+#include "arrays.hpp"
+#include "csr.hpp"
+
+namespace wm {
+
+using AnyCSR = std::variant<CSR<float, std::int32_t>, CSR<float, std::int64_t>, CSR<double, std::int32_t>,
+                            CSR<double, std::int64_t>>;
+
+// Bound to Python as CSRMatrix. Its arrays are kept alive, and must not be written to as long as it is.
+class CSRMatrix {
+  public:
+    template <class T, class I>
+    CSRMatrix(const Vector<const T>& data, const Vector<const I>& indices, const Vector<const I>& indptr, Index columns)
+        : owner_(nb::make_tuple(data.cast(), indices.cast(), indptr.cast())),
+          view_(CSR<T, I>{span(data), span(indices), span(indptr), columns}) {
+        check_at_least("n_columns", columns, 0);
+        raise(find_fault(std::get<CSR<T, I>>(view_)), columns);
+    }
+    CSRMatrix(const CSRMatrix& whole, Index first, Index end) : owner_(whole.owner_), view_(whole.view_) {
+        if (first < 0 || first > end || end > rows())
+            throw nb::index_error(("rows " + std::to_string(first) + " to " + std::to_string(end) +
+                                   " are not among the " + std::to_string(rows()) + " rows there are")
+                                      .c_str());
+        std::visit([&](auto& X) { X = X.slice(first, end); }, view_);
+    }
+
+    Index rows() const {
+        return std::visit([](const auto& X) { return X.rows(); }, view_);
+    }
+    Index columns() const {
+        return std::visit([](const auto& X) { return X.columns; }, view_);
+    }
+
+    // Call f with the view, whatever its types.
+    template <class F> decltype(auto) visit(F&& f) const { return std::visit(std::forward<F>(f), view_); }
+
+    // Call f with the view, whose values must be of type T (TypeError otherwise).
+    template <class T, class F> auto visit_as(const char* name, F&& f) const {
+        return std::visit(
+            [&](const auto& X) {
+                using Value = typename std::decay_t<decltype(X)>::Value;
+                if constexpr (std::is_same_v<Value, T>) return f(X);
+                else {
+                    throw nb::type_error((std::string(name) + " must have values of the other arrays' dtype").c_str());
+                    return decltype(f(CSR<T, std::int32_t>{}))();
+                }
+            },
+            view_);
+    }
+
+  private:
+    nb::object owner_;
+    AnyCSR view_;
+
+    static void raise(const CSRFault& fault, Index columns) {
+        const std::string value = std::to_string(fault.value), row = std::to_string(fault.row);
+        switch (fault.kind) {
+            case CSRFault::none: return;
+            case CSRFault::empty_indptr: throw nb::value_error("the CSR array's indptr is empty");
+            case CSRFault::pointer:
+                throw nb::value_error(("the CSR array's indptr of row " + row + " is " + value +
+                                       ", beyond what its data and indices hold")
+                                          .c_str());
+            case CSRFault::decreasing:
+                throw nb::value_error(("the CSR array's indptr decreases at row " + row + ", to " + value).c_str());
+            case CSRFault::column:
+                throw nb::value_error(("row " + row + " of the CSR array has the column index " + value +
+                                       ", which must be in [0, " + std::to_string(columns) + ")")
+                                          .c_str());
+        }
+    }
+};
+
+}  // namespace wm
