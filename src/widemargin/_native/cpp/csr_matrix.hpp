@@ -1,5 +1,7 @@
 // CSR arrays as Python hands them over: validated when the object is made, and from then on trusted.
 #pragma once
+#include <memory>
+#include <tuple>
 #include <variant>
 
 #include "arrays.hpp"
@@ -15,12 +17,12 @@ class CSRMatrix {
   public:
     template <class T, class I>
     CSRMatrix(const Vector<const T>& data, const Vector<const I>& indices, const Vector<const I>& indptr, Index columns)
-        : owner_(nb::make_tuple(data.cast(), indices.cast(), indptr.cast())),
+        : arrays_(std::make_shared<std::tuple<Vector<const T>, Vector<const I>, Vector<const I>>>(data, indices, indptr)),
           view_(CSR<T, I>{span(data), span(indices), span(indptr), columns}) {
         check_at_least("n_columns", columns, 0);
         raise(find_fault(std::get<CSR<T, I>>(view_)), columns);
     }
-    CSRMatrix(const CSRMatrix& whole, Index first, Index end) : owner_(whole.owner_), view_(whole.view_) {
+    CSRMatrix(const CSRMatrix& whole, Index first, Index end) : arrays_(whole.arrays_), view_(whole.view_) {
         if (first < 0 || first > end || end > rows())
             throw nb::index_error(("rows " + std::to_string(first) + " to " + std::to_string(end) +
                                    " are not among the " + std::to_string(rows()) + " rows there are")
@@ -53,7 +55,7 @@ class CSRMatrix {
     }
 
   private:
-    nb::object owner_;
+    std::shared_ptr<const void> arrays_;  // what keeps them alive
     AnyCSR view_;
 
     static void raise(const CSRFault& fault, Index columns) {
