@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import joblib
-from joblib.parallel import get_active_backend
+from joblib.parallel import ThreadingBackend, get_active_backend
 from threadpoolctl import ThreadpoolController
 
 from ._config import Config, config_context, get_config
@@ -59,6 +59,8 @@ def effective_n_jobs(n_jobs: int | None) -> int:
     backend, _ = get_active_backend(prefer="threads")
     if n_jobs is None:
         n_jobs = 1 if backend.nesting_level else -1
+    if n_jobs < 0 and type(backend) is ThreadingBackend:  # joblib counts the cores anew each time, in files
+        return max(_n_cores() + 1 + n_jobs, 1)
     return int(backend.effective_n_jobs(n_jobs))
 
 
@@ -166,8 +168,7 @@ class _BlasThreads:
         self._lock = threading.Lock()
         self._limits: list[int] = []
         self._applied: int | None = None
-        self._limiter: Any = None
-        self._controller: Any = None
+        self._originals: list[int] = []
 
     def add(self, n: int) -> None:
         """Put a limit in force."""
@@ -185,26 +186,31 @@ class _BlasThreads:
         wanted = min(self._limits, default=None)
         if wanted == self._applied:
             return
-        self._take_control()
-        if self._limiter is not None:
-            self._limiter.restore_original_limits()
-        self._limiter = None if wanted is None else self._libraries().limit(limits=wanted, user_api="blas")
+        libraries = _blas_libraries()
+        if self._applied is None:
+            self._originals = [library.get_num_threads() for library in libraries]
+        for library, original in zip(libraries, self._originals, strict=True):
+            _set_blas_threads(library, original if wanted is None else wanted)
         self._applied = wanted
-        self._take_control()  # and leave it to whoever is next
 
-    def _take_control(self) -> None:
-        # From 3.8 on threadpoolctl obeys the first thread alone that has set a limit, and ignores the others.
-        for library in self._libraries().lib_controllers:
-            if hasattr(library, "clear_controlling_thread"):
-                library.clear_controlling_thread(force=True)
 
-    def _libraries(self) -> Any:
-        # Looking for the loaded libraries takes milliseconds: once, and with SciPy's own among them.
-        if self._controller is None:
-            import scipy.linalg  # noqa: F401
+def _set_blas_threads(library: Any, n: int) -> None:
+    # From 3.8 on threadpoolctl obeys the first thread alone that has set a limit, and ignores the others: take control
+    # before, and leave it to whoever is next.
+    if not hasattr(library, "clear_controlling_thread"):
+        library.set_num_threads(n)
+        return
+    library.clear_controlling_thread(force=True)
+    library.set_num_threads(n)
+    library.clear_controlling_thread(force=True)
 
-            self._controller = ThreadpoolController()
-        return self._controller
+
+@cache
+def _blas_libraries() -> list[Any]:
+    """Those loaded at the first call, SciPy's own among them: looking for them takes milliseconds."""
+    import scipy.linalg  # noqa: F401
+
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 _blas = _BlasThreads()
