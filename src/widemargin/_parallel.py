@@ -10,7 +10,7 @@ configuration.
 import atexit
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import Context, ContextVar, copy_context
 from functools import cache
 from operator import call
@@ -252,8 +252,7 @@ class ThreadTeam:
         self._native = _SERIAL
 
     def __enter__(self) -> Self:
-        if self.n_threads > 1:
-            self._native = _idle_teams.take(self.n_threads)
+        self._native = _idle_teams.take(self.n_threads)
         return self
 
     def __exit__(
@@ -265,16 +264,16 @@ class ThreadTeam:
 
     @property
     def native(self) -> Team:
-        """The threads that compiled passes share their blocks among; the calling one alone inside a worker."""
-        return _SERIAL if _is_worker.get() else self._native
+        """The threads that compiled passes share their blocks among; inside a `map`, that thread alone."""
+        return self._native
 
     def map(self, fn: Callable[[Item], T], items: Iterable[Item]) -> list[T]:
         """Return ``[fn(item) for item in items]``, computed by all threads; each takes the next item when free.
 
         An error in one item ends the call: items not yet begun are dropped, and the error of the earliest is raised.
         """
-        items, native = list(items), self.native
-        if native.n_threads == 1 or len(items) < 2:
+        items, native = list(items), self._native
+        if len(items) < 2 or _is_worker.get():
             return [fn(item) for item in items]
         results: list[Any] = [None] * len(items)
         contexts = [_worker_context() for _ in range(min(native.n_threads, len(items)))]
@@ -282,7 +281,7 @@ class ThreadTeam:
         def call(thread: int, k: int) -> None:
             results[k] = contexts[thread].run(fn, items[k])
 
-        with blas_limit(1):
+        with blas_limit(1) if native.n_threads > 1 else nullcontext():
             native.map(call, len(items))
         return results
 
