@@ -249,17 +249,18 @@ class ThreadTeam:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_threads = effective_n_jobs(n_jobs)
-        self._native = _SERIAL
+        self._native = Team(1)
 
     def __enter__(self) -> Self:
-        self._native = _idle_teams.take(self.n_threads)
+        if self.n_threads > 1:
+            self._native = _idle_teams.take(self.n_threads)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        native, self._native = self._native, _SERIAL
-        if native is not _SERIAL:
+        if self.n_threads > 1:
+            native, self._native = self._native, Team(1)
             _idle_teams.give(native)
 
     @property
@@ -324,5 +325,4 @@ class _IdleTeams:
                 teams.pop().close()
 
 
-_SERIAL = Team(1)
 _idle_teams = _IdleTeams()
