@@ -361,6 +361,12 @@ class DualSolver:
         return _State(everywhere, decision, state.violations)
 
 
+def hides_violation(noise: float, tol: float, problem: DualProblem | dual.Box, result: DualResult) -> bool:
+    """Whether noise of the decision values could hide a violation of `tol`, or a hundredth of the objective."""
+    total = float(np.sum(problem.hi - problem.lo))
+    return noise > NOISE_SHARE * tol or noise * total > 0.01 * result.objective
+
+
 def share_memory(
     kernel: Kernel, samples: Samples, memory_budget: int, team: ThreadTeam, first: int = 0
 ) -> tuple[KernelRows, int]:

@@ -21,7 +21,7 @@ from ..kernels.blocks import fill_square
 from ..kernels.functions import Kernel
 from ..kernels.precision import entry_noise
 from ..kernels.samples import Samples
-from .certificate import DualProblem, certify, make_box
+from .certificate import DualProblem, certify, make_box, sub_box
 from .dual import hides_violation
 from .result import DualResult, History
 from .square import NO_LIMIT, TILE
@@ -125,9 +125,10 @@ def solve_subproblems(
         is_near = (sizes <= TILE) & (sets >= _SMALL_SETS)  # the last digits are a courtesy
         goals = np.where(is_near, tol, goals)
         most = np.minimum(limit - sets, np.where(goals < tol, _SMALL_SETS, NO_LIMIT))
-        new_sets, new_steps, violations = dual.solve_subproblems(
+        new_sets, new_steps, left = dual.solve_subproblems(
             team.native, K, rows, starts, box, beta, f, goals, np.maximum(most, 0), equality, _SLICE_SECONDS
         )
+        new_sets, violations = np.asarray(new_sets), np.asarray(left)
         if not np.isfinite(violations).all():
             raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
         sets += new_sets
@@ -138,8 +139,7 @@ def solve_subproblems(
     results = []
     for k, part in enumerate(parts):
         mine = slice(starts[k], starts[k + 1])
-        here = dual.Box(*(np.ascontiguousarray(v[mine]) for v in (box.target, box.lo, box.hi, box.scale)))
-        found = certify(here, beta[mine], f[mine], np.empty(len(part.rows)), equality=equality, tol=tol)
+        found = certify(sub_box(box, mine), beta[mine], f[mine], np.empty(len(part.rows)), equality=equality, tol=tol)
         history = History()
         history.record(
             time=progress.elapsed,

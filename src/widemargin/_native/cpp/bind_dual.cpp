@@ -1,6 +1,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "dual.hpp"
+#include "subproblems.hpp"
 
 namespace wm {
 namespace {
@@ -103,6 +104,67 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
         "them, intercept and violation left. beta and f belong together whatever ends it, an exception too.");
 }
 
+// Starts of P problems within N places: ascending from 0 to N.
+Index check_starts(Span<const Index> starts, Index n) {
+    check_at_least("len(starts)", starts.size, 1);
+    Index largest = 0;
+    for (Index p = 0; p + 1 < starts.size; ++p) {
+        check_at_least("starts", starts[p + 1], starts[p]);
+        largest = most(largest, starts[p + 1] - starts[p]);
+    }
+    check_size("starts[0]", starts[0], 0);
+    check_size("starts[-1]", starts[starts.size - 1], n);
+    return largest;
+}
+
+template <class Entry> void bind_subproblems(nb::module_& m) {
+    m.def(
+        "solve_subproblems",
+        [](Team& team, const RowsArray<const Entry>& K, const Vector<const Index>& rows,
+           const Vector<const Index>& starts, const BoundBox& box, const Vector<double>& beta, const Vector<double>& f,
+           const Vector<const double>& tol, const Vector<const Index>& max_sets, bool equality, double seconds) {
+            constexpr Index kTileRows = 512;
+            const Matrix<const Entry> entries = rows_matrix(K, "K");
+            check_indices("rows", span(rows), least(entries.rows, entries.columns));
+            const Index n = span(rows).size, largest = check_starts(span(starts), n), count = span(starts).size - 1;
+            check_size("len(box)", box.length(), n);
+            check_size("len(beta)", span(beta).size, n);
+            check_size("len(f)", span(f).size, n);
+            check_size("len(tol)", span(tol).size, count);
+            check_size("len(max_sets)", span(max_sets).size, count);
+            const Subproblems problems{span(rows), span(starts), box.box, span(beta), span(f), span(tol),
+                                       span(max_sets), equality};
+            std::vector<WorkingSet> works;
+            works.reserve(count);
+            for (Index p = 0; p < count; ++p) {
+                const Index size = problems.starts[p + 1] - problems.starts[p];
+                works.emplace_back(least(size, kTileRows), size);
+            }
+            ScratchPool<SubproblemScratch<Entry, double>> scratches(
+                static_cast<int>(least<Index>(team.n_threads(), count)), largest, least(largest, kTileRows));
+            std::vector<ActiveResult> found(count);
+            {
+                nb::gil_scoped_release unlocked;
+                const std::int64_t end = nanoseconds_now() + static_cast<std::int64_t>(clip(seconds, 0.0, 1e9) * 1e9);
+                solve_subproblems<Entry, double>(team, entries, problems, works, scratches, all(found),
+                                                 [&] { return team.may_go_on() && nanoseconds_now() < end; });
+            }
+            nb::list sets, steps, violations;
+            for (const ActiveResult& result : found) {
+                sets.append(result.n_sets);
+                steps.append(result.steps);
+                violations.append(result.left.largest);
+            }
+            return nb::make_tuple(sets, steps, violations);
+        },
+        "team"_a, array("K"), array("rows"), array("starts"), "box"_a, array("beta"), array("f"), array("tol"),
+        array("max_sets"), "equality"_a, "seconds"_a,
+        "Solve P problems, each on some rows of K (n, n), one to a thread, for about so many seconds.\n\n"
+        "Problem p has rows[starts[p]:starts[p + 1]] and these places of box, beta and f = K[rows, rows] beta (N,), of\n"
+        "which beta and f are improved; until its violation is below tol[p], or for max_sets[p] working sets. Returns\n"
+        "lists of working sets, steps in them, and violations left.");
+}
+
 }  // namespace
 
 void bind_dual(nb::module_& m) {
@@ -166,6 +228,8 @@ void bind_dual(nb::module_& m) {
     bind_solver<float, float>(dual);
     bind_solver<float, double>(dual);
     bind_solver<double, double>(dual);
+    bind_subproblems<float>(dual);
+    bind_subproblems<double>(dual);
 }
 
 }  // namespace wm

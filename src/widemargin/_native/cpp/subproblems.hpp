@@ -69,7 +69,7 @@ template <class Entry> Matrix<const Entry> gather_square(Matrix<const Entry> K, 
 template <class Entry, class T, class GoOn>
 void solve_subproblems(Team& team, Matrix<const Entry> K, const Subproblems& all_of, std::vector<WorkingSet>& works,
                        ScratchPool<SubproblemScratch<Entry, T>>& scratches, Span<ActiveResult> found, const GoOn& go_on) {
-    team.for_each_block(all_of.count(), [&](Index p) {
+    const auto solve_one = [&](Index p) {
         const Index first = all_of.starts[p], end = all_of.starts[p + 1];
         const Box& box = all_of.box;
         const Box mine{box.target.slice(first, end), box.lo.slice(first, end), box.hi.slice(first, end),
@@ -84,7 +84,14 @@ void solve_subproblems(Team& team, Matrix<const Entry> K, const Subproblems& all
         Team alone(1);
         result = solve_active(alone, problem, point, scratch->tile, works[p], all_of.tol[p], all_of.max_sets[p], go_on);
         scratches.give(std::move(scratch));
-    });
+    };
+    Index n_entries = 0;
+    for (Index p = 0; p < all_of.count(); ++p) {
+        const Index m = all_of.starts[p + 1] - all_of.starts[p];
+        n_entries += m * m;
+    }
+    if (n_entries >= 4 * kSharedEntries) return team.for_each_block(all_of.count(), solve_one);
+    for (Index p = 0; p < all_of.count(); ++p) solve_one(p);
 }
 
 }  // namespace wm
