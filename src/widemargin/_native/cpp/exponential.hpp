@@ -43,4 +43,27 @@ inline float expm1_of_nonpositive(float x) {
     return e.fraction_minus_one * power + (power - 1.0f);
 }
 
+// The same in float64, to 1e-15 (relative) down to x = -1; below -708 it is -1
+inline double expm1_of_nonpositive(double x) {
+    x = most(x, -708.0);
+    const double k = std::floor(x * 1.4426950408889634 + 0.5);
+    const double r = x - k * 0.6931471805599453;
+    double p = 1.0 / 6227020800.0;  // Taylor's series: r^14 / 14! is below the rounding
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    const double fraction_minus_one = p * r * r + r;
+    // 2^k: the last bits of k + 1023 + 1.5 2^52 are those of the whole number k + 1023
+    const double power = bit_cast<double>(bit_cast<std::uint64_t>(k + (1023.0 + 0x1.8p52)) << 52);
+    return fraction_minus_one * power + (power - 1.0);
+}
+
 }  // namespace wm
