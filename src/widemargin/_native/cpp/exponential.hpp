@@ -39,4 +39,18 @@ inline float expm1_of_nonpositive(float x) {
     return e.fraction_minus_one * power + (power - 1.0f);
 }
 
+// exp(x) of float64, x <= 0; positive arguments are taken as 0, and below -708 the value is 0
+// Cost    20 operations; relative error below 4e-16
+inline double exp_of_nonpositive(double x) {
+    const double bounded = clip(x, -708.0, 0.0);
+    const double k = std::floor(bounded * 1.4426950408889634 + 0.5);
+    const double r = bounded - k * 6.93145751953125e-1 - k * 1.42860682030941723e-6;
+    double p = 1.0 / 6227020800.0;  // Taylor's series to the 13th power, |r| <= ln 2 / 2
+    for (const double c : {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
+                           1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0})
+        p = p * r + c;
+    const auto exponent = static_cast<std::int64_t>(static_cast<std::int32_t>(k));
+    return x < -708.0 ? 0.0 : bit_cast<double>(bit_cast<std::int64_t>(p) + exponent * (std::int64_t(1) << 52));
+}
+
 }  // namespace wm
