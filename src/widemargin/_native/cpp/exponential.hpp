@@ -36,14 +36,15 @@ inline float exp_of_nonpositive(float x) {
     return bit_cast<float>(bit_cast<std::int32_t>(e.fraction_minus_one + 1.0f) + e.exponent * (1 << 23));
 }
 
-// exp(x) - 1, x <= 0, exact near 0 too
+// exp(x) - 1, x <= 0, to the same relative error near 0 too. (A sum of exp(r) - 1 times 2^k and 2^k - 1 the compiler may
+// reorder: for k = 0 nothing would be left of a small x.)
 inline float expm1_of_nonpositive(float x) {
     const ReducedExponential e = reduce_exponential(x);
     const float power = bit_cast<float>((e.exponent + 127) * (1 << 23));
-    return e.fraction_minus_one * power + (power - 1.0f);
+    return e.exponent == 0 ? e.fraction_minus_one : (e.fraction_minus_one + 1.0f) * power - 1.0f;
 }
 
-// The same in float64, to 1e-15 (relative) down to x = -1; below -708 it is -1
+// The same in float64; relative error below 1e-15
 inline double expm1_of_nonpositive(double x) {
     x = most(x, -708.0);
     const double k = std::floor(x * 1.4426950408889634 + 0.5);
@@ -63,7 +64,7 @@ inline double expm1_of_nonpositive(double x) {
     const double fraction_minus_one = p * r * r + r;
     // 2^k: the last bits of k + 1023 + 1.5 2^52 are those of the whole number k + 1023
     const double power = bit_cast<double>(bit_cast<std::uint64_t>(k + (1023.0 + 0x1.8p52)) << 52);
-    return fraction_minus_one * power + (power - 1.0);
+    return k == 0.0 ? fraction_minus_one : (fraction_minus_one + 1.0) * power - 1.0;
 }
 
 }  // namespace wm
