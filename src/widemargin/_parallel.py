@@ -10,7 +10,7 @@ configuration.
 import atexit
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import Context, ContextVar, copy_context
 from functools import cache
 from operator import call
@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import joblib
-from joblib.parallel import get_active_backend
+from joblib.parallel import ThreadingBackend, get_active_backend
 from threadpoolctl import ThreadpoolController
 
 from ._config import Config, config_context, get_config
@@ -59,6 +59,8 @@ def effective_n_jobs(n_jobs: int | None) -> int:
     backend, _ = get_active_backend(prefer="threads")
     if n_jobs is None:
         n_jobs = 1 if backend.nesting_level else -1
+    if n_jobs < 0 and type(backend) is ThreadingBackend:  # joblib counts the cores anew each time, in files
+        return max(_n_cores() + 1 + n_jobs, 1)
     return int(backend.effective_n_jobs(n_jobs))
 
 
@@ -166,8 +168,7 @@ class _BlasThreads:
         self._lock = threading.Lock()
         self._limits: list[int] = []
         self._applied: int | None = None
-        self._limiter: Any = None
-        self._controller: Any = None
+        self._originals: list[int] = []
 
     def add(self, n: int) -> None:
         """Put a limit in force."""
@@ -185,26 +186,31 @@ class _BlasThreads:
         wanted = min(self._limits, default=None)
         if wanted == self._applied:
             return
-        self._take_control()
-        if self._limiter is not None:
-            self._limiter.restore_original_limits()
-        self._limiter = None if wanted is None else self._libraries().limit(limits=wanted, user_api="blas")
+        libraries = _blas_libraries()
+        if self._applied is None:
+            self._originals = [library.get_num_threads() for library in libraries]
+        for library, original in zip(libraries, self._originals, strict=True):
+            _set_blas_threads(library, original if wanted is None else wanted)
         self._applied = wanted
-        self._take_control()  # and leave it to whoever is next
 
-    def _take_control(self) -> None:
-        # From 3.8 on threadpoolctl obeys the first thread alone that has set a limit, and ignores the others.
-        for library in self._libraries().lib_controllers:
-            if hasattr(library, "clear_controlling_thread"):
-                library.clear_controlling_thread(force=True)
 
-    def _libraries(self) -> Any:
-        # Looking for the loaded libraries takes milliseconds: once, and with SciPy's own among them.
-        if self._controller is None:
-            import scipy.linalg  # noqa: F401
+def _set_blas_threads(library: Any, n: int) -> None:
+    # From 3.8 on threadpoolctl obeys the first thread alone that has set a limit, and ignores the others: take control
+    # before, and leave it to whoever is next.
+    if not hasattr(library, "clear_controlling_thread"):
+        library.set_num_threads(n)
+        return
+    library.clear_controlling_thread(force=True)
+    library.set_num_threads(n)
+    library.clear_controlling_thread(force=True)
 
-            self._controller = ThreadpoolController()
-        return self._controller
+
+@cache
+def _blas_libraries() -> list[Any]:
+    """Those loaded at the first call, SciPy's own among them: looking for them takes milliseconds."""
+    import scipy.linalg  # noqa: F401
+
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 _blas = _BlasThreads()
@@ -243,7 +249,7 @@ class ThreadTeam:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_threads = effective_n_jobs(n_jobs)
-        self._native = _SERIAL
+        self._native = Team(1)
 
     def __enter__(self) -> Self:
         if self.n_threads > 1:
@@ -253,22 +259,22 @@ class ThreadTeam:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        native, self._native = self._native, _SERIAL
-        if native is not _SERIAL:
+        if self.n_threads > 1:
+            native, self._native = self._native, Team(1)
             _idle_teams.give(native)
 
     @property
     def native(self) -> Team:
-        """The threads that compiled passes share their blocks among; the calling one alone inside a worker."""
-        return _SERIAL if _is_worker.get() else self._native
+        """The threads that compiled passes share their blocks among; inside a `map`, that thread alone."""
+        return self._native
 
     def map(self, fn: Callable[[Item], T], items: Iterable[Item]) -> list[T]:
         """Return ``[fn(item) for item in items]``, computed by all threads; each takes the next item when free.
 
         An error in one item ends the call: items not yet begun are dropped, and the error of the earliest is raised.
         """
-        items, native = list(items), self.native
-        if native.n_threads == 1 or len(items) < 2:
+        items, native = list(items), self._native
+        if len(items) < 2 or _is_worker.get():
             return [fn(item) for item in items]
         results: list[Any] = [None] * len(items)
         contexts = [_worker_context() for _ in range(min(native.n_threads, len(items)))]
@@ -276,7 +282,7 @@ class ThreadTeam:
         def call(thread: int, k: int) -> None:
             results[k] = contexts[thread].run(fn, items[k])
 
-        with blas_limit(1):
+        with blas_limit(1) if native.n_threads > 1 else nullcontext():
             native.map(call, len(items))
         return results
 
@@ -319,5 +325,4 @@ class _IdleTeams:
                 teams.pop().close()
 
 
-_SERIAL = Team(1)
 _idle_teams = _IdleTeams()

@@ -5,7 +5,6 @@ import numpy as np
 from . import (
     coordinate,
     dense,
-    dual,
     elementwise,
     linesearch,
     margins,
@@ -26,10 +25,7 @@ def compile_kernels() -> None:
         _warm_passes(dtype)
     _warm_planes()
     _warm_signs()
-    single, double = np.dtype(np.float32), np.dtype(np.float64)
-    for data, tile in ((single, single), (single, double), (double, double)):
-        _warm_dual(data, tile)
-    for data in (single, double):
+    for data in (np.dtype(np.float32), np.dtype(np.float64)):
         _warm_nystrom(data)
     turn, flag = turns.new_turn(1), np.zeros(1, np.int64)
     turns.begin(flag, 1, turn)
@@ -49,16 +45,6 @@ def _warm_tiles(dtype: np.dtype) -> None:
     sparse.csr_inner(*rows, *rows, panel, out)
     sparse.count_nonzeros(X, np.zeros(3, np.int64))
     sparse.copy_nonzeros(X, np.zeros(5, dtype), np.zeros(5, np.int32))
-
-
-def _warm_dual(data: np.dtype, tile: np.dtype) -> None:
-    K, ones = np.eye(2, dtype=data), np.ones(2)
-    box = workspace.Box(np.array([1.0, -1.0]), np.array([0.0, -1.0]), np.array([1.0, 0.0]), ones)
-    beta, decision = np.zeros(2), np.zeros(2)
-    point = K, box, beta, decision, workspace.make_tile(2, tile), workspace.make_working_set(2, 2), 1e-3, True
-    dual.solve_set(*point)
-    dual.solve_active(*point, 9)
-    dual.add_rows(K, np.arange(2), ones, decision, 0, 2)
 
 
 def _warm_passes(dtype: np.dtype) -> None:

@@ -19,11 +19,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._native import Stopped
 from .._parallel import ThreadTeam
 from .._progress import Aside, Part, Progress
 from ..rows import Rows, make_rows
@@ -132,8 +134,9 @@ def train_path(
         if k == 0:
             descent.begin(start, replace(settings, C=C))
         descent.solve_reduced()
-        while descent.is_open() and progress.go_on(**descent.state()):
-            descent.iterate()
+        with suppress(Stopped):  # in a pass over the rows: the points and the bounds are those before it
+            while descent.is_open() and progress.go_on(**descent.state()):
+                descent.iterate()
         descent.finish()
         yield descent.trained()
 
@@ -294,11 +297,13 @@ class _Descent:
         clock.lap("near")
         climbers, dual_planes = self._ascend(solvers)
         clock.lap("dual")
-        outputs = self._outputs(solvers, [solver.target for solver in solvers])
+        with self.progress.interrupting(self.team.native):
+            outputs = self._outputs(solvers, [solver.target for solver in solvers])
         clock.lap("outputs")
         planes = [self._advance(solver, f) for solver, f in zip(solvers, outputs, strict=True)]
         clock.lap("line_search")
-        learn_planes(self.rows, [*solvers, *climbers], [*planes, *dual_planes])
+        with self.progress.interrupting(self.team.native):
+            learn_planes(self.rows, [*solvers, *climbers], [*planes, *dual_planes])
         clock.lap("plane")
         self.solve_reduced()
         clock.lap("reduced")
