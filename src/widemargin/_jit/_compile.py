@@ -3,11 +3,9 @@
 import numpy as np
 
 from . import (
-    budget,
     coordinate,
     dense,
     elementwise,
-    fixed,
     linesearch,
     margins,
     nystrom,
@@ -29,7 +27,6 @@ def compile_kernels() -> None:
     _warm_signs()
     for data in (np.dtype(np.float32), np.dtype(np.float64)):
         _warm_nystrom(data)
-    _warm_budget()
     turn, flag = turns.new_turn(1), np.zeros(1, np.int64)
     turns.begin(flag, 1, turn)
     turns.wait_for_work(turns.still_busy(turn), flag, 1, 0)
@@ -130,19 +127,3 @@ def _warm_nystrom(dtype: np.dtype) -> None:
     panels.measure(X, members[:1], np.zeros(1, np.int32), values, workspace.SQUARES, values, F)
     coef, intercept, out = np.ones((1, 2, 2)), np.ones((1, 2)), np.ones((2, 2))
     panels.answer(F, members[:1], np.zeros(1, np.int32), coef, np.ones((1, 2, 2, 2), dtype), 2, intercept, out)
-
-
-def _warm_budget() -> None:
-    X, order, push = np.eye(3, dtype=np.float32), np.arange(3), np.array([1.0, -1.0, 1.0])
-    rows = workspace.Rows(X.ravel(), np.empty(0, np.int32), np.empty(0, np.int64))
-    for array in rows:
-        array.setflags(write=False)  # as the solver hands them over
-    machine = workspace.make_budgeted(3, 2)
-    rule = workspace.StepRule(1.0, None, 2, 1.0, 0.0)
-    tables = workspace.make_tables(np.ones((2, 2, 2), np.float32))
-    budget.merge_steps(rows, order, push, machine, tables, rule)
-    budget.find_partner(1.0, 0, 2, np.ones(2), machine.work, tables, 0.01)
-    coef, inverse, diagonal = np.zeros((2, 5)), np.zeros((5, 5)), np.ones(5)
-    K = np.eye(3, 5, dtype=np.float32)
-    rule = rule._replace(rule=fixed.PROJECTION)
-    fixed.fixed_steps(K, 2, diagonal, push, coef, inverse, machine.counts, machine.sums, rule)

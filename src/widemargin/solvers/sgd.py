@@ -142,9 +142,11 @@ class MergingMachine(SGDMachine):
 
     def prepare(self, X: Any) -> Any:
         """Sparse rows are checked once, not at every `run`."""
+        if isinstance(X, csr.CSRMatrix):
+            return X
         if sp.issparse(X):
             return csr.CSRMatrix(X.data, X.indices, X.indptr.astype(X.indices.dtype, copy=False), X.shape[1])
-        return X
+        return np.ascontiguousarray(X)
 
     def run(self, X: Any, order: Order, signed_weights: Vector) -> None:
         """Steps that merge where the budget is exceeded: no interpreter work between them."""
