@@ -9,11 +9,9 @@ from . import (
     dual,
     elementwise,
     fixed,
-    linesearch,
     margins,
     nystrom,
     panels,
-    profile,
     simplex_qp,
     sparse,
     turns,
@@ -27,7 +25,6 @@ def compile_kernels() -> None:
         _warm_tiles(dtype)
         _warm_passes(dtype)
     _warm_planes()
-    _warm_signs()
     single, double = np.dtype(np.float32), np.dtype(np.float64)
     for data, tile in ((single, single), (single, double), (double, double)):
         _warm_dual(data, tile)
@@ -98,33 +95,12 @@ def _warm_ascent(rows: workspace.Rows) -> None:
 
 
 def _warm_planes() -> None:
-    f, signed, index = np.zeros(2), np.array([1.0, -1.0]), np.arange(2)
+    f, index = np.zeros(2), np.arange(2)
     simplex_qp.solve_simplex(np.eye(2), f, np.ones(2), np.ones(2), np.eye(2), np.ones(2), index, 1.0, 1)
-    blocks = 2, turns.new_turn(0)
-    part = np.zeros(1, np.int64), np.zeros((1, 2), np.int64)
-    linesearch.near_corner(f, 0.0, signed, 1.0, *blocks, index, *part)
-    linesearch.rounded_hinges(f, 0.0, signed, 1.0, 1.0, 1.0, *blocks, np.ones(2), np.ones((1, 4)))
-    linesearch.rounded_sides(f, 0.0, signed, 1.0, *blocks, np.ones((1, 3)))
-    ends, found = (f, signed, (0.0, 0.0), signed), (np.ones(2), np.ones(2))
-    linesearch.scan_hinges(*ends, 0.0, 1.0, *blocks, *found, *part, np.ones(1))
-    linesearch.find_root(np.ones(2), np.ones(2), 1.0, -1.0, 0.0)
-    linesearch.advance_hinges(f, signed, signed, 0.5, 0.5, *blocks, np.ones(2), np.ones((1, 2)))
-    elementwise.absolute_sums(f, *blocks, np.ones((1, 1)))
-    elementwise.pick_values(f, np.arange(2), *blocks, np.ones(2))
-    profile.find_quantile(signed.copy(), np.ones(2), 1.0)
-    between = (f, signed, 0.5, signed, -1.0, 1.0)
-    profile.values_between(*between, *blocks, np.ones(2), *found, *part, np.ones((1, 2)))
-    profile.advance_profile(f, signed, signed, 0.5, 0.0, signed, 0.0, *blocks, np.ones(2), np.ones((1, 5)))
-    profile.share_border(signed, signed, 0.0, 0.0, 1.0, np.ones(2))
     F, target, s = np.zeros((2, 2)), np.eye(2), np.ones(2)
     margins.advance_margins(F, target, index, s, 0.5, 0.5, np.ones((2, 2)))
     margins.margin_slope(F, target, index, s, index, 0.5)
     margins.settle_margins(F, target, index, s, index, 0.0, 1.0)
-
-
-def _warm_signs() -> None:
-    for numbers in (np.zeros(2, np.int8), np.zeros(2, np.int64)):
-        elementwise.sign_rows(numbers, 0, 2, turns.new_turn(0), np.ones(2))
 
 
 def _warm_nystrom(dtype: np.dtype) -> None:

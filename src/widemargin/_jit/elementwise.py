@@ -3,7 +3,6 @@
 import numpy as np
 
 from ._policy import kernel
-from .turns import take_turn
 
 
 @kernel
@@ -95,54 +94,3 @@ def l1_distances(X, Z, out):
             for k in range(X.shape[1]):
                 total += abs(X[i, k] - Z[j, k])
             out[i, j] = total
-
-
-@kernel
-def sign_rows(numbers, positive, size, turn, out):
-    """1 where a row's class has a number, else -1, in the blocks of this size that are taken here. No branch.
-
-    Given   numbers (n,), integers; turn, as for `dense.all_row_outputs`; out (n,) float64, overwritten
-    Twin    np.where(numbers == positive, 1.0, -1.0), of all threads' blocks
-    """
-    n_blocks = -(-numbers.shape[0] // size)
-    block = take_turn(turn, n_blocks)
-    while block < n_blocks:
-        rows = slice(block * size, (block + 1) * size)
-        few, into = numbers[rows], out[rows]
-        for i in range(few.shape[0]):
-            into[i] = 1.0 if few[i] == positive else -1.0
-        block = take_turn(turn, n_blocks)
-
-
-@kernel
-def absolute_sums(numbers, size, turn, sums):
-    """The sums of absolute values of each block of so many, taken as in `sign_rows`.
-
-    Given   numbers (n,) float64; sums (blocks, 1) float64, overwritten
-    Twin    [np.abs(part).sum() for part in blocks of numbers]
-    """
-    block = take_turn(turn, sums.shape[0])
-    while block < sums.shape[0]:
-        few = numbers[block * size : (block + 1) * size]
-        total = 0.0
-        for i in range(few.shape[0]):
-            total += abs(few[i])
-        sums[block, 0] = total
-        block = take_turn(turn, sums.shape[0])
-
-
-@kernel
-def pick_values(values, chosen, size, turn, out):
-    """Some of the values, in blocks of so many, taken as in `sign_rows`.
-
-    Given   values (n,), chosen (m,) int64; out (m,), overwritten
-    Twin    values[chosen]
-    """
-    n_blocks = -(-chosen.shape[0] // size)
-    block = take_turn(turn, n_blocks)
-    while block < n_blocks:
-        part = slice(block * size, (block + 1) * size)
-        few, into = chosen[part], out[part]
-        for i in range(few.shape[0]):
-            into[i] = values[few[i]]
-        block = take_turn(turn, n_blocks)
