@@ -132,7 +132,7 @@ def train_path(
     descent = _Descent(rows, risks, settings, progress, team)
     for k, C in enumerate(Cs):
         descent.weigh(C)
-        if start is None and (solved := descent.solve_few_rows(C)) is not None:
+        if (solved := descent.solve_few_rows(C)) is not None:
             yield solved
             continue
         if not descent.has_begun:
