@@ -14,7 +14,7 @@ PACKAGE = Path(widemargin.__file__).parent
 FILES = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
 JIT = {name: path for name, path in FILES.items() if name.startswith("_jit")}
 HEAVY = ["torch", "dask", "matplotlib", "rich", "skops", "pandas", "PIL", "onnx", "numba", "sklearn"]
-MAX_LINES = 400
+MAX_LINES = 600
 
 
 def tree(path: Path) -> ast.Module:

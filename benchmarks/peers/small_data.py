@@ -70,8 +70,7 @@ def measure(name: str, X: Any, y: Any) -> list[Row]:
         row = {"set": name, "machine": type(ours).__name__, "rival": type(rival).__name__}
         scores = {"accuracy": ours.score(X, y), "rival_accuracy": rival.score(X, y)}
         rows.append({**row, "what": "fit", **compared(*seconds), **scores})
-        x = X[:1]
-        seconds = in_turns(lambda ours=ours: ours.predict(x), lambda rival=rival: rival.predict(x))
+        seconds = in_turns(lambda ours=ours: ours.predict(X[:1]), lambda rival=rival: rival.predict(X[:1]))
         rows.append({**row, "what": "predict one row", **compared(*seconds)})
     return rows
 

@@ -127,6 +127,11 @@ class Progress:
             self._busy.release()
 
     @property
+    def is_observed(self) -> bool:
+        """Whether a callback looks at every round."""
+        return self._callback is not None
+
+    @property
     def elapsed(self) -> float:
         """Seconds since the ``with`` block was entered; after it, the seconds it took."""
         return (perf_counter() if self._end is None else self._end) - self._start
@@ -291,6 +296,8 @@ class Progress:
 
 class _WithoutCandidate:
     """Takes no notice of a candidate: only a whole fit has one."""
+
+    is_observed = False
 
     @property
     def candidate(self) -> object:

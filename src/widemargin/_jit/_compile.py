@@ -3,12 +3,8 @@
 import numpy as np
 
 from . import (
-    budget,
     coordinate,
     dense,
-    dual,
-    elementwise,
-    fixed,
     margins,
     nystrom,
     panels,
@@ -25,12 +21,8 @@ def compile_kernels() -> None:
         _warm_tiles(dtype)
         _warm_passes(dtype)
     _warm_planes()
-    single, double = np.dtype(np.float32), np.dtype(np.float64)
-    for data, tile in ((single, single), (single, double), (double, double)):
-        _warm_dual(data, tile)
-    for data in (single, double):
+    for data in (np.dtype(np.float32), np.dtype(np.float64)):
         _warm_nystrom(data)
-    _warm_budget()
     turn, flag = turns.new_turn(1), np.zeros(1, np.int64)
     turns.begin(flag, 1, turn)
     turns.wait_for_work(turns.still_busy(turn), flag, 1, 0)
@@ -38,27 +30,12 @@ def compile_kernels() -> None:
 
 
 def _warm_tiles(dtype: np.dtype) -> None:
-    X, out = np.ones((2, 2), dtype), np.ones((2, 2), dtype)
-    elementwise.power(out, 1.0, 1.0, 2)
-    elementwise.l1_distances(X, X, out)
-    if dtype == np.float32:
-        elementwise.rbf(out, X[0], X[0], 1.0)
-    elementwise.exponent(np.ones((2, 2)), np.ones(2), np.ones(2), 1.0, out)
+    X = np.ones((2, 2), dtype)
     values, panel = np.ones(4, dtype), np.zeros((2, sparse.PANEL_BYTES // dtype.itemsize), dtype)
     rows = (values, np.array([0, 1, 0, 1], np.int32), np.array([0, 2, 4]))
     sparse.csr_inner(*rows, *rows, panel, out)
     sparse.count_nonzeros(X, np.zeros(3, np.int64))
     sparse.copy_nonzeros(X, np.zeros(5, dtype), np.zeros(5, np.int32))
-
-
-def _warm_dual(data: np.dtype, tile: np.dtype) -> None:
-    K, ones = np.eye(2, dtype=data), np.ones(2)
-    box = workspace.Box(np.array([1.0, -1.0]), np.array([0.0, -1.0]), np.array([1.0, 0.0]), ones)
-    beta, decision = np.zeros(2), np.zeros(2)
-    point = K, box, beta, decision, workspace.make_tile(2, tile), workspace.make_working_set(2, 2), 1e-3, True
-    dual.solve_set(*point)
-    dual.solve_active(*point, 9)
-    dual.add_rows(K, np.arange(2), ones, decision, 0, 2)
 
 
 def _warm_passes(dtype: np.dtype) -> None:
@@ -120,19 +97,3 @@ def _warm_nystrom(dtype: np.dtype) -> None:
     panels.measure(X, members[:1], np.zeros(1, np.int32), values, workspace.SQUARES, values, F)
     coef, intercept, out = np.ones((1, 2, 2)), np.ones((1, 2)), np.ones((2, 2))
     panels.answer(F, members[:1], np.zeros(1, np.int32), coef, np.ones((1, 2, 2, 2), dtype), 2, intercept, out)
-
-
-def _warm_budget() -> None:
-    X, order, push = np.eye(3, dtype=np.float32), np.arange(3), np.array([1.0, -1.0, 1.0])
-    rows = workspace.Rows(X.ravel(), np.empty(0, np.int32), np.empty(0, np.int64))
-    for array in rows:
-        array.setflags(write=False)  # as the solver hands them over
-    machine = workspace.make_budgeted(3, 2)
-    rule = workspace.StepRule(1.0, None, 2, 1.0, 0.0)
-    tables = workspace.make_tables(np.ones((2, 2, 2), np.float32))
-    budget.merge_steps(rows, order, push, machine, tables, rule)
-    budget.find_partner(1.0, 0, 2, np.ones(2), machine.work, tables, 0.01)
-    coef, inverse, diagonal = np.zeros((2, 5)), np.zeros((5, 5)), np.ones(5)
-    K = np.eye(3, 5, dtype=np.float32)
-    rule = rule._replace(rule=fixed.PROJECTION)
-    fixed.fixed_steps(K, 2, diagonal, push, coef, inverse, machine.counts, machine.sums, rule)
