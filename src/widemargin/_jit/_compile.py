@@ -33,7 +33,7 @@ def _warm_tiles(dtype: np.dtype) -> None:
     X = np.ones((2, 2), dtype)
     values, panel = np.ones(4, dtype), np.zeros((2, sparse.PANEL_BYTES // dtype.itemsize), dtype)
     rows = (values, np.array([0, 1, 0, 1], np.int32), np.array([0, 2, 4]))
-    sparse.csr_inner(*rows, *rows, panel, out)
+    sparse.csr_inner(*rows, *rows, panel, np.ones((2, 2), dtype))
     sparse.count_nonzeros(X, np.zeros(3, np.int64))
     sparse.copy_nonzeros(X, np.zeros(5, dtype), np.zeros(5, np.int32))
 
