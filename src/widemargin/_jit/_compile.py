@@ -4,17 +4,13 @@ import numpy as np
 
 from . import (
     budget,
-    coordinate,
-    dense,
     dual,
     elementwise,
     fixed,
     linesearch,
-    margins,
     nystrom,
     panels,
     profile,
-    simplex_qp,
     sparse,
     turns,
     workspace,
@@ -65,24 +61,12 @@ def _warm_dual(data: np.dtype, tile: np.dtype) -> None:
 
 
 def _warm_passes(dtype: np.dtype) -> None:
-    X, ones, coef, index = _fixed(np.ones((3, 2), dtype)), np.ones(2), np.ones((1, 3)), np.zeros(3, np.int64)
-    dense.take_rows(X, index, np.ones((3, 2), dtype))
-    dense.row_outputs(X, ones, np.ones(3))
-    dense.row_sum(X, coef, index, np.ones((1, 2)))
-    dense.all_taken_rows(X, index, 2, turns.new_turn(0), np.ones((3, 2), dtype))
-    dense.all_row_outputs(X, ones, 2, turns.new_turn(0), np.ones(3))
-    dense.all_row_sums(X, coef, coef, 2, turns.new_turn(0), np.ones((2, 1, 2)))
-    dense.all_moments(X, index, ones, np.ones(3), 2, turns.new_turn(0), np.ones((2, 2, 2)))
-    dense.are_finite(X.reshape(-1), dtype.type(0), 2, turns.new_turn(0))
-    for columns in (_fixed(np.ones((3, 2), dtype, "F")), _fixed(np.ones((4, 2), dtype, "F"))[:3]):  # all, and a block
-        dense.column_outputs(columns, ones, np.ones(3))
-        dense.column_sum(columns, coef, index, np.ones((1, 2)))
+    X, coef = _fixed(np.ones((3, 2), dtype)), np.ones((1, 3))
     for width in (np.int32, np.int64):
         indices, indptr = np.array([0, 1] * 3, width), np.array([0, 2, 4, 6], width)
         rows = X.reshape(-1), _fixed(indices), _fixed(indptr)
         sparse.csr_outputs(*rows, np.ones((1, 2)), 2, turns.new_turn(0), np.ones((1, 3)))
         sparse.csr_row_sums(*rows, coef, coef, 2, 1, turns.new_turn(0), np.ones((2, 1, 2)))
-        _warm_ascent(workspace.Rows(*rows[:2], _fixed(indptr.astype(np.int64))))
 
 
 def _fixed(array: np.ndarray) -> np.ndarray:
@@ -91,15 +75,8 @@ def _fixed(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _warm_ascent(rows: workspace.Rows) -> None:
-    border = np.array([np.inf, -np.inf])
-    coordinate.ascend(rows, np.ones(3), 1.0, 0.0, np.zeros(3), np.zeros(3), np.arange(3), border)
-    coordinate.add_rows(rows, np.ones(3), np.zeros(3))
-
-
 def _warm_planes() -> None:
     f, signed, index = np.zeros(2), np.array([1.0, -1.0]), np.arange(2)
-    simplex_qp.solve_simplex(np.eye(2), f, np.ones(2), np.ones(2), np.eye(2), np.ones(2), index, 1.0, 1)
     blocks = 2, turns.new_turn(0)
     part = np.zeros(1, np.int64), np.zeros((1, 2), np.int64)
     linesearch.near_corner(f, 0.0, signed, 1.0, *blocks, index, *part)
@@ -116,10 +93,6 @@ def _warm_planes() -> None:
     profile.values_between(*between, *blocks, np.ones(2), *found, *part, np.ones((1, 2)))
     profile.advance_profile(f, signed, signed, 0.5, 0.0, signed, 0.0, *blocks, np.ones(2), np.ones((1, 5)))
     profile.share_border(signed, signed, 0.0, 0.0, 1.0, np.ones(2))
-    F, target, s = np.zeros((2, 2)), np.eye(2), np.ones(2)
-    margins.advance_margins(F, target, index, s, 0.5, 0.5, np.ones((2, 2)))
-    margins.margin_slope(F, target, index, s, index, 0.5)
-    margins.settle_margins(F, target, index, s, index, 0.0, 1.0)
 
 
 def _warm_signs() -> None:

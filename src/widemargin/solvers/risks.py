@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._jit import elementwise, linesearch
-from .._jit.workspace import Rows as RowArrays
 from .._parallel import ThreadTeam
+from ..rows import RowArrays
 from .coordinate import CoordinateAscent
 from .passes import SIZE, Passes
 
