@@ -50,7 +50,7 @@ class DenseRows:
     @property
     def block_rows(self) -> int:
         """How many rows are multiplied at a time."""
-        return max(256, _BLOCK_BYTES // self.row_bytes, count_blocks(self.shape[0], _BLOCKS))
+        return max(self._least_rows, count_blocks(self.shape[0], _BLOCKS))
 
     def outputs(self, W: Matrix) -> Matrix:
         """Of one vector in a compiled pass, of several as products of matrices."""
@@ -89,6 +89,11 @@ class DenseRows:
         take = dense.take_rows if self._is_by_rows else dense.take_columns
         take(self._team.native, self._values, np.ascontiguousarray(chosen), taken)
         return taken
+
+    @property
+    def _least_rows(self) -> int:
+        """Of a block."""
+        return max(256, _BLOCK_BYTES // self.row_bytes)
 
     @property
     def _values(self) -> Array:

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from .._native import dense
 from .._parallel import ThreadTeam, count_blocks, row_blocks
-from .dense import _BLOCK_BYTES, _BLOCKS, DenseRows
+from .dense import DenseRows
 
 Array = NDArray[np.floating]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _FILE_BYTES = 2**23  # read between two times of giving pages back
+_PARTS = 64  # of a sum: to be shared out
 
 
 class MappedPages:
@@ -49,7 +50,7 @@ class MappedRows(DenseRows):
     @property
     def block_rows(self) -> int:
         """How many rows are held at a time, by each thread."""
-        return max(256, _BLOCK_BYTES // self.row_bytes)
+        return self._least_rows
 
     def outputs(self, W: Matrix) -> Matrix:
         """Block by block."""
@@ -65,7 +66,7 @@ class MappedRows(DenseRows):
     def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
         """Block by block; the sums of several blocks are added by one thread."""
         n, size = self.shape[0], self.block_rows
-        parts = row_blocks(n, max(size, count_blocks(n, _BLOCKS)))
+        parts = row_blocks(n, max(size, count_blocks(n, _PARTS)))
         sums = np.zeros((len(parts), len(coef), self.shape[1]))
 
         def add(part: int) -> None:

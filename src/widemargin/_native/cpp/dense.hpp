@@ -82,7 +82,8 @@ template <class T> void row_outputs(Matrix<const T> X, const double* __restrict 
             s2 += load_lanes(x2 + j) * some;
             s3 += load_lanes(x3 + j) * some;
         }
-        double p0 = sum_lanes(s0), p1 = sum_lanes(s1), p2 = sum_lanes(s2), p3 = sum_lanes(s3);
+        double p0 = 0.0, p1 = 0.0, p2 = 0.0, p3 = 0.0;
+        if (j > 0) p0 = sum_lanes(s0), p1 = sum_lanes(s1), p2 = sum_lanes(s2), p3 = sum_lanes(s3);
         for (; j < d; ++j) {
             p0 += x0[j] * w[j];
             p1 += x1[j] * w[j];
@@ -175,14 +176,18 @@ template <class T> void add_rows(Matrix<const T> X, const double* weights, Index
 template <class T> void add_columns(Matrix<const T> Xt, const double* weights, Index* rows, double* total) {
     const Index n = Xt.columns, count = pick(weights, n, rows);
     const bool are_many = count > kMany * n;
+    double some[kTogether];
+    for (Index t = 0; t < count; ++t) some[t] = weights[rows[t]];
     for (Index j = 0; j < Xt.rows; ++j) {
         const T* x = Xt[j].data;
-        if (j + 1 < Xt.rows) prefetch(x + Xt.stride, x + Xt.stride + least<Index>(n, kAheadBytes / 2 / sizeof(T)));
-        double sum = 0.0;
-        if (are_many) sum = inner_product(x, weights, n);
-        else
-            for (Index t = 0; t < count; ++t) sum += weights[rows[t]] * x[rows[t]];
-        total[j] += sum;
+        if (are_many) {
+            if (j + 1 < Xt.rows) prefetch(x + Xt.stride, x + Xt.stride + least<Index>(n, kAheadBytes / 2 / sizeof(T)));
+            total[j] += inner_product(x, weights, n);
+        } else {
+            double sum = 0.0;
+            for (Index t = 0; t < count; ++t) sum += some[t] * x[rows[t]];
+            total[j] += sum;
+        }
     }
 }
 
@@ -254,16 +259,16 @@ void column_sums(Matrix<const T> Xt, const RowWeights& weights, Matrix<double> o
 
 // Rows are short: a call of memcpy takes as long as the copy.
 template <class T> void copy_row(const T* from, T* to, Index n) {
-    constexpr Index kLine = kCacheLine / sizeof(T);
-    if (n < kLine) {
+    constexpr Index kPart = 32 / sizeof(T);
+    if (n < kPart) {
         for (Index j = 0; j < n; ++j) {
             to[j] = from[j];
             asm volatile("");  // or GCC makes it a memcpy
         }
         return;
     }
-    for (Index j = 0; j + kLine < n; j += kLine) std::memcpy(to + j, from + j, kCacheLine);
-    std::memcpy(to + n - kLine, from + n - kLine, kCacheLine);
+    for (Index j = 0; j + kPart < n; j += kPart) std::memcpy(to + j, from + j, 32);
+    std::memcpy(to + n - kPart, from + n - kPart, 32);
 }
 
 // out (m, d) = X[chosen]
