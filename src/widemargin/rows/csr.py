@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._jit import sparse
-from .._jit.workspace import Rows as RowArrays
+from .._native import csr
 from .._parallel import ThreadTeam, count_blocks
 from .dense import read_only
 from .scratch import SumScratch
@@ -40,10 +40,9 @@ class CSRRows:
         self.shape: tuple[int, int] = X.shape
 
     @property
-    def arrays(self) -> RowArrays:
+    def arrays(self) -> csr.CSRMatrix:
         """The CSR arrays."""
-        data, indices, indptr = self._arrays
-        return RowArrays(data, indices, read_only(indptr.astype(np.int64, copy=False)))
+        return csr.CSRMatrix(*self._arrays, self.shape[1])
 
     @property
     def row_bytes(self) -> int:
