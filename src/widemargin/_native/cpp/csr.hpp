@@ -14,6 +14,7 @@ template <class T, class I> struct CSR {
     Span<const I> indices;
     Span<const I> indptr;  // (n + 1,)
     Index columns = 0;
+    bool is_sorted = false;  // the columns of each row are in ascending order, perhaps repeated
 
     Index rows() const { return indptr.size - 1; }
     Index row_begin(Index i) const { return static_cast<Index>(indptr[i]); }
@@ -21,7 +22,7 @@ template <class T, class I> struct CSR {
     Index nnz() const { return row_end(rows() - 1) - row_begin(0); }
     Span<const T> values(Index i) const { return data.slice(row_begin(i), row_end(i)); }
     Span<const I> columns_of(Index i) const { return indices.slice(row_begin(i), row_end(i)); }
-    CSR slice(Index first, Index end) const { return {data, indices, indptr.slice(first, end + 1), columns}; }
+    CSR slice(Index first, Index end) const { return {data, indices, indptr.slice(first, end + 1), columns, is_sorted}; }
 };
 
 // What is wrong with arrays that ought to be CSR.
@@ -51,6 +52,18 @@ template <class T, class I> CSRFault find_fault(const CSR<T, I>& X) {
             if (c[t] < 0 || static_cast<Index>(c[t]) >= X.columns)
                 return {CSRFault::column, i, static_cast<Index>(c[t])};
     return {};
+}
+
+// Whether the columns of each row are in ascending order, perhaps repeated. O(n + nnz), one pass: all descents from one
+// non-zero to the next are counted, and must be those from one row to the next.
+template <class T, class I> bool has_sorted_rows(const CSR<T, I>& X) {
+    const I *p = X.indptr.data, *c = X.indices.data;
+    const Index first = p[0], end = p[X.rows()];
+    Index descents = 0;
+    for (Index t = first + 1; t < end; ++t) descents += c[t] < c[t - 1];
+    for (Index i = 1; i < X.rows(); ++i)
+        descents -= p[i] > p[i - 1] && first < p[i] && p[i] < end && c[p[i]] < c[p[i] - 1];
+    return descents == 0;
 }
 
 }  // namespace wm

@@ -6,11 +6,34 @@
 
 #include "arrays.hpp"
 #include "csr.hpp"
+#include "scratch.hpp"
 
 namespace wm {
 
 using AnyCSR = std::variant<CSR<float, std::int32_t>, CSR<float, std::int64_t>, CSR<double, std::int32_t>,
                             CSR<double, std::int64_t>>;
+
+// What the lines of compressed arrays are: the rows of CSR, with their columns as indices, or the columns of CSC.
+struct LineNames {
+    std::string format = "CSR", line = "row", other = "column";
+};
+
+// Raise a ValueError that names the fault, and its row.
+inline void raise_if_any(const CSRFault& fault, Index columns, const LineNames& names = {}) {
+    const std::string value = std::to_string(fault.value), line = names.line + " " + std::to_string(fault.row);
+    const std::string array = "the " + names.format + " array";
+    const auto raise = [](const std::string& message) { throw nb::value_error(message.c_str()); };
+    switch (fault.kind) {
+        case CSRFault::none: return;
+        case CSRFault::empty_indptr: return raise(array + "'s indptr is empty");
+        case CSRFault::pointer:
+            return raise(array + "'s indptr of " + line + " is " + value + ", which its data and indices do not have");
+        case CSRFault::decreasing: return raise(array + "'s indptr decreases at " + line + ", to " + value);
+        case CSRFault::column:
+            return raise(line + " of " + array + " has the " + names.other + " index " + value +
+                         ", which must be in [0, " + std::to_string(columns) + ")");
+    }
+}
 
 // Bound to Python as CSRMatrix. Its arrays are kept alive, and must not be written to as long as it is.
 class CSRMatrix {
@@ -18,11 +41,19 @@ class CSRMatrix {
     template <class T, class I>
     CSRMatrix(const Vector<const T>& data, const Vector<const I>& indices, const Vector<const I>& indptr, Index columns)
         : arrays_(std::make_shared<std::tuple<Vector<const T>, Vector<const I>, Vector<const I>>>(data, indices, indptr)),
-          view_(CSR<T, I>{span(data), span(indices), span(indptr), columns}) {
+          view_(CSR<T, I>{span(data), span(indices), span(indptr), columns}), scratch_(std::make_shared<KeptScratch>()) {
         check_at_least("n_columns", columns, 0);
-        raise(find_fault(std::get<CSR<T, I>>(view_)), columns);
+        auto& X = std::get<CSR<T, I>>(view_);
+        CSRFault fault;
+        {
+            nb::gil_scoped_release unlocked;
+            fault = find_fault(X);
+            X.is_sorted = fault.kind == CSRFault::none && has_sorted_rows(X);
+        }
+        raise_if_any(fault, columns);
     }
-    CSRMatrix(const CSRMatrix& whole, Index first, Index end) : arrays_(whole.arrays_), view_(whole.view_) {
+    CSRMatrix(const CSRMatrix& whole, Index first, Index end)
+        : arrays_(whole.arrays_), view_(whole.view_), scratch_(whole.scratch_) {
         if (first < 0 || first > end || end > rows())
             throw nb::index_error(("rows " + std::to_string(first) + " to " + std::to_string(end) +
                                    " are not among the " + std::to_string(rows()) + " rows there are")
@@ -36,6 +67,13 @@ class CSRMatrix {
     Index columns() const {
         return std::visit([](const auto& X) { return X.columns; }, view_);
     }
+    Index nnz() const {
+        return std::visit([](const auto& X) { return X.nnz(); }, view_);
+    }
+    bool is_sorted() const {
+        return std::visit([](const auto& X) { return X.is_sorted; }, view_);
+    }
+    KeptScratch& scratch() const { return *scratch_; }
 
     // Call f with the view, whatever its types.
     template <class F> decltype(auto) visit(F&& f) const { return std::visit(std::forward<F>(f), view_); }
@@ -57,24 +95,7 @@ class CSRMatrix {
   private:
     std::shared_ptr<const void> arrays_;  // what keeps them alive
     AnyCSR view_;
-
-    static void raise(const CSRFault& fault, Index columns) {
-        const std::string value = std::to_string(fault.value), row = std::to_string(fault.row);
-        switch (fault.kind) {
-            case CSRFault::none: return;
-            case CSRFault::empty_indptr: throw nb::value_error("the CSR array's indptr is empty");
-            case CSRFault::pointer:
-                throw nb::value_error(("the CSR array's indptr of row " + row + " is " + value +
-                                       ", beyond what its data and indices hold")
-                                          .c_str());
-            case CSRFault::decreasing:
-                throw nb::value_error(("the CSR array's indptr decreases at row " + row + ", to " + value).c_str());
-            case CSRFault::column:
-                throw nb::value_error(("row " + row + " of the CSR array has the column index " + value +
-                                       ", which must be in [0, " + std::to_string(columns) + ")")
-                                          .c_str());
-        }
-    }
+    std::shared_ptr<KeptScratch> scratch_;  // one for all slices of a matrix
 };
 
 }  // namespace wm

@@ -36,35 +36,46 @@ inline float exp_of_nonpositive(float x) {
     return bit_cast<float>(bit_cast<std::int32_t>(e.fraction_minus_one + 1.0f) + e.exponent * (1 << 23));
 }
 
-// exp(x) - 1, x <= 0, to the same relative error near 0 too. (A sum of exp(r) - 1 times 2^k and 2^k - 1 the compiler may
-// reorder: for k = 0 nothing would be left of a small x.)
+// exp(x) - 1, x <= 0, exact near 0 too
 inline float expm1_of_nonpositive(float x) {
     const ReducedExponential e = reduce_exponential(x);
     const float power = bit_cast<float>((e.exponent + 127) * (1 << 23));
-    return e.exponent == 0 ? e.fraction_minus_one : (e.fraction_minus_one + 1.0f) * power - 1.0f;
+    return e.fraction_minus_one * power + (power - 1.0f);
 }
 
-// The same in float64; relative error below 1e-15
-inline double expm1_of_nonpositive(double x) {
+// The same in float64: x in [-708, 0], smaller arguments are taken as -708
+struct ReducedExponential64 {
+    double fraction_minus_one;
+    double power;  // 2^exponent
+};
+
+// Cost    20 operations; relative error of exp(x) below 4e-16, on processors without fused multiply-adds 4e-16 - 1e-16 x
+inline ReducedExponential64 reduce_exponential(double x) {
     x = most(x, -708.0);
     const double k = std::floor(x * 1.4426950408889634 + 0.5);
+#if defined(__FMA__) || defined(__aarch64__)
+    const double r = std::fma(k, -1.42860682030941723e-6, std::fma(k, -6.93145751953125e-1, x));
+#else
     const double r = x - k * 0.6931471805599453;
+#endif
     double p = 1.0 / 6227020800.0;  // Taylor's series: r^14 / 14! is below the rounding
-    p = p * r + 1.0 / 479001600.0;
-    p = p * r + 1.0 / 39916800.0;
-    p = p * r + 1.0 / 3628800.0;
-    p = p * r + 1.0 / 362880.0;
-    p = p * r + 1.0 / 40320.0;
-    p = p * r + 1.0 / 5040.0;
-    p = p * r + 1.0 / 720.0;
-    p = p * r + 1.0 / 120.0;
-    p = p * r + 1.0 / 24.0;
-    p = p * r + 1.0 / 6.0;
-    p = p * r + 0.5;
-    const double fraction_minus_one = p * r * r + r;
-    // 2^k: the last bits of k + 1023 + 1.5 2^52 are those of the whole number k + 1023
-    const double power = bit_cast<double>(bit_cast<std::uint64_t>(k + (1023.0 + 0x1.8p52)) << 52);
-    return k == 0.0 ? fraction_minus_one : (fraction_minus_one + 1.0) * power - 1.0;
+    for (const double c : {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
+                           1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5})
+        p = p * r + c;
+    // the last bits of k + 1023 + 1.5 2^52 are those of the whole number k + 1023
+    return {p * r * r + r, bit_cast<double>(bit_cast<std::uint64_t>(k + (1023.0 + 0x1.8p52)) << 52)};
+}
+
+// exp(x), x <= 0; positive arguments are taken as 0, and below -708 the value is 0
+inline double exp_of_nonpositive(double x) {
+    const ReducedExponential64 e = reduce_exponential(least(x, 0.0));
+    return x < -708.0 ? 0.0 : (e.fraction_minus_one + 1.0) * e.power;
+}
+
+// exp(x) - 1, x <= 0, exact near 0 too
+inline double expm1_of_nonpositive(double x) {
+    const ReducedExponential64 e = reduce_exponential(x);
+    return e.fraction_minus_one * e.power + (e.power - 1.0);
 }
 
 }  // namespace wm
