@@ -17,7 +17,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from widemargin._config import config_context, get_config
-from widemargin._jit.turns import take_turn
+from widemargin._native import Stopped
 from widemargin._parallel import ThreadTeam, blas_limit, effective_n_jobs, openmp_limit, row_blocks, run
 
 
@@ -56,21 +56,6 @@ def test_always_one_inside_our_own_workers(n_jobs: int | None) -> None:
     with ThreadTeam(2) as team:
         assert team.map(effective_n_jobs, [n_jobs] * 3) == [1, 1, 1]
     assert effective_n_jobs(3) == 3
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2, 5])
-def test_all_are_called_together_with_one_turn(n_jobs: int) -> None:
-    def take(turn: np.ndarray) -> list[int]:
-        mine = []
-        while (number := int(take_turn(turn, 100))) < 100:
-            mine.append(number)
-        return mine
-
-    with ThreadTeam(n_jobs) as team:
-        for _ in range(20):
-            taken = team.together(100, take)
-            assert len(taken) == n_jobs
-            assert sorted(number for mine in taken for number in mine) == list(range(100))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -113,23 +98,6 @@ def test_a_helper_that_sleeps_wakes_up() -> None:
             assert team.map(abs, [-1, -2, -3]) == [1, 2, 3]
 
 
-def test_a_team_after_an_error_gets_other_threads() -> None:
-    """By the thread itself: the system gives an ended thread's number to the next one."""
-    used = []
-
-    def fail(team: ThreadTeam) -> None:
-        used.extend(team._helpers)
-        raise RuntimeError
-
-    with pytest.raises(RuntimeError), ThreadTeam(2) as team:
-        fail(team)
-    (dropped,) = used
-    assert not dropped._thread.is_alive()
-    with ThreadTeam(2) as team:
-        assert dropped not in team._helpers
-        assert team.map(abs, [-1, -2]) == [1, 2]
-
-
 def exits_in_helpers(n: int) -> list[Callable[[], None]]:
     """Tasks for n threads at once: all but the caller's leave."""
     main = threading.get_ident()
@@ -158,10 +126,35 @@ def test_errors_of_several_helpers_do_not_upset_the_next_call() -> None:
             assert team.map(lambda k: time.sleep(0.0002) or k, range(6)) == list(range(6))
 
 
-def test_more_threads_than_cores_sleep() -> None:
+def test_more_threads_than_cores() -> None:
     with ThreadTeam(64) as team:
-        assert not any(helper.stays_awake for helper in team._helpers)
         assert team.map(abs, range(-100, 0)) == list(range(100, 0, -1))
+
+
+def test_a_team_that_is_stopped_begins_nothing_until_it_is_given_back() -> None:
+    done = []
+    with ThreadTeam(2) as team:
+        team.native.stop()
+        with pytest.raises(Stopped):
+            team.map(done.append, range(10))
+    assert not done
+    with ThreadTeam(2) as team:
+        assert team.map(abs, [-1, -2]) == [1, 2]
+
+
+def test_a_team_stops_at_its_time() -> None:
+    with ThreadTeam(2) as team:
+        team.native.stop_after(0.05)
+        start = time.perf_counter()
+        with pytest.raises(Stopped):
+            team.map(lambda _: time.sleep(0.01), range(1000))
+        assert 0.04 < time.perf_counter() - start < 1.0
+
+
+def test_two_threads_may_share_a_team() -> None:
+    with ThreadTeam(2) as team, ThreadPoolExecutor(4) as pool:
+        sums = pool.map(lambda k: sum(team.map(abs, [-k] * 50)), range(40))
+        assert list(sums) == [50 * k for k in range(40)]
 
 
 def test_an_interpreter_that_ends_with_helpers_awake() -> None:

@@ -21,7 +21,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,12 +31,10 @@ from _process import peak_bytes
 from _report import RESULTS, format_table, machine_card, read_csv, write_csv
 
 from widemargin import BSGDClassifier
-from widemargin._jit import budget as compiled
-from widemargin._jit.workspace import make_search
 from widemargin._parallel import blas_limit
 from widemargin._progress import Progress
 from widemargin.algorithms.bsgd import Stream
-from widemargin.budget import RULES, find_partner, merge_table
+from widemargin.budget import RULES, find_partner, find_partners
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.sgd import StepSettings
 
@@ -80,7 +77,7 @@ def train(problem: Problem, budget: int, rules: Sequence[str], n_epochs: int, se
 
     So whatever else the machine does slows all of them. Only steps are timed.
     """
-    rng, push = np.random.default_rng(seed), problem.y.astype(np.float64)
+    rng, signed_weights = np.random.default_rng(seed), problem.y.astype(np.float64)
     order = np.concatenate([rng.permutation(len(problem.y)) for _ in range(n_epochs)])
     first = seed % len(rules)  # where its memory lies is luck: none is always the first to get some
     rules = (*rules[first:], *rules[:first])
@@ -90,7 +87,7 @@ def train(problem: Problem, budget: int, rules: Sequence[str], n_epochs: int, se
         first = at % len(rules)
         for rule in (*rules[first:], *rules[:first]):
             start = time.perf_counter()
-            streams[rule].machines[0].run(problem.X, piece, push)
+            streams[rule].machines[0].run(problem.X, piece, signed_weights)
             seconds[rule][at] = time.perf_counter() - start
     tallies = {rule: stream.tally() for rule, stream in streams.items()}
     return {rule: Run(seconds[rule], t.steps, t.mergers, streams[rule]) for rule, t in tallies.items()}
@@ -108,15 +105,15 @@ def step_seconds(problem: Problem, stream: Stream) -> float:
 def merger_seconds(problem: Problem, stream: Stream, rule: str, n: int = 5000) -> float:
     """Seconds of a merger, the search and all around it: at so small a step size every row is within the margin."""
     settings = settings_of(problem, stream.settings.budget, rule, lam=1e12)
-    order, pushes = np.random.default_rng(1).permutation(len(problem.y))[:n], problem.y.astype(np.float64)[None]
+    order, signed_weights = np.random.default_rng(1).permutation(len(problem.y))[:n], problem.y.astype(np.float64)[None]
     best, without = np.inf, np.inf
     for _ in range(5):
         busy = Stream(settings, problem.X, 1, stream.states())
         start = time.perf_counter()
-        busy.read(problem.X, pushes, order, Progress(), 1)
+        busy.read(problem.X, signed_weights, order, Progress(), 1)
         best = min(best, time.perf_counter() - start)
         start = time.perf_counter()
-        busy.read(problem.X, 0 * pushes, order, Progress(), 1)
+        busy.read(problem.X, 0 * signed_weights, order, Progress(), 1)
         without = min(without, time.perf_counter() - start)
     return (best - without) / len(order)
 
@@ -140,10 +137,10 @@ class Decision(NamedTuple):
 def record_decisions(problem: Problem, budget: int, n_epochs: int, per_look: int = 60) -> list[Decision]:
     """At 40 places of a run with lookup-wd, what the next rows within the margin would make the machine decide."""
     stream = Stream(settings_of(problem, budget, "lookup-wd"), problem.X, 1)
-    pushes, rng, found = problem.y.astype(np.float64)[None], np.random.default_rng(1), []
+    signed_weights, rng, found = problem.y.astype(np.float64)[None], np.random.default_rng(1), []
     order = np.concatenate([rng.permutation(len(problem.y)) for _ in range(min(n_epochs, 4))])
     for part in np.array_split(order, 40):
-        stream.read(problem.X, pushes, part, Progress(), 1)
+        stream.read(problem.X, signed_weights, part, Progress(), 1)
         if len(stream.machines[0]) == budget:
             found += list(_decisions_at(problem, stream, rng, per_look))
     return found
@@ -213,41 +210,19 @@ def judge(decisions: list[Decision]) -> dict[str, float]:
     return {"decisions": len(decisions), "equal %": 100 * equal, **out}
 
 
-def search_nanoseconds(decisions: list[Decision], rule: str) -> float:
-    """Of one search for a partner, over problems recorded from a run, less the copying of the problem."""
+def search_nanoseconds(decisions: list[Decision], rule: str, repeats: int = 5) -> float:
+    """Of one search for a partner, its kernel values' exponentials included, over problems recorded from a run."""
     n, width = len(decisions), max(len(d.coef) for d in decisions)
     coef, log_kappa = np.ones((n, width)), np.zeros((n, width), np.float32)
-    mine, sizes = np.array([d.coef[d.i] for d in decisions]), np.array([len(d.coef) - 1 for d in decisions])
+    own, sizes = np.array([d.coef[d.i] for d in decisions]), np.array([len(d.coef) - 1 for d in decisions])
     for p, d in enumerate(decisions):
         coef[p, : sizes[p]], log_kappa[p, : sizes[p]] = np.delete(d.coef, d.i), np.delete(d.log_kappa, d.i)
-    work, tables, kappa = make_search(width), merge_table().tables, np.exp(log_kappa)
-    problems = mine, coef, log_kappa, kappa, sizes, work, tables
-    return _best_of(lambda is_searched: _search_problems(*problems, RULES[rule], is_searched)) / n
-
-
-@numba.njit
-def _search_problems(mine, coef, log_kappa, kappa, sizes, work, tables, precision, is_searched):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for p in range(len(sizes)):
-        n = sizes[p]
-        for j in range(n):
-            work.rows[0, j] = log_kappa[p, j]
-            work.rows[1, j] = kappa[p, j]
-        if is_searched:
-            total += compiled.find_partner(mine[p], 0, n, coef[p], work, tables, precision)[1]
-    return total
-
-
-def _best_of(call: Any, repeats: int = 5) -> float:
-    """Nanoseconds that a call with True takes longer than one with False."""
-    best = {True: np.inf, False: np.inf}
-    for flag in best:
-        call(flag)
-        for _ in range(repeats):
-            start = time.perf_counter()
-            call(flag)
-            best[flag] = min(best[flag], time.perf_counter() - start)
-    return 1e9 * (best[True] - best[False])
+    best = np.inf
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        find_partners(own, coef, log_kappa, sizes, rule)
+        best = min(best, time.perf_counter() - start)
+    return 1e9 * best / n
 
 
 # Tables 2 and 3 -----------------------------------------------------------------------------------------------------

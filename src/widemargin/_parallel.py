@@ -7,24 +7,21 @@ runs, BLAS has one: two layers of threads on the same cores only wait for each o
 configuration.
 """
 
+import atexit
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
-from functools import cache, partial
+from contextlib import contextmanager, nullcontext
+from contextvars import Context, ContextVar, copy_context
+from functools import cache
 from operator import call
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import joblib
-from joblib.parallel import get_active_backend
+from joblib.parallel import ThreadingBackend, get_active_backend
 from threadpoolctl import ThreadpoolController
 
 from ._config import Config, config_context, get_config
-from ._helpers import Helper, idle
-from ._jit import turns
-from ._jit.turns import Turn
 from ._native import Team
 
 T = TypeVar("T")
@@ -62,6 +59,8 @@ def effective_n_jobs(n_jobs: int | None) -> int:
     backend, _ = get_active_backend(prefer="threads")
     if n_jobs is None:
         n_jobs = 1 if backend.nesting_level else -1
+    if n_jobs < 0 and type(backend) is ThreadingBackend:  # joblib counts the cores anew each time, in files
+        return max(_n_cores() + 1 + n_jobs, 1)
     return int(backend.effective_n_jobs(n_jobs))
 
 
@@ -169,8 +168,7 @@ class _BlasThreads:
         self._lock = threading.Lock()
         self._limits: list[int] = []
         self._applied: int | None = None
-        self._limiter: Any = None
-        self._controller: Any = None
+        self._originals: list[int] = []
 
     def add(self, n: int) -> None:
         """Put a limit in force."""
@@ -188,30 +186,34 @@ class _BlasThreads:
         wanted = min(self._limits, default=None)
         if wanted == self._applied:
             return
-        self._take_control()
-        if self._limiter is not None:
-            self._limiter.restore_original_limits()
-        self._limiter = None if wanted is None else self._libraries().limit(limits=wanted, user_api="blas")
+        libraries = _blas_libraries()
+        if self._applied is None:
+            self._originals = [library.get_num_threads() for library in libraries]
+        for library, original in zip(libraries, self._originals, strict=True):
+            _set_blas_threads(library, original if wanted is None else wanted)
         self._applied = wanted
-        self._take_control()  # and leave it to whoever is next
 
-    def _take_control(self) -> None:
-        # From 3.8 on threadpoolctl obeys the first thread alone that has set a limit, and ignores the others.
-        for library in self._libraries().lib_controllers:
-            if hasattr(library, "clear_controlling_thread"):
-                library.clear_controlling_thread(force=True)
 
-    def _libraries(self) -> Any:
-        # Looking for the loaded libraries takes milliseconds: once, and with SciPy's own among them.
-        if self._controller is None:
-            import scipy.linalg  # noqa: F401
+def _set_blas_threads(library: Any, n: int) -> None:
+    # From 3.8 on threadpoolctl obeys the first thread alone that has set a limit, and ignores the others: take control
+    # before, and leave it to whoever is next.
+    if not hasattr(library, "clear_controlling_thread"):
+        library.set_num_threads(n)
+        return
+    library.clear_controlling_thread(force=True)
+    library.set_num_threads(n)
+    library.clear_controlling_thread(force=True)
 
-            self._controller = ThreadpoolController()
-        return self._controller
+
+@cache
+def _blas_libraries() -> list[Any]:
+    """Those loaded at the first call, SciPy's own among them: looking for them takes milliseconds."""
+    import scipy.linalg  # noqa: F401
+
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 _blas = _BlasThreads()
-_SERIAL = Team(1)
 
 
 @cache
@@ -234,9 +236,9 @@ class ThreadTeam:
 
     Notes
     -----
-    A call of `map` takes some 30 microseconds on two threads, 100 if they sleep (as they do after a pause of a
-    millisecond), and 1 microsecond inline. The threads outlive the block, for the next team; a forked process starts
-    its own.
+    A call of a compiled pass takes a microsecond or two on two threads, one of `map` some 15, and more by the time to
+    wake a thread (some 50 microseconds) after a pause of a millisecond. The threads outlive the block, for the next
+    team; a forked process starts its own.
 
     Examples
     --------
@@ -247,111 +249,80 @@ class ThreadTeam:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_threads = effective_n_jobs(n_jobs)
-        self._helpers: list[Helper] = []
-        self._native: Team | None = None
-
-    @property
-    def native(self) -> Team:
-        """The threads that compiled passes share their blocks among; the calling one alone inside a worker."""
-        return _SERIAL if self._native is None or _is_worker.get() else self._native
+        self._native = Team(1)
 
     def __enter__(self) -> Self:
-        self._native = Team(self.n_threads, self.n_threads <= _n_cores())
         if self.n_threads > 1:
-            self._helpers = idle.take(self.n_threads - 1, awake=self.n_threads <= _n_cores())
+            self._native = _idle_teams.take(self.n_threads)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._native is not None:
-            self._native.close()
-            self._native = None
-        helpers, self._helpers = self._helpers, []
-        if kind is None:
-            idle.give(helpers)
-        else:  # after an error or an interrupt they may be busy still
-            for helper in helpers:
-                helper.dismiss(wait=True)
+        if self.n_threads > 1:
+            native, self._native = self._native, Team(1)
+            _idle_teams.give(native)
+
+    @property
+    def native(self) -> Team:
+        """The threads that compiled passes share their blocks among; inside a `map`, that thread alone."""
+        return self._native
 
     def map(self, fn: Callable[[Item], T], items: Iterable[Item]) -> list[T]:
         """Return ``[fn(item) for item in items]``, computed by all threads; each takes the next item when free.
 
         An error in one item ends the call: items not yet begun are dropped, and the error of the earliest is raised.
         """
-        items = list(items)
-        if not self._helpers or len(items) < 2 or _is_worker.get():
+        items, native = list(items), self._native
+        if len(items) < 2 or _is_worker.get():
             return [fn(item) for item in items]
-        share = _Share(fn, items)
-        with blas_limit(1):
-            _call_in_all(self._helpers[: len(items) - 1], share.work, takes_turns=False)
-        return share.results()
+        results: list[Any] = [None] * len(items)
+        contexts = [_worker_context() for _ in range(min(native.n_threads, len(items)))]
 
-    def together(self, n_blocks: int, fn: Callable[[Turn], T]) -> list[T]:
-        """Call `fn` once in each thread: compiled code, which takes so many blocks by `turns.take_turn`.
+        def call(thread: int, k: int) -> None:
+            results[k] = contexts[thread].run(fn, items[k])
 
-        Threads that come back to the interpreter for each short block wait for its lock. BLAS is not limited here, nor
-        are results in any order.
-        """
-        if not self._helpers or n_blocks < 2 or _is_worker.get():
-            return [fn(turns.new_turn(0))]
-        return _call_in_all(self._helpers[: n_blocks - 1], fn, takes_turns=True)
+        with blas_limit(1) if native.n_threads > 1 else nullcontext():
+            native.map(call, len(items))
+        return results
 
+    def together(self, n_blocks: int, fn: Callable[[Any], T]) -> list[T]:
+        """Call a pass that takes blocks by turns, of those that are not in the compiled room yet, in this thread."""
+        from ._jit import turns
 
-def _call_in_all(helpers: list[Helper], fn: Callable[[Turn], T], *, takes_turns: bool) -> list[T]:
-    """Call a function here and in the helpers, with a turn that is closed early when it should not go on.
-
-    One that takes turns begins here when a helper has taken one, and ends when the helpers have come back.
-    """
-    are_awake = helpers[0].stays_awake
-    turn = turns.new_turn(len(helpers))
-    theirs, busy = turns.helpers_part(turn), turns.still_busy(turn)
-    results: list[T] = []
-    try:
-        for helper in helpers:
-            task = partial(copy_context().run, _call_as_worker, fn, theirs, results)
-            helper.ask(task, busy, theirs if takes_turns and helper is helpers[-1] else None)
-        copy_context().run(_call_as_worker, fn, turn if are_awake else theirs, results)
-    finally:
-        turns.close(turn)  # after a KeyboardInterrupt here, the helpers must not go on
-        if are_awake:
-            turns.wait_for_helpers(busy, turns.LOOKS)
-        errors = [helper.wait() for helper in helpers]
-    for error in errors:
-        if error is not None:
-            raise error
-    return results
+        return [fn(turns.new_turn(0))]
 
 
-def _call_as_worker(fn: Callable[[Turn], T], turn: Turn, results: list[T]) -> None:
-    _is_worker.set(True)  # in a context of this call's own
-    results.append(fn(turn))
+def _worker_context() -> Context:
+    """A copy of the caller's context, marked as a worker's."""
+    context = copy_context()
+    context.run(_is_worker.set, True)
+    return context
 
 
-class _Share:
-    """The items of one `ThreadTeam.map`, taken one by one by whichever thread is free."""
+class _IdleTeams:
+    """Compiled teams between two blocks: to start threads anew takes a hundred times as long as to call them."""
 
-    def __init__(self, fn: Callable[[Any], Any], items: list[Any]) -> None:
-        self._fn = fn
-        self._todo = deque(enumerate(items))  # popleft is atomic
-        self._done: list[Any] = [None] * len(items)
-        self._errors: list[tuple[int, Exception]] = []
+    def __init__(self) -> None:
+        self._teams: dict[int, list[Team]] = {}
+        atexit.register(self._close_all)
 
-    def work(self, turn: Turn) -> None:
-        """Do one item after another, until nothing is left or the turn is closed."""
-        while self._todo and not turns.is_closed(turn):
-            try:
-                k, item = self._todo.popleft()
-            except IndexError:  # another thread took the last item between the two looks
-                return
-            try:
-                self._done[k] = self._fn(item)
-            except Exception as error:
-                self._errors.append((k, error))
-                turns.close(turn)
+    def take(self, n_threads: int) -> Team:
+        """A team of so many threads that nobody uses."""
+        try:
+            return self._teams[n_threads].pop()
+        except (KeyError, IndexError):
+            return Team(n_threads, is_spinning=n_threads <= _n_cores())
 
-    def results(self) -> list[Any]:
-        """Return the results in order, or raise the error of the earliest item."""
-        if self._errors:
-            raise min(self._errors, key=lambda pair: pair[0])[1]
-        return self._done
+    def give(self, team: Team) -> None:
+        """Keep a team for the next one who asks."""
+        team.resume()
+        self._teams.setdefault(team.n_threads, []).append(team)
+
+    def _close_all(self) -> None:
+        for teams in self._teams.values():
+            while teams:
+                teams.pop().close()
+
+
+_idle_teams = _IdleTeams()

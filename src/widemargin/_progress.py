@@ -8,10 +8,10 @@ import math
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from time import perf_counter
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from ._bar import Bar, Snapshot, open_bar
 
@@ -23,6 +23,19 @@ _TWICE_WITHIN = 2.0  # seconds between two SIGINTs that mean "now, whatever is l
 _MAX_SAMPLES = 64
 
 _last_sigint = -math.inf  # of the process, so that Ctrl-C twice ends a grid search whose next fit has begun meanwhile
+
+
+class Passes(Protocol):
+    """Compiled passes over data, as they can be ended before their next block."""
+
+    def stop(self) -> None:
+        """End them, with an exception of theirs, until `resume`."""
+
+    def stop_after(self, seconds: float) -> None:
+        """The same in so many seconds."""
+
+    def resume(self) -> None:
+        """Take both back."""
 
 
 class Progress:
@@ -76,6 +89,7 @@ class Progress:
         self._max_time = math.inf if max_time is None else max_time
         self._verbose = verbose
         self._callback = callback
+        self._passes: list[Passes] = []
         self._busy = threading.Lock()
         self._handler_set = False
         self._bar: Bar | None = None
@@ -111,6 +125,11 @@ class Progress:
             self._bar.close()
             self._bar = None
             self._busy.release()
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether a callback looks at every round."""
+        return self._callback is not None
 
     @property
     def elapsed(self) -> float:
@@ -167,6 +186,22 @@ class Progress:
         """When the time is over, on the clock `time.perf_counter`."""
         return self._start + self._max_time
 
+    @contextmanager
+    def interrupting(self, passes: Passes, deadline: float = math.inf) -> Iterator[None]:
+        """Have compiled passes inside a ``with`` block end before their next block of rows, once the fit should end.
+
+        What they compute is lost then: for passes that leave nothing half-changed.
+        """
+        self._passes.append(passes)
+        passes.stop_after(max(0.0, min(self.deadline, deadline) - perf_counter()))
+        if self.stopped_by is not None:
+            passes.stop()
+        try:
+            yield
+        finally:
+            self._passes.remove(passes)
+            passes.resume()
+
     def part(self, n_workers: int) -> "Part":
         """The progress of one of this stage's parts: it may take its share of the time that is left.
 
@@ -207,6 +242,8 @@ class Progress:
         # No lock: the signal handler comes here, in the middle of whatever the main thread is doing.
         if self.stopped_by is None:
             self.stopped_by = reason
+        for passes in tuple(self._passes):
+            passes.stop()
 
     def _on_sigint(self, number: int, frame: FrameType | None) -> None:
         global _last_sigint
@@ -260,6 +297,8 @@ class Progress:
 class _WithoutCandidate:
     """Takes no notice of a candidate: only a whole fit has one."""
 
+    is_observed = False
+
     @property
     def candidate(self) -> object:
         """None."""
@@ -298,6 +337,10 @@ class Part(_WithoutCandidate):
         self._is_over = self._is_over or perf_counter() >= self.deadline
         return not self._is_over and self._whole.go_on(**state)
 
+    def interrupting(self, passes: Passes) -> AbstractContextManager[None]:
+        """As `Progress.interrupting`, at the end of this part's time too."""
+        return self._whole.interrupting(passes, self.deadline)
+
     def stage(self, title: str, total: int | None = None) -> None:
         """Nothing: parts run side by side, and the whole counts them."""
 
@@ -327,6 +370,10 @@ class Aside(_WithoutCandidate):
     def elapsed(self) -> float:
         """Seconds since the whole began."""
         return self._whole.elapsed
+
+    def interrupting(self, passes: Passes) -> AbstractContextManager[None]:
+        """As the whole's."""
+        return self._whole.interrupting(passes)
 
     def go_on(self, **state: float) -> bool:
         """Whether the whole would; it is not told."""

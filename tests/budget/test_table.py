@@ -87,7 +87,6 @@ def test_limits() -> None:
     assert np.all(np.isfinite(look.grids))
 
 
-@pytest.mark.jit_only
 def test_built_in_under_a_second() -> None:
     start = time.perf_counter()
     tabulate(400)

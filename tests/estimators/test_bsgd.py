@@ -28,8 +28,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from widemargin import BSGDClassifier
 from widemargin.datasets import load_patches
 
-pytestmark = pytest.mark.jit_only  # in the interpreter, tests/solvers/test_sgd.py goes through every compiled loop
-
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 # Repeated rows are further steps in another order: `test_weights_count_as_repetitions_on_average` stands for these.
@@ -224,17 +222,22 @@ def test_averaging_steadies_the_machine() -> None:
     assert np.mean(averaged) > np.mean(plain)
 
 
-def test_objective_is_the_primal_value(binary: Data) -> None:
-    X, y = binary
-    model = machine(C=2.0).fit(X, y)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_objective_is_the_primal_value(n_classes: int, fit_intercept: bool, four: Data) -> None:
+    """The intercept is regularised; machines do not share points."""
+    X, y = four[0], four[1] % n_classes
+    model = machine(C=2.0, fit_intercept=fit_intercept).fit(X, y)
     X32 = X.astype(np.float32).astype(np.float64)
-    P, c = model.support_vectors_.astype(np.float64), model.dual_coef_[0]
+    P, expected = model.support_vectors_.astype(np.float64), 0.0
 
     def k(A: Any, B: Any) -> Any:
         return np.exp(-0.2 * ((A[:, None] - B[None]) ** 2).sum(-1))
 
-    losses = np.maximum(0, 1 - np.where(y == 1, 1, -1) * (k(X32, P) @ c))
-    assert model.objective_ == pytest.approx(0.5 * c @ k(P, P) @ c + 2.0 * losses.sum(), rel=1e-5)
+    for number, c, b in zip([1] if n_classes == 2 else range(4), model.dual_coef_, model.intercept_, strict=True):
+        losses = np.maximum(0, 1 - np.where(y == number, 1, -1) * (k(X32, P) @ c + b))
+        expected += 0.5 * (c @ k(P, P) @ c + b * b) + 2.0 * losses.sum()
+    assert model.objective_ == pytest.approx(expected, rel=1e-5)
 
 
 # ------------------------------------------------------------------------------------------------------------- streams

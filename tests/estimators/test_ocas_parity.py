@@ -124,7 +124,6 @@ def test_extreme_C(binary: Data, C: float) -> None:
     assert np.isclose(model.objective_, primal(model, X, np.where(y == 1, 1.0, -1.0), C), rtol=1e-8)
 
 
-@pytest.mark.jit_only
 def test_the_number_of_threads_does_not_matter() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(70_000, 5)).astype(np.float32)

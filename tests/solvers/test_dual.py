@@ -33,7 +33,6 @@ def tiny_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Working sets of 16 rows, so that small problems go through every round and carry-over."""
     monkeypatch.setattr(dual, "TILE", 16)
     monkeypatch.setattr(square, "TILE", 16)
-    monkeypatch.setattr(square, "_SHARED_ROWS", 32)
     monkeypatch.setattr(dual, "SMALL", 16)
 
 
@@ -185,7 +184,6 @@ def test_sorted_and_rare_labels(order: str, equality: bool) -> None:
     assert dual_value(result) == pytest.approx(optimum(problem, equality), rel=1e-3)
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("equality", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_more_rows_than_a_tile(dtype: type, equality: bool) -> None:
@@ -198,7 +196,6 @@ def test_more_rows_than_a_tile(dtype: type, equality: bool) -> None:
     assert result.gap < 2e-3 * result.objective
 
 
-@pytest.mark.jit_only
 def test_few_of_a_class_among_many_with_an_intercept() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(9000, 2)), np.full(9000, -1.0)
@@ -209,7 +206,6 @@ def test_few_of_a_class_among_many_with_an_intercept() -> None:
     assert np.count_nonzero(result.beta[y > 0]) == 3
 
 
-@pytest.mark.jit_only
 @pytest.mark.usefixtures("tiny_tiles")
 @pytest.mark.parametrize(
     "equality",
@@ -278,7 +274,6 @@ def test_the_number_of_threads_does_not_show() -> None:
     np.testing.assert_array_equal(one.decision, two.decision)
 
 
-@pytest.mark.jit_only
 def test_the_number_of_threads_does_not_show_on_many_rows() -> None:
     problem = make_problem(3000, dtype=np.float32)
     one, two = (solve(problem, n_jobs=k, equality=True) for k in (1, 2))

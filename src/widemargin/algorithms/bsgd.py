@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from .._parallel import ThreadTeam, blas_limit
 from .._progress import Progress
 from ..kernels.functions import Kernel
-from ..kernels.samples import make_samples
 from ..models.expansion import KernelExpansion
 from ..solvers.result import History
 from ..solvers.sgd import SGDMachine, StepSettings, Tally, make_machine
@@ -56,14 +55,14 @@ class Stream:
         self.history = History()
 
     def read(
-        self, X: Any, pushes: Vector, order: NDArray[np.int64], progress: Progress, n_jobs: int | None = None
+        self, X: Any, signed_weights: Vector, order: NDArray[np.int64], progress: Progress, n_jobs: int | None = None
     ) -> bool:
         """One step of every machine on each of the rows X[order].
 
         Parameters
         ----------
         X : ndarray or CSR array of shape (n, d), float32
-        pushes : ndarray of shape (n_machines, n), float64
+        signed_weights : ndarray of shape (n_machines, n), float64
             Weight times label of each row, for each machine.
         order : ndarray of shape (r,), int64
         progress : Progress
@@ -78,10 +77,11 @@ class Stream:
         before = self.tally()
         go_on = True
         with blas_limit(1), ThreadTeam(min(len(self.machines), n_jobs) if n_jobs and n_jobs > 0 else n_jobs) as team:
+            X = self.machines[0].prepare(X)
             for block in self._blocks(order, X.shape[1]):
                 if not go_on:
                     break
-                team.map(partial(_run, X, block), list(zip(self.machines, pushes, strict=True)))
+                team.map(partial(_run, X, block), list(zip(self.machines, signed_weights, strict=True)))
                 progress.advance(len(block))
                 go_on = progress.go_on(**self._state(before))
         self._record(before, progress)
@@ -127,8 +127,8 @@ class Stream:
 
 
 def _run(X: Any, order: NDArray[np.int64], task: tuple[SGDMachine, Vector]) -> None:
-    machine, push = task
-    machine.run(X, order, push)
+    machine, signed_weights = task
+    machine.run(X, order, signed_weights)
 
 
 def make_model(kernel: Kernel, machines: list[SGDMachine]) -> KernelExpansion:
@@ -179,7 +179,7 @@ class Epochs:
 def train(
     stream: Stream,
     X: Any,
-    pushes: Vector,
+    signed_weights: Vector,
     epochs: Epochs,
     progress: Progress,
     rng: np.random.Generator,
@@ -190,7 +190,7 @@ def train(
     Parameters
     ----------
     stream : Stream
-    X, pushes : as for `Stream.read`
+    X, signed_weights : as for `Stream.read`
     epochs : Epochs
     progress : Progress
     rng : numpy.random.Generator
@@ -208,7 +208,7 @@ def train(
     for epoch in range(epochs.n_epochs):
         progress.stage(f"pass {epoch + 1} of {epochs.n_epochs}", n)
         order = rng.permutation(n) if epochs.shuffle else np.arange(n)
-        go_on = stream.read(X, pushes, order, progress, n_jobs)
+        go_on = stream.read(X, signed_weights, order, progress, n_jobs)
         if epochs.score is None:
             model = stream.model()
         else:
@@ -226,11 +226,11 @@ def train(
     return model, True
 
 
-def primal_value(model: KernelExpansion, X: Any, pushes: Vector, C: float, n_jobs: int | None, memory: int) -> float:
-    """1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i)), summed over the machines."""
-    points = make_samples(model.points, model.kernel.wants)
-    K = np.empty((len(points), len(points)), points.dtype)
-    model.kernel.fill(points, points, K)
-    norms = np.einsum("ki,ij,kj->k", model.coef, K.astype(np.float64), model.coef, optimize=True)
-    margins = np.sign(pushes) * model.decide(X, n_jobs=n_jobs, memory_budget=memory).T
-    return float(0.5 * norms.sum() + C * np.sum(np.abs(pushes) * np.maximum(0.0, 1.0 - margins)))
+def primal_value(
+    model: KernelExpansion, X: Any, signed_weights: Vector, C: float, n_jobs: int | None, memory: int
+) -> float:
+    """1/2 (|w|^2 + b^2) + C sum_i s_i max(0, 1 - y_i f(x_i)), summed over the machines."""
+    at_points = model.decide(model.points, n_jobs=n_jobs, memory_budget=memory) - model.intercept
+    norms = np.sum(model.coef.T * at_points) + np.sum(model.intercept**2)
+    margins = np.sign(signed_weights) * model.decide(X, n_jobs=n_jobs, memory_budget=memory).T
+    return float(0.5 * norms + C * np.sum(np.abs(signed_weights) * np.maximum(0.0, 1.0 - margins)))

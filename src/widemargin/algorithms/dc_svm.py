@@ -31,9 +31,10 @@ from ..kernels.samples import Samples, SampleSubset
 from ..kernels.scratch import Scratch, closing_scratch, release
 from ..partition.divide import Division, divide
 from ..solvers.certificate import svm_problem
-from ..solvers.dual import NOISE_SHARE, SMALL, DualSolver, share_memory
+from ..solvers.dual import SMALL, DualSolver, hides_violation, share_memory
 from ..solvers.result import DualResult, StoppedAtStartError, join_results
 from ..solvers.square import solve_square
+from ..solvers.subproblems import Subproblem, solve_on_whole_matrix
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -43,6 +44,7 @@ _LARGEST_SQUARE = 6000  # rows of a cluster that is solved on its whole kernel m
 _START_TOL = 0.1  # of a level that is only a start: its last digits would be lost in the next
 _COPY_SHARE = 64  # a copy of the rows in another order may take as much of the memory
 _CLUSTER_ROWS = 2000
+_FEW_ENTRIES, _MANY_PROBLEMS, _SQUARES = 2**20, 8, 4  # of a kernel matrix for one problem; for several; of the memory
 _LEAST_ROWS = 5000  # with fewer, the whole is solved before the clusters are found
 
 
@@ -152,6 +154,8 @@ def train(
     there are support vectors, times alpha: where that noise comes near `tol`, the solution is polished in float64.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
+        if _is_small(len(data.y), 1, settings, progress):
+            return _train_small(data, [(np.arange(len(data.y)), data.y, start)], settings, progress, team)[0]
         fit = _Fit(data, settings, progress, rng, team)
         beta = np.zeros(len(data.y)) if start is None else start
         for level in fit.choose_levels() if start is None else ():
@@ -314,8 +318,7 @@ class _Fit:
 
     def _is_coarse(self, solver: DualSolver, result: DualResult) -> bool:
         """Whether rounding of the kernel entries could hide a violation of `tol`, or a hundredth of the objective."""
-        noise = solver.noise(result.beta)
-        return noise > NOISE_SHARE * self.settings.tol or noise * self.data.upper.sum() > 0.01 * result.objective
+        return hides_violation(solver.noise(result.beta), self.settings.tol, solver.box, result)
 
     def _solver(
         self, data: Data, *, must_start: bool = True, is_exact: bool = False, first: int = 0, **changes: float
@@ -334,6 +337,44 @@ class _Fit:
             must_start=must_start,
             entry_noise=0.0 if is_exact else self.entry_noise,
         )
+
+
+def _is_small(n: int, n_problems: int, settings: Settings, progress: Progress | Part) -> bool:
+    """Whether problems on n rows are solved on the whole kernel matrix at once: no levels and no rounds are asked for."""
+    n_entries, itemsize = n * n, 8
+    return (
+        n_entries <= _FEW_ENTRIES * min(n_problems, _MANY_PROBLEMS)
+        and n_entries * itemsize * _SQUARES <= settings.memory_budget
+        and not settings.stop_level
+        and settings.n_levels in ("auto", 0)
+        and not progress.is_observed
+    )
+
+
+def _train_small(
+    data: Data,
+    problems: list[tuple[Rows, Vector, Vector | None]],
+    settings: Settings,
+    progress: Progress | Part,
+    team: ThreadTeam,
+) -> list[Machine]:
+    """Train a machine for each problem, given by its rows, their labels +-1 and a start, on one kernel matrix."""
+    progress.stage("whole problem")
+    parts = [
+        Subproblem(rows, svm_problem(y, data.upper[rows]), np.zeros(len(rows)) if start is None else start)
+        for rows, y, start in problems
+    ]
+    results = solve_on_whole_matrix(
+        data.kernel,
+        data.samples,
+        parts,
+        team,
+        equality=settings.fit_intercept,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        progress=progress,
+    )
+    return [Machine(result, None, np.array([result.intercept]), []) for result in results]
 
 
 def _divide(
@@ -371,12 +412,38 @@ def train_pairs(data: Data, settings: Settings, progress: Progress, rng: np.rand
         with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
             division = _divide(data, settings.stop_level, np.zeros(len(data.y)), settings, rng, team)
     progress.stage(f"{len(pairs)} pairs of classes", len(pairs))
+    if _is_small(len(data.y), len(pairs), settings, progress):
+        return _train_small_pairs(data, pairs, settings, progress)
     data.samples.squares  # noqa: B018 - computed once, before the threads share it
     tasks = [
         partial(_train_pair, data, pair, settings, progress, n_workers, seed, division)
         for pair, seed in zip(pairs, rng.integers(2**63, size=len(pairs)), strict=True)
     ]
     return run(tasks, settings.n_jobs)
+
+
+def _train_small_pairs(
+    data: Data, pairs: list[tuple[int, int]], settings: Settings, progress: Progress
+) -> list[Machine]:
+    """As `train_pairs`, on one kernel matrix."""
+    problems: list[tuple[Rows, Vector, Vector | None]] = []
+    of_class = [np.flatnonzero(data.y == c) for c in range(int(data.y.max()) + 1)]
+    for first, second in pairs:
+        rows = np.concatenate([of_class[first], of_class[second]])
+        problems.append((rows, np.repeat([1.0, -1.0], [len(of_class[first]), len(of_class[second])]), None))
+    with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
+        machines = _train_small(data, problems, settings, progress, team)
+    return [
+        replace(machine, result=_on_all_rows(machine.result, rows, len(data.y)))
+        for machine, (rows, _, _) in zip(machines, problems, strict=True)
+    ]
+
+
+def _on_all_rows(result: DualResult, rows: Rows, n: int) -> DualResult:
+    """A problem's result with coordinates for all n rows, zero for those that are not its own."""
+    beta, decision = np.zeros((2, n))
+    beta[rows], decision[rows] = result.beta, result.decision
+    return replace(result, beta=beta, decision=decision)
 
 
 def _train_pair(
@@ -395,6 +462,4 @@ def _train_pair(
     part, rng = progress.part(n_workers), np.random.default_rng(seed)
     machine = train(data, settings, part, rng, division=local, always_whole=True)
     progress.advance()
-    beta, decision = np.zeros((2, len(whole.y)))
-    beta[rows], decision[rows] = machine.result.beta, machine.result.decision
-    return replace(machine, result=replace(machine.result, beta=beta, decision=decision), division=division)
+    return replace(machine, result=_on_all_rows(machine.result, rows, len(whole.y)), division=division)

@@ -19,11 +19,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._native import Stopped
 from .._parallel import ThreadTeam
 from .._progress import Aside, Part, Progress
 from ..rows import Rows, make_rows
@@ -31,6 +33,7 @@ from ..solvers import newton
 from ..solvers.bundle import Bundle
 from ..solvers.coordinate import CoordinateAscent
 from ..solvers.cutting_plane import CuttingPlaneSolver, Plane, learn_planes
+from ..solvers.gram import is_for_few_rows, solve_few_rows
 from ..solvers.local import Fit, join_fits
 from ..solvers.near import NearRounds
 from ..solvers.result import History, LinearResult
@@ -129,11 +132,15 @@ def train_path(
     descent = _Descent(rows, risks, settings, progress, team)
     for k, C in enumerate(Cs):
         descent.weigh(C)
-        if k == 0:
+        if start is None and (solved := descent.solve_few_rows(C)) is not None:
+            yield solved
+            continue
+        if not descent.has_begun:
             descent.begin(start, replace(settings, C=C))
         descent.solve_reduced()
-        while descent.is_open() and progress.go_on(**descent.state()):
-            descent.iterate()
+        with suppress(Stopped):  # in a pass over the rows: the points and the bounds are those before it
+            while descent.is_open() and progress.go_on(**descent.state()):
+                descent.iterate()
         descent.finish()
         yield descent.trained()
 
@@ -208,6 +215,7 @@ class _Descent:
         self.progress = progress
         self.history = History()
         self.n_iter = 0
+        self.has_begun = False
         n_outputs = sum(risk.n_outputs for risk in risks)
         capacity = settings.memory_budget // (4 * 8 * n_outputs * max(1, rows.shape[1]))
         self.solvers = [
@@ -226,6 +234,32 @@ class _Descent:
             for solver in self.solvers
             if isinstance(solver.risk, HingeRisk) and _are_many(rows, settings, _MANY, _PER_COLUMN)
         }
+
+    def solve_few_rows(self, C: float) -> Trained | None:
+        """The machines by their duals, where rows are few, nobody looks at the rounds, and it is not CPA."""
+        if self.progress.is_observed or not self.settings.line_search or not is_for_few_rows(self.rows.shape):
+            return None
+        risks = [solver.risk for solver in self.solvers]
+        hinges = [risk for risk in risks if isinstance(risk, HingeRisk)]
+        if len(hinges) < len(risks) or not self.rows.is_local:
+            return None
+        X, places = self.rows.dense(np.arange(self.rows.shape[0]))
+        clock = _Clock()
+        results = solve_few_rows(X[places], hinges, C, self.settings.tol, self.team, self.progress)
+        if results is None:
+            return None
+        clock.lap("dual")
+        history = History()
+        objective, gap = sum(result.objective for result in results), sum(result.gap for result in results)
+        history.record(
+            time=self.progress.elapsed,
+            objective=objective,
+            lower_bound=objective - gap,
+            step=1.0,
+            n_planes=0,
+            **{f"seconds_{part}": seconds for part, seconds in clock.laps.items()},
+        )
+        return results, history
 
     def _ascent(self, risk: Risk) -> CoordinateAscent | None:
         """Where it pays; not beside CPA, which is to be compared with."""
@@ -260,6 +294,7 @@ class _Descent:
 
     def begin(self, start: Sequence[Matrix] | None, settings: Settings) -> None:
         """Take the first planes: at the points given, or where a sample of the rows leads."""
+        self.has_begun = True
         if start is None and _is_sampled(self.rows, settings):
             risks = [solver.risk for solver in self.solvers]
             start, smooth, size = _solve_sample(self.rows, risks, settings, self.progress, self.team)
@@ -294,11 +329,13 @@ class _Descent:
         clock.lap("near")
         climbers, dual_planes = self._ascend(solvers)
         clock.lap("dual")
-        outputs = self._outputs(solvers, [solver.target for solver in solvers])
+        with self.progress.interrupting(self.team.native):
+            outputs = self._outputs(solvers, [solver.target for solver in solvers])
         clock.lap("outputs")
         planes = [self._advance(solver, f) for solver, f in zip(solvers, outputs, strict=True)]
         clock.lap("line_search")
-        learn_planes(self.rows, [*solvers, *climbers], [*planes, *dual_planes])
+        with self.progress.interrupting(self.team.native):
+            learn_planes(self.rows, [*solvers, *climbers], [*planes, *dual_planes])
         clock.lap("plane")
         self.solve_reduced()
         clock.lap("reduced")

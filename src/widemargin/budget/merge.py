@@ -23,16 +23,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import budget as compiled
-from .._jit.workspace import make_search
+from .._native import budget as compiled
 from .table import merge_table
 
-RULES: dict[str, float | None] = {  # the precision that compiled.find_partner wants
-    "lookup-wd": None,
-    "lookup-h": 0.0,
-    "gss": 1e-2,
-    "gss-precise": 1e-10,
-}
+RULES = ("lookup-wd", "lookup-h", "gss", "gss-precise")
 MAINTENANCE = ("merge", "removal", "projection")
 
 
@@ -79,12 +73,46 @@ def find_partner(
     >>> find_partner(0, np.array([1.0, 2.0, 2.0]), np.array([0.0, -0.5, -0.1]), "lookup-wd").partner
     2
     """
-    others = np.delete(np.asarray(coef, np.float64), i)
-    work = make_search(len(others))
-    work.rows[compiled.EXPONENT], work.rows[compiled.KAPPA] = (np.delete(v, i) for v in (log_kappa, np.exp(log_kappa)))
-    tables = merge_table(table_size).tables
-    j, h, degradation = compiled.find_partner(float(coef[i]), 0, len(others), others, work, tables, RULES[rule])
-    return Merger(j + (j >= i), h, degradation)
+    own = np.array([coef[i]], np.float64)
+    others = np.delete(np.asarray(coef, np.float64), i)[None]
+    (j,), ((h, degradation),) = find_partners(own, others, np.delete(log_kappa, i)[None], None, rule, table_size)
+    return Merger(int(j + (j >= i)), float(h), float(degradation))
+
+
+def find_partners(
+    own: NDArray[np.float64],
+    coef: NDArray[np.float64],
+    log_kappa: NDArray[np.floating],
+    sizes: NDArray[np.int64] | None,
+    rule: str,
+    table_size: int = 400,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The partners of many candidates, each among points of its own.
+
+    Parameters
+    ----------
+    own : ndarray of shape (p,), float64
+        The candidates' coefficients.
+    coef : ndarray of shape (p, n), float64
+        Of possible partners: of their candidate's sign, and none smaller.
+    log_kappa : ndarray of shape (p, n)
+        ln k(candidate, partner) <= 0.
+    sizes : ndarray of shape (p,), int64, or None
+        How many of the columns count; None: all.
+    rule, table_size : as for `find_partner`
+
+    Returns
+    -------
+    ndarray of shape (p,), int64
+        Partners: -1 where there is none.
+    ndarray of shape (p, 2), float64
+        h and the squared degradation.
+    """
+    sizes = np.full(len(own), coef.shape[1], np.int64) if sizes is None else sizes
+    partners, found = np.empty(len(own), np.int64), np.empty((len(own), 2))
+    tables, exponents = merge_table(table_size).tables, np.ascontiguousarray(log_kappa, np.float32)
+    compiled.find_partners(own, np.ascontiguousarray(coef), exponents, sizes, tables, rule, partners, found)
+    return partners, found
 
 
 def merge_points(

@@ -27,12 +27,13 @@ import tempfile
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._config import cache_folder
-from .._jit.workspace import Tables, make_tables
+from .._native import budget as compiled
 
 Grid = NDArray[np.float32]
 
@@ -53,9 +54,9 @@ class MergeTable:
     grids: Grid
 
     @cached_property
-    def tables(self) -> Tables:
+    def tables(self) -> Any:
         """The same as compiled look-ups want it: one load finds the four corners of a cell."""
-        return make_tables(self.grids)
+        return compiled.MergeTables(self.grids)
 
     def h(self, m: ArrayLike, kappa: ArrayLike) -> NDArray[np.float64]:
         """The weight of x_j in z, by bilinear interpolation; m and kappa in [0, 1], of one shape."""

@@ -86,11 +86,12 @@ def warn_of_scale(kernel: Kernel, samples: Samples) -> None:
     A = samples.take(np.unique(np.linspace(0, len(samples) - 1, _PROBE_ROWS).astype(int)))
     K = np.empty((len(A), len(A)), samples.dtype)
     kernel.fill(A, A, K)
-    others = K[~np.eye(len(A), dtype=bool)]
-    if others.min() > 1 - _NEARLY:
-        problem = f"the kernel is nearly constant (every value above {others.min():.7f})"
-    elif others.max() < _NEARLY:
-        problem = f"the kernel is nearly the identity (no value between two rows above {others.max():.1e})"
+    least = float(K.min())
+    np.fill_diagonal(K, 0.0)
+    if least > 1 - _NEARLY:
+        problem = f"the kernel is nearly constant (every value above {least:.7f})"
+    elif (largest := float(K.max())) < _NEARLY:
+        problem = f"the kernel is nearly the identity (no value between two rows above {largest:.1e})"
     else:
         return
     warn_user(

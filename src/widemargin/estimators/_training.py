@@ -50,7 +50,7 @@ def training(estimator: Any, X: Any, y: Any) -> Iterator[tuple[Progress, Callbac
     """
     _keep_freed_memory()
     bridge = CallbackBridge(estimator, X, y)
-    progress = clock(estimator, bridge)
+    progress = clock(estimator, None if bridge.context is None else bridge)
     try:
         with progress:
             yield progress, bridge

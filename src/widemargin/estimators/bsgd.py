@@ -301,15 +301,15 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
             )
             score = partial(self._score_held, X_held, y_held)
         self._classes_and_gamma(classes, X, weights)
-        pushes = one_against_rest(y, weigh_classes(self.class_weight, classes, y, weights), len(classes))
-        settings = self._settings(self._lam_of(X.shape[0]) if self.lam is None else self.lam, pushes)
-        stream = Stream(settings, X, len(pushes))
+        signed_weights = one_against_rest(y, weigh_classes(self.class_weight, classes, y, weights), len(classes))
+        settings = self._settings(self._lam_of(X.shape[0]) if self.lam is None else self.lam, signed_weights)
+        stream = Stream(settings, X, len(signed_weights))
         rng = np.random.default_rng(seed.randint(2**31))
         epochs = Epochs(self.n_epochs, bool(self.shuffle), score)
-        model, self.converged_ = train(stream, X, pushes, epochs, progress, rng, self.n_jobs)
+        model, self.converged_ = train(stream, X, signed_weights, epochs, progress, rng, self.n_jobs)
         self._keep(stream, model)
         C, memory = 1 / (settings.lam * X.shape[0]), resolve_memory_budget(self.memory_budget)
-        self.objective_ = primal_value(model, X, pushes, C, self.n_jobs, memory)
+        self.objective_ = primal_value(model, X, signed_weights, C, self.n_jobs, memory)
         self._warn_if_stopped(progress)
 
     def _lam_of(self, n: int) -> float:
@@ -338,12 +338,12 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
         if self._states is not None and self._shape != [self.maintenance, self.budget]:
             raise ValueError(f"maintenance and budget must stay as the machine was made, {self._shape}")
         weights = weigh_classes(self.class_weight, self.classes_, y, weights)
-        pushes = one_against_rest(y, weights, len(self.classes_))
-        stream = Stream(self._settings(self.lam, pushes), X, len(pushes), self._states)
+        signed_weights = one_against_rest(y, weights, len(self.classes_))
+        stream = Stream(self._settings(self.lam, signed_weights), X, len(signed_weights), self._states)
         stream.history = History({name: column.tolist() for name, column in self.history_.items()})
         progress.stage("chunk", X.shape[0])
         order = np.flatnonzero(weights)
-        self.converged_ = stream.read(X, pushes, order, progress, self.n_jobs)
+        self.converged_ = stream.read(X, signed_weights, order, progress, self.n_jobs)
         self._keep(stream, stream.model())
         self._warn_if_stopped(progress)
 
@@ -351,8 +351,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
         self.classes_ = classes
         make_checked_samples(self._resolve_kernel(X, weights), X[:1000])  # for what it raises and warns of alone
 
-    def _settings(self, lam: Any, pushes: Vector) -> StepSettings:
-        heaviest, most = float(np.abs(pushes).max()), float(lam) / _LEAST_LAM
+    def _settings(self, lam: Any, signed_weights: Vector) -> StepSettings:
+        heaviest, most = float(np.abs(signed_weights).max()), float(lam) / _LEAST_LAM
         if heaviest > most:
             raise ValueError(f"sample_weight times class_weight must be at most {most:g}, got {heaviest:g}")
         return StepSettings(

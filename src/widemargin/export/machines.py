@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._jit.nystrom import LOWER
+from .._native import nystroem
 from ..kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
@@ -124,7 +124,7 @@ def _write_bounds(graph: Graph, tree: NystromTree, near: str, own: Any) -> str:
     anchors = own(tree.features.anchors)
     lower = graph.reduce("Max", graph("Abs", graph("Sub", distances, anchors)), 1)
     upper = graph.reduce("Min", graph("Add", distances, anchors), 1)
-    bound = graph("Where", own((rules == LOWER)[:, None]), lower, upper)
+    bound = graph("Where", own((rules == nystroem.LOWER)[:, None]), lower, upper)
     return graph("Mul", bound, bound) if is_square else bound
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._config import get_config
-from .._jit import dual
+from .._native import kernels
 from .._parallel import ThreadTeam, row_blocks
 from .functions import Kernel
 from .samples import Samples
@@ -65,7 +65,7 @@ def accumulate(
 
     def column_block(columns: slice) -> None:
         for rows, K in _tiles(kernel, batches, B.take(columns)):
-            _add_tile(K, coef[:, rows], out[:, columns])
+            kernels.add_product(K, coef[:, rows], out[:, columns])  # a class pair uses few rows: others are skipped
             if keep is not None:
                 store, slots = keep
                 store[slots[rows], columns] = K
@@ -77,13 +77,6 @@ def _even_columns(n: int, dtype: np.dtype[Any]) -> int:
     """Columns of a tile, no more than `tile_columns`, of which all tiles have about the same number."""
     most = tile_columns(dtype)
     return max(_LEAST_COLUMNS, -(-n // max(1, -(-n // most))))
-
-
-def _add_tile(K: Array, coef: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-    """out += coef @ K in float64, skipping zero coefficients: a class pair uses few of the rows."""
-    for c, f in zip(coef, out, strict=True):
-        rows = np.flatnonzero(c)
-        dual.add_rows(K, rows, c[rows], f, 0, len(f))
 
 
 def fill(kernel: Kernel, A: Samples, B: Samples, out: Array, mirror: Array, team: ThreadTeam) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import dual
+from .._native import kernels
 from .._parallel import ThreadTeam, row_blocks
-from .blocks import accumulate, tile_columns
+from .blocks import accumulate
 from .functions import Kernel
 from .samples import Samples, SampleSubset
 
@@ -80,7 +80,7 @@ class KernelRows:
         self._clock += 1
         cached = self._slot[rows] >= 0
         self._used[self._slot[rows[cached]]] = self._clock
-        self._add_kept(self._slot[rows[cached]], coef[cached], f)
+        kernels.add_rows(self.team.native, self._store, self._slot[rows[cached]], coef[cached], f)
         missing, missing_coef = rows[~cached], coef[~cached]
         slots = self._free_slots(len(missing) if keep else 0)
         n_kept = len(slots)
@@ -111,12 +111,6 @@ class KernelRows:
             self.team,
         )
         f[columns] += part
-
-    def _add_kept(self, slots: NDArray[np.integer], coef: NDArray[np.float64], f: NDArray[np.float64]) -> None:
-        def column_block(columns: slice) -> None:
-            dual.add_rows(self._store, slots, coef, f, columns.start, columns.stop)
-
-        self.team.map(column_block, row_blocks(len(self), tile_columns(self._store.dtype)))
 
     def _compute(
         self,

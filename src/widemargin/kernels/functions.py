@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._array import apply
-from .._jit import elementwise
+from .._native import kernels as tiles
 from .samples import Samples
 from .scratch import Scratch
 
@@ -57,12 +57,12 @@ class RBF:
         a, b = self.gamma * A.squares, self.gamma * B.squares
         if A.precision == out.dtype == np.float32:
             A.inner(B, out)
-            elementwise.rbf(out, a.astype(np.float32), b.astype(np.float32), self.gamma)
+            tiles.rbf(out, a.astype(np.float32), b.astype(np.float32), self.gamma)
             return
         with Scratch(out.size * A.precision.itemsize) as buffer:
             exponent = buffer[: out.size * A.precision.itemsize].view(A.precision).reshape(out.shape)
             A.inner(B, exponent)
-            elementwise.exponent(exponent, a, b, self.gamma, out)
+            tiles.rbf_exponent(exponent, a, b, self.gamma, out)
         _exponential(out, 1.0)
 
     def transform(self, G: Array) -> None:
@@ -110,7 +110,7 @@ class Polynomial:
 
     def transform(self, G: Array) -> None:
         """Powers."""
-        elementwise.power(G, self.gamma, self.coef0, self.degree)
+        tiles.polynomial(G, self.gamma, self.coef0, self.degree)
 
     def diagonal(self, A: Samples) -> Array:
         """The polynomial of the squared norms."""
@@ -152,7 +152,7 @@ class Laplacian:
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: L1 distances, one exponential. Sparse batches are made dense for it."""
-        elementwise.l1_distances(A.toarray(), B.toarray(), out)
+        tiles.l1_distances(A.toarray(), B.toarray(), out)
         self.transform(out)
 
     def transform(self, G: Array) -> None:
@@ -204,7 +204,7 @@ class FunctionKernel:
 def _exponential(G: Array, factor: float) -> None:
     """exp(factor g), of numbers that are not positive then, in place."""
     if G.dtype == np.float32:
-        elementwise.rbf(G, np.zeros(len(G), np.float32), np.zeros(G.shape[1], np.float32), 0.5 * factor)
+        tiles.rbf(G, np.zeros(len(G), np.float32), np.zeros(G.shape[1], np.float32), 0.5 * factor)
     else:
         if factor != 1.0:
             G *= factor

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import nystrom as compiled
-from .._jit.workspace import DIFFERENCES, PRODUCTS, SQUARES, Points, make_rows, no_points
-from ..kernels.functions import Transform
+from .._native import nystroem
+from ..kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid, Transform
 from ..kernels.samples import Samples, make_samples
-from ..partition.hierarchy import single_leaf
+from ..partition.hierarchy import row_arrays
 
 Array = NDArray[np.floating]
 Index = NDArray[np.integer]
 
-_MEASURES = {"products": PRODUCTS, "squares": SQUARES, "differences": DIFFERENCES}
+_NAMES = {RBF: "rbf", Laplacian: "laplacian", Polynomial: "poly", Sigmoid: "sigmoid", Linear: "linear"}
 
 
 @dataclass
@@ -50,7 +49,7 @@ class LandmarkFeatures:
 
     @property
     def n_values(self) -> int:
-        """Kernel values and bounds that `measure` writes."""
+        """Kernel values of landmarks and of pseudo-landmarks."""
         return int(self.landmarks.shape[1] + self.anchors.shape[2])
 
     @property
@@ -59,20 +58,10 @@ class LandmarkFeatures:
         return int(self.n_values + self.pairs.shape[2])
 
     @cached_property
-    def points(self) -> Points:
-        """The landmarks, for compiled code."""
-        if self.kernel.measure == "products":
-            return Points(self.landmarks, np.zeros(self.landmarks.shape[:2], self.landmarks.dtype))
-        return Points(self.landmarks, np.asarray((np.abs(self.landmarks) ** self._power).sum(axis=2)))
-
-    @property
-    def kind(self) -> int:
-        """What compiled code sums over the features."""
-        return _MEASURES[self.kernel.measure]
-
-    @property
-    def _power(self) -> int:
-        return 2 if self.kernel.measure == "squares" else 1
+    def compiled(self) -> nystroem.Landmarks:
+        """A copy for compiled code; ValueError if the arrays do not fit one another."""
+        arrays = map(np.ascontiguousarray, (self.landmarks, self.anchors, self.rules))
+        return nystroem.Landmarks(compiled_kernel(self.kernel), *arrays)
 
     @cached_property
     def _samples(self) -> Samples:
@@ -83,36 +72,17 @@ class LandmarkFeatures:
         landmarks, rows = self._samples.against(X)
         self.kernel.fill(rows, landmarks, F)
 
-    def finish(self, leaf: NDArray[np.int32], F: Array) -> None:
-        """Turn measures of landmarks, the first m columns, into kernel values, and into those of the triangle rule.
-
-        Parameters
-        ----------
-        leaf : ndarray of shape (b,), int32
-            The rows' leaves.
-        F : ndarray of shape (b, n_values)
-        """
-        if self.anchors.shape[2]:
-            compiled.bound(F, leaf, self.anchors, self.rules, self._power)
-        self.kernel.transform(F)
-
     def distances(self, X: Any) -> Array:
         """Of every row of X to the landmarks of the only leaf: shape (n, m)."""
-        D = self._measures(X, self.landmarks.shape[1])
-        return np.asarray(np.sqrt(D)) if self._power == 2 else D
+        D = np.empty((X.shape[0], self.landmarks.shape[1]), self.landmarks.dtype)
+        self.compiled.measure(row_arrays(X), D)
+        return np.asarray(np.sqrt(D)) if self.kernel.measure == "squares" else D
 
     def values(self, X: Any) -> Array:
         """All features of every row of X, of the only leaf: shape (n, n_features)."""
-        F = self._measures(X, self.n_values)
-        self.finish(np.zeros(len(F), np.int32), F)
+        F = np.empty((X.shape[0], self.n_values), self.landmarks.dtype)
+        self.compiled.evaluate(row_arrays(X), F)
         return self.multiplied(F)
-
-    def _measures(self, X: Any, width: int) -> Array:
-        (n, d), dtype = X.shape, self.landmarks.dtype
-        tree, slopes, linear = single_leaf(self.landmarks[0]).arrays, no_points(d, dtype), np.empty((n, 0), dtype)
-        order, leaf, F = np.arange(n), np.zeros(n, np.int32), np.empty((n, width), dtype)
-        compiled.meet(make_rows(X), order, tree, leaf, self.points, self.kind, F, slopes, linear)
-        return F
 
     def multiplied(self, F: Array) -> Array:
         """Values of the only leaf, and the products of the polynomial rule beside them: shape (n, n_features)."""
@@ -120,7 +90,13 @@ class LandmarkFeatures:
         return np.hstack([F, F[:, first] * F[:, second]]) if len(first) else F
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("points", "_samples")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("compiled", "_samples")}
+
+
+def compiled_kernel(kernel: Transform) -> nystroem.Kernel:
+    """The kernel for compiled code."""
+    parameters = {name: getattr(kernel, name) for name in ("gamma", "coef0", "degree") if hasattr(kernel, name)}
+    return nystroem.Kernel(_NAMES[type(kernel)], **parameters)
 
 
 def join_features(parts: list[LandmarkFeatures]) -> tuple[LandmarkFeatures, list[Index], list[tuple[Index, Index]]]:
@@ -131,7 +107,7 @@ def join_features(parts: list[LandmarkFeatures]) -> tuple[LandmarkFeatures, list
     LandmarkFeatures
         Without pairs.
     list of ndarray of int
-        For each leaf, the columns of `measure` that its landmarks and pseudo-landmarks became.
+        For each leaf, the columns of `values` that its landmarks and pseudo-landmarks became.
     list of pairs of ndarrays of int
         For each leaf, the two landmarks of its products, the larger number first.
     """

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import nystrom as compiled
+from .._native import nystroem
 from ..kernels.functions import Transform
 from .features import LandmarkFeatures
 from .selection import select_landmarks
@@ -26,7 +26,7 @@ def plain(kernel: Transform, landmarks: Array) -> LandmarkFeatures:
         kernel,
         np.ascontiguousarray(landmarks)[None],
         np.empty((1, m, 0), landmarks.dtype),
-        np.array([compiled.LOWER]),
+        np.array([nystroem.LOWER], np.int64),
         np.empty((1, 2, 0), np.int32),
     )
 
@@ -82,8 +82,8 @@ def triangle(features: LandmarkFeatures, points: Array, probe: Array) -> Landmar
         raise ValueError("pseudo='triangle' is for kernels of distances, rbf and laplacian; use 'polynomial' or None")
     anchors = np.ascontiguousarray(features.distances(points).T)
     exact = plain(features.kernel, points).values(probe)
-    rules = (compiled.LOWER, compiled.UPPER)
-    candidates = [replace(features, anchors=anchors[None], rules=np.array([r])) for r in rules]
+    rules = (nystroem.LOWER, nystroem.UPPER)
+    candidates = [replace(features, anchors=anchors[None], rules=np.array([r], np.int64)) for r in rules]
     m = features.landmarks.shape[1]
     return min(candidates, key=lambda candidate: float(np.square(candidate.values(probe)[:, m:] - exact).sum()))
 

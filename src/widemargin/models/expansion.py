@@ -15,6 +15,8 @@ from ..kernels.precision import refine
 from ..kernels.samples import GramSamples, Samples, make_samples
 
 _MIN_ROWS = 1024
+_FEW_OPERATIONS, _ENTRY_OPERATIONS = 2**20, 16  # fewer take less time than to limit BLAS and to ask a thread
+_ALONE = ThreadTeam(1)
 
 
 @dataclass
@@ -60,6 +62,10 @@ class KernelExpansion:
         points = self._points()
         # a block of rows is copied (centred, or made sparse) before it is used
         row_bytes = 2 * max(1, X.shape[1]) * X.dtype.itemsize
+        if X.shape[0] * len(points) * (X.shape[1] + _ENTRY_OPERATIONS) < _FEW_OPERATIONS:
+            A, B = points.against(X)
+            accumulate(self.kernel, A, self.coef, B, out, _ALONE)
+            return out.T
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             for rows in row_blocks(X.shape[0], max(_MIN_ROWS, memory_budget // (2 * row_bytes))):
                 A, B = points.against(X[rows])

@@ -1,38 +1,33 @@
-"""Small Nystroem machines in the leaves of a tree: a row walks down, meets a few landmarks, and is answered."""
+"""Small Nystroem machines in the leaves of a tree: a row walks down and is compared with a few landmarks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import nystrom as compiled
-from .._jit import panels
-from .._jit.workspace import Points, Rows, make_rows
-from .._parallel import ThreadTeam, row_blocks
+from .._native import nystroem
+from .._parallel import ThreadTeam, count_blocks, row_blocks
 from ..kernels.functions import Transform
 from ..kernels.scratch import Scratch
 from ..landmarks.features import LandmarkFeatures
-from ..partition.hierarchy import Hierarchy, single_leaf
+from ..partition.hierarchy import Hierarchy, row_arrays
 
 Vector = NDArray[np.float64]
 Array = NDArray[np.floating]
-Order = NDArray[np.int64]
-Leaf = NDArray[np.int32]
 
-_TILE_BYTES = 2**18  # of a block's features: they stay in the second-level cache
-_BLOCK_ROWS = 64, 1024
-_NARROW = 128  # features up to which rows are answered in panels
-_NARROW_ROWS = 8192, 16384  # of a block of them: a block costs 50 microseconds of Python
+_TILE_BYTES = 2**18  # of a block's kernel values: they stay in the second-level cache
+_TILE_ROWS = 64, 1024
+_FEW_ROWS = 64  # are decided in the calling thread
 _ROW_OPERATIONS = 100  # that finding a row's place takes as long as
 _LEAST_OPERATIONS = 4e6  # with fewer, waking the other threads takes longer than they save
-_LEAF_ROWS = 8  # a leaf must have on average, for its panels to pay
-_MANY = 32  # landmarks of a single leaf, from which on matrix products are faster
-_CACHED_BYTES = 2**20  # landmarks that stay in the second-level cache, in whatever order rows ask for them
+_FLAT = 16, 32  # rows and landmarks of a single leaf, from which on matrix products are faster
+_PROJECTED_ROWS = 4096  # of a block
+_ALONE = ThreadTeam(1)
 
 
 @dataclass
@@ -65,112 +60,48 @@ class NystromTree:
         """Numbers that a row's features take."""
         return self.features.n_values + int(self.slopes.shape[1])
 
-    def answer(self, X: Any, out: Vector) -> None:
-        """Write the decision values of a batch.
+    @cached_property
+    def compiled(self) -> nystroem.Machine:
+        """A copy for compiled code; ValueError if the arrays do not fit one another."""
+        arrays = map(np.ascontiguousarray, (self.coef, self.products, self.slopes, self.intercept))
+        return nystroem.Machine(self.tree.compiled, self.features.compiled, *arrays)
+
+    def decision_values(self, X: Any, out: Vector, team: ThreadTeam) -> None:
+        """Write the q decision values of each row.
 
         Parameters
         ----------
-        X : ndarray or CSR array of shape (b, d)
+        X : ndarray or CSR array of shape (n, d)
             Of the landmarks' dtype; dense rows C-contiguous.
-        out : ndarray of shape (b, q)
+        out : ndarray of shape (n, q)
+        team : ThreadTeam
         """
-        n_bytes = self.scratch_bytes(len(out))
-        with Scratch(n_bytes) as buffer:
-            tile = buffer[:n_bytes].view(self.features.landmarks.dtype)
-            if hasattr(X, "indptr"):
-                self._answer_rows(make_rows(X), tile, out)
-            elif self.is_flat:
-                self._answer_flat(X, tile, out)
-            elif self.takes_panels(len(out)):
-                self._answer_panels(X, tile, out)
-            else:
-                self._answer_rows(make_rows(X), tile, out)
-
-    def scratch_bytes(self, n_rows: int) -> int:
-        """What a batch of so many rows needs."""
-        n_panels = n_rows // panels.LANES + self.tree.n_leaves if self.takes_panels(n_rows) else 0
-        return self.width * max(n_rows, n_panels * panels.LANES) * self.features.landmarks.itemsize
-
-    def takes_panels(self, n_rows: int) -> bool:
-        """Whether so many dense rows side by side are faster than each by itself."""
-        is_narrow = self.features.landmarks.shape[2] <= _NARROW
-        return is_narrow and self.features.anchors.shape[2] == 0 and n_rows >= _LEAF_ROWS * self.tree.n_leaves
-
-    def _answer_panels(self, X: Array, tile: Array, out: Vector) -> None:
-        """Rows of one node, or of one leaf, are put together before they are compared."""
-        k, m, _ = self.features.landmarks.shape
-        nodes, q = self.tree.arrays, self.slopes.shape[1]
-        most = len(X) // panels.LANES + max(k, len(nodes.sizes))
-        space = np.empty((most, panels.LANES), np.int32), np.empty(most, np.int32)
-
-        def gather(label: Leaf, n_groups: int) -> tuple[Leaf, Leaf]:
-            n_panels = panels.gather(label, n_groups, *space)
-            return space[0][:n_panels], space[1][:n_panels]
-
-        label = np.full(len(X), 0 if self.tree.depth else -1, np.int32)
-        for _ in range(self.tree.depth):
-            panels.descend(X, *gather(label, len(nodes.sizes)), nodes, label)
-        rows, leaf = gather(-1 - label, k)
-        F = tile[: len(rows) * (m + q) * panels.LANES].reshape(-1, panels.LANES)
-        panels.measure(X, rows, leaf, self.features.landmarks, self.features.kind, self.slopes, F)
-        self.features.kernel.transform(F[: len(rows) * m])
-        panels.answer(F, rows, leaf, self.coef, self.products, q, self.intercept, out)
-
-    def _answer_rows(self, rows: Rows, tile: Array, out: Vector) -> None:
-        """One row after the other."""
-        n = len(out)
-        leaf, order, tree = np.zeros(n, np.int32), np.arange(n), self.tree
-        F, linear = self._split(tile, n)
-        if n > 1 and self.features.landmarks.nbytes > _CACHED_BYTES:
-            tree.route(rows, order, leaf)
-            order = np.argsort(leaf, kind="stable")
-            leaf, tree = leaf[order], single_leaf(self.slopes[0])
-        self._meet(rows, order, tree, leaf, F, linear)
-        compiled.answer(F, linear, order, leaf, self.coef, self.products, self.intercept, out)
-
-    def _split(self, tile: Array, n: int) -> tuple[Array, Array]:
-        """Room for the kernel values and for the linear parts of n rows."""
-        r, s = self.features.n_values, self.slopes.shape[1]
-        return tile[: n * r].reshape(n, r), tile[n * r : n * (r + s)].reshape(n, s)
-
-    def _meet(self, rows: Rows, order: Order, tree: Hierarchy, leaf: Leaf, F: Array, linear: Array) -> None:
-        """Find the leaves, unless the tree is empty; write kernel values and linear parts."""
-        features = self.features
-        compiled.meet(rows, order, tree.arrays, leaf, features.points, features.kind, F, self._lines, linear)
-        features.finish(leaf, F)
-
-    def for_one_row(self) -> Callable[[Rows], Vector]:
-        """A function that writes the decision values of a single row into an array of its own, of shape (1, q)."""
-        dtype, m, s = self.features.landmarks.dtype, self.features.n_values, self.slopes.shape[1]
-        order, leaf, F, linear = (
-            np.zeros(1, np.int64),
-            np.zeros(1, np.int32),
-            np.empty((1, m), dtype),
-            np.empty((1, s), dtype),
-        )
-        out = np.empty((1, self.intercept.shape[1]))
-
-        def decide(row: Rows) -> Vector:
-            self._meet(row, order, self.tree, leaf, F, linear)
-            compiled.answer(F, linear, order, leaf, self.coef, self.products, self.intercept, out)
-            return out
-
-        return decide
+        if self.is_flat and len(out) >= _FLAT[0] and not hasattr(X, "indptr"):
+            size = int(np.clip(_TILE_BYTES // self._tile_bytes(1), *_TILE_ROWS))
+            team.map(lambda rows: self._write_flat(X[rows], out[rows]), _even_blocks(len(out), size))
+        else:
+            self.compiled.decision_values(team.native, row_arrays(X), out)
 
     @property
     def is_flat(self) -> bool:
         """Whether all rows meet the same landmarks, many enough for matrix products."""
         k, m, p = self.features.anchors.shape
-        return k == 1 and m >= _MANY and p == 0 and not self.products.size
+        return k == 1 and m >= _FLAT[1] and p == 0 and not self.products.size
 
-    def _answer_flat(self, X: Array, tile: Array, out: Vector) -> None:
+    def _tile_bytes(self, n_rows: int) -> int:
+        return n_rows * self.width * self.features.landmarks.itemsize
+
+    def _write_flat(self, X: Array, out: Vector) -> None:
         """One matrix product for the kernel values, one for the decision values."""
-        F, linear = self._split(tile, len(X))
-        self.features.fill(X, F)
-        np.matmul(F, self._flat_coef, out=out)
-        if self.slopes.shape[1]:
-            np.matmul(X, self.slopes[0].T, out=linear)
-            out += linear
+        n, m, n_bytes = len(X), self.features.n_values, self._tile_bytes(len(X))
+        with Scratch(n_bytes) as buffer:
+            tile = buffer[:n_bytes].view(self.features.landmarks.dtype)
+            F, linear = tile[: n * m].reshape(n, m), tile[n * m :].reshape(n, self.slopes.shape[1])
+            self.features.fill(X, F)
+            np.matmul(F, self._flat_coef, out=out)
+            if self.slopes.shape[1]:
+                np.matmul(X, self.slopes[0].T, out=linear)
+                out += linear
         out += self.intercept[0]
 
     @cached_property
@@ -179,11 +110,6 @@ class NystromTree:
         return np.ascontiguousarray(self.coef[0].T.astype(self.features.landmarks.dtype))
 
     @cached_property
-    def _lines(self) -> Points:
-        """The linear parts, for compiled code."""
-        return Points(self.slopes, np.zeros(self.slopes.shape[:2], self.slopes.dtype))
-
-    @property
     def n_operations(self) -> float:
         """What a dense row costs, in inner products: (routing + md + qd + mp + q (m + p + products)) / d."""
         _, m, d = self.features.landmarks.shape
@@ -193,7 +119,16 @@ class NystromTree:
 
     @classmethod
     def from_arrays(cls, kernel: Transform, arrays: dict[str, NDArray[Any]]) -> Self:
-        """The tree whose `arrays` these are."""
+        """The tree whose `arrays` these are; ValueError where these do not fit one another."""
+        try:
+            tree = cls._from_arrays(kernel, arrays)
+            tree.compiled  # noqa: B018 - checks them
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"the arrays of a tree of Nystroem machines do not fit one another: {error}") from error
+        return tree
+
+    @classmethod
+    def _from_arrays(cls, kernel: Transform, arrays: dict[str, NDArray[Any]]) -> Self:
         k, m, _ = arrays["anchors"].shape
         return cls(
             Hierarchy(arrays["centres"], arrays["sizes"], arrays["children"]),
@@ -224,7 +159,7 @@ class NystromTree:
         }
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_lines", "_flat_coef")}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def _pack(products: Array) -> Array:
@@ -235,11 +170,19 @@ def _pack(products: Array) -> Array:
 
 def _unpack(packed: Array, m: int) -> Array:
     """The inverse of `_pack`."""
+    if packed.shape[2] not in (0, m * (m + 1) // 2):
+        raise ValueError(f"products has {packed.shape[2]} numbers for each machine of {m} landmarks")
     m = m if packed.shape[2] else 0
     products = np.zeros((*packed.shape[:2], m, m), packed.dtype)
     a, b = np.tril_indices(m)
     products[:, :, a, b] = packed
     return products
+
+
+def _even_blocks(n: int, most: int) -> list[slice]:
+    """An even number of blocks of like size, so that threads end together; a single one of at most `most` rows."""
+    n_blocks = count_blocks(n, most)
+    return row_blocks(n, count_blocks(n, n_blocks + n_blocks % 2) if n_blocks > 1 else most)
 
 
 @dataclass
@@ -296,51 +239,52 @@ class NystromForest:
         A row costs some distances on its way down each tree, m distances in its leaf, and cheap operations for
         pseudo-landmarks. Nothing of X is copied.
         """
-        n, d = X.shape
-        out = np.empty((n, self.n_outputs))
-        if n <= _BLOCK_ROWS[0]:
-            self._answer(X, out)
-            return out
-
-        def answer(block: slice) -> None:
-            self._answer(X[block], out[block])
-
-        is_short = n * (self.n_operations * d + _ROW_OPERATIONS) < _LEAST_OPERATIONS
-        with ThreadTeam(1 if is_short else n_jobs) as team:
-            team.map(answer, row_blocks(n, self._block_rows(n, not hasattr(X, "indptr"))))
+        out = np.empty((X.shape[0], self.n_outputs))
+        if self._is_short(*X.shape):
+            self._write(X, out, _ALONE)
+        else:
+            with ThreadTeam(n_jobs) as team:
+                self._write(X, out, team)
         return out
 
-    def _block_rows(self, n: int, is_dense: bool) -> int:
-        """Rows of a block: of like size, so that threads end together; enough of them to fill the panels of leaves."""
-        if (is_dense or self.projection is not None) and all(tree.takes_panels(n) for tree in self.trees):
-            wanted, (least, most) = panels.LANES * max(tree.tree.n_leaves for tree in self.trees), _NARROW_ROWS
-        else:
-            wanted, (least, most) = _TILE_BYTES // max(tree.scratch_bytes(1) for tree in self.trees), _BLOCK_ROWS
-        n_blocks = -(-n // max(least, min(wanted, most)))
-        return -(-n // (n_blocks + n_blocks % 2)) if n_blocks > 1 else n
+    def _is_short(self, n: int, d: int) -> bool:
+        return n <= _FEW_ROWS or n * (self.n_operations * d + _ROW_OPERATIONS) < _LEAST_OPERATIONS
 
-    def _answer(self, X: Any, out: Vector) -> None:
-        batch = X if self.projection is None else X @ self.projection
-        self.trees[0].answer(batch, out)
+    def _write(self, X: Any, out: Vector, team: ThreadTeam) -> None:
+        projection = self.projection
+        if projection is None:
+            self._write_mean(X, out, team)
+        else:
+            blocks = _even_blocks(len(out), _PROJECTED_ROWS)
+            team.map(lambda rows: self._write_mean(X[rows] @ projection, out[rows], team), blocks)
+
+    def _write_mean(self, X: Any, out: Vector, team: ThreadTeam) -> None:
+        self.trees[0].decision_values(X, out, team)
         if len(self.trees) > 1:
-            total = out.copy()
+            part = np.empty_like(out)
             for tree in self.trees[1:]:
-                tree.answer(batch, out)
-                total += out
-            out[:] = total / len(self.trees)
+                tree.decision_values(X, part, team)
+                out += part
+            out /= len(self.trees)
 
     def as_function(self) -> Callable[[Array], Vector]:
-        """A function of one dense row, of shape (d,), that gives its q decision values: some microseconds a tree.
+        """A function of one dense row, of shape (d,), that gives its q decision values: a microsecond or two a tree.
 
         The row's values are not checked.
         """
-        dtype, projection, n_trees = self._dtype, self.projection, len(self.trees)
-        trees = [tree.for_one_row() for tree in self.trees]
-        no_columns, no_starts = np.empty(0, np.int32), np.empty(0, np.int64)
+        dtype, projection, q, n_trees, alone = self._dtype, self.projection, self.n_outputs, len(self.trees), _ALONE.native
+        first, *others = (tree.compiled.decision_values for tree in self.trees)
 
         def decide(x: Array) -> Vector:
-            row = np.ascontiguousarray(x if projection is None else x @ projection, dtype)
-            values = [tree(Rows(row, no_columns, no_starts))[0] for tree in trees]
-            return values[0].copy() if n_trees == 1 else np.asarray(sum(values) / n_trees)
+            row = np.ascontiguousarray(x if projection is None else x @ projection, dtype)[None]
+            out = np.empty((1, q))
+            first(alone, row, out)
+            if others:
+                part = np.empty((1, q))
+                for other in others:
+                    other(alone, row, part)
+                    out += part
+                out /= n_trees
+            return out[0]
 
         return decide

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import nystrom as compiled
-from .._jit.workspace import PRODUCTS, Rows, Tree, make_rows, no_points
+from .._native import csr, nystroem
 from .kmeans import Labels, centroids, kmeans
 
 Array = NDArray[np.floating]
@@ -38,43 +37,44 @@ class Hierarchy:
     children: NDArray[np.int32]
 
     @cached_property
+    def compiled(self) -> nystroem.Tree:
+        """A copy for compiled code; ValueError if the arrays are no tree."""
+        return nystroem.Tree(*map(np.ascontiguousarray, (self.centres, self.sizes, self.children)))
+
+    @property
     def n_leaves(self) -> int:
         """k."""
-        return -int(self.children.min()) if len(self.children) else 1
+        return int(self.compiled.n_leaves)
 
-    @cached_property
-    def arrays(self) -> Tree:
-        """For compiled code."""
-        return Tree(self.centres, np.square(self.centres).sum(axis=2), self.sizes, self.children)
-
-    @cached_property
+    @property
     def n_distances(self) -> int:
         """Distances on the longest way down."""
-        return self._walk(0) if len(self.children) else 0
+        return int(self.compiled.n_distances)
 
-    def _walk(self, node: int) -> int:
-        size = int(self.sizes[node])
-        return size + max(self._walk(child) if child >= 0 else 0 for child in self.children[node, :size])
-
-    @cached_property
+    @property
     def depth(self) -> int:
         """Nodes on the longest way down."""
-        return self._reach(0) if len(self.children) else 0
+        return int(self.compiled.depth)
 
-    def _reach(self, node: int) -> int:
-        return 1 + max(self._reach(child) if child >= 0 else 0 for child in self.children[node, : self.sizes[node]])
-
-    def route(self, rows: Rows, order: NDArray[np.int64], leaf: NDArray[np.int32]) -> None:
-        """Write the leaves of some of the rows."""
-        if len(self.children):
-            d, dtype = self.centres.shape[2], self.centres.dtype
-            points, empty = no_points(d, dtype), np.empty((len(order), 0), dtype)
-            compiled.meet(rows, order, self.arrays, leaf, points, PRODUCTS, empty, points, empty)
-        else:
-            leaf[:] = 0
+    def route(self, X: Any, rows: NDArray[np.int64] | None = None) -> NDArray[np.int32]:
+        """The leaves of some rows of a dense or CSR array; of all without `rows`."""
+        rows = np.arange(X.shape[0]) if rows is None else rows
+        leaf = np.empty(len(rows), np.int32)
+        self.compiled.route(row_arrays(X), rows, leaf)
+        return leaf
 
     def __getstate__(self) -> dict[str, Any]:
         return {"centres": self.centres, "sizes": self.sizes, "children": self.children}
+
+
+def row_arrays(X: Any) -> Any:
+    """The rows of a C-contiguous or CSR array for compiled code, without a copy of its values."""
+    if not hasattr(X, "indptr"):
+        return X
+    indices, indptr = X.indices, X.indptr
+    if indices.dtype != indptr.dtype:
+        indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)
+    return csr.CSRMatrix(X.data, indices, indptr, X.shape[1])
 
 
 def grow(X: Any, k: int, rng: np.random.Generator) -> tuple[Hierarchy, Labels]:
@@ -138,8 +138,7 @@ class _Grower:
         node = len(self.centres)
         self.centres.append(centres)
         self.children.append([])
-        part = np.empty(len(rows), np.int32)
-        _stack([centres], [[-1 - c for c in range(len(centres))]]).route(make_rows(self.X), rows, part)
+        part = _stack([centres], [[-1 - c for c in range(len(centres))]]).route(self.X, rows)
         for c, size in enumerate(np.bincount(part, minlength=len(centres))):
             wanted = max(1, round(k * size / len(rows))) if levels > 1 else 1
             self.children[node].append(self.split(rows[part == c], wanted, levels - 1))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import dual, workspace
+from .._native import dual
 
 Vector = NDArray[np.float64]
 
@@ -20,13 +20,13 @@ class DualProblem(NamedTuple):
     hi: Vector
 
 
-def make_box(problem: DualProblem, diagonal: Vector) -> workspace.Box:
+def make_box(problem: DualProblem, diagonal: Vector) -> dual.Box:
     """Add the scale that gives K a unit diagonal; where it vanishes it is lifted to 1e-12 of its largest entry."""
     if not np.all(np.isfinite(diagonal)):
         raise ValueError("kernel must be finite, but k(x, x) is NaN or infinite for some row")
     largest = float(np.max(diagonal, initial=0.0))
     floor = 1e-12 * largest if largest > 0 else 1.0
-    return workspace.Box(*problem, 1.0 / np.sqrt(np.maximum(diagonal, floor)))
+    return _box_of([*problem, 1.0 / np.sqrt(np.maximum(diagonal, floor))])
 
 
 class Certificate(NamedTuple):
@@ -43,19 +43,28 @@ def svm_problem(y: Vector, upper: Vector) -> DualProblem:
     return DualProblem(y, np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0))
 
 
-def is_free(box: workspace.Box, beta: Vector) -> NDArray[np.bool_]:
+def sub_box(box: dual.Box, rows: slice | NDArray[np.integer]) -> dual.Box:
+    """The box of some of the coordinates."""
+    return _box_of([part[rows] for part in (box.target, box.lo, box.hi, box.scale)])
+
+
+def _box_of(parts: list[Vector]) -> dual.Box:
+    return dual.Box(*(np.ascontiguousarray(part, np.float64) for part in parts))
+
+
+def is_free(box: dual.Box, beta: Vector) -> NDArray[np.bool_]:
     """Which coordinates lie strictly between their bounds."""
-    return (beta > box.lo) & (beta < box.hi)
+    return np.asarray((beta > box.lo) & (beta < box.hi))
 
 
 def certify(
-    box: workspace.Box, beta: Vector, decision: Vector, violations: Vector, *, equality: bool, tol: float
+    box: dual.Box, beta: Vector, decision: Vector, violations: Vector, *, equality: bool, tol: float
 ) -> Certificate:
     """Where a feasible point stands.
 
     Parameters
     ----------
-    box : workspace.Box of (n,) arrays
+    box : dual.Box of (n,) arrays
     beta, decision : ndarray of shape (n,)
         The point and K beta.
     violations : ndarray of shape (n,)
@@ -74,7 +83,7 @@ def certify(
     O(n), with the intercept before the end O(n log n). The gap is
     sum_i b_i g_i + hi_i max(0, -g_i) - lo_i max(0, g_i) with g = K b - t + intercept: free once g is known.
     """
-    offset, violation = dual.measure(box, beta, decision, equality, violations)
+    offset, violation = dual.kkt_violation(box, beta, decision, equality, violations)
     if equality:
         offset = _intercept(box, beta, decision, offset, converged=violation < tol)
     grad = decision - box.target + offset
@@ -84,7 +93,7 @@ def certify(
     return Certificate(float(offset), float(lower_bound) + gap, gap, float(violation))
 
 
-def _intercept(box: workspace.Box, beta: Vector, decision: Vector, midpoint: float, *, converged: bool) -> float:
+def _intercept(box: dual.Box, beta: Vector, decision: Vector, midpoint: float, *, converged: bool) -> float:
     slack = box.target - decision
     if not converged:
         return _weighted_quantile(slack, box.hi - box.lo, float(box.hi.sum()))

@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._config import get_config
-from .._jit import dual, workspace
+from .._native import dual, kernels
 from .._parallel import ThreadTeam
 from .._progress import Part, Progress
 from ..kernels.active import ActiveMatrix
 from ..kernels.cache import KernelRows
 from ..kernels.functions import Kernel
 from ..kernels.samples import Samples
-from .certificate import Certificate, DualProblem, certify, is_free, make_box
+from .certificate import Certificate, DualProblem, certify, is_free, make_box, sub_box
 from .result import DualResult, History, StoppedAtStartError
 from .square import NO_LIMIT, TILE, SquareSolver
 
@@ -141,9 +141,9 @@ class DualSolver:
         """
         m = len(beta)
         self.active.fill_leading(m)
-        box = workspace.Box(*(part[:m] for part in self.box))
+        box = sub_box(self.box, slice(m))
         beta, decision, support = beta.copy(), np.zeros(m), np.flatnonzero(beta)
-        dual.add_rows(self.active.K, support, beta[support], decision, 0, m)
+        kernels.add_rows(self.rows.team.native, self.active.K, support, beta[support], decision)
         self._run(self.active.K, box, beta, decision, tol)
         return beta, decision
 
@@ -320,12 +320,12 @@ class DualSolver:
 
     def _solve_active(self, state: _State, active: Rows, goal: float) -> tuple[Vector, Vector]:
         """Solve on the active set's kernel matrix: its new point and decision values."""
-        box = workspace.Box(*(part[active] for part in self.box))
+        box = sub_box(self.box, active)
         beta, decision = state.beta[active], state.decision[active]
         self._run(self.active.K, box, beta, decision, goal)
         return beta, decision
 
-    def _run(self, K: NDArray[np.floating], box: workspace.Box, beta: Vector, decision: Vector, goal: float) -> None:
+    def _run(self, K: NDArray[np.floating], box: dual.Box, beta: Vector, decision: Vector, goal: float) -> None:
         """Improve beta and decision in place, and book the work."""
         is_small = self.goal < self.tol
         square = SquareSolver(
@@ -359,6 +359,12 @@ class DualSolver:
         everywhere = state.beta.copy()
         everywhere[rows] = beta
         return _State(everywhere, decision, state.violations)
+
+
+def hides_violation(noise: float, tol: float, problem: DualProblem | dual.Box, result: DualResult) -> bool:
+    """Whether noise of the decision values could hide a violation of `tol`, or a hundredth of the objective."""
+    total = float(np.sum(problem.hi - problem.lo))
+    return noise > NOISE_SHARE * tol or noise * total > 0.01 * result.objective
 
 
 def share_memory(

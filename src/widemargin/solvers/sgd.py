@@ -16,10 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._jit import budget as compiled
-from .._jit import fixed
-from .._jit.workspace import Budgeted, Rows, StepRule, make_budgeted, make_sums
-from ..budget.merge import RULES
+from .._native import budget as compiled
+from .._native import csr
 from ..budget.table import merge_table
 from ..kernels.csr import CsrRows
 from ..kernels.functions import RBF, Kernel
@@ -28,6 +26,11 @@ from ..kernels.samples import Samples, SparseSamples, make_samples
 Vector = NDArray[np.float64]
 Order = NDArray[np.int64]
 
+STEPS, FRONT, BACK, VIOLATIONS, MERGERS, REMOVALS = range(6)  # of `counts`; fixed points are all at the front
+INTERCEPT, INTERCEPT_SUM, CLOCK, WEIGHT, WEIGHTS, HINGE, DEGRADATION = range(7)  # of `sums`
+COEF, COEF_SUM, SIZE, SCALE = range(4)  # of the slots of points that are merged
+
+_MERGING_ARRAYS = ("points", "slots", "counts", "sums", "shift")
 _FIXED_BLOCK = 128  # rows of a block of kernel values: as many columns are computed beside the points'
 
 
@@ -58,14 +61,6 @@ class StepSettings:
     table_size: int = 400
     fit_intercept: bool = False
     average: bool = True
-
-    def step_rule(self) -> StepRule:
-        """The numbers that compiled steps want."""
-        if self.maintenance == "merge":
-            gamma, rule = self.kernel.gamma, RULES[self.merge]  # type: ignore[attr-defined]
-        else:
-            gamma, rule = 0.0, fixed.REMOVAL if self.maintenance == "removal" else fixed.PROJECTION
-        return StepRule(gamma, rule, self.budget, 1 / self.lam, float(self.fit_intercept))
 
 
 class Tally(NamedTuple):
@@ -101,8 +96,12 @@ class SGDMachine:
     def __init__(self, settings: StepSettings) -> None:
         self.settings = settings
 
-    def run(self, X: Any, order: Order, push: Vector) -> None:
-        """One step on each of the rows X[order]; X is float32, push (n,) holds s_i y_i of every row of X."""
+    def prepare(self, X: Any) -> Any:
+        """Rows (n, d), float32, dense or CSR, in the form that `run` reads; it takes them as they are, too."""
+        return X
+
+    def run(self, X: Any, order: Order, signed_weights: Vector) -> None:
+        """One step on each of the rows X[order]; signed_weights (n,) holds s_i y_i of every row of X."""
         raise NotImplementedError
 
     def expansion(self) -> Expansion:
@@ -119,63 +118,60 @@ class SGDMachine:
     def tally(self) -> Tally:
         """Counts and sums since the first step."""
         steps, _, _, violations, mergers, removals = (int(count) for count in self.counts)
-        hinge, degradation = (float(value) for value in self.sums[compiled.HINGE :])
+        hinge, degradation = (float(value) for value in self.sums[HINGE:])
         return Tally(steps, violations, mergers, removals, hinge, degradation)
 
     def _in_true_units(self) -> tuple[Vector, float]:
         """Coefficients of all slots and the intercept: of the last step, or the weighted mean over steps."""
-        steps, lam = int(self.counts[compiled.STEPS]), self.settings.lam
-        intercept, lag, clock, _, weights = (float(value) for value in self.sums[: compiled.WEIGHTS + 1])
+        steps, lam = int(self.counts[STEPS]), self.settings.lam
+        intercept, intercept_sum, clock, _, weights = (float(value) for value in self.sums[: WEIGHTS + 1])
         if not self.settings.average or not steps:
             scale = lam * max(steps, 1)
             return self.coef[0] / scale, intercept / scale
         scale = lam * weights
-        return (clock * self.coef[0] - self.coef[1]) / scale, (clock * intercept - lag) / scale
+        return (clock * self.coef[0] - self.coef[1]) / scale, (clock * intercept - intercept_sum) / scale
 
 
 class MergingMachine(SGDMachine):
     """Points that are merged, in slots of one feature-major array. Dense rows are stored less the first one."""
 
-    def __init__(self, settings: StepSettings, arrays: Budgeted) -> None:
+    def __init__(self, settings: StepSettings, arrays: Any) -> None:
         super().__init__(settings)
-        self.arrays = arrays
-        self.counts, self.sums, self.coef = self.arrays.counts, self.arrays.sums, self.arrays.slots[:2]
+        self.arrays = arrays  # a compiled.MergingState
+        self.counts, self.sums, self.coef = arrays.counts, arrays.sums, arrays.slots[: COEF_SUM + 1]
 
-    def run(self, X: Any, order: Order, push: Vector) -> None:
-        """Steps that merge where the budget is exceeded: no interpreter work between them."""
+    def prepare(self, X: Any) -> Any:
+        """Sparse rows are checked once, not at every `run`."""
+        if isinstance(X, csr.CSRMatrix):
+            return X
         if sp.issparse(X):
-            columns, starts = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
-            rows = _read_only(X.data, columns, starts)
-        else:
-            if not self.counts[compiled.STEPS] and len(order):
-                self.arrays.shift[:] = X[order[0]]  # distances do not notice, and small numbers keep more digits
-            rows = _read_only(np.asarray(X).reshape(-1), np.empty(0, np.int32), np.empty(0, np.int64))
-        tables = merge_table(self.settings.table_size).tables
-        compiled.merge_steps(rows, order, push, self.arrays, tables, self.settings.step_rule())
+            return csr.CSRMatrix(X.data, X.indices, X.indptr.astype(X.indices.dtype, copy=False), X.shape[1])
+        return np.ascontiguousarray(X)
+
+    def run(self, X: Any, order: Order, signed_weights: Vector) -> None:
+        """Steps that merge where the budget is exceeded: no interpreter work between them."""
+        rows, settings = self.prepare(X), self.settings
+        if not isinstance(rows, csr.CSRMatrix) and not self.counts[STEPS] and len(order):
+            self.arrays.shift[:] = rows[order[0]]  # distances do not notice, and small numbers keep more digits
+        tables, gamma = merge_table(settings.table_size).tables, settings.kernel.gamma  # type: ignore[attr-defined]
+        rule, inverse_lam, fit_intercept = settings.merge, 1 / settings.lam, settings.fit_intercept
+        self.arrays.run(rows, order, signed_weights, tables, rule, gamma, inverse_lam, fit_intercept)
 
     def expansion(self) -> Expansion:
         """The used slots: those of positive coefficients, then the others."""
         coef, intercept = self._in_true_units()
-        n_front, n_back = (int(count) for count in self.counts[compiled.FRONT : compiled.BACK + 1])
+        n_front, n_back = (int(count) for count in self.counts[FRONT : BACK + 1])
         used = np.r_[:n_front, coef.size - n_back : coef.size]
-        scales = self.arrays.slots[compiled.SCALE, used].astype(np.float32)
+        scales = self.arrays.slots[SCALE, used].astype(np.float32)
         points = (scales * self.arrays.points[:, used]).T + self.arrays.shift
         return Expansion(np.ascontiguousarray(points), coef[used], intercept)
 
     def state(self) -> dict[str, Any]:
-        """The arrays, without the scratch."""
-        return {name: array for name, array in self.arrays._asdict().items() if name != "work"}
+        """The arrays."""
+        return {name: getattr(self.arrays, name) for name in _MERGING_ARRAYS}
 
     def __len__(self) -> int:
-        return int(self.counts[compiled.FRONT] + self.counts[compiled.BACK])
-
-
-def _read_only(*arrays: NDArray[Any]) -> Rows:
-    """Views that cannot be written to: a memory map's have a type of their own, so arrays share its compiled steps."""
-    views = [array.view() for array in arrays]
-    for view in views:
-        view.setflags(write=False)
-    return Rows(*views)
+        return int(self.counts[FRONT] + self.counts[BACK])
 
 
 class FixedMachine(SGDMachine):
@@ -200,29 +196,32 @@ class FixedMachine(SGDMachine):
         self.points, self.columns, self.diagonal, self.inverse = points, columns, diagonal, inverse
         self.counts, self.sums, self.coef = counts, sums, coef
 
-    def run(self, X: Any, order: Order, push: Vector) -> None:
+    def run(self, X: Any, order: Order, signed_weights: Vector) -> None:
         """Steps by blocks of rows; entries of a row do not depend on the block it comes in."""
         while len(order):
-            n_rows = _FIXED_BLOCK - int(self.counts[compiled.STEPS]) % _FIXED_BLOCK
-            self._run_block(X[order[:n_rows]], push[order[:n_rows]])
+            n_rows = _FIXED_BLOCK - int(self.counts[STEPS]) % _FIXED_BLOCK
+            self._run_block(X[order[:n_rows]], signed_weights[order[:n_rows]])
             order = order[n_rows:]
 
-    def _run_block(self, X: Any, push: Vector) -> None:
+    def _run_block(self, X: Any, signed_weights: Vector) -> None:
         everything = sp.vstack([self.points, X], "csr") if sp.issparse(X) else np.concatenate([self.points, X])
-        first = self.settings.budget + int(self.counts[compiled.STEPS]) % _FIXED_BLOCK
-        columns = np.concatenate([self.columns, first + np.arange(len(push))])
+        first = self.settings.budget + int(self.counts[STEPS]) % _FIXED_BLOCK
+        columns = np.concatenate([self.columns, first + np.arange(len(signed_weights))])
         kernel, samples = self.settings.kernel, _positionless(everything, self.settings.kernel)
-        tile = np.empty((len(push), len(columns)), np.float32)
+        tile = np.empty((len(signed_weights), len(columns)), np.float32)
         new = samples.take(slice(len(self.columns), len(columns)))
         kernel.fill(new, samples, tile)
-        K = np.zeros((len(push), self.coef.shape[1]), np.float32)
+        K = np.zeros((len(signed_weights), self.coef.shape[1]), np.float32)
         K[:, columns] = tile
-        self.diagonal[first : first + len(push)] = kernel.diagonal(new)
-        rule = self.settings.step_rule()
-        fixed.fixed_steps(K, first, self.diagonal, push, self.coef, self.inverse, self.counts, self.sums, rule)
+        self.diagonal[first : first + len(signed_weights)] = kernel.diagonal(new)
+        settings = self.settings
+        steps = compiled.removal_steps if settings.maintenance == "removal" else compiled.projection_steps
+        arrays = self.coef, self.inverse, self.counts, self.sums
+        rule = settings.budget, 1 / settings.lam, settings.fit_intercept
+        steps(K, first, self.diagonal, signed_weights, *arrays, *rule)
         is_point = (self.inverse.diagonal() if self.inverse.size else self.coef[0])[columns] != 0
         self.points, self.columns = everything[np.flatnonzero(is_point)], columns[is_point]
-        if self.counts[compiled.STEPS] % _FIXED_BLOCK == 0:
+        if self.counts[STEPS] % _FIXED_BLOCK == 0:
             self._close_up()
 
     def _close_up(self) -> None:
@@ -284,16 +283,17 @@ def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | N
         coef=np.zeros((2, width)),
         inverse=np.zeros((side, side)),
         counts=np.zeros(6, np.int64),
-        sums=make_sums(),
+        sums=np.eye(7)[WEIGHT],
     )
 
 
 def _make_merging(settings: StepSettings, like: Any, state: Mapping[str, Any] | None) -> MergingMachine:
     if not isinstance(settings.kernel, RBF):
         raise ValueError("maintenance='merge' needs the Gaussian kernel")
-    arrays = make_budgeted(like.shape[1], settings.budget)
-    for name, values in (state or {}).items():
-        getattr(arrays, name)[:] = values
+    arrays = compiled.MergingState(like.shape[1], settings.budget)
+    if state is not None:
+        for name in _MERGING_ARRAYS:  # older states have scratch, too
+            getattr(arrays, name)[:] = state[name]
     return MergingMachine(settings, arrays)
 
 

@@ -72,25 +72,38 @@ template <class I> void check_indices(const char* name, Span<const I> indices, I
                               .c_str());
 }
 
-// A team's blocks, called with the interpreter's lock let go. Python's signal handlers run now and then, where the main
-// thread computes; an exception of theirs (KeyboardInterrupt) ends the computation before its next block.
-template <class Visit> void for_each_block(Team& team, Index n_blocks, const Visit& visit) {
-    constexpr std::int64_t kSignalsEvery = 20'000'000;  // nanoseconds
-    std::int64_t next_look = nanoseconds_now() + kSignalsEvery;
-    bool has_error = false;
-    const auto run_signal_handlers = [&] {
+// Runs Python's signal handlers now and then, from code that has let the interpreter's lock go. They run in the main
+// thread alone; what they raise (KeyboardInterrupt) is kept until `rethrow`.
+class SignalHandlers {
+  public:
+    // Whether to go on.
+    bool operator()() {
         const std::int64_t now = nanoseconds_now();
-        if (now < next_look) return true;
-        next_look = now + kSignalsEvery;
+        if (now < next_look_ || has_error_) return !has_error_;
+        next_look_ = now + kEvery;
         nb::gil_scoped_acquire lock;
-        has_error = PyErr_CheckSignals() != 0;
-        return !has_error;
-    };
+        return !(has_error_ = PyErr_CheckSignals() != 0);
+    }
+    void rethrow() const {
+        if (!has_error_) return;
+        nb::gil_scoped_acquire lock;
+        throw nb::python_error();
+    }
+
+  private:
+    static constexpr std::int64_t kEvery = 20'000'000;  // nanoseconds
+    std::int64_t next_look_ = nanoseconds_now() + kEvery;
+    bool has_error_ = false;
+};
+
+// A team's blocks, called with the interpreter's lock let go; an exception of a signal handler ends the computation
+// before its next block.
+template <class Visit> void for_each_block(Team& team, Index n_blocks, const Visit& visit) {
+    SignalHandlers run_signal_handlers;
     try {
-        team.for_each_block(n_blocks, visit, run_signal_handlers);
+        team.for_each_block(n_blocks, visit, [&] { return run_signal_handlers(); });
     } catch (const Stopped&) {
-        nb::gil_scoped_acquire lock;
-        if (has_error) throw nb::python_error();
+        run_signal_handlers.rethrow();
         throw;
     }
 }

@@ -1,10 +1,200 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <limits>
+#include <optional>
+
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "csr_matrix.hpp"
+#include "csr_products.hpp"
+#include "csr_sums.hpp"
+#include "nonzeros.hpp"
 
 namespace wm {
+namespace {
+
+template <class T, class I> void bind_constructor(nb::class_<CSRMatrix>& csr) {
+    csr.def(
+        "__init__",
+        [](CSRMatrix* made, const Vector<const T>& data, const Vector<const I>& indices, const Vector<const I>& indptr,
+           Index n_columns) { new (made) CSRMatrix(data, indices, indptr, n_columns); },
+        array("data"), array("indices"), array("indptr"), "n_columns"_a,
+        "The arrays of a SciPy CSR array, checked once: O(n + nnz). They must not be changed afterwards.");
+}
+
+template <class I> void bind_check(nb::module_& m) {
+    m.def(
+        "check_arrays",
+        [](const Vector<const I>& indices, const Vector<const I>& indptr, Index n_values, Index n_rows, Index n_columns,
+           const std::string& format) {
+            const LineNames names = format == "CSC" ? LineNames{format, "column", "row"} : LineNames{format};
+            const Span<const I> starts = span(indptr);
+            check_at_least("n_values", n_values, 0);
+            check_at_least("n_columns", n_columns, 0);
+            check_size(("the " + format + " array's number of " + names.line + "s by its indptr").c_str(), starts.size - 1,
+                       n_rows);
+            if (starts[0] != 0) raise_if_any({CSRFault::pointer, 0, static_cast<Index>(starts[0])}, n_columns, names);
+            CSRFault fault;
+            {
+                nb::gil_scoped_release unlocked;
+                fault = find_fault(CSR<float, I>{{nullptr, n_values}, span(indices), starts, n_columns});
+            }
+            raise_if_any(fault, n_columns, names);
+        },
+        array("indices"), array("indptr"), "n_values"_a, "n_rows"_a, "n_columns"_a, "format"_a = "CSR",
+        "Raise a ValueError that names the first row whose indices or whose place in the arrays are wrong.");
+}
+
+template <class T> void bind_products(nb::module_& m) {
+    m.def(
+        "inner",
+        [](const CSRMatrix& one, const CSRMatrix& other, const RowsArray<T>& out) {
+            const Matrix<T> into = rows_matrix(out, "out");
+            check_size("len(out)", into.rows, one.rows());
+            check_size("out.shape[1]", into.columns, other.rows());
+            check_size("other.shape[1]", other.columns(), one.columns());
+            one.visit_as<T>("one", [&](const auto& X) {
+                other.visit_as<T>("other", [&](const auto& Z) {
+                    PanelScratch<T> scratch(into.rows, into.columns, panel_columns(X));
+                    nb::gil_scoped_release unlocked;
+                    csr_inner(X, Z, scratch, into);
+                });
+            });
+        },
+        "one"_a, "other"_a, array("out"), "Write the inner products of all rows of `one` and `other`.");
+}
+
+template <class T> void bind_nonzeros(nb::module_& m) {
+    m.def(
+        "count_nonzeros",
+        [](const RowsArray<const T>& X, const Vector<std::int64_t>& indptr) {
+            const Matrix<const T> values = rows_matrix(X, "X");
+            check_size("len(indptr)", span(indptr).size, values.rows + 1);
+            nb::gil_scoped_release unlocked;
+            count_nonzeros(values, span(indptr));
+        },
+        array("X"), array("indptr"), "Write where the non-zeros of each row of X would start, and where the last end.");
+}
+
+template <class T, class I> void bind_copy(nb::module_& m) {
+    m.def(
+        "copy_nonzeros",
+        [](const RowsArray<const T>& X, const Vector<T>& data, const Vector<I>& indices) {
+            const Matrix<const T> values = rows_matrix(X, "X");
+            check_size("len(indices)", span(indices).size, span(data).size);
+            if (values.columns > std::numeric_limits<I>::max()) throw nb::value_error("indices must be int64 for so many columns");
+            Index n;
+            {
+                nb::gil_scoped_release unlocked;
+                n = copy_nonzeros(values, span(data), span(indices));
+            }
+            if (n != span(data).size) throw nb::value_error("data and indices must have as many entries as X has non-zeros");
+        },
+        array("X"), array("data"), array("indices"), "Write the values and columns of the non-zeros of X, row by row.");
+}
+
+// W @ X.T by a team: each thread takes another block of rows.
+template <int G, class T, class I>
+void compute_outputs(Team& team, const CSR<T, I>& X, Matrix<const double> W, KeptScratch& kept, Matrix<double> out) {
+    Borrowed interleaved(kept, G > 1 ? count_blocks(W.rows, G) * G * W.columns : 0);
+    const double* const vectors = G > 1 ? interleaved.numbers() : W.data;
+    if (G > 1)
+        for_each_block(team, count_blocks(W.columns, kColumnsTogether), [&](Index block) {
+            const Index first = block * kColumnsTogether;
+            interleave<G>(W, first, least(first + kColumnsTogether, W.columns), interleaved.numbers());
+        });
+    const Index size = output_block_rows(X);
+    for_each_block(team, count_blocks(X.rows(), size), [&](Index block) {
+        csr_outputs<G>(X, vectors, block * size, least((block + 1) * size, X.rows()), out);
+    });
+}
+
+void outputs(Team& team, const CSRMatrix& rows, const Array<const double>& W, const Array<double>& out) {
+    const Matrix<const double> vectors = matrix(W);
+    const Matrix<double> into = matrix(out);
+    check_size("W.shape[1]", vectors.columns, rows.columns());
+    check_size("len(out)", into.rows, vectors.rows);
+    check_size("out.shape[1]", into.columns, rows.rows());
+    nb::gil_scoped_release unlocked;
+    rows.visit([&](const auto& X) {
+        with_group_size(group_size(vectors.rows, X.nnz(), X.columns, vectors.rows * X.columns), [&](auto size) {
+            compute_outputs<decltype(size)::value>(team, X, vectors, rows.scratch(), into);
+        });
+    });
+}
+
+// (coef - since) @ X by a team: each thread takes another block of rows and group of sums.
+template <int G, class T, class I>
+void compute_sums(Team& team, const CSR<T, I>& X, Matrix<const double> coef, Matrix<const double> since,
+                  KeptScratch& kept, Matrix<double> out) {
+    const Index groups = count_blocks(coef.rows, G), blocks = sum_blocks(X, coef.rows, G);
+    const Index rows = count_blocks(X.rows(), blocks), size = G * X.columns;
+    const bool is_sum = G == 1 && blocks == 1;  // what is summed is `out` itself
+    Borrowed sums(kept, is_sum ? 0 : blocks * groups * size);
+    for_each_block(team, blocks * groups, [&](Index task) {
+        const Index first = least(task / groups * rows, X.rows()), group = task % groups;
+        csr_sum<G>(X, coef, since, group * G, first, least(first + rows, X.rows()),
+                   is_sum ? out[group].data : sums.numbers() + task * size);
+    });
+    if (is_sum) return;
+    for_each_block(team, count_blocks(X.columns, kColumnsTogether), [&](Index block) {
+        const Index first = block * kColumnsTogether;
+        add_blocks<G>(sums.numbers(), blocks, first, least(first + kColumnsTogether, X.columns), out);
+    });
+}
+
+void row_sums(Team& team, const CSRMatrix& rows, const RowsArray<const double>& coef,
+              const std::optional<RowsArray<const double>>& since, const Array<double>& out) {
+    const Matrix<const double> weights = rows_matrix(coef, "coef");
+    const Matrix<const double> before = since ? rows_matrix(*since, "since") : Matrix<const double>{};
+    const Matrix<double> into = matrix(out);
+    check_size("coef.shape[1]", weights.columns, rows.rows());
+    if (since) check_size("len(since)", before.rows, weights.rows);
+    if (since) check_size("since.shape[1]", before.columns, weights.columns);
+    check_size("len(out)", into.rows, weights.rows);
+    check_size("out.shape[1]", into.columns, rows.columns());
+    nb::gil_scoped_release unlocked;
+    rows.visit([&](const auto& X) {
+        with_group_size(group_size(weights.rows, X.nnz(), X.columns, kCachedEntries), [&](auto size) {
+            compute_sums<decltype(size)::value>(team, X, weights, before, rows.scratch(), into);
+        });
+    });
+}
+
+}  // namespace
 
 void bind_csr(nb::module_& m) {
-    nb::module_ csr = m.def_submodule("csr");
+    nb::module_ csr = m.def_submodule("csr", "Sparse rows: one validated view, its products and sums.");
+    nb::class_<CSRMatrix> matrix(csr, "CSRMatrix", "A validated view of CSR arrays.");
+    bind_constructor<float, std::int32_t>(matrix);
+    bind_constructor<float, std::int64_t>(matrix);
+    bind_constructor<double, std::int32_t>(matrix);
+    bind_constructor<double, std::int64_t>(matrix);
+    matrix
+        .def(
+            "rows", [](const CSRMatrix& X, Index first, Index end) { return CSRMatrix(X, first, end); }, "first"_a,
+            "end"_a, "The rows from `first` to `end`, without a copy.")
+        .def_prop_ro(
+            "shape", [](const CSRMatrix& X) { return nb::make_tuple(X.rows(), X.columns()); },
+            "Numbers of rows and columns.")
+        .def_prop_ro("nnz", &CSRMatrix::nnz, "The number of values stored.")
+        .def_prop_ro("is_sorted", &CSRMatrix::is_sorted, "Whether the columns of each row are in ascending order.")
+        .def("__len__", &CSRMatrix::rows);
+    bind_check<std::int32_t>(csr);
+    bind_check<std::int64_t>(csr);
+    bind_products<float>(csr);
+    bind_products<double>(csr);
+    bind_nonzeros<float>(csr);
+    bind_nonzeros<double>(csr);
+    bind_copy<float, std::int32_t>(csr);
+    bind_copy<float, std::int64_t>(csr);
+    bind_copy<double, std::int32_t>(csr);
+    bind_copy<double, std::int64_t>(csr);
+    csr.def("outputs", &outputs, "team"_a, "X"_a, array("W"), array("out"),
+            "Write W @ X.T in float64: X (n, d), W (k, d) float64, out (k, n) float64.");
+    csr.def("row_sums", &row_sums, "team"_a, "X"_a, array("coef"), array("since").none(), array("out"),
+            "Write (coef - since) @ X in float64: coef and since (k, n) float64, since None for zeros, out (k, d) float64.");
 }
 
 }  // namespace wm

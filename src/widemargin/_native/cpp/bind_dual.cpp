@@ -1,10 +1,235 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "dual.hpp"
+#include "subproblems.hpp"
 
 namespace wm {
+namespace {
+
+// A box with the arrays that it views.
+struct BoundBox {
+    BoundBox(const Vector<const double>& target, const Vector<const double>& lo, const Vector<const double>& hi,
+             const Vector<const double>& scale)
+        : arrays{target, lo, hi, scale}, box{span(target), span(lo), span(hi), span(scale)} {
+        check_size("len(lo)", box.lo.size, length());
+        check_size("len(hi)", box.hi.size, length());
+        check_size("len(scale)", box.scale.size, length());
+    }
+    Index length() const { return box.target.size; }
+
+    Vector<const double> arrays[4];
+    Box box;
+};
+
+// Memory of a bound object as an array that keeps the object alive.
+template <class T> auto view(Span<T> v) {
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(v.data, {static_cast<std::size_t>(v.size)});
+}
+template <class T> auto view(Matrix<T> m) {
+    return nb::ndarray<nb::numpy, T, nb::ndim<2>>(
+        m.data, {static_cast<std::size_t>(m.rows), static_cast<std::size_t>(m.columns)}, {}, {m.stride, 1});
+}
+
+// The n first numbers, in an array of their own.
+nb::object copy(Span<const Index> v) { return view(v).cast(nb::rv_policy::copy); }
+
+void check_rows(const char* name, Index n) {
+    check_at_least(name, n, 0);
+    if (n > kMostRows)
+        throw nb::value_error((std::string(name) + " must be at most " + std::to_string(kMostRows)).c_str());
+}
+
+template <class T> void bind_tile(nb::module_& m, const char* name) {
+    using Bound = Tile<T>;
+    nb::class_<Bound>(m, name, "A gathered piece of K with its problem: Q (size, size), the rest (size,).")
+        .def(
+            "__init__",
+            [](Bound* tile, Index size) {
+                check_rows("size", size);
+                new (tile) Bound(size);
+            },
+            "size"_a)
+        .def_ro("size", &Bound::size)
+        .def_prop_ro("Q", [](const Bound& t) { return view<T>({t.Q.data, t.size, t.size, t.Q.stride}); })
+        .def_prop_ro("diagonal", [](const Bound& t) { return view(t.diagonal.head(t.size)); })
+        .def_prop_ro("grad", [](const Bound& t) { return view(t.grad.head(t.size)); })
+        .def_prop_ro("lo", [](const Bound& t) { return view(t.lo.head(t.size)); })
+        .def_prop_ro("hi", [](const Bound& t) { return view(t.hi.head(t.size)); })
+        .def_prop_ro("step", [](const Bound& t) { return view(t.step.head(t.size)); });
+    m.def(
+        "solve_box_tile",
+        [](Bound& tile, double tol) {
+            nb::gil_scoped_release unlocked;
+            return solve_box_tile(tile, tol);
+        },
+        "tile"_a, "tol"_a,
+        "Minimise 1/2 d'Qd + grad'd over lo <= d <= hi, for Q of unit diagonal; the number of steps.\n\n"
+        "tile.step is d; grad, lo and hi are those that are left at d.");
+    m.def(
+        "solve_equality_tile",
+        [](Bound& tile, double tol) {
+            nb::gil_scoped_release unlocked;
+            return solve_equality_tile(tile, tol);
+        },
+        "tile"_a, "tol"_a, "As `solve_box_tile` with sum(d) = 0; `diagonal` is that of Q, which need not be 1.");
+}
+
+template <class Entry, class T> void bind_solver(nb::module_& m) {
+    m.def(
+        "solve_active",
+        [](Team& team, const RowsArray<const Entry>& K, const BoundBox& box, const Vector<double>& beta,
+           const Vector<double>& f, Tile<T>& tile, WorkingSet& work, double tol, bool equality, Index max_outer) {
+            const Problem<Entry> problem{rows_matrix(K, "K"), box.box, equality};
+            const Index size = box.length();
+            check_at_least("len(K)", problem.K.rows, size);
+            check_at_least("K.shape[1]", problem.K.columns, size);
+            check_size("len(beta)", span(beta).size, size);
+            check_size("len(f)", span(f).size, size);
+            check_size("work.n_rows", all(work.violation).size, size);
+            check_size("work.size", all(work.rows).size, tile.size);
+            ActiveResult done;
+            {
+                nb::gil_scoped_release unlocked;
+                SignalHandlers run_signal_handlers;
+                const auto go_on = [&] { return team.may_go_on() && run_signal_handlers(); };
+                done = solve_active(team, problem, {span(beta), span(f)}, tile, work, tol, max_outer, go_on);
+                run_signal_handlers.rethrow();
+            }
+            return nb::make_tuple(done.n_sets, done.steps, done.left.offset, done.left.largest);
+        },
+        "team"_a, array("K"), "box"_a, array("beta"), array("f"), "tile"_a, "work"_a, "tol"_a, "equality"_a,
+        "max_outer"_a,
+        "Improve a feasible beta (m,) and f = K beta (m,) in place, by working sets on K (m, >= m).\n\n"
+        "Until the violation is below tol, after max_outer sets, or when the team is stopped. Returns sets, steps in\n"
+        "them, intercept and violation left. beta and f belong together whatever ends it, an exception too.");
+}
+
+// Starts of P problems within N places: ascending from 0 to N.
+Index check_starts(Span<const Index> starts, Index n) {
+    check_at_least("len(starts)", starts.size, 1);
+    Index largest = 0;
+    for (Index p = 0; p + 1 < starts.size; ++p) {
+        check_at_least("starts", starts[p + 1], starts[p]);
+        largest = most(largest, starts[p + 1] - starts[p]);
+    }
+    check_size("starts[0]", starts[0], 0);
+    check_size("starts[-1]", starts[starts.size - 1], n);
+    return largest;
+}
+
+template <class Entry> void bind_subproblems(nb::module_& m) {
+    m.def(
+        "solve_subproblems",
+        [](Team& team, const RowsArray<const Entry>& K, const Vector<const Index>& rows,
+           const Vector<const Index>& starts, const BoundBox& box, const Vector<double>& beta, const Vector<double>& f,
+           const Vector<const double>& tol, const Vector<const Index>& max_sets, bool equality, double seconds) {
+            constexpr Index kTileRows = 512;
+            const Matrix<const Entry> entries = rows_matrix(K, "K");
+            check_indices("rows", span(rows), least(entries.rows, entries.columns));
+            const Index n = span(rows).size, largest = check_starts(span(starts), n), count = span(starts).size - 1;
+            check_size("len(box)", box.length(), n);
+            check_size("len(beta)", span(beta).size, n);
+            check_size("len(f)", span(f).size, n);
+            check_size("len(tol)", span(tol).size, count);
+            check_size("len(max_sets)", span(max_sets).size, count);
+            const Subproblems problems{span(rows), span(starts), box.box, span(beta), span(f), span(tol),
+                                       span(max_sets), equality};
+            std::vector<WorkingSet> works;
+            works.reserve(count);
+            for (Index p = 0; p < count; ++p) {
+                const Index size = problems.starts[p + 1] - problems.starts[p];
+                works.emplace_back(least(size, kTileRows), size);
+            }
+            ScratchPool<SubproblemScratch<Entry, double>> scratches(
+                static_cast<int>(least<Index>(team.n_threads(), count)), largest, least(largest, kTileRows));
+            std::vector<ActiveResult> found(count);
+            {
+                nb::gil_scoped_release unlocked;
+                const std::int64_t end = nanoseconds_now() + static_cast<std::int64_t>(clip(seconds, 0.0, 1e9) * 1e9);
+                solve_subproblems<Entry, double>(team, entries, problems, works, scratches, all(found),
+                                                 [&] { return team.may_go_on() && nanoseconds_now() < end; });
+            }
+            nb::list sets, steps, violations;
+            for (const ActiveResult& result : found) {
+                sets.append(result.n_sets);
+                steps.append(result.steps);
+                violations.append(result.left.largest);
+            }
+            return nb::make_tuple(sets, steps, violations);
+        },
+        "team"_a, array("K"), array("rows"), array("starts"), "box"_a, array("beta"), array("f"), array("tol"),
+        array("max_sets"), "equality"_a, "seconds"_a,
+        "Solve P problems, each on some rows of K (n, n), one to a thread, for about so many seconds.\n\n"
+        "Problem p has rows[starts[p]:starts[p + 1]] and these places of box, beta and f = K[rows, rows] beta (N,), of\n"
+        "which beta and f are improved; until its violation is below tol[p], or for max_sets[p] working sets. Returns\n"
+        "lists of working sets, steps in them, and violations left.");
+}
+
+}  // namespace
 
 void bind_dual(nb::module_& m) {
-    nb::module_ dual = m.def_submodule("dual");
+    nb::module_ dual = m.def_submodule("dual", "Working sets of the kernel machine's dual.");
+    dual.attr("STEPS_PER_ROW") = kStepsPerRow;
+    dual.attr("BINS") = kBins;
+    nb::class_<BoundBox>(dual, "Box",
+                         "A signed dual problem on the rows of one kernel matrix: targets, bounds lo <= 0 <= hi and\n"
+                         "1 / sqrt(diagonal of K), four float64 arrays of one length, which it keeps alive.")
+        .def(nb::init<const Vector<const double>&, const Vector<const double>&, const Vector<const double>&,
+                      const Vector<const double>&>(),
+             array("target"), array("lo"), array("hi"), array("scale"))
+        .def("__len__", &BoundBox::length)
+        .def_prop_ro("target", [](const BoundBox& b) { return view(b.box.target); })
+        .def_prop_ro("lo", [](const BoundBox& b) { return view(b.box.lo); })
+        .def_prop_ro("hi", [](const BoundBox& b) { return view(b.box.hi); })
+        .def_prop_ro("scale", [](const BoundBox& b) { return view(b.box.scale); });
+    nb::class_<WorkingSet>(dual, "WorkingSet",
+                           "Carry-over between calls: at most `size` of `n_rows` rows; and scratch.")
+        .def(
+            "__init__",
+            [](WorkingSet* work, Index size, Index n_rows) {
+                check_rows("size", size);
+                check_at_least("n_rows", n_rows, 0);
+                new (work) WorkingSet(size, n_rows);
+            },
+            "size"_a, "n_rows"_a)
+        .def_prop_ro(
+            "rows", [](WorkingSet& w) { return copy(all(w.rows).head(w.filled)); }, "A copy, newest last.");
+    bind_tile<float>(dual, "Tile32");
+    bind_tile<double>(dual, "Tile64");
+    dual.def(
+        "kkt_violation",
+        [](const BoundBox& box, const Vector<const double>& beta, const Vector<const double>& f, bool equality,
+           const Vector<double>& out) {
+            check_size("len(beta)", span(beta).size, box.length());
+            check_size("len(f)", span(f).size, box.length());
+            check_size("len(out)", span(out).size, box.length());
+            Violation found;
+            {
+                nb::gil_scoped_release unlocked;
+                found = kkt_violation(box.box, span(beta), span(f), equality, span(out));
+            }
+            return nb::make_tuple(found.offset, found.largest);
+        },
+        "box"_a, array("beta"), array("f"), "equality"_a, array("out"),
+        "Write each row's violation of its optimality condition: positive where beta should rise.\n\n"
+        "All arrays are (m,), f = K beta. Returns the intercept (0 without the equality) and the violation.");
+    dual.def(
+        "largest_rows",
+        [](const Vector<const double>& violation, int side, Index k) {
+            if (side < -1 || side > 1) throw nb::value_error("side must be -1, 0 or 1");
+            const Span<const double> values = span(violation);
+            std::vector<Index> out(most<Index>(least(k, values.size), 0));
+            std::vector<std::int16_t> bins(values.size);
+            const Index n = largest_rows(values, static_cast<Side>(side), all(out).size, all(bins), all(out));
+            return copy(all(out).head(n));
+        },
+        array("violation"), "side"_a, "k"_a,
+        "Indices of about the k rows of largest violation that ask to rise (side 1), to fall (-1), or both (0).");
+    bind_solver<float, float>(dual);
+    bind_solver<float, double>(dual);
+    bind_solver<double, double>(dual);
+    bind_subproblems<float>(dual);
+    bind_subproblems<double>(dual);
 }
 
 }  // namespace wm

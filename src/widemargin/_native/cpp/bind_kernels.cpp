@@ -3,6 +3,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "elementwise.hpp"
+#include "kernel_rows.hpp"
 
 namespace wm {
 namespace {
@@ -44,6 +45,36 @@ template <class T> void bind_dtype(nb::module_& m) {
             l1_distances<T>(x, z, into);
         },
         array("X"), array("Z"), array("out"), "Write the L1 distances of all rows of X and Z.");
+    m.def(
+        "add_rows",
+        [](Team& team, const RowsArray<const T>& K, const Vector<const Index>& rows, const Vector<const double>& coef,
+           const Vector<double>& f) {
+            const Matrix<const T> entries = rows_matrix(K, "K");
+            const Span<double> sum = span(f);
+            check_size("len(coef)", span(coef).size, span(rows).size);
+            check_at_least("K.shape[1]", entries.columns, sum.size);
+            check_indices("rows", span(rows), entries.rows);
+            nb::gil_scoped_release unlocked;
+            for_each_block(team, count_blocks(sum.size, kColumnBlock),
+                           [&](Index block) { add_rows(entries, span(rows), span(coef), sum, block); });
+        },
+        "team"_a, array("K"), array("rows"), array("coef"), array("f"),
+        "f += coef K[rows] for f of shape (m,) and K (r, >= m), in float64. Stopped leaves f half done.");
+    m.def(
+        "add_product",
+        [](const RowsArray<const T>& K, const RowsArray<const double>& coef, const RowsArray<double>& out) {
+            const Matrix<const T> entries = rows_matrix(K, "K");
+            const Matrix<const double> weights = rows_matrix(coef, "coef");
+            const Matrix<double> sums = rows_matrix(out, "out");
+            check_size("coef.shape[1]", weights.columns, entries.rows);
+            check_size("len(out)", sums.rows, weights.rows);
+            check_size("out.shape[1]", sums.columns, entries.columns);
+            nb::gil_scoped_release unlocked;
+            for (Index block = 0; block < count_blocks(sums.columns, kColumnBlock); ++block)
+                add_product(entries, weights, sums, block);
+        },
+        array("K"), array("coef"), array("out"),
+        "out += coef K in float64; rows of K are skipped where their coefficient is zero.");
 }
 
 }  // namespace

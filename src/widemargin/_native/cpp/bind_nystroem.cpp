@@ -1,10 +1,328 @@
+#include <atomic>
+#include <variant>
+
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "csr_matrix.hpp"
+#include "nystroem.hpp"
 
 namespace wm {
+namespace {
+
+// An object for float32 rows, or for float64 rows.
+template <template <class> class Of> class OfEitherType {
+  public:
+    template <class T> OfEitherType(std::shared_ptr<const Of<T>> one) : either_(std::move(one)) {}
+
+    template <class T> const std::shared_ptr<const Of<T>>& as(const char* name) const {
+        const auto* one = std::get_if<std::shared_ptr<const Of<T>>>(&either_);
+        if (!one) throw nb::type_error((std::string(name) + " must be of the other arrays' dtype").c_str());
+        return *one;
+    }
+    template <class F> decltype(auto) visit(F&& f) const {
+        return std::visit([&](const auto& one) { return f(*one); }, either_);
+    }
+
+  private:
+    std::variant<std::shared_ptr<const Of<float>>, std::shared_ptr<const Of<double>>> either_;
+};
+
+using AnyTree = OfEitherType<Tree>;
+using AnyLandmarks = OfEitherType<Landmarks>;
+using AnyMachine = OfEitherType<NystroemMachine>;
+
+// One for each thread of a team: a block takes a free one, and gives it back.
+template <class S> class ScratchPool {
+  public:
+    template <class Make> ScratchPool(Index n, const Make& make) : is_taken_(n) {
+        for (Index i = 0; i < n; ++i) all_.push_back(make());
+    }
+    template <class Use> void with_one(const Use& use) {
+        for (std::size_t i = 0;; i = (i + 1) % all_.size()) {
+            if (is_taken_[i].exchange(true, std::memory_order_acquire)) continue;
+            use(all_[i]);
+            return is_taken_[i].store(false, std::memory_order_release);
+        }
+    }
+
+  private:
+    std::vector<S> all_;
+    std::vector<std::atomic<bool>> is_taken_;
+};
+
+void check_columns(Index columns, Index features) { check_size("X.shape[1]", columns, features); }
+
+template <class T> Stack<const T> flat_stack(const Array4<const T>& a) {
+    return {a.data(), static_cast<Index>(a.shape(0) * a.shape(1)), static_cast<Index>(a.shape(2)),
+            static_cast<Index>(a.shape(3))};
+}
+
+void check_tree(Index n_nodes, Index branching, Span<const std::int32_t> sizes, Matrix<const std::int32_t> children) {
+    check_size("len(sizes)", sizes.size, n_nodes);
+    check_size("len(children)", children.rows, n_nodes);
+    check_size("children.shape[1]", children.columns, branching);
+    const TreeFault fault = find_fault(sizes, children);
+    const std::string of_node = "node " + std::to_string(fault.node) + " of the tree has ", value = std::to_string(fault.value);
+    if (fault.kind == TreeFault::size)
+        throw nb::value_error((of_node + value + " children, which must be in [1, " + std::to_string(branching) + "]").c_str());
+    if (fault.kind == TreeFault::child)
+        throw nb::value_error((of_node + "the child " + value + ", which must be a later one of its " +
+                               std::to_string(n_nodes) + " nodes, or -1 - leaf")
+                                  .c_str());
+}
+
+template <class T, class Rows> void route(const Tree<T>& tree, const Rows& X, Span<const Index> rows, Span<std::int32_t> out) {
+    AlignedArray<T> distances(tree.width());
+    nb::gil_scoped_release unlocked;
+    for (Index t = 0; t < rows.size; ++t) out[t] = static_cast<std::int32_t>(tree.find_leaf(X, rows[t], distances.data()));
+}
+
+void check_route(Index n_rows, Index columns, Index features, Span<const Index> rows, Span<std::int32_t> out) {
+    check_columns(columns, features);
+    check_size("len(out)", out.size, rows.size);
+    check_indices("rows", rows, n_rows);
+}
+
+template <class T> void bind_tree(nb::class_<AnyTree>& tree) {
+    tree.def(
+            "__init__",
+            [](AnyTree* made, const Array3<const T>& centres, const Vector<const std::int32_t>& sizes,
+               const Array<const std::int32_t>& children) {
+                const Stack<const T> all = stack(centres);
+                check_tree(all.size, all.rows, span(sizes), matrix(children));
+                new (made) AnyTree(std::make_shared<const Tree<T>>(all, span(sizes), matrix(children)));
+            },
+            array("centres"), array("sizes"), array("children"),
+            "centres (n_nodes, b, d), copied; sizes (n_nodes,) int32, a node's number of centres; children (n_nodes, b) "
+            "int32, a later node or -1 - leaf.")
+        .def(
+            "route",
+            [](const AnyTree& tree, const RowsArray<const T>& X, const Vector<const Index>& rows,
+               const Vector<std::int32_t>& out) {
+                const Tree<T>& own = *tree.as<T>("X");
+                const Matrix<const T> all = rows_matrix(X, "X");
+                check_route(all.rows, all.columns, own.features(), span(rows), span(out));
+                route(own, all, span(rows), span(out));
+            },
+            array("X"), array("rows"), array("out"), "Write the leaves of some rows of X (n, d).");
+}
+
+// The first columns of what visit(X, four rows or one, stack of rows of `stride` numbers) gives, for all rows.
+template <class T, class Rows, class Visit>
+void copy_values(Index n_rows, const Rows& X, Index stride, Matrix<T> out, const Visit& visit) {
+    AlignedArray<T> room(kTileRows * stride);
+    const auto write = [&](Index i, Index r) {
+        std::memcpy(out[i].data, room.data() + r * stride, sizeof(T) * out.columns);
+    };
+    nb::gil_scoped_release unlocked;
+    Index i = 0;
+    for (; i + kTileRows <= n_rows; i += kTileRows) {
+        const Index four[kTileRows] = {i, i + 1, i + 2, i + 3};
+        visit(X, four, room.view());
+        for (Index r = 0; r < kTileRows; ++r) write(i + r, r);
+    }
+    for (; i < n_rows; ++i) {
+        const Index one[1] = {i};
+        visit(X, one, room.view());
+        write(i, 0);
+    }
+}
+
+template <class T, class Rows>
+void measure(const Landmarks<T>& landmarks, const Rows& X, Index n_rows, Index columns, Matrix<T> out) {
+    check_columns(columns, landmarks.features());
+    check_size("len(out)", out.rows, n_rows);
+    check_size("out.shape[1]", out.columns, landmarks.n_landmarks());
+    copy_values(n_rows, X, landmarks.stride(), out,
+                [&](const auto& rows, const auto& i, Span<T> room) { landmarks.measure(rows, i, 0, room.data); });
+}
+
+template <class T, class Rows>
+void evaluate(const Landmarks<T>& landmarks, const Rows& X, Index n_rows, Index columns, Matrix<T> out) {
+    check_columns(columns, landmarks.features());
+    check_size("len(out)", out.rows, n_rows);
+    check_size("out.shape[1]", out.columns, landmarks.n_values());
+    AlignedArray<T> scratch(kTileRows * landmarks.stride());
+    copy_values(n_rows, X, landmarks.stride(), out, [&](const auto& rows, const auto& i, Span<T> room) {
+        landmarks.evaluate(rows, i, 0, room, scratch.view());
+    });
+}
+
+template <class T> void bind_landmarks(nb::class_<AnyLandmarks>& landmarks) {
+    landmarks
+        .def(
+            "__init__",
+            [](AnyLandmarks* made, const KernelFunction& kernel, const Array3<const T>& points, const Array3<const T>& anchors,
+               const Vector<const std::int64_t>& rules) {
+                const Stack<const T> all = stack(points), distances = stack(anchors);
+                check_at_least("len(landmarks)", all.size, 1);
+                check_size("len(anchors)", distances.size, all.size);
+                check_size("anchors.shape[1]", distances.rows, all.rows);
+                check_size("len(rules)", span(rules).size, all.size);
+                for (const std::int64_t rule : span(rules))
+                    if (rule != kLowerBound && rule != kUpperBound)
+                        throw nb::value_error(("rules must be 0 or 1, got " + std::to_string(rule)).c_str());
+                if (distances.columns && kernel.measure() == Measure::products)
+                    throw nb::value_error("anchors are for kernels of distances, rbf and laplacian");
+                new (made) AnyLandmarks(std::make_shared<const Landmarks<T>>(kernel, all, distances, span(rules)));
+            },
+            "kernel"_a, array("landmarks"), array("anchors"), array("rules"),
+            "landmarks (k, m, d), copied; anchors (k, m, p), distances of landmarks and pseudo-landmarks; rules (k,) int64, "
+            "LOWER or UPPER.")
+        .def(
+            "measure",
+            [](const AnyLandmarks& landmarks, const RowsArray<const T>& X, const Array<T>& out) {
+                const Matrix<const T> rows = rows_matrix(X, "X");
+                measure(*landmarks.as<T>("X"), rows, rows.rows, rows.columns, matrix(out));
+            },
+            array("X"), array("out"), "Write what the rows of X (n, d) measure to the first leaf's landmarks: out (n, m).")
+        .def(
+            "measure",
+            [](const AnyLandmarks& landmarks, const CSRMatrix& X, const Array<T>& out) {
+                const Landmarks<T>& own = *landmarks.as<T>("out");
+                X.visit_as<T>("X", [&](const auto& rows) { measure(own, rows, X.rows(), X.columns(), matrix(out)); });
+            },
+            "X"_a, array("out"))
+        .def(
+            "evaluate",
+            [](const AnyLandmarks& landmarks, const RowsArray<const T>& X, const Array<T>& out) {
+                const Matrix<const T> rows = rows_matrix(X, "X");
+                evaluate(*landmarks.as<T>("X"), rows, rows.rows, rows.columns, matrix(out));
+            },
+            array("X"), array("out"),
+            "Write kernel values of the first leaf's landmarks and pseudo-landmarks: out (n, m + p).")
+        .def(
+            "evaluate",
+            [](const AnyLandmarks& landmarks, const CSRMatrix& X, const Array<T>& out) {
+                const Landmarks<T>& own = *landmarks.as<T>("out");
+                X.visit_as<T>("X", [&](const auto& rows) { evaluate(own, rows, X.rows(), X.columns(), matrix(out)); });
+            },
+            "X"_a, array("out"));
+}
+
+template <class T>
+void check_machine(const Tree<T>& tree, const Landmarks<T>& landmarks, const Array3<const double>& coef,
+                   const Array4<const T>& products, const Array3<const T>& slopes, const Array<const double>& intercept) {
+    const Index k = landmarks.n_leaves(), q = matrix(intercept).columns, m = landmarks.n_landmarks();
+    check_size("tree's number of features", tree.features(), landmarks.features());
+    if (tree.n_leaves() > k)
+        throw nb::value_error(("the tree has the leaf " + std::to_string(tree.n_leaves() - 1) + ", but there are only " +
+                               std::to_string(k) + " machines")
+                                  .c_str());
+    check_size("len(intercept)", matrix(intercept).rows, k);
+    check_size("len(coef)", stack(coef).size, k);
+    check_size("coef.shape[1]", stack(coef).rows, q);
+    check_size("coef.shape[2]", stack(coef).columns, landmarks.n_values());
+    check_size("len(products)", static_cast<Index>(products.shape(0)), k);
+    check_size("products.shape[1]", static_cast<Index>(products.shape(1)), q);
+    if (products.shape(2) || products.shape(3)) {
+        check_size("products.shape[2]", static_cast<Index>(products.shape(2)), m);
+        check_size("products.shape[3]", static_cast<Index>(products.shape(3)), m);
+    }
+    check_size("len(slopes)", stack(slopes).size, k);
+    if (stack(slopes).rows) check_size("slopes.shape[1]", stack(slopes).rows, q);
+    check_size("slopes.shape[2]", stack(slopes).columns, landmarks.features());
+}
+
+template <class T, class Rows>
+void decide(const NystroemMachine<T>& machine, Team& team, const Rows& X, Index n, Index columns, Matrix<double> out) {
+    check_columns(columns, machine.features());
+    check_size("len(out)", out.rows, n);
+    check_size("out.shape[1]", out.columns, machine.n_outputs());
+    const Index n_blocks = count_blocks(n, machine.block_rows()), size = n_blocks ? count_blocks(n, n_blocks) : 0;
+    ScratchPool<NystroemScratch<T>> pool(least<Index>(team.n_threads(), n_blocks), [&] { return machine.make_scratch(size); });
+    nb::gil_scoped_release unlocked;
+    for_each_block(team, n_blocks, [&](Index block) {
+        pool.with_one([&](NystroemScratch<T>& scratch) {
+            machine.decision_values(X, block * size, least((block + 1) * size, n), scratch, out);
+        });
+    });
+}
+
+template <class T> void bind_machine(nb::class_<AnyMachine>& machine) {
+    machine
+        .def(
+            "__init__",
+            [](AnyMachine* made, const AnyTree& tree, const AnyLandmarks& landmarks, const Array3<const double>& coef,
+               const Array4<const T>& products, const Array3<const T>& slopes, const Array<const double>& intercept) {
+                const auto& own_tree = tree.as<T>("tree");
+                const auto& own_landmarks = landmarks.as<T>("landmarks");
+                check_machine(*own_tree, *own_landmarks, coef, products, slopes, intercept);
+                new (made) AnyMachine(std::make_shared<const NystroemMachine<T>>(
+                    own_tree, own_landmarks, stack(coef), flat_stack(products), stack(slopes), matrix(intercept)));
+            },
+            "tree"_a, "landmarks"_a, array("coef"), array("products"), array("slopes"), array("intercept"),
+            "coef (k, q, m + p) float64; products (k, q, m, m), only lower triangles are read, or (k, q, 0, 0); slopes (k, "
+            "q, d) or (k, 0, d); intercept (k, q) float64. All are copied.")
+        .def(
+            "decision_values",
+            [](const AnyMachine& machine, Team& team, const RowsArray<const T>& X, const Array<double>& out) {
+                const Matrix<const T> rows = rows_matrix(X, "X");
+                decide(*machine.as<T>("X"), team, rows, rows.rows, rows.columns, matrix(out));
+            },
+            "team"_a, array("X"), array("out"), "Write the q decision values of each row of X (n, d): out (n, q) float64.");
+}
+
+KernelFunction make_kernel(const std::string& name, double gamma, double coef0, Index degree) {
+    check_at_least("degree", degree, 0);
+    for (const auto& [known, kernel] : {std::pair{"rbf", KernelFunction::rbf}, {"laplacian", KernelFunction::laplacian},
+                                        {"poly", KernelFunction::polynomial}, {"sigmoid", KernelFunction::sigmoid},
+                                        {"linear", KernelFunction::linear}})
+        if (name == known) return {kernel, gamma, coef0, degree};
+    throw nb::value_error(("name must be rbf, laplacian, poly, sigmoid or linear, got " + name).c_str());
+}
+
+}  // namespace
 
 void bind_nystroem(nb::module_& m) {
-    nb::module_ nystroem = m.def_submodule("nystroem");
+    nb::module_ nystroem = m.def_submodule("nystroem", "Trees of local Nystroem machines: routing and prediction.");
+    nystroem.attr("LOWER") = kLowerBound;
+    nystroem.attr("UPPER") = kUpperBound;
+    nb::class_<KernelFunction>(nystroem, "Kernel", "A kernel that is a function of a product or a distance.")
+        .def(
+            "__init__",
+            [](KernelFunction* made, const char* name, double gamma, double coef0, Index degree) {
+                new (made) KernelFunction(make_kernel(name, gamma, coef0, degree));
+            },
+            "name"_a, "gamma"_a = 1.0, "coef0"_a = 0.0, "degree"_a = 1, "name: rbf, laplacian, poly, sigmoid or linear.");
+
+    nb::class_<AnyTree> tree(nystroem, "Tree", "Centres to walk down by: to the child of the nearest one.");
+    bind_tree<float>(tree);
+    bind_tree<double>(tree);
+    tree.def(
+            "route",
+            [](const AnyTree& tree, const CSRMatrix& X, const Vector<const Index>& rows, const Vector<std::int32_t>& out) {
+                tree.visit([&](const auto& own) {
+                    check_route(X.rows(), X.columns(), own.features(), span(rows), span(out));
+                    using T = typename std::decay_t<decltype(own)>::Value;
+                    X.visit_as<T>("X", [&](const auto& all) { route(own, all, span(rows), span(out)); });
+                });
+            },
+            "X"_a, array("rows"), array("out"))
+        .def_prop_ro("n_leaves", [](const AnyTree& t) { return t.visit([](const auto& own) { return own.n_leaves(); }); })
+        .def_prop_ro(
+            "depth", [](const AnyTree& t) { return t.visit([](const auto& own) { return own.depth(); }); },
+            "Nodes on the longest way down.")
+        .def_prop_ro(
+            "n_distances", [](const AnyTree& t) { return t.visit([](const auto& own) { return own.n_distances(); }); },
+            "Distances on the longest way down.");
+
+    nb::class_<AnyLandmarks> landmarks(nystroem, "Landmarks", "k leaves, each with m landmarks and p pseudo-landmarks.");
+    bind_landmarks<float>(landmarks);
+    bind_landmarks<double>(landmarks);
+
+    nb::class_<AnyMachine> machine(nystroem, "Machine", "q decision functions in each leaf of a tree.");
+    bind_machine<float>(machine);
+    bind_machine<double>(machine);
+    machine.def(
+        "decision_values",
+        [](const AnyMachine& machine, Team& team, const CSRMatrix& X, const Array<double>& out) {
+            machine.visit([&](const auto& own) {
+                using T = typename std::decay_t<decltype(own)>::Value;
+                X.visit_as<T>("X", [&](const auto& rows) { decide(own, team, rows, X.rows(), X.columns(), matrix(out)); });
+            });
+        },
+        "team"_a, "X"_a, array("out"));
 }
 
 }  // namespace wm

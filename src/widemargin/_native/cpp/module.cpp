@@ -2,6 +2,7 @@
 #include "bindings.hpp"
 
 NB_MODULE(WM_MODULE, m) {
+    nanobind::set_leak_warnings(false);  // an interpreter that ends leaves what its modules refer to
     m.doc() = "Compiled loops: arrays in, arrays out.";
     wm::bind_threads(m);
     wm::bind_kernels(m);

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import gc
+import signal
+import threading
+import time
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,10 +15,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from naive import dual as naive
-from widemargin._jit import dual, workspace
+from widemargin._native import Team, dual, kernels
 
 Vector = NDArray[np.float64]
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+ALONE = Team(1)
 
 quick = settings(max_examples=60, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
@@ -29,10 +34,10 @@ class Problem(NamedTuple):
     upper: Vector
 
     @property
-    def box(self) -> workspace.Box:
+    def box(self) -> Any:
         scale = 1.0 / np.sqrt(np.maximum(self.K.diagonal(), 1e-12 * max(self.K.diagonal().max(), 1e-300)))
         lo, hi = np.where(self.y > 0, 0.0, -self.upper), np.where(self.y > 0, self.upper, 0.0)
-        return workspace.Box(self.y, lo, hi, scale)
+        return dual.Box(self.y, lo, hi, scale)
 
     @property
     def Q(self) -> NDArray[np.float64]:
@@ -72,10 +77,14 @@ def make_problem(
     return Problem(K, rng.choice([-1.0, 1.0], size=m), upper)
 
 
-def load_tile(problem: Problem, dtype: np.dtype, size: int | None = None) -> workspace.Tile:
+def make_tile(size: int, dtype: np.dtype) -> Any:
+    return dual.Tile32(size) if dtype == SINGLE else dual.Tile64(size)
+
+
+def load_tile(problem: Problem, dtype: np.dtype, size: int | None = None) -> Any:
     """A tile at beta = 0 of a problem of unit diagonal; rows beyond the problem cannot move."""
     m = len(problem.y)
-    tile = workspace.make_tile(size or m, dtype)
+    tile = make_tile(size or m, dtype)
     tile.Q[:m, :m] = problem.K
     tile.diagonal[:m] = problem.K.diagonal()
     tile.grad[:m] = -problem.y
@@ -83,7 +92,7 @@ def load_tile(problem: Problem, dtype: np.dtype, size: int | None = None) -> wor
     return tile
 
 
-def solve_tile(tile: workspace.Tile, tol: float, equality: bool) -> int:
+def solve_tile(tile: Any, tol: float, equality: bool) -> int:
     return (dual.solve_equality_tile if equality else dual.solve_box_tile)(tile, tol)
 
 
@@ -93,9 +102,9 @@ def solve(
     """Run `solve_active` from zero: beta, decision values, working sets, violation left."""
     m = len(problem.y)
     beta, f = np.zeros(m), np.zeros(m)
-    tile, work = workspace.make_tile(size, dtype), workspace.make_working_set(size, m)
+    tile, work = make_tile(size, dtype), dual.WorkingSet(size, m)
     K = problem.K.astype(dtype)
-    n_sets, _, _, violation = dual.solve_active(K, problem.box, beta, f, tile, work, tol, equality, max_outer)
+    n_sets, _, _, violation = dual.solve_active(ALONE, K, problem.box, beta, f, tile, work, tol, equality, max_outer)
     return beta, f, n_sets, violation
 
 
@@ -138,7 +147,7 @@ def test_tile_keeps_its_promises(
     np.testing.assert_allclose(tile.grad, K @ d - problem.y, atol=10 * rounding + 1e-12)
     np.testing.assert_allclose(tile.lo, lo - d, atol=rounding)
     np.testing.assert_allclose(tile.hi, hi - d, atol=rounding)
-    capped = steps >= dual._STEPS_PER_ROW * q
+    capped = steps >= dual.STEPS_PER_ROW * q
     if dtype == DOUBLE and C <= 30 and not capped:
         # violation of the true bounds, since the tile's own are exact where one was hit
         clipped = np.clip(d, lo, hi)
@@ -180,7 +189,7 @@ def test_one_sided_tiles_with_equality_do_not_move(sign: float) -> None:
 @pytest.mark.parametrize("grad", [0.0, -0.0])
 def test_signs_of_zero_are_no_gain(grad: float) -> None:
     """Gains are compared as integers: -0.0 has the sign bit, which must not look like a large gain."""
-    tile = workspace.make_tile(3, SINGLE)
+    tile = make_tile(3, SINGLE)
     tile.Q[:] = np.eye(3)
     tile.grad[:] = grad
     tile.lo[:], tile.hi[:] = -1, 1
@@ -213,7 +222,7 @@ def test_tiles_that_are_not_psd_end_within_their_bounds(
     problem = problem._replace(K=K)
     tile = load_tile(problem, dtype)
     steps = solve_tile(tile, 1e-4, equality)
-    assert steps <= dual._STEPS_PER_ROW * q
+    assert steps <= dual.STEPS_PER_ROW * q
     d = tile.step.astype(DOUBLE)
     slack = 1e-4 if dtype == SINGLE else 1e-9
     assert (d >= problem.box.lo - slack * C).all()
@@ -293,11 +302,11 @@ def test_every_working_set_goes_down(seed: int, m: int, share: int, equality: bo
     problem = make_problem(seed, m, rank=2, ridge=0.0, C=5.0)  # singular: many solutions
     beta, f = np.zeros(m), np.zeros(m)
     size = min(share, m)
-    tile, work = workspace.make_tile(size, dtype), workspace.make_working_set(size, m)
+    tile, work = make_tile(size, dtype), dual.WorkingSet(size, m)
     K = problem.K.astype(dtype)
     values = [0.0]
     for _ in range(30):
-        done, *_ = dual.solve_active(K, problem.box, beta, f, tile, work, 1e-3, equality, 1)
+        done, *_ = dual.solve_active(ALONE, K, problem.box, beta, f, tile, work, 1e-3, equality, 1)
         values.append(problem.objective(beta))
         if done == 0:
             break
@@ -328,11 +337,11 @@ def test_rows_of_zero_norm_go_to_their_bound(equality: bool) -> None:
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
 def test_a_kernel_of_zeros_puts_everything_at_its_bound(dtype: np.dtype) -> None:
     problem = Problem(np.zeros((5, 5)), np.array([1.0, -1.0, 1.0, -1.0, 1.0]), np.full(5, 2.0))
-    problem_box = problem.box._replace(scale=np.ones(5))
+    box = dual.Box(problem.y, problem.box.lo, problem.box.hi, np.ones(5))
     beta, f = np.zeros(5), np.zeros(5)
-    tile, work = workspace.make_tile(5, dtype), workspace.make_working_set(5, 5)
+    tile, work = make_tile(5, dtype), dual.WorkingSet(5, 5)
     K = np.zeros((5, 5), dtype)
-    *_, violation = dual.solve_active(K, problem_box, beta, f, tile, work, 1e-3, False, 50)
+    *_, violation = dual.solve_active(ALONE, K, box, beta, f, tile, work, 1e-3, False, 50)
     assert violation == 0
     assert beta.tolist() == [2.0, -2.0, 2.0, -2.0, 2.0]
 
@@ -369,9 +378,9 @@ def test_a_second_call_goes_on_where_the_first_ended() -> None:
     problem = make_problem(6, 30, ridge=0.02, C=10.0)
     at_once, *_ = solve(problem, size=6, tol=1e-5, equality=False, max_outer=10_000)
     beta, f = np.zeros(30), np.zeros(30)
-    tile, work = workspace.make_tile(6, DOUBLE), workspace.make_working_set(6, 30)
+    tile, work = make_tile(6, DOUBLE), dual.WorkingSet(6, 30)
     for _ in range(10_000):
-        done, _, _, violation = dual.solve_active(problem.K, problem.box, beta, f, tile, work, 1e-5, False, 1)
+        done, _, _, violation = dual.solve_active(ALONE, problem.K, problem.box, beta, f, tile, work, 1e-5, False, 1)
         if violation < 1e-5 or not done:
             break
     np.testing.assert_array_equal(beta, at_once)
@@ -381,11 +390,11 @@ def test_half_of_a_full_working_set_is_carried_over() -> None:
     m, size = 40, 8
     problem = make_problem(7, m, ridge=0.01, C=100.0)
     beta, f = np.zeros(m), np.zeros(m)
-    tile, work = workspace.make_tile(size, DOUBLE), workspace.make_working_set(size, m)
-    dual.solve_active(problem.K, problem.box, beta, f, tile, work, 1e-9, False, 1)
-    first = work.rows[: work.filled[0]].copy()
-    dual.solve_active(problem.K, problem.box, beta, f, tile, work, 1e-9, False, 1)
-    second = work.rows[: work.filled[0]].copy()
+    tile, work = make_tile(size, DOUBLE), dual.WorkingSet(size, m)
+    dual.solve_active(ALONE, problem.K, problem.box, beta, f, tile, work, 1e-9, False, 1)
+    first = work.rows
+    dual.solve_active(ALONE, problem.K, problem.box, beta, f, tile, work, 1e-9, False, 1)
+    second = work.rows
     assert len(first) == size
     assert set(first[size // 2 :]) <= set(second)
     assert len(set(second)) == len(second)
@@ -404,13 +413,13 @@ def test_max_outer_is_obeyed() -> None:
 
 @quick
 @given(seed=seeds, m=st.integers(1, 9), equality=st.booleans(), zeros=st.booleans())
-def test_measure_is_the_naive_violation(seed: int, m: int, equality: bool, zeros: bool) -> None:
+def test_kkt_violation_is_the_naive_one(seed: int, m: int, equality: bool, zeros: bool) -> None:
     problem = make_problem(seed, m, zeros=zeros)
     rng = np.random.default_rng(seed)
     box = problem.box
     beta = rng.choice([0.0, 0.3, 1.0], size=m) * (box.lo + box.hi)
     f, out = problem.K @ beta, np.full(m, np.nan)
-    offset, worst = dual.measure(box, beta, f, equality, out)
+    offset, worst = dual.kkt_violation(box, beta, f, equality, out)
     assert worst == pytest.approx(problem.violation(beta, equality), abs=1e-12)
     if not equality:
         assert offset == 0
@@ -424,12 +433,12 @@ def test_measure_is_the_naive_violation(seed: int, m: int, equality: bool, zeros
 
 
 @pytest.mark.parametrize("at", ["upper", "lower", "both"])
-def test_measure_where_nothing_can_rise_or_nothing_fall(at: str) -> None:
+def test_kkt_violation_where_nothing_can_rise_or_nothing_fall(at: str) -> None:
     """The offset must stay a number: it may become a model's intercept."""
     hi = np.zeros(4) if at == "both" else np.ones(4)
     beta = np.ones(4) if at == "upper" else np.zeros(4)
-    box = workspace.Box(np.ones(4), np.zeros(4), hi, np.ones(4))
-    offset, worst = dual.measure(box, beta, np.full(4, 3.0), True, np.empty(4))
+    box = dual.Box(np.ones(4), np.zeros(4), hi, np.ones(4))
+    offset, worst = dual.kkt_violation(box, beta, np.full(4, 3.0), True, np.empty(4))
     assert worst == 0
     assert np.isfinite(offset)
 
@@ -441,41 +450,336 @@ def test_measure_where_nothing_can_rise_or_nothing_fall(at: str) -> None:
 )
 def test_largest_rows_are_the_largest_but_for_a_bin(values: list[float], k: int) -> None:
     violation = np.array(values)
-    out = np.full(max(k, 1), -1)
-    n = dual.largest_rows(violation, 0.0, k, out)
-    chosen = out[:n]
+    chosen = dual.largest_rows(violation, 0, k)
+    n = len(chosen)
     expected = naive.largest_rows(violation, k)
     assert n == len(expected)
     assert len(set(chosen.tolist())) == n
     if n:
         assert (violation[chosen] > 0).all()
         rest = np.delete(violation, chosen)
-        bin_width = violation.max() / dual._BINS
+        bin_width = violation.max() / dual.BINS
         assert rest.max(initial=0.0) <= violation[chosen].min() + 1.001 * bin_width
 
 
+@pytest.mark.parametrize("side", [1, -1])
+def test_largest_rows_of_one_side(side: int) -> None:
+    violation = np.random.default_rng(0).normal(size=500)
+    chosen = dual.largest_rows(violation, side, 50)
+    assert len(chosen) == 50
+    worst = side * violation[naive.largest_rows(side * violation, 50)[-1]]
+    assert (side * violation[chosen] > worst - 1.01 * np.abs(violation).max() / dual.BINS).all()
+
+
 @quick
-@given(
-    seed=seeds,
-    m=st.integers(1, 12),
-    k=st.integers(0, 20),
-    dtype=dtypes,
-    columns=st.tuples(st.integers(0, 3), st.integers(0, 3)),
-)
-def test_add_rows(seed: int, m: int, k: int, dtype: np.dtype, columns: tuple[int, int]) -> None:
+@given(seed=seeds, m=st.integers(1, 12), k=st.integers(0, 20), dtype=dtypes, spare=st.integers(0, 3))
+def test_add_rows(seed: int, m: int, k: int, dtype: np.dtype, spare: int) -> None:
     rng = np.random.default_rng(seed)
-    first, last = columns[0], columns[0] + m
-    K = rng.normal(size=(7, last + columns[1])).astype(dtype)
+    K = rng.normal(size=(7, m + spare)).astype(dtype)
     rows, coef = rng.integers(0, 7, size=k), rng.normal(size=k) * 10.0 ** rng.integers(-3, 4)
-    f = rng.normal(size=last)
-    expected = f.copy()
-    expected[first:] = naive.add_rows(K[:, first:last], rows, coef, f[first:])
-    dual.add_rows(K, rows, coef, f, first, last)
+    f = rng.normal(size=m)
+    expected = naive.add_rows(K[:, :m], rows, coef, f)
+    kernels.add_rows(ALONE, K, rows, coef, f)
     np.testing.assert_allclose(f, expected, rtol=1e-12, atol=1e-12 * (1 + np.abs(coef).sum()))
 
 
 def test_add_rows_sums_float32_rows_in_float64() -> None:
     K = np.full((1000, 3), 0.1, np.float32)
     f = np.zeros(3)
-    dual.add_rows(K, np.arange(1000), np.ones(1000), f, 0, len(f))
+    kernels.add_rows(ALONE, K, np.arange(1000), np.ones(1000), f)
     np.testing.assert_allclose(f, 1000 * float(np.float32(0.1)), rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+@pytest.mark.parametrize("shape", [(0, 5, 2), (1, 1, 1), (30, 7, 3), (20, 5000, 2), (9, 4, 0)])
+def test_add_product(shape: tuple[int, int, int], dtype: np.dtype) -> None:
+    r, c, k = shape
+    rng = np.random.default_rng(0)
+    K = rng.normal(size=(r, c)).astype(dtype)
+    coef, out = rng.normal(size=(k, r + 3)), rng.normal(size=(k, c + 2))
+    coef[rng.uniform(size=coef.shape) < 0.5] = 0.0
+    K[~coef[:, 2:-1].any(axis=0)] = np.nan  # is not read
+    expected = out.copy()
+    expected[:, 1:-1] += coef[:, 2:-1] @ np.nan_to_num(K).astype(DOUBLE)
+    kernels.add_product(K, coef[:, 2 : r + 2], out[:, 1 : c + 1])
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-12)
+
+
+# --- threads, and what ends a call early -----------------------------------------------------------------------------
+
+
+def large_problem(m: int = 5000, C: float = 10.0) -> tuple[NDArray[np.float32], Vector, Any]:
+    """Enough rows for tiles and decision values to be shared out."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(m, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=m) > 0, 1.0, -1.0)
+    squares = (X * X).sum(axis=1)
+    K = np.exp(-0.5 * (squares[:, None] + squares - 2 * X @ X.T)).astype(np.float32)
+    return K, y, dual.Box(y, np.minimum(0.0, C * y), np.maximum(0.0, C * y), np.ones(m))
+
+
+@pytest.mark.parametrize("equality", [False, True])
+def test_results_do_not_depend_on_the_number_of_threads(equality: bool) -> None:
+    K, y, box = large_problem()
+    points = []
+    for n_threads in (1, 2, 3):
+        beta, f = np.zeros(len(y)), np.zeros(len(y))
+        tile, work = (dual.Tile64 if equality else dual.Tile32)(512), dual.WorkingSet(512, len(y))
+        team = Team(n_threads)
+        counts = dual.solve_active(team, K, box, beta, f, tile, work, 1e-3, equality, 8)
+        kernels.add_rows(team, K, np.arange(300), np.sin(np.arange(300.0)), f)
+        team.close()
+        points.append((beta, f, counts))
+    for beta, f, counts in points[1:]:
+        np.testing.assert_array_equal(beta, points[0][0])
+        np.testing.assert_array_equal(f, points[0][1])
+        assert counts == points[0][2]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.01, 0.03])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_stopped_team_leaves_a_point_with_its_decision_values(n_threads: int, seconds: float) -> None:
+    K, y, box = large_problem(C=1000.0)
+    beta, f, team = np.zeros(len(y)), np.zeros(len(y)), Team(n_threads)
+    tile, work = dual.Tile32(512), dual.WorkingSet(512, len(y))
+    team.stop_after(seconds)
+    begin = time.perf_counter()
+    n_sets, _, _, violation = dual.solve_active(team, K, box, beta, f, tile, work, 1e-9, False, 10**9)
+    assert time.perf_counter() - begin < seconds + 1.0
+    assert violation > 1e-9
+    assert (n_sets > 0) == beta.any()
+    np.testing.assert_allclose(f, K.astype(DOUBLE) @ beta, atol=1e-7)
+    assert ((beta >= box.lo) & (beta <= box.hi)).all()
+    team.resume()
+    assert dual.solve_active(team, K, box, beta, f, tile, work, 1e-9, False, 1)[0] == 1
+
+
+def test_an_interrupt_leaves_a_point_with_its_decision_values() -> None:
+    K, y, box = large_problem(C=1000.0)
+    beta, f, team = np.zeros(len(y)), np.zeros(len(y)), Team(2)
+    tile, work = dual.Tile32(512), dual.WorkingSet(512, len(y))
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    timer = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            dual.solve_active(team, K, box, beta, f, tile, work, 1e-12, False, 10**9)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+    assert beta.any()
+    np.testing.assert_allclose(f, K.astype(DOUBLE) @ beta, atol=1e-7)
+
+
+# --- arguments that do not fit ---------------------------------------------------------------------------------------
+
+
+def active_arguments(m: int = 6, dtype: np.dtype = DOUBLE) -> dict[str, Any]:
+    problem = make_problem(0, m)
+    return {
+        "team": ALONE,
+        "K": problem.K.astype(dtype),
+        "box": problem.box,
+        "beta": np.zeros(m),
+        "f": np.zeros(m),
+        "tile": make_tile(4, dtype),
+        "work": dual.WorkingSet(4, m),
+        "tol": 1e-3,
+        "equality": False,
+        "max_outer": 3,
+    }
+
+
+def read_only(size: int) -> Vector:
+    array = np.zeros(size)
+    array.setflags(write=False)
+    return array
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("K", np.eye(6)[:5]),
+        ("K", np.eye(6)[:, :5]),
+        ("K", np.asfortranarray(np.arange(36.0).reshape(6, 6))),
+        ("K", np.eye(12)[:, ::2][:6]),
+        ("K", np.lib.stride_tricks.as_strided(np.zeros(12), (6, 6), (8, 8))),
+        ("K", np.eye(6)[::-1]),
+        ("K", np.ones(36)),
+        ("K", np.eye(6, dtype=np.int64)),
+        ("K", np.eye(6, dtype=np.float32)[:4]),
+        ("K", np.eye(6).tolist()),
+        ("box", lambda: make_problem(0, 5).box),
+        ("box", None),
+        ("beta", np.zeros(5)),
+        ("beta", np.zeros(7)),
+        ("beta", np.zeros(6, np.float32)),
+        ("beta", np.zeros((6, 1))),
+        ("beta", np.zeros(12)[::2]),
+        ("beta", read_only(6)),
+        ("f", np.zeros(5)),
+        ("f", read_only(6)),
+        ("tile", lambda: dual.Tile64(3)),
+        ("tile", lambda: dual.Tile64(5)),
+        ("work", lambda: dual.WorkingSet(5, 6)),
+        ("work", lambda: dual.WorkingSet(4, 5)),
+        ("work", lambda: dual.WorkingSet(4, 7)),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(name: str, value: Any) -> None:
+    arguments = active_arguments()
+    dual.solve_active(**arguments)
+    value = value() if callable(value) else value  # bound objects: made when they are wanted
+    with pytest.raises((TypeError, ValueError)):
+        dual.solve_active(**{**arguments, name: value})
+
+
+def test_float32_tiles_are_for_float32_kernels() -> None:
+    dual.solve_active(**{**active_arguments(), "K": np.eye(6, dtype=np.float32)})  # a float64 tile
+    with pytest.raises(TypeError):
+        dual.solve_active(**{**active_arguments(), "tile": dual.Tile32(4)})
+
+
+@pytest.mark.parametrize("K", [np.eye(8)[:, :7], np.eye(9)[1:8, 1:8]])
+def test_a_larger_matrix_is_read_in_its_leading_rows_and_columns(K: NDArray[np.float64]) -> None:
+    arguments = {**active_arguments(), "K": K, "tol": 1e-9}
+    *_, violation = dual.solve_active(**arguments)
+    assert violation < 1e-9
+    np.testing.assert_allclose(arguments["f"], K[:6, :6] @ arguments["beta"])
+
+
+@pytest.mark.parametrize("size", [-1, 8193, 2**62])
+def test_sizes_that_no_scratch_has(size: int) -> None:
+    for make in (dual.Tile32, dual.Tile64, lambda q: dual.WorkingSet(q, 10)):
+        with pytest.raises(ValueError, match="size"):
+            make(size)
+    with pytest.raises(ValueError, match="n_rows"):
+        dual.WorkingSet(4, -1)
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+@pytest.mark.parametrize("equality", [False, True])
+def test_no_rows(equality: bool, dtype: np.dtype) -> None:
+    empty, tile = np.empty(0), make_tile(0, dtype)
+    assert solve_tile(tile, 1e-3, equality) == 0
+    box, K = dual.Box(empty, empty, empty, empty), np.empty((0, 0), dtype)
+    args = K, box, empty.copy(), empty.copy(), tile, dual.WorkingSet(0, 0), 1e-3, equality, 9
+    assert dual.solve_active(ALONE, *args) == (0, 0, 0.0, 0.0)
+    assert dual.kkt_violation(box, empty, empty, equality, empty.copy()) == (0.0, 0.0)
+    assert len(dual.largest_rows(empty, 0, 5)) == 0
+
+
+def test_boxes_of_arrays_that_do_not_fit() -> None:
+    four = np.zeros(4)
+    for k in range(4):
+        for other in (np.zeros(3), np.zeros(4, np.float32), np.zeros((2, 2)), np.zeros(8)[::2], [0.0] * 4):
+            with pytest.raises((TypeError, ValueError)):
+                dual.Box(*(other if i == k else four for i in range(4)))
+
+
+def test_a_box_keeps_its_arrays_and_a_view_keeps_its_box() -> None:
+    box = make_problem(0, 1000).box
+    target, scale = box.target, dual.Tile64(300).Q
+    del box
+    gc.collect()
+    assert set(np.unique(target)) == {-1.0, 1.0}
+    assert not scale.any()
+    with pytest.raises(ValueError, match="read-only"):
+        target[0] = 3.0
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324])
+@pytest.mark.parametrize("where", ["K", "beta", "f", "target", "lo", "hi", "scale", "everything"])
+@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize(("entries", "tiles"), [(SINGLE, SINGLE), (SINGLE, DOUBLE), (DOUBLE, DOUBLE)])
+def test_numbers_that_are_none_end(entries: np.dtype, tiles: np.dtype, equality: bool, where: str, bad: float) -> None:
+    problem = make_problem(0, 40)
+    parts = {"beta": np.zeros(40), "f": np.zeros(40), "K": problem.K.copy()}
+    parts |= {name: getattr(problem.box, name).copy() for name in ("target", "lo", "hi", "scale")}
+    for name, part in parts.items():
+        if where in (name, "everything"):
+            part.ravel()[:: 1 if where == "everything" else 7] = bad
+    box = dual.Box(*(parts[name] for name in ("target", "lo", "hi", "scale")))
+    with np.errstate(over="ignore"):
+        K = parts["K"].astype(entries)
+    args = box, parts["beta"], parts["f"], make_tile(16, tiles), dual.WorkingSet(16, 40), 1e-3, equality, 10
+    assert dual.solve_active(ALONE, K, *args)[0] <= 10
+    violations = np.empty(40)
+    dual.kkt_violation(box, parts["beta"], parts["f"], equality, violations)
+    for side in (-1, 0, 1):
+        assert len(dual.largest_rows(violations, side, 20)) <= 20
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+def test_tiles_without_numbers_end(dtype: np.dtype, equality: bool, bad: float) -> None:
+    for name in ("Q", "diagonal", "grad", "lo", "hi"):
+        for share in (1, 3):
+            tile = load_tile(make_problem(0, 20), dtype)
+            getattr(tile, name).ravel()[::share] = bad
+            assert solve_tile(tile, 1e-3, equality) <= dual.STEPS_PER_ROW * 20
+
+
+@pytest.mark.parametrize("values", [[np.nan] * 3, [np.inf, 1.0, np.nan], [np.inf] * 3, [5e-324, 5e-324, 0.0]])
+def test_largest_rows_of_anything_are_rows(values: list[float]) -> None:
+    for side in (-1, 0, 1):
+        for k in (-1, 0, 2, 2**62):
+            chosen = dual.largest_rows(np.array(values), side, k)
+            assert set(chosen.tolist()) <= {0, 1, 2}
+    with pytest.raises(ValueError, match="side"):
+        dual.largest_rows(np.array(values), 2, 1)
+
+
+@pytest.mark.parametrize("rows", [[-1], [0, 5], [2**62], [-(2**63)]])
+def test_rows_that_are_none_are_refused(rows: list[int]) -> None:
+    with pytest.raises(IndexError, match="rows"):
+        kernels.add_rows(ALONE, np.zeros((5, 3)), np.array(rows), np.zeros(len(rows)), np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("K", np.zeros((5, 2))),
+        ("K", np.zeros((5, 3), np.int64)),
+        ("K", np.zeros((3, 5)).T),
+        ("rows", np.zeros(3, np.int64)),
+        ("rows", np.zeros(2, np.int32)),
+        ("rows", np.zeros(2)),
+        ("coef", np.zeros(3)),
+        ("coef", np.zeros(2, np.float32)),
+        ("f", np.zeros(4)),
+        ("f", read_only(3)),
+        ("f", np.zeros(6)[::2]),
+    ],
+)
+def test_sums_of_rows_that_do_not_fit_are_refused(name: str, value: Any) -> None:
+    arguments = {"K": np.zeros((5, 3)), "rows": np.array([1, 2]), "coef": np.ones(2), "f": np.zeros(3)}
+    kernels.add_rows(ALONE, **arguments)
+    with pytest.raises((TypeError, ValueError)):
+        kernels.add_rows(ALONE, **{**arguments, name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("K", np.zeros((4, 3))),
+        ("K", np.zeros((5, 2))),
+        ("coef", np.zeros((2, 4))),
+        ("coef", np.zeros((1, 5))),
+        ("coef", np.zeros((5, 2)).T),
+        ("out", np.zeros((2, 4))),
+        ("out", np.zeros((1, 3))),
+        ("out", np.zeros((2, 3), np.float32)),
+        ("out", read_only(6).reshape(2, 3)),
+    ],
+)
+def test_products_that_do_not_fit_are_refused(name: str, value: Any) -> None:
+    arguments = {"K": np.zeros((5, 3)), "coef": np.ones((2, 5)), "out": np.zeros((2, 3))}
+    kernels.add_product(**arguments)
+    with pytest.raises((TypeError, ValueError)):
+        kernels.add_product(**{**arguments, name: value})

@@ -1,0 +1,101 @@
+// CSR arrays as Python hands them over: validated when the object is made, and from then on trusted.
+#pragma once
+#include <memory>
+#include <tuple>
+#include <variant>
+
+#include "arrays.hpp"
+#include "csr.hpp"
+#include "scratch.hpp"
+
+namespace wm {
+
+using AnyCSR = std::variant<CSR<float, std::int32_t>, CSR<float, std::int64_t>, CSR<double, std::int32_t>,
+                            CSR<double, std::int64_t>>;
+
+// What the lines of compressed arrays are: the rows of CSR, with their columns as indices, or the columns of CSC.
+struct LineNames {
+    std::string format = "CSR", line = "row", other = "column";
+};
+
+// Raise a ValueError that names the fault, and its row.
+inline void raise_if_any(const CSRFault& fault, Index columns, const LineNames& names = {}) {
+    const std::string value = std::to_string(fault.value), line = names.line + " " + std::to_string(fault.row);
+    const std::string array = "the " + names.format + " array";
+    const auto raise = [](const std::string& message) { throw nb::value_error(message.c_str()); };
+    switch (fault.kind) {
+        case CSRFault::none: return;
+        case CSRFault::empty_indptr: return raise(array + "'s indptr is empty");
+        case CSRFault::pointer:
+            return raise(array + "'s indptr of " + line + " is " + value + ", which its data and indices do not have");
+        case CSRFault::decreasing: return raise(array + "'s indptr decreases at " + line + ", to " + value);
+        case CSRFault::column:
+            return raise(line + " of " + array + " has the " + names.other + " index " + value +
+                         ", which must be in [0, " + std::to_string(columns) + ")");
+    }
+}
+
+// Bound to Python as CSRMatrix. Its arrays are kept alive, and must not be written to as long as it is.
+class CSRMatrix {
+  public:
+    template <class T, class I>
+    CSRMatrix(const Vector<const T>& data, const Vector<const I>& indices, const Vector<const I>& indptr, Index columns)
+        : arrays_(std::make_shared<std::tuple<Vector<const T>, Vector<const I>, Vector<const I>>>(data, indices, indptr)),
+          view_(CSR<T, I>{span(data), span(indices), span(indptr), columns}), scratch_(std::make_shared<KeptScratch>()) {
+        check_at_least("n_columns", columns, 0);
+        auto& X = std::get<CSR<T, I>>(view_);
+        CSRFault fault;
+        {
+            nb::gil_scoped_release unlocked;
+            fault = find_fault(X);
+            X.is_sorted = fault.kind == CSRFault::none && has_sorted_rows(X);
+        }
+        raise_if_any(fault, columns);
+    }
+    CSRMatrix(const CSRMatrix& whole, Index first, Index end)
+        : arrays_(whole.arrays_), view_(whole.view_), scratch_(whole.scratch_) {
+        if (first < 0 || first > end || end > rows())
+            throw nb::index_error(("rows " + std::to_string(first) + " to " + std::to_string(end) +
+                                   " are not among the " + std::to_string(rows()) + " rows there are")
+                                      .c_str());
+        std::visit([&](auto& X) { X = X.slice(first, end); }, view_);
+    }
+
+    Index rows() const {
+        return std::visit([](const auto& X) { return X.rows(); }, view_);
+    }
+    Index columns() const {
+        return std::visit([](const auto& X) { return X.columns; }, view_);
+    }
+    Index nnz() const {
+        return std::visit([](const auto& X) { return X.nnz(); }, view_);
+    }
+    bool is_sorted() const {
+        return std::visit([](const auto& X) { return X.is_sorted; }, view_);
+    }
+    KeptScratch& scratch() const { return *scratch_; }
+
+    // Call f with the view, whatever its types.
+    template <class F> decltype(auto) visit(F&& f) const { return std::visit(std::forward<F>(f), view_); }
+
+    // Call f with the view, whose values must be of type T (TypeError otherwise).
+    template <class T, class F> auto visit_as(const char* name, F&& f) const {
+        return std::visit(
+            [&](const auto& X) {
+                using Value = typename std::decay_t<decltype(X)>::Value;
+                if constexpr (std::is_same_v<Value, T>) return f(X);
+                else {
+                    throw nb::type_error((std::string(name) + " must have values of the other arrays' dtype").c_str());
+                    return decltype(f(CSR<T, std::int32_t>{}))();
+                }
+            },
+            view_);
+    }
+
+  private:
+    std::shared_ptr<const void> arrays_;  // what keeps them alive
+    AnyCSR view_;
+    std::shared_ptr<KeptScratch> scratch_;  // one for all slices of a matrix
+};
+
+}  // namespace wm

@@ -1,0 +1,157 @@
+// Inner products of the rows of two sparse matrices, by dense panels.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "csr.hpp"
+#include "registers.hpp"
+
+namespace wm {
+
+constexpr Index kPanelRegisters = kRegisterBytes == 64 ? 4 : 8;  // of a panel's row
+constexpr Index kCachedColumns = 192;   // of a panel: 48 KiB, which a first-level cache holds
+constexpr Index kMostColumns = 4096;    // of a panel: 1 MiB, which a second-level cache holds
+constexpr Index kPanelNonzeros = 8;     // of a row in the columns of a panel, where these may be many
+
+// Some columns of `width` rows of a sparse matrix, transposed and dense: (columns, width). Each row of the panel is read
+// into vector registers as a whole.
+template <class T> struct Panel {
+    static constexpr Index lanes = kRegisterBytes / static_cast<Index>(sizeof(T));
+    static constexpr Index width = kPanelRegisters * lanes;
+
+    T* values;                 // zeros, but for what `spread` has added
+    Index first = 0, columns;  // of the sparse matrix
+};
+
+// How many columns of X a panel should have: enough for several non-zeros of a row, few enough for a cache.
+template <class T, class I> Index panel_columns(const CSR<T, I>& X) {
+    const double row_nonzeros = static_cast<double>(X.nnz()) / static_cast<double>(most<Index>(X.rows(), 1));
+    const double wanted = kPanelNonzeros * static_cast<double>(X.columns) / most(row_nonzeros, 1.0);
+    const auto limit = static_cast<Index>(clip<double>(wanted, kCachedColumns, kMostColumns));
+    return most<Index>(count_blocks(X.columns, most<Index>(count_blocks(X.columns, limit), 1)), 1);
+}
+
+// What `csr_inner` needs for r rows and c columns of products: O(r) numbers and a panel of at most 1 MiB.
+template <class T> class PanelScratch {
+  public:
+    PanelScratch(Index r, Index c, Index columns)
+        : columns(columns), positions_(r + 2 * Panel<T>::width), sums_(c % Panel<T>::width ? r * Panel<T>::width : 0),
+          values_(columns * Panel<T>::width + kCacheLine / static_cast<Index>(sizeof(T))) {}
+    Index* positions() { return positions_.data(); }
+    T* sums() { return sums_.data(); }
+    T* values() {
+        const auto past_line = reinterpret_cast<std::uintptr_t>(values_.data()) % kCacheLine;
+        return values_.data() + (past_line ? (kCacheLine - past_line) / sizeof(T) : 0);
+    }
+    const Index columns;
+
+  private:
+    std::vector<Index> positions_;
+    std::vector<T> sums_, values_;
+};
+
+// Call f(offset, t) for the non-zeros of a row, from `start` to `end`, whose column is panel.first + offset. Returns where
+// those of the next columns begin; where columns are not in ascending order, all non-zeros are looked at each time.
+template <class T, class I, class F>
+inline Index for_each_in_panel(CSR<T, I> X, Index start, Index end, Panel<T> panel, F f) {
+    const I* const indices = X.indices.data;
+    Index t = start;
+    for (; t < end; ++t) {
+        const Index offset = static_cast<Index>(indices[t]) - panel.first;
+        if (static_cast<std::uint64_t>(offset) >= static_cast<std::uint64_t>(panel.columns)) {
+            if (X.is_sorted) break;
+            continue;
+        }
+        f(offset, t);
+    }
+    return X.is_sorted ? t : start;
+}
+
+// Add rows first .. first + w of X to a panel of zeros. The non-zeros of row k from begin[k] to end[k], which is written, are
+// those of its columns. Returns how many there are, where the columns are in ascending order.
+template <class T, class I>
+Index spread(CSR<T, I> X, Index first, Index w, Panel<T> panel, const Index* begin, Index* end) {
+    Index n = 0;
+    for (Index k = 0; k < w; ++k) {
+        T* const into = panel.values + k;
+        end[k] = for_each_in_panel(X, begin[k], X.row_end(first + k), panel,
+                                   [&](Index offset, Index t) { into[offset * Panel<T>::width] += X.data.data[t]; });
+        n += end[k] - begin[k];
+    }
+    return n;
+}
+
+// Write zeros where `spread` has added n numbers.
+template <class T, class I>
+void clear(CSR<T, I> X, Index first, Index w, Panel<T> panel, const Index* begin, Index n) {
+    if (n > panel.columns) {
+        std::fill_n(panel.values, panel.columns * Panel<T>::width, T(0));
+        return;
+    }
+    for (Index k = 0; k < w; ++k) {
+        T* const into = panel.values + k;
+        for_each_in_panel(X, begin[k], X.row_end(first + k), panel,
+                          [&](Index offset, Index) { into[offset * Panel<T>::width] = 0; });
+    }
+}
+
+// out (n, R registers) += X @ panel; the non-zeros of row i from positions[i] on, which moves on. The sums of a row are in
+// registers: a loop over memory would load and store them for each non-zero.
+template <int R, class T, class I>
+void add_products(CSR<T, I> X, Panel<T> panel, Index* positions, T* out, Index stride) {
+    constexpr Index lanes = Panel<T>::lanes;
+    using Sums = Register<T, lanes>;
+    const T* const data = X.data.data;
+    for (Index i = 0; i < X.rows(); ++i, out += stride) {
+        Sums sums[R] = {};
+        if (panel.first > 0)
+            for (int r = 0; r < R; ++r) sums[r] = *reinterpret_cast<const Sums*>(out + r * lanes);
+        const auto add = [&](Index offset, Index t) {
+            const T* const row = panel.values + offset * Panel<T>::width;
+            for (int r = 0; r < R; ++r) sums[r] += data[t] * *reinterpret_cast<const Sums*>(row + r * lanes);
+        };
+        positions[i] = for_each_in_panel(X, positions[i], X.row_end(i), panel, add);
+        for (int r = 0; r < R; ++r) *reinterpret_cast<Sums*>(out + r * lanes) = sums[r];
+    }
+}
+
+// The same for the least number of registers that hold w sums.
+template <class T, class I>
+void add_products(CSR<T, I> X, Panel<T> panel, Index w, Index* positions, T* out, Index stride) {
+    const Index registers = count_blocks(w, Panel<T>::lanes);
+    if (registers == 1) add_products<1>(X, panel, positions, out, stride);
+    else if (registers == 2) add_products<2>(X, panel, positions, out, stride);
+    else if (registers <= 4) add_products<4>(X, panel, positions, out, stride);
+    else add_products<kPanelRegisters>(X, panel, positions, out, stride);
+}
+
+// Inner products of the CSR rows of one set with those of another.
+//
+// Given   CSR rows `one` (r, d) and `other` (c, d); out (r, c), overwritten
+// Cost    nnz(one) c / width vector operations of width sums; both sets are read d / columns times, in parts
+// Exact   each product is summed in the order of the row's non-zeros, whatever the other rows are
+// Twin    tests/naive/sparse.py::csr_inner
+template <class T, class I, class J>
+void csr_inner(const CSR<T, I>& one, const CSR<T, J>& other, PanelScratch<T>& scratch, Matrix<T> out) {
+    constexpr Index width = Panel<T>::width;
+    Index *positions = scratch.positions(), *begin = positions + out.rows, *end = begin + width;
+    for (Index first = 0; first < out.columns; first += width) {
+        const Index w = least(width, out.columns - first);
+        T* const into = w == width ? out.data + first : scratch.sums();
+        const Index stride = w == width ? out.stride : width;
+        for (Index i = 0; i < out.rows; ++i) positions[i] = one.row_begin(i);
+        for (Index k = 0; k < w; ++k) begin[k] = other.row_begin(first + k);
+        Panel<T> panel{scratch.values(), 0, scratch.columns};
+        do {
+            const Index n = spread(other, first, w, panel, begin, end);
+            add_products(one, panel, w, positions, into, stride);
+            clear(other, first, w, panel, begin, n);
+            std::copy_n(end, w, begin);
+            panel.first += panel.columns;
+        } while (panel.first < one.columns);
+        if (w < width)
+            for (Index i = 0; i < out.rows; ++i) std::copy_n(into + i * stride, w, out.data + i * out.stride + first);
+    }
+}
+
+}  // namespace wm

@@ -1,0 +1,188 @@
+// A linear machine's two passes over sparse rows: products with k vectors, and k weighted sums of the rows.
+//
+// Both are computed in blocks of rows whose number depends on the data alone, and sums of blocks are added in their order:
+// results do not depend on the number of threads. Several vectors are interleaved in groups, so that what a non-zero needs
+// of them is one piece of memory, and one vector operation.
+#pragma once
+#include <algorithm>
+
+#include "csr.hpp"
+#include "registers.hpp"
+
+namespace wm {
+
+constexpr Index kOutputNonzeros = Index{1} << 15;  // of a block: a thread takes another every 20 microseconds or so
+constexpr Index kSumBlocks = 64;                   // at most
+constexpr Index kSumNonzeros = Index{1} << 14;     // of each block, at least
+constexpr Index kSumShare = 4;                     // non-zeros of a block for each entry of its sum, at least
+constexpr Index kManyGroups = 8;                   // of sums are shared out themselves
+constexpr Index kSumEntries = Index{1} << 22;      // of all blocks' sums, at most: 32 MiB
+constexpr Index kCachedEntries = Index{1} << 17;   // of a group's sums: 1 MiB, which a second-level cache holds
+constexpr Index kRowsTogether = 128;               // whose weights are loaded at a time
+constexpr Index kColumnsTogether = 512;            // that are interleaved, or added up, as one block
+
+// G numbers that stand together, one for each of G vectors, in registers.
+template <int G> struct Group {
+    static constexpr int most_lanes = kRegisterBytes / static_cast<int>(sizeof(double));
+    static constexpr int lanes = G < most_lanes ? G : most_lanes, registers = G / lanes;
+    using Values = Register<double, lanes>;
+    Values values[registers];
+
+    static Group load(const double* from) {
+        Group group;
+        for (int r = 0; r < registers; ++r) group.values[r] = *reinterpret_cast<const Values*>(from + r * lanes);
+        return group;
+    }
+    void store(double* to) const {
+        for (int r = 0; r < registers; ++r) *reinterpret_cast<Values*>(to + r * lanes) = values[r];
+    }
+    void add(double factor, const Group& other) {
+        for (int r = 0; r < registers; ++r) values[r] += factor * other.values[r];
+    }
+};
+
+// How many of k vectors are interleaved: none of few non-zeros, as many as `most_numbers` of d columns allow.
+inline int group_size(Index k, Index nnz, Index d, Index most_numbers) {
+    int size = k == 1 || nnz < 2 * d ? 1 : k == 2 ? 2 : k <= 4 ? 4 : 8;
+    while (size > 1 && size * d > most_numbers) size /= 2;
+    return size;
+}
+
+// Call f with the size of groups as a compile-time constant.
+template <class F> void with_group_size(int size, F f) {
+    switch (size) {
+        case 1: return f(std::integral_constant<int, 1>());
+        case 2: return f(std::integral_constant<int, 2>());
+        case 4: return f(std::integral_constant<int, 4>());
+        default: return f(std::integral_constant<int, 8>());
+    }
+}
+
+template <class T, class I> Index output_block_rows(const CSR<T, I>& X) {
+    return clip<Index>(kOutputNonzeros / most<Index>(1, X.nnz() / most<Index>(1, X.rows())), 1, kOutputNonzeros);
+}
+
+// How many blocks of rows have sums of their own, for k sums in groups of `size`.
+template <class T, class I> Index sum_blocks(const CSR<T, I>& X, Index k, Index size) {
+    if (count_blocks(k, size) >= kManyGroups) return 1;
+    const Index blocks = clip<Index>(X.nnz() / most(kSumShare * X.columns, kSumNonzeros), 1, kSumBlocks);
+    return clip<Index>(kSumEntries / most<Index>(1, k * X.columns), 1, blocks);
+}
+
+// Columns first .. end of k vectors in groups of G: into[g, j, c] = W[g G + c, j], zeros where there is no such vector.
+template <int G> void interleave(Matrix<const double> W, Index first, Index end, double* into) {
+    for (Index row = 0; row < count_blocks(W.rows, G) * G; ++row) {
+        double* const to = into + row / G * W.columns * G + row % G;
+        const double* const from = row < W.rows ? W[row].data : nullptr;
+        for (Index j = first; j < end; ++j) to[j * G] = from ? from[j] : 0.0;
+    }
+}
+
+// <x, w> for the non-zeros of a row.
+template <class T, class I> double row_product(const T* x, const I* columns, Index n, const double* w) {
+    double sum = 0.0;
+    for (Index t = 0; t < n; ++t) sum += static_cast<double>(x[t]) * w[static_cast<Index>(columns[t])];
+    return sum;
+}
+
+// products (G,) = W @ x for the non-zeros of a row; W (d, G).
+template <int G, class T, class I>
+void row_products(const T* x, const I* columns, Index n, const double* W, double* products) {
+    constexpr int together = G == 8 ? 2 : 4;  // sums: a single one would wait for its last addition
+    Group<G> sums[together] = {};
+    const auto add = [&](Index t, int s) {
+        sums[s].add(static_cast<double>(x[t]), Group<G>::load(W + static_cast<Index>(columns[t]) * G));
+    };
+    Index t = 0;
+    for (; t + together <= n; t += together)
+        for (int s = 0; s < together; ++s) add(t + s, s);
+    for (; t < n; ++t) add(t, 0);
+    for (int s = 1; s < together; ++s) sums[0].add(1.0, sums[s]);
+    sums[0].store(products);
+}
+
+// out[:, i] = W @ X[i] for the rows from `first` to `end`, in float64.
+//
+// Given   CSR rows X (n, d); W (groups, d, G), k vectors as `interleave` leaves them; out (k, n)
+// Cost    count_blocks(k, G) nnz vector operations of G numbers; the rows are read for each group: they should fit a cache
+// Twin    W @ X.toarray().T
+template <int G, class T, class I>
+void csr_outputs(const CSR<T, I>& X, const double* W, Index first, Index end, Matrix<double> out) {
+    for (Index c = 0; c < out.rows; c += G, W += G * X.columns)
+        for (Index i = first; i < end; ++i) {
+            const Index begin = X.row_begin(i), n = X.row_end(i) - begin;
+            const T* const x = X.data.data + begin;
+            const I* const columns = X.indices.data + begin;
+            if constexpr (G == 1) out[c][i] = row_product(x, columns, n, W);
+            else {
+                double products[G];
+                row_products<G>(x, columns, n, W, products);
+                for (Index s = 0; s < G; ++s)
+                    if (c + s < out.rows) out[c + s][i] = products[s];
+            }
+        }
+}
+
+// Weights (n, G) of the n rows from `first` on, for the sums from c on: those of coef, less those of `since` unless it is
+// empty. Lists the rows that have any, and returns how many.
+template <int G>
+Index load_weights(Matrix<const double> coef, Matrix<const double> since, Index c, Index first, Index n, double* weights,
+                   Index* rows) {
+    for (Index s = 0; s < G; ++s) {
+        const double* const now = c + s < coef.rows ? coef[c + s].data + first : nullptr;
+        const double* const before = now && since.rows ? since[c + s].data + first : nullptr;
+        for (Index i = 0; i < n; ++i) weights[i * G + s] = now ? now[i] : 0.0;
+        if (before)
+            for (Index i = 0; i < n; ++i) weights[i * G + s] -= before[i];
+    }
+    Index count = 0;
+    for (Index i = 0; i < n; ++i) {  // no branch: it would be guessed, often wrongly
+        bool has_weight = false;
+        for (Index s = 0; s < G; ++s) has_weight |= weights[i * G + s] != 0.0;
+        rows[count] = i;
+        count += has_weight;
+    }
+    return count;
+}
+
+// total (d, G), overwritten: the sums of the rows from `first` to `end`, weighted by rows c .. c + G of coef - since.
+//
+// Given   CSR rows X (n, d); coef (k, n); since (k, n) or empty
+// Cost    a vector operation of G numbers for each non-zero of a row with a weight that is not zero
+// Twin    (coef - since) @ X.toarray()
+template <int G, class T, class I>
+void csr_sum(const CSR<T, I>& X, Matrix<const double> coef, Matrix<const double> since, Index c, Index first, Index end,
+             double* total) {
+    double weights[kRowsTogether * G];
+    Index rows[kRowsTogether];
+    std::fill_n(total, X.columns * G, 0.0);
+    for (; first < end; first += kRowsTogether) {
+        const Index n = load_weights<G>(coef, since, c, first, least(kRowsTogether, end - first), weights, rows);
+        for (Index k = 0; k < n; ++k) {
+            const auto weight = Group<G>::load(weights + rows[k] * G);
+            const Index row_end = X.row_end(first + rows[k]);
+            const T* const x = X.data.data;
+            const I* const columns = X.indices.data;
+            for (Index t = X.row_begin(first + rows[k]); t < row_end; ++t) {
+                double* const into = total + static_cast<Index>(columns[t]) * G;
+                auto sum = Group<G>::load(into);
+                sum.add(static_cast<double>(x[t]), weight);
+                sum.store(into);
+            }
+        }
+    }
+}
+
+// out[:, first:end], the sums of all blocks of rows: sums (blocks, groups, d, G), added in the order of the blocks.
+template <int G> void add_blocks(const double* sums, Index blocks, Index first, Index end, Matrix<double> out) {
+    const Index groups = count_blocks(out.rows, G), size = out.columns * G;
+    for (Index c = 0; c < out.rows; ++c) {
+        const double* const from = sums + c / G * size + c % G;
+        double* const into = out[c].data;
+        for (Index j = first; j < end; ++j) into[j] = from[j * G];
+        for (Index b = 1; b < blocks; ++b)
+            for (Index j = first; j < end; ++j) into[j] += from[b * groups * size + j * G];
+    }
+}
+
+}  // namespace wm

@@ -1,0 +1,557 @@
+// Solvers of the kernel machine's dual on a kernel matrix in memory.
+//
+// Signed form, with no labels in the loops: beta = y alpha, targets t, bounds around zero,
+//
+//     min  1/2 b'Kb - t'b   s.t.  lo <= b <= hi   [and sum(b) = 0: the dual of an intercept]
+//
+// and gradient f - t, where f = K b are the decision values. A tile is a gathered, contiguous (q, q) piece of K; its
+// steps count from the point where it was gathered, so a float32 tile loses nothing that the next one does not restore.
+//
+// What a step costs is passes over vectors of length q. There are two: one finds the partner of the coordinate that was
+// chosen, one takes the step in the gradient and chooses the next coordinate. NaN in the data makes results meaningless,
+// but every loop ends and no index leaves its array.
+#pragma once
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "kernel_rows.hpp"
+#include "team.hpp"
+
+namespace wm {
+
+constexpr int kCheckEvery = 16;                  // steps between two looks at the violation inside a tile
+constexpr double kMinCurvature = 1e-6;           // of a pair with unit diagonal: nearly equal points
+constexpr double kMinTransferCurvature = 1e-12;  // LIBSVM's tau
+constexpr Index kStepsPerRow = 20;               // of a tile's size: the gradient outside is stale by then
+constexpr int kBins = 256;
+constexpr Index kMostRows = 8192;       // of a tile: their indices leave enough bits of a float32
+constexpr Index kGatherRows = 32;       // of a tile, gathered at one time
+constexpr Index kSharedEntries = 1 << 16;  // of K: to read fewer, a thread is not asked for help
+
+template <class T> constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+// A signed dual problem on the rows of one kernel matrix: four vectors of m; scale is 1 / sqrt(diagonal of K).
+struct Box {
+    Span<const double> target, lo, hi, scale;
+};
+
+// Where a feasible point stands: the offset is the intercept, 0 without the equality.
+struct Violation {
+    double offset = 0.0, largest = 0.0;
+};
+
+// Zeros that begin a line of the cache: a register across two of them is read twice.
+template <class T> class AlignedZeros {
+  public:
+    explicit AlignedZeros(Index size) : memory_(std::calloc(size * sizeof(T) + kCacheLine, 1)) {
+        if (!memory_) throw std::bad_alloc();
+        data = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(memory_.get()) + kCacheLine - 1) & -kCacheLine);
+    }
+    T* data;
+
+  private:
+    struct Free {
+        void operator()(void* p) const { std::free(p); }
+    };
+    std::unique_ptr<void, Free> memory_;
+};
+
+// Scratch for a working set of at most `size` rows. Vectors and rows of Q go on to a whole number of registers: these
+// coordinates have lo = hi = 0 and cannot move.
+template <class T> struct Tile {
+    explicit Tile(Index q) : size(q), extent(round_up(q)), numbers(extent * (extent + 6)), Q{numbers.data, extent, extent, extent} {}
+
+    const Index size;
+    Index extent;  // that loops go to: all, or what the rows in use take
+    AlignedZeros<T> numbers;
+    const Matrix<T> Q;
+    const Span<T> diagonal = part(0), grad = part(1), lo = part(2), hi = part(3), step = part(4), scale = part(5);
+
+    static Index round_up(Index n) { return most<Index>(count_blocks(n, kWidth), 1) * kWidth; }
+    void shift(Index i, T d) const {
+        lo[i] -= d;
+        hi[i] -= d;
+        step[i] += d;
+    }
+
+  private:
+    static constexpr Index kWidth = 16;
+    Span<T> part(Index k) const { return {numbers.data + (Q.rows + k) * Q.rows, Q.rows}; }
+};
+
+// Carry-over between calls: rows, newest last, `filled` of them. The rest is scratch, and what the last call changed.
+struct WorkingSet {
+    WorkingSet(Index size, Index n_rows)
+        : rows(size), changed(size), change(size), violation(n_rows), bins(n_rows),
+          is_visited(most(count_blocks(n_rows, kColumnBlock), count_blocks(size, kGatherRows))) {}
+    std::vector<Index> rows, changed;
+    std::vector<double> change, violation;
+    std::vector<std::int16_t> bins;
+    std::vector<unsigned char> is_visited;
+    Index filled = 0;
+};
+
+// --- largest and smallest ------------------------------------------------------------------------------------------
+
+// Integers are compared, as a maximum of floats is not vectorised. The last bits of a value make way for its index t,
+// so that one pass finds it: the largest of values >= 0 to a relative 2^-14 in float32 and 2^-43 in float64.
+template <class T> struct Largest {
+    using Code = Bits<T>;
+    Code index_bits;
+
+    explicit Largest(Index size) : index_bits(1) {
+        while (index_bits < size) index_bits *= 2;
+        index_bits -= 1;
+    }
+    Code code(T value, Code t) const { return (bit_cast<Code>(value) & ~index_bits) | t; }
+    Index index(Code best) const { return static_cast<Index>(best & index_bits); }
+};
+
+// The bits of a number as an integer of the same order, negative numbers included; its own inverse.
+template <class I> inline I in_order(I bits) {
+    return bits ^ ((bits >> (8 * sizeof(I) - 1)) & std::numeric_limits<I>::max());
+}
+
+// Smallest gradient of a coordinate free to rise, largest of one free to fall; infinite where there is none.
+template <class T> struct Extremes {
+    T rise, fall;
+};
+
+// Given   gradient(t), may_rise(t), may_fall(t) for t in [0, n)
+template <class T, class Gradient, class MayRise, class MayFall>
+inline Extremes<T> extremes(Index n, const Gradient& gradient, const MayRise& may_rise, const MayFall& may_fall) {
+    using Code = Bits<T>;
+    const Code none_rises = bit_cast<Code>(kInfinity<T>), none_falls = in_order(bit_cast<Code>(-kInfinity<T>));
+    Code rise = none_rises, fall = none_falls;
+    for (Index t = 0; t < n; ++t) {
+        const Code g = in_order(bit_cast<Code>(gradient(t)));
+        rise = least(rise, may_rise(t) ? g : none_rises);
+        fall = most(fall, may_fall(t) ? g : none_falls);
+    }
+    return {bit_cast<T>(in_order(rise)), bit_cast<T>(in_order(fall))};
+}
+
+template <class T> Extremes<T> extremes(const Tile<T>& tile) {
+    const T *__restrict grad = tile.grad.data, *__restrict lo = tile.lo.data, *__restrict hi = tile.hi.data;
+    return extremes<T>(
+        tile.extent, [=](Index t) { return grad[t]; }, [=](Index t) { return hi[t] > T(0); },
+        [=](Index t) { return lo[t] < T(0); });
+}
+
+// --- violation and choice of rows ----------------------------------------------------------------------------------
+
+// The intercept that splits the violation evenly, and LIBSVM's m - M (or, without one, the larger side)
+inline Violation offset_and_violation(Extremes<double> e, bool equality) {
+    if (!equality) return {0.0, most(most(-e.rise, e.fall), 0.0)};
+    if (e.rise == kInfinity<double>) return {e.fall == -kInfinity<double> ? 0.0 : -e.fall, 0.0};
+    if (e.fall == -kInfinity<double>) return {-e.rise, 0.0};
+    return {-0.5 * (e.rise + e.fall), most(e.fall - e.rise, 0.0)};
+}
+
+// Write each row's violation of its optimality condition: positive where beta should rise, negative to fall.
+//
+// Given   box of (m,) vectors; beta, f (m,): a feasible point and its decision values K beta; out (m,), written
+// Returns the offset, and the violation that a tolerance is compared with
+// Cost    O(m), no allocation
+// Source  Fan, Chen, Lin 2005, JMLR 6, section 2; without intercept: largest projected gradient
+// Twin    tests/naive/dual.py::violation, equality_violation
+inline Violation kkt_violation(const Box& box, Span<const double> beta, Span<const double> f, bool equality,
+                               Span<double> out) {
+    const double *__restrict b = beta.data, *__restrict values = f.data, *__restrict target = box.target.data;
+    const double *__restrict lo = box.lo.data, *__restrict hi = box.hi.data;
+    double* __restrict violation = out.data;
+    const Violation found = offset_and_violation(
+        extremes<double>(
+            beta.size, [=](Index t) { return values[t] - target[t]; }, [=](Index t) { return b[t] < hi[t]; },
+            [=](Index t) { return b[t] > lo[t]; }),
+        equality);
+    for (Index t = 0; t < beta.size; ++t) {
+        const double g = values[t] - target[t] + found.offset;
+        const double rise = b[t] < hi[t] ? most(-g, 0.0) : 0.0, fall = b[t] > lo[t] ? most(g, 0.0) : 0.0;
+        violation[t] = rise - fall;
+    }
+    return found;
+}
+
+// Which violations `largest_rows` looks at: of rows that ask to rise, to fall, or both.
+enum class Side { kFall = -1, kBoth = 0, kRise = 1 };
+
+// Indices of about the k rows of largest violation, by a histogram.
+//
+// Given   violation (m,) as kkt_violation writes it; bins (m,), scratch; out (>= min(k, m),), written
+// Returns how many were written: at most k, in no order but that the top bins come first
+// Cost    O(m), no sort
+// Twin    tests/naive/dual.py::largest_rows
+inline Index largest_rows(Span<const double> violation, Side side, Index k, Span<std::int16_t> bins, Span<Index> out) {
+    const double sign = static_cast<double>(side);
+    const auto size_of = [&](double v) { return side == Side::kBoth ? std::abs(v) : sign * v; };
+    Bits<double> largest = 0;
+    for (Index i = 0; i < violation.size; ++i) largest = most(largest, bit_cast<Bits<double>>(size_of(violation[i])));
+    const double top = bit_cast<double>(largest);
+    if (!(top > 0.0) || k <= 0) return 0;
+    Index count[kBins + 2] = {};  // bin 0: not asked for
+    for (Index i = 0; i < violation.size; ++i) {
+        const double v = size_of(violation[i]), share = v / top * kBins;
+        const int bin = share < kBins ? static_cast<int>(share) : kBins;  // infinite / infinite goes to the top
+        bins[i] = static_cast<std::int16_t>(v > 0.0 ? bin + 1 : 0);
+        count[bins[i]] += v > 0.0;
+    }
+    Index total = 0;
+    int edge = kBins + 1;
+    while (edge > 0 && total + count[edge] <= k) total += count[edge--];
+    Index n = 0;
+    for (const bool is_in_edge : {false, true})
+        for (Index i = 0; i < violation.size && n < k; ++i)
+            if (bins[i] > 0 && (is_in_edge ? bins[i] == edge : bins[i] > edge)) out[n++] = i;
+    return n;
+}
+
+// --- a tile without the equality -----------------------------------------------------------------------------------
+
+// Exact decrease of the objective by a step s of a coordinate of unit diagonal alone
+template <class T> inline T gain_alone(T g, T s) { return -s * (g + T(0.5) * s); }
+
+// 1 / x to a relative 2e-4, x > 0 and normal: to choose by, not to step by. Two Newton steps from x's exponent.
+inline float rough_inverse(float x) {
+    float y = bit_cast<float>(0x7ef311c7 - bit_cast<std::int32_t>(x));
+    y *= 2.0f - x * y;
+    return y * (2.0f - x * y);
+}
+inline double rough_inverse(double x) {
+    double y = bit_cast<double>(0x7fde623822fc16e6 - bit_cast<std::int64_t>(x));
+    y *= 2.0 - x * y;
+    return y * (2.0 - x * y);
+}
+
+// Coordinates i, of (gi, li, ui), and t step by s and u: the best of u for a guess of s, then the best of s.
+template <class T> struct PairStep {
+    T s, u, gain;
+};
+
+template <class T> inline PairStep<T> pair_step(T guess, T r, T gi, T li, T ui, T gt, T lt, T ut) {
+    const T u = clip(-gt - r * clip(guess, li, ui), lt, ut);
+    const T s = clip(-gi - r * u, li, ui);
+    return {s, u, -(s * (gi + T(0.5) * s + r * u) + u * (gt + T(0.5) * u))};
+}
+
+// The coordinate t other than i whose joint step with i decreases the objective most
+template <class T> Index choose_partner(const Tile<T>& tile, Index i, const Largest<T>& largest) {
+    const T *__restrict grad = tile.grad.data, *__restrict lo = tile.lo.data, *__restrict hi = tile.hi.data;
+    const T* __restrict row = tile.Q[i].data;
+    const T gi = grad[i], li = lo[i], ui = hi[i];
+    const auto n = static_cast<Bits<T>>(tile.extent), excluded = static_cast<Bits<T>>(i);
+    Bits<T> best = 0;
+    for (Bits<T> t = 0; t < n; ++t) {
+        const T r = row[t];
+        const T guess = (r * grad[t] - gi) * rough_inverse(most(T(1) - r * r, T(kMinCurvature)));
+        const T gain = pair_step(guess, r, gi, li, ui, grad[t], lo[t], hi[t]).gain;
+        best = most(best, t == excluded ? Bits<T>(0) : largest.code(gain, t));
+    }
+    return largest.index(best);
+}
+
+template <class T> PairStep<T> best_step(const Tile<T>& tile, Index i, Index j) {
+    const T r = tile.Q[i][j], gi = tile.grad[i], gj = tile.grad[j];
+    const T guess = (r * gj - gi) / most(T(1) - r * r, T(kMinCurvature));
+    return pair_step(guess, r, gi, tile.lo[i], tile.hi[i], gj, tile.lo[j], tile.hi[j]);
+}
+
+// The coordinate of the largest score(grad, lo, hi)
+template <class T, class Score> Index choose(const Tile<T>& tile, const Largest<T>& largest, const Score& score) {
+    const T *__restrict grad = tile.grad.data, *__restrict lo = tile.lo.data, *__restrict hi = tile.hi.data;
+    const auto n = static_cast<Bits<T>>(tile.extent);
+    Bits<T> best = 0;
+    for (Bits<T> t = 0; t < n; ++t) best = most(best, largest.code(score(grad[t], lo[t], hi[t]), t));
+    return largest.index(best);
+}
+
+// Step coordinates i and j by s and u, then choose as above
+template <class T, class Score>
+Index move_and_choose(Tile<T>& tile, Index i, Index j, T s, T u, const Largest<T>& largest, const Score& score) {
+    tile.shift(i, s);
+    tile.shift(j, u);
+    const T *qi = tile.Q[i].data, *qj = tile.Q[j].data;
+    const T *__restrict lo = tile.lo.data, *__restrict hi = tile.hi.data;
+    T* __restrict grad = tile.grad.data;
+    const auto n = static_cast<Bits<T>>(tile.extent);
+    Bits<T> best = 0;
+    for (Bits<T> t = 0; t < n; ++t) {
+        const T g = grad[t] + s * qi[t] + u * qj[t];
+        grad[t] = g;
+        best = most(best, largest.code(score(g, lo[t], hi[t]), t));
+    }
+    return largest.index(best);
+}
+
+// Violation of a coordinate at an offset
+template <class T> inline T violation_of(T g, T lo, T hi) {
+    return most(most(hi > T(0) ? -g : T(0), lo < T(0) ? g : T(0)), T(0));
+}
+
+// Pairs of coordinates, each pair solved exactly in its box.
+//
+// Solve   min_d  1/2 d'Qd + grad'd   s.t.  lo <= d <= hi      (in place, from d = 0)
+// Given   tile.Q (q, q) of unit diagonal; grad, lo <= 0 <= hi (q,)
+// Returns number of steps; tile.step = d, grad = Qd + grad, lo and hi shifted by -d
+// Cost    O(q) a step, two passes; no allocation
+// Source  first coordinate: largest decrease by itself; second: largest decrease of the pair. The box case of
+//         second-order working sets, Fan, Chen, Lin 2005; coordinate choice as in Hsieh et al. 2014, section 3
+// Twin    tests/naive/dual.py::solve_box_qp
+template <class T> Index solve_box_tile(Tile<T>& tile, double tol) {
+    const Largest<T> largest(tile.extent);
+    const auto gain = [](T g, T lo, T hi) { return gain_alone(g, clip(-g, lo, hi)); };
+    const Index most_steps = kStepsPerRow * tile.size;
+    Index i = choose(tile, largest, gain);
+    for (Index step = 0; step < most_steps; ++step) {
+        if (step % kCheckEvery == 0) {
+            const Extremes<T> e = extremes(tile);
+            if (most(-e.rise, e.fall) < tol) return step;
+        }
+        const T alone = clip(-tile.grad[i], tile.lo[i], tile.hi[i]), least_gain = gain_alone(tile.grad[i], alone);
+        if (!(least_gain > T(0))) return step;
+        const Index j = choose_partner(tile, i, largest);
+        const PairStep<T> both = best_step(tile, i, j);
+        if (j != i && both.gain > least_gain) i = move_and_choose(tile, i, j, both.s, both.u, largest, gain);
+        else i = move_and_choose(tile, i, i, alone, T(0), largest, gain);
+    }
+    return most_steps;
+}
+
+// --- a tile with the equality --------------------------------------------------------------------------------------
+
+// The partner of coordinate i: `up` times a step on i, and as much off the partner, whose bound on that side is `limit`
+template <class T> struct Transfer {
+    Index i;
+    T up, room;
+    const T* limit;
+};
+
+template <class T> Transfer<T> transfer_from(const Tile<T>& tile, Index i, T offset) {
+    if (tile.grad[i] + offset < T(0)) return {i, T(1), tile.hi[i], tile.lo.data};
+    return {i, T(-1), -tile.lo[i], tile.hi.data};
+}
+
+template <class T> Index choose_partner(const Tile<T>& tile, const Transfer<T>& from, const Largest<T>& largest) {
+    const T *__restrict grad = tile.grad.data, *__restrict diagonal = tile.diagonal.data;
+    const T *__restrict row = tile.Q[from.i].data, *__restrict limit = from.limit;
+    const T gi = grad[from.i], di = diagonal[from.i], up = from.up, room_i = from.room;
+    const auto n = static_cast<Bits<T>>(tile.extent);
+    Bits<T> best = 0;
+    for (Bits<T> t = 0; t < n; ++t) {
+        const T slope = up * (grad[t] - gi);
+        const T curve = most(di + diagonal[t] - T(2) * row[t], T(kMinTransferCurvature));
+        const T d = least(most(slope * rough_inverse(curve), T(0)), least(-up * limit[t], room_i));
+        best = most(best, largest.code(d * (slope - T(0.5) * curve * d), t));
+    }
+    return largest.index(best);
+}
+
+// How much to move between i and j: not above 0 where that gains nothing
+template <class T> double best_transfer(const Tile<T>& tile, const Transfer<T>& from, Index j) {
+    const double curve = tile.diagonal[from.i] + tile.diagonal[j] - T(2) * tile.Q[from.i][j];
+    const double slope = from.up * (tile.grad[j] - tile.grad[from.i]);
+    return least(slope / most(curve, kMinTransferCurvature), least<double>(from.room, -from.up * from.limit[j]));
+}
+
+// Pairs of coordinates moved against each other: SMO with an exact second-order choice of the partner.
+//
+// Solve   min_d  1/2 d'Qd + grad'd   s.t.  lo <= d <= hi, sum(d) = 0      (in place, from d = 0)
+// Given   tile.Q (q, q) and its diagonal; grad, lo <= 0 <= hi (q,)
+// Returns number of steps; tile.step = d, grad = Qd + grad, lo and hi shifted by -d
+// Cost    O(q) a step, two passes; no allocation
+// Source  Fan, Chen, Lin 2005, JMLR 6, algorithm 2 (WSS 2), with the clipped instead of the free gain
+// Twin    tests/naive/dual.py::solve_equality_qp
+template <class T> Index solve_equality_tile(Tile<T>& tile, double tol) {
+    const Largest<T> largest(tile.extent);
+    T offset = 0;
+    const auto violation = [&offset](T g, T lo, T hi) { return violation_of(g + offset, lo, hi); };
+    const Index most_steps = kStepsPerRow * tile.size;
+    Index i = 0;
+    for (Index step = 0, until_check = 0; step < most_steps; ++step, --until_check) {
+        const bool is_fresh = until_check == 0;
+        if (is_fresh) {
+            const Extremes<T> e = extremes(tile);
+            if (e.fall - e.rise < tol) return step;
+            offset = T(-0.5) * (e.rise + e.fall);
+            until_check = kCheckEvery;
+            i = choose(tile, largest, violation);
+        }
+        const Transfer<T> from = transfer_from(tile, i, offset);
+        const Index j = choose_partner(tile, from, largest);
+        const double d = best_transfer(tile, from, j);
+        if (!(d > 0.0)) {
+            if (is_fresh) return step;
+            until_check = 1;
+            --step;
+            continue;
+        }
+        i = move_and_choose(tile, i, j, T(from.up * d), T(-from.up * d), largest, violation);
+    }
+    return most_steps;
+}
+
+// --- working sets --------------------------------------------------------------------------------------------------
+
+template <class Entry> struct Problem {
+    Matrix<const Entry> K;  // (m, >= m)
+    Box box;                // of (m,) vectors
+    bool equality;
+};
+
+struct Point {
+    Span<double> beta, f;  // (m,), f = K beta
+};
+
+template <class T> Span<T> all(std::vector<T>& v) { return {v.data(), static_cast<Index>(v.size())}; }
+
+// Visit all blocks, those as well that a team which is stopped leaves out.
+template <class Visit> void visit_all(Team& team, Index n_blocks, bool is_shared, WorkingSet& work, const Visit& visit) {
+    if (!is_shared || n_blocks == 1) {
+        for (Index block = 0; block < n_blocks; ++block) visit(block);
+        return;
+    }
+    const Span<unsigned char> is_visited = all(work.is_visited).head(n_blocks);
+    for (unsigned char& one : is_visited) one = 0;
+    try {
+        team.for_each_block(n_blocks, [&](Index block) {
+            visit(block);
+            is_visited[block] = 1;
+        });
+    } catch (const Stopped&) {
+        for (Index block = 0; block < n_blocks; ++block)
+            if (!is_visited[block]) visit(block);
+    }
+}
+
+// Keep the newer half of a full set and fill up with the largest violators; with the equality, of both sides.
+inline Span<const Index> renew(WorkingSet& work, bool equality) {
+    const Span<double> violation = all(work.violation);
+    const Span<Index> rows = all(work.rows);
+    const Index limit = rows.size;
+    Index n = work.filled == limit && limit < violation.size ? limit / 2 : 0;
+    for (Index t = 0; t < n; ++t) violation[rows[t] = rows[limit - n + t]] = 0.0;
+    const auto add = [&](Side side, Index k) {
+        n += largest_rows(violation, side, k, all(work.bins), rows.slice(n, limit));
+    };
+    if (equality) add(Side::kRise, (limit - n + 1) / 2);
+    add(equality ? Side::kFall : Side::kBoth, limit - n);
+    work.filled = n;
+    return rows.head(n);
+}
+
+// Begin a tile at a point, whose rows cannot move beyond the working set's.
+template <class Entry, class T>
+void begin_tile(const Problem<Entry>& problem, Point point, Span<const Index> rows, double offset, Tile<T>& tile) {
+    const Box& box = problem.box;
+    tile.extent = tile.round_up(rows.size);
+    for (Index i = 0; i < tile.extent; ++i) {
+        tile.step[i] = tile.grad[i] = tile.lo[i] = tile.hi[i] = T(0);
+        if (i >= rows.size) continue;
+        const Index w = rows[i];
+        const double s = problem.equality ? 1.0 : box.scale[w];
+        tile.scale[i] = T(s);
+        tile.diagonal[i] = T(1.0 / (box.scale[w] * box.scale[w]));
+        tile.grad[i] = T((point.f[w] - box.target[w] + offset) * s);
+        tile.lo[i] = T((box.lo[w] - point.beta[w]) / s);
+        tile.hi[i] = T((box.hi[w] - point.beta[w]) / s);
+    }
+}
+
+// Copy rows [first, end) of a working set's piece of K; without the equality, scaled to a unit diagonal.
+template <class Entry, class T>
+void gather(Matrix<const Entry> K, Span<const Index> rows, Index first, Index end, Tile<T>& tile) {
+    const T* __restrict scale = tile.scale.data;
+    const Index* __restrict column = rows.data;
+    for (Index i = first; i < end; ++i) {
+        const Entry* source = K[rows[i]].data;
+        T* __restrict into = tile.Q[i].data;
+        const T s = scale[i];
+        for (Index j = 0; j < rows.size; ++j) into[j] = T(source[column[j]]) * (s * scale[j]);
+        for (Index j = rows.size; j < tile.extent; ++j) into[j] = T(0);
+    }
+}
+
+// Take the tile's steps over into beta, exactly onto the bounds where one was hit; note which rows changed.
+template <class T> Index scatter(const Box& box, Span<double> beta, const Tile<T>& tile, WorkingSet& work) {
+    Index n = 0;
+    for (Index i = 0; i < work.filled; ++i) {
+        const Index w = work.rows[i];
+        double now = beta[w] + static_cast<double>(tile.step[i]) * tile.scale[i];
+        if (tile.hi[i] == T(0)) now = box.hi[w];
+        else if (tile.lo[i] == T(0)) now = box.lo[w];
+        now = clip(now, box.lo[w], box.hi[w]);
+        if (now == beta[w]) continue;
+        work.changed[n] = w;
+        work.change[n++] = now - beta[w];
+        beta[w] = now;
+    }
+    return n;
+}
+
+struct SetResult {
+    Index n_changed = 0, steps = 0;
+    Violation before;
+};
+
+// Choose a working set, gather its tile and solve it; f = K beta is left to be updated.
+//
+// Given   tile and work for q rows
+// Returns how many rows changed, steps inside, offset and violation before; beta updated, work.changed and work.change
+//         tell which rows and by how much
+// Cost    a working set reads q^2 entries of K; O(q) a step
+// Source  decomposition with carry-over: Joachims 1999; newer half kept as in ThunderSVM and oneDAL. Inside, a tile is
+//         solved to a tenth of the violation it started with
+template <class Entry, class T>
+SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work, double tol) {
+    const Violation before = kkt_violation(problem.box, point.beta, point.f, problem.equality, all(work.violation));
+    if (before.largest < tol) return {0, 0, before};
+    const Span<const Index> rows = renew(work, problem.equality);
+    begin_tile(problem, point, rows, before.offset, tile);
+    const bool is_shared = rows.size * rows.size >= kSharedEntries;
+    visit_all(team, count_blocks(rows.size, kGatherRows), is_shared, work, [&](Index block) {
+        gather(problem.K, rows, block * kGatherRows, least((block + 1) * kGatherRows, rows.size), tile);
+    });
+    const double goal = most(0.5 * tol, 0.1 * before.largest);
+    T least_scale = kInfinity<T>;
+    for (Index i = 0; i < rows.size; ++i) least_scale = least(least_scale, tile.scale[i]);
+    const Index steps = problem.equality ? solve_equality_tile(tile, goal) : solve_box_tile(tile, goal * least_scale);
+    return {scatter(problem.box, point.beta, tile, work), steps, before};
+}
+
+struct ActiveResult {
+    Index n_sets = 0, steps = 0;
+    Violation left;
+};
+
+// Working sets on a kernel matrix in memory.
+//
+// Solve   min_b  1/2 b'Kb - t'b   s.t.  lo <= b <= hi  [, sum(b) = 0]      (in place, from a feasible beta)
+// Given   tile and work for q rows; go_on() is asked between two working sets
+// Returns working sets solved, steps inside them, offset and violation left; beta and f updated
+// Cost    a working set reads q^2 entries of K to fill the tile and up to q m to update f: both shared out
+// Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
+template <class Entry, class T, class GoOn>
+ActiveResult solve_active(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work,
+                          double tol, Index max_outer, const GoOn& go_on) {
+    ActiveResult done;
+    while (done.n_sets < max_outer && go_on()) {
+        const SetResult set = solve_set(team, problem, point, tile, work, tol);
+        done.steps += set.steps;
+        done.left = set.before;
+        if (set.n_changed == 0) return done;
+        const Span<const Index> changed = all(work.changed).head(set.n_changed);
+        const Span<const double> change = all(work.change).head(set.n_changed);
+        const bool is_shared = set.n_changed * point.f.size >= kSharedEntries;
+        visit_all(team, count_blocks(point.f.size, kColumnBlock), is_shared, work,
+                  [&](Index block) { add_rows(problem.K, changed, change, point.f, block); });
+        ++done.n_sets;
+    }
+    done.left = kkt_violation(problem.box, point.beta, point.f, problem.equality, all(work.violation));
+    return done;
+}
+
+}  // namespace wm

@@ -1,0 +1,169 @@
+// Steps of stochastic gradient descent on a machine whose points are rows of the data and never move: over the budget one
+// is removed, or projected onto the others. Any kernel: its values come as a block.
+#pragma once
+#include <limits>
+#include <vector>
+
+#include "aligned.hpp"
+#include "sgd_steps.hpp"
+
+namespace wm {
+
+// Points and new rows have columns of their own, in the order of their coming; coef is zero for what is no point.
+struct FixedPoints {
+    Matrix<double> coef;           // (2, c): coefficients, and their sums weighted by the clock
+    Span<const double> diagonal;   // (c,): k(x, x)
+    Matrix<double> inverse;        // (c, c): of the points' kernel matrix, zero elsewhere; unused by removal
+};
+
+enum class Maintenance { removal, projection };
+
+// Solve   as MergingSteps, for any kernel
+// Given   K (r, c) float32: kernel values of r new rows, whose columns are first, first + 1, ...; signed_weights (r,):
+//         s_i y_i; totals.counts[kFront]: the number of points
+// Returns nothing; coef, inverse and totals are updated
+// Cost    c operations a step; projection: 2 budget c for a violation
+// Source  Wang, Crammer, Vucetic, JMLR 13, 2012, sections 4.1 and 4.2
+// Twin    tests/naive/budget.py::Machine.step with remove or project
+template <Maintenance maintenance> class FixedSteps {
+  public:
+    FixedSteps(const FixedPoints& points, const StepRule& rule, StepTotals& totals)
+        : points_(points), rule_(rule), totals_(totals), row_(points.diagonal.size), incoming_(row_.size()),
+          outgoing_(row_.size()) {}
+
+    void run(Matrix<const float> K, Index first, Span<const double> signed_weights) {
+        for (Index t = 0; t < K.rows; ++t) step(K[t].head(first + t + 1), signed_weights[t]);
+    }
+
+  private:
+    static constexpr double kDependent = 1e-4;  // at this distance from the others' span (squared, relative) a new point
+                                                // is projected at once
+    const FixedPoints points_;
+    const StepRule rule_;
+    StepTotals& totals_;
+    std::vector<double> row_, incoming_, outgoing_;  // scratch (c,)
+
+    Span<double> coef() const { return points_.coef[0]; }
+    Span<double> coef_sum() const { return points_.coef[1]; }
+
+    // row: kernel values with all columns up to the new one, which is the last
+    void step(Span<const float> row, double signed_weight) {
+        double f = totals_.sums[StepTotals::kIntercept], growth = 0.0;
+        for (Index j = 0; j < row.size; ++j) f += coef().data[j] * row.data[j];
+        if (totals_.begin_step(f, signed_weight, rule_)) {
+            if constexpr (maintenance == Maintenance::projection) {
+                const double distance = approximate(row), norm = points_.diagonal[row.size - 1];
+                if (distance <= kDependent * norm) add_approximation(row.size, signed_weight, distance);
+                else growth = add(row.size, signed_weight, distance);
+            } else {
+                growth = add(row.size, signed_weight, 0.0);
+            }
+        }
+        totals_.end_step(growth, coef_sum());
+    }
+
+    // Make the last of n columns a point and, over the budget, take one out; returns the growth of the average's weight.
+    double add(Index n, double signed_weight, double distance) {
+        Index& n_points = totals_.counts[StepTotals::kFront];
+        coef()[n - 1] = signed_weight;
+        coef_sum()[n - 1] = signed_weight * totals_.sums[StepTotals::kClock];
+        const bool is_over = n_points >= rule_.budget;
+        if constexpr (maintenance == Maintenance::projection) enter(n, distance, is_over);
+        else if (is_over) remove_lightest(n);
+        n_points += !is_over;
+        totals_.counts[StepTotals::kRemovals] += is_over;
+        return is_over ? 1.0 / static_cast<double>(rule_.budget) : 0.0;
+    }
+
+    // Remove the point of least |coefficient|^2 k(x, x), the oldest of equals.
+    void remove_lightest(Index n) {
+        const double *a = coef().data, *diagonal = points_.diagonal.data;
+        Index best = n - 1;
+        double lowest = std::numeric_limits<double>::infinity();
+        for (Index j = 0; j < n; ++j) {
+            const double weight = a[j] * a[j] * diagonal[j];
+            if (a[j] == 0.0 || !(weight < lowest)) continue;
+            best = j;
+            lowest = weight;
+        }
+        coef()[best] = coef_sum()[best] = 0.0;
+        totals_.add_degradation(lowest, rule_);
+    }
+
+    // The best approximation of the new point by the others, v = A^-1 k; returns its squared distance from their span.
+    double approximate(Span<const float> row) {
+        const Index fresh = row.size - 1;
+        double *k = row_.data(), *v = incoming_.data();
+        for (Index j = 0; j < fresh; ++j) k[j] = row.data[j];
+        double distance = points_.diagonal[fresh];
+        for (Index j = 0; j < fresh; ++j) {
+            const double* inverse = points_.inverse[j].data;
+            double total = 0.0;
+            if (inverse[j] != 0.0)
+                for (Index i = 0; i < fresh; ++i) total += inverse[i] * k[i];
+            v[j] = total;
+            distance -= total * k[j];
+        }
+        return distance;
+    }
+
+    // Add a multiple of the new point, the last of n columns, to the others: of its approximation by them.
+    void add_approximation(Index n, double signed_weight, double distance) {
+        const double clocked = signed_weight * totals_.sums[StepTotals::kClock];
+        for (Index j = 0; j + 1 < n; ++j) {
+            coef()[j] += signed_weight * incoming_[j];
+            coef_sum()[j] += clocked * incoming_[j];
+        }
+        totals_.add_degradation(signed_weight * signed_weight * most(distance, 0.0), rule_);
+    }
+
+    // Enter the last of n columns into the inverse P: with u = (v, -1), P + u u' / distance. Over the budget, then take
+    // out the point whose best approximation by the others is the least change, and add it to their coefficients.
+    // A^-1 k_i of a matrix less its row i is read off the whole inverse, -P_i / P_ii: the change is coef_i^2 / P_ii.
+    void enter(Index n, double distance, bool is_over) {
+        double *u = incoming_.data(), *p = outgoing_.data();
+        u[n - 1] = -1.0;
+        if (!is_over) {
+            std::fill_n(p, n, 0.0);
+            return update_inverse(n, 1.0 / distance, 0.0);
+        }
+        const Index best = find_nearest(n, distance);
+        for (Index j = 0; j < n; ++j) p[j] = points_.inverse[best][j] + u[j] * (u[best] / distance);
+        const double pivot = p[best];
+        totals_.add_degradation(coef()[best] * coef()[best] / pivot, rule_);
+        for (const Span<double>& sums : {coef(), coef_sum()}) {
+            const double share = sums[best] / pivot;
+            for (Index j = 0; j < n; ++j) sums[j] -= share * p[j];
+            sums[best] = 0.0;
+        }
+        update_inverse(n, 1.0 / distance, 1.0 / pivot);
+        for (Index j = 0; j < n; ++j) points_.inverse[best][j] = points_.inverse[j][best] = 0.0;
+    }
+
+    // The point of least coef_i^2 / P_ii, P having been entered into
+    Index find_nearest(Index n, double distance) const {
+        Index best = n - 1;
+        double lowest = std::numeric_limits<double>::infinity();
+        for (Index j = 0; j < n; ++j) {
+            const double pivot = points_.inverse[j][j] + incoming_[j] * incoming_[j] / distance;
+            if (!(pivot > 0.0) || !(coef()[j] * coef()[j] < lowest * pivot)) continue;
+            best = j;
+            lowest = coef()[j] * coef()[j] / pivot;
+        }
+        return best;
+    }
+
+    // P += scale_in u u' - scale_out p p', one pass over the points' rows
+    void update_inverse(Index n, double scale_in, double scale_out) {
+        const double *u = incoming_.data(), *p = outgoing_.data();
+        for (Index j = 0; j < n; ++j) {
+            if (u[j] == 0.0 && p[j] == 0.0) continue;
+            double* row = points_.inverse[j].data;
+            const double in = scale_in * u[j], out = scale_out * p[j];
+            WM_INDEPENDENT
+            for (Index i = 0; i < n; ++i) row[i] += in * u[i] - out * p[i];
+        }
+    }
+};
+
+}  // namespace wm

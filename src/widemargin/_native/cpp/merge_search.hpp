@@ -1,0 +1,261 @@
+// The search for the point that a candidate is best merged with: by precomputed tables, or by golden sections.
+//
+// Points x_i (the candidate, coefficient a) and x_j (its partner, a_j of the same sign, no smaller) become one,
+// z = h x_j + (1 - h) x_i. With r = a_j / a >= 1, m = r / (r + 1), kappa = k(x_i, x_j), A = k(z, x_j) =
+// kappa^((1 - h)^2) and B = k(z, x_i) = kappa^(h^2), the best h maximises s = m A + (1 - m) B, and lies in [1/2, 1].
+#pragma once
+#include <cmath>
+#include <limits>
+
+#include "aligned.hpp"
+#include "exponential.hpp"
+#include "span.hpp"
+
+namespace wm {
+
+enum class MergeRule { lookup_wd, lookup_h, gss, gss_precise };
+
+constexpr Index kLanes = 16;  // loops over points go over whole vectors: sizes are multiples of this
+inline Index whole_lanes(Index n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+// Four neighbours in a grid, (i, j), (i + 1, j), (i, j + 1), (i + 1, j + 1): 16 bytes, one load.
+struct Cell {
+    float corner[4];
+
+    float interpolate(float u, float v) const {
+        const float low = corner[0] + v * (corner[2] - corner[0]), high = corner[1] + v * (corner[3] - corner[1]);
+        return low + u * (high - low);
+    }
+};
+
+// h and the root of wd = (squared degradation) / (a_i + a_j)^2 at the nodes of a t x t grid over m in [1/2, 1] and kappa
+// in [0, 1], each node beside its successor in m. So every node is there twice, not four times: less cache to miss.
+class MergeTables {
+  public:
+    enum Which { kPlace, kLoss };
+    static constexpr Index kMostNodes = 4096;  // a side: float32 numbers the nodes, exactly up to 2^24
+
+    // Given   grids (2, t, t), values in [0, 1]; 2 <= t <= kMostNodes
+    explicit MergeTables(Stack<const float> grids) : side_(grids.rows), pairs_(4 * (side_ - 1) * side_) {
+        float* out = pairs_.data();
+        for (Index which = 0; which < 2; ++which)
+            for (Index i = 0; i + 1 < side_; ++i)
+                for (Index j = 0; j < side_; ++j) {
+                    *out++ = grids[which][i][j];
+                    *out++ = grids[which][i + 1][j];
+                }
+    }
+
+    Index side() const { return side_; }
+    // The cell at nodes (i, j), i and j in [0, t - 1); at = i t + j
+    Cell cell(Which which, std::int32_t at) const {
+        const Index first = 2 * (which * (side_ - 1) * side_ + at);
+        WM_CHECK(0 <= at && first + 4 <= pairs_.size());
+        Cell found;
+        std::memcpy(&found, pairs_.data() + first, sizeof found);
+        return found;
+    }
+
+  private:
+    Index side_;
+    AlignedArray<float> pairs_;
+};
+
+struct Merger {
+    Index partner = -1;
+    double h = 0.0, degradation = 0.0;  // squared norm of the change
+    double at_partner = 0.0, at_candidate = 0.0;  // k(z, x_j), k(z, x_i)
+};
+
+// A squared norm of lost coefficient over a^2, (1 - B^2) + r^2 (1 - A^2) - 2 r (A B - kappa): by expm1, since a plain
+// 1 - s^2 has no digits left for near copies, and beside heavy points.
+template <class Real> inline Real relative_degradation(Real ratio, Real h, Real log_kappa) {
+    const Real away = Real(1) - h;
+    const Real a = expm1_of_nonpositive(away * away * log_kappa), b = expm1_of_nonpositive(h * h * log_kappa);
+    const Real c = expm1_of_nonpositive(Real(2) * h * away * log_kappa);  // kappa / (A B) - 1
+    const Real cross = Real(2) * ratio * (Real(1) + a) * (Real(1) + b) * c;
+    return most(Real(0), cross - b * (Real(2) + b) - ratio * ratio * a * (Real(2) + a));
+}
+
+// Solve   min over partners j and h of |a phi(x_i) + a_j phi(x_j) - a_z phi(z)|^2, a_z the best coefficient
+// Given   tables (look-ups); capacity: the most slots, a multiple of kLanes
+// Cost    lookup_wd: a table look-up and 25 vector operations a partner; lookup_h: a look-up and 3 exponentials; gss: 25
+//         exponentials, to 0.01 in h and one step of Newton's method; gss_precise: the same in float64, to 1e-10: 97
+// Source  Glasmachers, Qaadan 2018, Algorithm 1
+// Twin    tests/naive/budget.py::find_partner
+template <MergeRule rule> class PartnerSearch {
+  public:
+    using Real = std::conditional_t<rule == MergeRule::gss_precise, double, float>;
+
+    PartnerSearch(const MergeTables& tables, Index capacity)
+        : tables_(tables), ratio_(capacity), score_(capacity), h_(capacity), exponent_(capacity), low_(capacity),
+          s0_(capacity), s1_(capacity), left_(capacity), right_(capacity), at_(capacity), cells_(capacity) {}
+
+    // Given   a; coef, log_kappa, kappa: of `capacity` slots, log_kappa in [-1e30, 0]; partners: slots [first, end)
+    // Returns the best merger, without a partner where there is no slot
+    Merger find(double a, Span<const double> coef, Span<const float> log_kappa, Span<const float> kappa, Index first,
+                Index end) {
+        if (first >= end) return {};
+        const Index begin = first / kLanes * kLanes;
+        n_ = whole_lanes(end) - begin;
+        set_ratios(a, &coef[begin]);
+        if constexpr (rule == MergeRule::lookup_wd) {
+            look_up(MergeTables::kLoss, &kappa[begin], score_.data());
+            WM_INDEPENDENT
+            for (Index j = 0; j < n_; ++j) score_.data()[j] *= ratio_.data()[j] + 1.0f;
+        } else {
+            const Real* exponent = as_reals(&log_kappa[begin]);
+            if constexpr (rule == MergeRule::lookup_h) look_up(MergeTables::kPlace, &kappa[begin], h_.data());
+            else search(exponent);
+            set_degradations(exponent);
+        }
+        const Index best = find_least(first - begin, end - begin);
+        return describe(begin + best, place(best), a, coef[begin + best], log_kappa[begin + best]);
+    }
+
+  private:
+    static constexpr Real kGolden = Real(0.6180339887498949), kRest = Real(1) - kGolden;
+    static constexpr Real kPrecision = Real(rule == MergeRule::gss_precise ? 1e-10 : 1e-2);
+
+    const MergeTables& tables_;
+    Index n_ = 0;
+    AlignedArray<Real> ratio_, score_, h_, exponent_, low_, s0_, s1_, left_, right_;
+    AlignedArray<std::int32_t> at_;
+    AlignedArray<Cell> cells_;
+
+    // a_j / a; beyond 1e12 z is the heavy point, to the last digit
+    void set_ratios(double a, const double* coef) {
+        const double inverse = 1.0 / a;
+        Real* ratio = ratio_.data();
+        WM_INDEPENDENT
+        for (Index j = 0; j < n_; ++j)
+            ratio[j] = most(Real(1), least(Real(1e12), static_cast<Real>(coef[j] * inverse)));  // this order: no NaN left
+    }
+
+    const Real* as_reals(const float* log_kappa) {
+        if constexpr (std::is_same_v<Real, float>) return log_kappa;
+        else {
+            WM_INDEPENDENT
+            for (Index j = 0; j < n_; ++j) exponent_.data()[j] = log_kappa[j];
+            return exponent_.data();
+        }
+    }
+
+    // Bilinear interpolation for every partner: places, one load each, weights. Only the loads are scalar.
+    void look_up(MergeTables::Which which, const float* kappa, float* out) {
+        const float last = static_cast<float>(tables_.side() - 1), top = last - 1.0f;
+        const float* ratio = ratio_.data();
+        std::int32_t* at = at_.data();
+        float *u = s0_.data(), *v = s1_.data();
+        WM_INDEPENDENT
+        for (Index j = 0; j < n_; ++j) {
+            const float a = (ratio[j] - 1.0f) / (ratio[j] + 1.0f) * last, b = kappa[j] * last;  // (2 m - 1) last
+            const float row = least(std::floor(a), top), column = least(std::floor(b), top);
+            at[j] = static_cast<std::int32_t>(row * (last + 1.0f) + column);
+            u[j] = a - row;
+            v[j] = b - column;
+        }
+        Cell* cells = cells_.data();
+        for (Index j = 0; j < n_; ++j) cells[j] = tables_.cell(which, at[j]);
+        WM_INDEPENDENT
+        for (Index j = 0; j < n_; ++j) out[j] = cells[j].interpolate(u[j], v[j]);
+    }
+
+    // Maximise s(h) - 1 over [1/2, 1] for every partner at once: brackets differ, their width does not. Then one step of
+    // Newton's method from the last point looked at: beside a heavy point the best 1 - h is smaller than any bracket.
+    void search(const Real* exponent) {
+        const Real* ratio = ratio_.data();
+        Real *low = low_.data(), *s0 = s0_.data(), *s1 = s1_.data(), width = Real(0.5);
+        WM_INDEPENDENT
+        for (Index j = 0; j < n_; ++j) {
+            low[j] = Real(0.5);
+            s1[j] = Terms(Real(0.5) + kGolden * width, exponent[j]).sum(ratio[j]);
+            s0[j] = Terms(Real(0.5) + kRest * width, exponent[j]).sum(ratio[j]);
+        }
+        for (; width > kPrecision; width *= kGolden) narrow(exponent, width);
+        step_by_newton(exponent, width);
+    }
+
+    // Narrow brackets [low, low + width], whose inner points have the values s0 and s1, by the golden ratio.
+    void narrow(const Real* exponent, Real width) {
+        const Real step = kRest * width, at0 = kRest * kGolden * width, at1 = kGolden * kGolden * width;
+        const Real* ratio = ratio_.data();
+        Real *low = low_.data(), *s0 = s0_.data(), *s1 = s1_.data(), *h = h_.data(), *left = left_.data(),
+             *right = right_.data();
+        WM_INDEPENDENT
+        for (Index j = 0; j < n_; ++j) {
+            const Real old0 = s0[j], old1 = s1[j], old_low = low[j];
+            const bool is_left = old0 > old1;
+            low[j] = is_left ? old_low : old_low + step;
+            h[j] = low[j] + (is_left ? at0 : at1);
+            const Terms terms(h[j], exponent[j]);
+            left[j] = terms.left;
+            right[j] = terms.right;
+            const Real fresh = terms.sum(ratio[j]), kept = is_left ? old0 : old1;
+            s0[j] = is_left ? fresh : kept;
+            s1[j] = is_left ? kept : fresh;
+        }
+    }
+
+    // (A - 1, B - 1) at h
+    struct Terms {
+        Real left, right;
+        Terms(Real h, Real e)
+            : left(expm1_of_nonpositive((Real(1) - h) * (Real(1) - h) * e)), right(expm1_of_nonpositive(h * h * e)) {}
+        // (s - 1) / (1 - m), which is r A + B - r - 1
+        Real sum(Real ratio) const { return ratio * left + right; }
+    };
+
+    // Where s bends upwards, the last point or h = 1, whichever is better
+    void step_by_newton(const Real* exponent, Real width) {
+        const Real *ratio = ratio_.data(), *low = low_.data(), *left = left_.data(), *right = right_.data();
+        Real* h = h_.data();
+        WM_INDEPENDENT
+        for (Index j = 0; j < n_; ++j) {
+            const Real x = h[j], away = Real(1) - x, e = exponent[j];
+            const Real near = ratio[j] * (Real(1) + left[j]), far = Real(1) + right[j];
+            const Real bend = near * (Real(1) + Real(2) * away * away * e) + far * (Real(1) + Real(2) * x * x * e);
+            const Real still = ratio[j] * left[j] + right[j] > expm1_of_nonpositive(e) ? x : Real(1);
+            const Real moved = x + (away * near - x * far) / (bend > Real(0) ? bend : Real(1));  // s' and s''
+            h[j] = bend > Real(0) ? clip(moved, low[j], low[j] + width) : still;
+        }
+    }
+
+    void set_degradations(const Real* exponent) {
+        const Real *ratio = ratio_.data(), *h = h_.data();
+        Real* score = score_.data();
+        WM_INDEPENDENT
+        for (Index j = 0; j < n_; ++j) score[j] = relative_degradation(ratio[j], h[j], exponent[j]);
+    }
+
+    // The place of the least score in [first, end)
+    Index find_least(Index first, Index end) {
+        Real* score = score_.data();
+        for (Index j = 0; j < first; ++j) score[j] = std::numeric_limits<Real>::infinity();
+        for (Index j = end; j < n_; ++j) score[j] = std::numeric_limits<Real>::infinity();
+        Bits<Real> lowest = std::numeric_limits<Bits<Real>>::max();
+        for (Index j = 0; j < n_; ++j) lowest = least(lowest, bit_cast<Bits<Real>>(score[j]));
+        Index best = first;
+        while (best + 1 < end && bit_cast<Bits<Real>>(score[best]) != lowest) ++best;
+        return best;
+    }
+
+    double place(Index best) const {
+        if constexpr (rule == MergeRule::lookup_wd)  // in the cell where the loss was looked up
+            return tables_.cell(MergeTables::kPlace, at_.data()[best])
+                .interpolate(s0_.data()[best], s1_.data()[best]);
+        else return h_.data()[best];
+    }
+
+    // wd in float64: 2 m (1 - m) (kappa - 1) - (s - 1) (2 + (s - 1))
+    static Merger describe(Index partner, double h, double a, double coef, double log_kappa) {
+        const double m = coef / (coef + a);
+        const double left = expm1_of_nonpositive((1.0 - h) * (1.0 - h) * log_kappa);
+        const double right = expm1_of_nonpositive(h * h * log_kappa);
+        const double s = m * left + (1.0 - m) * right;
+        const double lost = 2.0 * m * (1.0 - m) * expm1_of_nonpositive(log_kappa) - s * (2.0 + s);
+        return {partner, h, (coef + a) * (coef + a) * most(lost, 0.0), 1.0 + left, 1.0 + right};
+    }
+};
+
+}  // namespace wm

@@ -1,0 +1,311 @@
+// Steps of stochastic gradient descent with the Gaussian kernel on a machine of at most `budget` points, which are merged
+// where there are more. One row against all points is a sum over its non-zeros of multiples of rows of `points`: all
+// loops over slots are vectorised, whether the row was dense or sparse.
+#pragma once
+#include <vector>
+
+#include "csr.hpp"
+#include "merge_search.hpp"
+#include "sgd_steps.hpp"
+
+namespace wm {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+using FloatVector [[gnu::vector_size(kVectorBytes), gnu::may_alias]] = float;
+
+// A machine between calls. Points are feature-major: column j of `points` times slots[kScale][j], plus `shift`, is point
+// j. Those of positive coefficient fill the slots from the front, the others from the back; empty slots have coefficient
+// 0. There are an odd number of vectors of slots: a point is a column, and at a stride of a power of two its values would
+// fight for a few sets of the cache.
+struct MergingState {
+    enum Slot { kCoef, kCoefSum, kSize, kScale, kSlotRows };  // kSize: gamma |x|^2
+
+    MergingState(Index d, Index most_points)
+        : n_features(d), budget(most_points), n_slots(kLanes * ((most_points / kLanes + 1) | 1)), points(d * n_slots),
+          slots(kSlotRows * n_slots), counts(StepTotals::kCounts), sums(StepTotals::kSums), shift(d) {
+        sums[StepTotals::kWeight] = 1.0;
+    }
+
+    const Index n_features, budget, n_slots;
+    AlignedArray<float> points;   // (n_features, n_slots)
+    AlignedArray<double> slots;   // (4, n_slots)
+    AlignedArray<Index> counts;   // StepTotals::Count
+    AlignedArray<double> sums;    // StepTotals::Sum
+    AlignedArray<float> shift;    // (n_features,)
+};
+
+// Dense rows, less a shift.
+struct DenseRows {
+    Matrix<const float> X;
+    Span<const float> shift;
+
+    void prefetch(Index i) const {
+        for (Index k = 0; k < least<Index>(X.columns, 64); k += 16) WM_PREFETCH(X.data + i * X.stride + k);
+    }
+    // Write the non-zeros of a row and their columns; returns how many.
+    Index gather(Index i, float* __restrict values, std::int32_t* __restrict columns) {
+        const float* row = X[i].data;
+        Index n = 0;
+        for (Index k = 0; k < X.columns; ++k) {
+            const float value = row[k] - shift.data[k];
+            values[n] = value;  // written over, if it is zero
+            columns[n] = static_cast<std::int32_t>(k);
+            n += value != 0.0f;
+        }
+        return n;
+    }
+};
+
+// Sparse rows; less a shift they are dense: `dense` has room for one, or is empty where the shift is zero.
+template <class I> struct SparseRows {
+    CSR<float, I> X;
+    Span<const float> shift;
+    Span<float> dense;
+
+    void prefetch(Index i) const {
+        WM_PREFETCH(X.data.data + X.row_begin(i));
+        WM_PREFETCH(X.indices.data + X.row_begin(i));
+    }
+    Index gather(Index i, float* __restrict values, std::int32_t* __restrict columns) {
+        const Span<const float> row = X.values(i);
+        const Span<const I> row_columns = X.columns_of(i);
+        if (dense.size > 0) {
+            for (float& value : dense) value = 0.0f;
+            for (Index t = 0; t < row.size; ++t) dense[static_cast<Index>(row_columns[t])] += row[t];
+            return DenseRows{{dense.data, 1, dense.size, dense.size}, shift}.gather(0, values, columns);
+        }
+        Index n = 0;
+        for (Index t = 0; t < row.size; ++t) {
+            values[n] = row.data[t];
+            columns[n] = static_cast<std::int32_t>(row_columns.data[t]);
+            n += row.data[t] != 0.0f;
+        }
+        return n;
+    }
+};
+
+// Inner products of one row's n non-zeros with the points of N vectors of slots.
+template <int N>
+inline void inner_products(const float* points, Index stride, const float* values, const std::int32_t* columns, Index n,
+                           float* out) {
+    FloatVector sum[N] = {};
+    for (Index k = 0; k < n; ++k) {
+        const auto* row = reinterpret_cast<const FloatVector*>(points + columns[k] * stride);
+        for (int i = 0; i < N; ++i) sum[i] += values[k] * row[i];
+    }
+    for (int i = 0; i < N; ++i) reinterpret_cast<FloatVector*>(out)[i] = sum[i];
+}
+
+template <int N = 8, class... Arguments> inline void inner_products_of(Index n_vectors, const Arguments&... arguments) {
+    if (n_vectors == N) inner_products<N>(arguments...);
+    else if constexpr (N > 1) inner_products_of<N - 1>(n_vectors, arguments...);
+}
+
+// Solve   min_w  lam/2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)) over machines of at most `budget` points
+// Given   state, and its totals, whose counts of points are within its budget; tables: for look-ups; gamma, rule: of the
+//         kernel and the steps, rule.budget the state's
+// Returns nothing; the state is updated in place, its counts and sums at the end of `run`
+// Cost    a step: nnz + 20 vector operations of n_slots entries; a merger: a search and nnz strided writes
+// Source  Wang, Crammer, Vucetic, JMLR 13, 2012; Glasmachers, Qaadan 2018, Algorithm 1
+// Twin    tests/naive/budget.py::Machine.step with merge
+template <MergeRule merge_rule> class MergingSteps {
+  public:
+    // totals: those of the state; longest: the most entries of a row
+    MergingSteps(MergingState& state, const StepTotals& totals, const MergeTables& tables, double gamma,
+                 const StepRule& rule, Index longest)
+        : state_(state), points_{state.points.data(), state.n_features, state.n_slots, state.n_slots},
+          coef_(row(MergingState::kCoef)), coef_sum_(row(MergingState::kCoefSum)), size_(row(MergingState::kSize)),
+          scale_(row(MergingState::kScale)), gamma_(gamma), rule_(rule), totals_(totals), search_(tables, state.n_slots), factors_(state.n_slots), sizes_(state.n_slots), log_kappa_(state.n_slots),
+          kappa_(state.n_slots), values_(most(longest, state.n_features)), columns_(values_.size()) {
+        for (Index j = 0; j < coef_.size; ++j) round_slot(j);
+    }
+
+    // One step on each of the rows in `order`; signed_weights: s_i y_i of every row of the data
+    template <class Rows> void run(Rows& rows, Span<const Index> order, Span<const double> signed_weights) {
+        constexpr Index kAhead = 4;  // rows come in random order: from memory, not from a cache
+        for (Index t = 0; t < order.size; ++t) {
+            if (t + kAhead < order.size) {
+                rows.prefetch(order[t + kAhead]);
+                WM_PREFETCH(&signed_weights[order[t + kAhead]]);
+            }
+            candidate_.n = rows.gather(order[t], values_.data(), columns_.data());
+            step(signed_weights[order[t]]);
+        }
+        totals_.store(state_.counts.span(), state_.sums.span());
+    }
+
+  private:
+    // What is to be merged, most often the row of this step: its non-zeros, and what a slot would hold of it
+    struct Candidate {
+        double coef, coef_sum, size;
+        Index n;
+    };
+
+    MergingState& state_;
+    const Matrix<float> points_;
+    const Span<double> coef_, coef_sum_, size_, scale_;
+    const double gamma_;
+    const StepRule rule_;
+    StepTotals totals_;
+    PartnerSearch<merge_rule> search_;
+    AlignedArray<float> factors_, sizes_;  // 2 gamma scale and size, in the precision of the points
+    AlignedArray<float> log_kappa_, kappa_;
+    std::vector<float> values_;
+    std::vector<std::int32_t> columns_;
+    Candidate candidate_{};
+    double least_coef_ = 0.0;  // no coefficient is smaller
+
+    Span<double> row(MergingState::Slot which) {
+        return {state_.slots.data() + which * state_.n_slots, state_.n_slots};
+    }
+    Index& n_front() { return totals_.counts[StepTotals::kFront]; }
+    Index& n_back() { return totals_.counts[StepTotals::kBack]; }
+
+    void step(double signed_weight) {
+        double square = 0.0;
+        for (Index k = 0; k < candidate_.n; ++k) square += static_cast<double>(values_[k]) * values_[k];
+        candidate_.coef = signed_weight;
+        candidate_.coef_sum = signed_weight * totals_.sums[StepTotals::kClock];
+        candidate_.size = gamma_ * square;
+        evaluate_kernel_row();
+        double growth = 0.0;
+        if (totals_.begin_step(decision_value(), signed_weight, rule_)) {
+            if (n_front() + n_back() < rule_.budget) {
+                insert();
+            } else {
+                merge_lightest();
+                growth = 1.0 / static_cast<double>(rule_.budget);
+            }
+        }
+        totals_.end_step(growth, coef_sum_);
+    }
+
+    // ln k and k of the candidate and all points
+    void evaluate_kernel_row() {
+        constexpr Index kWidth = kVectorBytes / sizeof(float), kMostVectors = 8;
+        float *log_kappa = log_kappa_.data(), *kappa = kappa_.data();
+        const Index n_vectors = points_.columns / kWidth;
+        for (Index left = n_vectors, parts = count_blocks(n_vectors, kMostVectors); left > 0; --parts) {
+            const Index n = count_blocks(left, parts), first = (n_vectors - left) * kWidth;
+            inner_products_of(n, points_.data + first, points_.stride, values_.data(), columns_.data(), candidate_.n,
+                              log_kappa + first);
+            left -= n;
+        }
+        const auto own_size = static_cast<float>(candidate_.size);
+        const float *factors = factors_.data(), *sizes = sizes_.data();
+        WM_INDEPENDENT
+        for (Index j = 0; j < points_.columns; ++j) {
+            const float exponent = factors[j] * log_kappa[j] - own_size - sizes[j];
+            log_kappa[j] = most(-1e30f, least(0.0f, exponent));  // this order: no NaN left
+            kappa[j] = exp_of_nonpositive(log_kappa[j]);
+        }
+    }
+
+    double decision_value() const {
+        double f = totals_.sums[StepTotals::kIntercept];
+        const float* kappa = kappa_.data();
+        for (Index j = 0; j < coef_.size; ++j) f += coef_.data[j] * kappa[j];
+        return f;
+    }
+
+    void round_slot(Index j) {
+        factors_[j] = static_cast<float>(2.0 * gamma_ * scale_[j]);
+        sizes_[j] = static_cast<float>(size_[j]);
+    }
+
+    // Give the candidate a slot, on the side of its sign.
+    void insert() {
+        const Index at = candidate_.coef > 0.0 ? n_front()++ : points_.columns - 1 - n_back()++;
+        for (Index k = 0; k < points_.rows; ++k) points_[k][at] = 0.0f;
+        for (Index k = 0; k < candidate_.n; ++k) points_[columns_[k]][at] = values_[k];
+        coef_[at] = candidate_.coef;
+        coef_sum_[at] = candidate_.coef_sum;
+        size_[at] = candidate_.size;
+        scale_[at] = 1.0;
+        round_slot(at);
+        least_coef_ = least(least_coef_, std::abs(candidate_.coef));
+    }
+
+    // The slot of the smallest coefficient, or -1 if none is smaller than the candidate's
+    Index find_lighter() {
+        double lightest = std::abs(candidate_.coef);
+        Index n_lighter = 0, slot = -1;
+        for (Index j = 0; j < coef_.size; ++j)
+            n_lighter += (std::abs(coef_.data[j]) < lightest) & (coef_.data[j] != 0.0);
+        for (Index j = 0; j < coef_.size && n_lighter > 0; ++j) {  // with weights only: otherwise new points are lightest
+            const bool is_used = j < n_front() || j >= coef_.size - n_back();
+            if (!is_used || !(std::abs(coef_[j]) < lightest) || coef_[j] == 0.0) continue;
+            slot = j;
+            lightest = std::abs(coef_[j]);
+        }
+        return slot;
+    }
+
+    // Put the candidate into a slot, and take point i out instead.
+    void exchange(Index i) {
+        const bool is_front = i < n_front();
+        insert();
+        const Index last = is_front ? --n_front() : points_.columns - n_back()--;
+        const auto scale = static_cast<float>(scale_[i]);
+        candidate_ = {coef_[i], coef_sum_[i], size_[i], 0};
+        for (Index k = 0; k < points_.rows; ++k) {
+            const Span<float> feature = points_[k];
+            values_[candidate_.n] = scale * feature[i];
+            columns_[candidate_.n] = static_cast<std::int32_t>(k);
+            candidate_.n += feature[i] != 0.0f;
+            feature[i] = feature[last];
+        }
+        for (const Span<double>& slot : {coef_, coef_sum_, size_, scale_}) slot[i] = slot[last];
+        round_slot(i);
+        coef_[last] = coef_sum_[last] = 0.0;
+    }
+
+    // Merge the lightest point, most often the row of this step, with its best partner of the same sign.
+    void merge_lightest() {
+        if (std::abs(candidate_.coef) > least_coef_) {
+            const Index lighter = find_lighter();
+            if (lighter >= 0) {
+                exchange(lighter);
+                evaluate_kernel_row();
+            } else {
+                least_coef_ = std::abs(candidate_.coef);
+            }
+        }
+        const bool is_front = candidate_.coef > 0.0;
+        const Index n_slots = coef_.size;
+        const Merger merger = search_.find(candidate_.coef, coef_, log_kappa_.span(), kappa_.span(),
+                                           is_front ? 0 : n_slots - n_back(), is_front ? n_front() : n_slots);
+        const bool has_partner = merger.partner >= 0;
+        if (has_partner) merge_into(merger);
+        totals_.counts[has_partner ? StepTotals::kMergers : StepTotals::kRemovals] += 1;
+        totals_.add_degradation(has_partner ? merger.degradation : candidate_.coef * candidate_.coef, rule_);
+    }
+
+    // Replace the partner and the candidate by z = h x_j + (1 - h) x with the best coefficient, in slot j. Column j of the
+    // points is scaled by `scale_`: only the non-zeros of x are touched. |z|^2 is h |x_j|^2 + (1 - h) |x|^2 -
+    // h (1 - h) |x_j - x|^2, in which old rounding errors shrink with h.
+    void merge_into(const Merger& merger) {
+        const Index j = merger.partner;
+        const double h = merger.h, away = 1.0 - h, log_kappa = log_kappa_[j];
+        size_[j] = h * size_[j] + away * candidate_.size + h * away * log_kappa;
+        scale_[j] *= h;
+        if (scale_[j] < 1e-15) {
+            for (Index k = 0; k < points_.rows; ++k) points_[k][j] *= static_cast<float>(scale_[j]);
+            scale_[j] = 1.0;
+        }
+        round_slot(j);
+        const auto share = static_cast<float>(away / scale_[j]);
+        for (Index k = 0; k < candidate_.n; ++k) points_[columns_[k]][j] += share * values_[k];
+        coef_[j] = coef_[j] * merger.at_partner + candidate_.coef * merger.at_candidate;
+        coef_sum_[j] = coef_sum_[j] * merger.at_partner + candidate_.coef_sum * merger.at_candidate;
+        least_coef_ = least(least_coef_, std::abs(coef_[j]));
+    }
+};
+
+}  // namespace wm

@@ -1,0 +1,280 @@
+// Local Nystroem machines in the leaves of a tree: the decision values of rows.
+#pragma once
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "elementwise.hpp"
+#include "exponential.hpp"
+#include "tree.hpp"
+
+namespace wm {
+
+// A kernel that is a function of one number, the measure of two points.
+struct KernelFunction {
+    enum Name { rbf, laplacian, polynomial, sigmoid, linear } name;
+    double gamma, coef0;
+    Index degree;
+
+    Measure measure() const {
+        return name == rbf ? Measure::squares : name == laplacian ? Measure::differences : Measure::products;
+    }
+};
+
+inline float hyperbolic_tangent(float x) {
+    const float e = expm1_of_nonpositive(-2.0f * std::abs(x));
+    return std::copysign(e / (2.0f + e), x);
+}
+inline double hyperbolic_tangent(double x) { return std::tanh(x); }
+
+// Turn measures into kernel values, in place; scratch as large as these.
+// Twin    tests/naive/kernels.py
+template <class T> void transform(const KernelFunction& kernel, Span<T> values, Span<T> scratch) {
+    T* __restrict v = values.data;
+    const T gamma = static_cast<T>(kernel.gamma), coef0 = static_cast<T>(kernel.coef0);
+    switch (kernel.name) {
+        case KernelFunction::rbf:
+        case KernelFunction::laplacian:
+            for (Index j = 0; j < values.size; ++j) v[j] = exp_of_nonpositive(-gamma * v[j]);
+            return;
+        case KernelFunction::polynomial:
+            return polynomial<T>({v, 1, values.size, values.size}, kernel.gamma, kernel.coef0, kernel.degree, scratch);
+        case KernelFunction::sigmoid:
+            for (Index j = 0; j < values.size; ++j) v[j] = hyperbolic_tangent(gamma * v[j] + coef0);
+            return;
+        case KernelFunction::linear: return;
+    }
+}
+
+// Estimate distances to pseudo-landmarks from those to the m landmarks. For a landmark u and a pseudo-landmark v,
+// | |x - u| - |v - u| | <= |x - v| <= |x - u| + |v - u|; of all u, the closest bound is taken.
+//
+// Given   near (m,): |x - u|, or its square; anchors (m, p): |v - u|; is_lower: which of the bounds; far (p,): written,
+//         squares where `near` are squares
+// Cost    m p times two or three operations
+// Source  Hsieh, Si, Dhillon 2014 (DC-Pred++), equation 6
+// Twin    tests/naive/nystrom.py::bound
+template <class T> void bound(Span<const T> near, Matrix<const T> anchors, bool is_lower, bool are_squares, T* __restrict far) {
+    const Index p = anchors.columns;
+    for (Index t = 0; t < p; ++t) far[t] = is_lower ? T(0) : std::numeric_limits<T>::infinity();
+    for (Index j = 0; j < near.size; ++j) {
+        const T distance = are_squares ? std::sqrt(near[j]) : near[j];
+        const T* __restrict anchor = anchors[j].data;
+        if (is_lower)
+            for (Index t = 0; t < p; ++t) far[t] = most(far[t], std::abs(distance - anchor[t]));
+        else
+            for (Index t = 0; t < p; ++t) far[t] = least(far[t], distance + anchor[t]);
+    }
+    if (are_squares)
+        for (Index t = 0; t < p; ++t) far[t] *= far[t];
+}
+
+constexpr std::int64_t kLowerBound = 0, kUpperBound = 1;  // of `rules`
+
+// k leaves, each with m landmarks and p pseudo-landmarks by the triangle rule: r = m + p values of a row.
+template <class T> class Landmarks {
+  public:
+    using Value = T;
+    // landmarks (k, m, d); anchors (k, m, p): distances of pseudo-landmarks and landmarks; rules (k,)
+    Landmarks(const KernelFunction& kernel, Stack<const T> landmarks, Stack<const T> anchors, Span<const std::int64_t> rules)
+        : kernel(kernel), n_pseudo(anchors.columns), points_(landmarks, kernel.measure()),
+          anchors_(anchors.data, anchors.data + anchors.size * anchors.rows * anchors.columns),
+          rules_(rules.begin(), rules.end()) {}
+
+    const KernelFunction kernel;
+    const Index n_pseudo;
+
+    Index n_leaves() const { return points_.packed.groups; }
+    Index n_landmarks() const { return points_.packed.points; }
+    Index n_values() const { return n_landmarks() + n_pseudo; }
+    Index features() const { return points_.packed.features; }
+    Index stride() const { return most(points_.packed.width, whole_registers<T>(n_values())); }
+
+    // What the rows i[0] to i[R - 1] measure to the landmarks of a leaf: the first m columns of out (R, stride()).
+    template <int R, class Rows> void measure(const Rows& X, const Index (&i)[R], Index leaf, T* out) const {
+        points_.measure(X, i, leaf, out, stride());
+    }
+    // Their kernel values, and those of the pseudo-landmarks: the first r columns. scratch: as large as out
+    template <int R, class Rows>
+    void evaluate(const Rows& X, const Index (&i)[R], Index leaf, Span<T> out, Span<T> scratch) const {
+        const Index m = n_landmarks(), n = stride();
+        measure(X, i, leaf, out.data);
+        for (int r = 0; n_pseudo && r < R; ++r) {
+            const Span<T> row = out.slice(r * n, (r + 1) * n);
+            const Matrix<const T> anchors{anchors_.data() + leaf * m * n_pseudo, m, n_pseudo, n_pseudo};
+            bound<T>(row.head(m), anchors, rules_[leaf] == kLowerBound, kernel.measure() == Measure::squares, row.data + m);
+        }
+        transform(kernel, out.head(R * n), scratch);
+    }
+
+  private:
+    MeasuredPoints<T> points_;
+    std::vector<T> anchors_;
+    std::vector<std::int64_t> rules_;
+};
+
+template <class W, class T> double inner_product(const W* weights, const T* x, Index n) {
+    W total = 0;
+    for (Index j = 0; j < n; ++j) total += weights[j] * static_cast<W>(x[j]);
+    return static_cast<double>(total);
+}
+
+// k groups of q linear functions of n numbers. Many functions share registers, few are inner products one by one.
+template <class W> class LinearMaps {
+  public:
+    explicit LinearMaps(Stack<const W> weights)
+        : packed(weights), rows_(weights.data, weights.data + weights.size * weights.rows * weights.columns),
+          is_narrow_(packed.points * (weights.columns + 16 * kLanes<W>) < weights.columns * packed.width) {}
+
+    PackedPoints<W> packed;
+
+    // Add to totals (R, q) the values of a group's functions; room (R, packed.width), aligned: scratch.
+    template <int R, class T> void add(const T* const (&x)[R], Index group, W* room, double* totals) const {
+        const Index q = packed.points, n = packed.features;
+        if (!is_narrow_) {
+            measure_rows<Measure::products>(x, packed[group], room, packed.width);
+            return add_all<R>(room, totals);
+        }
+        for (int r = 0; r < R; ++r)
+            for (Index j = 0; j < q; ++j) totals[r * q + j] += inner_product(row(group, j), x[r], n);
+    }
+    template <int R> void add(Matrix<const W> X, const Index (&i)[R], Index group, W* room, double* totals) const {
+        const W* x[R];
+        for (int r = 0; r < R; ++r) x[r] = X[i[r]].data;
+        add(x, group, room, totals);
+    }
+    template <int R, class I>
+    void add(const CSR<W, I>& X, const Index (&i)[R], Index group, W* room, double* totals) const {
+        for (int r = 0; r < R; ++r)
+            measure_sparse<Measure::products>(X.values(i[r]), X.columns_of(i[r]), packed[group], Span<const W>{},
+                                              room + r * packed.width);
+        add_all<R>(room, totals);
+    }
+    const W* row(Index group, Index j) const { return rows_.data() + (group * packed.points + j) * packed.features; }
+
+  private:
+    std::vector<W> rows_;
+    bool is_narrow_;
+
+    template <int R> void add_all(const W* room, double* totals) const {
+        for (int r = 0; r < R; ++r)
+            for (Index j = 0; j < packed.points; ++j) totals[r * packed.points + j] += room[r * packed.width + j];
+    }
+};
+
+// Room for what is known of four rows, and for the leaves of a block of rows.
+template <class T> struct NystroemScratch {
+    AlignedArray<T> distances, values, parts, powers, linear;
+    AlignedArray<double> outputs, totals;
+    std::vector<Index> ends, leaf, order;  // of rows: see group_by_leaf
+};
+
+// Decision functions of q machines in each of k leaves: <coef, f> + <f, P f> + <slope, x> + intercept, where f are the
+// kernel values of the leaf's landmarks and pseudo-landmarks; P is lower triangular and knows landmarks only.
+template <class T> class NystroemMachine {
+  public:
+    using Value = T;
+    // coef (k, q, r); products (k q, m, m), only their lower triangles are read, or (k q, 0, 0); slopes (k, q, d) or
+    // (k, 0, d); intercept (k, q)
+    NystroemMachine(std::shared_ptr<const Tree<T>> tree, std::shared_ptr<const Landmarks<T>> landmarks,
+                    Stack<const double> coef, Stack<const T> products, Stack<const T> slopes, Matrix<const double> intercept)
+        : tree_(std::move(tree)), landmarks_(std::move(landmarks)), coef_(coef), slopes_(slopes),
+          products_(products.size, products.rows, products.columns),
+          intercept_(intercept.data, intercept.data + intercept.rows * intercept.columns) {
+        for (Index g = 0; g < products.size; ++g)
+            for (Index a = 0; a < products.rows; ++a)
+                for (Index b = 0; b <= a; ++b) products_.set(g, b, a, products[g][a][b]);
+    }
+
+    Index features() const { return landmarks_->features(); }
+    Index n_outputs() const { return coef_.packed.points; }
+    // Rows of a block: some for each leaf, so that rows of one leaf meet its numbers together.
+    Index block_rows() const { return clip<Index>(16 * landmarks_->n_leaves(), 256, 8192); }
+
+    NystroemScratch<T> make_scratch(Index n_rows) const {
+        const Index values = kTileRows * landmarks_->stride(), k = landmarks_->n_leaves();
+        NystroemScratch<T> s;
+        s.distances = AlignedArray<T>(tree_->width());
+        s.values = AlignedArray<T>(values);
+        s.powers = AlignedArray<T>(values);
+        s.parts = AlignedArray<T>(kTileRows * products_.width);
+        s.linear = AlignedArray<T>(kTileRows * slopes_.packed.width);
+        s.outputs = AlignedArray<double>(kTileRows * coef_.packed.width);
+        s.totals = AlignedArray<double>(kTileRows * n_outputs());
+        if (is_grouped(n_rows)) s.ends.resize(k), s.leaf.resize(n_rows), s.order.resize(n_rows);
+        return s;
+    }
+
+    // Given   X dense or CSR, its rows from `first` to `end`; s made for so many rows; out (n, q): rows written
+    // Cost    a row: depth b + m + q inner products in d dimensions, q (r + m^2 / 2) multiply-adds
+    // Twin    tests/naive/nystrom.py::route, measure, bound, answer
+    template <class Rows>
+    void decision_values(const Rows& X, Index first, Index end, NystroemScratch<T>& s, Matrix<double> out) const {
+        if (!is_grouped(end - first)) {
+            for (Index i = first; i < end; ++i) decide<1>(X, {i}, tree_->find_leaf(X, i, s.distances.data()), s, out);
+            return;
+        }
+        group_by_leaf(X, first, end, s);
+        Index t = 0;
+        for (Index c = 0; c < landmarks_->n_leaves(); ++c) {
+            const Index stop = s.ends[c];
+            for (; t + kTileRows <= stop; t += kTileRows)
+                decide<kTileRows>(X, {s.order[t], s.order[t + 1], s.order[t + 2], s.order[t + 3]}, c, s, out);
+            for (; t < stop; ++t) decide<1>(X, {s.order[t]}, c, s, out);
+        }
+    }
+
+  private:
+    std::shared_ptr<const Tree<T>> tree_;
+    std::shared_ptr<const Landmarks<T>> landmarks_;
+    LinearMaps<double> coef_;
+    LinearMaps<T> slopes_;
+    PackedPoints<T> products_;  // column a of group (leaf, machine): row a of P
+    std::vector<double> intercept_;
+
+    bool is_grouped(Index n_rows) const { return n_rows >= kTileRows && n_rows >= landmarks_->n_leaves(); }
+
+    // Write the block's rows into `order`, leaf by leaf; those of leaf c end at ends[c].
+    template <class Rows> void group_by_leaf(const Rows& X, Index first, Index end, NystroemScratch<T>& s) const {
+        const Index k = landmarks_->n_leaves(), n = end - first;
+        for (Index& count : s.ends) count = 0;
+        for (Index i = 0; i < n; ++i) ++s.ends[s.leaf[i] = tree_->find_leaf(X, first + i, s.distances.data())];
+        for (Index c = 0, begin = 0; c < k; ++c) begin += std::exchange(s.ends[c], begin);
+        for (Index i = 0; i < n; ++i) s.order[s.ends[s.leaf[i]]++] = first + i;
+    }
+
+    // The decision values of the rows i[0] to i[R - 1], all of one leaf.
+    template <int R, class Rows>
+    void decide(const Rows& X, const Index (&i)[R], Index leaf, NystroemScratch<T>& s, Matrix<double> out) const {
+        const Index q = n_outputs(), n = landmarks_->stride();
+        double* totals = s.totals.data();
+        landmarks_->evaluate(X, i, leaf, s.values.view(), s.powers.view());
+        for (int r = 0; r < R; ++r)
+            for (Index j = 0; j < q; ++j) totals[r * q + j] = intercept_[leaf * q + j];
+        if (slopes_.packed.points) slopes_.add(X, i, leaf, s.linear.data(), totals);
+        const T* f[R];
+        for (int r = 0; r < R; ++r) f[r] = s.values.data() + r * n;
+        if (products_.features) add_products(f, leaf, s.parts.data(), totals);
+        coef_.add(f, leaf, s.outputs.data(), totals);
+        for (int r = 0; r < R; ++r)
+            for (Index j = 0; j < q; ++j) out[i[r]][j] = totals[r * q + j];
+    }
+
+    // <f, P f>
+    template <int R> void add_products(const T* const (&f)[R], Index leaf, T* parts, double* totals) const {
+        const Index q = n_outputs(), m = products_.points, width = products_.width;
+        for (Index j = 0; j < q; ++j) {
+            measure_rows<Measure::products>(f, products_[leaf * q + j], parts, width, true);
+            for (int r = 0; r < R; ++r) totals[r * q + j] += sum_of_products(parts + r * width, f[r], m);
+        }
+    }
+    static double sum_of_products(const T* a, const T* b, Index n) {
+        double total = 0;
+        for (Index j = 0; j < n; ++j) total += static_cast<double>(a[j] * b[j]);
+        return total;
+    }
+};
+
+}  // namespace wm

@@ -1,0 +1,97 @@
+// Duals on parts of one kernel matrix, side by side: one for each pair of classes, on the rows of both.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "dual.hpp"
+
+namespace wm {
+
+// P problems of m_1, ..., m_P rows, N in all: each is a slice of the vectors of N.
+struct Subproblems {
+    Span<const Index> rows;    // (N,): rows of K
+    Span<const Index> starts;  // (P + 1,): problem p has the places [starts[p], starts[p + 1])
+    Box box;                   // of (N,) vectors
+    Span<double> beta, f;      // (N,): feasible points, and their decision values
+    Span<const double> tol;    // (P,)
+    Span<const Index> max_sets;  // (P,)
+    bool equality;
+
+    Index count() const { return starts.size - 1; }
+};
+
+// What a thread solves one problem with: the problem's own kernel matrix and a tile, for at most `size` rows.
+template <class Entry, class T> struct SubproblemScratch {
+    explicit SubproblemScratch(Index size, Index tile_size) : K(size * size), tile(tile_size) {}
+    AlignedZeros<Entry> K;
+    Tile<T> tile;
+};
+
+// As many scratches as there are threads, made before these begin.
+template <class Scratch> class ScratchPool {
+  public:
+    template <class... Sizes> ScratchPool(int n, Sizes... sizes) {
+        for (int i = 0; i < n; ++i) free_.push_back(std::make_unique<Scratch>(sizes...));
+    }
+    std::unique_ptr<Scratch> take() {
+        std::lock_guard<std::mutex> lock(mutex_);
+        auto scratch = std::move(free_.back());
+        free_.pop_back();
+        return scratch;
+    }
+    void give(std::unique_ptr<Scratch> scratch) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        free_.push_back(std::move(scratch));  // within the capacity that the constructor has asked for
+    }
+
+  private:
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Scratch>> free_;
+};
+
+// K[rows, rows]
+template <class Entry> Matrix<const Entry> gather_square(Matrix<const Entry> K, Span<const Index> rows, Entry* into) {
+    const Index m = rows.size;
+    const Index* __restrict column = rows.data;
+    for (Index i = 0; i < m; ++i) {
+        const Entry* source = K[rows[i]].data;
+        Entry* __restrict target = into + i * m;
+        for (Index j = 0; j < m; ++j) target[j] = source[column[j]];
+    }
+    return {into, m, m, m};
+}
+
+// Solve   for each problem   min_b  1/2 b'K_p b - t'b   s.t.  lo <= b <= hi  [, sum(b) = 0],   K_p = K[rows, rows]
+// Given   K (n, n); works: a working set for each problem; found (P,), written
+// Returns for each problem what solve_active does; beta and f updated. A problem that `go_on` stops is left where it is
+// Cost    m_p^2 copied entries each, and the steps; a problem is one thread's
+template <class Entry, class T, class GoOn>
+void solve_subproblems(Team& team, Matrix<const Entry> K, const Subproblems& all_of, std::vector<WorkingSet>& works,
+                       ScratchPool<SubproblemScratch<Entry, T>>& scratches, Span<ActiveResult> found, const GoOn& go_on) {
+    const auto solve_one = [&](Index p) {
+        const Index first = all_of.starts[p], end = all_of.starts[p + 1];
+        const Box& box = all_of.box;
+        const Box mine{box.target.slice(first, end), box.lo.slice(first, end), box.hi.slice(first, end),
+                       box.scale.slice(first, end)};
+        const Point point{all_of.beta.slice(first, end), all_of.f.slice(first, end)};
+        ActiveResult& result = found[p];
+        result.left = kkt_violation(mine, point.beta, point.f, all_of.equality, all(works[p].violation));
+        if (first == end || result.left.largest < all_of.tol[p]) return;
+        auto scratch = scratches.take();
+        const Problem<Entry> problem{gather_square(K, all_of.rows.slice(first, end), scratch->K.data), mine,
+                                     all_of.equality};
+        Team alone(1);
+        result = solve_active(alone, problem, point, scratch->tile, works[p], all_of.tol[p], all_of.max_sets[p], go_on);
+        scratches.give(std::move(scratch));
+    };
+    Index n_entries = 0;
+    for (Index p = 0; p < all_of.count(); ++p) {
+        const Index m = all_of.starts[p + 1] - all_of.starts[p];
+        n_entries += m * m;
+    }
+    if (n_entries >= 4 * kSharedEntries) return team.for_each_block(all_of.count(), solve_one);
+    for (Index p = 0; p < all_of.count(); ++p) solve_one(p);
+}
+
+}  // namespace wm

@@ -1,0 +1,76 @@
+// A tree of centres that routes a row to a leaf: from the root to the child of the nearest centre, and so on.
+#pragma once
+#include <vector>
+
+#include "measures.hpp"
+
+namespace wm {
+
+template <class T> class Tree {
+  public:
+    using Value = T;
+    // centres (n_nodes, b, d); sizes (n_nodes,): how many of a node's centres there are, from 1 to b; children (n_nodes,
+    // b): the number of a later node, or -1 - leaf. Node 0 is the root; without nodes there is one leaf.
+    Tree(Stack<const T> centres, Span<const std::int32_t> sizes, Matrix<const std::int32_t> children)
+        : centres_(centres, Measure::squares), sizes_(sizes.begin(), sizes.end()),
+          children_(children.data, children.data + children.rows * children.columns) {
+        std::vector<Index> depths(sizes.size), distances(sizes.size);
+        for (Index node = sizes.size - 1; node >= 0; --node) {  // children come after their node
+            Index below = 0, most_distances = 0;
+            for (Index j = 0; j < sizes[node]; ++j) {
+                const Index next = child(node, j);
+                if (next < 0) n_leaves_ = most(n_leaves_, -next);
+                else below = most(below, depths[next]), most_distances = most(most_distances, distances[next]);
+            }
+            depths[node] = 1 + below;
+            distances[node] = sizes[node] + most_distances;
+        }
+        if (sizes.size) depth_ = depths[0], n_distances_ = distances[0];
+    }
+
+    Index features() const { return centres_.packed.features; }
+    Index width() const { return centres_.packed.width; }  // of the room that `find_leaf` wants
+    Index n_leaves() const { return n_leaves_; }
+    Index depth() const { return depth_; }              // nodes on the longest way down
+    Index n_distances() const { return n_distances_; }  // and their centres
+
+    // Given   X dense or CSR, its row i; distances (width(),), aligned: scratch
+    // Returns the row's leaf; of equally near centres the first is taken
+    // Cost    depth times b distances
+    // Twin    tests/naive/nystrom.py::route
+    template <class Rows> Index find_leaf(const Rows& X, Index i, T* distances) const {
+        if (sizes_.empty()) return 0;
+        Index node = 0;
+        while (node >= 0) {
+            centres_.measure(X, {i}, node, distances, 0);
+            Index best = 0;
+            for (Index j = 1; j < sizes_[node]; ++j) best = distances[j] < distances[best] ? j : best;
+            node = child(node, best);
+        }
+        return -1 - node;
+    }
+
+  private:
+    MeasuredPoints<T> centres_;
+    std::vector<std::int32_t> sizes_, children_;
+    Index n_leaves_ = 1, depth_ = 0, n_distances_ = 0;
+
+    Index child(Index node, Index j) const { return children_[node * centres_.packed.points + j]; }
+};
+
+// What is wrong with a tree's arrays, whose shapes fit one another: the first node of a wrong size or child.
+struct TreeFault {
+    enum Kind { none, size, child } kind = none;
+    Index node = 0, value = 0;
+};
+
+inline TreeFault find_fault(Span<const std::int32_t> sizes, Matrix<const std::int32_t> children) {
+    for (Index node = 0; node < sizes.size; ++node) {
+        if (sizes[node] < 1 || sizes[node] > children.columns) return {TreeFault::size, node, sizes[node]};
+        for (const Index next : children[node].head(sizes[node]))
+            if (next >= sizes.size || (0 <= next && next <= node)) return {TreeFault::child, node, next};
+    }
+    return {};
+}
+
+}  // namespace wm
