@@ -52,7 +52,7 @@ def test_each_is_solved_as_by_itself(equality: bool, dtype: Any) -> None:
         square = K[np.ix_(part.rows, part.rows)].astype(np.float64)
         y, upper = part.problem.target, part.problem.hi - part.problem.lo
         Q, p, alpha = naive.signed(square, y), -np.ones(len(y)), y * result.beta
-        violation = naive.equality_violation(Q, p, upper, alpha, y) if equality else naive.violation(Q, p, upper, alpha)
+        violation = naive.equality_violation(Q, p, y, upper, alpha) if equality else naive.violation(Q, p, upper, alpha)
         assert violation < 1e-6
         assert result.converged
         np.testing.assert_allclose(result.decision, square @ result.beta, atol=1e-6)
@@ -60,7 +60,7 @@ def test_each_is_solved_as_by_itself(equality: bool, dtype: Any) -> None:
 
 
 def test_threads_and_slices_of_time_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    K, parts = make_matrix(900), make_parts(900, [700, 650, 300, 900], C=100.0)
+    K, parts = make_matrix(700), make_parts(700, [600, 550, 30, 700], C=10.0)
     whole = solve(K, parts)
     monkeypatch.setattr(subproblems, "_SLICE_SECONDS", 1e-4)
     for n_jobs in (1, 2, 3):
@@ -77,7 +77,7 @@ def test_a_start_is_gone_on_from() -> None:
 
 
 def test_working_sets_are_limited() -> None:
-    K, parts = make_matrix(900), make_parts(900, [900, 800], C=1e4)
+    K, parts = make_matrix(700), make_parts(700, [700, 600], C=1e4)
     results = solve(K, parts, max_iter=2)
     assert [result.n_iter for result in results] == [2, 2]
     assert not any(result.converged for result in results)

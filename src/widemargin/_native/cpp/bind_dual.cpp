@@ -148,8 +148,10 @@ template <class Entry> class BoundSubproblems {
         {
             nb::gil_scoped_release unlocked;
             const std::int64_t end = nanoseconds_now() + static_cast<std::int64_t>(clip(seconds, 0.0, 1e9) * 1e9);
-            solve_subproblems<Entry, double>(team, entries_, problems_, works_, scratches, all(found),
-                                             [&] { return team.may_go_on() && nanoseconds_now() < end; });
+            std::atomic<bool> has_begun{false};  // some working set is solved in every call
+            solve_subproblems<Entry, double>(team, entries_, problems_, works_, scratches, all(found), [&] {
+                return team.may_go_on() && (!has_begun.exchange(true) || nanoseconds_now() < end);
+            });
         }
         nb::list sets, steps, violations, stuck;
         for (const ActiveResult& result : found) {
