@@ -12,7 +12,6 @@ from . import (
     panels,
     profile,
     simplex_qp,
-    sparse,
     turns,
     workspace,
 )
@@ -40,11 +39,6 @@ def _warm_tiles(dtype: np.dtype) -> None:
     if dtype == np.float32:
         elementwise.rbf(out, X[0], X[0], 1.0)
     elementwise.exponent(np.ones((2, 2)), np.ones(2), np.ones(2), 1.0, out)
-    values, panel = np.ones(4, dtype), np.zeros((2, sparse.PANEL_BYTES // dtype.itemsize), dtype)
-    rows = (values, np.array([0, 1, 0, 1], np.int32), np.array([0, 2, 4]))
-    sparse.csr_inner(*rows, *rows, panel, out)
-    sparse.count_nonzeros(X, np.zeros(3, np.int64))
-    sparse.copy_nonzeros(X, np.zeros(5, dtype), np.zeros(5, np.int32))
 
 
 def _warm_passes(dtype: np.dtype) -> None:
@@ -63,8 +57,6 @@ def _warm_passes(dtype: np.dtype) -> None:
     for width in (np.int32, np.int64):
         indices, indptr = np.array([0, 1] * 3, width), np.array([0, 2, 4, 6], width)
         rows = X.reshape(-1), _fixed(indices), _fixed(indptr)
-        sparse.csr_outputs(*rows, np.ones((1, 2)), 2, turns.new_turn(0), np.ones((1, 3)))
-        sparse.csr_row_sums(*rows, coef, coef, 2, 1, turns.new_turn(0), np.ones((2, 1, 2)))
         _warm_ascent(workspace.Rows(*rows[:2], _fixed(indptr.astype(np.int64))))
 
 
