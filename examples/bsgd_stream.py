@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from widemargin import BSGDClassifier, warmup
+from widemargin import BSGDClassifier
 
 CHUNK, FEATURES = 50_000, 20
 
@@ -35,7 +35,6 @@ def learn(path: Path) -> None:
     """One pass: `lam` is 1 / (C n) where n is known, and a guess of it where it is not."""
     rows = np.memmap(path, np.float32, "r").reshape(-1, FEATURES + 1)
     model = BSGDClassifier(gamma=0.02, lam=1 / (10 * len(rows)), budget=200)
-    warmup()
     tracemalloc.start()
     seconds, accuracy = 0.0, 0.0
     for start in range(0, len(rows), CHUNK):

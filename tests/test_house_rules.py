@@ -12,8 +12,7 @@ import widemargin
 
 PACKAGE = Path(widemargin.__file__).parent
 FILES = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
-JIT = {name: path for name, path in FILES.items() if name.startswith("_jit")}
-HEAVY = ["torch", "dask", "matplotlib", "rich", "skops", "pandas", "PIL", "onnx", "numba", "sklearn"]
+HEAVY = ["torch", "dask", "matplotlib", "rich", "skops", "pandas", "PIL", "onnx", "sklearn"]
 MAX_LINES = 600
 
 
@@ -27,11 +26,6 @@ def imported(path: Path) -> set[str]:
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     return {name.split(".")[0] for name in names}
-
-
-def names_used(path: Path) -> set[str]:
-    nodes = list(ast.walk(tree(path)))
-    return {n.id for n in nodes if isinstance(n, ast.Name)} | {n.attr for n in nodes if isinstance(n, ast.Attribute)}
 
 
 def public_definitions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
@@ -63,23 +57,8 @@ def test_public_things_have_docstrings(name: str) -> None:
     assert not set(bare) - set(parts)
 
 
-def test_only_the_compiled_room_imports_numba() -> None:
-    assert {name for name, path in FILES.items() if imported(path) & {"numba", "llvmlite"}} <= JIT.keys()
-
-
-def test_one_decorator_compiles() -> None:
-    owners = [n for n, p in JIT.items() if any(label == "kernel" for label, _ in public_definitions(tree(p).body))]
-    assert len(owners) == 1
-    compilers = {"njit", "jit", "vectorize", "guvectorize", "stencil", "cfunc", "generated_jit"}
-    users = {name for name, path in JIT.items() if names_used(path) & compilers}
-    assert users == set(owners)
-
-
-@pytest.mark.parametrize("name", JIT)
-def test_no_threads_and_no_classes_in_the_compiled_room(name: str) -> None:
-    assert not names_used(JIT[name]) & {"prange", "jitclass", "set_num_threads", "threading_layer"}
-    options = {word.arg for node in ast.walk(tree(JIT[name])) if isinstance(node, ast.Call) for word in node.keywords}
-    assert "parallel" not in options
+def test_nothing_is_compiled_at_run_time() -> None:
+    assert not {name for name, path in FILES.items() if imported(path) & {"numba", "llvmlite", "cffi", "ctypes"}}
 
 
 def test_public_names_are_those_of_all() -> None:

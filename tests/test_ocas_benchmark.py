@@ -41,7 +41,6 @@ def test_a_ladder_is_climbed_and_refined(benchmark_module: Any) -> None:
     assert [trial.effort for trial in given_up] == [1, 2]  # the next would take 1.2 seconds
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_rivals_come_near_the_optimum(benchmark_module: Any, form: Any) -> None:
     problems, rivals, ours = (benchmark_module(f"papers._ocas.{name}") for name in ("problems", "rivals", "ours"))

@@ -22,9 +22,7 @@ The rooms, and who may import whom (down only; import-linter checks it)::
      |
     _parallel                 threads, and the threads of BLAS
      |
-    _helpers                  a thread that waits awake
-     |
-    _jit  _array  _progress   compiled loops, array namespaces, the clock
+    _native  _array  _progress    compiled loops and their threads, array namespaces, the clock
      |
     _config                   memory budget and tile size
 
@@ -53,7 +51,6 @@ if TYPE_CHECKING:
         LandmarkNystroem,
         OCASClassifier,
         TwoStepKernelKMeans,
-        warmup,
     )
     from .estimators.compress import compress
     from .export import to_onnx
@@ -78,7 +75,6 @@ __all__ = [
     "get_config",
     "set_config",
     "to_onnx",
-    "warmup",
 ]
 
 _ROOM_OF = {
@@ -96,7 +92,6 @@ _ROOM_OF = {
     "get_config": "_config",
     "set_config": "_config",
     "to_onnx": "export",
-    "warmup": "estimators",
 }
 
 

@@ -46,6 +46,12 @@ def true_violation(X: NDArray[Any], y: Vector, C: float, gamma: float, beta: Vec
     return naive.violation(Q, -np.ones(len(y)), np.full(len(y), C), y * beta)
 
 
+@pytest.fixture(autouse=True)
+def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small problems are solved as large ones are."""
+    monkeypatch.setattr(dc_svm, "_FEW_ENTRIES", 0)
+
+
 @pytest.fixture
 def precisions(monkeypatch: pytest.MonkeyPatch) -> list[np.dtype]:
     """The precision of the samples in each run of the exact solver."""
@@ -60,7 +66,6 @@ def precisions(monkeypatch: pytest.MonkeyPatch) -> list[np.dtype]:
     return seen
 
 
-@pytest.mark.jit_only
 def test_large_bounds_are_polished_in_float64(precisions: list[np.dtype]) -> None:
     C, gamma = 3e4, 0.3
     X, y = problem(700)
@@ -70,7 +75,6 @@ def test_large_bounds_are_polished_in_float64(precisions: list[np.dtype]) -> Non
     assert true_violation(X, y, C, gamma, result.beta) < 1.01e-3  # of the data as given, not as centring rounds them
 
 
-@pytest.mark.jit_only
 def test_the_polish_computes_what_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows without weight and far from the margin are left as they are; all others get float64 decision values."""
     C, gamma = 3e4, 0.3
@@ -96,7 +100,6 @@ def test_the_polish_computes_what_counts(monkeypatch: pytest.MonkeyPatch) -> Non
     assert np.abs(exact - rough[rows]).max() > 0
 
 
-@pytest.mark.jit_only
 def test_without_the_polish_the_violation_would_be_larger(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail."""
     C, gamma = 3e4, 0.3
@@ -116,7 +119,6 @@ def test_where_tiles_are_exact_enough_nothing_is_polished(
     assert precisions == [dtype]
 
 
-@pytest.mark.jit_only
 def test_stopped_before_the_polish_the_certificate_still_holds() -> None:
     C, gamma = 1e5, 0.01
     X, y = problem(150)
@@ -207,7 +209,6 @@ def test_pairs_do_not_depend_on_the_number_of_threads() -> None:
     np.testing.assert_array_equal(results[0], results[2])
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize(("noise", "has_level"), [(0.0, False), (1.0, True)])
 def test_no_level_where_few_support_vectors_are_expected(noise: float, has_level: bool) -> None:
     X, y = problem(9000, noise=noise)

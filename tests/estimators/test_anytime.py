@@ -27,7 +27,6 @@ from naive import dual, machines
 from widemargin import DCSVMClassifier
 from widemargin.datasets import load_benchmark, load_patches
 
-pytestmark = pytest.mark.jit_only
 
 NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 HARD: dict[str, Any] = {"C": 1e3, "gamma": 1.0, "tol": 1e-6}  # on noisy labels: minutes, where the tests give a second
@@ -133,7 +132,6 @@ def test_multiclass_out_of_iterations_warns_once(digits: Any) -> None:
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_max_time_is_kept(fit_intercept: bool) -> None:
-    widemargin.warmup()
     X, y = noisy_patches(6000)
     X = X.astype(np.float64)
     model = DCSVMClassifier(**HARD, n_levels=0, max_time=0.5, fit_intercept=fit_intercept)
@@ -148,7 +146,6 @@ def test_max_time_is_kept(fit_intercept: bool) -> None:
 @pytest.mark.parametrize("max_time", [0.05, 0.2, 1.0])
 def test_max_time_is_kept_whatever_stage_it_strikes(max_time: float) -> None:
     """With the default levels; the model may then be that of a level, but it is never said to have converged."""
-    widemargin.warmup()
     X, y = noisy_patches(12_000)
     model = DCSVMClassifier(**HARD, max_time=max_time)
     start = time.perf_counter()
@@ -161,7 +158,6 @@ def test_max_time_is_kept_whatever_stage_it_strikes(max_time: float) -> None:
 
 
 def test_max_time_holds_for_all_pairs_of_classes_together() -> None:
-    widemargin.warmup()
     X, y = noisy_patches(6000, "quadrant")
     model = DCSVMClassifier(**HARD, max_time=0.5)
     start = time.perf_counter()
@@ -182,7 +178,6 @@ def test_hardly_any_time_still_gives_a_model(digits: Any) -> None:
 @pytest.mark.usefixtures("data_dir")
 @pytest.mark.parametrize("dense", [False, True])
 def test_one_second_on_a9a(dense: bool) -> None:
-    widemargin.warmup()
     X, y, X_test, y_test = load_benchmark("a9a")
     X = X.toarray() if dense else X
     model = DCSVMClassifier(C=32.0, gamma=2.0**-7, tol=1e-6, max_time=1.0)
@@ -211,7 +206,6 @@ def make(intercept=False):
 def say(**what):
     print(json.dumps(what), flush=True)
 X, y = noisy_patches()
-widemargin.warmup()
 make().set_params(tol=1e-1).fit(X[:300], y[:300])
 say(ready=True)
 """

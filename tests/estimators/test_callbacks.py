@@ -54,7 +54,6 @@ def test_rounds_are_tasks_with_a_machine_to_score(moons: tuple[np.ndarray, np.nd
     assert model.converged_
 
 
-@pytest.mark.jit_only
 def test_a_callback_stops_the_fit(moons: tuple[np.ndarray, np.ndarray]) -> None:
     model = DCSVMClassifier(C=100, gamma=1.0).set_callbacks(Recorder(stop_after=2))
     with pytest.warns(ConvergenceWarning, match=r"stopped by callback.*violation.*gap"):

@@ -19,7 +19,6 @@ from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 from widemargin import BSGDClassifier, DCSVMClassifier, compress
 from widemargin.estimators._sources import source_of
 
-pytestmark = pytest.mark.jit_only  # in the interpreter, tests/models and tests/jit go through every compiled loop
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(1200, 3))

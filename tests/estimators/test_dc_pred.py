@@ -16,7 +16,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier
 
-pytestmark = pytest.mark.jit_only  # in the interpreter, tests/models and tests/jit go through every compiled loop
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(900, 3))

@@ -23,7 +23,6 @@ from widemargin import DCSVMClassifier
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
-@pytest.mark.jit_only
 @parametrize_with_checks([DCSVMClassifier(), DCSVMClassifier(fit_intercept=True)])
 def test_keeps_the_estimator_contract(estimator: DCSVMClassifier, check: Any) -> None:
     check(estimator)

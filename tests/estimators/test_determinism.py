@@ -14,7 +14,6 @@ from joblib import Parallel, delayed
 from widemargin import DCSVMClassifier
 from widemargin.datasets import load_patches
 
-pytestmark = pytest.mark.jit_only
 
 
 def assert_identical(a: DCSVMClassifier, b: DCSVMClassifier) -> None:

@@ -49,7 +49,6 @@ def early(patches: Data) -> DCSVMClassifier:
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("partition", ["kernel", "input", "random"])
 @pytest.mark.parametrize("n_levels", [1, 2, 3, "auto"])
-@pytest.mark.jit_only
 def test_levels_reach_the_dual_of_the_direct_solution(
     n_levels: Any, partition: str, fit_intercept: bool, patches: Data
 ) -> None:
@@ -117,7 +116,6 @@ def test_many_classes(stop_level: int, fit_intercept: bool, four: Data) -> None:
     np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
 
 
-@pytest.mark.jit_only
 def test_levels_tell_what_they_did(patches: Data) -> None:
     X, y = patches
     model = DCSVMClassifier(**PATCHES, n_levels=3).fit(X, y)
@@ -134,7 +132,6 @@ def test_levels_tell_what_they_did(patches: Data) -> None:
 # ------------------------------------------------------------------------------------------------------- early machines
 
 
-@pytest.mark.jit_only
 def test_early_accuracy_is_near_the_exact_one() -> None:
     X, y = load_patches(6000, 5, random_state=0)[:2]
     train, test = (X[:4500], y[:4500]), (X[4500:], y[4500:])
@@ -152,7 +149,6 @@ def test_early_accuracy_is_near_the_exact_one() -> None:
     assert all(np.isfinite(f).all() and np.mean((f > 0) == test[1]) > 0.6 for f in values.values())
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_clusters_that_know_nothing_move_no_odds(fit_intercept: bool) -> None:
     """One row in ten is positive: the committee says so far from all rows, and beside them heeds those that know."""
@@ -181,7 +177,6 @@ def test_the_slope_of_a_clusters_probability_is_the_most_likely() -> None:
     assert fit_slope(f, f > 0, -0.4) < 100.0
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("partition", ["kernel", "input"])
 def test_early_decision_is_that_of_the_routed_cluster_or_of_two(
@@ -204,7 +199,6 @@ def test_early_decision_is_that_of_the_routed_cluster_or_of_two(
             assert abs(model.dual_coef_[0, own == c].sum()) < 1e-9
 
 
-@pytest.mark.jit_only
 def test_copies_of_an_early_machine(early: DCSVMClassifier, patches: Data, tmp_path: Path) -> None:
     f = early.decision_function(patches[0])
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(early)).decision_function(patches[0]), f)
@@ -225,7 +219,6 @@ def test_sparse_model_files(combine: str, binary: Data, tmp_path: Path) -> None:
     np.testing.assert_array_equal(load_model(tmp_path / "m.skops").decision_function(X), model.decision_function(X))
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_an_early_machine_goes_on_to_the_exact_one(fit_intercept: bool, patches: Data) -> None:
     X, y = patches
@@ -240,7 +233,6 @@ def test_an_early_machine_goes_on_to_the_exact_one(fit_intercept: bool, patches:
     np.testing.assert_allclose(model.decision_function(X), cold.decision_function(X), atol=1e-2)
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize(("n_levels", "stop_level"), [(2, 0), (2, 1), (2, 2)])
 def test_one_seed_one_model(n_levels: int, stop_level: int, fit_intercept: bool, patches: Data) -> None:
@@ -252,7 +244,6 @@ def test_one_seed_one_model(n_levels: int, stop_level: int, fit_intercept: bool,
         np.testing.assert_array_equal(model.decision_function(patches[0]), one.decision_function(patches[0]))
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize(("n_levels", "max_time"), [(1, 1e-6), (3, 1e-6), (1, 0.3)])
 def test_out_of_time_at_a_level_gives_its_early_machine(n_levels: int, max_time: float) -> None:
     X, y = load_patches(6000, 5, random_state=0)[:2]

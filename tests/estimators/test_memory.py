@@ -1,6 +1,6 @@
 """`memory_budget` is a number of bytes: the peak of fit and predict stays within it, and the machine is the same.
 
-The peak is measured in a process of its own, after `warmup` and with the data loaded: what compiled code, libraries and
+The peak is measured in a process of its own, with the data loaded: what libraries and
 data hold is not the fit's doing, nor is memory that was given back: glibc is told to hand on every large array at once.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.jit_only]
+pytestmark = pytest.mark.slow
 
 CHILD = """
 import gc, json, resource, sys
@@ -53,7 +53,6 @@ else:
 if asked["form"] == "dense" and sp.issparse(X):
     X = X.toarray()
 size = X.data.nbytes + (X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else 0)
-widemargin.warmup()
 DCSVMClassifier(gamma=0.1).fit(X[:200], y[:200]).predict(X[:200])
 gc.collect()
 model = DCSVMClassifier(random_state=0, memory_budget=asked["budget"], **asked["options"])

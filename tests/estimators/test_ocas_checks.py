@@ -22,7 +22,6 @@ from widemargin import OCASClassifier
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
-@pytest.mark.jit_only
 @parametrize_with_checks(
     [
         OCASClassifier(),
@@ -101,7 +100,6 @@ def test_pickle_clone_and_skops(four: Data, tmp_path: Path) -> None:
     assert not hasattr(clone(model), "coef_")
 
 
-@pytest.mark.jit_only
 def test_inside_scikit_learn(binary: Data) -> None:
     X, y = binary
     search = GridSearchCV(OCASClassifier(), {"C": [0.01, 1.0]}, cv=2).fit(X, y)

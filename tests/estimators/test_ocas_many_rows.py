@@ -16,7 +16,6 @@ from widemargin.solvers.near import NearRounds
 
 Data = tuple[NDArray[np.float32], NDArray[np.int64]]
 
-pytestmark = pytest.mark.jit_only  # forty thousand rows, again and again
 
 
 @pytest.fixture(scope="module")

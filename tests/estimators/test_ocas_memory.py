@@ -50,7 +50,6 @@ print(model.converged_, peak[0] - before <= X.nbytes // 2)
 """
 
 
-@pytest.mark.jit_only
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say what is resident")
 def test_a_memory_map_within_the_budget(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "X.f4")]

@@ -106,7 +106,6 @@ BUNDLED = ("digits, two classes", "digits, ten classes", "patches", "patches, ei
 SPREAD = {1e-3: 4e-3, 1e-4: 1e-3}  # by tolerance: about what two LIBSVM runs differ by
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("name", BUNDLED)
 def test_agrees_with_svc(name: str, weights: str) -> None:
@@ -116,7 +115,6 @@ def test_agrees_with_svc(name: str, weights: str) -> None:
     assert_same_machine(ours, svc, case, SPREAD[1e-3])
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("name", BUNDLED)
 def test_agrees_with_svc_more_closely_at_a_smaller_tolerance(name: str) -> None:
     case = bundled(name)
@@ -135,7 +133,6 @@ def test_agrees_with_svc_on_published_data(name: str, weights: str, tol: float) 
     assert_same_machine(ours, svc, case, SPREAD[tol])
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("name", ["digits, two classes", "digits, ten classes"])
 def test_predicts_the_same_labels_as_svc(name: str) -> None:
     case = bundled(name)
@@ -168,7 +165,6 @@ def violations(model: DCSVMClassifier, case: Case, weights: NDArray[np.float64])
     return found
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("weights", ["none", "dict, sample"])
 @pytest.mark.parametrize("name", [*BUNDLED, "patches, double"])
@@ -185,7 +181,6 @@ def test_violation_is_below_tol(name: str, weights: str, fit_intercept: bool) ->
         assert not np.any(model.intercept_)
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("name", BUNDLED)
 def test_dual_is_that_of_a_much_smaller_tolerance(name: str) -> None:
     case = bundled(name)
@@ -197,7 +192,6 @@ def test_dual_is_that_of_a_much_smaller_tolerance(name: str) -> None:
     )
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("tol", [1e-1, 1e-3])
 @pytest.mark.parametrize("name", ["digits, two classes", "digits, ten classes", "patches", "patches, double"])
@@ -354,7 +348,6 @@ def test_indefinite_kernel_ends_at_a_stationary_point(fit_intercept: bool) -> No
 # ----------------------------------------------------------------------------------------------------------- layout
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("name", BUNDLED)
 def test_fitted_attributes_have_sklearns_layout(name: str) -> None:
     case = bundled(name)

@@ -66,7 +66,7 @@ def assert_same(model, X, *, tol=1e-4):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("n_classes", [2, pytest.param(4, marks=pytest.mark.jit_only)])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(4)])
 def test_exact_machine(kernel, n_classes, dtype, digits) -> None:
     X, y = digits[0][:300].astype(dtype), digits[1][:300]
     X, y = X[y < n_classes], y[y < n_classes]
@@ -75,7 +75,6 @@ def test_exact_machine(kernel, n_classes, dtype, digits) -> None:
     assert outputs["label"].dtype == y.dtype
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])
 @pytest.mark.parametrize("break_ties", [False, True])
 def test_votes_of_pairs(shape, break_ties, digits) -> None:
@@ -102,7 +101,6 @@ def test_equal_votes_give_the_same_label(digits) -> None:
     np.testing.assert_allclose(outputs["scores"], model.decision_function(X), rtol=1e-6)
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_budgeted_machine(kernel, digits) -> None:
     X, y = digits
@@ -135,7 +133,6 @@ TREES = [
 ]
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("options", TREES, ids=str)
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_tree_of_small_machines(options, n_classes, digits) -> None:
@@ -188,7 +185,6 @@ def test_regression(n_clusters) -> None:
     assert list(outputs) == ["scores"]
 
 
-@pytest.mark.jit_only
 def test_compressed_models_of_all_kinds(digits) -> None:
     X, y = digits
     targets = np.stack([X[:, :30].sum(axis=1), X[:, 30:].sum(axis=1)], axis=1)

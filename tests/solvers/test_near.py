@@ -71,7 +71,6 @@ def test_planes_of_few_rows_are_planes_of_all(seed: int, has_intercept: bool, ti
         assert solver.bound <= best * (1 + 1e-12)
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_few_rounds_on_all_rows_are_left(has_intercept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     X, signed = problem(1, 20_000)

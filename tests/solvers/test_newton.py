@@ -56,7 +56,6 @@ def test_planes_lie_below_the_risk(seed: int, has_intercept: bool, ties: bool, C
     assert solver.bound <= solver.objective * (1 + 1e-12)
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("C", [1e-4, 0.01, 1.0])
 @pytest.mark.parametrize("form", ["C", "F", "csr", "float32"])
@@ -118,7 +117,6 @@ def test_too_long_steps_end_it() -> None:
     assert not NewtonDescent(rows, solver, 2.0).run(1e-9, always)
 
 
-@pytest.mark.jit_only
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("C", [1e-3, 1.0])
 def test_an_estimate_is_close(has_intercept: bool, C: float) -> None:

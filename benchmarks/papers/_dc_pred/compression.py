@@ -17,7 +17,7 @@ from benchmarks import _process
 from benchmarks._problems import load_problem
 from benchmarks._report import Panel
 from benchmarks.papers._experiment import Experiment, Row, grouped
-from widemargin import compress, warmup
+from widemargin import compress
 from widemargin.datasets import load_benchmark
 
 _FEW = 500  # rows that SVC.predict is timed on
@@ -80,7 +80,6 @@ def as_svc(model: Any) -> SVC:
 
 
 def _compress(name: str, options: Namespace) -> Iterator[Row]:
-    warmup()
     fitted = fit(name, options.rows, options.kept)
     X_test, few = fitted.X_test, fitted.X_test[:_FEW]
     labels = fitted.intelex.predict(X_test)

@@ -13,7 +13,7 @@ from benchmarks.papers._dc_pred.cost import Linear
 from benchmarks.papers._dc_pred.ldkl import LDKL
 from benchmarks.papers._dc_pred.rivals import Exact, Fourier, Landmarks, ReducedSet
 from benchmarks.papers._experiment import Row
-from widemargin import DCPredClassifier, DCPredRegressor, warmup
+from widemargin import DCPredClassifier, DCPredRegressor
 
 OURS, NYSTROEM, FOURIER, REDUCED = "DC-Pred++", "k-means Nyström", "Fourier features", "reduced set"
 LDKL_NAME, EXACT, EARLY, UNIFORM = "LDKL", "exact SVM", "DC-SVM early", "Nyström"
@@ -44,7 +44,6 @@ class Machine(NamedTuple):
 
 def compile_all() -> None:
     """Compile ours and LDKL's loops, so that no time has it."""
-    warmup()
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3)).astype(np.float32)
     LDKL(1, epochs=1).fit(X, np.sign(X[:, 0])).decision_function(X)

@@ -1,6 +1,1 @@
-"""The only room that imports numba: compiled kernels, arrays in and arrays out."""
-
-from ._compile import compile_kernels
-from ._policy import IS_COMPILED
-
-__all__ = ["IS_COMPILED", "compile_kernels"]
+"""The only room that imports numba: what is left of it."""

@@ -43,14 +43,10 @@ def demo(args: Namespace) -> int:
 
 def _compare(args: Namespace, console: Any) -> tuple[Any, list[Measurement]]:
     """Fit ours, and scikit-learn's if it was not declined, on the same patches, one after the other."""
-    from widemargin import warmup
-
     n_train = args.n_samples
     X, y = load_patches(n_train + _N_TEST, _SIZE, task=args.task, random_state=args.seed)
     train, test = (X[:n_train], y[:n_train]), (X[n_train:], y[n_train:])
     console.print(f"{n_train:,} patches of {_SIZE} x {_SIZE} pixels, {len(patch_classes(args.task))} classes")
-    with console.status("compiling; the next time it will be there"):
-        warmup()
     model = _make_ours(args)
     measurements = [measure("widemargin", model, train, test, gamma=_GAMMA)]
     if not args.no_compare:

@@ -4,7 +4,6 @@
 for.
 """
 
-from ._warmup import warmup
 from .bsgd import BSGDClassifier
 from .c_path import C_path
 from .dc_pred import DCPredClassifier, DCPredRegressor
@@ -22,5 +21,4 @@ __all__ = [
     "LandmarkNystroem",
     "OCASClassifier",
     "TwoStepKernelKMeans",
-    "warmup",
 ]

@@ -6,7 +6,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._jit.workspace import Rows as RowArrays
 from .._native import csr
 from .._native.sparse import make_csr
 from .._parallel import ThreadTeam
@@ -34,10 +33,9 @@ class CSRRows:
         self.shape: tuple[int, int] = X.shape
 
     @property
-    def arrays(self) -> RowArrays:
-        """The CSR arrays."""
-        X = self._X
-        return RowArrays(read_only(X.data), read_only(X.indices), read_only(X.indptr.astype(np.int64, copy=False)))
+    def arrays(self) -> csr.CSRMatrix:
+        """The rows as compiled code visits them, in any order."""
+        return self._view
 
     @property
     def row_bytes(self) -> int:

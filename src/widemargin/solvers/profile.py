@@ -7,9 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import linesearch, profile
+from .._native import hinge
 from .._parallel import ThreadTeam
-from .passes import SIZE
 from .risks import FEW, Cut, HingeRisk, Rounded
 
 Vector = NDArray[np.float64]
@@ -70,19 +69,10 @@ class ProfileRisk(HingeRisk):
         coef = np.empty_like(f)
         best = self._quantile(f[0], target[0], step)
         near = self._quantile(f[0], target[0], step + mu * (1.0 - step))
-        sums = np.empty((self._passes.n_blocks, 5))
-        self._passes.run(
-            lambda turn: profile.advance_profile(
-                f[0], target[0], self.signed, step, best, self._values, near, SIZE, turn, coef[0], sums
-            )
-        )
-        risk, offset, excess, plus, minus = sums.sum(axis=0).tolist()
+        rows = self.team.native, f[0], target[0], self.signed
+        risk, offset = hinge.advance_at_intercept(*rows, step, best, self._values, near, self._pull, coef[0])
         self._known = f, best
-        on_plus, on_minus = _border_shares(excess + self._pull, plus, minus)
-        for block in np.flatnonzero(sums[:, 3:].any(axis=1)):  # few have rows on the border
-            rows = slice(block * SIZE, (block + 1) * SIZE)
-            profile.share_border(self._values[rows], self.signed[rows], near, on_plus, on_minus, coef[0, rows])
-        return Cut(risk - self._pull * best, coef, offset + on_plus * plus + on_minus * minus)
+        return Cut(risk - self._pull * best, coef, offset)
 
     def rounded(self, f: Matrix, width: float) -> Rounded | None:
         """At its best intercept; the plane's weights sum to what the pull asks for."""
@@ -110,7 +100,7 @@ class ProfileRisk(HingeRisk):
         lo, hi, stride = -math.inf, math.inf, width
         b = self._rounded_intercept
         for _ in range(_BALANCE_ROUNDS):
-            plus, minus, rate = self._sides(f, width, b)
+            plus, minus, rate = hinge.smoothed_slopes(self.team.native, f[0], b, self.signed, width)
             excess = plus - minus + self._pull
             if abs(excess) <= _BALANCE_TOL * self._total:
                 break
@@ -121,23 +111,19 @@ class ProfileRisk(HingeRisk):
                 stride *= 2.0
             b = ahead
         else:
-            plus, minus, _ = self._sides(f, width, b)
+            plus, minus, _ = hinge.smoothed_slopes(self.team.native, f[0], b, self.signed, width)
         self._rounded_intercept = b
         return b, (plus, minus)
-
-    def _sides(self, f: Matrix, width: float, b: float) -> tuple[float, float, float]:
-        plus, minus, rate = self._passes.sums(
-            3, lambda turn, sums: linesearch.rounded_sides(f[0], b, self.signed, width, SIZE, turn, sums)
-        )
-        return plus, minus, rate
 
     def _quantile(self, f: Vector, target: Vector, k: float) -> float:
         """The best intercept at f + k (target - f): a value of y - f, which are left behind for the plane."""
         for lo, hi in (self._enclose(f[self._sample], target[self._sample], k), (-math.inf, math.inf)):
-            below, upto, kept, weights = self._between(f, target, k, lo, hi)
+            rows = self.team.native, f, target, k, self.signed
+            below, upto, kept, weights = hinge.collect_values(*rows, lo, hi, self._values)
             if below < self._level <= upto and len(kept):
                 break
-        return float(profile.find_quantile(kept, weights, self._level - below))
+        best: float = hinge.find_quantile(kept, weights, self._level - below)
+        return best
 
     def _enclose(self, f: Vector, target: Vector, k: float) -> tuple[float, float]:
         """Where a sample has its best intercept, and four standard errors to either side."""
@@ -147,28 +133,6 @@ class ProfileRisk(HingeRisk):
         values, weights = np.sign(signed) - (f + k * (target - f)), np.abs(signed)
         pull = self._pull * float(weights.sum()) / self._total
         level, margin = np.maximum(signed, 0.0).sum() + pull, 4.0 * 0.5 * float(np.linalg.norm(signed))
-        lo = profile.find_quantile(values, weights, level - margin) if level > margin else -math.inf
-        hi = profile.find_quantile(values, weights, level + margin) if level + margin < weights.sum() else math.inf
-        return float(lo), float(hi)
-
-    def _between(
-        self, f: Vector, target: Vector, k: float, lo: float, hi: float
-    ) -> tuple[float, float, Vector, Vector]:
-        """The weight of values below lo and of those up to hi; the values in between, and their weights."""
-        sums = np.empty((self._passes.n_blocks, 2))
-        kept, weights = self._passes.lists(
-            2,
-            np.float64,
-            lambda turn, found, room, places: profile.values_between(
-                f, target, k, self.signed, lo, hi, SIZE, turn, self._values, *found, room, places, sums
-            ),
-        )
-        below, upto = sums.sum(axis=0)
-        return float(below), float(upto), kept, weights
-
-
-def _border_shares(excess: float, plus: float, minus: float) -> tuple[float, float]:
-    """Which part of the positive and of the negative rows on the border counts as violating, so that all balance."""
-    if excess < 0.0:
-        return (min(1.0, -excess / plus), 0.0) if plus > 0.0 else (0.0, 0.0)
-    return (0.0, min(1.0, excess / minus)) if minus > 0.0 else (0.0, 0.0)
+        lo: float = hinge.find_quantile(values, weights, level - margin) if level > margin else -math.inf
+        hi: float = hinge.find_quantile(values, weights, level + margin) if level + margin < weights.sum() else math.inf
+        return lo, hi

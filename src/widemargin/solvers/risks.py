@@ -12,11 +12,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import elementwise, linesearch
-from .._jit.workspace import Rows as RowArrays
+from .._native import hinge
 from .._parallel import ThreadTeam
+from ..rows import RowArrays
 from .coordinate import CoordinateAscent
-from .passes import SIZE, Passes
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -26,7 +25,6 @@ _SAMPLE = 2048
 _FAR = 1e300  # beyond every breakpoint that matters
 
 Indices = NDArray[np.int64]
-_ALONE = ThreadTeam(1)
 Line = tuple[Vector, Vector, tuple[float, float]]  # the outputs at both ends, and the intercepts there
 
 
@@ -88,8 +86,7 @@ class HingeRisk:
         self.signed = signed
         self.n_rows = len(signed)
         self.team = team
-        self._passes = Passes(self.n_rows, team)
-        (self._total,) = self._passes.sums(1, lambda turn, sums: elementwise.absolute_sums(signed, SIZE, turn, sums))
+        self._total: float = hinge.absolute_sum(team.native, signed)
         self._sample = slice(None, None, max(1, self.n_rows // min(_SAMPLE, 1 + self.n_rows // 8)))
 
     def ascent(self, arrays: RowArrays, n_features: int) -> CoordinateAscent:
@@ -105,13 +102,15 @@ class HingeRisk:
         return self._search((f[0], target[0], (0.0, 0.0)), curvature, slope)
 
     def _search(self, line: Line, curvature: float, slope: float) -> float:
+        f, target, shifts = line
         for lo, hi in (self._bracket(line, curvature, slope), (0.0, _FAR)):
-            change, keys, jumps = _scan(line, self.signed, lo, hi, self._passes)
+            change, keys, jumps = hinge.scan_breakpoints(self.team.native, f, target, *shifts, self.signed, lo, hi)
             at_lo = curvature * lo + slope + change
             is_inside = (lo == 0.0 or at_lo < 0.0) and curvature * hi + slope + change + jumps.sum() >= 0.0
             if is_inside:
                 break
-        return float(linesearch.find_root(keys, jumps, curvature, slope + change, lo))
+        root: float = hinge.find_root(keys, jumps, curvature, slope + change, lo)
+        return root
 
     def _bracket(self, line: Line, curvature: float, slope: float) -> tuple[float, float]:
         """Where a sample of the rows has its minimum, and a twentieth of its breakpoints to either side."""
@@ -119,10 +118,10 @@ class HingeRisk:
             return 0.0, _FAR
         f, target, shifts = line
         signed = self.signed[self._sample].copy()
-        ends = f[self._sample].copy(), target[self._sample].copy(), shifts
-        change, keys, jumps = _scan(ends, signed, 0.0, _FAR, Passes(len(signed), _ALONE))
+        ends = f[self._sample].copy(), target[self._sample].copy()
+        change, keys, jumps = hinge.scan_breakpoints(self.team.native, *ends, *shifts, signed, 0.0, _FAR)
         share = float(np.abs(signed).sum()) / self._total
-        step = linesearch.find_root(keys, jumps, curvature * share, slope * share + change, 0.0)
+        step = hinge.find_root(keys, jumps, curvature * share, slope * share + change, 0.0)
         near = min(len(keys), len(signed) // 20)
         if not near:
             return 0.0, _FAR
@@ -132,12 +131,7 @@ class HingeRisk:
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
         """One pass over the outputs."""
         coef = np.empty((1, self.n_rows))
-        risk, offset = self._passes.sums(
-            2,
-            lambda turn, sums: linesearch.advance_hinges(
-                f[0], target[0], self.signed, step, mu, SIZE, turn, coef[0], sums
-            ),
-        )
+        risk, offset = hinge.advance_hinges(self.team.native, f[0], target[0], self.signed, step, mu, coef[0])
         return Cut(risk, coef, offset)
 
     def rounded(self, f: Matrix, width: float) -> Rounded | None:
@@ -149,29 +143,19 @@ class HingeRisk:
 
     def _rounded(self, f: Matrix, width: float, shift: float, shares: tuple[float, float]) -> Rounded:
         coef = np.empty_like(f)
-        value, offset, loss, risk = self._passes.sums(
-            4,
-            lambda turn, sums: linesearch.rounded_hinges(
-                f[0], shift, self.signed, width, *shares, SIZE, turn, coef[0], sums
-            ),
-        )
+        sums = hinge.smoothed_hinges(self.team.native, f[0], shift, self.signed, width, *shares, coef[0])
+        value, offset, loss, risk = sums
         return Rounded(value, coef, offset, loss, shift, risk)
 
     def corner(self, f: Matrix, shift: float, width: float) -> Indices:
         """The rows whose margin is within a width of 1, in ascending order."""
-        (rows,) = self._passes.lists(
-            1,
-            np.int64,
-            lambda turn, rows, room, places: linesearch.near_corner(
-                f[0], shift, self.signed, width, SIZE, turn, rows[0], room, places
-            ),
-        )
+        rows: Indices = hinge.rows_near_kink(self.team.native, f[0], shift, self.signed, width)
         return rows
 
     def pick(self, values: Matrix, chosen: Indices) -> Matrix:
         """Some columns of what there is one of for each row (1, n)."""
-        some, passes = np.empty((1, len(chosen))), Passes(len(chosen), self.team)
-        passes.run(lambda turn: elementwise.pick_values(values[0], chosen, SIZE, turn, some[0]))
+        some = np.empty((1, len(chosen)))
+        hinge.gather(self.team.native, values[0], chosen, some[0])
         return some
 
     def distance(self, f: Matrix, other: Matrix) -> float:
@@ -198,21 +182,8 @@ class HingeRisk:
 
 def sign_weights(y: NDArray[np.integer], positive: int, s: Vector | None, team: ThreadTeam) -> Vector:
     """The weights s, by default 1, of the rows of one class, -s of the others: for a `HingeRisk`."""
-    signed, passes = np.empty(len(y)), Passes(len(y), team)
-    passes.run(lambda turn: elementwise.sign_rows(y, positive, SIZE, turn, signed))
+    signed = np.empty(len(y))
+    hinge.sign_rows(team.native, y, positive, signed)
     if s is not None:
         signed *= s
     return signed
-
-
-def _scan(line: Line, signed: Vector, lo: float, hi: float, passes: Passes) -> tuple[float, Vector, Vector]:
-    """The risk's derivative just after lo, and where it jumps before hi, and by how much."""
-    slopes = np.empty(passes.n_blocks)
-    keys, jumps = passes.lists(
-        2,
-        np.float64,
-        lambda turn, found, room, places: linesearch.scan_hinges(
-            *line, signed, lo, hi, SIZE, turn, *found, room, places, slopes
-        ),
-    )
-    return float(slopes.sum()), keys, jumps

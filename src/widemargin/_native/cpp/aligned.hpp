@@ -7,10 +7,13 @@
 #include "span.hpp"
 
 // Before a loop whose iterations write to arrays that do not overlap: the compiler need not check that, each time.
+// Before a loop over a few registers: it is written out at once.
 #if defined(__clang__)
 #define WM_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define WM_UNROLL _Pragma("unroll")
 #else
 #define WM_INDEPENDENT _Pragma("GCC ivdep")
+#define WM_UNROLL _Pragma("GCC unroll 16")
 #endif
 
 namespace wm {

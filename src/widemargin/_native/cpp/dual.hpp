@@ -525,6 +525,7 @@ SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile
 struct ActiveResult {
     Index n_sets = 0, steps = 0;
     Violation left;
+    bool is_stuck = false;  // whether the last working set could move nothing, although the violation is not below tol
 };
 
 // Working sets on a kernel matrix in memory.
@@ -542,7 +543,10 @@ ActiveResult solve_active(Team& team, const Problem<Entry>& problem, Point point
         const SetResult set = solve_set(team, problem, point, tile, work, tol);
         done.steps += set.steps;
         done.left = set.before;
-        if (set.n_changed == 0) return done;
+        if (set.n_changed == 0) {
+            done.is_stuck = !(set.before.largest < tol);
+            return done;
+        }
         const Span<const Index> changed = all(work.changed).head(set.n_changed);
         const Span<const double> change = all(work.change).head(set.n_changed);
         const bool is_shared = set.n_changed * point.f.size >= kSharedEntries;

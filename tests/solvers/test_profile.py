@@ -93,7 +93,6 @@ def test_the_line_search_goes_down_if_it_can(seed: int, n: int, curvature: float
     assert value(step) - best <= 0.5 * (value(0.0) - best) + 1e-9, "at least half of what there is to gain"
 
 
-@pytest.mark.jit_only
 def test_the_line_search_on_many_rows() -> None:
     f, signed = rows(5, 50_000, ties=False)
     target = f + np.random.default_rng(6).normal(size=len(f)) * 0.3 + 0.1 * np.sign(signed)

@@ -1,0 +1,168 @@
+"""Write the type stubs of the compiled modules, from their bindings: python building/stubs.py [--check].
+
+nanobind's generator says what each function takes. What is written here is shorter and easier to call under strict
+types: shapes and layouts are left out, and functions that are there once for each dtype become one, which takes
+``NDArray[np.floating]`` (or ``np.integer``). With ``--check`` nothing is written; stale files end it with status 1.
+"""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+
+from widemargin import _native
+from widemargin._native._levels import LEVEL, load
+
+PACKAGE = "widemargin._native"
+FOLDER = Path(__file__).parents[1].joinpath("src", *PACKAGE.split("."))
+BARE = {"Callable": "Callable[..., Any]", "tuple": "tuple[Any, ...]", "list": "list[Any]", "dict": "dict[Any, Any]"}
+KINDS = {"NDArray[np.float": "NDArray[np.floating]", "NDArray[np.int": "NDArray[np.integer]"}
+IMPORTS = {"Callable": "from collections.abc import Callable", "Any": "from typing import Any"} | {
+    "overload": "from typing import overload",
+    "np": "import numpy as np",
+    "NDArray": "from numpy.typing import NDArray",
+}
+Function = ast.FunctionDef
+
+
+def expression(text: str) -> ast.expr:
+    """Parse one expression."""
+    return ast.parse(text, mode="eval").body
+
+
+class Simplified(ast.NodeTransformer):
+    """Types as the rest of the code writes them."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """``numpy`` is np, and generic types have parameters."""
+        return ast.Name("np") if node.id == "numpy" else expression(BARE.get(node.id, node.id))
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """The package's own types without its name."""
+        name = ast.unparse(node)
+        if name.startswith(f"{PACKAGE}."):
+            return expression(name.removeprefix(f"{PACKAGE}."))
+        node.value = self.visit(node.value)
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """An array's shape and layout are its docstring's to tell."""
+        if ast.unparse(node.value) == "Annotated":
+            assert isinstance(node.slice, ast.Tuple)
+            return self.visit(node.slice.elts[0])
+        node.slice = self.visit(node.slice)
+        return node
+
+    def visit_FunctionDef(self, node: Function) -> Function:
+        """What returns an object of Python's returns anything."""
+        self.generic_visit(node)
+        if node.returns and ast.unparse(node.returns) == "object":
+            node.returns = ast.Name("Any")
+        return node
+
+
+def arguments(function: Function) -> list[ast.arg]:
+    """All arguments, in order."""
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def outline(function: Function) -> tuple[str, list[str], list[str]]:
+    """What must be the same in functions that differ in their types alone."""
+    return function.name, [a.arg for a in arguments(function)], list(map(ast.unparse, function.args.defaults))
+
+
+def merged_types(types: list[ast.expr | None]) -> ast.expr | None:
+    """One type for all of these."""
+    names = list(dict.fromkeys(name for t in types if t for name in ast.unparse(t).split(" | ")))
+    for start, kind in KINDS.items():
+        if sum(name.startswith(start) for name in names) > 1:
+            names = list(dict.fromkeys(kind if name.startswith(start) else name for name in names))
+    return expression(" | ".join(names)) if names else None
+
+
+def merged(functions: list[Function]) -> list[Function]:
+    """One function for its overloads, where they differ in their types alone; the last one has the docstring."""
+    first, last = functions[0], functions[-1]
+    if any(outline(f) != outline(first) for f in functions):
+        return functions
+    for same in zip(*map(arguments, functions), strict=True):
+        same[-1].annotation = merged_types([a.annotation for a in same])
+    last.returns = merged_types([f.returns for f in functions])
+    last.decorator_list = [mark for mark in last.decorator_list if ast.unparse(mark) != "overload"]
+    return [last]
+
+
+def merge_overloads(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The same definitions, each once; those of classes too."""
+    overloads: dict[str, list[Function]] = {}
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            node.body = merge_overloads(node.body)
+        elif isinstance(node, Function) and "overload" in map(ast.unparse, node.decorator_list):
+            overloads.setdefault(node.name, []).append(node)
+    result: list[ast.stmt] = []
+    for node in body:
+        same = overloads.get(node.name, []) if isinstance(node, Function) else []
+        if node not in same:
+            result.append(node)
+        elif node is same[-1]:
+            result.extend(merged(same))
+    return result
+
+
+def imports(tree: ast.Module, name: str) -> str:
+    """The import statements that a module's types need; the package's own re-export its submodules."""
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    lines = [line for n, line in IMPORTS.items() if n in used]
+    if name == "__init__":
+        lines += [f"from . import {n} as {n}" for n in _native.__all__ if isinstance(getattr(_native, n), ModuleType)]
+    else:
+        lines += [f"from . import {n}" for n in _native.__all__ if n in used - {name}]
+    return "\n".join(lines)
+
+
+def shortened(text: str, name: str) -> str:
+    """A stub of nanobind's, as it is kept."""
+    tree = Simplified().visit(ast.parse(text.replace(load(LEVEL).__name__, PACKAGE)))
+    docstring, rest = tree.body[:1], [n for n in tree.body[1:] if not isinstance(n, ast.Import | ast.ImportFrom)]
+    tree.body = docstring + ast.parse(imports(tree, name)).body + merge_overloads(rest)
+    if name == "__init__":
+        tree.body += ast.parse(f"LEVEL: str\n__all__ = {_native.__all__}").body
+    return ast.unparse(tree)
+
+
+def generate(folder: Path) -> dict[str, str]:
+    """The texts of all stubs, formatted, by name."""
+    generator = [sys.executable, "-m", "nanobind.stubgen", "--quiet", "--recursive"]
+    subprocess.run([*generator, "-m", load(LEVEL).__name__, "-O", str(folder)], check=True)
+    files = sorted(folder.rglob("*.pyi"))
+    for file in files:
+        file.write_text(shortened(file.read_text(encoding="utf-8"), file.stem), encoding="utf-8")
+    settings = FOLDER.parents[2] / "pyproject.toml"
+    for verb in (["check", "--fix-only"], ["format"]):
+        subprocess.run(["ruff", *verb, "--quiet", "--config", str(settings), *map(str, files)], check=True)
+    return {file.name: file.read_text(encoding="utf-8") for file in files}
+
+
+def main(is_check: bool) -> int:
+    """Write the stubs, or compare them with those that are there; the exit status."""
+    with TemporaryDirectory() as folder:
+        new = generate(Path(folder))
+    old = {file.name: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.pyi") if file.stem != "_processor"}
+    stale = sorted(name for name in new.keys() | old.keys() if new.get(name) != old.get(name))
+    if is_check and stale:
+        print(f"stale stubs in {FOLDER}: {', '.join(stale)}; python building/stubs.py writes them")
+    if is_check:
+        return int(bool(stale))
+    for name in stale:
+        if name in new:
+            FOLDER.joinpath(name).write_text(new[name], encoding="utf-8")
+        else:
+            FOLDER.joinpath(name).unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))

@@ -1,0 +1,72 @@
+// Roots and quantiles of weighted values by selection: O(m) expected, where a sort takes O(m log m).
+#pragma once
+#include <memory>
+
+#include "span.hpp"
+
+namespace wm {
+
+// Weighted values among which something is still looked for: those of the caller at first, then a copy of some of them.
+class Selection {
+  public:
+    Selection(Span<const double> values, Span<const double> weights)
+        : n_(values.size), values_(values), weights_(weights), scratch_(new double[2 * values.size]) {}
+
+    Index size() const { return values_.size; }
+    double value(Index i) const { return values_[i]; }
+
+    // The median of three at random places; of one that has NaN, perhaps NaN.
+    double pivot() {
+        const double a = random_value(), b = random_value(), c = random_value();
+        return most(least(a, b), least(most(a, b), c));
+    }
+
+    struct Split {
+        double weight_below = 0.0, weight_here = 0.0;
+        Index n_below = 0, n_above = 0;
+    };
+    // What is below, at and above a pivot. NaN is nowhere.
+    Split split(double pivot) const {
+        const double *values = values_.data, *weights = weights_.data;
+        Split all;
+        for (Index i = 0; i < size(); ++i) {
+            all.weight_below += values[i] < pivot ? weights[i] : 0.0;
+            all.weight_here += values[i] == pivot ? weights[i] : 0.0;
+            all.n_below += values[i] < pivot;
+            all.n_above += values[i] > pivot;
+        }
+        return all;
+    }
+    void keep_below(double pivot) {
+        keep([pivot](double value) { return value < pivot; });
+    }
+    void keep_above(double pivot) {
+        keep([pivot](double value) { return value > pivot; });
+    }
+
+  private:
+    const Index n_;
+    Span<const double> values_, weights_;
+    std::unique_ptr<double[]> scratch_;  // uninitialised
+    std::uint64_t random_ = 0x9E3779B97F4A7C15;
+
+    double random_value() {
+        random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+        return values_[static_cast<Index>((random_ >> 33) % static_cast<std::uint64_t>(size()))];
+    }
+    // No branch to mispredict; what is kept moves to the front of the scratch, or stays there.
+    template <class Test> void keep(const Test& is_kept) {
+        double *values = scratch_.get(), *weights = values + n_;
+        Index count = 0;
+        for (Index i = 0; i < size(); ++i) {
+            const double value = values_.data[i], weight = weights_.data[i];
+            values[count] = value;
+            weights[count] = weight;
+            count += is_kept(value);
+        }
+        values_ = {values, count};
+        weights_ = {weights, count};
+    }
+};
+
+}  // namespace wm

@@ -1,0 +1,69 @@
+"""Trees of local Nystroem machines: routing and prediction."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import Team, csr
+
+LOWER: int = 0
+UPPER: int = 1
+
+class Kernel:
+    """A kernel that is a function of a product or a distance."""
+
+    def __init__(self, name: str, gamma: float = 1.0, coef0: float = 0.0, degree: int = 1) -> None:
+        """name: rbf, laplacian, poly, sigmoid or linear."""
+
+class Tree:
+    """Centres to walk down by: to the child of the nearest one."""
+
+    def __init__(self, centres: NDArray[np.floating], sizes: NDArray[np.int32], children: NDArray[np.int32]) -> None:
+        """
+        centres (n_nodes, b, d), copied; sizes (n_nodes,) int32, a node's number of centres; children (n_nodes, b) int32, a later node or -1 - leaf.
+        """
+
+    def route(
+        self, X: NDArray[np.floating] | csr.CSRMatrix, rows: NDArray[np.int64], out: NDArray[np.int32]
+    ) -> None: ...
+    @property
+    def n_leaves(self) -> int: ...
+    @property
+    def depth(self) -> int:
+        """Nodes on the longest way down."""
+
+    @property
+    def n_distances(self) -> int:
+        """Distances on the longest way down."""
+
+class Landmarks:
+    """k leaves, each with m landmarks and p pseudo-landmarks."""
+
+    def __init__(
+        self, kernel: Kernel, landmarks: NDArray[np.floating], anchors: NDArray[np.floating], rules: NDArray[np.int64]
+    ) -> None:
+        """
+        landmarks (k, m, d), copied; anchors (k, m, p), distances of landmarks and pseudo-landmarks; rules (k,) int64, LOWER or UPPER.
+        """
+
+    def measure(self, X: NDArray[np.floating] | csr.CSRMatrix, out: NDArray[np.floating]) -> None: ...
+    def evaluate(self, X: NDArray[np.floating] | csr.CSRMatrix, out: NDArray[np.floating]) -> None: ...
+
+class Machine:
+    """q decision functions in each leaf of a tree."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        landmarks: Landmarks,
+        coef: NDArray[np.float64],
+        products: NDArray[np.floating],
+        slopes: NDArray[np.floating],
+        intercept: NDArray[np.float64],
+    ) -> None:
+        """
+        coef (k, q, m + p) float64; products (k, q, m, m), only lower triangles are read, or (k, q, 0, 0); slopes (k, q, d) or (k, 0, d); intercept (k, q) float64. All are copied.
+        """
+
+    def decision_values(
+        self, team: Team, X: NDArray[np.floating] | csr.CSRMatrix, out: NDArray[np.float64]
+    ) -> None: ...
