@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from widemargin._jit import sparse
-from widemargin._jit.turns import new_turn
 from widemargin._parallel import ThreadTeam
 from widemargin.rows import RowsWithConstant, has_finite_rows, has_finite_values, make_rows, mapped_pages
 
@@ -39,8 +37,6 @@ def data() -> np.ndarray:
 @pytest.mark.parametrize("k", [1, 3, 9])
 def test_passes(data: np.ndarray, kind: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("widemargin.rows.dense._BLOCK_BYTES", 1)  # several blocks
-    for limit in ("_BLOCK_NONZEROS", "_SUM_NONZEROS"):
-        monkeypatch.setattr(f"widemargin.rows.csr.{limit}", 500)
     rng = np.random.default_rng(k)
     W, coef = rng.normal(size=(k, 9)), rng.normal(size=(k, 700)) * rng.choice([0.0, 1.0], (k, 700))
     with ThreadTeam(2) as team:
@@ -109,19 +105,6 @@ def test_a_constant_feature(data: np.ndarray) -> None:
     assert rows.shape == (700, 10)
     np.testing.assert_allclose(rows.outputs(W), W @ whole.T, atol=1e-12)
     np.testing.assert_allclose(rows.weighted_sums(coef), coef @ whole, atol=1e-11)
-
-
-def test_indptr_beyond_32_bits() -> None:
-    """Row starts of 2^31 and more, as in the middle of a huge array: the arrays themselves are a stand-in for it."""
-    far = 2**31 + 5
-    data = np.lib.stride_tricks.as_strided(np.array([2.0]), shape=(far + 3,), strides=(0,))
-    indices = np.lib.stride_tricks.as_strided(np.array([1]), shape=(far + 3,), strides=(0,))
-    indptr = np.array([far - 1, far, far + 3], np.int64)
-    out, sums, coef = np.empty((1, 2)), np.empty((1, 1, 3)), np.array([[1.0, 10.0]])
-    sparse.csr_outputs(data, indices, indptr, np.array([[0.0, 10.0, 0.0]]), 2, new_turn(0), out)
-    sparse.csr_row_sums(data, indices, indptr, coef, coef[:, :0], 2, 1, new_turn(0), sums)
-    np.testing.assert_array_equal(out, [[20.0, 60.0]])
-    np.testing.assert_array_equal(sums, [[[0.0, 62.0, 0.0]]])
 
 
 def test_pages_of_a_memory_map(data: np.ndarray, tmp_path: Path) -> None:

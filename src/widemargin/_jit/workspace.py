@@ -1,7 +1,5 @@
 """Named tuples of arrays that cross the border into compiled code."""
 
-import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,11 +44,3 @@ class Tree(NamedTuple):
 def no_points(d: int, dtype: Any) -> Points:
     """Nothing to compare rows of d features with."""
     return Points(np.empty((1, 0, d), dtype), np.empty((1, 0), dtype))
-
-
-def aligned(shape: tuple[int, ...], dtype: Any, make: Callable[..., np.ndarray] = np.zeros) -> np.ndarray:
-    """Zeros, or what `make` makes, that begin a line of the cache: a register across two of them is read twice."""
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    memory = make(size + 64, np.uint8)
-    first = -memory.ctypes.data % 64
-    return np.ndarray(shape, dtype, memory, offset=first)

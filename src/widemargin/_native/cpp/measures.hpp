@@ -9,6 +9,7 @@
 #include <new>
 #include <vector>
 
+#include "aligned.hpp"
 #include "csr.hpp"
 #include "span.hpp"
 
@@ -31,26 +32,6 @@ template <> struct RegisterOf<double> { typedef double type __attribute__((vecto
 template <class T> using Register = typename RegisterOf<T>::type;
 template <class T> constexpr Index kLanes = kRegisterBytes / sizeof(T);
 template <class T> constexpr Index whole_registers(Index n) { return count_blocks(n, kLanes<T>) * kLanes<T>; }
-
-// Zeros that begin a line of the cache.
-template <class T> class AlignedArray {
-  public:
-    AlignedArray() = default;
-    explicit AlignedArray(Index size)
-        : data_(static_cast<T*>(::operator new(sizeof(T) * size, std::align_val_t(kCacheLine)))), size_(size) {
-        for (T& value : view()) value = T(0);
-    }
-    Span<T> view() { return {data_.get(), size_}; }
-    Span<const T> view() const { return {data_.get(), size_}; }
-    T* data() { return data_.get(); }
-
-  private:
-    struct Free {
-        void operator()(T* data) const { ::operator delete(data, std::align_val_t(kCacheLine)); }
-    };
-    std::unique_ptr<T, Free> data_;
-    Index size_ = 0;
-};
 
 // k groups of m points in d dimensions: of each group a (d, width) matrix, where width is m rounded up to whole
 // registers; the columns from m on are zeros.
