@@ -206,7 +206,7 @@ template <MergeRule merge_rule> class MergingSteps {
         WM_INDEPENDENT
         for (Index j = 0; j < points_.columns; ++j) {
             const float exponent = factors[j] * log_kappa[j] - own_size - sizes[j];
-            log_kappa[j] = most(-1e30f, least(0.0f, exponent));  // this order: no NaN left
+            log_kappa[j] = clip_nonpositive(exponent, -1e30f);  // no NaN is left
             kappa[j] = exp_of_nonpositive(log_kappa[j]);
         }
     }
