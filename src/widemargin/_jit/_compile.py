@@ -11,8 +11,6 @@ from . import (
     fixed,
     linesearch,
     margins,
-    nystrom,
-    panels,
     profile,
     simplex_qp,
     sparse,
@@ -31,8 +29,6 @@ def compile_kernels() -> None:
     single, double = np.dtype(np.float32), np.dtype(np.float64)
     for data, tile in ((single, single), (single, double), (double, double)):
         _warm_dual(data, tile)
-    for data in (single, double):
-        _warm_nystrom(data)
     _warm_budget()
     turn, flag = turns.new_turn(1), np.zeros(1, np.int64)
     turns.begin(flag, 1, turn)
@@ -125,25 +121,6 @@ def _warm_planes() -> None:
 def _warm_signs() -> None:
     for numbers in (np.zeros(2, np.int8), np.zeros(2, np.int64)):
         elementwise.sign_rows(numbers, 0, 2, turns.new_turn(0), np.ones(2))
-
-
-def _warm_nystrom(dtype: np.dtype) -> None:
-    X, order, leaf = np.ones((2, 2), dtype), np.arange(2), np.zeros(2, np.int32)
-    values, sums, F, out = np.ones((1, 2, 2), dtype), np.ones((1, 2), dtype), np.ones((2, 4), dtype), np.ones((2, 1))
-    points = workspace.Points(values, sums)
-    tree = workspace.Tree(values, sums, np.array([2], np.int32), np.array([[-1, -2]], np.int32))
-    rows = workspace.make_rows(X)
-    nystrom.meet(rows, order, tree, leaf, points, workspace.SQUARES, F, points, F[:, :2].copy())
-    nystrom.bound(F, np.zeros(2, np.int32), values, np.zeros(1, np.int64), 2)
-    products, coef, intercept = np.ones((1, 1, 2, 2), dtype), np.ones((1, 1, 4)), np.ones((1, 1))
-    nystrom.answer(F, F[:, :2].copy(), order, np.zeros(2, np.int32), coef, products, intercept, out)
-    members, leaf = np.zeros((2, panels.LANES), np.int32), np.zeros(2, np.int32)
-    panels.gather(leaf, 1, members, np.zeros(2, np.int32))
-    panels.descend(X, members[:1], np.zeros(1, np.int32), tree, leaf)
-    values, F = np.ones((1, 2, 2), dtype), np.ones((4, panels.LANES), dtype)
-    panels.measure(X, members[:1], np.zeros(1, np.int32), values, workspace.SQUARES, values, F)
-    coef, intercept, out = np.ones((1, 2, 2)), np.ones((1, 2)), np.ones((2, 2))
-    panels.answer(F, members[:1], np.zeros(1, np.int32), coef, np.ones((1, 2, 2, 2), dtype), 2, intercept, out)
 
 
 def _warm_budget() -> None:

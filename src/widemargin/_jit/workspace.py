@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-PRODUCTS, SQUARES, DIFFERENCES = range(3)  # what is summed over the features of two points: x u, (x - u)^2, |x - u|
-
 
 class Box(NamedTuple):
     """A signed dual problem on the rows of one kernel matrix: four float64 arrays of shape (m,)."""
@@ -73,27 +71,6 @@ def make_rows(X: Any) -> Rows:
     if hasattr(X, "indptr"):
         return Rows(X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False))
     return Rows(X.reshape(-1), np.empty(0, np.int32), np.empty(0, np.int64))
-
-
-class Points(NamedTuple):
-    """k groups of m points that rows are compared with."""
-
-    values: np.ndarray  # (k, m, d)
-    at_zero: np.ndarray  # (k, m): what the zero row measures
-
-
-class Tree(NamedTuple):
-    """A tree of centres that routes a row to a leaf; node 0 is the root."""
-
-    centres: np.ndarray  # (n_nodes, b, d)
-    at_zero: np.ndarray  # (n_nodes, b): squared norms
-    sizes: np.ndarray  # (n_nodes,) int32: children of each node
-    children: np.ndarray  # (n_nodes, b) int32: a node, or -1 - leaf
-
-
-def no_points(d: int, dtype: Any) -> Points:
-    """Nothing to compare rows of d features with."""
-    return Points(np.empty((1, 0, d), dtype), np.empty((1, 0), dtype))
 
 
 class Tables(NamedTuple):

@@ -39,12 +39,21 @@ inline float expm1_of_nonpositive(float x) {
     return e.fraction_minus_one * power + (power - 1.0f);
 }
 
+// a b + c, rounded once where the processor can; unlike an expression, it is not rearranged
+inline double multiply_add(double a, double b, double c) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    return __builtin_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
 // exp(x) of float64, x <= 0; positive arguments are taken as 0, and below -708 the value is 0
-// Cost    20 operations; relative error below 4e-16
+// Cost    20 operations; relative error below 4e-16, or |x| 1e-16 without fused multiply-adds
 inline double exp_of_nonpositive(double x) {
     const double bounded = clip(x, -708.0, 0.0);
     const double k = std::floor(bounded * 1.4426950408889634 + 0.5);
-    const double r = bounded - k * 6.93145751953125e-1 - k * 1.42860682030941723e-6;
+    const double r = multiply_add(k, -1.42860682030941723e-6, multiply_add(k, -6.93145751953125e-1, bounded));
     double p = 1.0 / 6227020800.0;  // Taylor's series to the 13th power, |r| <= ln 2 / 2
     for (const double c : {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
                            1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0})
