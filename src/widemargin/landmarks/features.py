@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from .._native import nystroem
 from ..kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid, Transform
-from ..kernels.samples import Samples, make_samples
 from ..partition.hierarchy import row_arrays
 
 Array = NDArray[np.floating]
@@ -63,15 +62,6 @@ class LandmarkFeatures:
         arrays = map(np.ascontiguousarray, (self.landmarks, self.anchors, self.rules))
         return nystroem.Landmarks(compiled_kernel(self.kernel), *arrays)
 
-    @cached_property
-    def _samples(self) -> Samples:
-        return make_samples(self.landmarks[0], self.kernel.wants)
-
-    def fill(self, X: Array, F: Array) -> None:
-        """Write the kernel values of dense rows and the only leaf's landmarks, by a matrix product."""
-        landmarks, rows = self._samples.against(X)
-        self.kernel.fill(rows, landmarks, F)
-
     def distances(self, X: Any) -> Array:
         """Of every row of X to the landmarks of the only leaf: shape (n, m)."""
         D = np.empty((X.shape[0], self.landmarks.shape[1]), self.landmarks.dtype)
@@ -90,7 +80,7 @@ class LandmarkFeatures:
         return np.hstack([F, F[:, first] * F[:, second]]) if len(first) else F
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("compiled", "_samples")}
+        return {name: value for name, value in self.__dict__.items() if name != "compiled"}
 
 
 def compiled_kernel(kernel: Transform) -> nystroem.Kernel:
