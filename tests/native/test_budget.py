@@ -1,4 +1,4 @@
-"""Compiled steps on a budget: against the papers' pseudo-code, and with arguments and states that nobody should hand over."""
+"""Compiled steps on a budget: against the papers' pseudo-code, and with arguments and states that lie."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import budget as naive
-from widemargin._native import budget, csr as native_csr
+from widemargin._native import budget
+from widemargin._native import csr as native_csr
 from widemargin.budget import RULES, tabulate
 
 GAMMA, LAM, BUDGET = 0.4, 0.01, 10
@@ -47,7 +48,9 @@ def run(state: Any, X: Any, order: Any, signed_weights: Any, tables: Any, rule: 
     state.run(X, order, signed_weights, tables, rule, GAMMA, 1 / LAM, False)
 
 
-def slow_machine(X: np.ndarray, signed_weights: np.ndarray, make_room: Callable[[naive.Machine], None]) -> naive.Machine:
+def slow_machine(
+    X: np.ndarray, signed_weights: np.ndarray, make_room: Callable[[naive.Machine], None]
+) -> naive.Machine:
     machine = naive.Machine(rbf, LAM, BUDGET)
     for x, weight in zip(X.astype(np.float64), signed_weights, strict=True):
         machine.step(x, weight, make_room)
@@ -65,7 +68,9 @@ def search(own: Any, coef: Any, log_kappa: Any, sizes: Any, tables: Any, rule: s
 
 @pytest.mark.parametrize("rule", RULES)
 @quick
-@given(seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([0.01, 0.3, 2.0, 30.0]), sign=st.sampled_from([1.0, -1.0]))
+@given(
+    seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([0.01, 0.3, 2.0, 30.0]), sign=st.sampled_from([1.0, -1.0])
+)
 def test_search_finds_what_an_exhaustive_one_finds(rule: str, seed: int, spread: float, sign: float) -> None:
     rng, tables = np.random.default_rng(seed), budget.MergeTables(tabulate(200))
     coef = sign * rng.uniform(1, 10, (3, 20))

@@ -130,7 +130,7 @@ def train_path(
     """
     team = team or ThreadTeam(1)
     descent = _Descent(rows, risks, settings, progress, team)
-    for k, C in enumerate(Cs):
+    for C in Cs:
         descent.weigh(C)
         if (solved := descent.solve_few_rows(C)) is not None:
             yield solved

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._native import dual
 from .._parallel import ThreadTeam
-from .._progress import Part, Progress
+from .._progress import Aside, Part, Progress
 from ..kernels.blocks import fill_square
 from ..kernels.functions import Kernel
 from ..kernels.precision import entry_noise
@@ -51,7 +51,7 @@ def solve_on_whole_matrix(
     equality: bool,
     tol: float,
     max_iter: int,
-    progress: Progress | Part,
+    progress: Progress | Part | Aside,
 ) -> list[DualResult]:
     """Compute the kernel matrix of all samples, and solve problems on parts of it.
 
@@ -86,7 +86,7 @@ def solve_subproblems(
     equality: bool,
     tol: float,
     max_iter: int,
-    progress: Progress | Part,
+    progress: Progress | Part | Aside,
 ) -> list[DualResult]:
     """Solve problems on parts of a kernel matrix.
 
@@ -149,7 +149,5 @@ def solve_subproblems(
             n_support=int(np.count_nonzero(beta[mine])),
         )
         converged = found.violation < tol
-        results.append(
-            DualResult(beta[mine], f[mine], *found, converged, int(sets[k]), int(steps[k]), history)
-        )
+        results.append(DualResult(beta[mine], f[mine], *found, converged, int(sets[k]), int(steps[k]), history))
     return results
