@@ -36,7 +36,8 @@ def _nonzeros(X: Array) -> sp.csr_array:
     csr.count_nonzeros(X, indptr)
     n = int(indptr[-1])
     width = np.int32 if max(n, X.shape[1]) <= np.iinfo(np.int32).max else np.int64
-    data, indices = np.empty(n, X.dtype), np.empty(n, width)
+    data = np.empty(n, X.dtype)
+    indices: NDArray[np.integer] = np.empty(n, width)
     csr.copy_nonzeros(X, data, indices)
     return sp.csr_array((data, indices, indptr.astype(width)), X.shape)
 

@@ -59,7 +59,7 @@ class LandmarkFeatures:
     @cached_property
     def compiled(self) -> nystroem.Landmarks:
         """A copy for compiled code; ValueError if the arrays do not fit one another."""
-        arrays = map(np.ascontiguousarray, (self.landmarks, self.anchors, self.rules))
+        arrays: Any = map(np.ascontiguousarray, (self.landmarks, self.anchors, self.rules))
         return nystroem.Landmarks(compiled_kernel(self.kernel), *arrays)
 
     def distances(self, X: Any) -> Array:

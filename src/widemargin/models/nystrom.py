@@ -54,7 +54,7 @@ class NystromTree:
     @cached_property
     def compiled(self) -> nystroem.Machine:
         """A copy for compiled code; ValueError if the arrays do not fit one another."""
-        arrays = map(np.ascontiguousarray, (self.coef, self.products, self.slopes, self.intercept))
+        arrays: Any = map(np.ascontiguousarray, (self.coef, self.products, self.slopes, self.intercept))
         return nystroem.Machine(self.tree.compiled, self.features.compiled, *arrays)
 
     @cached_property

@@ -40,7 +40,8 @@ class Hierarchy:
     @cached_property
     def compiled(self) -> nystroem.Tree:
         """A copy for compiled code; ValueError if the arrays are no tree."""
-        return nystroem.Tree(*map(np.ascontiguousarray, (self.centres, self.sizes, self.children)))
+        arrays: Any = map(np.ascontiguousarray, (self.centres, self.sizes, self.children))
+        return nystroem.Tree(*arrays)
 
     @property
     def n_leaves(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +121,7 @@ def solve_subproblems(
     goals = np.where(sizes <= TILE, min(tol, _SMALL_TOL), tol)
     limit = max_iter if max_iter >= 0 else NO_LIMIT
     sets, steps = np.zeros((2, len(parts)), np.int64)
-    make = dual.Subproblems32 if K.dtype == np.float32 else dual.Subproblems64
+    make: Any = dual.Subproblems32 if K.dtype == np.float32 else dual.Subproblems64
     problems = make(K, rows, starts, box, beta, f, equality)
     while True:
         goals[sets >= _SMALL_SETS] = tol  # the last digits are a courtesy
