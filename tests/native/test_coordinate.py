@@ -154,6 +154,11 @@ def test_arguments_are_checked(form: str) -> None:
     for name, size in (("signed", 59), ("alpha", 61), ("w", 5), ("w", 0)):
         with pytest.raises(ValueError, match=f"len.{name}. must be"):
             ascend(**{name: np.zeros(size)})
+    order = np.arange(60)
+    with pytest.raises(ValueError, match="order and alpha must not share memory"):
+        ascend(order=order, alpha=order.view(np.float64))
+    with pytest.raises(ValueError, match="order and w must not share memory"):
+        ascend(order=order, w=order.view(np.float64)[10:16])
     fixed = np.zeros(60)
     fixed.flags.writeable = False
     for alpha in (fixed, np.zeros(120)[::2], np.zeros(60, np.float32), None):

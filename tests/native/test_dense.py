@@ -182,3 +182,13 @@ def test_sizes_of_moments_are_checked() -> None:
     ):
         with pytest.raises(ValueError, match="must be"):
             dense.moments(TEAM, X, *arrays)
+
+
+def test_indices_are_not_written_over() -> None:
+    out = np.zeros((4, 4))
+    chosen = out.reshape(-1)[:4].view(np.int64)
+    for take, data in ((dense.take_rows, X), (dense.take_columns, np.asfortranarray(X).T)):
+        with pytest.raises(ValueError, match="chosen and out must not share memory"):
+            take(TEAM, data, chosen, out)
+    with pytest.raises(ValueError, match="chosen and out must not share memory"):
+        dense.moments(TEAM, X, chosen, np.zeros(4), np.ones(4), out)

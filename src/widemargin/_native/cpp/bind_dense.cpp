@@ -14,6 +14,9 @@ auto run_in(Team& team) {
     return [&team](Index n_blocks, const auto& visit) { for_each_block(team, n_blocks, visit); };
 }
 
+// An array in C order as one vector.
+template <class T> Span<T> flat(const Array<T>& a) { return {a.data(), static_cast<Index>(a.size())}; }
+
 RowWeights row_weights(const RowsArray<const double>& coef, const std::optional<RowsArray<const double>>& since, Index n,
                        Matrix<double> out) {
     const RowWeights weights{rows_matrix(coef, "coef"), since ? rows_matrix(*since, "since") : Matrix<const double>()};
@@ -83,6 +86,7 @@ template <class T> void bind_copies(nb::module_& m) {
         [](Team& team, const RowsArray<const T>& X, const Vector<const Index>& chosen, const Array<T>& out) {
             const Matrix<const T> rows = rows_matrix(X, "X");
             check_indices("chosen", span(chosen), rows.rows);
+            check_apart("chosen", span(chosen), "out", flat(out));
             check_size("len(out)", matrix(out).rows, span(chosen).size);
             check_size("out.shape[1]", matrix(out).columns, rows.columns);
             nb::gil_scoped_release unlocked;
@@ -94,6 +98,7 @@ template <class T> void bind_copies(nb::module_& m) {
         [](Team& team, const RowsArray<const T>& Xt, const Vector<const Index>& chosen, const Array<T>& out) {
             const Matrix<const T> columns = rows_matrix(Xt, "Xt");
             check_indices("chosen", span(chosen), columns.columns);
+            check_apart("chosen", span(chosen), "out", flat(out));
             check_size("len(out)", matrix(out).rows, span(chosen).size);
             check_size("out.shape[1]", matrix(out).columns, columns.rows);
             nb::gil_scoped_release unlocked;
@@ -116,6 +121,7 @@ template <class T> void bind_moments(nb::module_& m) {
            const Vector<const double>& factors, const Array<double>& out) {
             const Matrix<const T> rows = rows_matrix(X, "X");
             check_indices("chosen", span(chosen), rows.rows);
+            check_apart("chosen", span(chosen), "out", flat(out));
             check_size("len(centre)", span(centre).size, rows.columns);
             check_size("len(factors)", span(factors).size, span(chosen).size);
             check_size("len(out)", matrix(out).rows, rows.columns);

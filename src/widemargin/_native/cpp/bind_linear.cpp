@@ -114,6 +114,8 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
                 check_size("len(alpha)", span(alpha).size, n_rows(rows));
                 check_size("len(w)", span(w).size, rows.columns + 1);
                 check_indices<Index>("order", span(order), n_rows(rows));
+                check_apart("order", span(order), "alpha", span(alpha));
+                check_apart("order", span(order), "w", span(w));
                 nb::gil_scoped_release unlocked;
                 const Epoch epoch = ascend(rows, DualPoint{span(signed_weights), C, sigma, span(alpha), span(w)},
                                            span(order), shrink_above, shrink_below);
