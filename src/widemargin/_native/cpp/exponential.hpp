@@ -29,13 +29,14 @@ inline ReducedExponential reduce_exponential(float x) {
 // exp(x), x <= 0; positive arguments are taken as 0
 inline float exp_of_nonpositive(float x) {
     const ReducedExponential e = reduce_exponential(least(x, 0.0f));
-    return bit_cast<float>(bit_cast<std::int32_t>(e.fraction_minus_one + 1.0f) + e.exponent * (1 << 23));
+    // unsigned: of NaN, whose exponent is any integer, this makes NaN again
+    return bit_cast<float>(bit_cast<std::uint32_t>(e.fraction_minus_one + 1.0f) + (static_cast<std::uint32_t>(e.exponent) << 23));
 }
 
 // exp(x) - 1, x <= 0, exact near 0 too
 inline float expm1_of_nonpositive(float x) {
     const ReducedExponential e = reduce_exponential(x);
-    const float power = bit_cast<float>((e.exponent + 127) * (1 << 23));
+    const float power = bit_cast<float>((static_cast<std::uint32_t>(e.exponent) + 127) << 23);
     return e.fraction_minus_one * power + (power - 1.0f);
 }
 
@@ -58,8 +59,8 @@ inline double exp_of_nonpositive(double x) {
     for (const double c : {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
                            1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0})
         p = p * r + c;
-    const auto exponent = static_cast<std::int64_t>(static_cast<std::int32_t>(k));
-    return x < -708.0 ? 0.0 : bit_cast<double>(bit_cast<std::int64_t>(p) + exponent * (std::int64_t(1) << 52));
+    const auto exponent = static_cast<std::uint64_t>(static_cast<std::int32_t>(k));
+    return x < -708.0 ? 0.0 : bit_cast<double>(bit_cast<std::uint64_t>(p) + (exponent << 52));
 }
 
 }  // namespace wm
