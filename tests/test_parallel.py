@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import joblib
-import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 

@@ -286,12 +286,6 @@ class ThreadTeam:
             native.map(call, len(items))
         return results
 
-    def together(self, n_blocks: int, fn: Callable[[Any], T]) -> list[T]:
-        """Call a pass that takes blocks by turns, of those that are not in the compiled room yet, in this thread."""
-        from ._jit import turns
-
-        return [fn(turns.new_turn(0))]
-
 
 def _worker_context() -> Context:
     """A copy of the caller's context, marked as a worker's."""

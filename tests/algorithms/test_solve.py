@@ -46,6 +46,12 @@ def true_violation(X: NDArray[Any], y: Vector, C: float, gamma: float, beta: Vec
     return naive.violation(Q, -np.ones(len(y)), np.full(len(y), C), y * beta)
 
 
+@pytest.fixture(autouse=True)
+def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small problems are solved as large ones are."""
+    monkeypatch.setattr(dc_svm, "_FEW_ENTRIES", 0)
+
+
 @pytest.fixture
 def precisions(monkeypatch: pytest.MonkeyPatch) -> list[np.dtype]:
     """The precision of the samples in each run of the exact solver."""

@@ -49,7 +49,7 @@ def exact_h(m: float, log_kappa: float) -> float:
     low, high, log_odds = 0.0, 1.0, np.log(m) - np.log1p(-m)
     for _ in range(60):
         u = (low + high) / 2
-        is_rising = log_odds - 2 * np.arctanh(u) - u * log_kappa > 0
+        is_rising = u < 1 and log_odds - 2 * np.arctanh(u) - u * log_kappa > 0
         low, high = (u, high) if is_rising else (low, u)
     return (1 + low) / 2
 

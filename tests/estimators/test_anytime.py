@@ -27,7 +27,6 @@ from naive import dual, machines
 from widemargin import DCSVMClassifier
 from widemargin.datasets import load_benchmark, load_patches
 
-
 NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 HARD: dict[str, Any] = {"C": 1e3, "gamma": 1.0, "tol": 1e-6}  # on noisy labels: minutes, where the tests give a second
 

@@ -19,7 +19,6 @@ from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 from widemargin import BSGDClassifier, DCSVMClassifier, compress
 from widemargin.estimators._sources import source_of
 
-
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(1200, 3))
 WAVE = np.sin(2 * X[:, 0]) * X[:, 1]

@@ -16,7 +16,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier
 
-
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(900, 3))
 WAVE = np.sin(2 * X[:, 0]) * X[:, 1]

@@ -15,7 +15,6 @@ from widemargin import DCSVMClassifier
 from widemargin.datasets import load_patches
 
 
-
 def assert_identical(a: DCSVMClassifier, b: DCSVMClassifier) -> None:
     """Check every number of two models for equality, not closeness."""
     for name in ("support_", "dual_coef_", "intercept_", "n_support_", "objective_", "dual_gap_", "n_iter_"):

@@ -17,7 +17,6 @@ from widemargin.solvers.near import NearRounds
 Data = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 
-
 @pytest.fixture(scope="module")
 def many() -> Data:
     rng = np.random.default_rng(0)

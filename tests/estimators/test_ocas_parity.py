@@ -13,6 +13,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from naive.cutting_plane import intercept_risk, margin_risk
 from widemargin import C_path, OCASClassifier
+from widemargin.solvers import gram
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
@@ -138,6 +139,13 @@ def test_the_number_of_threads_does_not_matter() -> None:
 # ------------------------------------------------------------------------------------------------------- path of C
 
 
+@pytest.fixture
+def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows are solved as many are."""
+    monkeypatch.setattr(gram, "_MOST_ROWS", 0)
+
+
+@pytest.mark.usefixtures("by_rounds")
 def test_warm_start(binary: Data, four: Data) -> None:
     for (X, y), options in ((binary, {}), (four, {}), (four, {"multi_class": "crammer_singer"})):
         model = OCASClassifier(1.0, warm_start=True, tol=1e-4, **options).fit(X, y)
@@ -149,6 +157,7 @@ def test_warm_start(binary: Data, four: Data) -> None:
     assert model.converged_
 
 
+@pytest.mark.usefixtures("by_rounds")
 def test_a_path_is_as_good_as_its_fits(binary: Data) -> None:
     X, y = binary
     path = C_path(OCASClassifier(tol=1e-5), X, y, [0.01, 0.1, 1.0], cv=3)

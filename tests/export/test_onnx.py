@@ -1,5 +1,7 @@
 """to_onnx: onnxruntime against our own predictions, for every kind of machine, kernel and label."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
@@ -164,7 +166,7 @@ def test_both_bounds_of_the_triangle_rule(digits) -> None:
     model = DCPredClassifier(gamma=0.3, **options).fit(X[::3], y[::3])
     rules = model.predictor_.trees[0].features.rules
     rules[:] = np.arange(len(rules)) % 2
-    assert_same(model, X, tol=2e-3)
+    assert_same(pickle.loads(pickle.dumps(model)), X, tol=2e-3)  # compiled code has a copy of the rules
 
 
 def test_projection_before_the_trees(digits) -> None:

@@ -42,7 +42,8 @@ def make_tree(k: int, m: int, p: int = 0, *, products: bool = False, slopes: boo
 
 
 def by_hand(tree: NystromTree, rows: np.ndarray) -> np.ndarray:
-    leaves = naive.route(rows, *(getattr(tree.tree, name) for name in ("centres", "sizes", "children")))
+    nodes = [getattr(tree.tree, name) for name in ("centres", "sizes", "children")]
+    leaves = naive.route(rows, *nodes) if len(nodes[0]) else np.zeros(len(rows), int)
     out = np.empty((len(rows), Q))
     for i, c in enumerate(leaves):
         D2 = naive.measure(rows[i : i + 1], tree.features.landmarks[c], "squares")
@@ -77,12 +78,9 @@ def test_decision_values(shape: dict[str, Any], form: Any) -> None:
 
 
 @pytest.mark.parametrize("slopes", [False, True])
-def test_one_leaf_of_many_landmarks_by_matrix_products(slopes: bool) -> None:
+def test_one_leaf_of_many_landmarks(slopes: bool) -> None:
     tree = make_tree(1, 40, slopes=slopes)
-    assert tree.is_flat
-    forest = NystromForest([tree])
-    truth = forest.decide(sp.csr_array(X))  # row by row
-    np.testing.assert_allclose(forest.decide(X), truth, atol=1e-9)
+    np.testing.assert_allclose(NystromForest([tree]).decide(X), by_hand(tree, X), atol=1e-9)
 
 
 def test_trees_are_averaged() -> None:
@@ -100,25 +98,18 @@ def test_rows_are_projected_first(form: Any) -> None:
     assert forest.n_operations == pytest.approx(3 + tree.n_operations * 3 / D)
 
 
-def test_blocks_threads_and_orders_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    forest = NystromForest([make_tree(20, 4, 3, products=True), make_tree(1, 40)])
-    truth = forest.decide(X, n_jobs=1)
-    monkeypatch.setattr(nystrom, "_BLOCK_ROWS", (7, 7))
-    np.testing.assert_allclose(forest.decide(X, n_jobs=2), truth, rtol=1e-12, atol=1e-12)
-    monkeypatch.setattr(nystrom, "_CACHED_BYTES", 0)
-    np.testing.assert_allclose(forest.decide(X, n_jobs=2), truth, rtol=1e-12, atol=1e-12)
-    assert forest.decide(X[:0]).shape == (0, Q)
-
-
-def test_rows_side_by_side_are_answered_as_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    batch = RNG.normal(size=(700, D))
-    forest = NystromForest([make_tree(4, 3, products=True), make_tree(3, 5), make_tree(1, 2)])
-    assert all(tree.takes_panels(700) for tree in forest.trees)
-    side_by_side = forest.decide(batch)
-    monkeypatch.setattr(nystrom, "_NARROW_ROWS", (100, 100))
-    np.testing.assert_allclose(forest.decide(batch, n_jobs=2), side_by_side, rtol=1e-12, atol=1e-12)
-    monkeypatch.setattr(nystrom, "_NARROW", 0)
-    np.testing.assert_allclose(forest.decide(batch), side_by_side, rtol=1e-9, atol=1e-9)
+@pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
+@pytest.mark.parametrize("has_projection", [False, True])
+def test_threads_change_nothing(form: Any, has_projection: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nystrom, "_LEAST_OPERATIONS", 0)
+    monkeypatch.setattr(nystrom, "_PROJECTED_ROWS", 100)
+    rows, projection = form(np.tile(X, (9, 1))), np.linalg.qr(RNG.normal(size=(D, D)))[0]
+    trees = [make_tree(20, 4, 3, products=True), make_tree(1, 40)]
+    forest = NystromForest(trees, projection if has_projection else None)
+    truth = forest.decide(rows, n_jobs=1)
+    np.testing.assert_array_equal(forest.decide(rows, n_jobs=2), truth)
+    np.testing.assert_allclose(forest.decide(rows[:50]), truth[:50], rtol=1e-9, atol=1e-9)
+    assert forest.decide(rows[:0]).shape == (0, Q)
 
 
 def test_single_rows() -> None:
@@ -136,6 +127,43 @@ def test_arrays_are_all_there_is() -> None:
     forest = pickle.loads(pickle.dumps(NystromForest([tree])))
     np.testing.assert_array_equal(forest.decide(X), NystromForest([tree]).decide(X))
     assert forest.nbytes == sum(array.nbytes for array in tree.arrays.values())
+
+
+def lies() -> list[tuple[str, Any]]:
+    """What the arrays of a saved tree of 4 leaves, 3 landmarks and 2 pseudo-landmarks are not."""
+    return [
+        ("children", lambda a: a * 0),
+        ("children", lambda a: a + 9),
+        ("children", lambda a: a - 1),
+        ("children", lambda a: a.astype(float)),
+        ("sizes", lambda a: a + 1),
+        ("sizes", lambda a: a * 0),
+        ("sizes", lambda a: a[:0]),
+        ("rules", lambda a: a + 2),
+        ("products", lambda a: a[:, :, :1]),
+        ("products", lambda a: a[:1]),
+        ("products", lambda a: a.astype(object)),
+        ("anchors", lambda a: a[:, :, :1]),
+        ("anchors", lambda a: a[0]),
+        ("landmarks", lambda a: a[:, :2]),
+        ("landmarks", lambda a: a.astype(np.float32)),
+        ("centres", lambda a: a[:, :, :4]),
+        ("coef", lambda a: a[:, :1]),
+        ("slopes", lambda a: a[:, :, 1:]),
+        ("intercept", lambda a: a[1:]),
+        ("intercept", lambda a: None),
+    ]
+
+
+@pytest.mark.parametrize("number", range(len(lies())))
+def test_saved_arrays_that_do_not_fit_one_another(number: int) -> None:
+    name, change = lies()[number]
+    arrays = make_tree(4, 3, 2, products=True).arrays
+    with pytest.raises(ValueError, match="arrays of a tree of Nystroem machines do not fit one another"):
+        NystromTree.from_arrays(KERNEL, {**arrays, name: change(arrays[name])})
+    del arrays[name]
+    with pytest.raises(ValueError, match=name):
+        NystromTree.from_arrays(KERNEL, arrays)
 
 
 def test_operations() -> None:

@@ -85,7 +85,9 @@ def test_rbf_never_exceeds_one() -> None:
     degree=st.integers(0, 9),
     dtype=st.sampled_from([SINGLE, DOUBLE]),
 )
-def test_polynomial(seed: int, shape: tuple[int, int], gamma: float, coef0: float, degree: int, dtype: np.dtype) -> None:
+def test_polynomial(
+    seed: int, shape: tuple[int, int], gamma: float, coef0: float, degree: int, dtype: np.dtype
+) -> None:
     G = np.random.default_rng(seed).normal(size=shape).astype(dtype)
     base = gamma * G.astype(DOUBLE) + coef0
     expected = np.ones(shape)

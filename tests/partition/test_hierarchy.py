@@ -10,23 +10,16 @@ import pytest
 import scipy.sparse as sp
 
 from naive import nystrom as naive
-from widemargin._jit.workspace import make_rows
 from widemargin.partition.hierarchy import count_levels, grow, single_leaf
 
 X = np.random.default_rng(0).normal(size=(600, 4))
-
-
-def route(tree: Any, rows: Any) -> np.ndarray:
-    leaf = np.empty(rows.shape[0], np.int32)
-    tree.route(make_rows(rows), np.arange(rows.shape[0]), leaf)
-    return leaf
 
 
 @pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
 @pytest.mark.parametrize("k", [1, 2, 5, 12, 30, 150])
 def test_rows_are_routed_to_their_leaves(k: int, form: Any) -> None:
     tree, labels = grow(form(X), k, np.random.default_rng(1))
-    np.testing.assert_array_equal(route(tree, form(X)), labels)
+    np.testing.assert_array_equal(tree.route(form(X)), labels)
     assert tree.n_leaves == labels.max() + 1 == len(np.unique(labels))
     assert 0.7 * k <= tree.n_leaves <= 1.4 * k
     if k > 1:
@@ -39,7 +32,7 @@ def test_equal_rows_make_fewer_leaves() -> None:
     rows = np.repeat(X[:3], 20, axis=0)
     tree, labels = grow(rows, 10, np.random.default_rng(0))
     assert tree.n_leaves <= 3
-    np.testing.assert_array_equal(route(tree, rows), labels)
+    np.testing.assert_array_equal(tree.route(rows), labels)
     tree, labels = grow(np.ones((5, 2)), 4, np.random.default_rng(0))
     assert tree.n_leaves == 1
     assert not labels.any()
@@ -49,12 +42,12 @@ def test_one_leaf_takes_all() -> None:
     tree = single_leaf(X)
     assert tree.n_leaves == 1
     assert tree.n_distances == 0
-    assert not route(tree, X).any()
+    assert not tree.route(X).any()
 
 
 def test_trees_are_pickled_as_arrays() -> None:
     tree, labels = grow(X, 20, np.random.default_rng(0))
-    route(tree, X)
+    tree.route(X)
     again = pickle.loads(pickle.dumps(tree))
     assert set(again.__dict__) == {"centres", "sizes", "children"}
-    np.testing.assert_array_equal(route(again, X), labels)
+    np.testing.assert_array_equal(again.route(X), labels)

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from widemargin._jit import sparse
-from widemargin._jit.turns import new_turn
 from widemargin._parallel import ThreadTeam
 from widemargin.rows import RowsWithConstant, has_finite_rows, has_finite_values, make_rows, mapped_pages
 
@@ -38,10 +36,7 @@ def data() -> np.ndarray:
 @pytest.mark.parametrize("kind", ["C", "F", "strided", "int32", "int64"])
 @pytest.mark.parametrize("k", [1, 3, 9])
 def test_passes(data: np.ndarray, kind: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for room in ("dense", "blocks"):
-        monkeypatch.setattr(f"widemargin.rows.{room}._BLOCK_BYTES", 1)  # several blocks
-    for limit in ("_BLOCK_NONZEROS", "_SUM_NONZEROS"):
-        monkeypatch.setattr(f"widemargin.rows.csr.{limit}", 500)
+    monkeypatch.setattr("widemargin.rows.dense._BLOCK_BYTES", 1)  # several blocks
     rng = np.random.default_rng(k)
     W, coef = rng.normal(size=(k, 9)), rng.normal(size=(k, 700)) * rng.choice([0.0, 1.0], (k, 700))
     with ThreadTeam(2) as team:
@@ -74,8 +69,7 @@ def test_sums_of_few_wide_rows_take_one_block() -> None:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
-def test_one_value_that_is_not_finite(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("widemargin.rows.dense._BLOCK_BYTES", 64)
+def test_one_value_that_is_not_finite(n_jobs: int) -> None:
     X = np.zeros((50, 3), np.float32)
     with ThreadTeam(n_jobs) as team:
         assert has_finite_values(X, team)
@@ -113,19 +107,6 @@ def test_a_constant_feature(data: np.ndarray) -> None:
     np.testing.assert_allclose(rows.weighted_sums(coef), coef @ whole, atol=1e-11)
 
 
-def test_indptr_beyond_32_bits() -> None:
-    """Row starts of 2^31 and more, as in the middle of a huge array: the arrays themselves are a stand-in for it."""
-    far = 2**31 + 5
-    data = np.lib.stride_tricks.as_strided(np.array([2.0]), shape=(far + 3,), strides=(0,))
-    indices = np.lib.stride_tricks.as_strided(np.array([1]), shape=(far + 3,), strides=(0,))
-    indptr = np.array([far - 1, far, far + 3], np.int64)
-    out, sums, coef = np.empty((1, 2)), np.empty((1, 1, 3)), np.array([[1.0, 10.0]])
-    sparse.csr_outputs(data, indices, indptr, np.array([[0.0, 10.0, 0.0]]), 2, new_turn(0), out)
-    sparse.csr_row_sums(data, indices, indptr, coef, coef[:, :0], 2, 1, new_turn(0), sums)
-    np.testing.assert_array_equal(out, [[20.0, 60.0]])
-    np.testing.assert_array_equal(sums, [[[0.0, 62.0, 0.0]]])
-
-
 def test_pages_of_a_memory_map(data: np.ndarray, tmp_path: Path) -> None:
     np.save(tmp_path / "X.npy", data)
     X = np.load(tmp_path / "X.npy", mmap_mode="r")
@@ -139,6 +120,21 @@ def test_pages_of_a_memory_map(data: np.ndarray, tmp_path: Path) -> None:
     for _ in range(2):  # once given back, the pages are read again
         outputs = make_rows(np.asarray(X)[10:], ThreadTeam(1), 1).outputs(W)
         np.testing.assert_allclose(outputs, W @ data[10:].astype(np.float64).T, atol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_passes_over_a_memory_map(k: int, tmp_path: Path) -> None:
+    data = np.random.default_rng(0).normal(size=(3000, 9)).astype(np.float32)
+    np.save(tmp_path / "X.npy", data)
+    rng, exact = np.random.default_rng(k), data.astype(np.float64)
+    W, coef, since = rng.normal(size=(k, 9)), *rng.normal(size=(2, k, 3000))
+    with ThreadTeam(2) as team, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("widemargin.rows.dense._BLOCK_BYTES", 1)  # blocks of 256 rows
+        rows = make_rows(np.load(tmp_path / "X.npy", mmap_mode="r"), team, 1)
+        assert rows.arrays is None
+        np.testing.assert_allclose(rows.outputs(W), W @ exact.T, atol=1e-12 if k == 1 else 1e-4)
+        np.testing.assert_allclose(rows.weighted_sums(coef), coef @ exact, atol=1e-11)
+        np.testing.assert_allclose(rows.weighted_sums(coef, since), (coef - since) @ exact, atol=1e-11)
 
 
 def test_some_of_fortran_ordered_rows_without_a_copy_of_all() -> None:

@@ -41,6 +41,8 @@ def check_arrays(
     n_rows: int,
     n_columns: int,
     format: str = "CSR",
+    line: str = "row",
+    other: str = "column",
 ) -> None:
     """
     Raise a ValueError that names the first row whose indices or whose place in the arrays are wrong.

@@ -126,23 +126,54 @@ def solve_active(
     them, intercept and violation left. beta and f belong together whatever ends it, an exception too.
     """
 
-def solve_subproblems(
-    team: Team,
-    K: NDArray[np.floating],
-    rows: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    box: Box,
-    beta: NDArray[np.float64],
-    f: NDArray[np.float64],
-    tol: NDArray[np.float64],
-    max_sets: NDArray[np.int64],
-    equality: bool,
-    seconds: float,
-) -> tuple[Any, ...]:
+class Subproblems32:
     """
-    Solve P problems, each on some rows of K (n, n), one to a thread, for about so many seconds.
+    P problems, each on some rows of K (n, n): problem p has rows[starts[p]:starts[p + 1]], and these
+    places of box, beta and f = K[rows, rows] beta (N,), of which beta and f are improved.
+    """
 
-    Problem p has rows[starts[p]:starts[p + 1]] and these places of box, beta and f = K[rows, rows] beta (N,), of
-    which beta and f are improved; until its violation is below tol[p], or for max_sets[p] working sets. Returns
-    lists of working sets, steps in them, and violations left.
+    def __init__(
+        self,
+        K: NDArray[np.float32],
+        rows: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        box: Box,
+        beta: NDArray[np.float64],
+        f: NDArray[np.float64],
+        equality: bool,
+    ) -> None: ...
+    def solve(
+        self, team: Team, tol: NDArray[np.float64], max_sets: NDArray[np.int64], seconds: float
+    ) -> tuple[Any, ...]:
+        """
+        Go on for about so many seconds, a problem to a thread.
+
+        Until violations are below tol (P,), for max_sets (P,) working sets at most. Returns lists: working sets,
+        steps in them, violations left, whether nothing could be moved any more.
+        """
+
+class Subproblems64:
     """
+    P problems, each on some rows of K (n, n): problem p has rows[starts[p]:starts[p + 1]], and these
+    places of box, beta and f = K[rows, rows] beta (N,), of which beta and f are improved.
+    """
+
+    def __init__(
+        self,
+        K: NDArray[np.float64],
+        rows: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        box: Box,
+        beta: NDArray[np.float64],
+        f: NDArray[np.float64],
+        equality: bool,
+    ) -> None: ...
+    def solve(
+        self, team: Team, tol: NDArray[np.float64], max_sets: NDArray[np.int64], seconds: float
+    ) -> tuple[Any, ...]:
+        """
+        Go on for about so many seconds, a problem to a thread.
+
+        Until violations are below tol (P,), for max_sets (P,) working sets at most. Returns lists: working sets,
+        steps in them, violations left, whether nothing could be moved any more.
+        """

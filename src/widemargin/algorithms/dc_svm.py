@@ -340,7 +340,7 @@ class _Fit:
 
 
 def _is_small(n: int, n_problems: int, settings: Settings, progress: Progress | Part) -> bool:
-    """Whether problems on n rows are solved on the whole kernel matrix at once: no levels and no rounds are asked for."""
+    """Whether problems on n rows are solved on the whole kernel matrix at once: nobody asks for levels or rounds."""
     n_entries, itemsize = n * n, 8
     return (
         n_entries <= _FEW_ENTRIES * min(n_problems, _MANY_PROBLEMS)

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .._native import Stopped
+from .._native import Stopped, linear
 from .._parallel import ThreadTeam
 from .._progress import Aside, Part, Progress
 from ..rows import Rows, make_rows
@@ -130,9 +130,9 @@ def train_path(
     """
     team = team or ThreadTeam(1)
     descent = _Descent(rows, risks, settings, progress, team)
-    for k, C in enumerate(Cs):
+    for C in Cs:
         descent.weigh(C)
-        if start is None and (solved := descent.solve_few_rows(C)) is not None:
+        if (solved := descent.solve_few_rows(C)) is not None:
             yield solved
             continue
         if not descent.has_begun:
@@ -264,7 +264,7 @@ class _Descent:
     def _ascent(self, risk: Risk) -> CoordinateAscent | None:
         """Where it pays; not beside CPA, which is to be compared with."""
         arrays = self.rows.arrays
-        if arrays is None or arrays.data.size < _SMALL or not self.settings.line_search:
+        if arrays is None or linear.count_values(arrays) < _SMALL or not self.settings.line_search:
             return None
         return None if _is_sampled(self.rows, self.settings) else risk.ascent(arrays, self.rows.shape[1])
 

@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
-from sklearn.utils.validation import validate_data
 
 from ..models.nystrom import NystromForest
 from ._kernel_machine import KernelMethod
 from ._nystrom_files import Arrays, forest_of
 from ._predictor import OneAgainstRestPredictor, PairwisePredictor
+from ._validation import validate_rows
 
 Vector = NDArray[np.float64]
 
@@ -124,7 +124,7 @@ class Compressed(KernelMethod):
         self.predictor_ = forest_of(self._make_kernel(), trees, projection)
 
     def _decide(self, X: Any) -> Vector:
-        rows = validate_data(
+        rows = validate_rows(
             self, X, reset=False, accept_sparse="csr", dtype=self._dtype, order="C", accept_large_sparse=True
         )
         return self.predictor_.decide(rows, n_jobs=self.n_jobs)

@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
@@ -36,7 +35,7 @@ from ._pairs import votes
 from ._parameters import check_limits
 from ._predictor import largest
 from ._sources import source_of
-from ._validation import check_seed
+from ._validation import check_seed, validate_rows
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -149,7 +148,7 @@ class Compression:
             self.n_given = points.shape[0]
             return points, alpha
         how = {"accept_sparse": "csr", "dtype": points.dtype, "order": "C", "accept_large_sparse": True}
-        X = validate_data(self.model, self.X, reset=False, **how)
+        X = validate_rows(self.model, self.X, reset=False, **how)
         if X.shape[0] > _MOST_ROWS:
             self.notes.append(f"learnt from {_MOST_ROWS:,} of {X.shape[0]:,} rows")
             X = X[np.sort(self.rng.choice(X.shape[0], _MOST_ROWS, replace=False))]

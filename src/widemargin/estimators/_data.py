@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_feature_names, column_or_1d, validate_data
+from sklearn.utils.validation import _check_feature_names, column_or_1d
 
 from .._parallel import ThreadTeam
 from ..rows import has_finite_rows, has_finite_values, is_partitioned, mapped_pages
-from ._validation import FLOATS
+from ._validation import FLOATS, validate_rows
 
 _LARGE = 2**24  # bytes: checked by all threads
 
@@ -34,7 +34,7 @@ def check_training_data(estimator: Any, X: Any, y: Any, memory_budget: int) -> t
 
 def _check_array(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[Any, NDArray[Any]]:
     pages = mapped_pages(X, memory_budget)
-    X, labels = validate_data(
+    X, labels = validate_rows(
         estimator,
         X,
         y,

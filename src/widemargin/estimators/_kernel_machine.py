@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
@@ -18,7 +18,7 @@ from ..kernels.functions import Kernel, make_kernel
 from ._callbacks import CallbackSupportMixin, with_callbacks
 from ._kernel import resolve_gamma
 from ._training import all_or_nothing, training
-from ._validation import FLOATS, check_weights, number_classes
+from ._validation import FLOATS, check_weights, number_classes, validate_rows
 
 Vector = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ class KernelMethod(BaseEstimator):
     def _validate(self, X: Any, y: Any = "no_validation", *, dtype: Any = FLOATS, **how: Any) -> Any:
         """scikit-learn's `validate_data`, in the form that kernels take; a kernel matrix keeps its own dtype."""
         form: dict[str, Any] = {"accept_sparse": False, "dtype": FLOATS} if self._is_gram else {"accept_sparse": "csr"}
-        return validate_data(self, X, y, **{"dtype": dtype, "order": "C", **form, **how})
+        return validate_rows(self, X, y, **{"dtype": dtype, "order": "C", **form, **how})
 
     def _resolve_kernel(self, X: Any, weights: Vector) -> Kernel:
         """The kernel, with the number that "scale" and "auto" stand for on these rows; it is kept as `_gamma`."""

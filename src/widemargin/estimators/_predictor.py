@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import _ovr_decision_function
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..models.linear import LinearModel
 from ._pairs import votes
-from ._validation import FLOATS
+from ._validation import FLOATS, validate_rows
 
 Vector = NDArray[np.float64]
 
@@ -122,7 +122,7 @@ class LinearPredictor(OneAgainstRestPredictor, BaseEstimator):
 
     def _decide(self, X: Any) -> Vector:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
         return LinearModel(self.coef_, self.intercept_).decide(X, n_jobs=self.n_jobs)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from .._native.sparse import check_sparse
 from ..kernels.functions import Transform, make_kernel
 from ..models.expansion import KernelExpansion
 from ._pairs import pair_coefficients
@@ -124,7 +125,10 @@ def _kernel(parameters: dict[str, Any]) -> Any:
 
 
 def _rows(X: Any) -> Any:
-    return sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X)
+    if not sp.issparse(X):
+        return np.ascontiguousarray(X)
+    check_sparse(X)
+    return sp.csr_array(X)
 
 
 def _readers() -> list[tuple[Any, Callable[[Any], Source]]]:

@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, _num_samples
+from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
+from .._native.sparse import check_sparse, with_usual_arrays
 from .._parallel import ThreadTeam, row_blocks
 from ..kernels.csr import canonical
 
@@ -19,6 +20,25 @@ Vector = NDArray[np.float64]
 
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
 _LABELS = 2**18  # compared at a time
+
+
+def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
+    """scikit-learn's `validate_data`, for sparse X whose indices are within its shape: all that follows trusts them.
+
+    Raises
+    ------
+    ValueError
+        Also for a sparse array with wrong indices, naming the first row that has one. About 0.3 ns a non-zero.
+    """
+    if not sp.issparse(X):
+        return validate_data(estimator, X, y, **how)
+    check_sparse(X)
+    validated = validate_data(estimator, X, y, **how)
+    rows, *labels = validated if isinstance(validated, tuple) else (validated,)
+    if X.format != "csr":  # SciPy has made it CSR
+        check_sparse(rows)
+    rows = with_usual_arrays(rows)
+    return (rows, *labels) if labels else rows
 
 
 def check_number(name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf) -> None:

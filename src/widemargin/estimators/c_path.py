@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing, indexable
 
+from .._native.sparse import check_sparse
 from .ocas import OCASClassifier
 
 
@@ -77,6 +79,8 @@ def C_path(
     from sklearn.metrics import check_scoring
     from sklearn.model_selection import check_cv  # it loads rich
 
+    if sp.issparse(X):
+        check_sparse(X)  # before any of its rows are taken
     X, y = indexable(X, y)
     score = check_scoring(estimator, scoring=scoring)
     folds = []

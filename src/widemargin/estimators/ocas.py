@@ -290,7 +290,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             return Problem(classes, rows, self._hinge_risks(y, len(classes), weights, team))
         rows = RowsWithConstant(rows) if self.fit_intercept else rows
         s = ones() if weights is None else weights
-        return Problem(classes, rows, [MarginRisk(y.astype(np.int64, copy=False), s, len(classes))])
+        return Problem(classes, rows, [MarginRisk(y.astype(np.int64, copy=False), s, len(classes), team)])
 
     def _start(self, problem: Problem) -> list[Matrix] | None:
         """With `warm_start`, where the fitted machine's planes touch the risk, if it was of this shape."""

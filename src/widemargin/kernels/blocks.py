@@ -59,6 +59,7 @@ def accumulate(
     r c kernel entries are computed; extra memory is one tile a thread. Columns are split between threads and rows
     are summed in order, so that the result does not depend on their number.
     """
+    coef = np.ascontiguousarray(coef)
     n_columns = _even_columns(len(B), A.dtype)
     n_rows = TILE_ROWS if kernel.wants == "rows" else TILE_ROWS * tile_columns(A.dtype) // n_columns  # may copy batches
     batches = _batches(A, n_rows)

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._jit import sparse
+from .._native import csr
+from .._native.sparse import check_sparse, make_csr
 
 Array = NDArray[np.floating]
 
@@ -21,79 +22,77 @@ def canonical(X: Any) -> sp.csr_array:
     """CSR without repeated entries; the caller's sparse arrays are shared, never changed."""
     if not sp.issparse(X):
         return _nonzeros(np.ascontiguousarray(X))
-    csr = sp.csr_array(X)
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
-    return csr
+    check_sparse(X)
+    rows = sp.csr_array(X)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 def _nonzeros(X: Array) -> sp.csr_array:
     """CSR of a dense array, in a fifth of SciPy's time."""
     indptr = np.empty(len(X) + 1, np.int64)
-    sparse.count_nonzeros(X, indptr)
+    csr.count_nonzeros(X, indptr)
     n = int(indptr[-1])
     width = np.int32 if max(n, X.shape[1]) <= np.iinfo(np.int32).max else np.int64
-    data, indices = np.empty(n + 1, X.dtype), np.empty(n + 1, width)
-    sparse.copy_nonzeros(X, data, indices)
-    return sp.csr_array((data[:n], indices[:n], indptr.astype(width)), X.shape)
+    data = np.empty(n, X.dtype)
+    indices: NDArray[np.integer] = np.empty(n, width)
+    csr.copy_nonzeros(X, data, indices)
+    return sp.csr_array((data, indices, indptr.astype(width)), X.shape)
 
 
 @dataclass(frozen=True)
 class CsrRows:
-    """Rows side by side in a CSR array, as compiled kernels take them: one type each, so that these compile once.
+    """Consecutive rows of a SciPy array, and the view of them that compiled loops take.
 
     Attributes
     ----------
     array : csr_array
-        That of SciPy, with all its rows.
+        SciPy's, with all its rows.
     first : int
         Which of them is the first one here.
-    indices : ndarray of shape (nnz of the array,), int32
-    indptr : ndarray of shape (number of rows + 1,), int64
-        Where these rows start in the array.
+    view : CSRMatrix
+        Of these rows.
     """
 
     array: sp.csr_array
     first: int
-    indices: NDArray[np.int32]
-    indptr: NDArray[np.int64]
+    view: csr.CSRMatrix
 
     @classmethod
     def of(cls, X: sp.csr_array) -> Self:
         """All rows of an array."""
-        return cls(X, 0, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False))
+        return cls(X, 0, make_csr(X))
 
     def __len__(self) -> int:
-        return len(self.indptr) - 1
+        return len(self.view)
 
     def __getitem__(self, rows: slice | NDArray[np.integer]) -> CsrRows:
         """A view for a slice without a step, a copy for indices. SciPy's slice is a copy, and takes 0.1 ms at least."""
         if not isinstance(rows, slice):
             return CsrRows.of(self.array[self.first + rows])
         start, stop, _ = rows.indices(len(self))
-        return CsrRows(self.array, self.first + start, self.indices, self.indptr[start : max(start, stop) + 1])
+        return CsrRows(self.array, self.first + start, self.view.rows(start, max(start, stop)))
+
+    def __reduce__(self) -> Any:
+        return CsrRows.of, (self.to_scipy(),)
 
     @property
-    def data(self) -> Array:
-        """Values, of shape (nnz of the array,)."""
-        values: Array = self.array.data
-        return values
+    def dtype(self) -> np.dtype[Any]:
+        """That of the values."""
+        dtype: np.dtype[Any] = self.array.dtype
+        return dtype
 
     @property
-    def n_columns(self) -> int:
-        """Features."""
-        return int(self.array.shape[1])
+    def nonzero_bytes(self) -> int:
+        """Of a value and its column."""
+        return int(self.array.data.itemsize + self.array.indices.itemsize)
 
     @property
     def nnz(self) -> int:
         """Entries of these rows."""
-        return int(self.indptr[-1] - self.indptr[0])
-
-    @property
-    def n_converted(self) -> int:
-        """Bytes of the column numbers, where they are no longer the array's own."""
-        return 0 if np.may_share_memory(self.indices, self.array.indices) else self.indices.nbytes
+        return int(self.view.nnz)
 
     def to_scipy(self) -> sp.csr_array:
         """A SciPy array of these rows."""

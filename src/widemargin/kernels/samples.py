@@ -12,15 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._jit import sparse
-from .._jit.workspace import aligned
+from .._native import csr
 from .csr import CsrRows, canonical, prefers_csr
 
 Array = NDArray[np.floating]
 Rows = slice | NDArray[np.integer]
 
 _SPARSE_COST = 4  # of a non-zero, beside a column of the matrix product
-_PANEL_BYTES = 2**20
 
 
 class Samples(Protocol):
@@ -164,24 +162,24 @@ class SparseSamples:
         own: bool = False,
     ) -> None:
         self.X = X
-        self.dtype = dtype or X.data.dtype
+        self.dtype = dtype or X.dtype
         self.own = own
         self._squares = squares
 
     @property
     def precision(self) -> np.dtype[Any]:
         """The values' dtype."""
-        return self.X.data.dtype
+        return self.X.dtype
 
     @property
     def nbytes(self) -> int:
-        """The CSR copy of a dense array; else column numbers that came in another width."""
-        return int(self.X.data.nbytes + self.X.indices.nbytes) if self.own else self.X.n_converted
+        """The CSR copy of a dense array."""
+        return self.X.nonzero_bytes * self.X.nnz if self.own else 0
 
     @property
     def row_bytes(self) -> int:
         """Values and column numbers."""
-        return (self.X.data.itemsize + self.X.indices.itemsize) * self.X.nnz // max(1, len(self))
+        return self.X.nonzero_bytes * self.X.nnz // max(1, len(self))
 
     @property
     def row_cost(self) -> int:
@@ -205,11 +203,8 @@ class SparseSamples:
         return SparseSamples(self.X[rows], squares=self.squares[rows], dtype=self.dtype)
 
     def inner(self, other: SparseSamples, out: Array) -> None:
-        """Non-zeros of these rows against a dense panel of the other ones."""
-        d, most = max(1, self.X.n_columns), sparse.PANEL_BYTES // out.itemsize
-        panel = aligned((d, min(most, max(4, _PANEL_BYTES // (d * out.itemsize)))), out.dtype)
-        one, two = self.X, other.X
-        sparse.csr_inner(one.data, one.indices, one.indptr, two.data, two.indices, two.indptr, panel, out)
+        """Non-zeros of these rows against dense panels of the other ones."""
+        csr.inner(self.X.view, other.X.view, out)
 
     def toarray(self) -> Array:
         """The rows with their zeros."""

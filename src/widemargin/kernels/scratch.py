@@ -9,9 +9,8 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit.workspace import aligned
-
 _KEPT_BYTES = 2**23
+_CACHE_LINE = 64
 _scratch: deque[NDArray[np.uint8]] = deque(maxlen=64)
 
 
@@ -25,9 +24,9 @@ class Scratch:
         try:
             self.buffer = _scratch.pop()
         except IndexError:
-            self.buffer = aligned((self.n_bytes,), np.uint8, np.empty)
+            self.buffer = _aligned(self.n_bytes)
         if self.buffer.nbytes < self.n_bytes:
-            self.buffer = aligned((self.n_bytes,), np.uint8, np.empty)
+            self.buffer = _aligned(self.n_bytes)
         return self.buffer
 
     def __exit__(self, *_: object) -> None:
@@ -52,3 +51,10 @@ def release() -> None:
             return
         if buffer.nbytes <= _KEPT_BYTES:
             _scratch.append(buffer)
+
+
+def _aligned(n_bytes: int) -> NDArray[np.uint8]:
+    """Bytes of any value that begin a line of the cache: a vector register across two of them is read twice."""
+    memory = np.empty(n_bytes + _CACHE_LINE, np.uint8)
+    first = -memory.ctypes.data % _CACHE_LINE
+    return memory[first : first + n_bytes]

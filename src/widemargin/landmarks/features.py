@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from .._native import nystroem
 from ..kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid, Transform
-from ..kernels.samples import Samples, make_samples
 from ..partition.hierarchy import row_arrays
 
 Array = NDArray[np.floating]
@@ -60,17 +59,8 @@ class LandmarkFeatures:
     @cached_property
     def compiled(self) -> nystroem.Landmarks:
         """A copy for compiled code; ValueError if the arrays do not fit one another."""
-        arrays = map(np.ascontiguousarray, (self.landmarks, self.anchors, self.rules))
+        arrays: Any = map(np.ascontiguousarray, (self.landmarks, self.anchors, self.rules))
         return nystroem.Landmarks(compiled_kernel(self.kernel), *arrays)
-
-    @cached_property
-    def _samples(self) -> Samples:
-        return make_samples(self.landmarks[0], self.kernel.wants)
-
-    def fill(self, X: Array, F: Array) -> None:
-        """Write the kernel values of dense rows and the only leaf's landmarks, by a matrix product."""
-        landmarks, rows = self._samples.against(X)
-        self.kernel.fill(rows, landmarks, F)
 
     def distances(self, X: Any) -> Array:
         """Of every row of X to the landmarks of the only leaf: shape (n, m)."""
@@ -90,7 +80,7 @@ class LandmarkFeatures:
         return np.hstack([F, F[:, first] * F[:, second]]) if len(first) else F
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("compiled", "_samples")}
+        return {name: value for name, value in self.__dict__.items() if name != "compiled"}
 
 
 def compiled_kernel(kernel: Transform) -> nystroem.Kernel:

@@ -11,22 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import nystroem
-from .._parallel import ThreadTeam, count_blocks, row_blocks
+from .._parallel import ThreadTeam, row_blocks
 from ..kernels.functions import Transform
-from ..kernels.scratch import Scratch
 from ..landmarks.features import LandmarkFeatures
 from ..partition.hierarchy import Hierarchy, row_arrays
 
 Vector = NDArray[np.float64]
 Array = NDArray[np.floating]
 
-_TILE_BYTES = 2**18  # of a block's kernel values: they stay in the second-level cache
-_TILE_ROWS = 64, 1024
 _FEW_ROWS = 64  # are decided in the calling thread
 _ROW_OPERATIONS = 100  # that finding a row's place takes as long as
 _LEAST_OPERATIONS = 4e6  # with fewer, waking the other threads takes longer than they save
-_FLAT = 16, 32  # rows and landmarks of a single leaf, from which on matrix products are faster
-_PROJECTED_ROWS = 4096  # of a block
+_PROJECTED_ROWS = 1024  # of a block
 _ALONE = ThreadTeam(1)
 
 
@@ -55,59 +51,11 @@ class NystromTree:
     slopes: Array
     intercept: Vector
 
-    @property
-    def width(self) -> int:
-        """Numbers that a row's features take."""
-        return self.features.n_values + int(self.slopes.shape[1])
-
     @cached_property
     def compiled(self) -> nystroem.Machine:
         """A copy for compiled code; ValueError if the arrays do not fit one another."""
-        arrays = map(np.ascontiguousarray, (self.coef, self.products, self.slopes, self.intercept))
+        arrays: Any = map(np.ascontiguousarray, (self.coef, self.products, self.slopes, self.intercept))
         return nystroem.Machine(self.tree.compiled, self.features.compiled, *arrays)
-
-    def decision_values(self, X: Any, out: Vector, team: ThreadTeam) -> None:
-        """Write the q decision values of each row.
-
-        Parameters
-        ----------
-        X : ndarray or CSR array of shape (n, d)
-            Of the landmarks' dtype; dense rows C-contiguous.
-        out : ndarray of shape (n, q)
-        team : ThreadTeam
-        """
-        if self.is_flat and len(out) >= _FLAT[0] and not hasattr(X, "indptr"):
-            size = int(np.clip(_TILE_BYTES // self._tile_bytes(1), *_TILE_ROWS))
-            team.map(lambda rows: self._write_flat(X[rows], out[rows]), _even_blocks(len(out), size))
-        else:
-            self.compiled.decision_values(team.native, row_arrays(X), out)
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether all rows meet the same landmarks, many enough for matrix products."""
-        k, m, p = self.features.anchors.shape
-        return k == 1 and m >= _FLAT[1] and p == 0 and not self.products.size
-
-    def _tile_bytes(self, n_rows: int) -> int:
-        return n_rows * self.width * self.features.landmarks.itemsize
-
-    def _write_flat(self, X: Array, out: Vector) -> None:
-        """One matrix product for the kernel values, one for the decision values."""
-        n, m, n_bytes = len(X), self.features.n_values, self._tile_bytes(len(X))
-        with Scratch(n_bytes) as buffer:
-            tile = buffer[:n_bytes].view(self.features.landmarks.dtype)
-            F, linear = tile[: n * m].reshape(n, m), tile[n * m :].reshape(n, self.slopes.shape[1])
-            self.features.fill(X, F)
-            np.matmul(F, self._flat_coef, out=out)
-            if self.slopes.shape[1]:
-                np.matmul(X, self.slopes[0].T, out=linear)
-                out += linear
-        out += self.intercept[0]
-
-    @cached_property
-    def _flat_coef(self) -> Array:
-        """Coefficients of the only leaf, of the features' dtype where there are many: sums of products in BLAS."""
-        return np.ascontiguousarray(self.coef[0].T.astype(self.features.landmarks.dtype))
 
     @cached_property
     def n_operations(self) -> float:
@@ -179,12 +127,6 @@ def _unpack(packed: Array, m: int) -> Array:
     return products
 
 
-def _even_blocks(n: int, most: int) -> list[slice]:
-    """An even number of blocks of like size, so that threads end together; a single one of at most `most` rows."""
-    n_blocks = count_blocks(n, most)
-    return row_blocks(n, count_blocks(n, n_blocks + n_blocks % 2) if n_blocks > 1 else most)
-
-
 @dataclass
 class NystromForest:
     """The mean of several trees' decision values; mostly there is one.
@@ -232,7 +174,7 @@ class NystromForest:
             Of the landmarks' dtype; dense rows C-contiguous.
         n_jobs : int or None
         memory_budget : int
-            Never reached: a thread holds a block's features, a megabyte or two.
+            Never reached: a thread holds some rows' kernel values, less than a megabyte.
 
         Notes
         -----
@@ -253,17 +195,17 @@ class NystromForest:
     def _write(self, X: Any, out: Vector, team: ThreadTeam) -> None:
         projection = self.projection
         if projection is None:
-            self._write_mean(X, out, team)
+            self._write_mean(row_arrays(X), out, team)
         else:
-            blocks = _even_blocks(len(out), _PROJECTED_ROWS)
+            blocks = row_blocks(len(out), _PROJECTED_ROWS)
             team.map(lambda rows: self._write_mean(X[rows] @ projection, out[rows], team), blocks)
 
-    def _write_mean(self, X: Any, out: Vector, team: ThreadTeam) -> None:
-        self.trees[0].decision_values(X, out, team)
+    def _write_mean(self, rows: Any, out: Vector, team: ThreadTeam) -> None:
+        self.trees[0].compiled.decision_values(team.native, rows, out)
         if len(self.trees) > 1:
             part = np.empty_like(out)
             for tree in self.trees[1:]:
-                tree.decision_values(X, part, team)
+                tree.compiled.decision_values(team.native, rows, part)
                 out += part
             out /= len(self.trees)
 
@@ -272,19 +214,15 @@ class NystromForest:
 
         The row's values are not checked.
         """
-        dtype, projection, q, n_trees, alone = self._dtype, self.projection, self.n_outputs, len(self.trees), _ALONE.native
-        first, *others = (tree.compiled.decision_values for tree in self.trees)
+        dtype, projection, alone = self._dtype, self.projection, _ALONE.native
+        shape = len(self.trees), 1, self.n_outputs
+        functions = [tree.compiled.decision_values for tree in self.trees]
 
         def decide(x: Array) -> Vector:
             row = np.ascontiguousarray(x if projection is None else x @ projection, dtype)[None]
-            out = np.empty((1, q))
-            first(alone, row, out)
-            if others:
-                part = np.empty((1, q))
-                for other in others:
-                    other(alone, row, part)
-                    out += part
-                out /= n_trees
-            return out[0]
+            values = np.empty(shape)
+            for function, out in zip(functions, values, strict=True):
+                function(alone, row, out)
+            return np.asarray(values[0, 0] if len(values) == 1 else np.add.reduce(values)[0] / len(values))
 
         return decide

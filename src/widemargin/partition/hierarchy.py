@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._native import csr, nystroem
+from .._native import nystroem
+from .._native.sparse import make_csr
 from .kmeans import Labels, centroids, kmeans
 
 Array = NDArray[np.floating]
@@ -39,7 +40,8 @@ class Hierarchy:
     @cached_property
     def compiled(self) -> nystroem.Tree:
         """A copy for compiled code; ValueError if the arrays are no tree."""
-        return nystroem.Tree(*map(np.ascontiguousarray, (self.centres, self.sizes, self.children)))
+        arrays: Any = map(np.ascontiguousarray, (self.centres, self.sizes, self.children))
+        return nystroem.Tree(*arrays)
 
     @property
     def n_leaves(self) -> int:
@@ -69,12 +71,7 @@ class Hierarchy:
 
 def row_arrays(X: Any) -> Any:
     """The rows of a C-contiguous or CSR array for compiled code, without a copy of its values."""
-    if not hasattr(X, "indptr"):
-        return X
-    indices, indptr = X.indices, X.indptr
-    if indices.dtype != indptr.dtype:
-        indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)
-    return csr.CSRMatrix(X.data, indices, indptr, X.shape[1])
+    return make_csr(X) if hasattr(X, "indptr") else X
 
 
 def grow(X: Any, k: int, rng: np.random.Generator) -> tuple[Hierarchy, Labels]:

@@ -44,8 +44,16 @@ def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: NDArray[np.f
     with warnings.catch_warnings(), openmp_limit(1) if is_short else nullcontext():
         # equal rows: fewer clusters than asked for are what the caller expects, not a fit that was cut short
         warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
-        model.fit(X, sample_weight=sample_weight)
+        model.fit(_with_short_indices(X), sample_weight=sample_weight)
     return np.asarray(model.labels_, np.intp)
+
+
+def _with_short_indices(X: Any) -> Any:
+    """Sparse rows with indices of 32 bits where these suffice: scikit-learn takes no others."""
+    if not sp.issparse(X) or max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
+        return X
+    indices, indptr = (index.astype(np.int32, copy=False) for index in (X.indices, X.indptr))
+    return sp.csr_array((X.data, indices, indptr), X.shape)
 
 
 def centroids(X: Any, labels: Labels, weights: NDArray[np.float64] | None = None) -> NDArray[np.floating]:

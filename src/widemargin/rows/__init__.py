@@ -1,6 +1,6 @@
 """The two passes of a linear machine over its data, wherever the rows lie: in memory, in a file, on other machines."""
 
-from .blocks import Rows, make_rows
+from .blocks import RowArrays, Rows, make_rows
 from .constant import RowsWithConstant
 from .dask import LostPartitionError, is_partitioned
 from .dense import has_finite_values
@@ -9,6 +9,7 @@ from .mapped import has_finite_rows, mapped_pages
 
 __all__ = [
     "LostPartitionError",
+    "RowArrays",
     "Rows",
     "RowsWithConstant",
     "has_finite_rows",

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._native.sparse import check_sparse
 from .._parallel import ThreadTeam
 from .blocks import Rows, make_rows
 
@@ -221,6 +222,7 @@ def _make_block(part: Any, number: int) -> Rows:
 
 def _as_array(part: Any) -> Any:
     if sp.issparse(part):
+        check_sparse(part)
         part = sp.csr_array(part)
         return part.astype(_float_of(part.dtype), copy=False)
     values = np.asarray(part)

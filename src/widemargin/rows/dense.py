@@ -1,106 +1,112 @@
-"""Dense rows, in C or Fortran order."""
+"""Dense rows in memory, in C or Fortran order.
+
+Blocks depend on the data alone and their sums are added in their order, so that results do not depend on `n_jobs`.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import dense
-from .._jit.workspace import Rows as RowArrays
-from .._jit.workspace import make_rows
+from .._native import dense
 from .._parallel import ThreadTeam, count_blocks, row_blocks
-from .mapped import MappedPages
 
 Array = NDArray[np.floating]
 Matrix = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
-_BLOCK_BYTES = 2**21  # at least
-_PICKED = 1024  # rows that are looked at together: their numbers fit a first-level cache
-_BLOCKS = 64  # at most, but for maps: enough to share out, and each holds a sum of its own
+_BLOCK_BYTES = 2**21  # at least, for a product of matrices
+_BLOCKS = 64  # of these at most: enough to share out
 
 
-class DenseBlocks:
-    """An array that is never copied; sums and single products are float64, products with several vectors are X's."""
+class DenseRows:
+    """`Rows` of an array that is never copied; sums and single products are float64, products with several vectors X's.
 
-    def __init__(self, X: Array, pages: MappedPages | None = None) -> None:
-        self.X = read_only(X)
-        self._pages = pages
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), float32 or float64
+        Its rows, or its columns, should be contiguous.
+    team : ThreadTeam
+    """
+
+    is_local = True
+
+    def __init__(self, X: Array, team: ThreadTeam) -> None:
+        self._is_by_rows = _has_contiguous_rows(X)
+        if not self._is_by_rows and not _has_contiguous_rows(X.T):
+            X, self._is_by_rows = np.ascontiguousarray(X), True
+        self._X = np.asarray(X)
+        self._team = team
         self.shape: tuple[int, int] = X.shape
-        self._by_rows = X.flags.c_contiguous
         self.row_bytes = max(1, int(X.shape[1] * X.itemsize))
 
     @property
-    def is_in_order(self) -> bool:
-        """Whether all values are in memory, or may be, row by row."""
-        return self._by_rows and self._pages is None
-
-    @property
-    def arrays(self) -> RowArrays | None:
-        """All values, if they are in order."""
-        return make_rows(self.X) if self.is_in_order else None
+    def arrays(self) -> Array | None:
+        """The array, if it is in C order."""
+        return self._X if self._X.flags.c_contiguous else None
 
     @property
     def block_rows(self) -> int:
-        """A block of two mebibytes or more; of a map, that is what is held of it."""
-        least = max(256, _BLOCK_BYTES // self.row_bytes)
-        return least if self._pages is not None else max(least, count_blocks(self.shape[0], _BLOCKS))
+        """How many rows are multiplied at a time."""
+        return max(self._least_rows, count_blocks(self.shape[0], _BLOCKS))
 
-    @property
-    def sum_rows(self) -> int:
-        """Of a block of sums: these are few."""
-        return max(self.block_rows, count_blocks(self.shape[0], _BLOCKS))
-
-    def outputs(self, rows: slice, W: Matrix, out: Matrix) -> None:
-        """One compiled pass for a single vector, a matrix product for several."""
-        X = self.X[rows]
-        if len(W) > 1:
-            out[...] = W.astype(X.dtype, copy=False) @ X.T
-        elif self._by_rows:
-            dense.row_outputs(X, W[0], out[0])
+    def outputs(self, W: Matrix) -> Matrix:
+        """Of one vector in a compiled pass, of several as products of matrices."""
+        out = np.empty((len(W), self.shape[0]))
+        if len(W) == 1:
+            outputs = dense.row_outputs if self._is_by_rows else dense.column_outputs
+            outputs(self._team.native, self._values, np.ascontiguousarray(W[0]), out[0])
         else:
-            dense.column_outputs(X, W[0], out[0])
-        self._release(rows)
+            V = W.astype(self._X.dtype, copy=False)
 
-    def add(self, rows: slice, coef: Matrix, out: Matrix) -> None:
-        """Only the rows that count are read."""
-        scratch = np.empty(_PICKED, np.int64)
-        add = dense.row_sum if self._by_rows else dense.column_sum
-        for part in row_blocks(rows.stop - rows.start, self.block_rows):
-            here = slice(rows.start + part.start, rows.start + part.stop)
-            add(self.X[here], np.ascontiguousarray(coef[:, part]), scratch, out)
-            self._release(here)
+            def multiply(rows: slice) -> None:
+                out[:, rows] = V @ self._X[rows].T
 
-    def take(self, chosen: NDArray[np.int64], team: ThreadTeam) -> DenseBlocks:
-        """Row by row, in C order."""
-        taken = np.empty((len(chosen), self.shape[1]), self.X.dtype)
+            self._team.map(multiply, row_blocks(self.shape[0], self.block_rows))
+        return out
 
-        def copy(rows: slice) -> None:
-            first, end = np.searchsorted(chosen, (rows.start, rows.stop))
-            self._copy_into(taken[first:end], chosen[first:end])
-            self._release(rows)
+    def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
+        """One compiled pass over the rows that count."""
+        total = np.empty((len(coef), self.shape[1]))
+        before = None if since is None else np.ascontiguousarray(since)
+        sums = dense.row_sums if self._is_by_rows else dense.column_sums
+        sums(self._team.native, self._values, np.ascontiguousarray(coef), before, total)
+        return total
 
-        team.map(copy, row_blocks(self.shape[0], self.block_rows))
-        return DenseBlocks(taken)
+    def dense(self, chosen: Indices) -> tuple[Array, Indices]:
+        """The array itself, in C order; in Fortran's a copy."""
+        return (self._X, chosen) if self._is_by_rows else (self.copy(chosen), np.arange(len(chosen)))
 
-    def copy(self, chosen: NDArray[np.int64]) -> Array:
-        """In C order."""
-        taken = np.empty((len(chosen), self.shape[1]), self.X.dtype)
-        self._copy_into(taken, chosen)
+    def take(self, chosen: Indices) -> DenseRows:
+        """A copy, in C order."""
+        return DenseRows(self.copy(chosen), self._team)
+
+    def copy(self, chosen: Indices) -> Array:
+        """Some rows, in C order."""
+        taken = np.empty((len(chosen), self.shape[1]), self._X.dtype)
+        take = dense.take_rows if self._is_by_rows else dense.take_columns
+        take(self._team.native, self._values, np.ascontiguousarray(chosen), taken)
         return taken
 
-    def _copy_into(self, out: Array, chosen: NDArray[np.int64]) -> None:
-        if self._by_rows:
-            dense.take_rows(self.X, chosen, out)
-        else:
-            out[...] = self.X[chosen]  # np.take would copy all of X first
+    @property
+    def _least_rows(self) -> int:
+        """Of a block."""
+        return max(256, _BLOCK_BYTES // self.row_bytes)
 
-    def _release(self, rows: slice) -> None:
-        if self._pages is not None:
-            self._pages.release(rows)
+    @property
+    def _values(self) -> Array:
+        """With contiguous rows: the array or its transpose."""
+        return self._X if self._is_by_rows else self._X.T
 
 
-def read_only(X: Array) -> Array:
-    """A view, so that passes are compiled for one kind: files are often mapped for reading alone."""
+def _has_contiguous_rows(X: Array) -> bool:
+    return bool(X.flags.c_contiguous or (X.strides[1] == X.itemsize and X.strides[0] >= X.shape[1] * X.itemsize))
+
+
+def read_only(X: Any) -> Any:
+    """A view that cannot be written to."""
     view = X.view()
     view.flags.writeable = False
     return view
@@ -108,6 +114,4 @@ def read_only(X: Array) -> Array:
 
 def has_finite_values(X: Array, team: ThreadTeam) -> bool:
     """Whether no entry of an array in C order is NaN or infinite."""
-    numbers, size = read_only(np.asarray(X)).reshape(-1), _BLOCK_BYTES // X.itemsize
-    n_blocks = count_blocks(len(numbers), size)
-    return all(team.together(n_blocks, lambda turn: dense.are_finite(numbers, X.dtype.type(0), size, turn)))
+    return bool(dense.are_finite(team.native, np.asarray(X).reshape(-1)))

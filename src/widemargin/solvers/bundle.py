@@ -1,4 +1,4 @@
-"""The reduced problem: a convex risk, replaced by the maximum of the planes known.
+"""The master problem: a convex risk, replaced by the maximum of the planes known.
 
     minimise  1/2 |w|^2 + C max_j (<a_j, w> + b_j)
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import simplex_qp
+from .._native import linear
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -48,7 +48,7 @@ class Bundle:
 
     @property
     def beta(self) -> Vector:
-        """Weights of the planes in the latest reduced problem."""
+        """Weights of the planes in the latest master problem."""
         return self._beta[: self.n_planes]
 
     @property
@@ -83,9 +83,7 @@ class Bundle:
         total = beta.sum()
         beta *= C / total if total > 0 else 0.0
         beta[0] += C - beta.sum()
-        grad, step = np.empty((2, t))
-        scratch = grad, np.empty((t, t)), step, np.empty(t, np.int64)
-        simplex_qp.solve_simplex(self._gram, self._offsets[:t], beta, *scratch, tol, _MAX_ROUNDS)
+        linear.solve_simplex(self._gram, self._offsets[:t], beta, tol, _MAX_ROUNDS)
         self._idle[:t] = np.where(beta > 0.0, 0.0, self._idle[:t] + 1.0)
         w = -beta @ self.normals
         return w, float(self._offsets[:t] @ beta - 0.5 * w @ w)

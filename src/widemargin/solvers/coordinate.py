@@ -3,7 +3,7 @@
     maximise  D(a) = sum a_i - 1/2 |sum a_i y_i x_i|^2      0 <= a_i <= C s_i   (and sum a_i y_i = 0 with an intercept)
 
 Each hinge lies above the part a_i / (C s_i) of its line, so the plane with the rows' weights -a_i y_i / C lies below
-the risk. In the reduced problem it is worth D(a), alone; together with other planes, more.
+the risk. In the master problem it is worth D(a), alone; together with other planes, more.
 
 Source: Hsieh, Chang, Lin, Keerthi, Sundararajan, A Dual Coordinate Descent Method for Large-scale Linear SVM, ICML
 2008.
@@ -16,8 +16,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import coordinate
-from .._jit.workspace import Rows as RowArrays
+from .._native import linear
+from ..rows import RowArrays
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -109,11 +109,11 @@ class CoordinateAscent:
         self._signed = signed
         self._C = 1.0
         n = len(signed)
-        self._sigma = _SIGMA * _mean_square(arrays.data, n) if has_intercept else 0.0
+        self._sigma = _SIGMA * _mean_square(arrays, n) if has_intercept else 0.0
         self._alpha, self._w = np.zeros(n), np.zeros(n_features + 1)
         self._rng = np.random.default_rng(0)
-        self._border = np.array([math.inf, -math.inf])
-        size = arrays.data.size
+        self._shrink = math.inf, -math.inf  # at a bound, rows with projected gradients beyond are set aside
+        size = linear.count_values(arrays)
         self._epoch = _EPOCH * size + _EPOCH_ROW * n
         self._round = _ROUND + size + _ROUND_ROW * n + _ROUND_COLUMN * n_features
         self.turns = self._new_turns()
@@ -126,7 +126,7 @@ class CoordinateAscent:
         self._alpha *= factor
         np.minimum(self._alpha, C * np.abs(self._signed), out=self._alpha)
         self._w[:-1] *= factor
-        self._border[:] = math.inf, -math.inf
+        self._shrink = math.inf, -math.inf
         self._active = np.arange(len(self._alpha))
         self.turns = self._new_turns()
 
@@ -138,9 +138,10 @@ class CoordinateAscent:
             order = _shuffled_runs(self._active, self._rng)
             self._w[-1] += self._sigma * self._imbalance()
             self._visits += len(order) / n
-            kept = coordinate.ascend(
-                self._arrays, self._signed, self._C, self._sigma, self._alpha, self._w, order, self._border
+            kept, *shrink = linear.ascend(
+                self._arrays, self._signed, self._C, self._sigma, self._alpha, self._w, order, *self._shrink
             )
+            self._shrink = shrink[0], shrink[1]
             self._active = order[:kept]
         if not self._sigma and alpha.any():
             self._leap(self._alpha - alpha, self._w - w)
@@ -152,7 +153,7 @@ class CoordinateAscent:
             return
         alpha = np.clip(self._alpha + rise / max(curvature, 1e-300) * change, 0.0, self._C * np.abs(self._signed))
         w = self._w.copy()
-        coordinate.add_rows(self._arrays, (alpha - self._alpha) * np.sign(self._signed), w)
+        linear.add_rows(self._arrays, (alpha - self._alpha) * np.sign(self._signed), w)
         gain = (alpha - self._alpha).sum() - 0.5 * float((w - self._w) @ (w + self._w))
         if gain > 0.0:
             self._alpha, self._w = alpha, w
@@ -160,8 +161,8 @@ class CoordinateAscent:
     def observe(self, f: Vector) -> None:
         """The outputs f (n,) of the dual's point say which rows may still move; all, if that is none."""
         grad = np.sign(self._signed) * (f + self._w[-1]) - 1.0
-        is_done = (self._alpha == 0.0) & (grad > self._border[0])
-        is_done |= (self._alpha == self._C * np.abs(self._signed)) & (grad < self._border[1])
+        is_done = (self._alpha == 0.0) & (grad > self._shrink[0])
+        is_done |= (self._alpha == self._C * np.abs(self._signed)) & (grad < self._shrink[1])
         self._active = np.flatnonzero(is_done == is_done.all())
 
     def plane(self) -> tuple[Matrix, float, Vector]:
@@ -194,10 +195,9 @@ class CoordinateAscent:
         return float(np.vdot(self._alpha, np.sign(self._signed))) if self._sigma else 0.0
 
 
-def _mean_square(data: NDArray[np.floating], n: int) -> float:
-    """Mean squared length of n rows; 1 if that is beyond the data's precision."""
-    with np.errstate(over="ignore"):
-        square = float(np.vdot(data, data)) / max(n, 1)
+def _mean_square(arrays: RowArrays, n: int) -> float:
+    """Mean squared length of n rows; 1 if that is zero or beyond float64."""
+    square = linear.squared_norm(arrays) / max(n, 1)
     return square if 0.0 < square < math.inf else 1.0
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import ThreadTeam
-from .._progress import Part, Progress
+from .._progress import Aside, Part, Progress
 from .certificate import svm_problem
 from .result import LinearResult
 from .risks import HingeRisk
@@ -28,7 +28,12 @@ _TOL = 1e-4  # violation of the dual, of problems larger than one tile
 
 
 def solve_few_rows(
-    X: NDArray[np.floating], risks: Sequence[HingeRisk], C: float, tol: float, team: ThreadTeam, progress: Progress | Part
+    X: NDArray[np.floating],
+    risks: Sequence[HingeRisk],
+    C: float,
+    tol: float,
+    team: ThreadTeam,
+    progress: Progress | Part | Aside,
 ) -> list[LinearResult] | None:
     """Solve for all risks, if the gap of each comes below the tolerance.
 
@@ -49,9 +54,7 @@ def solve_few_rows(
     """
     rows = X.astype(np.float64, copy=False)
     everyone, none = np.arange(len(rows)), np.zeros(len(rows))
-    parts = [
-        Subproblem(everyone, svm_problem(np.sign(risk.signed), C * np.abs(risk.signed)), none) for risk in risks
-    ]
+    parts = [Subproblem(everyone, svm_problem(np.sign(risk.signed), C * np.abs(risk.signed)), none) for risk in risks]
     duals = solve_subproblems(
         rows @ rows.T,
         parts,

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from .._jit.dense import all_moments
-from .._parallel import blas_limit, count_blocks
+from .._native import dense
 from ..rows import Rows
 from .risks import HingeRisk
 
@@ -23,7 +22,6 @@ Indices = NDArray[np.int64]
 _PER_COLUMN, _PER_COLUMN_KEPT = 64, 128  # rows, for a Hessian; for one that is likely to be kept
 _SHARP = 0.25  # width from which on it is
 _FIT = 0.3  # part by which a step's gain may differ from what was promised
-_TAKEN, _PARTS = 2**8, 16  # rows that a thread takes at a time, at least; parts of the sum, at most
 _JITTER, _JITTERS = 1e-12, 6  # of the diagonal, each time a hundred times as much
 
 
@@ -88,14 +86,8 @@ class CornerHessian:
     def _moments(self, chosen: Indices, weights: Vector, centre: Vector) -> Matrix:
         """Sum of w (x - c)(x - c)'."""
         X, places = self._rows.dense(chosen)
-        factors = np.sqrt(weights)
-        size = _TAKEN * max(1, count_blocks(len(chosen), _TAKEN * _PARTS))
-        parts = np.empty((count_blocks(len(chosen), size), len(centre), len(centre)))
-        with blas_limit(1):
-            self._risk.team.together(
-                len(parts), lambda turn: all_moments(X, places, centre, factors, size, turn, parts)
-            )
-        total: Matrix = parts.sum(axis=0)
+        total = np.empty((len(centre), len(centre)))
+        dense.moments(self._risk.team.native, X, places, centre, np.sqrt(weights), total)
         return total
 
 

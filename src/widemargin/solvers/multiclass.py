@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import margins
-from .._jit.workspace import Rows as RowArrays
+from .._native import linear
+from .._parallel import ThreadTeam
+from ..rows import RowArrays
 from .bracket import find_step
 from .risks import Cut
 
@@ -25,13 +26,16 @@ class MarginRisk:
     s : ndarray of shape (n,)
         Weights.
     n_classes : int
+    team : ThreadTeam
     """
 
-    def __init__(self, y: NDArray[np.int64], s: Vector, n_classes: int) -> None:
+    def __init__(self, y: NDArray[np.int64], s: Vector, n_classes: int, team: ThreadTeam) -> None:
         self.y = y
         self.s = s
         self.n_outputs = n_classes
         self.n_rows = len(y)
+        self._team = team
+        self._hinge = linear.MulticlassHinge(y, s, n_classes)
         self._guess = 1.0
 
     def intercept(self, f: Matrix) -> Vector:
@@ -43,7 +47,7 @@ class MarginRisk:
 
     def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
         """A bracketing search on the derivative."""
-        line = _MarginLine((f, target, self.y, self.s))
+        line = _MarginLine(self._hinge, self._team, f, target)
         step = find_step(line, curvature, slope, 0.5 * self._guess, 2.0 * self._guess)
         self._guess = step or 1.0
         return step
@@ -51,26 +55,27 @@ class MarginRisk:
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
         """One pass over the outputs."""
         coef = np.empty_like(f)
-        risk, offset = margins.advance_margins(f, target, self.y, self.s, step, mu, coef)
+        risk, offset = self._hinge.advance(self._team.native, f, target, step, mu, coef)
         return Cut(risk, coef, offset)
 
     def part(self, chosen: Indices, factor: float = 1.0) -> MarginRisk:
         """For the same classes, present or not."""
-        return MarginRisk(self.y[chosen], factor * self.s[chosen], self.n_outputs)
+        return MarginRisk(self.y[chosen], factor * self.s[chosen], self.n_outputs, self._team)
 
 
 class _MarginLine:
     """The multiclass hinge along a line: a maximum of lines for each row."""
 
-    def __init__(self, problem: tuple[Matrix, Matrix, NDArray[np.int64], Vector]) -> None:
-        self._problem = problem
-        self._rows = np.arange(len(problem[2]))
+    def __init__(self, hinge: linear.MulticlassHinge, team: ThreadTeam, f: Matrix, target: Matrix) -> None:
+        self._hinge = hinge
+        self._line = team.native, f, target
+        self._rows = np.arange(f.shape[1])
         self._settled = 0.0
 
     def slope(self, k: float) -> float:
-        return self._settled + float(margins.margin_slope(*self._problem, self._rows, k))
+        return self._settled + float(self._hinge.slope(*self._line, self._rows, k))
 
     def settle(self, lo: float, hi: float) -> None:
-        kept, slope = margins.settle_margins(*self._problem, self._rows, lo, hi)
+        kept, slope = self._hinge.settle(*self._line, self._rows, lo, hi)
         self._rows = self._rows[:kept]
         self._settled += slope

@@ -12,9 +12,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit.workspace import Rows as RowArrays
 from .._native import hinge
 from .._parallel import ThreadTeam
+from ..rows import RowArrays
 from .coordinate import CoordinateAscent
 
 Vector = NDArray[np.float64]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from .._native import budget as compiled
 from .._native import csr
+from .._native.sparse import make_csr
 from ..budget.table import merge_table
 from ..kernels.csr import CsrRows
 from ..kernels.functions import RBF, Kernel
@@ -145,7 +146,7 @@ class MergingMachine(SGDMachine):
         if isinstance(X, csr.CSRMatrix):
             return X
         if sp.issparse(X):
-            return csr.CSRMatrix(X.data, X.indices, X.indptr.astype(X.indices.dtype, copy=False), X.shape[1])
+            return make_csr(X)
         return np.ascontiguousarray(X)
 
     def run(self, X: Any, order: Order, signed_weights: Vector) -> None:

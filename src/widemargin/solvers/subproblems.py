@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._native import dual
 from .._parallel import ThreadTeam
-from .._progress import Part, Progress
+from .._progress import Aside, Part, Progress
 from ..kernels.blocks import fill_square
 from ..kernels.functions import Kernel
 from ..kernels.precision import entry_noise
@@ -51,7 +51,7 @@ def solve_on_whole_matrix(
     equality: bool,
     tol: float,
     max_iter: int,
-    progress: Progress | Part,
+    progress: Progress | Part | Aside,
 ) -> list[DualResult]:
     """Compute the kernel matrix of all samples, and solve problems on parts of it.
 
@@ -86,7 +86,7 @@ def solve_subproblems(
     equality: bool,
     tol: float,
     max_iter: int,
-    progress: Progress | Part,
+    progress: Progress | Part | Aside,
 ) -> list[DualResult]:
     """Solve problems on parts of a kernel matrix.
 
@@ -108,7 +108,7 @@ def solve_subproblems(
     list of DualResult
         With a row of history each.
     """
-    starts = np.cumsum([0, *(len(part.rows) for part in parts)])
+    starts = np.cumsum([0, *(len(part.rows) for part in parts)], dtype=np.int64)
     rows = np.concatenate([part.rows for part in parts])
     problem = DualProblem(*(np.concatenate(columns) for columns in zip(*(p.problem for p in parts), strict=True)))
     box = make_box(problem, np.asarray(K.diagonal()[rows], np.float64))
@@ -121,19 +121,19 @@ def solve_subproblems(
     goals = np.where(sizes <= TILE, min(tol, _SMALL_TOL), tol)
     limit = max_iter if max_iter >= 0 else NO_LIMIT
     sets, steps = np.zeros((2, len(parts)), np.int64)
+    make: Any = dual.Subproblems32 if K.dtype == np.float32 else dual.Subproblems64
+    problems = make(K, rows, starts, box, beta, f, equality)
     while True:
-        is_near = (sizes <= TILE) & (sets >= _SMALL_SETS)  # the last digits are a courtesy
-        goals = np.where(is_near, tol, goals)
-        most = np.minimum(limit - sets, np.where(goals < tol, _SMALL_SETS, NO_LIMIT))
-        new_sets, new_steps, left = dual.solve_subproblems(
-            team.native, K, rows, starts, box, beta, f, goals, np.maximum(most, 0), equality, _SLICE_SECONDS
-        )
-        new_sets, violations = np.asarray(new_sets), np.asarray(left)
-        if not np.isfinite(violations).all():
+        goals[sets >= _SMALL_SETS] = tol  # the last digits are a courtesy
+        most = np.where(goals < tol, _SMALL_SETS, limit) - sets
+        new_sets, new_steps, left, is_stuck = problems.solve(team.native, goals, most, _SLICE_SECONDS)
+        violations = np.asarray(left)
+        if not (np.isfinite(violations).all() and np.isfinite(f).all()):
             raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
         sets += new_sets
         steps += new_steps
-        is_open = (violations >= goals) & (new_sets > 0) & (sets < limit)
+        is_open = (violations >= goals) & ~np.asarray(is_stuck) & (sets < limit)
+        is_open &= (violations >= tol) | (sets < _SMALL_SETS)
         if not is_open.any() or not progress.go_on(violation=float(violations.max()), tol=tol):
             break
     results = []
@@ -149,7 +149,5 @@ def solve_subproblems(
             n_support=int(np.count_nonzero(beta[mine])),
         )
         converged = found.violation < tol
-        results.append(
-            DualResult(beta[mine], f[mine], *found, converged, int(sets[k]), int(steps[k]), history)
-        )
+        results.append(DualResult(beta[mine], f[mine], *found, converged, int(sets[k]), int(steps[k]), history))
     return results

@@ -7,10 +7,13 @@
 #include "span.hpp"
 
 // Before a loop whose iterations write to arrays that do not overlap: the compiler need not check that, each time.
+// Before a loop over a few registers: it is written out at once.
 #if defined(__clang__)
 #define WM_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define WM_UNROLL _Pragma("unroll")
 #else
 #define WM_INDEPENDENT _Pragma("GCC ivdep")
+#define WM_UNROLL _Pragma("GCC unroll 16")
 #endif
 
 namespace wm {
@@ -18,6 +21,7 @@ namespace wm {
 // `size` zeros of a type that zero bytes make; pages that are never written to take no memory.
 template <class T> class AlignedArray {
   public:
+    AlignedArray() = default;
     explicit AlignedArray(Index size) : memory_(allocate(size)), data_(align(memory_.get())), size_(size) {}
 
     T* data() { return data_; }
@@ -26,6 +30,8 @@ template <class T> class AlignedArray {
     T& operator[](Index i) { return span()[i]; }
     Span<T> span() { return {data_, size_}; }
     Span<const T> span() const { return {data_, size_}; }
+    Span<T> view() { return span(); }
+    Span<const T> view() const { return span(); }
 
   private:
     struct Free {
@@ -33,8 +39,8 @@ template <class T> class AlignedArray {
     };
 
     std::unique_ptr<void, Free> memory_;
-    T* data_;
-    Index size_;
+    T* data_ = nullptr;
+    Index size_ = 0;
 
     static void* allocate(Index size) {
         void* memory = std::calloc(static_cast<std::size_t>(size) + (kCacheLine + sizeof(T) - 1) / sizeof(T), sizeof(T));

@@ -72,6 +72,13 @@ template <class I> void check_indices(const char* name, Span<const I> indices, I
                               .c_str());
 }
 
+// That two arrays share no memory: indices that were checked must not be written over while they are in use.
+template <class T, class U> void check_apart(const char* name, Span<T> a, const char* other, Span<U> b) {
+    const auto begin = [](const auto& x) { return reinterpret_cast<std::uintptr_t>(x.data); };
+    if (a.size > 0 && b.size > 0 && begin(a) < begin(b) + b.size * sizeof(U) && begin(b) < begin(a) + a.size * sizeof(T))
+        throw nb::value_error((std::string(name) + " and " + other + " must not share memory").c_str());
+}
+
 // Runs Python's signal handlers now and then, from code that has let the interpreter's lock go. They run in the main
 // thread alone; what they raise (KeyboardInterrupt) is kept until `rethrow`.
 class SignalHandlers {

@@ -163,7 +163,7 @@ void find_all(Span<const double> own, Matrix<const double> coef, Matrix<const fl
     for (Index p = 0; p < own.size; ++p) {
         for (Index j = 0; j < sizes[p]; ++j) {
             a.data()[j] = coef[p].data[j];
-            exponent.data()[j] = most(-1e30f, least(0.0f, log_kappa[p].data[j]));
+            exponent.data()[j] = clip_nonpositive(log_kappa[p].data[j], -1e30f);
         }
         for (Index j = 0; j < width; ++j) kappa.data()[j] = exp_of_nonpositive(exponent.data()[j]);
         const Merger merger = search.find(own[p], a.span(), exponent.span(), kappa.span(), 0, sizes[p]);

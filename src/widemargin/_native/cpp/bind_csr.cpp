@@ -27,14 +27,13 @@ template <class I> void bind_check(nb::module_& m) {
     m.def(
         "check_arrays",
         [](const Vector<const I>& indices, const Vector<const I>& indptr, Index n_values, Index n_rows, Index n_columns,
-           const std::string& format) {
-            const LineNames names = format == "CSC" ? LineNames{format, "column", "row"} : LineNames{format};
+           const std::string& format, const std::string& line, const std::string& other) {
+            const LineNames names{format, line, other};
             const Span<const I> starts = span(indptr);
             check_at_least("n_values", n_values, 0);
             check_at_least("n_columns", n_columns, 0);
-            check_size(("the " + format + " array's number of " + names.line + "s by its indptr").c_str(), starts.size - 1,
-                       n_rows);
-            if (starts[0] != 0) raise_if_any({CSRFault::pointer, 0, static_cast<Index>(starts[0])}, n_columns, names);
+            check_size(("len(indptr) of the " + format + " array").c_str(), starts.size, n_rows + 1);
+            if (starts.size > 0 && starts[0] != 0) raise_if_any({CSRFault::pointer, 0, static_cast<Index>(starts[0])}, n_columns, names);
             CSRFault fault;
             {
                 nb::gil_scoped_release unlocked;
@@ -43,6 +42,7 @@ template <class I> void bind_check(nb::module_& m) {
             raise_if_any(fault, n_columns, names);
         },
         array("indices"), array("indptr"), "n_values"_a, "n_rows"_a, "n_columns"_a, "format"_a = "CSR",
+        "line"_a = "row", "other"_a = "column",
         "Raise a ValueError that names the first row whose indices or whose place in the arrays are wrong.");
 }
 

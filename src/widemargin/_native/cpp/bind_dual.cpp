@@ -117,52 +117,76 @@ Index check_starts(Span<const Index> starts, Index n) {
     return largest;
 }
 
-template <class Entry> void bind_subproblems(nb::module_& m) {
-    m.def(
-        "solve_subproblems",
-        [](Team& team, const RowsArray<const Entry>& K, const Vector<const Index>& rows,
-           const Vector<const Index>& starts, const BoundBox& box, const Vector<double>& beta, const Vector<double>& f,
-           const Vector<const double>& tol, const Vector<const Index>& max_sets, bool equality, double seconds) {
-            constexpr Index kTileRows = 512;
-            const Matrix<const Entry> entries = rows_matrix(K, "K");
-            check_indices("rows", span(rows), least(entries.rows, entries.columns));
-            const Index n = span(rows).size, largest = check_starts(span(starts), n), count = span(starts).size - 1;
-            check_size("len(box)", box.length(), n);
-            check_size("len(beta)", span(beta).size, n);
-            check_size("len(f)", span(f).size, n);
-            check_size("len(tol)", span(tol).size, count);
-            check_size("len(max_sets)", span(max_sets).size, count);
-            const Subproblems problems{span(rows), span(starts), box.box, span(beta), span(f), span(tol),
-                                       span(max_sets), equality};
-            std::vector<WorkingSet> works;
-            works.reserve(count);
-            for (Index p = 0; p < count; ++p) {
-                const Index size = problems.starts[p + 1] - problems.starts[p];
-                works.emplace_back(least(size, kTileRows), size);
-            }
-            ScratchPool<SubproblemScratch<Entry, double>> scratches(
-                static_cast<int>(least<Index>(team.n_threads(), count)), largest, least(largest, kTileRows));
-            std::vector<ActiveResult> found(count);
-            {
-                nb::gil_scoped_release unlocked;
-                const std::int64_t end = nanoseconds_now() + static_cast<std::int64_t>(clip(seconds, 0.0, 1e9) * 1e9);
-                solve_subproblems<Entry, double>(team, entries, problems, works, scratches, all(found),
-                                                 [&] { return team.may_go_on() && nanoseconds_now() < end; });
-            }
-            nb::list sets, steps, violations;
-            for (const ActiveResult& result : found) {
-                sets.append(result.n_sets);
-                steps.append(result.steps);
-                violations.append(result.left.largest);
-            }
-            return nb::make_tuple(sets, steps, violations);
-        },
-        "team"_a, array("K"), array("rows"), array("starts"), "box"_a, array("beta"), array("f"), array("tol"),
-        array("max_sets"), "equality"_a, "seconds"_a,
-        "Solve P problems, each on some rows of K (n, n), one to a thread, for about so many seconds.\n\n"
-        "Problem p has rows[starts[p]:starts[p + 1]] and these places of box, beta and f = K[rows, rows] beta (N,), of\n"
-        "which beta and f are improved; until its violation is below tol[p], or for max_sets[p] working sets. Returns\n"
-        "lists of working sets, steps in them, and violations left.");
+// Problems with the arrays that they view, and what is carried over from call to call.
+template <class Entry> class BoundSubproblems {
+  public:
+    BoundSubproblems(const RowsArray<const Entry>& K, const Vector<const Index>& rows, const Vector<const Index>& starts,
+                     const BoundBox& box, const Vector<double>& beta, const Vector<double>& f, bool equality)
+        : K_(K), rows_(rows), starts_(starts), box_(box), beta_(beta), f_(f), entries_(rows_matrix(K, "K")),
+          problems_{span(rows), span(starts), box_.box, span(beta), span(f), {}, {}, equality} {
+        check_indices("rows", span(rows), least(entries_.rows, entries_.columns));
+        const Index n = span(rows).size;
+        largest_ = check_starts(span(starts), n);
+        check_size("len(box)", box.length(), n);
+        check_size("len(beta)", span(beta).size, n);
+        check_size("len(f)", span(f).size, n);
+        works_.reserve(problems_.count());
+        for (Index p = 0; p < problems_.count(); ++p) {
+            const Index size = problems_.starts[p + 1] - problems_.starts[p];
+            works_.emplace_back(least(size, kTileRows), size);
+        }
+    }
+
+    nb::tuple solve(Team& team, const Vector<const double>& tol, const Vector<const Index>& max_sets, double seconds) {
+        check_size("len(tol)", span(tol).size, problems_.count());
+        check_size("len(max_sets)", span(max_sets).size, problems_.count());
+        problems_.tol = span(tol);
+        problems_.max_sets = span(max_sets);
+        ScratchPool<SubproblemScratch<Entry, double>> scratches(
+            static_cast<int>(least<Index>(team.n_threads(), problems_.count())), largest_, least(largest_, kTileRows));
+        std::vector<ActiveResult> found(problems_.count());
+        {
+            nb::gil_scoped_release unlocked;
+            const std::int64_t end = nanoseconds_now() + static_cast<std::int64_t>(clip(seconds, 0.0, 1e9) * 1e9);
+            std::atomic<bool> has_begun{false};  // some working set is solved in every call
+            solve_subproblems<Entry, double>(team, entries_, problems_, works_, scratches, all(found), [&] {
+                return team.may_go_on() && (!has_begun.exchange(true) || nanoseconds_now() < end);
+            });
+        }
+        nb::list sets, steps, violations, stuck;
+        for (const ActiveResult& result : found) {
+            sets.append(result.n_sets);
+            steps.append(result.steps);
+            violations.append(result.left.largest);
+            stuck.append(result.is_stuck);
+        }
+        return nb::make_tuple(sets, steps, violations, stuck);
+    }
+
+  private:
+    static constexpr Index kTileRows = 512;
+    RowsArray<const Entry> K_;
+    Vector<const Index> rows_, starts_;
+    BoundBox box_;
+    Vector<double> beta_, f_;
+    Matrix<const Entry> entries_;
+    Subproblems problems_;
+    Index largest_ = 0;
+    std::vector<WorkingSet> works_;
+};
+
+template <class Entry> void bind_subproblems(nb::module_& m, const char* name) {
+    using Bound = BoundSubproblems<Entry>;
+    nb::class_<Bound>(m, name,
+                      "P problems, each on some rows of K (n, n): problem p has rows[starts[p]:starts[p + 1]], and these\n"
+                      "places of box, beta and f = K[rows, rows] beta (N,), of which beta and f are improved.")
+        .def(nb::init<const RowsArray<const Entry>&, const Vector<const Index>&, const Vector<const Index>&,
+                      const BoundBox&, const Vector<double>&, const Vector<double>&, bool>(),
+             array("K"), array("rows"), array("starts"), "box"_a, array("beta"), array("f"), "equality"_a)
+        .def("solve", &Bound::solve, "team"_a, array("tol"), array("max_sets"), "seconds"_a,
+             "Go on for about so many seconds, a problem to a thread.\n\n"
+             "Until violations are below tol (P,), for max_sets (P,) working sets at most. Returns lists: working sets,\n"
+             "steps in them, violations left, whether nothing could be moved any more.");
 }
 
 }  // namespace
@@ -228,8 +252,8 @@ void bind_dual(nb::module_& m) {
     bind_solver<float, float>(dual);
     bind_solver<float, double>(dual);
     bind_solver<double, double>(dual);
-    bind_subproblems<float>(dual);
-    bind_subproblems<double>(dual);
+    bind_subproblems<float>(dual, "Subproblems32");
+    bind_subproblems<double>(dual, "Subproblems64");
 }
 
 }  // namespace wm

@@ -1,10 +1,167 @@
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "coordinate_ascent.hpp"
+#include "crammer_singer.hpp"
+#include "csr_matrix.hpp"
+#include "simplex_qp.hpp"
 
 namespace wm {
+namespace {
+
+std::pair<Index, double> solve_simplex(const RowsArray<const double>& H, const Vector<const double>& b,
+                                       const Vector<double>& beta, double tol, Index max_rounds) {
+    const Matrix<const double> gram = rows_matrix(H, "H");
+    const Index t = span(beta).size;
+    check_at_least("len(H)", gram.rows, t);
+    check_at_least("H.shape[1]", gram.columns, t);
+    check_size("len(b)", span(b).size, t);
+    nb::gil_scoped_release unlocked;
+    const SimplexResult result = SimplexQP(gram, span(b), span(beta)).solve(tol, max_rounds);
+    return {result.n_rounds, result.gap};
+}
+
+auto run_in(Team& team) {
+    return [&team](Index n_blocks, const auto& visit) { for_each_block(team, n_blocks, visit); };
+}
+
+// The classes of rows, checked once and copied, and their weights.
+class MulticlassHinge {
+  public:
+    MulticlassHinge(const Vector<const std::int64_t>& y, const Vector<const double>& s, Index n_classes)
+        : n_classes_(n_classes), s_(s) {
+        check_at_least("n_classes", n_classes, 0);
+        check_size("len(s)", span(s).size, span(y).size);
+        if (n_classes > std::numeric_limits<std::int32_t>::max()) throw nb::value_error("n_classes must be below 2^31");
+        check_indices("y", span(y), n_classes);
+        y_.assign(span(y).begin(), span(y).end());
+    }
+
+    std::pair<double, double> advance(Team& team, const Array<double>& f, const Array<const double>& target, double step,
+                                      double mu, const Array<double>& coef) const {
+        check_shape("f", matrix(f));
+        check_shape("target", matrix(target));
+        check_shape("coef", matrix(coef));
+        nb::gil_scoped_release unlocked;
+        const auto [risk, offset] = advance_margins(line(matrix(f), matrix(target)), matrix(f), step, mu, matrix(coef),
+                                                    run_in(team));
+        return {risk, offset};
+    }
+    double slope(Team& team, const Array<const double>& f, const Array<const double>& target,
+                 const Vector<const Index>& rows, double k) const {
+        check(matrix(f), matrix(target), span(rows));
+        nb::gil_scoped_release unlocked;
+        return margin_slope(line(matrix(f), matrix(target)), span(rows), k, run_in(team));
+    }
+    std::pair<Index, double> settle(Team& team, const Array<const double>& f, const Array<const double>& target,
+                                    const Vector<Index>& rows, double lo, double hi) const {
+        check(matrix(f), matrix(target), span(rows));
+        nb::gil_scoped_release unlocked;
+        const auto [n_kept, change] =
+            settle_margins(line(matrix(f), matrix(target)), span(rows), lo, hi, run_in(team));
+        return {n_kept, change};
+    }
+
+  private:
+    Index n_classes_;
+    std::vector<std::int32_t> y_;
+    Vector<const double> s_;
+
+    MarginLine line(Matrix<const double> f, Matrix<const double> target) const {
+        return {f, target, {y_.data(), static_cast<Index>(y_.size())}, span(s_)};
+    }
+    void check_shape(const char* name, Matrix<const double> values) const {
+        check_size((std::string("len(") + name + ")").c_str(), values.rows, n_classes_);
+        check_size((std::string(name) + ".shape[1]").c_str(), values.columns, static_cast<Index>(y_.size()));
+    }
+    void check(Matrix<const double> f, Matrix<const double> target, Span<const Index> rows) const {
+        check_shape("f", f);
+        check_shape("target", target);
+        check_indices("rows", rows, static_cast<Index>(y_.size()));
+    }
+};
+
+void bind_margins(nb::module_& m) {
+    nb::class_<MulticlassHinge>(m, "MulticlassHinge",
+                                "Crammer and Singer's sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i), f (K, n).")
+        .def(nb::init<const Vector<const std::int64_t>&, const Vector<const double>&, Index>(), array("y"), array("s"),
+             "n_classes"_a)
+        .def("advance", &MulticlassHinge::advance, "team"_a, array("f"), array("target"), "step"_a, "mu"_a,
+             array("coef"),
+             "Move f to f + step (target - f), write the weights coef (K, n) of the plane at a part mu of the way\n"
+             "further, and return the risk at f and the plane's offset.")
+        .def("slope", &MulticlassHinge::slope, "team"_a, array("f"), array("target"), array("rows"), "k"_a,
+             "The derivative just after k of the risk of some rows along the line from f to target.")
+        .def("settle", &MulticlassHinge::settle, "team"_a, array("f"), array("target"), array("rows"), "lo"_a, "hi"_a,
+             "Move to the front the rows whose worst class may change for lo <= k <= hi; return how many, and what the\n"
+             "others add to the derivative.");
+}
+
+// The two kinds of rows as the ascent wants them.
+template <class T, class F> auto visit_rows(const Array<const T>& X, F&& f) { return f(matrix(X)); }
+template <class F> auto visit_rows(const CSRMatrix& X, F&& f) { return X.visit(f); }
+
+template <class RowArrays> void bind_ascent(nb::module_& m) {
+    m.def(
+        "ascend",
+        [](const RowArrays& X, const Vector<const double>& signed_weights, double C, double sigma,
+           const Vector<double>& alpha, const Vector<double>& w, const Vector<Index>& order, double shrink_above,
+           double shrink_below) {
+            return visit_rows(X, [&](const auto& rows) {
+                check_size("len(signed)", span(signed_weights).size, n_rows(rows));
+                check_size("len(alpha)", span(alpha).size, n_rows(rows));
+                check_size("len(w)", span(w).size, rows.columns + 1);
+                check_indices<Index>("order", span(order), n_rows(rows));
+                check_apart("order", span(order), "alpha", span(alpha));
+                check_apart("order", span(order), "w", span(w));
+                nb::gil_scoped_release unlocked;
+                const Epoch epoch = ascend(rows, DualPoint{span(signed_weights), C, sigma, span(alpha), span(w)},
+                                           span(order), shrink_above, shrink_below);
+                return std::make_tuple(epoch.n_kept, epoch.largest, epoch.least);
+            });
+        },
+        array("X"), array("signed"), "C"_a, "sigma"_a, array("alpha"), array("w"), array("order"), "shrink_above"_a,
+        "shrink_below"_a,
+        "One epoch of dual coordinate ascent over the rows in `order`, replaced at its head by those that are not set\n"
+        "aside. Return how many these are, and the projected gradients beyond which the next epoch may set rows aside.");
+    m.def(
+        "add_rows",
+        [](const RowArrays& X, const Vector<const double>& coef, const Vector<double>& w) {
+            visit_rows(X, [&](const auto& rows) {
+                check_size("len(coef)", span(coef).size, n_rows(rows));
+                check_size("len(w)", span(w).size, rows.columns + 1);
+                nb::gil_scoped_release unlocked;
+                add_rows(rows, span(coef), span(w).data);
+            });
+        },
+        array("X"), array("coef"), array("w"), "Add rows, weighted by coef (n,), to the head of w (d + 1,).");
+    m.def(
+        "squared_norm",
+        [](const RowArrays& X) {
+            return visit_rows(X, [](const auto& rows) {
+                nb::gil_scoped_release unlocked;
+                return squared_norm(rows);
+            });
+        },
+        array("X"), "The sum of the squares of all values.");
+    m.def(
+        "count_values", [](const RowArrays& X) { return visit_rows(X, [](const auto& x) { return count_values(x); }); },
+        array("X"), "How many values are stored.");
+}
+
+}  // namespace
 
 void bind_linear(nb::module_& m) {
-    nb::module_ linear = m.def_submodule("linear");
+    nb::module_ linear = m.def_submodule("linear", "Small solvers of linear machines.");
+    linear.def("solve_simplex", &solve_simplex, array("H"), array("b"), array("beta"), "tol"_a, "max_rounds"_a,
+               "Minimise 1/2 beta' H beta - b' beta over beta >= 0, its sum unchanged, to a duality gap of tol, in place.\n"
+               "H (>= t, >= t): its head counts. Return the number of rounds, and the gap that is left.");
+    bind_margins(linear);
+    bind_ascent<Array<const float>>(linear);
+    bind_ascent<Array<const double>>(linear);
+    bind_ascent<CSRMatrix>(linear);
 }
 
 }  // namespace wm

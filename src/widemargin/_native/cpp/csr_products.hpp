@@ -1,23 +1,23 @@
 // Inner products of the rows of two sparse matrices, by dense panels.
 #pragma once
 #include <algorithm>
-#include <vector>
 
+#include "aligned.hpp"
 #include "csr.hpp"
-#include "registers.hpp"
+#include "packs.hpp"
 
 namespace wm {
 
-constexpr Index kPanelRegisters = kRegisterBytes == 64 ? 4 : 8;  // of a panel's row
-constexpr Index kCachedColumns = 192;   // of a panel: 48 KiB, which a first-level cache holds
-constexpr Index kMostColumns = 4096;    // of a panel: 1 MiB, which a second-level cache holds
+constexpr Index kPanelPacks = kPackBytes == 64 ? 4 : 8;  // of a panel's row
+constexpr Index kCachedPanelColumns = 192;   // of a panel: 48 KiB, which a first-level cache holds
+constexpr Index kMostPanelColumns = 4096;    // of a panel: 1 MiB, which a second-level cache holds
 constexpr Index kPanelNonzeros = 8;     // of a row in the columns of a panel, where these may be many
 
 // Some columns of `width` rows of a sparse matrix, transposed and dense: (columns, width). Each row of the panel is read
 // into vector registers as a whole.
 template <class T> struct Panel {
-    static constexpr Index lanes = kRegisterBytes / static_cast<Index>(sizeof(T));
-    static constexpr Index width = kPanelRegisters * lanes;
+    static constexpr Index lanes = kPackBytes / static_cast<Index>(sizeof(T));
+    static constexpr Index width = kPanelPacks * lanes;
 
     T* values;                 // zeros, but for what `spread` has added
     Index first = 0, columns;  // of the sparse matrix
@@ -27,27 +27,20 @@ template <class T> struct Panel {
 template <class T, class I> Index panel_columns(const CSR<T, I>& X) {
     const double row_nonzeros = static_cast<double>(X.nnz()) / static_cast<double>(most<Index>(X.rows(), 1));
     const double wanted = kPanelNonzeros * static_cast<double>(X.columns) / most(row_nonzeros, 1.0);
-    const auto limit = static_cast<Index>(clip<double>(wanted, kCachedColumns, kMostColumns));
+    const auto limit = static_cast<Index>(clip<double>(wanted, kCachedPanelColumns, kMostPanelColumns));
     return most<Index>(count_blocks(X.columns, most<Index>(count_blocks(X.columns, limit), 1)), 1);
 }
 
 // What `csr_inner` needs for r rows and c columns of products: O(r) numbers and a panel of at most 1 MiB.
-template <class T> class PanelScratch {
-  public:
-    PanelScratch(Index r, Index c, Index columns)
-        : columns(columns), positions_(r + 2 * Panel<T>::width), sums_(c % Panel<T>::width ? r * Panel<T>::width : 0),
-          values_(columns * Panel<T>::width + kCacheLine / static_cast<Index>(sizeof(T))) {}
-    Index* positions() { return positions_.data(); }
-    T* sums() { return sums_.data(); }
-    T* values() {
-        const auto past_line = reinterpret_cast<std::uintptr_t>(values_.data()) % kCacheLine;
-        return values_.data() + (past_line ? (kCacheLine - past_line) / sizeof(T) : 0);
-    }
-    const Index columns;
+template <class T> struct PanelScratch {
+    const Index columns;        // of a panel
+    AlignedArray<T> values;     // of a panel: zeros, and given back so
+    AlignedArray<T> sums;       // of the last rows, which do not fill a panel
+    AlignedArray<Index> positions;
 
-  private:
-    std::vector<Index> positions_;
-    std::vector<T> sums_, values_;
+    PanelScratch(Index r, Index c, Index panel_columns)
+        : columns(panel_columns), values(panel_columns * Panel<T>::width),
+          sums(c % Panel<T>::width ? r * Panel<T>::width : 0), positions(r + 2 * Panel<T>::width) {}
 };
 
 // Call f(offset, t) for the non-zeros of a row, from `start` to `end`, whose column is panel.first + offset. Returns where
@@ -100,7 +93,7 @@ void clear(CSR<T, I> X, Index first, Index w, Panel<T> panel, const Index* begin
 template <int R, class T, class I>
 void add_products(CSR<T, I> X, Panel<T> panel, Index* positions, T* out, Index stride) {
     constexpr Index lanes = Panel<T>::lanes;
-    using Sums = Register<T, lanes>;
+    using Sums = Pack<T, lanes>;
     const T* const data = X.data.data;
     for (Index i = 0; i < X.rows(); ++i, out += stride) {
         Sums sums[R] = {};
@@ -122,7 +115,7 @@ void add_products(CSR<T, I> X, Panel<T> panel, Index w, Index* positions, T* out
     if (registers == 1) add_products<1>(X, panel, positions, out, stride);
     else if (registers == 2) add_products<2>(X, panel, positions, out, stride);
     else if (registers <= 4) add_products<4>(X, panel, positions, out, stride);
-    else add_products<kPanelRegisters>(X, panel, positions, out, stride);
+    else add_products<kPanelPacks>(X, panel, positions, out, stride);
 }
 
 // Inner products of the CSR rows of one set with those of another.
@@ -134,14 +127,14 @@ void add_products(CSR<T, I> X, Panel<T> panel, Index w, Index* positions, T* out
 template <class T, class I, class J>
 void csr_inner(const CSR<T, I>& one, const CSR<T, J>& other, PanelScratch<T>& scratch, Matrix<T> out) {
     constexpr Index width = Panel<T>::width;
-    Index *positions = scratch.positions(), *begin = positions + out.rows, *end = begin + width;
+    Index *positions = scratch.positions.data(), *begin = positions + out.rows, *end = begin + width;
     for (Index first = 0; first < out.columns; first += width) {
         const Index w = least(width, out.columns - first);
-        T* const into = w == width ? out.data + first : scratch.sums();
+        T* const into = w == width ? out.data + first : scratch.sums.data();
         const Index stride = w == width ? out.stride : width;
         for (Index i = 0; i < out.rows; ++i) positions[i] = one.row_begin(i);
         for (Index k = 0; k < w; ++k) begin[k] = other.row_begin(first + k);
-        Panel<T> panel{scratch.values(), 0, scratch.columns};
+        Panel<T> panel{scratch.values.data(), 0, scratch.columns};
         do {
             const Index n = spread(other, first, w, panel, begin, end);
             add_products(one, panel, w, positions, into, stride);

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "csr.hpp"
-#include "registers.hpp"
+#include "packs.hpp"
 
 namespace wm {
 
@@ -23,9 +23,9 @@ constexpr Index kColumnsTogether = 512;            // that are interleaved, or a
 
 // G numbers that stand together, one for each of G vectors, in registers.
 template <int G> struct Group {
-    static constexpr int most_lanes = kRegisterBytes / static_cast<int>(sizeof(double));
+    static constexpr int most_lanes = kPackBytes / static_cast<int>(sizeof(double));
     static constexpr int lanes = G < most_lanes ? G : most_lanes, registers = G / lanes;
-    using Values = Register<double, lanes>;
+    using Values = Pack<double, lanes>;
     Values values[registers];
 
     static Group load(const double* from) {

@@ -11,6 +11,7 @@
 // chosen, one takes the step in the gradient and chooses the next coordinate. NaN in the data makes results meaningless,
 // but every loop ends and no index leaves its array.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -66,7 +67,8 @@ template <class T> struct Tile {
     explicit Tile(Index q) : size(q), extent(round_up(q)), numbers(extent * (extent + 6)), Q{numbers.data, extent, extent, extent} {}
 
     const Index size;
-    Index extent;  // that loops go to: all, or what the rows in use take
+    Index extent;                  // that loops go to: all, or what the rows in use take
+    const void* source = nullptr;  // the matrix that Q was gathered from
     AlignedZeros<T> numbers;
     const Matrix<T> Q;
     const Span<T> diagonal = part(0), grad = part(1), lo = part(2), hi = part(3), step = part(4), scale = part(5);
@@ -92,7 +94,7 @@ struct WorkingSet {
     std::vector<double> change, violation;
     std::vector<std::int16_t> bins;
     std::vector<unsigned char> is_visited;
-    Index filled = 0;
+    Index filled = 0, n_kept = 0;  // rows, and how many of them the working set before had as its last
 };
 
 // --- largest and smallest ------------------------------------------------------------------------------------------
@@ -217,12 +219,12 @@ template <class T> inline T gain_alone(T g, T s) { return -s * (g + T(0.5) * s);
 
 // 1 / x to a relative 2e-4, x > 0 and normal: to choose by, not to step by. Two Newton steps from x's exponent.
 inline float rough_inverse(float x) {
-    float y = bit_cast<float>(0x7ef311c7 - bit_cast<std::int32_t>(x));
+    float y = bit_cast<float>(0x7ef311c7u - bit_cast<std::uint32_t>(x));
     y *= 2.0f - x * y;
     return y * (2.0f - x * y);
 }
 inline double rough_inverse(double x) {
-    double y = bit_cast<double>(0x7fde623822fc16e6 - bit_cast<std::int64_t>(x));
+    double y = bit_cast<double>(0x7fde623822fc16e6u - bit_cast<std::uint64_t>(x));
     y *= 2.0 - x * y;
     return y * (2.0 - x * y);
 }
@@ -434,6 +436,7 @@ inline Span<const Index> renew(WorkingSet& work, bool equality) {
     const Index limit = rows.size;
     Index n = work.filled == limit && limit < violation.size ? limit / 2 : 0;
     for (Index t = 0; t < n; ++t) violation[rows[t] = rows[limit - n + t]] = 0.0;
+    work.n_kept = n;
     const auto add = [&](Side side, Index k) {
         n += largest_rows(violation, side, k, all(work.bins), rows.slice(n, limit));
     };
@@ -461,17 +464,37 @@ void begin_tile(const Problem<Entry>& problem, Point point, Span<const Index> ro
     }
 }
 
-// Copy rows [first, end) of a working set's piece of K; without the equality, scaled to a unit diagonal.
+// Keep the piece of Q of rows that were the last n ones of the working set before and are the first ones now. Returns n,
+// or 0 if there is none.
+template <class Entry, class T> Index keep_entries(Matrix<const Entry> K, const WorkingSet& work, Tile<T>& tile) {
+    const Index n = tile.source == K.data ? work.n_kept : 0, first = tile.size - n;
+    tile.source = K.data;
+    for (Index t = 0; t < n; ++t) {
+        std::copy_n(tile.Q[first + t].data + first, n, tile.Q[t].data);
+        std::fill(tile.Q[t].data + work.filled, tile.Q[t].data + tile.extent, T(0));
+    }
+    return n;
+}
+
+// Copy rows [first, end) of a working set's piece of K; without the equality, scaled to a unit diagonal. The first n_kept
+// rows know each other: what they have with new rows is copied from these, as K is symmetric.
 template <class Entry, class T>
-void gather(Matrix<const Entry> K, Span<const Index> rows, Index first, Index end, Tile<T>& tile) {
+void gather(Matrix<const Entry> K, Span<const Index> rows, Index first, Index end, Index n_kept, Tile<T>& tile) {
     const T* __restrict scale = tile.scale.data;
     const Index* __restrict column = rows.data;
     for (Index i = first; i < end; ++i) {
-        const Entry* source = K[rows[i]].data;
+        const Entry *source = K[rows[i]].data, *next = K[rows[least(i + 1, rows.size - 1)]].data;
         T* __restrict into = tile.Q[i].data;
         const T s = scale[i];
-        for (Index j = 0; j < rows.size; ++j) into[j] = T(source[column[j]]) * (s * scale[j]);
+        for (Index j = 0; j < rows.size; ++j) {
+            WM_PREFETCH(next + column[j]);
+            into[j] = T(source[column[j]]) * (s * scale[j]);
+        }
         for (Index j = rows.size; j < tile.extent; ++j) into[j] = T(0);
+    }
+    for (Index t = 0; t < n_kept; ++t) {
+        T* __restrict into = tile.Q[t].data;
+        for (Index i = first; i < end; ++i) into[i] = tile.Q[i].data[t];
     }
 }
 
@@ -512,8 +535,10 @@ SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile
     const Span<const Index> rows = renew(work, problem.equality);
     begin_tile(problem, point, rows, before.offset, tile);
     const bool is_shared = rows.size * rows.size >= kSharedEntries;
-    visit_all(team, count_blocks(rows.size, kGatherRows), is_shared, work, [&](Index block) {
-        gather(problem.K, rows, block * kGatherRows, least((block + 1) * kGatherRows, rows.size), tile);
+    const Index kept = keep_entries(problem.K, work, tile), n_new = rows.size - kept;
+    visit_all(team, count_blocks(n_new, kGatherRows), is_shared, work, [&](Index block) {
+        const Index first = kept + block * kGatherRows;
+        gather(problem.K, rows, first, least(first + kGatherRows, rows.size), kept, tile);
     });
     const double goal = most(0.5 * tol, 0.1 * before.largest);
     T least_scale = kInfinity<T>;
@@ -525,6 +550,7 @@ SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile
 struct ActiveResult {
     Index n_sets = 0, steps = 0;
     Violation left;
+    bool is_stuck = false;  // whether the last working set could move nothing, although the violation is not below tol
 };
 
 // Working sets on a kernel matrix in memory.
@@ -542,7 +568,10 @@ ActiveResult solve_active(Team& team, const Problem<Entry>& problem, Point point
         const SetResult set = solve_set(team, problem, point, tile, work, tol);
         done.steps += set.steps;
         done.left = set.before;
-        if (set.n_changed == 0) return done;
+        if (set.n_changed == 0) {
+            done.is_stuck = !(set.before.largest < tol);
+            return done;
+        }
         const Span<const Index> changed = all(work.changed).head(set.n_changed);
         const Span<const double> change = all(work.change).head(set.n_changed);
         const bool is_shared = set.n_changed * point.f.size >= kSharedEntries;

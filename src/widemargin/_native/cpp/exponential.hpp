@@ -1,21 +1,33 @@
-// The one exponential: exp(x) - 1 and exp(x) of non-positive float32, in loops that the compiler vectorises.
+// The one exponential: exp(x) - 1 and exp(x) of non-positive numbers, in loops that the compiler vectorises.
 #pragma once
 #include <cmath>
+#include <initializer_list>
 
 #include "span.hpp"
 
+// For what loops call: one call that is not inlined, and a loop is not vectorised.
+#define WM_INLINE [[gnu::always_inline]] inline
+
 namespace wm {
+
+// x in [lowest, 0], by comparisons of whole numbers: one instruction each, and what follows is not compiled twice, once for
+// the constant, as it is after comparisons of floating-point numbers. A NaN becomes one of the ends.
+template <class T> WM_INLINE T clip_nonpositive(T x, T lowest) {
+    using Unsigned = std::make_unsigned_t<Bits<T>>;
+    const auto clipped = static_cast<Unsigned>(least(bit_cast<Bits<T>>(x), Bits<T>(0)));
+    return bit_cast<T>(least(clipped, bit_cast<Unsigned>(lowest)));
+}
 
 struct ReducedExponential {
     float fraction_minus_one;  // exp(r) - 1, r in [-ln 2 / 2, ln 2 / 2]
     std::int32_t exponent;     // exp(x) = 2^exponent exp(r)
 };
 
-// Given   x in [-87, 0]; smaller arguments are taken as -87, where exp(x) is about 1e-38
+// Given   x in [-87, 0]; smaller arguments are taken as -87, where exp(x) is about 1e-38, larger ones as 0
 // Cost    12 operations; relative error of exp(x) below 2e-7, on processors without fused multiply-adds 2e-7 - 5e-8 x
 // Source  argument reduction and minimax polynomial of expf in Cephes (Moshier)
-inline ReducedExponential reduce_exponential(float x) {
-    x = most(x, -87.0f);
+WM_INLINE ReducedExponential reduce_exponential(float x) {
+    x = clip_nonpositive(x, -87.0f);
     const float k = std::floor(x * 1.44269504f + 0.5f);
 #if defined(__FMA__) || defined(__aarch64__)
     const float r = std::fma(k, 2.12194440e-4f, std::fma(k, -0.693359375f, x));  // k ln 2 in two parts, the first exact
@@ -31,27 +43,36 @@ inline ReducedExponential reduce_exponential(float x) {
 }
 
 // exp(x), x <= 0; positive arguments are taken as 0
-inline float exp_of_nonpositive(float x) {
-    const ReducedExponential e = reduce_exponential(least(x, 0.0f));
-    return bit_cast<float>(bit_cast<std::int32_t>(e.fraction_minus_one + 1.0f) + e.exponent * (1 << 23));
-}
-
-// exp(x) - 1, x <= 0, exact near 0 too
-inline float expm1_of_nonpositive(float x) {
+WM_INLINE float exp_of_nonpositive(float x) {
     const ReducedExponential e = reduce_exponential(x);
-    const float power = bit_cast<float>((e.exponent + 127) * (1 << 23));
-    return e.fraction_minus_one * power + (power - 1.0f);
+    return bit_cast<float>(bit_cast<std::uint32_t>(e.fraction_minus_one + 1.0f) +
+                           (static_cast<std::uint32_t>(e.exponent) << 23));
 }
 
-// The same in float64: x in [-708, 0], smaller arguments are taken as -708
+// f 2^k + (2^k - 1), f small for k = 0; the compiler must not reorder it: nothing would be left of f.
+template <class T> WM_INLINE T scale_minus_one(T f, T power) {
+#if defined(__FMA__) || defined(__aarch64__)
+    return std::fma(f, power, power - T(1));
+#else
+    return power == T(1) ? f : (f + T(1)) * power - T(1);
+#endif
+}
+
+// exp(x) - 1, x <= 0, to the same relative error near 0 too
+WM_INLINE float expm1_of_nonpositive(float x) {
+    const ReducedExponential e = reduce_exponential(x);
+    return scale_minus_one(e.fraction_minus_one, bit_cast<float>(static_cast<std::uint32_t>(e.exponent + 127) << 23));
+}
+
+// The same in float64: x in [-708, 0], smaller arguments are taken as -708, larger ones as 0
 struct ReducedExponential64 {
     double fraction_minus_one;
     double power;  // 2^exponent
 };
 
 // Cost    20 operations; relative error of exp(x) below 4e-16, on processors without fused multiply-adds 4e-16 - 1e-16 x
-inline ReducedExponential64 reduce_exponential(double x) {
-    x = most(x, -708.0);
+WM_INLINE ReducedExponential64 reduce_exponential(double x) {
+    x = clip_nonpositive(x, -708.0);
     const double k = std::floor(x * 1.4426950408889634 + 0.5);
 #if defined(__FMA__) || defined(__aarch64__)
     const double r = std::fma(k, -1.42860682030941723e-6, std::fma(k, -6.93145751953125e-1, x));
@@ -67,15 +88,14 @@ inline ReducedExponential64 reduce_exponential(double x) {
 }
 
 // exp(x), x <= 0; positive arguments are taken as 0, and below -708 the value is 0
-inline double exp_of_nonpositive(double x) {
-    const ReducedExponential64 e = reduce_exponential(least(x, 0.0));
+WM_INLINE double exp_of_nonpositive(double x) {
+    const ReducedExponential64 e = reduce_exponential(x);
     return x < -708.0 ? 0.0 : (e.fraction_minus_one + 1.0) * e.power;
 }
 
-// exp(x) - 1, x <= 0, exact near 0 too
-inline double expm1_of_nonpositive(double x) {
+WM_INLINE double expm1_of_nonpositive(double x) {
     const ReducedExponential64 e = reduce_exponential(x);
-    return e.fraction_minus_one * e.power + (e.power - 1.0);
+    return scale_minus_one(e.fraction_minus_one, e.power);
 }
 
 }  // namespace wm

@@ -9,6 +9,13 @@
 
 namespace wm {
 
+// A constant that the compiler does not see. Where it sees the bounds of `most` or `clip`, GCC distinguishes cases and
+// blends them in vectorised loops; where it does not, it emits one or two vector instructions.
+inline double unseen(double constant) {
+    const volatile double place = constant;
+    return place;
+}
+
 inline double label_of(double signed_weight) { return signed_weight > 0.0 ? 1.0 : -1.0; }
 
 // The segment from f to target, less their intercepts: a shift of f, and what is added to it on the way.
@@ -100,10 +107,11 @@ inline Sums<2> advance_hinges(Span<double> f, Span<const double> target, Span<co
     move_along(f, target, step);
     const double *g = f.data, *end = target.data, *signed_ = signed_weights.data;
     double* __restrict plane = coef.data;
+    const double zero = unseen(0.0);
     double risk = 0.0, offset = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double s = std::abs(signed_[i]), y = label_of(signed_[i]);
-        risk += s * most(0.0, 1.0 - y * g[i]);
+        risk += s * most(zero, 1.0 - y * g[i]);
         const bool is_violated = 1.0 - y * (g[i] + mu * (end[i] - g[i])) > 0.0;
         plane[i] = is_violated ? -signed_[i] : 0.0;
         offset += is_violated ? s : 0.0;
@@ -126,12 +134,12 @@ inline Sums<4> smoothed_hinges(Span<const double> f, double shift, Span<const do
                                double on_positive, double on_negative, Span<double> coef) {
     const double *g = f.data, *signed_ = signed_weights.data;
     double* __restrict plane = coef.data;
-    const double half = 0.5 / width;
+    const double half = 0.5 / width, zero = unseen(0.0), one = unseen(1.0);
     double value = 0.0, offset = 0.0, loss = 0.0, risk = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double s = std::abs(signed_[i]);
-        const double m = 1.0 - label_of(signed_[i]) * (g[i] + shift), hinge = most(0.0, m);
-        double a = clip(smoothed_slope(m, half), 0.0, 1.0);
+        const double m = 1.0 - label_of(signed_[i]) * (g[i] + shift), hinge = most(zero, m);
+        double a = clip(smoothed_slope(m, half), zero, one);
         risk += s * hinge;
         value += s * (a * m + width * a * (1.0 - a));
         a *= signed_[i] > 0.0 ? on_positive : on_negative;
@@ -147,13 +155,13 @@ inline Sums<4> smoothed_hinges(Span<const double> f, double shift, Span<const do
 // Returns the sum of s a over positive rows, and over negative ones; minus the derivative of the first less the second
 inline Sums<3> smoothed_slopes(Span<const double> f, double shift, Span<const double> signed_weights, double width) {
     const double *g = f.data, *signed_ = signed_weights.data;
-    const double half = 0.5 / width;
+    const double half = 0.5 / width, zero = unseen(0.0), one = unseen(1.0);
     double positive = 0.0, negative = 0.0, rate = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double w = signed_[i], slope = smoothed_slope(1.0 - label_of(w) * (g[i] + shift), half);
-        const double a = clip(slope, 0.0, 1.0);
-        positive += most(w, 0.0) * a;
-        negative += most(-w, 0.0) * a;
+        const double a = clip(slope, zero, one);
+        positive += most(w, zero) * a;
+        negative += most(-w, zero) * a;
         rate += ((slope > 0.0) & (slope < 1.0)) ? std::abs(w) : 0.0;
     }
     return {positive, negative, rate * half};

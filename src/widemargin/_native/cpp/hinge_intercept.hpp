@@ -81,11 +81,12 @@ inline Sums<5> advance_with_intercept(Span<double> f, Span<const double> target,
     move_along(f, target, step);
     const double *g = f.data, *signed_ = signed_weights.data, *at = values.data;
     double* __restrict plane = coef.data;
+    const double zero = unseen(0.0);
     double risk = 0.0, offset = 0.0, excess = 0.0, positive = 0.0, negative = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double w = signed_[i], s = std::abs(w);
         const double y = label_of(w);
-        risk += s * most(0.0, 1.0 - y * (g[i] + best));
+        risk += s * most(zero, 1.0 - y * (g[i] + best));
         const bool is_violated = y * (at[i] - near) > 0.0, is_on_border = at[i] == near;
         offset += is_violated ? s : 0.0;
         excess += is_violated ? w : 0.0;

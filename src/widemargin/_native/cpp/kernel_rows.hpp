@@ -2,11 +2,43 @@
 #pragma once
 #include "span.hpp"
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 namespace wm {
 
 // Columns that are summed at one time: their sums stay in the first-level cache while rows pass by. Threads share out
 // blocks of so many, and whoever sums alone takes the same ones: a sum's digits depend on where its block begins.
-constexpr Index kColumnBlock = 2048;
+constexpr Index kColumnBlock = 1024;
+
+// A register of float64 numbers, read from entries of a row. (GCC 12 makes five instructions of its own conversion.)
+#if defined(__AVX512F__)
+constexpr Index kLanes = 8;
+#elif defined(__AVX2__)
+constexpr Index kLanes = 4;
+#else
+constexpr Index kLanes = 2;
+#endif
+typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double)), aligned(alignof(double)), may_alias));
+
+inline Lanes load(const double* p) { return *reinterpret_cast<const Lanes*>(p); }
+inline Lanes load(const float* p) {
+#if defined(__AVX512F__)
+    return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(p));  // of all lanes: without the mask GCC 12 warns
+#elif defined(__AVX2__)
+    return _mm256_cvtps_pd(_mm_loadu_ps(p));
+#else
+    return Lanes{p[0], p[1]};
+#endif
+}
+
+// Sums stay in the order that is written: as one chain of multiply-adds, they take a third fewer instructions.
+#if defined(__has_builtin) && __has_builtin(__builtin_assoc_barrier)
+#define WM_IN_ORDER(x) __builtin_assoc_barrier(x)
+#else
+#define WM_IN_ORDER(x) (x)
+#endif
 
 // Rows to be added to one sum, eight a pass: that reads and writes the sum an eighth as often.
 template <class Entry> class RowSum {
@@ -15,16 +47,13 @@ template <class Entry> class RowSum {
     void add(double coef, const Entry* row) {
         coef_[n_] = coef;
         rows_[n_] = row;
-        if (++n_ == kRows) add_eight();
+        if (++n_ == kRows) add_together<kRows>(rows_, coef_), n_ = 0;
     }
     // Call it once, after the last row.
     void finish() {
-        double* __restrict sum = sum_.data;
-        for (int k = 0; k < n_; ++k) {
-            const Entry* row = rows_[k];
-            const double c = coef_[k];
-            for (Index j = 0; j < sum_.size; ++j) sum[j] += c * row[j];
-        }
+        int k = 0;
+        for (; k + 4 <= n_; k += 4) add_together<4>(rows_ + k, coef_ + k);
+        for (; k < n_; ++k) add_together<1>(rows_ + k, coef_ + k);
     }
 
   private:
@@ -34,17 +63,21 @@ template <class Entry> class RowSum {
     const Entry* rows_[kRows];
     int n_ = 0;
 
-    void add_eight() {
-        double* __restrict sum = sum_.data;
-        const Entry *r0 = rows_[0], *r1 = rows_[1], *r2 = rows_[2], *r3 = rows_[3];
-        const Entry *r4 = rows_[4], *r5 = rows_[5], *r6 = rows_[6], *r7 = rows_[7];
-        const double c0 = coef_[0], c1 = coef_[1], c2 = coef_[2], c3 = coef_[3];
-        const double c4 = coef_[4], c5 = coef_[5], c6 = coef_[6], c7 = coef_[7];
-        for (Index j = 0; j < sum_.size; ++j) {
-            const double four = c0 * r0[j] + c1 * r1[j] + c2 * r2[j] + c3 * r3[j];
-            sum[j] += four + (c4 * r4[j] + c5 * r5[j] + c6 * r6[j] + c7 * r7[j]);
+    template <int n> void add_together(const Entry* const* rows, const double* coef) {
+        const Entry* row[n];
+        double c[n];
+        for (int k = 0; k < n; ++k) row[k] = rows[k], c[k] = coef[k];
+        double* sum = sum_.data;
+        const Index size = sum_.size;
+        Index j = 0;
+        for (; j + kLanes <= size; j += kLanes) {
+            Lanes total = load(sum + j);
+#pragma GCC unroll 8
+            for (int k = 0; k < n; ++k) total = WM_IN_ORDER(total + c[k] * load(row[k] + j));
+            *reinterpret_cast<Lanes*>(sum + j) = total;
         }
-        n_ = 0;
+        for (; j < size; ++j)
+            for (int k = 0; k < n; ++k) sum[j] = WM_IN_ORDER(sum[j] + c[k] * row[k][j]);
     }
 };
 

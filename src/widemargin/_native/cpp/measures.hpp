@@ -9,6 +9,7 @@
 #include <new>
 #include <vector>
 
+#include "aligned.hpp"
 #include "csr.hpp"
 #include "span.hpp"
 
@@ -17,49 +18,64 @@ namespace wm {
 enum class Measure { products, squares, differences };  // what is summed: x u, (x - u)^2, |x - u|
 
 #if defined(__AVX512F__)
-constexpr int kRegisterBytes = 64, kMostColumns = 4;  // of registers of a tile's columns
+constexpr int kRegisterBytes = 64, kMostColumns = 4;  // of registers, in a tile
 #elif defined(__AVX__)
 constexpr int kRegisterBytes = 32, kMostColumns = 2;
 #else
 constexpr int kRegisterBytes = 16, kMostColumns = 2;
 #endif
+constexpr int kHalfBytes = kRegisterBytes > 16 ? kRegisterBytes / 2 : 16;  // of the register where few points are all
 constexpr int kTileRows = 4;
 
-template <class T> struct RegisterOf;
-template <> struct RegisterOf<float> { typedef float type __attribute__((vector_size(kRegisterBytes))); };
-template <> struct RegisterOf<double> { typedef double type __attribute__((vector_size(kRegisterBytes))); };
-template <class T> using Register = typename RegisterOf<T>::type;
+template <class T, int bytes> struct RegisterOf {
+    typedef T type __attribute__((vector_size(bytes)));
+};
+template <class T, int bytes> using Register = typename RegisterOf<T, bytes>::type;
 template <class T> constexpr Index kLanes = kRegisterBytes / sizeof(T);
-template <class T> constexpr Index whole_registers(Index n) { return count_blocks(n, kLanes<T>) * kLanes<T>; }
+template <class T> constexpr Index kHalfLanes = kHalfBytes / sizeof(T);
+// n rounded up: rows of so many numbers are read and written by registers.
+template <class T> constexpr Index padded(Index n) {
+    const Index lanes = n <= kHalfLanes<T> ? kHalfLanes<T> : kLanes<T>;
+    return count_blocks(n, lanes) * lanes;
+}
 
-// Zeros that begin a line of the cache.
-template <class T> class AlignedArray {
-  public:
-    AlignedArray() = default;
-    explicit AlignedArray(Index size)
-        : data_(static_cast<T*>(::operator new(sizeof(T) * size, std::align_val_t(kCacheLine)))), size_(size) {
-        for (T& value : view()) value = T(0);
-    }
-    Span<T> view() { return {data_.get(), size_}; }
-    Span<const T> view() const { return {data_.get(), size_}; }
-    T* data() { return data_.get(); }
-
-  private:
-    struct Free {
-        void operator()(T* data) const { ::operator delete(data, std::align_val_t(kCacheLine)); }
-    };
-    std::unique_ptr<T, Free> data_;
-    Index size_ = 0;
+template <class T, int bytes, int C> struct Columns {  // C registers of so many bytes
+    using V = Register<T, bytes>;
+    static constexpr int n = C;
+    static constexpr Index lanes = C * Index(bytes / sizeof(T));
 };
 
-// k groups of m points in d dimensions: of each group a (d, width) matrix, where width is m rounded up to whole
-// registers; the columns from m on are zeros.
+// Call visit(first column, Columns) for the registers of a row of `width` numbers.
+template <class T, class Visit> inline void for_each_tile(Index width, const Visit& visit) {
+    constexpr int most_columns = kMostColumns;
+    Index c = 0;
+    if (width % kLanes<T>) return visit(c, Columns<T, kHalfBytes, 1>());
+    for (; c + most_columns * kLanes<T> <= width; c += most_columns * kLanes<T>)
+        visit(c, Columns<T, kRegisterBytes, most_columns>());
+    switch ((width - c) / kLanes<T>) {
+        case 3: return visit(c, Columns<T, kRegisterBytes, (most_columns > 3 ? 3 : 1)>());
+        case 2: return visit(c, Columns<T, kRegisterBytes, (most_columns > 2 ? 2 : 1)>());
+        case 1: return visit(c, Columns<T, kRegisterBytes, 1>());
+    }
+}
+
+// A group of points, packed: for each tile of columns one matrix, a row of it a feature.
+template <class T> struct PackedGroup {
+    const T* data;
+    Index features, width;
+
+    const T* tile(Index first_column) const { return data + features * first_column; }
+};
+
+// k groups of m points in d dimensions, feature by feature in tiles of columns (for_each_tile) of their own. `width` is m
+// rounded up; the columns from m on are zeros.
 template <class T> class PackedPoints {
   public:
     const Index groups, points, features, width;
 
     PackedPoints(Index k, Index m, Index d)
-        : groups(k), points(m), features(d), width(whole_registers<T>(m)), values_(k * d * width) {}
+        : groups(k), points(m), features(d), width(padded<T>(m)),
+          group_size_(count_blocks(d * width, kLanes<T>) * kLanes<T>), values_(k * group_size_) {}
     explicit PackedPoints(Stack<const T> all) : PackedPoints(all.size, all.rows, all.columns) {
         for (Index c = 0; c < groups; ++c)
             for (Index j = 0; j < points; ++j)
@@ -67,40 +83,43 @@ template <class T> class PackedPoints {
     }
 
     void set(Index group, Index feature, Index point, T value) {
-        values_.view()[(group * features + feature) * width + point] = value;
+        for_each_tile<T>(width, [&](Index c, auto columns) {
+            if (c <= point && point < c + columns.lanes)
+                values_.view()[group * group_size_ + c * features + feature * columns.lanes + point - c] = value;
+        });
     }
-    Matrix<const T> operator[](Index group) const {
-        const Index size = features * width;
-        return {values_.view().slice(group * size, (group + 1) * size).data, features, width, width};
+    PackedGroup<T> operator[](Index group) const {
+        return {values_.view().slice(group * group_size_, (group + 1) * group_size_).data, features, width};
     }
 
   private:
+    const Index group_size_;
     AlignedArray<T> values_;
 };
 
-template <Measure kind, class T> inline Register<T> term(T x, Register<T> u) {
+template <Measure kind, class T, class V> inline V term(T x, V u) {
     if constexpr (kind == Measure::products) return x * u;
-    const Register<T> t = x - u;
+    const V t = x - u;
     if constexpr (kind == Measure::squares) return t * t;
     return t < 0 ? -t : t;
 }
 
 // What a non-zero adds to the sum that a row of zeros would have.
-template <Measure kind, class T> inline Register<T> change(T x, Register<T> u) {
+template <Measure kind, class T, class V> inline V change(T x, V u) {
     if constexpr (kind == Measure::products) return x * u;
     if constexpr (kind == Measure::squares) return x * (x - (u + u));
     return term<kind>(x, u) - term<kind>(T(0), u);
 }
 
-// The sums over d features of R rows and C registers of points. Where R C is small, several partial sums of each hide
-// the latency of additions. `get(r, k)` is a number of row r, `place(k)` the feature that it belongs to.
-template <int R, int C, class T, class Get, class Place, class Term>
-inline void sum_tile(Index d, const T* points, Index width, T* out, Index stride, const Get& get, const Place& place,
+// The sums over n terms of R rows and C registers of points. Where R C is small, several partial sums of each hide the
+// latency of additions. `get(r, k)` is number k of row r, `place(k)` the feature that it belongs to.
+template <class V, int R, int C, class T, class Get, class Place, class Term>
+inline void sum_tile(Index n, const T* points, T* out, Index stride, const Get& get, const Place& place,
                      const Term& term_of) {
     constexpr int S = R * C >= 6 ? 1 : R * C >= 3 ? 2 : 4;
-    Register<T> sums[S][R][C] = {};
-    const auto add = [&](Index k, Register<T>(&into)[R][C]) __attribute__((always_inline)) {
-        const auto* u = reinterpret_cast<const Register<T>*>(points + place(k) * width);
+    V sums[S][R][C] = {};
+    const auto add = [&](Index k, V(&into)[R][C]) __attribute__((always_inline)) {
+        const auto* u = reinterpret_cast<const V*>(points) + place(k) * C;
 #pragma GCC unroll 4
         for (int r = 0; r < R; ++r) {
             const T x = get(r, k);
@@ -109,65 +128,66 @@ inline void sum_tile(Index d, const T* points, Index width, T* out, Index stride
         }
     };
     Index k = 0;
-    for (; k + S <= d; k += S) {
+    for (; k + S <= n; k += S) {
 #pragma GCC unroll 4
         for (int s = 0; s < S; ++s) add(k + s, sums[s]);
     }
-    for (; k < d; ++k) add(k, sums[0]);
+    for (; k < n; ++k) add(k, sums[0]);
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
         for (int c = 0; c < C; ++c) {
-            Register<T> total = sums[0][r][c];
+            V total = sums[0][r][c];
 #pragma GCC unroll 4
             for (int s = 1; s < S; ++s) total += sums[s][r][c];
-            *reinterpret_cast<Register<T>*>(out + r * stride + c * kLanes<T>) = total;
+            std::memcpy(out + r * stride + c * Index(sizeof(V) / sizeof(T)), &total, sizeof total);
         }
     }
 }
 
-// Call visit(first column, number of registers as a constant) for the registers of a row of `width` numbers.
-template <class T, class Visit> inline void for_each_tile(Index width, const Visit& visit) {
-    Index c = 0;
-    for (; c + kMostColumns * kLanes<T> <= width; c += kMostColumns * kLanes<T>)
-        visit(c, std::integral_constant<int, kMostColumns>());
-    switch ((width - c) / kLanes<T>) {
-        case 3: return visit(c, std::integral_constant<int, (kMostColumns > 3 ? 3 : 1)>());
-        case 2: return visit(c, std::integral_constant<int, 2>());
-        case 1: return visit(c, std::integral_constant<int, 1>());
-    }
-}
-
-// Given   x: R dense rows of d numbers; points (d, width) of PackedPoints; out (R, width), its rows `stride` numbers
-//         apart and aligned: written. is_lower: row k of the points is known to be zero before column k.
+// Given   x: R dense rows of d numbers; points: d features, `width` columns; out (R, width), its rows `stride` numbers
+//         apart: written. is_lower: row k of the points is known to be zero before column k.
 // Cost    R d width multiply-adds, or twice as many operations for distances
 // Twin    tests/naive/nystrom.py::measure
 template <Measure kind, int R, class X, class T>
-void measure_rows(const X* const (&x)[R], Matrix<const T> points, T* out, Index stride, bool is_lower = false) {
-    const Index d = points.rows, width = points.columns;
-    for_each_tile<T>(width, [&](Index c, auto columns) {
-        constexpr int C = decltype(columns)::value;
-        sum_tile<R, C>(
-            is_lower ? least(d, c + C * kLanes<T>) : d, points.data + c, width, out + c, stride,
+void measure_rows(const X* const (&x)[R], PackedGroup<T> points, T* out, Index stride, bool is_lower = false) {
+    const Index d = points.features;
+    for_each_tile<T>(points.width, [&](Index c, auto columns) {
+        using V = typename decltype(columns)::V;
+        sum_tile<V, R, columns.n>(
+            is_lower ? least(d, c + columns.lanes) : d, points.tile(c), out + c, stride,
             [&](int r, Index k) { return static_cast<T>(x[r][k]); }, [](Index k) { return k; },
-            [](T v, Register<T> u) { return term<kind, T>(v, u); });
+            [](T v, V u) { return term<kind>(v, u); });
     });
 }
 
-// Given   a sparse row; points (d, width); at_zero (width,): the sums of a row of zeros; out (width,), aligned: written
+// Given   a sparse row; points: d features, `width` columns; at_zero (width,): the sums of a row of zeros; out (width,): written
 // Cost    nnz width multiply-adds, or two to four times as many operations for distances
 // Twin    tests/naive/nystrom.py::measure
 template <Measure kind, class T, class I>
-void measure_sparse(Span<const T> values, Span<const I> columns, Matrix<const T> points, Span<const T> at_zero, T* out) {
-    for_each_tile<T>(points.columns, [&](Index c, auto n) {
-        sum_tile<1, decltype(n)::value>(
-            values.size, points.data + c, points.columns, out + c, 0, [&](int, Index t) { return values.data[t]; },
+void measure_sparse(Span<const T> values, Span<const I> columns, PackedGroup<T> points, Span<const T> at_zero, T* out) {
+    for_each_tile<T>(points.width, [&](Index c, auto registers) {
+        using V = typename decltype(registers)::V;
+        sum_tile<V, 1, registers.n>(
+            values.size, points.tile(c), out + c, 0, [&](int, Index t) { return values.data[t]; },
             [&](Index t) { return static_cast<Index>(columns.data[t]); },
-            [](T v, Register<T> u) { return change<kind, T>(v, u); });
+            [](T v, V u) { return change<kind>(v, u); });
     });
     if constexpr (kind == Measure::products) return;
-    for (Index j = 0; j < points.columns; ++j)
+    for (Index j = 0; j < points.width; ++j)
         out[j] = most(out[j] + at_zero.data[j], T(0));  // rounding must not make a distance negative
+}
+
+// <a, b>, summed in Sum.
+template <class Sum, class A, class B> Sum inner_product(const A* a, const B* b, Index n) {
+    constexpr Index lanes = kRegisterBytes / sizeof(Sum);
+    Sum sums[lanes] = {}, total = 0;
+    Index j = 0;
+    for (; j + lanes <= n; j += lanes)
+        for (Index l = 0; l < lanes; ++l) sums[l] += static_cast<Sum>(a[j + l] * b[j + l]);
+    for (; j < n; ++j) total += static_cast<Sum>(a[j] * b[j]);
+    for (Index l = 0; l < lanes; ++l) total += sums[l];
+    return total;
 }
 
 // Packed points and what a row of zeros measures to each: those that rows, dense or sparse, are compared with.

@@ -22,7 +22,7 @@ inline Index whole_lanes(Index n) { return (n + kLanes - 1) / kLanes * kLanes; }
 struct Cell {
     float corner[4];
 
-    float interpolate(float u, float v) const {
+    WM_INLINE float interpolate(float u, float v) const {
         const float low = corner[0] + v * (corner[2] - corner[0]), high = corner[1] + v * (corner[3] - corner[1]);
         return low + u * (high - low);
     }
@@ -69,12 +69,13 @@ struct Merger {
 
 // A squared norm of lost coefficient over a^2, (1 - B^2) + r^2 (1 - A^2) - 2 r (A B - kappa): by expm1, since a plain
 // 1 - s^2 has no digits left for near copies, and beside heavy points.
-template <class Real> inline Real relative_degradation(Real ratio, Real h, Real log_kappa) {
+template <class Real> WM_INLINE Real relative_degradation(Real ratio, Real h, Real log_kappa) {
     const Real away = Real(1) - h;
     const Real a = expm1_of_nonpositive(away * away * log_kappa), b = expm1_of_nonpositive(h * h * log_kappa);
     const Real c = expm1_of_nonpositive(Real(2) * h * away * log_kappa);  // kappa / (A B) - 1
     const Real cross = Real(2) * ratio * (Real(1) + a) * (Real(1) + b) * c;
-    return most(Real(0), cross - b * (Real(2) + b) - ratio * ratio * a * (Real(2) + a));
+    const Real lost = cross - b * (Real(2) + b) - ratio * ratio * a * (Real(2) + a);
+    return bit_cast<Real>(most(bit_cast<Bits<Real>>(lost), Bits<Real>(0)));  // at least 0, by whole numbers
 }
 
 // Solve   min over partners j and h of |a phi(x_i) + a_j phi(x_j) - a_z phi(z)|^2, a_z the best coefficient
@@ -200,10 +201,10 @@ template <MergeRule rule> class PartnerSearch {
     // (A - 1, B - 1) at h
     struct Terms {
         Real left, right;
-        Terms(Real h, Real e)
+        WM_INLINE Terms(Real h, Real e)
             : left(expm1_of_nonpositive((Real(1) - h) * (Real(1) - h) * e)), right(expm1_of_nonpositive(h * h * e)) {}
         // (s - 1) / (1 - m), which is r A + B - r - 1
-        Real sum(Real ratio) const { return ratio * left + right; }
+        WM_INLINE Real sum(Real ratio) const { return ratio * left + right; }
     };
 
     // Where s bends upwards, the last point or h = 1, whichever is better

@@ -94,11 +94,15 @@ template <class I> struct SparseRows {
 template <int N>
 inline void inner_products(const float* points, Index stride, const float* values, const std::int32_t* columns, Index n,
                            float* out) {
-    FloatVector sum[N] = {};
+    FloatVector sum[N];  // registers
+    WM_UNROLL
+    for (int i = 0; i < N; ++i) sum[i] = FloatVector{};
     for (Index k = 0; k < n; ++k) {
         const auto* row = reinterpret_cast<const FloatVector*>(points + columns[k] * stride);
+        WM_UNROLL
         for (int i = 0; i < N; ++i) sum[i] += values[k] * row[i];
     }
+    WM_UNROLL
     for (int i = 0; i < N; ++i) reinterpret_cast<FloatVector*>(out)[i] = sum[i];
 }
 
@@ -202,7 +206,7 @@ template <MergeRule merge_rule> class MergingSteps {
         WM_INDEPENDENT
         for (Index j = 0; j < points_.columns; ++j) {
             const float exponent = factors[j] * log_kappa[j] - own_size - sizes[j];
-            log_kappa[j] = most(-1e30f, least(0.0f, exponent));  // this order: no NaN left
+            log_kappa[j] = clip_nonpositive(exponent, -1e30f);  // no NaN is left
             kappa[j] = exp_of_nonpositive(log_kappa[j]);
         }
     }

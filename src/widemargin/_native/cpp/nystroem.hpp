@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "denormals.hpp"
 #include "elementwise.hpp"
 #include "exponential.hpp"
 #include "tree.hpp"
@@ -90,7 +91,7 @@ template <class T> class Landmarks {
     Index n_landmarks() const { return points_.packed.points; }
     Index n_values() const { return n_landmarks() + n_pseudo; }
     Index features() const { return points_.packed.features; }
-    Index stride() const { return most(points_.packed.width, whole_registers<T>(n_values())); }
+    Index stride() const { return most(points_.packed.width, padded<T>(n_values())); }
 
     // What the rows i[0] to i[R - 1] measure to the landmarks of a leaf: the first m columns of out (R, stride()).
     template <int R, class Rows> void measure(const Rows& X, const Index (&i)[R], Index leaf, T* out) const {
@@ -107,6 +108,8 @@ template <class T> class Landmarks {
             bound<T>(row.head(m), anchors, rules_[leaf] == kLowerBound, kernel.measure() == Measure::squares, row.data + m);
         }
         transform(kernel, out.head(R * n), scratch);
+        for (int r = 0; r < R; ++r)
+            for (T& beyond : out.slice(r * n + n_values(), (r + 1) * n)) beyond = T(0);
     }
 
   private:
@@ -114,12 +117,6 @@ template <class T> class Landmarks {
     std::vector<T> anchors_;
     std::vector<std::int64_t> rules_;
 };
-
-template <class W, class T> double inner_product(const W* weights, const T* x, Index n) {
-    W total = 0;
-    for (Index j = 0; j < n; ++j) total += weights[j] * static_cast<W>(x[j]);
-    return static_cast<double>(total);
-}
 
 // k groups of q linear functions of n numbers. Many functions share registers, few are inner products one by one.
 template <class W> class LinearMaps {
@@ -138,7 +135,7 @@ template <class W> class LinearMaps {
             return add_all<R>(room, totals);
         }
         for (int r = 0; r < R; ++r)
-            for (Index j = 0; j < q; ++j) totals[r * q + j] += inner_product(row(group, j), x[r], n);
+            for (Index j = 0; j < q; ++j) totals[r * q + j] += inner_product<W>(row(group, j), x[r], n);
     }
     template <int R> void add(Matrix<const W> X, const Index (&i)[R], Index group, W* room, double* totals) const {
         const W* x[R];
@@ -196,7 +193,7 @@ template <class T> class NystroemMachine {
     NystroemScratch<T> make_scratch(Index n_rows) const {
         const Index values = kTileRows * landmarks_->stride(), k = landmarks_->n_leaves();
         NystroemScratch<T> s;
-        s.distances = AlignedArray<T>(tree_->width());
+        s.distances = AlignedArray<T>(kTileRows * tree_->width());
         s.values = AlignedArray<T>(values);
         s.powers = AlignedArray<T>(values);
         s.parts = AlignedArray<T>(kTileRows * products_.width);
@@ -212,6 +209,7 @@ template <class T> class NystroemMachine {
     // Twin    tests/naive/nystrom.py::route, measure, bound, answer
     template <class Rows>
     void decision_values(const Rows& X, Index first, Index end, NystroemScratch<T>& s, Matrix<double> out) const {
+        const FlushDenormals flush;
         if (!is_grouped(end - first)) {
             for (Index i = first; i < end; ++i) decide<1>(X, {i}, tree_->find_leaf(X, i, s.distances.data()), s, out);
             return;
@@ -240,7 +238,11 @@ template <class T> class NystroemMachine {
     template <class Rows> void group_by_leaf(const Rows& X, Index first, Index end, NystroemScratch<T>& s) const {
         const Index k = landmarks_->n_leaves(), n = end - first;
         for (Index& count : s.ends) count = 0;
-        for (Index i = 0; i < n; ++i) ++s.ends[s.leaf[i] = tree_->find_leaf(X, first + i, s.distances.data())];
+        Index i = 0;
+        for (; i + kTileRows <= n; i += kTileRows)
+            tree_->find_leaves(X, {first + i, first + i + 1, first + i + 2, first + i + 3}, s.distances.data(), s.leaf.data() + i);
+        for (; i < n; ++i) s.leaf[i] = tree_->find_leaf(X, first + i, s.distances.data());
+        for (i = 0; i < n; ++i) ++s.ends[s.leaf[i]];
         for (Index c = 0, begin = 0; c < k; ++c) begin += std::exchange(s.ends[c], begin);
         for (Index i = 0; i < n; ++i) s.order[s.ends[s.leaf[i]]++] = first + i;
     }
@@ -264,16 +266,11 @@ template <class T> class NystroemMachine {
 
     // <f, P f>
     template <int R> void add_products(const T* const (&f)[R], Index leaf, T* parts, double* totals) const {
-        const Index q = n_outputs(), m = products_.points, width = products_.width;
+        const Index q = n_outputs(), width = products_.width;
         for (Index j = 0; j < q; ++j) {
             measure_rows<Measure::products>(f, products_[leaf * q + j], parts, width, true);
-            for (int r = 0; r < R; ++r) totals[r * q + j] += sum_of_products(parts + r * width, f[r], m);
+            for (int r = 0; r < R; ++r) totals[r * q + j] += inner_product<double>(parts + r * width, f[r], width);
         }
-    }
-    static double sum_of_products(const T* a, const T* b, Index n) {
-        double total = 0;
-        for (Index j = 0; j < n; ++j) total += static_cast<double>(a[j] * b[j]);
-        return total;
     }
 };
 

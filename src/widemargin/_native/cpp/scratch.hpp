@@ -1,51 +1,47 @@
 // Memory that an object keeps between calls: fresh pages can cost more than what is computed in them.
 #pragma once
+#include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
-#include "span.hpp"
+#include "aligned.hpp"
 
 namespace wm {
 
 // Of several threads that ask at once, one gets what was kept, and the others get memory of their own.
 class KeptScratch {
   public:
-    std::vector<double> take() {
+    std::unique_ptr<AlignedArray<double>> take() {
         std::lock_guard<std::mutex> mine(mutex_);
         return std::move(kept_);
     }
-    void give_back(std::vector<double>& numbers) {
+    void give_back(std::unique_ptr<AlignedArray<double>>& numbers) {
         std::lock_guard<std::mutex> mine(mutex_);
         kept_.swap(numbers);
     }
 
   private:
     std::mutex mutex_;
-    std::vector<double> kept_;
+    std::unique_ptr<AlignedArray<double>> kept_;
 };
 
-// Numbers of any value, borrowed as long as this lives; they begin a cache line.
+// Numbers of any value, borrowed as long as this lives.
 class Borrowed {
   public:
     Borrowed(KeptScratch& owner, Index size) : owner_(owner), memory_(owner.take()) {
-        const auto wanted = static_cast<std::size_t>(size) + kCacheLine / sizeof(double);
-        if (memory_.size() >= wanted) return;
-        memory_ = std::vector<double>();  // first, so that both are not there at a time
-        memory_.resize(wanted);
+        if (memory_ && memory_->size() >= size) return;
+        memory_.reset();  // first, so that both are not there at a time
+        memory_ = std::make_unique<AlignedArray<double>>(size);
     }
     ~Borrowed() { owner_.give_back(memory_); }
     Borrowed(const Borrowed&) = delete;
     Borrowed& operator=(const Borrowed&) = delete;
 
-    double* numbers() {
-        const auto past_line = reinterpret_cast<std::uintptr_t>(memory_.data()) % kCacheLine;
-        return memory_.data() + (past_line ? (kCacheLine - past_line) / sizeof(double) : 0);
-    }
+    double* numbers() { return memory_->data(); }
 
   private:
     KeptScratch& owner_;
-    std::vector<double> memory_;
+    std::unique_ptr<AlignedArray<double>> memory_;
 };
 
 }  // namespace wm

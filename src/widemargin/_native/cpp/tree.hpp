@@ -29,25 +29,27 @@ template <class T> class Tree {
     }
 
     Index features() const { return centres_.packed.features; }
-    Index width() const { return centres_.packed.width; }  // of the room that `find_leaf` wants
+    Index width() const { return centres_.packed.width; }  // of the room that a row wants for its distances
     Index n_leaves() const { return n_leaves_; }
     Index depth() const { return depth_; }              // nodes on the longest way down
     Index n_distances() const { return n_distances_; }  // and their centres
 
-    // Given   X dense or CSR, its row i; distances (width(),), aligned: scratch
-    // Returns the row's leaf; of equally near centres the first is taken
-    // Cost    depth times b distances
+    // Given   X dense or CSR, its rows i[0] to i[R - 1]; distances (R width(),): scratch; leaf (R,): written
+    // Cost    depth times b distances a row; of equally near centres the first is taken
     // Twin    tests/naive/nystrom.py::route
-    template <class Rows> Index find_leaf(const Rows& X, Index i, T* distances) const {
-        if (sizes_.empty()) return 0;
-        Index node = 0;
-        while (node >= 0) {
-            centres_.measure(X, {i}, node, distances, 0);
-            Index best = 0;
-            for (Index j = 1; j < sizes_[node]; ++j) best = distances[j] < distances[best] ? j : best;
-            node = child(node, best);
+    template <int R, class Rows> void find_leaves(const Rows& X, const Index (&i)[R], T* distances, Index* leaf) const {
+        Index node[R] = {};
+        if (!sizes_.empty()) step(X, i, 0, distances, node);
+        for (int r = 0; r < R; ++r) {
+            Index own[1] = {sizes_.empty() ? -1 : node[r]};
+            while (own[0] >= 0) step(X, {i[r]}, own[0], distances, own);
+            leaf[r] = -1 - own[0];
         }
-        return -1 - node;
+    }
+    template <class Rows> Index find_leaf(const Rows& X, Index i, T* distances) const {
+        Index leaf[1];
+        find_leaves(X, {i}, distances, leaf);
+        return leaf[0];
     }
 
   private:
@@ -55,6 +57,21 @@ template <class T> class Tree {
     std::vector<std::int32_t> sizes_, children_;
     Index n_leaves_ = 1, depth_ = 0, n_distances_ = 0;
 
+    // From one node to the children whose centres are nearest.
+    template <int R, class Rows>
+    void step(const Rows& X, const Index (&i)[R], Index node, T* distances, Index (&next)[R]) const {
+        Index best[R] = {};
+        T least_distance[R];
+        centres_.measure(X, i, node, distances, width());
+        for (int r = 0; r < R; ++r) least_distance[r] = distances[r * width()];
+        for (Index j = 1; j < sizes_[node]; ++j)
+            for (int r = 0; r < R; ++r) {
+                const T distance = distances[r * width() + j];
+                best[r] = distance < least_distance[r] ? j : best[r];
+                least_distance[r] = least(distance, least_distance[r]);
+            }
+        for (int r = 0; r < R; ++r) next[r] = child(node, best[r]);
+    }
     Index child(Index node, Index j) const { return children_[node * centres_.packed.points + j]; }
 };
 

@@ -1,1 +1,0 @@
-"""The only room that imports numba: what is left of it."""

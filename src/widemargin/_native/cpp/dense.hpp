@@ -1,0 +1,299 @@
+// Passes over dense rows: products with vectors, and sums of some rows. Everything adds up in float64.
+//
+// The work is cut into blocks by the arrays' shapes alone, and sums of blocks are added in their order, so that results
+// do not depend on the threads. `run(n_blocks, visit)` calls visit(block) for each block, in any order, by any thread.
+// Arrays in Fortran's order are given as their transpose, whose rows are contiguous: `Xt` (d, n).
+#pragma once
+#include <atomic>
+#include <vector>
+
+#include "lanes.hpp"
+#include "span.hpp"
+
+namespace wm {
+
+constexpr Index kBlockBytes = 1 << 18;  // of an array, that a thread takes at a time, at least: some ten microseconds
+constexpr Index kTogether = 1024;       // rows whose weights fit a first-level cache
+constexpr Index kAheadRows = 16;        // that are asked for in advance
+constexpr Index kAheadBytes = 8192;     // where rows follow each other: the processor does not look beyond a page
+
+// Rows of a block that has kBlockBytes or more.
+inline Index rows_of_block(Index row_bytes) { return most<Index>(1, kBlockBytes / most<Index>(1, row_bytes)); }
+
+template <class T> __attribute__((always_inline)) inline void prefetch(const T* from, const T* end) {
+    for (; from < end; from += kCacheLine / sizeof(T)) WM_PREFETCH(from);
+}
+
+// Asks for memory that is read from one end to the other, a little ahead of the reading.
+template <class T> class Stream {
+  public:
+    explicit Stream(Matrix<const T> X) : asked_(X.data), is_dense_(X.stride == X.columns || X.rows == 1) {}
+    __attribute__((always_inline)) void read_up_to(const T* end) {
+        end += kAheadBytes / sizeof(T);
+        for (; is_dense_ && asked_ < end; asked_ += kCacheLine / sizeof(T)) WM_PREFETCH(asked_);
+    }
+
+  private:
+    const T* asked_;
+    const bool is_dense_;
+};
+
+// Whether there is neither NaN nor infinity in n numbers: all bits of an exponent are set only there.
+template <class T> bool are_finite(const T* numbers, Index n) {
+    constexpr auto kInfinity = sizeof(T) == 4 ? Bits<T>(0x7f800000) : Bits<T>(0x7ff0000000000000);
+    Stream<T> stream({numbers, 1, n, n});
+    Bits<T> largest = 0;
+    for (Index first = 0; first < n; first += kTogether) {
+        const Index end = least(first + kTogether, n);
+        stream.read_up_to(numbers + end);
+        for (Index i = first; i < end; ++i) largest = most<Bits<T>>(largest, bit_cast<Bits<T>>(numbers[i]) & kInfinity);
+    }
+    return largest < kInfinity;
+}
+template <class T, class Run> bool are_finite(Span<const T> numbers, const Run& run) {
+    constexpr Index kSize = 8 * kBlockBytes / sizeof(T);
+    std::atomic<bool> result{true};
+    run(count_blocks(numbers.size, kSize), [&](Index block) {
+        if (!result.load(std::memory_order_relaxed)) return;
+        const Index first = block * kSize;
+        if (!are_finite(numbers.data + first, least(kSize, numbers.size - first))) result.store(false);
+    });
+    return result;
+}
+
+// ----------------------------------------------------------------------------------------------------------- outputs
+
+// Given   X (n, d); w (d,); out (n,), written: X w
+// Cost    reads X once; four rows at a time share the reading of w
+template <class T> void row_outputs(Matrix<const T> X, const double* __restrict w, double* __restrict out) {
+    const Index d = X.columns;
+    Stream<T> stream(X);
+    Index i = 0;
+    for (; i + 4 <= X.rows; i += 4) {
+        const T *__restrict x0 = X[i].data, *__restrict x1 = X[i + 1].data, *__restrict x2 = X[i + 2].data,
+                *__restrict x3 = X[i + 3].data;
+        stream.read_up_to(x3 + d);
+        Lanes s0{}, s1{}, s2{}, s3{};
+        Index j = 0;
+        for (; j + kLanes <= d; j += kLanes) {
+            const Lanes some = load_lanes(w + j);
+            s0 += load_lanes(x0 + j) * some;
+            s1 += load_lanes(x1 + j) * some;
+            s2 += load_lanes(x2 + j) * some;
+            s3 += load_lanes(x3 + j) * some;
+        }
+        double p0 = 0.0, p1 = 0.0, p2 = 0.0, p3 = 0.0;
+        if (j > 0) p0 = sum_lanes(s0), p1 = sum_lanes(s1), p2 = sum_lanes(s2), p3 = sum_lanes(s3);
+        for (; j < d; ++j) {
+            p0 += x0[j] * w[j];
+            p1 += x1[j] * w[j];
+            p2 += x2[j] * w[j];
+            p3 += x3[j] * w[j];
+        }
+        out[i] = p0, out[i + 1] = p1, out[i + 2] = p2, out[i + 3] = p3;
+    }
+    for (; i < X.rows; ++i) out[i] = inner_product(X[i].data, w, d);
+}
+template <class T, class Run>
+void row_outputs(Matrix<const T> X, Span<const double> w, Span<double> out, const Run& run) {
+    const Index size = rows_of_block(X.columns * sizeof(T));
+    run(count_blocks(X.rows, size), [&](Index block) {
+        const Index first = block * size, end = least(first + size, X.rows);
+        row_outputs(X.slice(first, end), w.data, out.data + first);
+    });
+}
+
+// As `row_outputs`, for X in Fortran's order: a sum of the rows of Xt (d, n), for some of their entries at a time.
+template <class T, class Run>
+void column_outputs(Matrix<const T> Xt, Span<const double> w, Span<double> out, const Run& run) {
+    constexpr Index kSize = 4 * kTogether;
+    run(count_blocks(Xt.columns, kSize), [&](Index block) {
+        const Index first = block * kSize, n = least(kSize, Xt.columns - first);
+        double* into = out.data + first;
+        for (Index i = 0; i < n; ++i) into[i] = 0.0;
+        Index j = 0;
+        for (; j + 4 <= Xt.rows; j += 4) {
+            const T* const x[] = {Xt[j].data + first, Xt[j + 1].data + first, Xt[j + 2].data + first,
+                                  Xt[j + 3].data + first};
+            add_four(x, {w[j], w[j + 1], w[j + 2], w[j + 3]}, into, n);
+        }
+        for (; j < Xt.rows; ++j) add_scaled(Xt[j].data + first, w[j], into, n);
+    });
+}
+
+// -------------------------------------------------------------------------------------------------------------- sums
+
+// Weights of n rows for k sums: coef (k, n), less since (k, n) if that is not empty.
+struct RowWeights {
+    Matrix<const double> coef, since;
+
+    // Those of row c of coef, for n <= kTogether rows from `first`; in scratch or where they are.
+    const double* load(Index c, Index first, Index n, double* scratch) const {
+        const double* now = coef[c].data + first;
+        if (!since.data) return now;
+        const double* before = since[c].data + first;
+        for (Index i = 0; i < n; ++i) scratch[i] = now[i] - before[i];
+        return scratch;
+    }
+};
+
+// List those of n rows whose weight is not zero, and return how many these are. No branch to mispredict.
+inline Index pick(const double* weights, Index n, Index* rows) {
+    Index count = 0;
+    for (Index i = 0; i < n; ++i) {
+        rows[count] = i;
+        count += weights[i] != 0.0;
+    }
+    return count;
+}
+
+constexpr double kMany = 0.375;  // share of the rows: memory sends more of these faster than with gaps
+
+// total (d,) += sum_i weights_i x_i over the rows of X (n <= kTogether, d). Few rows of weight 0 are read.
+template <class T> void add_rows(Matrix<const T> X, const double* weights, Index* rows, double* total) {
+    constexpr Index kNarrow = 512;  // bytes of a row
+    const Index d = X.columns;
+    const bool is_narrow = d * static_cast<Index>(sizeof(T)) <= kNarrow;
+    Index count = pick(weights, X.rows, rows);
+    const bool are_all = is_narrow && count > kMany * X.rows;
+    if (are_all)
+        for (count = 0; count < X.rows; ++count) rows[count] = count;
+    Stream<T> stream(X);
+    Index t = 0;
+    for (; t + 4 <= count; t += 4) {
+        const Index* i = rows + t;
+        const T* const x[] = {X[i[0]].data, X[i[1]].data, X[i[2]].data, X[i[3]].data};
+        if (are_all) stream.read_up_to(x[3] + d);
+        else if (is_narrow)
+            for (Index k = t + kAheadRows; k < least(t + kAheadRows + 4, count); ++k)
+                prefetch(X[rows[k]].data, X[rows[k]].data + d);
+        add_four(x, {weights[i[0]], weights[i[1]], weights[i[2]], weights[i[3]]}, total, d);
+    }
+    for (; t < count; ++t) add_scaled(X[rows[t]].data, weights[rows[t]], total, d);
+}
+
+// The same of Xt (d, n), the transpose.
+template <class T> void add_columns(Matrix<const T> Xt, const double* weights, Index* rows, double* total) {
+    const Index n = Xt.columns, count = pick(weights, n, rows);
+    const bool are_many = count > kMany * n;
+    double some[kTogether];
+    for (Index t = 0; t < count; ++t) some[t] = weights[rows[t]];
+    for (Index j = 0; j < Xt.rows; ++j) {
+        const T* x = Xt[j].data;
+        if (are_many) {
+            if (j + 1 < Xt.rows) prefetch(x + Xt.stride, x + Xt.stride + least<Index>(n, kAheadBytes / 2 / sizeof(T)));
+            total[j] += inner_product(x, weights, n);
+        } else {
+            double sum = 0.0;
+            for (Index t = 0; t < count; ++t) sum += some[t] * x[rows[t]];
+            total[j] += sum;
+        }
+    }
+}
+
+// How sums over n rows of d columns are shared out: blocks of rows, each with sums of its own, times tiles of columns.
+struct SumPlan {
+    static constexpr Index kMostTasks = 64, kTile = 2048, kLeastRows = 256;
+
+    Index rows, columns, n_row_blocks, n_tiles;  // rows of a block, columns of a tile
+
+    SumPlan(Index n, Index d, Index row_bytes) {
+        n_tiles = most<Index>(1, count_blocks(d, kTile));
+        columns = count_blocks(count_blocks(d, n_tiles), 16) * 16;
+        const Index n_blocks = most<Index>(1, kMostTasks / n_tiles);
+        rows = most(most(kLeastRows, rows_of_block(least(row_bytes, kTile * 8))), count_blocks(n, n_blocks));
+        n_row_blocks = count_blocks(n, rows);
+    }
+};
+
+// out (k, d), written: sums of n rows with k weights each. `add(first, n, tile, d, weights, rows, total)` adds, for d
+// columns from `tile`, the n rows from `first` on to a total.
+template <class Run, class Add>
+void sum_rows(const SumPlan& plan, Index n, const RowWeights& weights, Matrix<double> out, const Run& run,
+              const Add& add) {
+    const Index k = out.rows, d = out.columns;
+    const Index stride = plan.n_row_blocks > 1 ? d + 8 : 0;  // blocks do not fight for a cache line between their sums
+    std::vector<double> parts(plan.n_row_blocks * k * stride);
+    for (Index c = 0; c < k; ++c)
+        for (double& total : out[c]) total = 0.0;
+    run(plan.n_row_blocks * plan.n_tiles, [&](Index task) {
+        const Index block = task / plan.n_tiles, tile = task % plan.n_tiles * plan.columns;
+        const Index width = least(plan.columns, d - tile), last = least((block + 1) * plan.rows, n);
+        double scratch[kTogether];
+        Index rows[kTogether];
+        for (Index first = block * plan.rows; first < last; first += kTogether) {
+            const Index count = least(kTogether, last - first);
+            for (Index c = 0; c < k; ++c) {
+                double* total = stride ? parts.data() + (block * k + c) * stride : out[c].data;
+                add(first, count, tile, width, weights.load(c, first, count, scratch), rows, total + tile);
+            }
+        }
+    });
+    for (Index block = 0; stride && block < plan.n_row_blocks; ++block)
+        for (Index c = 0; c < k; ++c) add_scaled(parts.data() + (block * k + c) * stride, 1.0, out[c].data, d);
+}
+
+// Weighted sums of the rows of X, one for each row of coef.
+//
+// Given   X (n, d); weights (k, n); out (k, d), written
+// Cost    d multiplications for each weight but zero, or for every row where these are many and narrow; beyond out, the
+//         sums of at most 64 blocks and 2^17 k columns
+// Twin    out = (coef - since) @ X.astype(float)
+template <class T, class Run>
+void row_sums(Matrix<const T> X, const RowWeights& weights, Matrix<double> out, const Run& run) {
+    const auto add = [&](Index first, Index n, Index tile, Index d, const double* w, Index* rows, double* total) {
+        add_rows<T>({X.data + first * X.stride + tile, n, d, X.stride}, w, rows, total);
+    };
+    sum_rows(SumPlan(X.rows, X.columns, X.columns * sizeof(T)), X.rows, weights, out, run, add);
+}
+// As `row_sums`, for X in Fortran's order.
+template <class T, class Run>
+void column_sums(Matrix<const T> Xt, const RowWeights& weights, Matrix<double> out, const Run& run) {
+    const auto add = [&](Index first, Index n, Index tile, Index d, const double* w, Index* rows, double* total) {
+        add_columns<T>({Xt.data + tile * Xt.stride + first, d, n, Xt.stride}, w, rows, total);
+    };
+    sum_rows(SumPlan(Xt.columns, Xt.rows, Xt.rows * sizeof(T)), Xt.columns, weights, out, run, add);
+}
+
+// ------------------------------------------------------------------------------------------------------------- copies
+
+// Rows are short: a call of memcpy takes as long as the copy.
+template <class T> void copy_row(const T* from, T* to, Index n) {
+    constexpr Index kPart = 32 / sizeof(T);
+    if (n < kPart) {
+        for (Index j = 0; j < n; ++j) {
+            to[j] = from[j];
+            asm volatile("");  // or GCC makes it a memcpy
+        }
+        return;
+    }
+    for (Index j = 0; j + kPart < n; j += kPart) std::memcpy(to + j, from + j, 32);
+    std::memcpy(to + n - kPart, from + n - kPart, 32);
+}
+
+// out (m, d) = X[chosen]
+template <class T, class Run>
+void take_rows(Matrix<const T> X, Span<const Index> chosen, Matrix<T> out, const Run& run) {
+    const Index d = X.columns, size = rows_of_block(d * sizeof(T));
+    run(count_blocks(chosen.size, size), [&](Index block) {
+        for (Index k = block * size; k < least((block + 1) * size, chosen.size); ++k) {
+            const T* later = X[chosen[least(k + kAheadRows, chosen.size - 1)]].data;
+            prefetch(later, later + d);
+            copy_row(X[chosen[k]].data, out[k].data, d);
+        }
+    });
+}
+
+// out (m, d) = Xt.T[chosen]
+template <class T, class Run>
+void take_columns(Matrix<const T> Xt, Span<const Index> chosen, Matrix<T> out, const Run& run) {
+    const Index size = least<Index>(rows_of_block(Xt.rows * sizeof(T)), kTogether);
+    run(count_blocks(chosen.size, size), [&](Index block) {
+        for (Index j = 0; j < Xt.rows; ++j) {
+            const T* x = Xt[j].data;
+            for (Index k = block * size; k < least((block + 1) * size, chosen.size); ++k) out[k].data[j] = x[chosen[k]];
+        }
+    });
+}
+
+}  // namespace wm

@@ -1,0 +1,101 @@
+// Float64 numbers that one vector register of this processor level holds.
+#pragma once
+#include "span.hpp"
+
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
+namespace wm {
+
+#if defined(__AVX512F__)
+constexpr Index kLanes = 8;
+#elif defined(__AVX__)
+constexpr Index kLanes = 4;
+#else
+constexpr Index kLanes = 2;
+#endif
+
+typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
+#if !defined(__AVX__)
+typedef float FloatLanes __attribute__((vector_size(kLanes * sizeof(float))));
+#endif
+
+inline Lanes load_lanes(const double* x) {
+    Lanes v;
+    std::memcpy(&v, x, sizeof v);
+    return v;
+}
+// One instruction; GCC makes four of a conversion that it vectorises itself.
+inline Lanes load_lanes(const float* x) {
+#if defined(__AVX512F__)
+    return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(x));  // GCC 12 warns of the one without a mask
+#elif defined(__AVX__)
+    return _mm256_cvtps_pd(_mm_loadu_ps(x));
+#else
+    FloatLanes v;
+    std::memcpy(&v, x, sizeof v);
+    return __builtin_convertvector(v, Lanes);
+#endif
+}
+inline void store_lanes(double* x, Lanes v) { std::memcpy(x, &v, sizeof v); }
+
+inline double sum_lanes(Lanes v) {
+#if defined(__AVX512F__)
+    const auto half = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+    const auto pair = __builtin_shufflevector(half, half, 0, 1) + __builtin_shufflevector(half, half, 2, 3);
+#elif defined(__AVX__)
+    const auto pair = __builtin_shufflevector(v, v, 0, 1) + __builtin_shufflevector(v, v, 2, 3);
+#else
+    const auto pair = v;
+#endif
+    return pair[0] + pair[1];
+}
+
+// sum_j x_j w_j; four sums at once, or each addition would wait for the one before
+template <class T> double inner_product(const T* x, const double* w, Index n) {
+    Lanes s0{}, s1{}, s2{}, s3{};
+    Index j = 0;
+    for (; j + 4 * kLanes <= n; j += 4 * kLanes) {
+        s0 += load_lanes(x + j) * load_lanes(w + j);
+        s1 += load_lanes(x + j + kLanes) * load_lanes(w + j + kLanes);
+        s2 += load_lanes(x + j + 2 * kLanes) * load_lanes(w + j + 2 * kLanes);
+        s3 += load_lanes(x + j + 3 * kLanes) * load_lanes(w + j + 3 * kLanes);
+    }
+    for (; j + kLanes <= n; j += kLanes) s0 += load_lanes(x + j) * load_lanes(w + j);
+    double rest = 0.0;
+    for (; j < n; ++j) rest += x[j] * w[j];
+    return sum_lanes((s0 + s1) + (s2 + s3)) + rest;
+}
+
+// sum_j x_j^2
+template <class T> double squared_norm(const T* x, Index n) {
+    Lanes s{};
+    Index j = 0;
+    for (; j + kLanes <= n; j += kLanes) s += load_lanes(x + j) * load_lanes(x + j);
+    double total = sum_lanes(s);
+    for (; j < n; ++j) total += static_cast<double>(x[j]) * x[j];
+    return total;
+}
+
+// y += scale x. Lanes as in `inner_product`: what is written so is read so, without waiting for the cache.
+template <class T> void add_scaled(const T* __restrict x, double scale, double* __restrict y, Index n) {
+    Index j = 0;
+    for (; j + kLanes <= n; j += kLanes) store_lanes(y + j, load_lanes(y + j) + scale * load_lanes(x + j));
+    for (; j < n; ++j) y[j] += scale * x[j];
+}
+
+// y += sum of four vectors, each with its weight: one reading and writing of y instead of four.
+template <class T>
+void add_four(const T* const (&x)[4], const double (&weights)[4], double* __restrict y, Index n) {
+    const T *__restrict x0 = x[0], *__restrict x1 = x[1], *__restrict x2 = x[2], *__restrict x3 = x[3];
+    const double s0 = weights[0], s1 = weights[1], s2 = weights[2], s3 = weights[3];
+    Index j = 0;
+    for (; j + kLanes <= n; j += kLanes) {
+        const Lanes first = load_lanes(y + j) + s0 * load_lanes(x0 + j) + s1 * load_lanes(x1 + j);
+        store_lanes(y + j, first + (s2 * load_lanes(x2 + j) + s3 * load_lanes(x3 + j)));
+    }
+    for (; j < n; ++j) y[j] += (s0 * x0[j] + s1 * x1[j]) + (s2 * x2[j] + s3 * x3[j]);
+}
+
+}  // namespace wm

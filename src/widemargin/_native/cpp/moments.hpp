@@ -1,0 +1,100 @@
+// Second moments of some rows: a symmetric product of matrices, in tiles that the registers hold.
+#pragma once
+#include <memory>
+
+#include "dense.hpp"
+#include "lanes.hpp"
+
+namespace wm {
+
+constexpr Index kPanel = 3 * kLanes;  // columns of a panel; kLanes x kPanel sums are held in registers
+constexpr Index kDepth = 256;         // rows that are multiplied at a time: two panels of these fit a first-level cache
+
+// (x - centre) factor of some rows, by panels: columns[p * kPanel + c] of row r at panels[(p * kDepth + r) * kPanel + c].
+// Columns beyond d are zero up to a multiple of kLanes.
+class PackedRows {
+  public:
+    explicit PackedRows(Index d)
+        : d_(d), n_panels_(count_blocks(d, kPanel)), panels_(new double[n_panels_ * kPanel * kDepth]) {}
+
+    Index n_panels() const { return n_panels_; }
+    const double* panel(Index p) const { return panels_.get() + p * kPanel * kDepth; }
+
+    template <class T> void write(Index r, const T* x, const double* centre, double factor) {
+        Index c = 0;
+        for (; c + kLanes <= d_; c += kLanes)
+            store_lanes(place(r, c), (load_lanes(x + c) - load_lanes(centre + c)) * factor);
+        if (c == d_) return;
+        double* into = place(r, c);
+        for (Index k = 0; k < kLanes; ++k) into[k] = c + k < d_ ? (x[c + k] - centre[c + k]) * factor : 0.0;
+    }
+
+  private:
+    Index d_, n_panels_;
+    std::unique_ptr<double[]> panels_;
+
+    double* place(Index r, Index c) { return panels_.get() + (c / kPanel * kDepth + r) * kPanel + c % kPanel; }
+};
+
+// out[:rows, :columns] += A' B with kLanes columns A of a panel and `wide` times as many, B, of n rows.
+template <Index wide>
+void add_product(const double* A, const double* B, Index n, Index rows, Index columns, double* out, Index stride) {
+    Lanes sums[kLanes][wide] = {};
+    for (Index r = 0; r < n; ++r, A += kPanel, B += kPanel) {
+        Lanes b[wide];
+#pragma GCC unroll 3
+        for (Index v = 0; v < wide; ++v) b[v] = load_lanes(B + v * kLanes);
+#pragma GCC unroll 8
+        for (Index i = 0; i < kLanes; ++i)
+#pragma GCC unroll 3
+            for (Index v = 0; v < wide; ++v) sums[i][v] += A[i] * b[v];
+    }
+    double flat[kLanes][wide * kLanes];
+    std::memcpy(flat, sums, sizeof flat);
+    for (Index i = 0; i < rows; ++i, out += stride)
+        for (Index j = 0; j < columns; ++j) out[j] += flat[i][j];
+}
+
+// out += the product of two panels p <= q; what is left of the diagonal, by less than a tile at most.
+inline void add_panels(const PackedRows& X, Index p, Index q, Index n, Matrix<double> out) {
+    for (Index i = p * kPanel; i < least((p + 1) * kPanel, out.rows); i += kLanes) {
+        const Index first = most(q * kPanel, i), columns = least((q + 1) * kPanel, out.columns) - first;
+        const auto add = count_blocks(columns, kLanes) == 3   ? add_product<3>
+                         : count_blocks(columns, kLanes) == 2 ? add_product<2>
+                                                              : add_product<1>;
+        add(X.panel(p) + i % kPanel, X.panel(q) + first % kPanel, n, least(kLanes, out.rows - i), columns,
+            out[i].data + first, out.stride);
+    }
+}
+
+// Second moments of some rows less their centre, each times a factor.
+//
+// Given   X (n, d); chosen (m,), rows of X; centre (d,), factors (m,); out (d, d), written
+// Cost    m d^2 / 2 multiplications; memory for 256 rows
+// Twin    A.T @ A with A = (X[chosen] - centre) * factors[:, None]
+template <class T, class Run>
+void moments(Matrix<const T> X, Span<const Index> chosen, Span<const double> centre, Span<const double> factors,
+             Matrix<double> out, const Run& run) {
+    constexpr Index kPacked = 32;  // rows that a thread packs at a time
+    PackedRows packed(X.columns);
+    const Index n_panels = packed.n_panels();
+    for (Index i = 0; i < out.rows; ++i)
+        for (double& value : out[i]) value = 0.0;
+    for (Index first = 0; first < chosen.size; first += kDepth) {
+        const Index n = least(kDepth, chosen.size - first);
+        run(count_blocks(n, kPacked), [&](Index block) {
+            for (Index r = block * kPacked; r < least((block + 1) * kPacked, n); ++r) {
+                const T* later = X[chosen[least(first + r + kAheadRows, chosen.size - 1)]].data;
+                prefetch(later, later + X.columns);
+                packed.write(r, X[chosen[first + r]].data, centre.data, factors[first + r]);
+            }
+        });
+        run(n_panels * n_panels, [&](Index pair) {
+            if (pair / n_panels <= pair % n_panels) add_panels(packed, pair / n_panels, pair % n_panels, n, out);
+        });
+    }
+    for (Index i = 0; i < out.rows; ++i)
+        for (Index j = 0; j < i; ++j) out[i][j] = out[j][i];
+}
+
+}  // namespace wm

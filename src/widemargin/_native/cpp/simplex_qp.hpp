@@ -1,0 +1,216 @@
+// The cutting planes' master problem: a quadratic program over the simplex.
+#pragma once
+#include <cmath>
+#include <memory>
+
+#include "span.hpp"
+
+namespace wm {
+
+struct SimplexResult {
+    Index n_rounds;
+    double gap;
+};
+
+// Solve   min_beta  1/2 beta' H beta - b' beta   s.t.  beta >= 0, sum(beta) = the sum given   (in place)
+// Given   H (>= t, >= t), its head positive semi-definite; b, beta (t,), beta feasible
+// Returns number of rounds; the gap that is left, sum(beta) max(-grad) + beta' grad with grad = H beta - b
+// Cost    a round: a pair step, O(t), and Newton steps in the face it leads to, O(t m + m^3 / 6) with m planes in it
+// Source  pair step: Fan, Chen, Lin 2005, JMLR 6, the paper's solver; Newton steps within the face, ours
+// Twin    tests/naive/cutting_plane.py::solve_simplex
+class SimplexQP {
+  public:
+    SimplexQP(Matrix<const double> gram, Span<const double> linear, Span<double> weights)
+        : t_(weights.size), memory_(new double[t_ * (t_ + 4)]), indices_(new Index[t_]), H_(gram), b_(linear),
+          beta_(weights), grad_(take(0)), diagonal_(take(1)), gain_(take(2)),
+          system_{memory_.get() + 3 * t_, t_, t_ + 1, t_ + 1}, face_{indices_.get(), t_} {
+        for (Index i = 0; i < t_; ++i) diagonal_[i] = H_[i][i];
+    }
+
+    SimplexResult solve(double tol, Index max_rounds) {
+        if (t_ == 0) return {0, 0.0};
+        update_gradient();
+        double gap = 0.0;
+        for (Index done = 0; done < max_rounds; ++done) {
+            const Index steepest = find_gap(gap);
+            if (!(gap > tol) || !move_pair(steepest)) return {done, gap};  // a gap of NaN ends it too
+            for (Index k = 0; k < t_ && move_in_face(); ++k) {}
+            if (done % 16 == 15) update_gradient();
+        }
+        return {max_rounds, gap};
+    }
+
+  private:
+    static constexpr double kRidge = 1e-12;  // relative: what keeps the factors of dependent planes finite
+    static constexpr double kTiny = 1e-300;
+
+    const Index t_;
+    std::unique_ptr<double[]> memory_;
+    std::unique_ptr<Index[]> indices_;
+    Matrix<const double> H_;
+    Span<const double> b_;
+    Span<double> beta_, grad_, diagonal_, gain_;
+    Matrix<double> system_;  // of m equations, and the right-hand side in column m
+    Span<Index> face_;       // the coordinates above zero, the largest last
+
+    Span<double> take(Index k) { return {memory_.get() + k * t_, t_}; }
+
+    // y += scale x
+    static void add(Index n, double scale, const double* __restrict x, double* __restrict y) {
+        for (Index k = 0; k < n; ++k) y[k] += scale * x[k];
+    }
+
+    // y += four of them at once: one reading and writing of y instead of four.
+    static void add4(Index n, const double (&scale)[4], const double* const (&x)[4], double* __restrict y) {
+        const double *__restrict x0 = x[0], *__restrict x1 = x[1], *__restrict x2 = x[2], *__restrict x3 = x[3];
+        const double s0 = scale[0], s1 = scale[1], s2 = scale[2], s3 = scale[3];
+        for (Index k = 0; k < n; ++k) y[k] += (s0 * x0[k] + s1 * x1[k]) + (s2 * x2[k] + s3 * x3[k]);
+    }
+
+    void update_gradient() {
+        const double* beta = beta_.data;
+        for (Index i = 0; i < t_; ++i) {
+            const double* h = H_[i].data;
+            double value = -b_[i];
+            for (Index j = 0; j < t_; ++j) value += h[j] * beta[j];
+            grad_[i] = value;
+        }
+    }
+
+    // The coordinate of least gradient.
+    Index find_gap(double& gap) const {
+        const double *beta = beta_.data, *grad = grad_.data;
+        double total = 0.0, product = 0.0;
+        for (Index j = 0; j < t_; ++j) {
+            total += beta[j];
+            product += beta[j] * grad[j];
+        }
+        Index steepest = 0;
+        for (Index j = 1; j < t_; ++j)
+            if (grad[j] < grad[steepest]) steepest = j;
+        gap = product - total * grad[steepest];
+        return steepest;
+    }
+
+    // Raise coordinate i at the cost of the one that pays best, by the second-order gain. False if none does.
+    bool move_pair(Index i) {
+        const Index j = find_partner(i);
+        if (j < 0) return false;
+        const double *h = H_[i].data, *other = H_[j].data;
+        const double curvature = most(diagonal_[i] + diagonal_[j] - 2.0 * h[j], kTiny);
+        const double shift = least(beta_[j], (grad_[j] - grad_[i]) / curvature);
+        beta_[i] += shift;
+        beta_[j] -= shift;
+        double* __restrict grad = grad_.data;
+        for (Index k = 0; k < t_; ++k) grad[k] += shift * (h[k] - other[k]);
+        return true;
+    }
+
+    Index find_partner(Index i) const {
+        const double *h = H_[i].data, *beta = beta_.data, *grad = grad_.data, *diagonal = diagonal_.data;
+        double* __restrict gain = gain_.data;
+        const double own = diagonal[i], lowest = grad[i];
+        for (Index k = 0; k < t_; ++k) {
+            const double slope = beta[k] > 0.0 ? most(grad[k] - lowest, 0.0) : 0.0;
+            gain[k] = slope * slope / most(own + diagonal[k] - 2.0 * h[k], kTiny);
+        }
+        double best = 0.0;
+        Index partner = -1;
+        for (Index k = 0; k < t_; ++k)
+            if (gain[k] > best) best = gain[k], partner = k;
+        return partner;
+    }
+
+    // A Newton step within the face, up to its border. True if the border stopped it.
+    bool move_in_face() {
+        const Index m = list_face();
+        make_system(m);
+        factor(m);
+        const double* step = solve_factored(m);
+        double total = 0.0, length = 1.0;
+        Index stop = -1;
+        for (Index p = 0; p < m; ++p) total += step[p];
+        if (!std::isfinite(total)) return false;
+        const auto step_of = [&](Index p) { return p == m ? -total : step[p]; };  // the largest pays for the others
+        for (Index p = 0; p <= m; ++p) {
+            const double rate = step_of(p), value = beta_[face_[p]];
+            if (rate < 0.0 && value < -rate * length) length = -value / rate, stop = face_[p];
+        }
+        for (Index p = 0; p <= m; ++p) {
+            const Index i = face_[p];
+            beta_[i] = i == stop ? 0.0 : most(0.0, beta_[i] + length * step_of(p));
+        }
+        for (Index p = 0; p <= m; p += 4) {
+            double scale[4] = {};
+            const double* rows[4];
+            for (Index q = 0; q < 4; ++q) {
+                if (p + q <= m) scale[q] = length * step_of(p + q);
+                rows[q] = H_[face_[least(p + q, m)]].data;
+            }
+            add4(t_, scale, rows, grad_.data);
+        }
+        return stop >= 0;
+    }
+
+    // Returns m: the face has m + 1 coordinates.
+    Index list_face() const {
+        Index largest = 0, m = 0;
+        for (Index i = 1; i < t_; ++i)
+            if (beta_[i] > beta_[largest]) largest = i;
+        for (Index i = 0; i < t_; ++i)
+            if (beta_[i] > 0.0 && i != largest) face_[m++] = i;
+        face_[m] = largest;
+        return m;
+    }
+
+    // The upper triangle of the Gram matrix of the face's differences from its largest coordinate, and the slopes.
+    void make_system(Index m) {
+        const Index r = face_[m];
+        const double* base = H_[r].data;
+        const Index* __restrict face = face_.data;
+        for (Index p = 0; p < m; ++p) {
+            const Index i = face[p];
+            const double *h = H_[i].data, rest = base[r] - h[r];
+            double* __restrict row = system_[p].data;
+            for (Index q = p; q < m; ++q) row[q] = h[face[q]] - base[face[q]] + rest;
+            row[p] += kRidge * (diagonal_[i] + diagonal_[r]) + kTiny;
+            row[m] = grad_[r] - grad_[i];
+        }
+    }
+
+    // Cholesky's U of the system U'U x = y in place, and y replaced by that of U x = y; four rows at a time.
+    void factor(Index m) {
+        for (Index k = 0; k < m; k += 4) {
+            const Index end = least(k + 4, m);
+            for (Index p = k; p < end; ++p) {
+                double* __restrict row = system_[p].data;
+                const double scale = 1.0 / std::sqrt(row[p]);
+                for (Index j = p; j <= m; ++j) row[j] *= scale;
+                for (Index i = p + 1; i < end; ++i) add(m + 1 - i, -row[i], row + i, system_[i].data + i);
+            }
+            for (Index i = end; i < m; ++i) {
+                double scale[4];
+                const double* rows[4];
+                for (Index q = 0; q < 4; ++q) {
+                    rows[q] = system_[k + q].data + i;
+                    scale[q] = -rows[q][0];
+                }
+                add4(m + 1 - i, scale, rows, system_[i].data + i);
+            }
+        }
+    }
+
+    // Returns x (m,), in scratch.
+    const double* solve_factored(Index m) {
+        double* __restrict x = gain_.data;
+        for (Index k = m - 1; k >= 0; --k) {
+            const double* row = system_[k].data;
+            double value = row[m];
+            for (Index j = k + 1; j < m; ++j) value -= row[j] * x[j];
+            x[k] = value / row[k];
+        }
+        return x;
+    }
+};
+
+}  // namespace wm

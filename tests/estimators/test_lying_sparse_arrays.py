@@ -1,0 +1,243 @@
+"""Sparse arrays whose indices are not what their shape says: every estimator refuses them before anything trusts them.
+
+SciPy and compiled loops read and write wherever such indices say. Without the check these tests end the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from widemargin import (
+    BSGDClassifier,
+    C_path,
+    DCPredClassifier,
+    DCPredRegressor,
+    DCSVMClassifier,
+    LandmarkNystroem,
+    OCASClassifier,
+    TwoStepKernelKMeans,
+    compress,
+)
+
+N, D, FAR = 100, 40, 10**9
+Y = np.arange(N) % 2
+
+
+def healthy(kind: type = sp.csr_array, width: type = np.int32) -> Any:
+    rng = np.random.default_rng(0)
+    X = kind(np.where(rng.random((N, D)) < 0.2, rng.normal(size=(N, D)), 0.0))
+    for name in ("indices", "indptr"):
+        if hasattr(X, name):
+            setattr(X, name, getattr(X, name).astype(width))
+    return X
+
+
+def with_index(value: int, kind: type = sp.csr_array, width: type = np.int32) -> Any:
+    X = healthy(kind, width)
+    X.indices[57] = value
+    return X
+
+
+def with_pointer(where: int, value: int) -> Any:
+    X = healthy()
+    X.indptr[where] = value
+    return X
+
+
+def shortened(name: str) -> Any:
+    X = healthy()
+    setattr(X, name, getattr(X, name)[:5].copy())
+    return X
+
+
+def narrowed(*shape: int) -> Any:
+    X = healthy()
+    X._shape = shape
+    return X
+
+
+def coordinates(axis: int, value: int) -> Any:
+    X = healthy(sp.coo_array)
+    X.coords[axis][57] = value
+    return X
+
+
+def lists(value: int) -> Any:
+    X = healthy(sp.lil_array)
+    X.rows[7] = [value] * len(X.rows[7])
+    return X
+
+
+def too_few_diagonals() -> Any:
+    X = sp.dia_array((np.ones((3, D)), [0, 1, -2]), shape=(N, D))
+    X.offsets = X.offsets[:1].copy()
+    return X
+
+
+def far_keys() -> Any:
+    X = healthy(sp.dok_array)
+    X._dict[FAR, 3] = 1.0
+    return X
+
+
+def uneven_lists() -> Any:
+    X = healthy(sp.lil_array)
+    X.data[7] = X.data[7] * 1000
+    return X
+
+
+LIES: dict[str, Callable[[], Any]] = {
+    "every index far beyond": lambda: sp.csr_array(
+        (np.ones(N), np.full(N, FAR, np.int32), np.arange(N + 1)), shape=(N, D)
+    ),
+    "index far beyond": lambda: with_index(FAR),
+    "index of 64 bits": lambda: with_index(2**40, width=np.int64),
+    "index = n_features": lambda: with_index(D),
+    "negative index": lambda: with_index(-1),
+    "a matrix": lambda: with_index(FAR, sp.csr_matrix),
+    "csc": lambda: with_index(FAR, sp.csc_array),
+    "csc, negative": lambda: with_index(-5, sp.csc_array),
+    "bsr": lambda: with_index(FAR, sp.bsr_array),
+    "falling indptr": lambda: with_pointer(50, 0),
+    "negative indptr": lambda: with_pointer(50, -FAR),
+    "indptr far beyond": lambda: with_pointer(50, FAR),
+    "last indptr beyond": lambda: with_pointer(N, FAR),
+    "first indptr negative": lambda: with_pointer(0, -FAR),
+    "first indptr positive": lambda: with_pointer(0, 1),
+    "short data": lambda: shortened("data"),
+    "short indices": lambda: shortened("indices"),
+    "short indptr": lambda: shortened("indptr"),
+    "narrowed": lambda: narrowed(N, 3),
+    "more rows": lambda: narrowed(10 * N, D),
+    "fewer rows": lambda: narrowed(N - 1, D),
+    "coo row": lambda: coordinates(0, FAR),
+    "coo column": lambda: coordinates(1, FAR),
+    "coo negative": lambda: coordinates(0, -FAR),
+    "lil": lambda: lists(FAR),
+    "lil, uneven": uneven_lists,
+    "dia": too_few_diagonals,
+    "dok": far_keys,
+}
+ESTIMATORS: dict[str, Callable[[], Any]] = {
+    "DCSVMClassifier": DCSVMClassifier,
+    "DCSVMClassifier linear": lambda: DCSVMClassifier(kernel="linear"),
+    "DCPredClassifier": lambda: DCPredClassifier(random_state=0),
+    "DCPredRegressor": lambda: DCPredRegressor(random_state=0),
+    "OCASClassifier": OCASClassifier,
+    "OCASClassifier dual": lambda: OCASClassifier(fit_intercept=False),
+    "OCASClassifier Crammer-Singer": lambda: OCASClassifier(multi_class="crammer_singer"),
+    "BSGDClassifier": lambda: BSGDClassifier(budget=20, random_state=0),
+    "BSGDClassifier removal": lambda: BSGDClassifier(budget=20, maintenance="removal", random_state=0),
+    "TwoStepKernelKMeans": lambda: TwoStepKernelKMeans(3, random_state=0),
+    "LandmarkNystroem": lambda: LandmarkNystroem(n_landmarks=5, random_state=0),
+}
+
+
+@cache
+def fitted(name: str) -> Any:
+    return ESTIMATORS[name]().fit(healthy(), Y)
+
+
+@pytest.fixture(params=LIES)
+def lying(request: pytest.FixtureRequest) -> Any:
+    return LIES[request.param]()
+
+
+def refuses(call: Callable[..., Any], *arguments: Any) -> None:
+    with pytest.raises(ValueError, match=r"array|dimension"):
+        call(*arguments)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_fit(name: str, lying: Any) -> None:
+    estimator = ESTIMATORS[name]()
+    y = np.arange(lying.shape[0]) % 2
+    refuses(estimator.fit, lying, y)
+    assert not hasattr(estimator, "n_features_in_"), "nothing is half-fitted"
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_predict(name: str, lying: Any) -> None:
+    estimator = fitted(name)
+    refuses(estimator.transform if name == "LandmarkNystroem" else estimator.predict, lying)
+    if hasattr(estimator, "decision_function"):
+        refuses(estimator.decision_function, lying)
+
+
+def test_a_stream(lying: Any) -> None:
+    estimator = BSGDClassifier(budget=20, lam=1e-2)
+    y = np.arange(lying.shape[0]) % 2
+    refuses(estimator.partial_fit, lying, y, [0, 1])
+    refuses(estimator.partial_fit(healthy(), Y, [0, 1]).partial_fit, lying, y)
+
+
+def test_compress(lying: Any) -> None:
+    refuses(compress, fitted("DCSVMClassifier"), lying)
+    refuses(compressed().predict, lying)
+
+
+@cache
+def compressed() -> Any:
+    return compress(fitted("DCSVMClassifier"), healthy(), random_state=0)
+
+
+def test_a_path_of_C(lying: Any) -> None:
+    refuses(C_path, OCASClassifier(), lying, np.arange(lying.shape[0]) % 2, [1.0])
+    refuses(OCASClassifier().fit_path, lying, np.arange(lying.shape[0]) % 2, [1.0])
+
+
+def test_scikit_learns_models_are_not_trusted_either() -> None:
+    svm = pytest.importorskip("sklearn.svm")
+    model = svm.SVC().fit(healthy(), Y)
+    model.support_vectors_.indices[3] = FAR
+    refuses(compress, model)
+
+
+def test_the_message_names_row_and_index() -> None:
+    row = int(np.searchsorted(healthy().indptr, 57, side="right")) - 1
+    with pytest.raises(ValueError, match=rf"row {row} of the CSR array has the column index 1000000000.*\[0, 40\)"):
+        OCASClassifier().fit(with_index(FAR), Y)
+    with pytest.raises(ValueError, match=r"column \d+ of the CSC array has the row index 1000000000.*\[0, 100\)"):
+        OCASClassifier().fit(with_index(FAR, sp.csc_array), Y)
+
+
+@pytest.mark.parametrize(
+    "change", ["read-only", "strided", "reversed", "mixed dtypes", "64 bits", "short integers", "spare room"]
+)
+@pytest.mark.parametrize("name", ["DCSVMClassifier", "OCASClassifier", "BSGDClassifier", "DCPredClassifier"])
+def test_unusual_arrays_that_are_right(name: str, change: str) -> None:
+    X = healthy()
+    for key in ("data", "indices", "indptr"):
+        values = getattr(X, key)
+        if change == "read-only":
+            values.flags.writeable = False
+        elif change == "strided":
+            setattr(X, key, np.repeat(values, 2)[::2])
+        elif change == "reversed":
+            setattr(X, key, values[::-1].copy()[::-1])
+        elif change == "spare room" and key != "indptr":
+            setattr(X, key, np.append(values, values[:3]))
+    if change == "mixed dtypes":
+        X.indptr = X.indptr.astype(np.int64)
+    elif change == "64 bits":
+        X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    elif change == "short integers":
+        X.indices = X.indices.astype(np.int16)
+    estimator = fitted(name)
+    np.testing.assert_allclose(estimator.decision_function(X), estimator.decision_function(healthy()), atol=1e-9)
+    other = ESTIMATORS[name]().fit(X, Y)
+    np.testing.assert_allclose(other.decision_function(healthy()), estimator.decision_function(healthy()), atol=0.1)
+
+
+@pytest.mark.parametrize("kind", [sp.csc_array, sp.coo_array, sp.bsr_array, sp.lil_array, sp.dok_array, sp.dia_array])
+def test_other_formats_that_are_right(kind: type) -> None:
+    estimator = fitted("OCASClassifier")
+    np.testing.assert_allclose(
+        estimator.decision_function(kind(healthy())), estimator.decision_function(healthy()), atol=1e-12
+    )

@@ -1,0 +1,451 @@
+"""Compiled steps on a budget: against the papers' pseudo-code, and with arguments and states that lie."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import budget as naive
+from widemargin._native import budget
+from widemargin._native import csr as native_csr
+from widemargin.budget import RULES, tabulate
+
+GAMMA, LAM, BUDGET = 0.4, 0.01, 10
+quick = settings(max_examples=25, deadline=None, derandomize=True)
+FRONT, BACK, MERGERS, REMOVALS, WEIGHT, DEGRADATION = 1, 2, 4, 5, 3, 6
+POINTS = ("points", "slots", "counts", "sums", "shift")
+
+
+@pytest.fixture(scope="module")
+def tables() -> Any:
+    return budget.MergeTables(tabulate(200))
+
+
+def rbf(p: np.ndarray, q: np.ndarray) -> float:
+    return float(np.exp(-GAMMA * np.sum((np.asarray(p, np.float64) - q) ** 2)))
+
+
+def data(n: int = 120, d: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = np.where(rng.random((n, d)) < 0.3, 0, rng.normal(size=(n, d))).astype(np.float32)
+    return X, np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0) * rng.uniform(0.5, 1.5, n)
+
+
+def csr(X: np.ndarray, width: Any = np.int32) -> Any:
+    rows = sp.csr_array(X)
+    return native_csr.CSRMatrix(rows.data, rows.indices.astype(width), rows.indptr.astype(width), rows.shape[1])
+
+
+def run(state: Any, X: Any, order: Any, signed_weights: Any, tables: Any, rule: str = "lookup-wd") -> None:
+    state.run(X, order, signed_weights, tables, rule, GAMMA, 1 / LAM, False)
+
+
+def slow_machine(
+    X: np.ndarray, signed_weights: np.ndarray, make_room: Callable[[naive.Machine], None]
+) -> naive.Machine:
+    machine = naive.Machine(rbf, LAM, BUDGET)
+    for x, weight in zip(X.astype(np.float64), signed_weights, strict=True):
+        machine.step(x, weight, make_room)
+    return machine
+
+
+# ------------------------------------------------------------------------------------------------------------- searches
+
+
+def search(own: Any, coef: Any, log_kappa: Any, sizes: Any, tables: Any, rule: str) -> tuple[np.ndarray, np.ndarray]:
+    partners, found = np.full(len(own), 99, np.int64), np.full((len(own), 2), np.nan)
+    budget.find_partners(own, coef, log_kappa, sizes, tables, rule, partners, found)
+    return partners, found
+
+
+@pytest.mark.parametrize("rule", RULES)
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([0.01, 0.3, 2.0, 30.0]), sign=st.sampled_from([1.0, -1.0])
+)
+def test_search_finds_what_an_exhaustive_one_finds(rule: str, seed: int, spread: float, sign: float) -> None:
+    rng, tables = np.random.default_rng(seed), budget.MergeTables(tabulate(200))
+    coef = sign * rng.uniform(1, 10, (3, 20))
+    log_kappa = (-spread * rng.exponential(size=(3, 20))).astype(np.float32)
+    sizes = rng.integers(1, 21, 3)
+    partners, found = search(np.full(3, sign), coef, log_kappa, sizes, tables, rule)
+    for p, (h, lost) in enumerate(found):
+        a, kappa = np.append(sign, coef[p, : sizes[p]]), np.exp(np.append(0, log_kappa[p, : sizes[p]].astype(float)))
+        _, _, least = naive.find_partner(0, a, kappa)
+        assert 0 <= partners[p] < sizes[p]
+        total = sign + a[partners[p] + 1]
+        real = total**2 * naive.degradation(h, a[partners[p] + 1] / total, kappa[partners[p] + 1])
+        assert lost == pytest.approx(real, rel=2e-3, abs=1e-9 * total**2)
+        assert real <= least * (1 + 2e-3) + 1e-6 * total**2
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_search_passes_over_what_is_beyond_its_sizes(rule: str, tables: Any) -> None:
+    coef, log_kappa = np.full((2, 40), 2.0), np.full((2, 40), -1.0, np.float32)
+    log_kappa[:, 17:] = 0
+    partners, found = search(np.ones(2), coef, log_kappa, np.array([17, 0]), tables, rule)
+    assert 0 <= partners[0] < 17
+    assert partners[1] == -1
+    assert found[1].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0, -3.0, 1e-320, 1e308])
+def test_search_among_numbers_that_are_none(rule: str, value: float, tables: Any) -> None:
+    for own, a, e in ((value, 2.0, -1.0), (1.0, value, -1.0), (1.0, 2.0, value)):
+        coef, log_kappa = np.full((2, 20), 2.0), np.full((2, 20), -1.0, np.float32)
+        with np.errstate(over="ignore"):
+            coef[0, ::3], log_kappa[0, ::3], coef[1], log_kappa[1] = a, e, a, e
+        partners, _ = search(np.full(2, own), coef, log_kappa, np.array([19, 20]), tables, rule)
+        assert np.all((partners >= 0) & (partners < 20))
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"own": np.ones(3)}, ValueError),
+        ({"coef": np.ones((2, 4, 1))}, TypeError),
+        ({"coef": np.ones((2, 4), np.float32)}, TypeError),
+        ({"coef": np.ones((2, 8))[:, ::2]}, TypeError),
+        ({"log_kappa": np.zeros((2, 3), np.float32)}, ValueError),
+        ({"log_kappa": np.zeros((2, 4))}, TypeError),
+        ({"sizes": np.array([1, 5])}, IndexError),
+        ({"sizes": np.array([-1, 1])}, IndexError),
+        ({"sizes": np.array([1])}, ValueError),
+        ({"rule": "best"}, ValueError),
+        ({"partners": np.zeros(1, np.int64)}, ValueError),
+        ({"partners": np.broadcast_to(np.int64(0), 2)}, TypeError),
+        ({"found": np.zeros((2, 1))}, ValueError),
+        ({"tables": None}, TypeError),
+    ],
+)
+def test_arguments_of_a_search(change: dict[str, Any], error: type[Exception], tables: Any) -> None:
+    arguments = {
+        "own": np.ones(2),
+        "coef": np.ones((2, 4)),
+        "log_kappa": np.zeros((2, 4), np.float32),
+        "sizes": np.array([4, 4]),
+        "tables": tables,
+        "rule": "gss",
+        "partners": np.zeros(2, np.int64),
+        "found": np.zeros((2, 2)),
+    }
+    budget.find_partners(*arguments.values())
+    with pytest.raises(error):
+        budget.find_partners(*(arguments | change).values())
+
+
+@pytest.mark.parametrize(
+    ("grids", "error"),
+    [
+        (np.ones((2, 3, 3)), TypeError),
+        (np.ones((2, 9), np.float32), TypeError),
+        (np.ones((1, 3, 3), np.float32), ValueError),
+        (np.ones((2, 3, 4), np.float32), ValueError),
+        (np.ones((2, 1, 1), np.float32), ValueError),
+        (np.full((2, 3, 3), np.nan, np.float32), ValueError),
+        (np.full((2, 3, 3), 1.5, np.float32), ValueError),
+        (np.ones((2, 6, 6), np.float32)[:, ::2, ::2], TypeError),
+    ],
+)
+def test_grids(grids: np.ndarray, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        budget.MergeTables(grids)
+
+
+def test_the_largest_grid_is_that_which_float32_numbers() -> None:
+    with pytest.raises(ValueError, match="4096"):
+        budget.MergeTables(np.zeros((2, 4097, 4097), np.float32))
+
+
+# ------------------------------------------------------------------------------------------------------------- mergers
+
+
+@pytest.mark.parametrize("width", [None, np.int32, np.int64])
+@pytest.mark.parametrize("rule", RULES)
+def test_merging_is_the_papers(rule: str, width: Any, tables: Any) -> None:
+    X, signed_weights = data()
+    slow = slow_machine(X, signed_weights, naive.merge)
+    state = budget.MergingState(X.shape[1], BUDGET)
+    run(state, X if width is None else csr(X, width), np.arange(len(X)), signed_weights, tables, rule)
+    assert state.counts[MERGERS] == slow.n_mergers > 20
+    assert state.sums[DEGRADATION] == pytest.approx(slow.degradation, rel=1e-2)
+    used = np.flatnonzero(state.slots[0])
+    points = (state.points * state.slots[3])[:, used].T
+    coef = state.slots[0, used] / (LAM * len(X))
+    f = [sum(c * rbf(p, x) for c, p in zip(coef, points, strict=True)) for x in X]
+    expected = np.array([slow.decide(x) for x in X])
+    np.testing.assert_allclose(f, expected, atol=3e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_dense_and_sparse_rows_and_strided_ones_are_the_same(rule: str, tables: Any) -> None:
+    X, signed_weights = data(200, 7)
+    wide, order = np.zeros((200, 20), np.float32), np.random.default_rng(1).permutation(200)
+    wide[:, 3:10] = X
+    states = []
+    for rows in (X, csr(X), csr(X, np.int64), wide[:, 3:10]):
+        states.append(budget.MergingState(7, BUDGET))
+        for part in np.array_split(order, 3):
+            run(states[-1], rows, part, signed_weights, tables, rule)
+    for state in states[1:]:
+        for name in POINTS:
+            np.testing.assert_array_equal(getattr(state, name), getattr(states[0], name))
+
+
+def test_rows_whose_columns_repeat_are_read_within_their_bounds(tables: Any) -> None:
+    """More entries than features: such rows never come from an estimator."""
+    rows = native_csr.CSRMatrix(np.ones(60, np.float32), np.zeros(60, np.int32), np.array([0, 0, 50, 60], np.int32), 1)
+    state = budget.MergingState(1, 2)
+    run(state, rows, np.array([0, 1, 2, 1]), np.array([1.0, 1.0, -1.0]), tables)
+    assert state.counts[0] == 4
+
+
+def test_arrays_outlive_their_machine() -> None:
+    state = budget.MergingState(1000, 100)
+    arrays = [getattr(state, name) for name in POINTS]
+    del state
+    gc.collect()
+    for array in arrays:
+        array[:] = 1
+    assert [array.shape for array in arrays] == [(1000, 112), (4, 112), (6,), (7,), (1000,)]
+
+
+@pytest.mark.parametrize("features", [0, 1, 3])
+@pytest.mark.parametrize("most", [1, 2, 15, 16, 31, 200])
+def test_sizes_of_machines(features: int, most: int, tables: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, signed_weights = rng.normal(size=(300, features)).astype(np.float32), rng.choice([-1.0, 1.0], 300)
+    state = budget.MergingState(features, most)
+    assert state.points.shape[1] % 32 == 16
+    run(state, X, np.arange(300), signed_weights, tables)
+    assert state.counts[FRONT] + state.counts[BACK] == most
+    assert np.count_nonzero(state.slots[0]) == most
+
+
+@pytest.mark.parametrize(("n_features", "most"), [(-1, 5), (3, 0), (3, -2), (2**31, 5), (3, 2**31)])
+def test_machines_of_no_size(n_features: int, most: int) -> None:
+    with pytest.raises(ValueError, match=r"n_features|budget"):
+        budget.MergingState(n_features, most)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"X": np.ones((6, 2), np.float32)}, ValueError),
+        ({"X": np.ones((5, 3), np.float32)}, ValueError),
+        ({"X": np.ones((6, 3))}, TypeError),
+        ({"X": np.ones((6, 6), np.float32)[:, ::2]}, ValueError),
+        ({"X": np.ones((6, 3), np.float32)[::-1]}, ValueError),
+        ({"X": csr(np.ones((6, 2), np.float32))}, ValueError),
+        ({"X": csr(np.ones((6, 3)))}, TypeError),
+        ({"order": np.array([0, 6])}, IndexError),
+        ({"order": np.array([-1])}, IndexError),
+        ({"order": np.zeros(2, np.int32)}, TypeError),
+        ({"order": np.zeros(8, np.int64)[::2]}, TypeError),
+        ({"signed_weights": np.ones(5)}, ValueError),
+        ({"signed_weights": np.ones(6, np.float32)}, TypeError),
+        ({"rule": "fgs"}, ValueError),
+        ({"tables": np.ones((2, 3, 3), np.float32)}, TypeError),
+    ],
+)
+def test_arguments_of_steps(change: dict[str, Any], error: type[Exception], tables: Any) -> None:
+    arguments = {
+        "X": np.ones((6, 3), np.float32),
+        "order": np.arange(6),
+        "signed_weights": np.ones(6),
+        "tables": tables,
+        "rule": "gss",
+        "gamma": 1.0,
+        "inverse_lam": 1.0,
+        "fit_intercept": True,
+    }
+    state = budget.MergingState(3, 2)
+    state.run(*arguments.values())
+    before = state.counts.copy()
+    with pytest.raises(error):
+        state.run(*(arguments | change).values())
+    np.testing.assert_array_equal(state.counts, before)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        (0, -1, 0, 0, 0, 0),
+        (0, 0, -1, 0, 0, 0),
+        (0, 11, 0, 0, 0, 0),
+        (0, 6, 5, 0, 0, 0),
+        (0, 2**63 - 1, 2**63 - 1, 0, 0, 0),
+        (-5, 0, 0, 0, 0, 0),
+        (2**63 - 1, 0, 0, 0, 0, 0),
+        (0, 0, 0, 0, -(2**63), 0),
+    ],
+)
+def test_counts_that_cannot_be(counts: tuple[int, ...], tables: Any) -> None:
+    X, signed_weights = data()
+    state = budget.MergingState(X.shape[1], BUDGET)
+    state.counts[:] = counts
+    with pytest.raises(ValueError, match="counts"):
+        run(state, X, np.arange(len(X)), signed_weights, tables)
+    K, arrays = np.zeros((2, 14), np.float32), (np.zeros((2, 14)), np.zeros((14, 14)))
+    for steps in (budget.removal_steps, budget.projection_steps):
+        with pytest.raises(ValueError, match="counts"):
+            steps(K, 10, np.ones(14), np.ones(2), *arrays, state.counts, state.sums, BUDGET, 1.0, False)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("n_points", [(10, 0), (0, 10), (5, 5), (3, 4), (0, 0)])
+@pytest.mark.parametrize("what", ["random", "nan", "inf", "swapped", "zero"])
+def test_states_that_cannot_be(what: str, n_points: tuple[int, int], rule: str, tables: Any) -> None:
+    """Whatever was written into a machine: numbers that mean nothing, but no slot beyond the last."""
+    X, signed_weights = data()
+    state, rng = budget.MergingState(X.shape[1], BUDGET), np.random.default_rng(0)
+    state.slots[:] = rng.normal(size=state.slots.shape)  # signs in the wrong places, points in empty slots
+    state.points[:] = rng.normal(size=state.points.shape)
+    if what == "swapped":
+        state.slots[0] = np.where(np.arange(state.slots.shape[1]) < n_points[0], -1e-3, 1e-3)
+    elif what != "random":
+        value = {"nan": np.nan, "inf": np.inf, "zero": 0.0}[what]
+        state.slots[:, ::2] = state.sums[::2] = state.points[1] = state.shift[1] = value
+    state.counts[FRONT : BACK + 1] = n_points
+    for rows in (X, csr(X)):
+        run(state, rows, np.arange(len(X)), signed_weights, tables, rule)
+        front, back = state.counts[FRONT : BACK + 1]
+        assert min(front, back) >= 0
+        assert front + back <= BUDGET
+
+
+def test_rows_that_are_no_numbers(tables: Any) -> None:
+    X, signed_weights = data()
+    X[5], X[9], X[14], signed_weights[20], signed_weights[31] = np.nan, np.inf, 3e38, np.nan, np.inf
+    for rule in RULES:
+        state = budget.MergingState(X.shape[1], BUDGET)
+        for gamma in (GAMMA, np.nan, np.inf, -1.0):
+            state.run(X, np.arange(len(X)), signed_weights, tables, rule, gamma, np.nan, True)
+            assert state.counts[FRONT] + state.counts[BACK] <= BUDGET
+
+
+def test_two_threads_on_one_machine(tables: Any) -> None:
+    """Its numbers are then nobody's, but nothing breaks."""
+    X, signed_weights = data(2000)
+    state = budget.MergingState(X.shape[1], BUDGET)
+    with ThreadPoolExecutor(4) as pool:
+        for rows in (X, csr(X)) * 4:
+            pool.submit(run, state, rows, np.arange(len(X)), signed_weights, tables)
+    assert state.counts[FRONT] + state.counts[BACK] <= BUDGET
+
+
+# --------------------------------------------------------------------------------------------------- points that stay
+
+
+class Fixed:
+    """The arrays of a machine whose points stay, with room for all rows: columns are never closed up."""
+
+    def __init__(self, n: int) -> None:
+        self.coef, self.inverse = np.zeros((2, n)), np.zeros((n, n))
+        self.counts, self.sums = np.zeros(6, np.int64), np.eye(7)[WEIGHT]
+
+    def run(self, steps: Any, K: np.ndarray, first: int, signed_weights: np.ndarray) -> None:
+        rule = BUDGET, 1 / LAM, False
+        diagonal = np.ones(K.shape[1])
+        steps(K, first, diagonal, signed_weights, self.coef, self.inverse, self.counts, self.sums, *rule)
+
+
+@pytest.mark.parametrize(
+    ("steps", "make_room"), [(budget.removal_steps, naive.remove), (budget.projection_steps, naive.project)]
+)
+def test_points_that_stay(steps: Any, make_room: Any) -> None:
+    X, signed_weights = data()
+    slow = slow_machine(X, signed_weights, make_room)
+    K = np.array([[rbf(p, q) for q in X] for p in X.astype(np.float64)], np.float32)
+    fast = Fixed(len(X))
+    for first in range(0, len(X), 16):
+        stop = min(first + 16, len(X))
+        fast.run(steps, K[first:stop], first, signed_weights[first:stop])
+    assert fast.counts[REMOVALS] > 20
+    assert np.count_nonzero(fast.coef[0]) == fast.counts[FRONT] == BUDGET
+    assert fast.sums[DEGRADATION] == pytest.approx(slow.degradation, rel=1e-2)
+    expected = np.array([slow.decide(x) for x in X])
+    np.testing.assert_allclose(K @ fast.coef[0] / (LAM * len(X)), expected, atol=1e-3 * np.abs(expected).max())
+    if steps is budget.projection_steps:
+        used = np.flatnonzero(fast.coef[0])
+        np.testing.assert_allclose(fast.inverse[np.ix_(used, used)] @ K[np.ix_(used, used)], np.eye(BUDGET), atol=1e-4)
+
+
+def test_a_dependent_point_is_projected_at_once() -> None:
+    K = np.ones((2, 2), np.float32)
+    fast = Fixed(2)
+    fast.run(budget.projection_steps, K, 0, np.array([1.0, -5.0]))
+    np.testing.assert_allclose(fast.coef[0], [-4, 0])
+    assert fast.counts[FRONT] == 1
+
+
+@pytest.mark.parametrize("steps", [budget.removal_steps, budget.projection_steps])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0, -1.0])
+def test_blocks_of_anything(value: float, steps: Any) -> None:
+    rng, n = np.random.default_rng(0), 40
+    for part in range(5):
+        fast = Fixed(n)
+        K, diagonal, weights = rng.normal(size=(30, n)).astype(np.float32), np.ones(n), rng.normal(size=30)
+        fast.inverse[:], fast.coef[:] = rng.normal(size=(n, n)), rng.normal(size=(2, n))
+        for array in (K, diagonal, weights, fast.inverse, fast.coef)[part:]:
+            array.reshape(-1)[::3] = value
+        fast.counts[FRONT] = 10
+        steps(K, 10, diagonal, weights, fast.coef, fast.inverse, fast.counts, fast.sums, BUDGET, 1.0, True)
+        assert 0 <= fast.counts[FRONT] <= BUDGET
+
+
+@pytest.mark.parametrize("steps", [budget.removal_steps, budget.projection_steps])
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"K": np.zeros((4, 13), np.float32)}, ValueError),
+        ({"K": np.zeros((4, 14))}, TypeError),
+        ({"K": np.zeros((4, 28), np.float32)[:, ::2]}, TypeError),
+        ({"first": 11}, ValueError),
+        ({"first": -1}, ValueError),
+        ({"diagonal": np.ones(13)}, ValueError),
+        ({"signed_weights": np.ones(3)}, ValueError),
+        ({"coef": np.zeros((1, 14))}, ValueError),
+        ({"coef": np.zeros((2, 13))}, ValueError),
+        ({"coef": np.broadcast_to(0.0, (2, 14))}, TypeError),
+        ({"inverse": np.zeros((14, 13))}, ValueError),
+        ({"counts": np.zeros(5, np.int64)}, ValueError),
+        ({"counts": np.zeros(6, np.int32)}, TypeError),
+        ({"sums": np.zeros(6)}, ValueError),
+        ({"budget": 0}, ValueError),
+    ],
+)
+def test_arguments_of_a_block(change: dict[str, Any], error: type[Exception], steps: Any) -> None:
+    arguments = {
+        "K": np.zeros((4, 14), np.float32),
+        "first": 10,
+        "diagonal": np.ones(14),
+        "signed_weights": np.ones(4),
+        "coef": np.zeros((2, 14)),
+        "inverse": np.zeros((14, 14)),
+        "counts": np.zeros(6, np.int64),
+        "sums": np.eye(7)[WEIGHT],
+        "budget": 10,
+        "inverse_lam": 1.0,
+        "fit_intercept": False,
+    }
+    steps(*arguments.values())
+    with pytest.raises(error):
+        steps(*(arguments | change).values())
+
+
+def test_projection_wants_a_matrix_for_all_columns() -> None:
+    arrays = np.zeros((2, 14)), np.zeros((0, 0)), np.zeros(6, np.int64), np.eye(7)[WEIGHT]
+    block = np.zeros((4, 14), np.float32), 10, np.ones(14), np.ones(4)
+    budget.removal_steps(*block, *arrays, 10, 1.0, False)
+    with pytest.raises(ValueError, match="inverse"):
+        budget.projection_steps(*block, *arrays, 10, 1.0, False)

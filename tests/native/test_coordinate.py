@@ -1,0 +1,179 @@
+"""Dual coordinate ascent against single steps in NumPy, and what must hold after any epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from naive import cutting_plane as naive
+from widemargin._native import csr, linear
+
+
+def sparse_rows(X: np.ndarray, dtype: type = np.int32) -> csr.CSRMatrix:
+    S = sp.csr_array(X)
+    return csr.CSRMatrix(S.data, S.indices.astype(dtype), S.indptr.astype(dtype), X.shape[1])
+
+
+def far(make: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], Any]:
+    """The same rows at the head of more data than a cache holds: they are asked for in advance."""
+    return lambda X: make(np.concatenate([X, np.ones((2**20, X.shape[1]), X.dtype)]))
+
+
+def same(X: np.ndarray) -> np.ndarray:
+    return X
+
+
+FORMS: dict[str, Any] = {
+    "dense": same,
+    "csr": sparse_rows,
+    "csr of int64": lambda X: sparse_rows(X, np.int64),
+}
+
+
+def problem(seed: int, n: int = 60, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.uniform(size=(n, d)) < 0.7)
+    X[3] = 0.0
+    return X, np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0) * rng.uniform(0.5, 2, n)
+
+
+class Point:
+    """A dual point, and epochs on it."""
+
+    def __init__(self, rows: Any, signed: np.ndarray, d: int, sigma: float = 0.0) -> None:
+        self.rows, self.signed, self.sigma = rows, signed, sigma
+        self.alpha, self.w = np.zeros(len(signed)), np.zeros(d + 1)
+        self.order = np.arange(len(signed))
+        self.shrink = np.inf, -np.inf
+
+    def epoch(self, C: float) -> None:
+        kept, *self.shrink = linear.ascend(
+            self.rows, self.signed, C, self.sigma, self.alpha, self.w, self.order, *self.shrink
+        )
+        self.order = self.order[:kept]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("sigma", [0.0, 0.3])
+def test_an_epoch_is_its_steps(form: str, sigma: float) -> None:
+    X, signed = problem(0)
+    point = Point(FORMS[form](X), signed, 5, sigma)
+    alpha, w = np.zeros(60), np.zeros(6)
+    for epoch in range(3):
+        point.shrink = np.inf, -np.inf  # nothing is set aside
+        point.order = np.random.default_rng(epoch).permutation(60)
+        visited = point.order.tolist()
+        point.epoch(2.0)
+        assert point.order.tolist() == visited
+        with np.errstate(divide="ignore"):
+            naive.ascend(X, signed, 2.0, sigma, alpha, w, visited)
+        np.testing.assert_allclose(point.alpha, alpha, atol=1e-10)
+        np.testing.assert_allclose(point.w, w, atol=1e-10)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_the_dual_never_falls_and_meets_the_primal(form: str, dtype: type, C: float) -> None:
+    X, signed = problem(1)
+    X = X.astype(dtype)
+    point, values = Point(FORMS[form](X), signed, 5), []
+    for epoch in range(3000 if C > 1 else 300):
+        if epoch % 20 == 0:
+            point.order = np.arange(60)  # those that were set aside are looked at again
+        point.epoch(C)
+        assert np.all((point.alpha >= 0) & (point.alpha <= C * np.abs(signed)))
+        values.append(point.alpha.sum() - 0.5 * point.w @ point.w)
+    assert np.all(np.diff(values) >= -1e-9 * C)
+    np.testing.assert_allclose(point.w[:-1], (point.alpha * np.sign(signed)) @ X, rtol=1e-6, atol=1e-6)
+    hinges = np.maximum(0, 1 - np.sign(signed) * (X @ point.w[:-1]))
+    primal = 0.5 * point.w @ point.w + C * np.abs(signed) @ hinges
+    assert primal - values[-1] <= 1e-4 * primal
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_are_added(form: str) -> None:
+    X, coef = problem(2)
+    coef[::3], w = 0.0, np.ones(6)
+    linear.add_rows(FORMS[form](X), coef, w)
+    np.testing.assert_allclose(w, 1.0 + np.append(coef @ X, 0.0), atol=1e-12)
+
+
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_rows_that_no_cache_holds(form: str) -> None:
+    """They are asked for in advance, and that changes nothing."""
+    X, signed = problem(3)
+    rows = far(FORMS[form])(X)
+    n, order = len(rows), np.random.default_rng(0).permutation(60)
+    alpha, w, weights = np.zeros(n), np.zeros(6), np.append(signed, np.ones(n - 60))
+    linear.ascend(rows, weights, 1.0, 0.0, alpha, w, order.copy(), np.inf, -np.inf)
+    near, v = np.zeros(60), np.zeros(6)
+    linear.ascend(FORMS[form](X), signed, 1.0, 0.0, near, v, order.copy(), np.inf, -np.inf)
+    np.testing.assert_array_equal(alpha[:60], near)
+    np.testing.assert_array_equal(w, v)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (7, 0), (5, 9), (3, 50)])
+def test_values_are_counted_and_squared(form: str, dtype: type, shape: tuple[int, int]) -> None:
+    X = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    rows = FORMS[form](X)
+    assert linear.count_values(rows) == X.size
+    assert np.isclose(linear.squared_norm(rows), float(np.vdot(X, X)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_arguments_are_checked(form: str) -> None:
+    X, signed = problem(4)
+    rows = FORMS[form](X)
+
+    def ascend(**changed: Any) -> Any:
+        arrays: dict[str, Any] = {
+            "X": rows,
+            "signed": signed,
+            "C": 1.0,
+            "sigma": 0.0,
+            "alpha": np.zeros(60),
+            "w": np.zeros(6),
+            "order": np.arange(60),
+            "shrink_above": np.inf,
+            "shrink_below": -np.inf,
+        }
+        return linear.ascend(**(arrays | changed))
+
+    assert ascend()[0] == 60
+    assert ascend(order=np.empty(0, np.int64))[0] == 0
+    for index in (-1, 60, 2**62, -(2**62)):
+        with pytest.raises(IndexError, match=r"order\[2\] must be in \[0, 60\)"):
+            ascend(order=np.array([0, 59, index]))
+    for name, size in (("signed", 59), ("alpha", 61), ("w", 5), ("w", 0)):
+        with pytest.raises(ValueError, match=f"len.{name}. must be"):
+            ascend(**{name: np.zeros(size)})
+    order = np.arange(60)
+    with pytest.raises(ValueError, match="order and alpha must not share memory"):
+        ascend(order=order, alpha=order.view(np.float64))
+    with pytest.raises(ValueError, match="order and w must not share memory"):
+        ascend(order=order, w=order.view(np.float64)[10:16])
+    fixed = np.zeros(60)
+    fixed.flags.writeable = False
+    for alpha in (fixed, np.zeros(120)[::2], np.zeros(60, np.float32), None):
+        with pytest.raises(TypeError):
+            ascend(alpha=alpha)
+    for wrong in (np.asfortranarray(X), X.astype(np.int64), X[0], None):
+        with pytest.raises(TypeError):
+            ascend(X=wrong)
+    with pytest.raises(ValueError, match="coef"):
+        linear.add_rows(rows, np.zeros(61), np.zeros(6))
+    with pytest.raises(ValueError, match="w"):
+        linear.add_rows(rows, np.zeros(60), np.zeros(5))
+
+
+def test_numbers_that_are_not_finite_do_no_harm() -> None:
+    X, signed = problem(5)
+    X[0, 0], X[1, 1] = np.nan, np.inf
+    linear.ascend(X, signed, np.nan, 0.0, np.full(60, np.nan), np.zeros(6), np.arange(60), np.inf, -np.inf)

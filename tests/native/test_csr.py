@@ -1,0 +1,384 @@
+"""Sparse rows in the compiled room, against loops over the non-zeros."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from naive import sparse as naive
+from widemargin._native import Team, csr
+from widemargin._native.sparse import make_csr
+
+quick = settings(max_examples=60, deadline=None, derandomize=True)
+dtypes = st.sampled_from([np.float32, np.float64])
+widths = st.sampled_from([np.int32, np.int64])
+ONE, TWO, THREE = (Team(n) for n in (1, 2, 3))
+
+
+def random_rows(rng: np.random.Generator, n: int, d: int, dtype: type, *, repeats: bool = True) -> naive.Rows:
+    """CSR rows in any order of columns, with explicit zeros, empty rows and, if asked for, repeated columns."""
+    counts = rng.integers(0, d + 1, size=n)
+    columns = [rng.choice(d, size=k, replace=repeats) for k in counts]
+    indices = np.concatenate([np.zeros(0, np.int64), *columns]).astype(np.int64)
+    data = rng.normal(size=len(indices)) * rng.choice([0.0, 1.0, 1.0], size=len(indices))
+    return data.astype(dtype), indices, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def matrix(rows: naive.Rows, d: int, width: type = np.int64) -> csr.CSRMatrix:
+    data, indices, indptr = rows
+    return csr.CSRMatrix(data, indices.astype(width), indptr.astype(width), d)
+
+
+def in_order(rows: naive.Rows) -> naive.Rows:
+    """The same rows with their columns in ascending order, repeated as before."""
+    data, indices, indptr = rows
+    order = np.lexsort((indices, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))))
+    return data[order], indices[order], indptr
+
+
+def tolerance(dtype: type) -> dict[str, float]:
+    return {"rtol": 1e-5, "atol": 1e-4 if dtype == np.float32 else 1e-12}
+
+
+# ------------------------------------------------------------------------------------------------------ the view
+
+
+def test_a_view_and_its_slices() -> None:
+    rows = random_rows(np.random.default_rng(0), 20, 7, np.float64)
+    X = matrix(rows, 7)
+    assert X.shape == (20, 7)
+    assert len(X) == 20
+    assert X.nnz == len(rows[0])
+    part = X.rows(4, 15).rows(2, 9)
+    assert part.shape == (7, 7)
+    assert part.nnz == rows[2][13] - rows[2][6]
+    out = np.empty((7, 20))
+    csr.inner(part, X, out)
+    np.testing.assert_allclose(out, naive.csr_inner(rows, rows, 7)[6:13], atol=1e-12)
+    assert X.rows(20, 20).shape == (0, 7)
+    for first, end in ((-1, 3), (3, 2), (0, 21), (21, 21), (2**62, 2**63 - 1)):
+        with pytest.raises(IndexError):
+            X.rows(first, end)
+
+
+@quick
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 6), d=st.integers(1, 7), width=widths, repeats=st.booleans())
+def test_whether_rows_are_sorted(seed: int, n: int, d: int, width: type, repeats: bool) -> None:
+    data, indices, indptr = random_rows(np.random.default_rng(seed), n, d, np.float32, repeats=repeats)
+    truth = all((np.diff(indices[a:b]) >= 0).all() for a, b in pairwise(indptr))
+    assert matrix((data, indices, indptr), d, width).is_sorted == truth
+    assert matrix(in_order((data, indices, indptr)), d, width).is_sorted
+
+
+def test_a_slice_keeps_the_arrays_alive() -> None:
+    data = np.ones(3)
+    gone = weakref.ref(data)
+    part = csr.CSRMatrix(data, np.arange(3), np.arange(4), 3).rows(1, 3)
+    del data
+    gc.collect()
+    assert gone() is not None
+    out = np.empty((2, 2))
+    csr.inner(part, part, out)
+    np.testing.assert_array_equal(out, np.eye(2))
+    del part
+    gc.collect()
+    assert gone() is None
+
+
+WRONG: dict[str, tuple[list[int], list[int], int]] = {  # indices, indptr, n_columns
+    "index": ([0, 9], [0, 1, 2], 3),
+    "index = n_columns": ([0, 3], [0, 1, 2], 3),
+    "negative index": ([0, -1], [0, 1, 2], 3),
+    "falling": ([0, 1], [0, 2, 1], 3),
+    "negative indptr": ([0, 1], [-1, 1, 2], 3),
+    "beyond": ([0, 1], [0, 1, 3], 3),
+    "far beyond": ([0, 1], [0, 2**31 - 1, 2], 3),
+    "no indptr": ([0, 1], [], 3),
+    "no columns": ([0, 1], [0, 1, 2], 0),
+    "negative columns": ([0, 1], [0, 1, 2], -1),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("width", [np.int32, np.int64])
+def test_wrong_arrays_are_refused(case: str, width: type) -> None:
+    indices, indptr, n_columns = WRONG[case]
+    arrays = np.array(indices, width), np.array(indptr, width)
+    with pytest.raises(ValueError, match=r"CSR array|n_columns"):
+        csr.CSRMatrix(np.ones(2), *arrays, n_columns)
+    with pytest.raises(ValueError, match=r"CSR array|n_columns"):
+        csr.check_arrays(*arrays, 2, 2, n_columns)
+    with pytest.raises(ValueError, match="indptr of row 1 is 2"):
+        csr.check_arrays(np.zeros(2, width), np.array([0, 1, 2], width), 1, 2, 3)  # one value for two indices
+
+
+def test_wrong_kinds_of_arrays_are_refused() -> None:
+    data, indices, indptr = np.ones(2), np.zeros(2, np.int32), np.array([0, 1, 2], np.int32)
+    for arrays in (
+        (data.astype(int), indices, indptr),
+        (data.astype(np.complex128), indices, indptr),
+        (data, indices.astype(np.int64), indptr),
+        (data, indices.astype(np.float64), indptr),
+        (data[:, None], indices, indptr),
+        (np.ones(4)[::2], indices, indptr),
+        (data, np.zeros(4, np.int32)[::-2], indptr),
+        (None, indices, indptr),
+    ):
+        with pytest.raises(TypeError):
+            csr.CSRMatrix(*arrays, 3)
+
+
+def test_scipys_arrays_are_shared_where_they_can_be() -> None:
+    X = sp.random_array((30, 20), density=0.3, rng=np.random.default_rng(0)).tocsr()
+    expected, references = X.toarray(), sys.getrefcount(X.data)
+    view = make_csr(X)
+    assert sys.getrefcount(X.data) > references
+    for change in (
+        lambda Z: setattr(Z, "indptr", Z.indptr.astype(np.int64)),
+        lambda Z: setattr(Z, "indices", Z.indices.astype(np.int64)),
+        lambda Z: setattr(Z, "indices", Z.indices.astype(">i4")),
+        lambda Z: setattr(Z, "data", Z.data[::-1].copy()[::-1]),
+        lambda Z: Z.data.setflags(write=False),
+    ):
+        Z = X.copy()
+        change(Z)
+        out = np.empty((30, 30))
+        csr.inner(make_csr(Z), make_csr(Z), out)
+        np.testing.assert_allclose(out, expected @ expected.T, atol=1e-12)
+    assert view.shape == (30, 20)
+
+
+# -------------------------------------------------------------------------------------------------- inner products
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    r=st.integers(0, 6),
+    c=st.integers(0, 9),
+    d=st.integers(1, 12),
+    dtype=dtypes,
+    width=widths,
+    other_width=widths,
+    repeats=st.booleans(),
+)
+def test_inner(seed: int, r: int, c: int, d: int, dtype: type, width: type, other_width: type, repeats: bool) -> None:
+    rng = np.random.default_rng(seed)
+    one, other = (random_rows(rng, n, d, dtype, repeats=repeats) for n in (r, c))
+    expected = naive.csr_inner(one, other, d)
+    for a, b in ((one, other), (in_order(one), in_order(other)), (one, in_order(other)), (in_order(one), other)):
+        out = np.full((r, c + 2), np.nan, dtype)[:, 1:-1]
+        csr.inner(matrix(a, d, width), matrix(b, d, other_width), out)
+        np.testing.assert_allclose(out, expected, **tolerance(dtype))
+
+
+@pytest.mark.parametrize("is_sorted", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("c", "d", "most"), [(1, 1, 1), (5, 192, 50), (63, 500, 400), (64, 193, 193), (130, 800, 9), (200, 20_000, 40)]
+)
+def test_panels(c: int, d: int, most: int, dtype: type, is_sorted: bool) -> None:
+    """One panel and several; panels of a few columns and of many; rows that do and do not fill the last panel."""
+    rng = np.random.default_rng(c)
+
+    def rows(n: int) -> naive.Rows:
+        data, indices, indptr = random_rows(rng, n, most, dtype, repeats=False)
+        found = data, np.sort(rng.permutation(d)[:most])[indices], indptr
+        return in_order(found) if is_sorted else found
+
+    one, other = rows(7), rows(c)
+    out = np.full((7, c), np.nan, dtype)
+    csr.inner(matrix(one, d), matrix(other, d), out)
+    np.testing.assert_allclose(out, naive.csr_inner(one, other, d), **tolerance(dtype))
+
+
+def test_a_product_does_not_depend_on_the_rows_beside_it() -> None:
+    rng = np.random.default_rng(0)
+    one, other = (in_order(random_rows(rng, n, 900, np.float32, repeats=False)) for n in (9, 150))
+    whole, part = np.empty((9, 150), np.float32), np.empty((2, 5), np.float32)
+    csr.inner(matrix(one, 900), matrix(other, 900), whole)
+    csr.inner(matrix(one, 900).rows(3, 5), matrix(other, 900).rows(70, 75), part)
+    np.testing.assert_array_equal(part, whole[3:5, 70:75])
+
+
+def test_no_columns_at_all() -> None:
+    empty, out = csr.CSRMatrix(np.empty(0), np.empty(0, int), np.zeros(4, int), 0), np.full((3, 3), np.nan)
+    csr.inner(empty, empty, out)
+    np.testing.assert_array_equal(out, 0.0)
+
+
+def test_inner_refuses_what_does_not_fit() -> None:
+    X, Z = (matrix(random_rows(np.random.default_rng(0), n, 5, np.float64), 5) for n in (4, 3))
+    other, single = matrix(random_rows(np.random.default_rng(0), 3, 6, np.float64), 6), np.empty((4, 3), np.float32)
+    for a, b, out in ((X, Z, np.empty((3, 4))), (X, Z, np.empty((4, 4))), (X, other, np.empty((4, 3)))):
+        with pytest.raises(ValueError, match="must be"):
+            csr.inner(a, b, out)
+    fixed = np.empty((4, 3))
+    fixed.flags.writeable = False
+    for unfit in (single, fixed, np.empty(12), np.empty((4, 3), int)):
+        with pytest.raises(TypeError):
+            csr.inner(X, Z, unfit)
+    for strided in (np.empty((4, 6))[:, ::2], np.lib.stride_tricks.as_strided(np.empty(6), (4, 3), (8, 8))):
+        with pytest.raises(ValueError, match="out must have"):
+            csr.inner(X, Z, strided)
+
+
+# ---------------------------------------------------------------------------------------------------- non-zeros
+
+
+@quick
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 6), d=st.integers(0, 7), dtype=dtypes, width=widths)
+def test_the_nonzeros_of_a_dense_array(seed: int, n: int, d: int, dtype: type, width: type) -> None:
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(n, d)) * rng.choice([-0.0, 0.0, 1.0, np.nan], size=(n, d))).astype(dtype)
+    expected = sp.csr_array(X)
+    indptr = np.full(n + 1, -1)
+    csr.count_nonzeros(X, indptr)
+    np.testing.assert_array_equal(indptr, expected.indptr)
+    data, indices = np.zeros(expected.nnz, dtype), np.zeros(expected.nnz, width)
+    csr.copy_nonzeros(X, data, indices)
+    np.testing.assert_array_equal(data, expected.data)
+    np.testing.assert_array_equal(indices, expected.indices)
+
+
+def test_nonzeros_find_no_room() -> None:
+    X = np.array([[0.0, 1.0, 2.0], [3.0, 0.0, 0.0]])
+    for n in (0, 1, 2, 4, 9):
+        with pytest.raises(ValueError, match="as many entries as X has non-zeros"):
+            csr.copy_nonzeros(X, np.empty(n), np.empty(n, np.int32))
+    with pytest.raises(ValueError, match=r"len\(indices\)"):
+        csr.copy_nonzeros(X, np.empty(3), np.empty(2, np.int32))
+    with pytest.raises(ValueError, match=r"len\(indptr\)"):
+        csr.count_nonzeros(X, np.empty(2, np.int64))
+    with pytest.raises(TypeError):
+        csr.count_nonzeros(X, np.empty(3, np.int32))
+    with pytest.raises(TypeError):
+        csr.copy_nonzeros(X, np.empty(3, np.float32), np.empty(3, np.int32))
+
+
+# --------------------------------------------------------------------------------- the passes of a linear machine
+
+
+def weights(rng: np.random.Generator, k: int, n: int) -> NDArray[np.float64]:
+    return rng.normal(size=(k, n)) * rng.choice([0.0, 1.0], size=(k, n))
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(0, 40),
+    d=st.integers(1, 12),
+    k=st.integers(0, 20),
+    dtype=dtypes,
+    width=widths,
+)
+def test_outputs_and_sums(seed: int, n: int, d: int, k: int, dtype: type, width: type) -> None:
+    rng = np.random.default_rng(seed)
+    rows = random_rows(rng, n, d, dtype)
+    X, exact = matrix(rows, d, width), naive.to_dense(rows, d)
+    W, coef, out, sums = rng.normal(size=(k, d)), weights(rng, k, n), np.full((k, n), np.nan), np.full((k, d), np.nan)
+    csr.outputs(TWO, X, W, out)
+    np.testing.assert_allclose(out, W @ exact.T, atol=1e-12)
+    csr.row_sums(TWO, X, coef, None, sums)
+    np.testing.assert_allclose(sums, coef @ exact, atol=1e-11)
+    since = coef * rng.choice([0.0, 0.5, 1.0], size=(k, n))
+    csr.row_sums(TWO, X, coef, since, sums)
+    np.testing.assert_allclose(sums, (coef - since) @ exact, atol=1e-11)
+
+
+def many_rows(n: int, d: int, density: float) -> sp.csr_array:
+    return sp.random_array((n, d), density=density, rng=np.random.default_rng(0), dtype=np.float32).tocsr()
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 8, 20, 70])
+@pytest.mark.parametrize("shape", [(4000, 40, 0.5), (300, 5000, 0.2), (50, 30_000, 0.01)])
+def test_results_are_the_same_on_any_number_of_threads(k: int, shape: Any) -> None:
+    X, rng = many_rows(*shape), np.random.default_rng(k)
+    view, W, coef = make_csr(X), rng.normal(size=(k, shape[1])), weights(rng, k, shape[0])
+    found = []
+    for team in (ONE, TWO, THREE):
+        out, sums = np.full((k, shape[0]), np.nan), np.full((k, shape[1]), np.nan)
+        csr.outputs(team, view, W, out)
+        csr.row_sums(team, view, coef, None, sums)
+        found.append((out, sums))
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, two)
+    np.testing.assert_allclose(found[0][0], W @ X.T.astype(float), atol=1e-9)
+    np.testing.assert_allclose(found[0][1], coef @ X.astype(float), atol=1e-9)
+
+
+def test_several_threads_share_a_matrix() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    X = make_csr(many_rows(2000, 300, 0.2))
+    coefs = [weights(np.random.default_rng(i), 1 + i % 9, 2000) for i in range(40)]
+
+    def total(coef: NDArray[np.float64]) -> NDArray[np.float64]:
+        out = np.empty((len(coef), 300))
+        csr.row_sums(ONE, X, coef, None, out)
+        return out
+
+    alone = [total(coef) for coef in coefs]
+    with ThreadPoolExecutor(4) as pool:
+        for one, other in zip(alone, pool.map(total, coefs), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_passes_refuse_what_does_not_fit() -> None:
+    X = make_csr(many_rows(10, 6, 0.5))
+    W, out, coef, sums = np.ones((2, 6)), np.empty((2, 10)), np.ones((2, 10)), np.empty((2, 6))
+    calls: list[Callable[[], None]] = [
+        lambda: csr.outputs(ONE, X, W[:, :5].copy(), out),
+        lambda: csr.outputs(ONE, X, W, out[:1]),
+        lambda: csr.outputs(ONE, X, W, np.empty((2, 9))),
+        lambda: csr.row_sums(ONE, X, coef[:, :9], None, sums),
+        lambda: csr.row_sums(ONE, X, coef, coef[:1], sums),
+        lambda: csr.row_sums(ONE, X, coef, coef[:, :9], sums),
+        lambda: csr.row_sums(ONE, X, coef, None, sums[:1]),
+        lambda: csr.row_sums(ONE, X, coef, None, np.empty((2, 7))),
+        lambda: csr.row_sums(ONE, X, np.ones((10, 2)).T, None, sums),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="must "):
+            call()
+    fixed = np.empty((2, 10))
+    fixed.flags.writeable = False
+    for call in (
+        lambda: csr.outputs(ONE, X, W, fixed),
+        lambda: csr.outputs(ONE, X, W.astype(np.float32), out),
+        lambda: csr.outputs(ONE, X, W[0], out),
+        lambda: csr.outputs(ONE, many_rows(10, 6, 0.5), W, out),
+        lambda: csr.row_sums(ONE, X, coef, None, fixed[:, :6]),
+        lambda: csr.row_sums(None, X, coef, None, sums),
+    ):
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_indptr_beyond_32_bits(tmp_path: Path) -> None:
+    """Row starts of 2^31 and more, as in the middle of a huge array: of files that are holes but for a page."""
+    far = 2**31 + 5
+    data = np.memmap(tmp_path / "data", np.float32, "w+", shape=(far + 3,))
+    indices = np.memmap(tmp_path / "indices", np.int64, "w+", shape=(far + 3,))
+    data[far - 1 :], indices[far - 1 :] = 2.0, 1
+    X = csr.CSRMatrix(data, indices, np.array([far - 1, far, far + 3]), 3)
+    out, sums, products = np.empty((1, 2)), np.empty((1, 3)), np.empty((2, 2), np.float32)
+    csr.outputs(ONE, X, np.array([[0.0, 10.0, 0.0]]), out)
+    csr.row_sums(ONE, X, np.array([[1.0, 10.0]]), None, sums)
+    csr.inner(X, X, products)
+    np.testing.assert_array_equal(out, [[20.0, 60.0]])
+    np.testing.assert_array_equal(sums, [[0.0, 62.0, 0.0]])
+    np.testing.assert_array_equal(products, [[4.0, 12.0], [12.0, 36.0]])

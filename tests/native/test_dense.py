@@ -1,0 +1,194 @@
+"""Passes over dense rows against matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from widemargin._native import Team, dense
+
+TEAM = Team(1)
+SHAPES = [(0, 3), (1, 1), (7, 5), (30, 4), (33, 0), (3000, 9), (1100, 70), (40, 5000), (300, 2049), (20_000, 3)]
+
+
+def passes(X: np.ndarray) -> list[tuple[Any, Any, np.ndarray]]:
+    """Products and sums by rows and by columns: of whole arrays, and of slices of larger ones."""
+    n, d = X.shape
+    wide, tall = np.full((n, d + 3), np.nan, X.dtype), np.full((n + 3, d), np.nan, X.dtype, "F")
+    wide[:, 2 : d + 2], tall[1 : n + 1] = X, X
+    return [
+        (dense.row_outputs, dense.row_sums, X),
+        (dense.row_outputs, dense.row_sums, wide[:, 2 : d + 2]),
+        (dense.column_outputs, dense.column_sums, np.asfortranarray(X).T),
+        (dense.column_outputs, dense.column_sums, tall[1 : n + 1].T),
+    ]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "d"), SHAPES)
+def test_outputs_and_sums(n: int, d: int, dtype: type) -> None:
+    rng = np.random.default_rng(n + d)
+    X, w = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=d)
+    exact = X.astype(np.float64)
+    for share in (0.1, 0.9):
+        coef = rng.normal(size=(3, n)) * (rng.uniform(size=(3, n)) < share)
+        since = coef * rng.choice([0.5, 1.0], (3, n))
+        for outputs, sums, data in passes(X):
+            out, total, change = np.full(n, np.nan), np.full((3, d), np.nan), np.full((3, d), np.nan)
+            outputs(TEAM, data, w, out)
+            sums(TEAM, data, coef, None, total)
+            sums(TEAM, data, coef, since, change)
+            np.testing.assert_allclose(out, exact @ w, atol=1e-11)
+            np.testing.assert_allclose(total, coef @ exact, atol=1e-11)
+            np.testing.assert_allclose(change, (coef - since) @ exact, atol=1e-11)
+
+
+def test_coefficients_of_a_block_of_columns() -> None:
+    X, coef = np.random.default_rng(0).normal(size=(50, 4)), np.random.default_rng(1).normal(size=(2, 90))
+    total = np.empty((2, 4))
+    dense.row_sums(TEAM, X, coef[:, 10:60], coef[:, 40:], total)
+    np.testing.assert_allclose(total, (coef[:, 10:60] - coef[:, 40:]) @ X, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "d"), [(30_000, 7), (3000, 200), (700, 6000)])
+def test_the_number_of_threads_does_not_matter(n: int, d: int, dtype: type) -> None:
+    rng = np.random.default_rng(0)
+    X, w, coef = rng.normal(size=(n, d)).astype(dtype), rng.normal(size=d), rng.normal(size=(2, n))
+    chosen, factors, few = rng.integers(0, n, n), rng.normal(size=n), X[:, :200].copy()
+    results: list[list[np.ndarray]] = []
+    for n_threads in (1, 2, 3):
+        team, out, total = Team(n_threads), np.empty(n), np.empty((2, d))
+        taken, moments = np.empty((n, d), dtype), np.empty((few.shape[1],) * 2)
+        results.append([])
+        for outputs, sums, data in passes(X):
+            outputs(team, data, w, out)
+            sums(team, data, coef, None, total)
+            results[-1] += [out.copy(), total.copy()]
+        dense.take_rows(team, X, chosen, taken)
+        results[-1].append(taken)
+        dense.moments(team, few, chosen, np.zeros(len(moments)), factors, moments)
+        results[-1].append(moments)
+    for one, two, three in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, two)
+        np.testing.assert_array_equal(one, three)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_not_finite_is_found(dtype: type) -> None:
+    numbers = np.random.default_rng(0).normal(size=600_000).astype(dtype)
+    numbers[::7] = np.finfo(dtype).max
+    numbers[1::7] = -np.finfo(dtype).max
+    numbers[2::7] = np.finfo(dtype).smallest_subnormal
+    for team in (Team(1), Team(2)):
+        assert dense.are_finite(team, numbers)
+        assert dense.are_finite(team, numbers[:0])
+        for place, value in ((0, np.nan), (1023, np.inf), (1024, -np.inf), (300_000, -np.nan), (599_999, np.nan)):
+            spoilt = numbers.copy()
+            spoilt[place] = value
+            assert not dense.are_finite(team, spoilt)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m", [0, 1, 3, 256, 300, 1000])
+@pytest.mark.parametrize("d", [0, 1, 3, 8, 9, 24, 25, 50, 100])
+def test_moments_of_some_rows(m: int, d: int, dtype: type) -> None:
+    rng = np.random.default_rng(m + d)
+    X, chosen = rng.normal(size=(90, d + 2)).astype(dtype)[:, 1:-1], rng.integers(0, 90, m)
+    centre, factors, moments = rng.normal(size=d), rng.normal(size=m), np.full((d, d), np.nan)
+    dense.moments(TEAM, X, chosen, centre, factors, moments)
+    scaled = (X[chosen] - centre) * factors[:, None]
+    np.testing.assert_allclose(moments, scaled.T @ scaled, rtol=1e-12, atol=1e-11)
+    np.testing.assert_array_equal(moments, moments.T)
+
+
+def test_rows_of_weight_zero_are_skipped() -> None:
+    """Where they are the most of narrow rows, or rows are wide."""
+    for n_zeros, d in ((5, 2), (5, 200), (1, 200)):
+        X = np.full((n_zeros + 2, d), np.nan)
+        X[0], X[-1] = 1.0, 3.0
+        coef = np.zeros((1, n_zeros + 2))
+        coef[0, 0], coef[0, -1] = 1.0, 2.0
+        for _, sums, data in passes(X)[: 4 if n_zeros > 1 else 2]:
+            total = np.empty((1, d))
+            sums(TEAM, data, coef, None, total)
+            np.testing.assert_array_equal(total, np.full((1, d), 7.0))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [0, 1, 7, 8, 9, 16, 17, 40, 3000])
+@pytest.mark.parametrize("n_chosen", [0, 1, 30, 3000])
+def test_rows_are_copied(d: int, n_chosen: int, dtype: type) -> None:
+    X = np.random.default_rng(d).normal(size=(50, d)).astype(dtype)
+    chosen = np.random.default_rng(n_chosen).integers(0, 50, n_chosen)
+    for take, data in ((dense.take_rows, X), (dense.take_columns, np.asfortranarray(X).T)):
+        out = np.full((n_chosen, d), np.nan, dtype)
+        take(TEAM, data, chosen, out)
+        np.testing.assert_array_equal(out, X[chosen])
+
+
+X = np.ones((6, 4))
+READ_ONLY = np.zeros(6)
+READ_ONLY.flags.writeable = False
+
+
+@pytest.mark.parametrize("form", ["row", "column"])
+def test_sizes_are_checked(form: str) -> None:
+    outputs, sums = getattr(dense, f"{form}_outputs"), getattr(dense, f"{form}_sums")
+    take, data = getattr(dense, f"take_{form}s"), X if form == "row" else np.asfortranarray(X).T
+    w, out, coef, total = np.ones(4), np.empty(6), np.ones((2, 6)), np.empty((2, 4))
+    for arrays in ((data, w[:3], out), (data, w, out[:5]), (data[:0], w, out), (data[:, :0], w, out)):
+        with pytest.raises(ValueError, match="must be"):
+            outputs(TEAM, *arrays)
+    for wrong in (np.ones((2, 5)), np.ones((3, 6)), np.ones((0, 6))):
+        for pair in ((wrong, None), (coef, wrong), (wrong, coef)):
+            with pytest.raises(ValueError, match="must be"):
+                sums(TEAM, data, *pair, total)
+    for wrong in (total[:1], np.ones((2, 5)), np.ones((0, 0))):
+        with pytest.raises(ValueError, match="must be"):
+            sums(TEAM, data, coef, None, wrong)
+    for index in (-1, 6, 2**62):
+        with pytest.raises(IndexError, match=r"chosen\[1\] must be in \[0, 6\)"):
+            take(TEAM, data, np.array([0, index]), np.empty((2, 4)))
+    for wrong in (np.empty((1, 4)), np.empty((2, 5)), np.empty((2, 0))):
+        with pytest.raises(ValueError, match="must be"):
+            take(TEAM, data, np.array([0, 1]), wrong)
+    for strange in (data[:, ::2], data[::-1], np.broadcast_to(data[:1], data.shape)):
+        with pytest.raises(ValueError, match="rows"):
+            outputs(TEAM, strange, w, out)
+    for unsuited in (data.astype(np.int64), data[0], None):
+        with pytest.raises(TypeError):
+            outputs(TEAM, unsuited, w, out)
+    for unsuited in (READ_ONLY, np.empty(12)[::2], np.empty(6, np.float32)):
+        with pytest.raises(TypeError):
+            outputs(TEAM, data, w, unsuited)
+    with pytest.raises(TypeError):
+        take(TEAM, data, np.array([0, 1]), np.empty((2, 4), np.float32))
+    with pytest.raises(TypeError):
+        take(TEAM, data, np.array([0, 1], np.int32), np.empty((2, 4)))
+
+
+def test_sizes_of_moments_are_checked() -> None:
+    chosen, centre, factors, out = np.array([0, 5]), np.ones(4), np.ones(2), np.empty((4, 4))
+    with pytest.raises(IndexError, match="chosen"):
+        dense.moments(TEAM, X, np.array([0, 6]), centre, factors, out)
+    for arrays in (
+        (chosen, centre[:3], factors, out),
+        (chosen, centre, factors[:1], out),
+        (chosen, centre, factors, out[:3]),
+        (chosen, centre, factors, np.empty((4, 5))),
+    ):
+        with pytest.raises(ValueError, match="must be"):
+            dense.moments(TEAM, X, *arrays)
+
+
+def test_indices_are_not_written_over() -> None:
+    out = np.zeros((4, 4))
+    chosen = out.reshape(-1)[:4].view(np.int64)
+    for take, data in ((dense.take_rows, X), (dense.take_columns, np.asfortranarray(X).T)):
+        with pytest.raises(ValueError, match="chosen and out must not share memory"):
+            take(TEAM, data, chosen, out)
+    with pytest.raises(ValueError, match="chosen and out must not share memory"):
+        dense.moments(TEAM, X, chosen, np.zeros(4), np.ones(4), out)

@@ -1,0 +1,387 @@
+"""Passes over the outputs of a linear machine: twins, threads, and arguments that must be refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from naive import cutting_plane as naive
+from widemargin._native import Team, hinge
+
+Vector = NDArray[np.float64]
+
+quick = settings(max_examples=80, deadline=None, derandomize=True)
+FAR = 1e300
+BLOCK = 2**14  # rows
+ALONE = Team(1)
+
+
+def lines(seed: int, n: int, *, ties: bool) -> tuple[Vector, Vector, Vector]:
+    """Outputs at both ends and signed weights; with ties, few distinct values, some breakpoints at 0."""
+    rng = np.random.default_rng(seed)
+    signed = rng.choice([-1.0, 1.0], n) * rng.uniform(0.1, 2, n)
+    f, target = rng.normal(size=(2, n)) * 2
+    return (np.round(f), np.round(target), np.sign(signed)) if ties else (f, target, signed)
+
+
+def scan(f: Vector, target: Vector, signed: Vector, lo: float, hi: float) -> tuple[float, Vector, Vector]:
+    found: tuple[float, Vector, Vector] = hinge.scan_breakpoints(ALONE, f, target, 0.0, 0.0, signed, lo, hi)
+    return found
+
+
+sizes = st.one_of(st.integers(1, 70), st.sampled_from([128, 200]))
+
+
+@quick
+@given(seed=st.integers(0, 2**32 - 1), n=sizes, lo=st.sampled_from([0.0, 0.3]), ties=st.booleans())
+def test_the_scan_finds_every_jump(seed: int, n: int, lo: float, ties: bool) -> None:
+    problem = lines(seed, n, ties=ties)
+    slope, keys, jumps = scan(*problem, lo, 1.7)
+    assert np.all((keys > lo) & (keys <= 1.7 + 1e-12))
+    assert np.isclose(slope, naive.hinge_slope(*problem, lo), atol=1e-10)
+    for k in np.linspace(lo, 1.7, 7)[1:-1] + 1e-3:
+        passed = slope + jumps[keys <= k].sum()
+        assert np.isclose(passed, naive.hinge_slope(*problem, k), atol=1e-10)
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=sizes,
+    curvature=st.floats(0.01, 100),
+    slope=st.floats(-50, 50),
+    ties=st.booleans(),
+)
+def test_the_root_is_the_minimum(seed: int, n: int, curvature: float, slope: float, ties: bool) -> None:
+    f, target, signed = lines(seed, n, ties=ties)
+    change, keys, jumps = scan(f, target, signed, 0.0, FAR)
+    given_keys, given_jumps = keys.copy(), jumps.copy()
+    step = hinge.find_root(keys, jumps, curvature, slope + change, 0.0)
+    np.testing.assert_array_equal(keys, given_keys)
+    np.testing.assert_array_equal(jumps, given_jumps)
+    assert np.isclose(step, naive.find_root(keys, jumps, curvature, slope + change, 0.0), rtol=1e-9, atol=1e-12)
+
+    def value(k: float) -> float:
+        hinges = np.abs(signed) * np.maximum(0, 1 - np.sign(signed) * (f + k * (target - f)))
+        return 0.5 * curvature * k**2 + slope * k + float(hinges.sum())
+
+    around = step + np.array([-1e-3, 1e-3, -0.1, 0.1, 1.0]) * max(step, 1.0)
+    assert all(value(step) <= value(max(k, 0.0)) + 1e-9 for k in around)
+
+
+@quick
+@given(seed=st.integers(0, 2**32 - 1), n=sizes, step=st.floats(0, 2), mu=st.floats(0, 1))
+def test_the_new_plane_touches_the_risk(seed: int, n: int, step: float, mu: float) -> None:
+    f, target, signed = lines(seed, n, ties=False)
+    best = f + step * (target - f)
+    near = best + mu * (target - best)
+    outputs, coef = f.copy(), np.full(n, np.nan)
+    risk, offset = hinge.advance_hinges(ALONE, outputs, target, signed, step, mu, coef)
+    np.testing.assert_allclose(outputs, best, atol=1e-12)
+    assert np.isclose(risk, naive.intercept_risk(best, signed, 0.0))
+    assert np.isclose(coef @ near + offset, naive.intercept_risk(near, signed, 0.0))
+    other = np.random.default_rng(seed).normal(size=n)
+    assert coef @ other + offset <= naive.intercept_risk(other, signed, 0.0) + 1e-9
+
+
+def test_a_step_of_zero_may_go_nowhere() -> None:
+    """Then the target may be the outputs themselves, which may be infinite."""
+    f, _, signed = lines(0, 1000, ties=False)
+    coef, other, outputs = np.empty(1000), np.empty(1000), f.copy()
+    expected = hinge.advance_hinges(ALONE, f.copy(), f, signed, 0.0, 0.1, other)
+    assert hinge.advance_hinges(ALONE, outputs, outputs, signed, 0.0, 0.1, coef) == expected
+    np.testing.assert_array_equal(outputs, f)
+    np.testing.assert_array_equal(coef, other)
+    outputs[:] = np.inf
+    hinge.advance_hinges(ALONE, outputs, f, signed, 0.0, 0.1, coef)
+    assert np.all(outputs == np.inf)
+
+
+@quick
+@given(seed=st.integers(0, 2**32 - 1), n=sizes)
+def test_the_scan_adds_the_intercepts(seed: int, n: int) -> None:
+    f, target, signed = lines(seed, n, ties=False)
+    here, there = np.random.default_rng(seed).normal(size=2)
+    slope, keys, jumps = hinge.scan_breakpoints(ALONE, f, target, here, there, signed, 0.1, 1.7)
+    other, moved, steps = scan(f + here, target + there, signed, 0.1, 1.7)
+    assert np.isclose(slope, other)
+    np.testing.assert_allclose(keys, moved)
+    np.testing.assert_allclose(jumps, steps)
+
+
+@quick
+@given(seed=st.integers(0, 2**32 - 1), n=sizes, ties=st.booleans())
+def test_rows_near_their_kink(seed: int, n: int, ties: bool) -> None:
+    f, _, signed = lines(seed, n, ties=ties)
+    signed[::3] = 0.0
+    is_near = (np.abs(1 - np.sign(signed) * (f + 0.5)) <= 0.75) & (signed != 0)
+    np.testing.assert_array_equal(hinge.rows_near_kink(ALONE, f, 0.5, signed, 0.75), np.flatnonzero(is_near))
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 12), width=st.floats(0.01, 5), shift=st.floats(-2, 2))
+def test_smoothed_hinges(seed: int, n: int, width: float, shift: float) -> None:
+    f, _, signed = lines(seed, n, ties=False)
+    coef = np.full(n, np.nan)
+    value, offset, loss, risk = hinge.smoothed_hinges(ALONE, f, shift, signed, width, 1.0, 1.0, coef)
+    reference, a = naive.rounded_hinges(f + shift, signed, width, 20_001)
+    s, y = np.abs(signed), np.sign(signed)
+    m = 1 - y * (f + shift)
+    assert np.isclose(value, reference, atol=1e-6)
+    np.testing.assert_allclose(coef, -signed * a, atol=1e-3)
+    a = -coef / np.where(signed == 0, 1.0, signed)
+    assert np.isclose(offset, s @ a)
+    assert np.isclose(risk, s @ np.maximum(m, 0))
+    assert np.isclose(loss, s @ (np.maximum(m, 0) - a * m), atol=1e-12)
+    assert np.isclose(value, s @ (a * m + width * a * (1 - a)))
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 40), width=st.floats(0.1, 5), shift=st.floats(-2, 2))
+def test_slopes_of_both_classes(seed: int, n: int, width: float, shift: float) -> None:
+    f, _, signed = lines(seed, n, ties=False)
+    coef, shared = np.full((2, n), np.nan)
+    hinge.smoothed_hinges(ALONE, f, shift, signed, width, 1.0, 1.0, coef)
+    positive, negative, rate = hinge.smoothed_slopes(ALONE, f, shift, signed, width)
+    assert np.isclose(positive, -coef[signed > 0].sum())
+    assert np.isclose(negative, coef[signed < 0].sum())
+    step = 1e-7
+    ahead = hinge.smoothed_slopes(ALONE, f, shift + step, signed, width)
+    assert np.isclose(((positive - negative) - (ahead[0] - ahead[1])) / step, rate, rtol=1e-4, atol=1e-4)
+    _, offset, *_ = hinge.smoothed_hinges(ALONE, f, shift, signed, width, 0.25, 0.5, shared)
+    np.testing.assert_allclose(shared, coef * np.where(signed > 0, 0.25, 0.5))
+    assert np.isclose(offset, np.abs(shared).sum())
+
+
+@quick
+@given(seed=st.integers(0, 2**32 - 1), n=sizes, share=st.floats(0, 1.1), ties=st.booleans())
+def test_the_quantile(seed: int, n: int, share: float, ties: bool) -> None:
+    values, _, weights = lines(seed, n, ties=ties)
+    weights = np.abs(weights)
+    level = share * weights.sum()
+    order = np.argsort(values, kind="stable")
+    reached = np.searchsorted(np.cumsum(weights[order]), level - 1e-9)
+    found = hinge.find_quantile(values, weights, level)
+    upto = [weights[values <= found].sum(), weights[values < found].sum()]
+    assert found in values
+    assert np.isclose(found, values[order][min(reached, n - 1)]) or (
+        upto[1] <= level + 1e-9 and upto[0] >= level - 1e-9
+    )
+
+
+@quick
+@given(seed=st.integers(0, 2**32 - 1), n=sizes, k=st.floats(0, 2), ties=st.booleans())
+def test_values_in_between(seed: int, n: int, k: float, ties: bool) -> None:
+    f, target, signed = lines(seed, n, ties=ties)
+    values = np.full(n, np.nan)
+    below, upto, some, weights = hinge.collect_values(ALONE, f, target, k, signed, -1.0, 0.5, values)
+    np.testing.assert_allclose(values, np.sign(signed) - (f + k * (target - f)), atol=1e-12)
+    is_between = (values >= -1.0) & (values <= 0.5)
+    np.testing.assert_array_equal(some, values[is_between])
+    np.testing.assert_array_equal(weights, np.abs(signed)[is_between])
+    assert np.isclose(below, np.abs(signed)[values < -1.0].sum())
+    assert np.isclose(upto, np.abs(signed)[values <= 0.5].sum())
+
+
+@quick
+@given(seed=st.integers(0, 2**32 - 1), n=sizes, step=st.floats(0, 2), pull=st.sampled_from([0.0, 0.3]))
+def test_rows_on_the_border_balance_the_others(seed: int, n: int, step: float, pull: float) -> None:
+    f, target, signed = lines(seed, n, ties=True)
+    values, coef, outputs = np.sign(signed) - f, np.full(n, np.nan), f.copy()
+    level = np.maximum(signed, 0).sum() + pull
+    near = hinge.find_quantile(values, np.abs(signed), level)
+    arguments = target, signed, step, 0.25, values, near, pull, coef
+    risk, offset = hinge.advance_at_intercept(ALONE, outputs, *arguments)
+    best = f + step * (target - f)
+    np.testing.assert_allclose(outputs, best)
+    assert np.isclose(risk, naive.intercept_risk(best, signed, 0.25))
+    if level < np.abs(signed).sum():
+        assert np.isclose(coef.sum(), pull)
+    assert np.isclose(offset, np.abs(coef).sum())
+    violates = np.sign(signed) * (values - near)
+    np.testing.assert_array_equal(coef[violates > 0], -signed[violates > 0])
+    assert not np.any(coef[violates < 0])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64])
+@pytest.mark.parametrize("n", [0, 7, BLOCK + 3])
+def test_signs_of_a_class(dtype: type, n: int) -> None:
+    numbers, out = np.random.default_rng(n).integers(0, 3, n).astype(dtype), np.full(n, np.nan)
+    hinge.sign_rows(ALONE, numbers, 1, out)
+    np.testing.assert_array_equal(out, np.where(numbers == 1, 1.0, -1.0))
+    hinge.sign_rows(ALONE, numbers, 257, out)  # 1, in eight bits
+    assert np.all(out == -1.0)
+
+
+@pytest.mark.parametrize("n", [0, 9, 2 * BLOCK + 1])
+def test_sums_and_choices(n: int) -> None:
+    rng = np.random.default_rng(n)
+    values, chosen = rng.normal(size=n), rng.integers(0, max(n, 1), n // 2)
+    assert np.isclose(hinge.absolute_sum(ALONE, values), np.abs(values).sum())
+    out = np.full(n // 2, np.nan)
+    hinge.gather(ALONE, values, chosen, out)
+    np.testing.assert_array_equal(out, values[chosen])
+
+
+def every_pass(team: Team, n: int) -> list[Any]:
+    """What all of them return and write."""
+    f, target, signed = lines(n, n, ties=False)
+    numbers, chosen = (signed > 0).astype(np.int8), np.arange(n)[::-1].copy()
+    coefs, values, moved = np.full((6, n), np.nan), np.empty(n), f.copy()
+    near = hinge.collect_values(team, f, target, 0.5, signed, -FAR, FAR, values)[2][n // 2] if n else 0.0
+    results = [
+        hinge.scan_breakpoints(team, f, target, 0.1, -0.2, signed, 0.1, 0.7),
+        hinge.advance_hinges(team, moved, target, signed, 0.3, 0.1, coefs[0]),
+        hinge.smoothed_hinges(team, f, 0.1, signed, 0.5, 0.5, 1.0, coefs[1]),
+        hinge.smoothed_slopes(team, f, 0.1, signed, 0.5),
+        hinge.rows_near_kink(team, f, 0.1, signed, 0.3),
+        hinge.collect_values(team, f, target, 0.5, signed, -0.2, 0.3, coefs[2]),
+        hinge.advance_at_intercept(team, moved, target, signed, 0.3, 0.1, values, near, 0.2, coefs[3]),
+        hinge.absolute_sum(team, f),
+        hinge.sign_rows(team, numbers, 1, coefs[4]),
+        hinge.gather(team, f, chosen, coefs[5]),
+    ]
+    returned = [part for result in results for part in (result if isinstance(result, tuple) else (result,))]
+    return [part for part in returned if part is not None] + [moved, *coefs]
+
+
+@pytest.mark.parametrize("n", [0, 1, 100, BLOCK, 5 * BLOCK + 77])
+def test_results_do_not_depend_on_threads(n: int) -> None:
+    expected = every_pass(ALONE, n)
+    for n_threads in (2, 3):
+        team = Team(n_threads, is_spinning=False)
+        for _ in range(3):
+            for mine, theirs in zip(every_pass(team, n), expected, strict=True):
+                np.testing.assert_array_equal(mine, theirs)
+        team.close()
+
+
+def test_lists_are_in_the_order_of_rows() -> None:
+    n = 3 * BLOCK + 5
+    f, signed, team = np.zeros(n), np.ones(n), Team(3, is_spinning=False)
+    np.testing.assert_array_equal(hinge.rows_near_kink(team, f, 0.0, signed, 1.0), np.arange(n))
+    target = np.linspace(1.0, 9.0, n)  # the break is where f reaches 1
+    _, keys, jumps = hinge.scan_breakpoints(team, f, target, 0.0, 0.0, signed, 0.0, 2.0)
+    np.testing.assert_allclose(keys, 1.0 / target)
+    np.testing.assert_allclose(jumps, target)
+    team.close()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("share", [0.2, 1.0])
+def test_numbers_that_are_none_do_no_harm(bad: float, share: float) -> None:
+    rng = np.random.default_rng(0)
+    f, target, signed = (np.where(rng.uniform(size=300) < share, bad, part) for part in lines(1, 300, ties=False))
+    coef = np.empty(300)
+    for lo, hi in ((0.0, FAR), (bad, FAR), (0.0, bad)):
+        hinge.scan_breakpoints(ALONE, f, target, 0.0, bad, signed, lo, hi)
+        hinge.collect_values(ALONE, f, target, 0.5, signed, lo, hi, coef)
+    for keys, jumps in ((f, signed), (target, np.abs(signed)), (np.abs(f), f)):
+        for level in (1.0, -1.0, bad, -100.0, 1e9):
+            hinge.find_root(keys, jumps, 1.0, level, 0.0)
+            hinge.find_quantile(keys, jumps, level)
+    for number in (0.3, bad):
+        hinge.advance_at_intercept(ALONE, f.copy(), target, signed, number, bad, f, bad, bad, coef)
+        hinge.advance_hinges(ALONE, f.copy(), target, signed, number, 0.1, coef)
+        hinge.smoothed_hinges(ALONE, f, number, signed, 0.0, bad, 1.0, coef)
+        hinge.smoothed_slopes(ALONE, f, number, signed, bad)
+        hinge.rows_near_kink(ALONE, f, number, signed, bad)
+
+
+def test_a_quantile_of_nothing_is_no_number() -> None:
+    assert np.isnan(hinge.find_quantile(np.empty(0), np.empty(0), 1.0))
+    assert hinge.find_root(np.empty(0), np.empty(0), 2.0, -1.0, 0.0) == 0.5
+
+
+N = 40
+
+
+def arguments_of(name: str) -> tuple[Callable[..., Any], list[Any]]:
+    """A pass and good arguments, each array of its own size N."""
+    f, target, signed = lines(0, N, ties=False)
+    values, out = f.copy(), np.empty(N)
+    tables: dict[str, list[Any]] = {
+        "scan_breakpoints": [ALONE, f, target, 0.0, 0.0, signed, 0.0, 1.0],
+        "find_root": [f, target, 1.0, -1.0, 0.0],
+        "advance_hinges": [ALONE, f, target, signed, 0.1, 0.1, out],
+        "smoothed_hinges": [ALONE, f, 0.0, signed, 1.0, 1.0, 1.0, out],
+        "smoothed_slopes": [ALONE, f, 0.0, signed, 1.0],
+        "rows_near_kink": [ALONE, f, 0.0, signed, 1.0],
+        "find_quantile": [f, target, 1.0],
+        "collect_values": [ALONE, f, target, 0.5, signed, 0.0, 1.0, out],
+        "advance_at_intercept": [ALONE, f, target, signed, 0.1, 0.1, values, 0.0, 0.0, out],
+        "sign_rows": [ALONE, np.zeros(N, np.int64), 0, out],
+        "gather": [ALONE, f, np.zeros(N, np.int64), out],
+    }
+    return getattr(hinge, name), tables[name]
+
+
+PASSES = [
+    "scan_breakpoints",
+    "find_root",
+    "advance_hinges",
+    "smoothed_hinges",
+    "smoothed_slopes",
+    "rows_near_kink",
+    "find_quantile",
+    "collect_values",
+    "advance_at_intercept",
+    "sign_rows",
+    "gather",
+]
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_wrong_arguments(name: str) -> None:
+    call, arguments = arguments_of(name)
+    call(*arguments)
+    places = [k for k, argument in enumerate(arguments) if isinstance(argument, np.ndarray)]
+    for k in places:
+        good = arguments[k]
+        for wrong in (good[:-1], np.resize(good, N + 1), good[:0]):
+            if name == "gather" and k == places[0]:
+                continue  # there may be any number of values
+            with pytest.raises(ValueError, match="must be"):
+                call(*arguments[:k], wrong.copy(), *arguments[k + 1 :])
+        strided, reverse, flat = np.repeat(good, 2)[::2], good[::-1], good.reshape(2, -1)
+        for wrong in (good.astype(np.float32), good.astype(">f8"), strided, reverse, flat, good.tolist(), None, 1.0):
+            with pytest.raises(TypeError):
+                call(*arguments[:k], wrong, *arguments[k + 1 :])
+    if arguments[0] is ALONE:
+        for wrong in (None, 2, object()):
+            with pytest.raises(TypeError):
+                call(wrong, *arguments[1:])
+
+
+@pytest.mark.parametrize("name", ["advance_hinges", "smoothed_hinges", "collect_values", "sign_rows", "gather"])
+def test_what_is_written_must_be_writable(name: str) -> None:
+    call, arguments = arguments_of(name)
+    arguments[-1].flags.writeable = False
+    with pytest.raises(TypeError):
+        call(*arguments)
+
+
+def test_outputs_must_be_writable() -> None:
+    for name in ("advance_hinges", "advance_at_intercept"):
+        call, arguments = arguments_of(name)
+        arguments[1].flags.writeable = False
+        with pytest.raises(TypeError):
+            call(*arguments)
+
+
+@pytest.mark.parametrize("wrong", [-1, 9, 2**62, -(2**63)])
+def test_choices_must_be_rows(wrong: int) -> None:
+    values, chosen, out = np.zeros(9), np.zeros(BLOCK + 5, np.int64), np.empty(BLOCK + 5)
+    chosen[-2] = wrong
+    for team in (ALONE, Team(2)):
+        with pytest.raises(IndexError, match=re.escape(f"chosen[{BLOCK + 3}] must be in [0, 9), got {wrong}")):
+            hinge.gather(team, values, chosen, out)
+    with pytest.raises(IndexError):
+        hinge.gather(ALONE, values[:0], chosen, out)

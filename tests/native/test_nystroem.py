@@ -1,0 +1,367 @@
+"""Trees of local Nystroem machines against plain loops, and what their arrays must not be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from naive import nystrom as naive
+from widemargin._native import LEVEL, Team, csr, nystroem
+
+RNG = np.random.default_rng(0)
+SIZES = np.array([3, 4, 2], np.int32)
+CHILDREN = np.array([[1, -1, 2, -9], [-2, -3, -4, -5], [-6, -7, 77, -9]], np.int32)  # beyond a size: never looked at
+MEASURES = {"rbf": "squares", "laplacian": "differences", "poly": "products", "sigmoid": "products"}
+KERNELS: dict[str, Any] = {
+    "rbf": lambda M: np.exp(-0.3 * M),
+    "laplacian": lambda M: np.exp(-0.3 * M),
+    "poly": lambda M: (0.3 * M + 0.5) ** 3,
+    "sigmoid": lambda M: np.tanh(0.3 * M + 0.5),
+    "linear": lambda M: M,
+}
+
+
+def sparse(X: np.ndarray, index: type = np.int32) -> csr.CSRMatrix:
+    S = sp.csr_array(X)
+    return csr.CSRMatrix(S.data, S.indices.astype(index), S.indptr.astype(index), X.shape[1])
+
+
+FORMS: dict[str, Any] = {
+    "dense": lambda X: X,
+    "slice": lambda X: np.hstack([X, X])[:, : X.shape[1]],
+    "CSR": sparse,
+    "CSR of int64": lambda X: sparse(X, np.int64),
+}
+
+
+def some_rows(n: int, d: int, dtype: type = np.float64) -> np.ndarray:
+    return (RNG.normal(size=(n, d)) * (RNG.random((n, d)) < 0.6)).astype(dtype)
+
+
+def tolerance(dtype: type) -> dict[str, float]:
+    return {"rtol": 1e-4, "atol": 2e-5} if dtype == np.float32 else {"rtol": 1e-11, "atol": 1e-11}
+
+
+def kernel_of(name: str) -> nystroem.Kernel:
+    return nystroem.Kernel(name, gamma=0.3, coef0=0.5, degree=3)
+
+
+def some_tree(d: int, dtype: type = np.float64) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return RNG.normal(size=(3, 4, d)).astype(dtype), SIZES, CHILDREN
+
+
+def some_landmarks(k: int, m: int, p: int, d: int, dtype: type) -> tuple[np.ndarray, ...]:
+    U, V = RNG.normal(size=(k, m, d)), RNG.normal(size=(k, p, d))
+    anchors = np.linalg.norm(U[:, :, None] - V[:, None], axis=3)
+    return U.astype(dtype), anchors.astype(dtype), RNG.integers(0, 2, k)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("d", [1, 5, 40])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_routing(form: str, d: int, dtype: type) -> None:
+    X, arrays = some_rows(60, d, dtype), some_tree(d, dtype)
+    tree = nystroem.Tree(*arrays)
+    rows, leaf = RNG.permutation(60)[:45], np.empty(45, np.int32)
+    tree.route(FORMS[form](X), rows, leaf)
+    np.testing.assert_array_equal(leaf, naive.route(X[rows].astype(float), *arrays))
+    assert len(set(leaf)) > 1
+    assert (tree.n_leaves, tree.depth, tree.n_distances) == (7, 2, 7)
+
+
+def test_of_equally_near_centres_the_first_is_taken() -> None:
+    tree = nystroem.Tree(np.zeros((1, 3, 2)), np.array([3], np.int32), np.array([[-2, -3, -1]], np.int32))
+    leaf = np.empty(9, np.int32)
+    tree.route(some_rows(9, 2), np.arange(9), leaf)
+    assert set(leaf) == {1}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("m", [1, 8, 13, 17, 40, 70])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_measures(form: str, name: str, m: int, dtype: type) -> None:
+    X, (U, _, rules) = some_rows(7, 6, dtype), some_landmarks(2, m, 0, 6, dtype)
+    landmarks = nystroem.Landmarks(kernel_of(name), U, np.empty((2, m, 0), dtype), rules)
+    out = np.full((7, m), np.nan, dtype)
+    landmarks.measure(FORMS[form](X), out)
+    np.testing.assert_allclose(out, naive.measure(X.astype(float), U[0].astype(float), MEASURES[name]), atol=2e-5)
+
+
+def test_of_sparse_rows_no_distance_is_negative() -> None:
+    X = (100 * RNG.normal(size=(50, 9))).astype(np.float32)
+    landmarks = nystroem.Landmarks(kernel_of("rbf"), X[None], np.empty((1, 50, 0), np.float32), np.zeros(1, np.int64))
+    out = np.empty((50, 50), np.float32)
+    landmarks.measure(sparse(X), out)
+    assert out.min() == 0
+
+
+@pytest.mark.parametrize("form", ["dense", "CSR"])
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kernel_values(form: str, name: str, dtype: type) -> None:
+    X, (U, anchors, rules) = some_rows(30, 6, dtype), some_landmarks(1, 5, 0, 6, dtype)
+    out = np.full((30, 5), np.nan, dtype)
+    nystroem.Landmarks(kernel_of(name), U, anchors, rules).evaluate(FORMS[form](X), out)
+    measured = naive.measure(X.astype(float), U[0].astype(float), MEASURES.get(name, "products"))
+    np.testing.assert_allclose(out, KERNELS[name](measured), **tolerance(dtype))
+
+
+def test_the_exponential_of_float64() -> None:
+    X = np.r_[0.0, np.geomspace(1e-12, 708, 4000), 708.1, 1e9][:, None]
+    landmarks = nystroem.Landmarks(
+        nystroem.Kernel("laplacian"), np.zeros((1, 1, 1)), np.empty((1, 1, 0)), np.zeros(1, np.int64)
+    )
+    out = np.empty((4003, 1))
+    landmarks.evaluate(X, out)
+    ratio, has_fma = out[:-2] / np.exp(-X[:-2]), LEVEL in ("v3", "v4")
+    assert np.all(np.abs(ratio - 1) < 5e-16 * (1 if has_fma else 1 + X[:-2]))
+    assert not out[-2:].any()
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+@pytest.mark.parametrize("rule", [nystroem.LOWER, nystroem.UPPER])
+def test_bounds_hold_the_distance_between_them(name: str, rule: int) -> None:
+    power, order = (2, None) if name == "rbf" else (1, 1)
+    X, U, V = RNG.normal(size=(21, 3)), RNG.normal(size=(4, 3)), RNG.normal(size=(6, 3))
+
+    def distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return np.array([[np.linalg.norm(a - b, order) for b in B] for a in A])
+
+    anchors, out = distances(U, V), np.empty((21, 10))
+    nystroem.Landmarks(kernel_of(name), U[None], anchors[None], np.array([rule])).evaluate(X, out)
+    estimates = (-np.log(out[:, 4:]) / 0.3) ** (1 / power)
+    np.testing.assert_allclose(estimates, naive.bound(distances(X, U), anchors, rule == nystroem.LOWER), atol=1e-7)
+    np.testing.assert_allclose(out[:, :4], np.exp(-0.3 * distances(X, U) ** power))
+    excess = estimates - distances(X, V)
+    assert np.all(excess <= 1e-7 if rule == nystroem.LOWER else excess >= -1e-7)
+
+
+def some_machine(q: int, m: int, p: int, d: int, dtype: type, *, products: bool, slopes: bool) -> dict[str, np.ndarray]:
+    k = 7
+    centres, sizes, children = some_tree(d, dtype)
+    landmarks, anchors, rules = some_landmarks(k, m, p, d, dtype)
+    return {
+        "centres": centres,
+        "sizes": sizes,
+        "children": children,
+        "landmarks": landmarks,
+        "anchors": anchors,
+        "rules": rules,
+        "coef": RNG.normal(size=(k, q, m + p)),
+        "products": RNG.normal(size=(k, q, m, m) if products else (k, q, 0, 0)).astype(dtype),  # upper triangles too
+        "slopes": RNG.normal(size=(k, q if slopes else 0, d)).astype(dtype),
+        "intercept": RNG.normal(size=(k, q)),
+    }
+
+
+def build(arrays: dict[str, Any], kernel: str = "rbf") -> nystroem.Machine:
+    def own(*names: str) -> list[Any]:
+        return [arrays[name] for name in names]
+
+    tree = nystroem.Tree(*own("centres", "sizes", "children"))
+    landmarks = nystroem.Landmarks(kernel_of(kernel), *own("landmarks", "anchors", "rules"))
+    return nystroem.Machine(tree, landmarks, *own("coef", "products", "slopes", "intercept"))
+
+
+def by_hand(arrays: dict[str, np.ndarray], X: np.ndarray) -> np.ndarray:
+    X = X.astype(float)
+    a = {name: array if array.dtype.kind == "i" else array.astype(float) for name, array in arrays.items()}
+    q = a["intercept"].shape[1]
+    out = np.empty((len(X), q))
+    for i, c in enumerate(naive.route(X, a["centres"], a["sizes"], a["children"])):
+        D2 = naive.measure(X[i : i + 1], a["landmarks"][c], "squares")
+        far = naive.bound(np.sqrt(D2), a["anchors"][c], a["rules"][c] == nystroem.LOWER)[0]
+        near, far = np.exp(-0.3 * D2)[0], np.exp(-0.3 * far**2)
+        for j in range(q):
+            slope = a["slopes"][c, j] if a["slopes"].shape[1] else np.zeros(X.shape[1])
+            coef, rest = np.split(a["coef"][c, j], [len(near)])
+            out[i, j] = naive.answer(near, coef, a["products"][c, j], slope, X[i], a["intercept"][c, j]) + rest @ far
+    return out
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("q", "m", "p", "d"), [(1, 1, 0, 1), (1, 18, 0, 5), (2, 5, 3, 40), (9, 20, 0, 70), (26, 12, 2, 16), (1, 40, 9, 300)]
+)
+@pytest.mark.parametrize(("products", "slopes"), [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_decision_values(form: str, q: int, m: int, p: int, d: int, products: bool, slopes: bool, dtype: type) -> None:
+    arrays, X = some_machine(q, m, p, d, dtype, products=products, slopes=slopes), some_rows(37, d, dtype)
+    out = np.full((37, q), np.nan)
+    build(arrays).decision_values(Team(1), FORMS[form](X), out)
+    scale = np.abs(out).max()
+    np.testing.assert_allclose(out, by_hand(arrays, X), atol=scale * (1e-5 if dtype == np.float32 else 1e-13))
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 7, 300, 2000])
+def test_numbers_of_rows(n: int) -> None:
+    arrays, X = some_machine(2, 5, 3, 4, np.float64, products=True, slopes=True), some_rows(n, 4)
+    out = np.full((n, 2), np.nan)
+    build(arrays).decision_values(Team(2), X, out)
+    if n:
+        np.testing.assert_allclose(out[-40:], by_hand(arrays, X[-40:]), atol=1e-11)
+        np.testing.assert_allclose(out[:40], by_hand(arrays, X[:40]), atol=1e-11)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_threads_change_nothing(form: str) -> None:
+    machine = build(some_machine(3, 5, 3, 4, np.float32, products=True, slopes=True))
+    X, found = FORMS[form](some_rows(5000, 4, np.float32)), []
+    for n_threads in (1, 2, 3):
+        found.append(np.empty((5000, 3)))
+        machine.decision_values(Team(n_threads), X, found[-1])
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_the_machine_keeps_what_it_was_made_of() -> None:
+    arrays, X = some_machine(2, 5, 3, 4, np.float64, products=True, slopes=True), some_rows(20, 4)
+    machine, truth, out = build(arrays), by_hand(arrays, X), np.empty((20, 2))
+    for array in arrays.values():
+        array[...] = 99
+    machine.decision_values(Team(1), X, out)
+    np.testing.assert_allclose(out, truth, atol=1e-11)
+    SIZES[:], CHILDREN[:] = [3, 4, 2], [[1, -1, 2, -9], [-2, -3, -4, -5], [-6, -7, 77, -9]]
+
+
+def test_small_numbers_are_what_they_were_afterwards() -> None:
+    machine = build(some_machine(1, 5, 0, 4, np.float32, products=True, slopes=False))
+    machine.decision_values(Team(1), 1e3 * np.ones((5, 4), np.float32), np.empty((5, 1)))
+    assert (np.full(16, 1e-40, np.float32) * np.float32(0.5)).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("form", ["dense", "CSR"])
+def test_what_is_not_finite_is_harmless(value: float, form: str) -> None:
+    machine = build(some_machine(2, 5, 3, 4, np.float32, products=True, slopes=True))
+    machine.decision_values(Team(1), FORMS[form](np.full((30, 4), value, np.float32)), np.empty((30, 2)))
+
+
+@pytest.mark.parametrize(
+    ("node", "place", "child"), [(0, 0, 0), (1, 0, 1), (2, 1, 0), (2, 0, 3), (0, 2, 2**31 - 1), (2, 0, 2)]
+)
+def test_trees_that_lead_nowhere(node: int, place: int, child: int) -> None:
+    children = CHILDREN.copy()
+    children[node, place] = child
+    with pytest.raises(ValueError, match=f"node {node} of the tree has the child {child}, which must be a later one"):
+        nystroem.Tree(np.zeros((3, 4, 2)), SIZES, children)
+
+
+@pytest.mark.parametrize("size", [0, -1, 5, 2**31 - 1])
+def test_trees_of_wrong_sizes(size: int) -> None:
+    with pytest.raises(ValueError, match=rf"node 1 of the tree has {size} children, which must be in \[1, 4\]"):
+        nystroem.Tree(np.zeros((3, 4, 2)), np.array([3, size, 2], np.int32), CHILDREN)
+
+
+@pytest.mark.parametrize("leaf", [-8, -(2**31)])
+def test_leaves_without_a_machine(leaf: int) -> None:
+    arrays = some_machine(2, 5, 3, 4, np.float64, products=True, slopes=True)
+    arrays["children"] = CHILDREN.copy()
+    arrays["children"][1, 2] = leaf
+    with pytest.raises(ValueError, match=f"the tree has the leaf {-1 - leaf}, but there are only 7 machines"):
+        build(arrays)
+
+
+@pytest.mark.parametrize(
+    ("name", "axes"),
+    [
+        ("centres", (0, 1, 2)),
+        ("sizes", (0,)),
+        ("children", (0, 1)),
+        ("landmarks", (0, 1, 2)),
+        ("anchors", (0, 1, 2)),
+        ("rules", (0,)),
+        ("coef", (0, 1, 2)),
+        ("products", (0, 1, 2, 3)),
+        ("slopes", (0, 1, 2)),
+        ("intercept", (0, 1)),
+    ],
+)
+def test_arrays_that_do_not_fit_one_another(name: str, axes: tuple[int, ...]) -> None:
+    whole = some_machine(2, 5, 3, 4, np.float64, products=True, slopes=True)
+    for axis in axes:
+        size = whole[name].shape[axis]
+        for places in (range(size - 1), [*range(size), 0], []):
+            if name == "slopes" and axis == 1 and len(places) == 0:
+                continue  # no linear part
+            with pytest.raises(ValueError, match="must be|there are only"):
+                build({**whole, name: np.ascontiguousarray(np.take(whole[name], places, axis))})
+    other = {np.float64: np.float32, np.int32: np.int64, np.int64: np.int32}[whole[name].dtype.type]
+    with pytest.raises(TypeError):
+        build({**whole, name: whole[name].astype(other)})
+    with pytest.raises(TypeError):
+        build({**whole, name: whole[name][None]})
+
+
+def test_bad_kernels_and_rules() -> None:
+    arrays = some_machine(2, 5, 3, 4, np.float64, products=True, slopes=True)
+    with pytest.raises(ValueError, match="name must be rbf, laplacian, poly, sigmoid or linear, got cosine"):
+        nystroem.Kernel("cosine")
+    with pytest.raises(ValueError, match="degree must be at least 0, got -1"):
+        nystroem.Kernel("poly", degree=-1)
+    with pytest.raises(ValueError, match="anchors are for kernels of distances"):
+        build(arrays, "poly")
+    for rule in (-1, 2):
+        with pytest.raises(ValueError, match=f"rules must be 0 or 1, got {rule}"):
+            build({**arrays, "rules": np.full(7, rule)})
+
+
+def test_bad_rows() -> None:
+    machine, team = build(some_machine(2, 5, 3, 4, np.float64, products=True, slopes=True)), Team(1)
+    X, out = some_rows(9, 4), np.empty((9, 2))
+    bad: list[tuple[Any, Any, type[Exception]]] = [
+        (X[:, :3].copy(), out, ValueError),
+        (sparse(X[:, :3]), out, ValueError),
+        (X, out[:8], ValueError),
+        (X, np.empty((9, 3)), ValueError),
+        (X[:, ::-1], out, ValueError),
+        (np.broadcast_to(X[:1], (9, 4)), out, ValueError),
+        (X.astype(np.float32), out, TypeError),
+        (sparse(X.astype(np.float32)), out, TypeError),
+        (X, out.astype(np.float32), TypeError),
+        (X, out.T, TypeError),
+        (X.astype(int), out, TypeError),
+        (X[0], out, TypeError),
+        (None, out, TypeError),
+        (X, frozen(out), TypeError),
+    ]
+    for rows, into, error in bad:
+        with pytest.raises(error):
+            machine.decision_values(team, rows, into)
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def test_bad_routes() -> None:
+    tree, X, leaf = nystroem.Tree(*some_tree(4)), some_rows(9, 4), np.empty(3, np.int32)
+    for rows in ([0, 1, 9], [0, -1, 2]):
+        for form in (X, sparse(X)):
+            with pytest.raises(IndexError, match=r"must be in \[0, 9\)"):
+                tree.route(form, np.array(rows), leaf)
+    with pytest.raises(ValueError, match=r"len\(out\) must be 2, got 3"):
+        tree.route(X, np.arange(2), leaf)
+    with pytest.raises(ValueError, match=r"X.shape\[1\] must be 4, got 3"):
+        tree.route(X[:, :3], np.arange(3), leaf)
+    with pytest.raises(TypeError):
+        tree.route(sparse(X.astype(np.float32)), np.arange(3), leaf)
+
+
+def test_bad_room_for_values() -> None:
+    U, anchors, rules = some_landmarks(1, 5, 3, 4, np.float64)
+    landmarks, X = nystroem.Landmarks(kernel_of("rbf"), U, anchors, rules), some_rows(9, 4)
+    for function, width in ((landmarks.measure, 5), (landmarks.evaluate, 8)):
+        for form in (X, sparse(X)):
+            for shape in ((9, width + 1), (9, width - 1), (8, width)):
+                with pytest.raises(ValueError, match="out"):
+                    function(form, np.empty(shape))
+            with pytest.raises(TypeError):
+                function(form, np.empty((9, width), np.float32))
+            function(form, np.empty((9, width)))
