@@ -126,7 +126,8 @@ def imports(tree: ast.Module, name: str) -> str:
 def shortened(text: str, name: str) -> str:
     """A stub of nanobind's, as it is kept."""
     tree = Simplified().visit(ast.parse(text.replace(load(LEVEL).__name__, PACKAGE)))
-    docstring, rest = tree.body[:1], [n for n in tree.body[1:] if not isinstance(n, ast.Import | ast.ImportFrom)]
+    docstring = [n for n in tree.body[:1] if isinstance(n, ast.Expr)]
+    rest = [n for n in tree.body[len(docstring) :] if not isinstance(n, ast.Import | ast.ImportFrom)]
     tree.body = docstring + ast.parse(imports(tree, name)).body + merge_overloads(rest)
     if name == "__init__":
         tree.body += ast.parse(f"LEVEL: str\n__all__ = {_native.__all__}").body
