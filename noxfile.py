@@ -1,4 +1,4 @@
-"""The developer's verbs: nox -s lint types test nojit docs bench. Arguments after -- go to the tool."""
+"""The developer's verbs: nox -s lint types test stubs docs bench. Arguments after -- go to the tool."""
 
 import nox
 
@@ -17,7 +17,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Strict types, outside the compiled room."""
+    """Strict types."""
     session.install("-e", ".[dev]")
     session.run("mypy", *session.posargs)
 
@@ -30,19 +30,10 @@ def test(session: nox.Session) -> None:
 
 
 @nox.session
-def nojit(session: nox.Session) -> None:
-    """The same code in the interpreter: what a compiler might hide, such as an index out of bounds, shows here."""
-    session.install("-e", ".[test]")
-    session.run(
-        "python",
-        "-m",
-        "pytest",
-        "tests",
-        "-m",
-        "not slow and not jit_only",
-        *session.posargs,
-        env={"NUMBA_DISABLE_JIT": "1"},
-    )
+def stubs(session: nox.Session) -> None:
+    """Write the type stubs of the compiled modules anew; -- --check to see whether they are stale."""
+    session.install("-e", ".[dev]")
+    session.run("python", "building/stubs.py", *session.posargs)
 
 
 @nox.session
