@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import OCASClassifier
+from widemargin.solvers import gram
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
@@ -22,6 +23,13 @@ def assert_certified(model: OCASClassifier, best: float) -> None:
     assert model.objective_ - model.dual_gap_ <= best * (1 + 1e-9) <= model.objective_ * (1 + 1e-9)
 
 
+@pytest.fixture
+def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows are solved as many are."""
+    monkeypatch.setattr(gram, "_MOST_ROWS", 0)
+
+
+@pytest.mark.usefixtures("by_rounds")
 @pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"line_search": False}])
 def test_max_iter(binary: Data, options: dict[str, Any]) -> None:
     best = OCASClassifier(tol=1e-6, **{**options, "line_search": True}).fit(*binary).objective_
@@ -33,6 +41,7 @@ def test_max_iter(binary: Data, options: dict[str, Any]) -> None:
     assert_certified(model, best)
 
 
+@pytest.mark.usefixtures("by_rounds")
 def test_max_time(binary: Data) -> None:
     with pytest.warns(ConvergenceWarning, match="stopped by max_time"):
         model = OCASClassifier(tol=1e-9, max_time=1e-9).fit(*binary)

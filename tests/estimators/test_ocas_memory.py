@@ -68,7 +68,7 @@ def test_a_fit_leaves_no_garbage(make: type, monkeypatch: pytest.MonkeyPatch) ->
         return ask(self, **state)
 
     monkeypatch.setattr(Progress, "go_on", remember)
-    X = np.random.default_rng(0).normal(size=(300, 3))
+    X = np.random.default_rng(0).normal(size=(1500, 3))
     gc.collect()
     gc.disable()
     try:

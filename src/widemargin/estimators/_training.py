@@ -50,7 +50,7 @@ def training(estimator: Any, X: Any, y: Any) -> Iterator[tuple[Progress, Callbac
     """
     _keep_freed_memory()
     bridge = CallbackBridge(estimator, X, y)
-    progress = clock(estimator, None if bridge.context is None else bridge)
+    progress = clock(estimator, bridge if bridge.has_callbacks else None)
     try:
         with progress:
             yield progress, bridge

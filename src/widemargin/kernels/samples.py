@@ -204,7 +204,12 @@ class SparseSamples:
 
     def inner(self, other: SparseSamples, out: Array) -> None:
         """Non-zeros of these rows against dense panels of the other ones."""
-        csr.inner(self.X.view, other.X.view, out)
+        if out.dtype == self.precision:
+            csr.inner(self.X.view, other.X.view, out)
+            return
+        exact = np.empty(out.shape, self.precision)
+        csr.inner(self.X.view, other.X.view, exact)
+        out[...] = exact
 
     def toarray(self) -> Array:
         """The rows with their zeros."""

@@ -125,7 +125,7 @@ def solve_subproblems(
     problems = make(K, rows, starts, box, beta, f, equality)
     while True:
         goals[sets >= _SMALL_SETS] = tol  # the last digits are a courtesy
-        most = np.where(goals < tol, _SMALL_SETS, limit) - sets
+        most = np.minimum(np.where(goals < tol, _SMALL_SETS, limit), limit) - sets
         new_sets, new_steps, left, is_stuck = problems.solve(team.native, goals, most, _SLICE_SECONDS)
         violations = np.asarray(left)
         if not (np.isfinite(violations).all() and np.isfinite(f).all()):

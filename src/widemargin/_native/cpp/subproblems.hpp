@@ -50,14 +50,19 @@ template <class Scratch> class ScratchPool {
     std::vector<std::unique_ptr<Scratch>> free_;
 };
 
-// K[rows, rows]
+// K[rows, rows], symmetric to the last digit, which K itself need not be
 template <class Entry> Matrix<const Entry> gather_square(Matrix<const Entry> K, Span<const Index> rows, Entry* into) {
+    constexpr Index kBlock = 32;  // rows that are mirrored together: their columns' cache lines are written once
     const Index m = rows.size;
     const Index* __restrict column = rows.data;
-    for (Index i = 0; i < m; ++i) {
-        const Entry* source = K[rows[i]].data;
-        Entry* __restrict target = into + i * m;
-        for (Index j = 0; j < m; ++j) target[j] = source[column[j]];
+    for (Index first = 0; first < m; first += kBlock) {
+        const Index end = least(first + kBlock, m);
+        for (Index i = first; i < end; ++i) {
+            const Entry* source = K[rows[i]].data;
+            for (Index j = 0; j <= i; ++j) into[i * m + j] = source[column[j]];
+        }
+        for (Index j = 0; j < end; ++j)
+            for (Index i = most(first, j + 1); i < end; ++i) into[j * m + i] = into[i * m + j];
     }
     return {into, m, m, m};
 }
@@ -79,6 +84,7 @@ void solve_subproblems(Team& team, Matrix<const Entry> K, const Subproblems& all
         result.left = kkt_violation(mine, point.beta, point.f, all_of.equality, all(works[p].violation));
         if (first == end || result.left.largest < all_of.tol[p]) return;
         auto scratch = scratches.take();
+        scratch->tile.source = nullptr;  // its entries are another problem's
         const Problem<Entry> problem{gather_square(K, all_of.rows.slice(first, end), scratch->K.data), mine,
                                      all_of.equality};
         Team alone(1);
