@@ -1,4 +1,4 @@
-"""The developer's verbs: nox -s lint types test stubs docs bench. Arguments after -- go to the tool."""
+"""The developer's verbs: nox -s lint types test stubs checked wheel docs bench. Arguments after -- go to the tool."""
 
 import nox
 
@@ -31,9 +31,26 @@ def test(session: nox.Session) -> None:
 
 @nox.session
 def stubs(session: nox.Session) -> None:
-    """Write the type stubs of the compiled modules anew; -- --check to see whether they are stale."""
+    """Write the type stubs of the compiled modules anew; with --check, fail where they are stale."""
     session.install("-e", ".[dev]")
     session.run("python", "building/stubs.py", *session.posargs)
+
+
+@nox.session
+def checked(session: nox.Session) -> None:
+    """The tests of compiled code on a build that checks every access: its spans, AddressSanitizer and UBSan."""
+    session.install(".[test]", "-Ccmake.define.WIDEMARGIN_CHECKED=ON", "-Cinstall.strip=false")
+    library = session.run("c++", "-print-file-name=libasan.so", external=True, silent=True)
+    env = {"LD_PRELOAD": str(library).strip(), "ASAN_OPTIONS": "detect_leaks=0"}
+    session.run("python", "-m", "pytest", "tests/native", *session.posargs, env=env)
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """A wheel with all processor levels, into dist/, and what auditwheel says about it."""
+    session.install("auditwheel")
+    session.run("pip", "wheel", "--no-deps", "-Ccmake.define.WIDEMARGIN_LEVELS=all", "-w", "dist", ".")
+    session.run("sh", "-c", "auditwheel show dist/*.whl", external=True)
 
 
 @nox.session
