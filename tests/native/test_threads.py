@@ -1,0 +1,144 @@
+"""Compiled threads in the life of a process: several fits at once, a fork, an end, interrupts at any moment."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from widemargin import BSGDClassifier, DCPredClassifier, DCSVMClassifier, OCASClassifier
+from widemargin._native import Stopped, Team, dense
+
+MACHINES: list[Any] = [
+    DCSVMClassifier(C=10.0, n_levels=0, random_state=0, n_jobs=2),
+    OCASClassifier(C=0.1, n_jobs=2),
+    BSGDClassifier(budget=30, n_epochs=2, random_state=0),
+    DCPredClassifier(random_state=0, n_jobs=2),
+]
+
+
+def rows(n: int = 3000) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 6)).astype(np.float32)
+    return X, (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n) > 0).astype(int)
+
+
+def run(script: str, *arguments: str) -> str:
+    command = [sys.executable, "-c", textwrap.dedent(script), *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_fits_in_four_threads_at_once() -> None:
+    X, y = rows()
+    alone = [machine.fit(X, y).decision_function(X) for machine in MACHINES]
+
+    def fit(k: int) -> np.ndarray:
+        machine = MACHINES[k % len(MACHINES)]
+        values: np.ndarray = type(machine)(**machine.get_params()).fit(X, y).decision_function(X)
+        return values
+
+    with ThreadPoolExecutor(4) as pool:
+        for k, values in enumerate(pool.map(fit, range(12))):
+            np.testing.assert_array_equal(values, alone[k % len(MACHINES)])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork on this system")
+def test_a_fork_after_a_fit_then_a_fit() -> None:
+    script = """
+        import os, sys, warnings
+        import numpy as np
+        from widemargin import OCASClassifier
+
+        warnings.simplefilter("ignore")
+        X = np.random.default_rng(0).normal(size=(100_000, 20))
+        y = X[:, 0] > 0
+        before = OCASClassifier(n_jobs=2).fit(X, y).coef_
+        child = os.fork()
+        after = OCASClassifier(n_jobs=2).fit(X, y).coef_
+        if child == 0:
+            os._exit(0 if np.array_equal(before, after) else 3)
+        _, status = os.waitpid(child, 0)
+        sys.exit(os.waitstatus_to_exitcode(status) or int(not np.array_equal(before, after)))
+    """
+    run(script)
+
+
+def test_an_interpreter_that_ends_while_threads_spin() -> None:
+    script = """
+        import numpy as np
+        from widemargin import OCASClassifier
+
+        X = np.random.default_rng(0).normal(size=(50_000, 5))
+        print(OCASClassifier(n_jobs=2).fit(X, X[:, 0] > 0).converged_)
+    """
+    assert run(script) == "True\n"
+
+
+def test_a_stopped_team_leaves_a_pass_and_can_be_used_again() -> None:
+    X, w, out, again = np.ones((10_000, 8)), np.ones(8), np.zeros(10_000), np.zeros(10_000)
+    for n_threads in (1, 2):
+        team = Team(n_threads)
+        team.stop()
+        with pytest.raises(Stopped):
+            dense.row_outputs(team, X, w, out)
+        team.resume()
+        dense.row_outputs(team, X, w, again)
+        np.testing.assert_array_equal(again, 8.0)
+        team.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals on this system")
+def test_a_thousand_interrupts_at_random_moments() -> None:
+    """Each fit returns a machine or raises KeyboardInterrupt; afterwards fits are what they were, to the last digit."""
+    script = """
+        import os, signal, sys, threading, time, warnings
+        import numpy as np
+        from widemargin import DCSVMClassifier, OCASClassifier, _progress
+
+        warnings.simplefilter("ignore")
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(3000, 6)).astype(np.float32)
+        y = (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=3000) > 0).astype(int)
+        Z = rng.normal(size=(60_000, 10))
+        z = Z[:, 0] + rng.normal(size=60_000) > 0
+        makers = [
+            (lambda: DCSVMClassifier(C=10.0, n_levels=0, n_jobs=2, random_state=0), X, y),
+            (lambda: OCASClassifier(n_jobs=2), Z, z),
+        ]
+        truth = [make().fit(A, b).decision_function(A[:100]) for make, A, b in makers]
+        seconds = []
+        for make, A, b in makers:
+            start = time.perf_counter()
+            make().fit(A, b)
+            seconds.append(time.perf_counter() - start)
+        ends = {"converged": 0, "stopped": 0, "raised": 0}
+        for k in range(1000):
+            make, A, b = makers[k % 2]
+            _progress._last_sigint = -np.inf
+            delay = rng.uniform(0, 1.2 * seconds[k % 2])
+            sender = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+            try:
+                sender.start()
+                model = make().fit(A, b)
+                assert np.isfinite(model.dual_gap_) and np.isfinite(model.decision_function(A[:100])).all()
+                end = "converged" if model.converged_ else "stopped"
+                sender.join()
+                time.sleep(0)
+            except KeyboardInterrupt:
+                end = "raised"
+            sender.join()
+            ends[end] += 1
+        for (make, A, b), values in zip(makers, truth):
+            assert np.array_equal(make().fit(A, b).decision_function(A[:100]), values)
+        print(sum(ends.values()), ends["stopped"] > 100)
+    """
+    assert run(script) == "1000 True\n"
