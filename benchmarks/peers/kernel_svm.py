@@ -165,9 +165,9 @@ def _measure_apart(rows: list[Row], problem: Any, settings: Settings, options: a
 
 
 def _measure_cold(asked: Row, cache: str) -> Row:
-    """Return import time and the first fit on 1,000 rows: with an empty compile cache, then with a full one."""
-    empty = _in_child(asked, NUMBA_CACHE_DIR=cache)
-    full = _in_child(asked, NUMBA_CACHE_DIR=cache)
+    """Return import time and the first fit on 1,000 rows: with an empty cache folder, then with a full one."""
+    empty = _in_child(asked, WIDEMARGIN_CACHE=cache)
+    full = _in_child(asked, WIDEMARGIN_CACHE=cache)
     return {
         "import_seconds": full["import"],
         "first_fit_cold": empty["fit"],
