@@ -40,8 +40,11 @@ def stubs(session: nox.Session) -> None:
 def checked(session: nox.Session) -> None:
     """The tests of compiled code on a build that checks every access: its spans, AddressSanitizer and UBSan."""
     session.install(".[test]", "-Ccmake.define.WIDEMARGIN_CHECKED=ON", "-Cinstall.strip=false")
-    library = session.run("c++", "-print-file-name=libasan.so", external=True, silent=True)
-    env = {"LD_PRELOAD": str(library).strip(), "ASAN_OPTIONS": "detect_leaks=0"}
+    runtimes = [
+        str(session.run("c++", f"-print-file-name={name}", external=True, silent=True)).strip()
+        for name in ("libasan.so", "libstdc++.so")  # the first finds what C++ throws only beside the second
+    ]
+    env = {"LD_PRELOAD": " ".join(runtimes), "ASAN_OPTIONS": "detect_leaks=0"}
     session.run("python", "-m", "pytest", "tests/native", *session.posargs, env=env)
 
 
