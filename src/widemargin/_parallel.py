@@ -22,7 +22,7 @@ from joblib.parallel import ThreadingBackend, get_active_backend
 from threadpoolctl import ThreadpoolController
 
 from ._config import Config, config_context, get_config
-from ._native import Team
+from ._native import Stopped, Team
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -268,14 +268,20 @@ class ThreadTeam:
         """The threads that compiled passes share their blocks among; inside a `map`, that thread alone."""
         return self._native
 
+    def check(self) -> None:
+        """Raise `Stopped` once the compiled team is stopped."""
+        if self._native.is_stopped:
+            raise Stopped
+
     def map(self, fn: Callable[[Item], T], items: Iterable[Item]) -> list[T]:
         """Return ``[fn(item) for item in items]``, computed by all threads; each takes the next item when free.
 
         An error in one item ends the call: items not yet begun are dropped, and the error of the earliest is raised.
+        `Stopped` is raised before the next item once the compiled team is stopped.
         """
         items, native = list(items), self._native
         if len(items) < 2 or _is_worker.get():
-            return [fn(item) for item in items]
+            return [self._call(fn, item) for item in items]
         results: list[Any] = [None] * len(items)
         contexts = [_worker_context() for _ in range(min(native.n_threads, len(items)))]
 
@@ -285,6 +291,10 @@ class ThreadTeam:
         with blas_limit(1) if native.n_threads > 1 else nullcontext():
             native.map(call, len(items))
         return results
+
+    def _call(self, fn: Callable[[Item], T], item: Item) -> T:
+        self.check()
+        return fn(item)
 
 
 def _worker_context() -> Context:

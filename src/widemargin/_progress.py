@@ -174,9 +174,7 @@ class Progress:
         if self.stopped_by is not None:
             return False
         self.state = state or self.state
-        now = perf_counter()
-        if now - self._start >= self._max_time:
-            self._stop("max_time")
+        now = self._check_time()
         if now >= self._next_look or self._callback is not None:
             self._look(now)
         return self.stopped_by is None
@@ -201,6 +199,7 @@ class Progress:
         finally:
             self._passes.remove(passes)
             passes.resume()
+            self._check_time()
 
     def part(self, n_workers: int) -> "Part":
         """The progress of one of this stage's parts: it may take its share of the time that is left.
@@ -237,6 +236,12 @@ class Progress:
         self._samples: list[tuple[float, float]] = []  # (time, log violation), thinned out as they grow
         self._sample_every = 0.0
         self._stage_start = perf_counter()
+
+    def _check_time(self) -> float:
+        now = perf_counter()
+        if now - self._start >= self._max_time:
+            self._stop("max_time")
+        return now
 
     def _stop(self, reason: str) -> None:
         # No lock: the signal handler comes here, in the middle of whatever the main thread is doing.
@@ -320,12 +325,11 @@ class Part(_WithoutCandidate):
     def __init__(self, whole: Progress, end: float) -> None:
         self._whole = whole
         self.deadline = end
-        self._is_over = False
 
     @property
     def stopped_by(self) -> str | None:
         """Why `go_on` returns False."""
-        return self._whole.stopped_by or ("max_time" if self._is_over else None)
+        return self._whole.stopped_by or ("max_time" if perf_counter() >= self.deadline else None)
 
     @property
     def elapsed(self) -> float:
@@ -334,8 +338,7 @@ class Part(_WithoutCandidate):
 
     def go_on(self, **state: float) -> bool:
         """Ask the whole, and the share of its time."""
-        self._is_over = self._is_over or perf_counter() >= self.deadline
-        return not self._is_over and self._whole.go_on(**state)
+        return perf_counter() < self.deadline and self._whole.go_on(**state)
 
     def interrupting(self, passes: Passes) -> AbstractContextManager[None]:
         """As `Progress.interrupting`, at the end of this part's time too."""

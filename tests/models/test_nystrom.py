@@ -25,7 +25,9 @@ KERNEL: Any = make_kernel("rbf", gamma=GAMMA)
 
 def make_tree(k: int, m: int, p: int = 0, *, products: bool = False, slopes: bool = True, d: int = D) -> NystromTree:
     rows = X[:, :d]
-    tree, labels = grow(rows, k, np.random.default_rng(k)) if k > 1 else (single_leaf(rows), np.zeros(300, int))
+    tree, labels = (
+        grow(rows, k, np.random.default_rng(k), lambda: True) if k > 1 else (single_leaf(rows), np.zeros(300, int))
+    )
     parts = [plain(KERNEL, rows[labels == c][:m]) for c in range(tree.n_leaves)]
     parts = [triangle(part, rows[7 : 7 + p], rows) if p else part for part in parts]
     features, _, _ = join_features(parts)

@@ -18,7 +18,7 @@ X = np.random.default_rng(0).normal(size=(600, 4))
 @pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
 @pytest.mark.parametrize("k", [1, 2, 5, 12, 30, 150])
 def test_rows_are_routed_to_their_leaves(k: int, form: Any) -> None:
-    tree, labels = grow(form(X), k, np.random.default_rng(1))
+    tree, labels = grow(form(X), k, np.random.default_rng(1), lambda: True)
     np.testing.assert_array_equal(tree.route(form(X)), labels)
     assert tree.n_leaves == labels.max() + 1 == len(np.unique(labels))
     assert 0.7 * k <= tree.n_leaves <= 1.4 * k
@@ -30,10 +30,10 @@ def test_rows_are_routed_to_their_leaves(k: int, form: Any) -> None:
 
 def test_equal_rows_make_fewer_leaves() -> None:
     rows = np.repeat(X[:3], 20, axis=0)
-    tree, labels = grow(rows, 10, np.random.default_rng(0))
+    tree, labels = grow(rows, 10, np.random.default_rng(0), lambda: True)
     assert tree.n_leaves <= 3
     np.testing.assert_array_equal(tree.route(rows), labels)
-    tree, labels = grow(np.ones((5, 2)), 4, np.random.default_rng(0))
+    tree, labels = grow(np.ones((5, 2)), 4, np.random.default_rng(0), lambda: True)
     assert tree.n_leaves == 1
     assert not labels.any()
 
@@ -46,7 +46,7 @@ def test_one_leaf_takes_all() -> None:
 
 
 def test_trees_are_pickled_as_arrays() -> None:
-    tree, labels = grow(X, 20, np.random.default_rng(0))
+    tree, labels = grow(X, 20, np.random.default_rng(0), lambda: True)
     tree.route(X)
     again = pickle.loads(pickle.dumps(tree))
     assert set(again.__dict__) == {"centres", "sizes", "children"}

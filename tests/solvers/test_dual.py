@@ -468,3 +468,26 @@ def test_a_solution_by_coarse_entries_is_corrected(equality: bool, tiny_tiles: N
     assert fine.converged
     assert 0 < solver.noise(fine.beta) < 0.1 * rough_noise  # that of the change alone
     assert fine.n_iter > rough.n_iter
+
+
+@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_stopped_at_the_start_it_keeps_some_support_vectors(
+    equality: bool, is_sorted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = make_problem(400)
+    if is_sorted:
+        order = np.argsort(problem.y)
+        problem = problem._replace(X=problem.X[order], y=problem.y[order], upper=problem.upper[order])
+    with ThreadTeam(1) as team:
+        start = make_solver(problem, team, Progress(), equality=equality).solve(np.zeros(400)).beta
+        monkeypatch.setattr(dual, "_WORK_PER_LOOK", 100 * 400 * (dual._ENTRY_WORK + 3))  # 100 rows
+        with Progress(max_time=0) as progress:
+            result = make_solver(problem, team, progress, equality=equality).solve(start)
+    kept = np.flatnonzero(result.beta)
+    assert 0 < len(kept) < np.count_nonzero(start)
+    assert np.all((np.abs(result.beta) <= np.abs(start) + 1e-15) & (result.beta * start >= 0))
+    assert not equality or abs(result.beta.sum()) < 1e-9
+    np.testing.assert_allclose(result.decision, problem.K @ result.beta, atol=1e-9)
+    assert not result.converged
+    assert result.objective <= problem.upper.sum()

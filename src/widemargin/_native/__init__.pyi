@@ -38,6 +38,10 @@ class Team:
     def resume(self) -> None:
         """Take `stop` and `stop_after` back."""
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether computations end before their next block."""
+
     def map(self, fn: Callable[..., Any], n: int) -> None:
         """Call fn(thread, item) for each item in range(n), several at a time."""
 

@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from .._native import Stopped
 from .._parallel import ThreadTeam, blas_limit
 from .._progress import Progress
 from ..kernels.blocks import fill_square
@@ -41,6 +42,7 @@ Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
 
 _MOST_EXACT = 3000  # rows of a leaf whose kernel matrix is computed
+_FIRST_ROWS = 300  # of a leaf, for a first machine where time is limited
 _SINGULAR = 1e-10  # of the trace: coordinates may depend on each other
 _DAMPING = 0.05  # over rows: the fewer have been seen, the more directions are still to come
 
@@ -110,11 +112,16 @@ def train(
     Notes
     -----
     O(n_leaf^2) kernel entries a leaf, of at most 3,000 rows each. Leaves are independent: one after the other on every
-    thread. Out of time, a leaf that is left gets the machine that its first step gave.
+    thread. With a time limit, machines of 300 rows of each leaf come first. Stopped, a leaf that is left keeps that one
+    or gets the best constant, and only whole trees are kept beside the first.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
         train_leaf = _Leaf(kernel, X, task, settings, progress, team)
-        grown = [_train_tree(train_leaf, seed, t) for t, seed in enumerate(rng.spawn(settings.n_trees))]
+        grown = []
+        for t, seed in enumerate(rng.spawn(settings.n_trees)):
+            tree = _train_tree(train_leaf, seed, t)
+            if t == 0 or not progress.stopped_by:
+                grown.append(tree)
     trees, leaves = zip(*grown, strict=True)
     joined = {name: np.concatenate([one[name] for one in leaves]) for name in leaves[0]}
     return Machine(NystromForest(list(trees)), joined, bool(joined["converged"].all()))
@@ -122,12 +129,17 @@ def train(
 
 def _train_tree(train_leaf: _Leaf, rng: np.random.Generator, number: int) -> tuple[NystromTree, dict[str, Vector]]:
     train_leaf.progress.stage("clusters")
-    tree, labels = grow(train_leaf.X, train_leaf.settings.n_clusters, rng)
+    tree, labels = grow(train_leaf.X, train_leaf.settings.n_clusters, rng, train_leaf.progress.go_on)
     k = tree.n_leaves
     clusters = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels, minlength=k))[:-1])
     train_leaf.progress.stage("leaves", k)
     seeds, largest_first = rng.spawn(k), sorted(range(k), key=lambda c: -len(clusters[c]))
-    solved = train_leaf.team.map(lambda c: train_leaf(clusters[c], seeds[c]), largest_first)
+    begun: list[_Part | None] = [None] * k
+    if np.isfinite(train_leaf.progress.deadline):
+        begun = train_leaf.team.map(
+            lambda pair: train_leaf.begin(*pair), list(zip(clusters, rng.spawn(k), strict=True))
+        )
+    solved = train_leaf.team.map(lambda c: train_leaf(clusters[c], seeds[c], begun[c]), largest_first)
     parts = [solved[largest_first.index(c)] for c in range(k)]
     leaves = {
         "tree": np.full(k, number),
@@ -182,33 +194,75 @@ class _Leaf:
         self.progress = progress
         self.team = team
 
-    def __call__(self, rows: Rows, rng: np.random.Generator) -> _Part:
-        self.progress.go_on()
+    def begin(self, rows: Rows, rng: np.random.Generator) -> _Part | None:
+        """A machine of some of the leaf's rows, where that takes much less time; its gap is the objective itself."""
+        if len(rows) <= 2 * _FIRST_ROWS:
+            return None
+        some = np.sort(rng.choice(rows, _FIRST_ROWS, replace=False))
+        try:
+            part = self._train(some, rng)
+        except Stopped:
+            return None
+        batch = self.X[rows]
+        values = part.features.values(batch) @ part.coef.T + part.intercept
+        if len(part.slopes):
+            values += batch @ part.slopes.T
+        objective = self.task.objective(values.T, part.fit.weights, rows)
+        return part._replace(fit=part.fit._replace(objective=objective, gap=objective, converged=False))
+
+    def __call__(self, rows: Rows, rng: np.random.Generator, begun: _Part | None) -> _Part:
+        """The leaf's machine; once the fit is stopped that of `begin`, or a constant."""
+        try:
+            part = self._train(rows, rng)
+        except Stopped:
+            part = begun or self._constant(rows)
+        self.progress.advance()
+        return part
+
+    def _train(self, rows: Rows, rng: np.random.Generator) -> _Part:
+        self._check()
         batch = self.X[rows]
         most = _MOST_EXACT if self.task.uses_kernel else len(rows)
         exact = np.sort(rng.choice(len(rows), min(len(rows), most), replace=False))
         K = self._kernel_matrix(batch[exact]) if self.task.uses_kernel else None
         is_whole = len(rows) <= min(self.settings.n_landmarks, most)  # every row is a landmark: the exact machine
         is_weighted = self.settings.weights is not None and not is_whole
+        self._check()
         machine = self.task.exact(K, rows[exact], self.progress) if is_weighted else None
         linear = None if is_whole else self._linear_part(batch)
         others = np.empty((len(rows), 0)) if linear is None else linear.coordinates
+        self._check()
         features = self._features(batch[exact], others[exact], machine, rng)
+        self._check()
         C = features.values(batch)
         damping = 0.0 if is_whole else _DAMPING / len(exact)
         F = np.eye(C.shape[1]) if K is None else nystrom_factor(C[exact], K, damping)
+        self._check()
         coordinates = C if K is None else C @ F
         if linear is not None:
             coordinates = np.hstack([coordinates, linear.coordinates])
         fit = self.task.fit(coordinates, rows, self.progress, self.settings.memory_budget // self.team.n_threads)
         rank = F.shape[1]
-        slopes = np.zeros((self.task.n_outputs if self.settings.linear else 0, self.X.shape[1]))
-        intercept = fit.intercept
+        slopes, intercept = self._no_slopes(), fit.intercept
         if linear is not None:
             slopes = fit.weights[:, rank:-1] * linear.scale
             intercept = intercept + fit.weights[:, -1] - slopes @ linear.centre
-        self.progress.advance()
         return _Part(features, fit.weights[:, :rank] @ F.T, slopes, intercept, fit, self.progress.elapsed)
+
+    def _constant(self, rows: Rows) -> _Part:
+        """The best machine without weights, O(n_leaf); a row stands for the landmarks."""
+        point = self.X[rows[:1]]
+        features = plain(self.kernel, point.toarray() if sp.issparse(point) else point)
+        fit = self.task.constant(rows)
+        return _Part(features, fit.weights, self._no_slopes(), fit.intercept, fit, self.progress.elapsed)
+
+    def _no_slopes(self) -> Vector:
+        return np.zeros((self.task.n_outputs if self.settings.linear else 0, self.X.shape[1]))
+
+    def _check(self) -> None:
+        """Raise `Stopped` once the fit should end."""
+        if not self.progress.go_on():
+            raise Stopped
 
     def _linear_part(self, batch: Any) -> _LinearPart | None:
         """The rows, centred and of mean square 1, and a constant."""
@@ -245,7 +299,16 @@ class _Leaf:
 
 
 def _error(coordinates: Vector, values: Vector) -> float:
-    """Sum of squares of what least squares leaves of values (q, n) on coordinates (n, r), by the normal equations."""
-    A, B = coordinates.T @ coordinates, coordinates.T @ values.T
-    A[np.diag_indices(len(A))] += max(_SINGULAR * np.trace(A), np.finfo(np.float64).tiny)
-    return float(np.vdot(values, values) - np.vdot(B, cho_solve(cho_factor(A), B)))
+    """Sum of squares of what least squares leaves of values (q, n) on coordinates (n, r).
+
+    By the normal equations, of r variables, or their dual of n: O(n r min(n, r)).
+    """
+    n, r = coordinates.shape
+    A = coordinates.T @ coordinates if r <= n else coordinates @ coordinates.T
+    penalty = max(_SINGULAR * np.trace(A), np.finfo(np.float64).tiny)
+    A[np.diag_indices(len(A))] += penalty
+    factor = cho_factor(A)
+    if r > n:
+        return float(penalty * np.vdot(values, cho_solve(factor, values.T).T))
+    B = coordinates.T @ values.T
+    return float(np.vdot(values, values) - np.vdot(B, cho_solve(factor, B)))

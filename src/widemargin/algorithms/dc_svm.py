@@ -14,14 +14,16 @@ By Lemma 1 the glued solution is optimal for k(x, z) [same cluster]: asked with 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._native import Stopped
 from .._parallel import ThreadTeam, blas_limit, effective_n_jobs, run
 from .._progress import Part, Progress
 from ..kernels.blocks import fill_square
@@ -33,13 +35,12 @@ from ..partition.divide import Division, divide
 from ..solvers.certificate import svm_problem
 from ..solvers.dual import SMALL, DualSolver, hides_violation, share_memory
 from ..solvers.result import DualResult, StoppedAtStartError, join_results
-from ..solvers.square import solve_square
+from ..solvers.square import solve_square, unsolved
 from ..solvers.subproblems import Subproblem, solve_on_whole_matrix
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-_CHEAP_ENTRIES = 3e7  # float64 kernel entries that may be computed although there is no time left
 _LARGEST_SQUARE = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # of a level that is only a start: its last digits would be lost in the next
 _COPY_SHARE = 64  # a copy of the rows in another order may take as much of the memory
@@ -158,10 +159,11 @@ def train(
             return _train_small(data, [(np.arange(len(data.y)), data.y, start)], settings, progress, team)[0]
         fit = _Fit(data, settings, progress, rng, team)
         beta = np.zeros(len(data.y)) if start is None else start
-        for level in fit.choose_levels() if start is None else ():
-            beta = fit.solve_level(level, beta, division)
-            if level == settings.stop_level or (progress.stopped_by and not always_whole):
-                return fit.early_machine()
+        with suppress(Stopped):  # before the clusters of a level were known
+            for level in fit.choose_levels() if start is None else ():
+                beta = fit.solve_level(level, beta, division)
+                if level == settings.stop_level or (progress.stopped_by and not always_whole):
+                    return fit.early_machine()
         return fit.solve_whole(beta, always_whole)
 
 
@@ -178,6 +180,7 @@ class _Fit:
         self.team = team
         self.levels: list[dict[str, float]] = []
         self.early: Machine | None = None
+        self.sampled: Vector | None = None  # the solution on a sample of the rows
         self.entry_noise = entry_noise(data.kernel, data.samples)
 
     def choose_levels(self) -> range:
@@ -191,15 +194,16 @@ class _Fit:
             return levels
         m = n // self.settings.branching ** levels[0]
         rows = np.sort(self.rng.choice(n, m, replace=False))
-        n_support = np.count_nonzero(self._solve_cluster(rows, np.zeros(n), _START_TOL).beta)
-        says_few = np.ptp(self.data.y[rows]) > 0.0 and n_support * np.sqrt(n / m) <= m
+        self.sampled = np.zeros(n)
+        self.sampled[rows] = self._solve_cluster(rows, self.sampled, _START_TOL).beta
+        says_few = np.ptp(self.data.y[rows]) > 0.0 and np.count_nonzero(self.sampled) * np.sqrt(n / m) <= m
         return range(0) if says_few else levels
 
     def solve_level(self, level: int, beta: Vector, division: Division | None) -> Vector:
         """Divide, and solve every cluster on its own, side by side."""
         begin = time.perf_counter()
         if division is None or level != self.settings.stop_level:
-            division = _divide(self.data, level, beta, self.settings, self.rng, self.team)
+            division = _divide(self.data, level, beta, self.settings, self.progress, self.rng, self.team)
         clustered = time.perf_counter()
         n_clusters = division.regions.n_clusters
         self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
@@ -228,23 +232,27 @@ class _Fit:
 
     def _solve_cluster(self, rows: Rows, beta: Vector, tol: float) -> DualResult:
         """One GEMM and one compiled solve for a cluster whose kernel matrix is small; else as the whole is solved."""
-        self.progress.go_on()  # small clusters do not ask
         m = len(rows)
+        if not self.progress.go_on():
+            return unsolved(svm_problem(self.data.y[rows], self.data.upper[rows]), equality=self.settings.fit_intercept)
         itemsize = self.data.samples.dtype.itemsize
         share = max(1, self.settings.memory_budget - self.data.samples.nbytes) // (2 * self.team.n_threads)
         part = self._take(self.data, rows)
-        if m > _LARGEST_SQUARE or m * m * itemsize > share:
-            result = self._solver(part, tol=tol, memory_budget=share).solve(beta[rows])
-        else:
-            with Scratch(m * m * itemsize) as buffer:
-                K = buffer[: m * m * itemsize].view(self.data.samples.dtype).reshape(m, m)
-                fill_square(part.kernel, part.samples.take(np.arange(m)), K, self.team)
-                problem, equality = svm_problem(part.y, part.upper), self.settings.fit_intercept
-                result = solve_square(
-                    K, problem, beta[rows], self.team, equality=equality, tol=tol, progress=self.progress
-                )
+        with ThreadTeam(self.settings.n_jobs) as team:  # of one thread where clusters are solved side by side
+            if m > _LARGEST_SQUARE or m * m * itemsize > share:
+                result = self._solver(part, team, tol=tol, memory_budget=share).solve(beta[rows])
+            else:
+                result = self._solve_square(part, team, beta[rows], tol)
         self.progress.advance()
         return result
+
+    def _solve_square(self, part: Data, team: ThreadTeam, beta: Vector, tol: float) -> DualResult:
+        m, dtype = len(part.y), part.samples.dtype
+        with Scratch(m * m * dtype.itemsize) as buffer:
+            K = buffer[: m * m * dtype.itemsize].view(dtype).reshape(m, m)
+            fill_square(part.kernel, part.samples.take(np.arange(m)), K, team)
+            problem, equality = svm_problem(part.y, part.upper), self.settings.fit_intercept
+            return solve_square(K, problem, beta, team, equality=equality, tol=tol, progress=self.progress)
 
     def early_machine(self) -> Machine:
         """The last level's machine; if the fit was stopped there, not the one that was asked for."""
@@ -254,7 +262,9 @@ class _Fit:
         return replace(self.early, result=result, levels=self.levels)
 
     def solve_whole(self, beta: Vector, always_whole: bool) -> Machine:
-        """Refine, then solve on all the data."""
+        """Refine, then solve on all the data; if there was no time for the levels, from the solution on a sample."""
+        if self.progress.stopped_by and self.sampled is not None:
+            beta = self.sampled
         try:
             result = self._refine_and_solve(beta, must_start=always_whole or self.early is None)
         except StoppedAtStartError:
@@ -277,10 +287,12 @@ class _Fit:
         data = self._take(self.data, order)
         solver = self._solver(data, must_start=must_start, first=len(support))
         tol = max(self.settings.tol, _START_TOL)
-        if solver.rows.has_room and len(support) <= solver.active.capacity:
-            refined, leading = solver.refine(beta[support], tol)
-        else:
-            refined, leading = self._solver(self._take(self.data, support), tol=tol).solve_within(solver, beta[support])
+        refined, leading = beta[support], None
+        with suppress(Stopped):
+            if solver.rows.has_room and len(support) <= solver.active.capacity:
+                refined, leading = solver.refine(refined, tol)
+            else:
+                refined, leading = self._solver(self._take(self.data, support), tol=tol).solve_within(solver, refined)
         start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
         self.progress.stage("whole problem")
         result = self._polish(data, solver, solver.solve(start, leading))
@@ -298,11 +310,10 @@ class _Fit:
         if not self._is_coarse(solver, result):
             return result
         self.progress.stage("float64")
-        n_support = int(np.count_nonzero(result.beta))
 
-        def exact(part: Data, **changes: int) -> DualSolver:
+        def exact(part: Data, **changes: Any) -> DualSolver:
             part = part._replace(samples=part.samples.astype(np.dtype(np.float64), np.dtype(np.float64)))
-            return self._solver(part, must_start=n_support * len(part.y) < _CHEAP_ENTRIES, is_exact=True, **changes)
+            return self._solver(part, must_start=False, is_exact=True, **changes)
 
         try:
             if len(result.beta) > SMALL:
@@ -312,7 +323,7 @@ class _Fit:
                 )
             if self._is_coarse(solver, result):
                 result = solver.replaced_by(exact(data)).solve(result.beta)
-        except StoppedAtStartError:
+        except (Stopped, StoppedAtStartError):
             return replace(result, converged=False)
         return result
 
@@ -321,11 +332,18 @@ class _Fit:
         return hides_violation(solver.noise(result.beta), self.settings.tol, solver.box, result)
 
     def _solver(
-        self, data: Data, *, must_start: bool = True, is_exact: bool = False, first: int = 0, **changes: float
+        self,
+        data: Data,
+        team: ThreadTeam | None = None,
+        *,
+        must_start: bool = True,
+        is_exact: bool = False,
+        first: int = 0,
+        **changes: float,
     ) -> DualSolver:
-        """The exact solver, with the fit's settings or some changed."""
+        """The exact solver, with the fit's settings and threads or some changed."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
-        rows, square_bytes = share_memory(data.kernel, data.samples, settings.memory_budget, self.team, first)
+        rows, square_bytes = share_memory(data.kernel, data.samples, settings.memory_budget, team or self.team, first)
         return DualSolver(
             rows,
             svm_problem(data.y, data.upper),
@@ -378,12 +396,24 @@ def _train_small(
 
 
 def _divide(
-    data: Data, level: int, beta: Vector, settings: Settings, rng: np.random.Generator, team: ThreadTeam
+    data: Data,
+    level: int,
+    beta: Vector,
+    settings: Settings,
+    progress: Progress | Part,
+    rng: np.random.Generator,
+    team: ThreadTeam,
 ) -> Division:
-    """Adaptive clustering: the sample is taken from the support vectors of the level below, once there are any."""
+    """Adaptive clustering: the sample is taken from the support vectors of the level below, once there are any.
+
+    `Stopped` is raised if the fit is stopped meanwhile.
+    """
     candidates = np.flatnonzero(beta) if beta.any() else None
     k, m, method = min(settings.branching**level, len(beta)), settings.n_sample, settings.partition
-    return divide(data.kernel, data.samples, k, method=method, candidates=candidates, n_sample=m, rng=rng, team=team)
+    with progress.interrupting(team.native):
+        return divide(
+            data.kernel, data.samples, k, method=method, candidates=candidates, n_sample=m, rng=rng, team=team
+        )
 
 
 def train_pairs(data: Data, settings: Settings, progress: Progress, rng: np.random.Generator) -> list[Machine]:
@@ -409,8 +439,8 @@ def train_pairs(data: Data, settings: Settings, progress: Progress, rng: np.rand
     settings = replace(settings, memory_budget=settings.memory_budget // n_workers)
     division = None
     if settings.stop_level:
-        with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-            division = _divide(data, settings.stop_level, np.zeros(len(data.y)), settings, rng, team)
+        with suppress(Stopped), blas_limit(1), ThreadTeam(settings.n_jobs) as team:
+            division = _divide(data, settings.stop_level, np.zeros(len(data.y)), settings, progress, rng, team)
     progress.stage(f"{len(pairs)} pairs of classes", len(pairs))
     if _is_small(len(data.y), len(pairs), settings, progress):
         return _train_small_pairs(data, pairs, settings, progress)

@@ -61,8 +61,9 @@ class LocalMachine(KernelMachine):
         leaves = machine.leaves
         order = np.argsort(leaves["time"], kind="stable")
         self.leaves_ = leaves
-        self.objective_ = float(leaves["objective"].sum()) / settings.n_trees
-        self.dual_gap_ = float(leaves["gap"].sum()) / settings.n_trees
+        n_trees = len(machine.model.trees)
+        self.objective_ = float(leaves["objective"].sum()) / n_trees
+        self.dual_gap_ = float(leaves["gap"].sum()) / n_trees
         self.converged_ = machine.converged
         self.n_iter_ = 1
         self.history_ = {

@@ -25,7 +25,7 @@ def check_kernel(model: Any, kernels: tuple[str, ...] = KERNELS) -> None:
 def check_limits(model: Any) -> None:
     """Raise a ValueError that names the first of `max_time`, `n_jobs` and `memory_budget` that cannot be."""
     if model.max_time is not None:
-        check_number("max_time", model.max_time, above=0)
+        check_number("max_time", model.max_time, least=0)
     check_n_jobs(model.n_jobs)
     resolve_memory_budget(model.memory_budget)
 

@@ -18,6 +18,7 @@ from ..kernels.functions import Kernel
 from ..kernels.samples import Samples
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
+from ..solvers.certificate import balance
 from ..solvers.result import DualResult, History
 from ._clusters import clustered_model
 from ._kernel import make_checked_samples
@@ -86,7 +87,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, KernelMachine):
     max_iter : int, default=-1
         Largest number of working sets (of up to 512 samples) for each binary problem; -1 for no limit.
     max_time : float or None, default=None
-        Seconds after which `fit` returns the best model so far.
+        Seconds after which `fit` returns the best model so far; 0 gives a constant one.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data; None asks
         `widemargin.get_config`. Less memory means more kernel entries computed again, never another result.
@@ -314,7 +315,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, KernelMachine):
         beta = np.zeros(max(int(kept[-1]), int(self.support_.max())) + 1)
         beta[self.support_] = self.dual_coef_[0]
         beta = np.clip(beta[kept], np.where(data.y > 0, 0, -data.upper), np.where(data.y > 0, data.upper, 0))
-        return _balance(beta) if self.fit_intercept else beta
+        return balance(beta) if self.fit_intercept else beta
 
     def _own_limit(self) -> str:
         """What stopped a fit that the progress object did not stop as a whole."""
@@ -329,11 +330,3 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, KernelMachine):
         if self._clusters is not None:
             return clustered_model(kernel, points, coef, self._clusters)
         return KernelExpansion(kernel, points, coef, self.intercept_)
-
-
-def _balance(beta: Vector) -> Vector:
-    """Shrink the heavier class's dual variables so that the sum is zero again."""
-    up, down = beta[beta > 0].sum(), -beta[beta < 0].sum()
-    if min(up, down) == 0:
-        return np.zeros_like(beta)
-    return np.asarray(np.where(beta > 0, beta * min(1.0, down / up), beta * min(1.0, up / down)))

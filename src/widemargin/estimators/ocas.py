@@ -78,7 +78,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     max_iter : int, default=1000
         Most rounds on all rows, of two passes over the data each.
     max_time : float or None, default=None
-        Seconds after which `fit` returns the best model so far.
+        Seconds after which `fit` returns the best model so far; 0 gives weights of zero.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB", that `fit` may take beyond the data; None asks `widemargin.get_config`.
     class_weight : dict, "balanced" or None, default=None

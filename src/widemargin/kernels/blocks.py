@@ -65,7 +65,7 @@ def accumulate(
     batches = _batches(A, n_rows)
 
     def column_block(columns: slice) -> None:
-        for rows, K in _tiles(kernel, batches, B.take(columns)):
+        for rows, K in _tiles(kernel, batches, B.take(columns), team):
             kernels.add_product(K, coef[:, rows], out[:, columns])  # a class pair uses few rows: others are skipped
             if keep is not None:
                 store, slots = keep
@@ -85,7 +85,7 @@ def fill(kernel: Kernel, A: Samples, B: Samples, out: Array, mirror: Array, team
     batches = _batches(A)
 
     def column_block(columns: slice) -> None:
-        for rows, K in _tiles(kernel, batches, B.take(columns)):
+        for rows, K in _tiles(kernel, batches, B.take(columns), team):
             out[rows, columns] = K
             mirror[columns, rows] = K.T
 
@@ -102,7 +102,7 @@ def fill_square(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> Non
 
     def column_block(columns: slice) -> None:
         above = [batch for batch in batches if batch[0].start < columns.stop]
-        for rows, K in _tiles(kernel, above, A.take(columns)):
+        for rows, K in _tiles(kernel, above, A.take(columns), team):
             out[rows, columns] = K
             out[columns, rows] = K.T
 
@@ -114,12 +114,13 @@ def _batches(A: Samples, n_rows: int = TILE_ROWS) -> _Batches:
     return [(rows, A.take(rows)) for rows in row_blocks(len(A), n_rows)]
 
 
-def _tiles(kernel: Kernel, batches: _Batches, points: Samples) -> Iterator[tuple[slice, Array]]:
-    """Each batch's rows and its tile against the points, in one borrowed buffer."""
+def _tiles(kernel: Kernel, batches: _Batches, points: Samples, team: ThreadTeam) -> Iterator[tuple[slice, Array]]:
+    """Each batch's rows and its tile against the points, in one borrowed buffer; `Stopped` once the team is stopped."""
     c, dtype = len(points), points.dtype
     n_rows = max((len(batch) for _, batch in batches), default=0)
     with Scratch(n_rows * c * dtype.itemsize) as buffer:
         for rows, batch in batches:
+            team.check()
             n_bytes = len(batch) * c * dtype.itemsize
             K = buffer[:n_bytes].view(dtype).reshape(len(batch), c)
             kernel.fill(batch, points, K)

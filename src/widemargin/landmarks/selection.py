@@ -8,12 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..partition.kmeans import centroids, kmeans
+from ..partition.kmeans import centroids, kmeans, sample_rows
 
 Vector = NDArray[np.float64]
 Array = NDArray[np.floating]
-
-_MOST_ROWS = 20_000  # are clustered for each call: centroids of more would hardly differ
 
 
 def select_landmarks(
@@ -41,15 +39,15 @@ def select_landmarks(
     -----
     The error of a Nystroem machine is bounded by the k-means objective weighted by the squared dual variables of the
     exact one (Hsieh, Si, Dhillon 2014, theorems 1 to 3): pass alpha^2. About 20 iterations of n m d multiply-adds, on
-    at most 20,000 rows.
+    the rows of `sample_rows`.
     """
     rows = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights)
-    if len(rows) > m and (method == "uniform" or len(rows) > _MOST_ROWS):
-        size = m if method == "uniform" else _MOST_ROWS
-        share = None if weights is None or method != "uniform" else weights[rows] / weights[rows].sum()
-        rows = np.sort(rng.choice(rows, min(size, len(rows)), replace=False, p=share))
+    if len(rows) > m and method == "uniform":
+        share = None if weights is None else weights[rows] / weights[rows].sum()
+        rows = np.sort(rng.choice(rows, m, replace=False, p=share))
     if len(rows) <= m:
         return _dense(X[rows])
+    rows = sample_rows(X, rows, m, rng)
     weight = np.ones(len(rows)) if weights is None else weights[rows]
     labels = kmeans(X[rows], m, rng, weight)
     return centroids(X[rows], labels, weight)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,11 +12,10 @@ from numpy.typing import NDArray
 
 from .._native import nystroem
 from .._native.sparse import make_csr
-from .kmeans import Labels, centroids, kmeans
+from .kmeans import Labels, centroids, kmeans, sample_rows
 
 Array = NDArray[np.floating]
 
-_MOST_ROWS = 20_000  # are clustered at a node
 _BRANCHING = 12
 
 
@@ -74,7 +74,7 @@ def row_arrays(X: Any) -> Any:
     return make_csr(X) if hasattr(X, "indptr") else X
 
 
-def grow(X: Any, k: int, rng: np.random.Generator) -> tuple[Hierarchy, Labels]:
+def grow(X: Any, k: int, rng: np.random.Generator, go_on: Callable[[], bool]) -> tuple[Hierarchy, Labels]:
     """Grow a tree of about k leaves.
 
     Parameters
@@ -83,6 +83,8 @@ def grow(X: Any, k: int, rng: np.random.Generator) -> tuple[Hierarchy, Labels]:
     k : int
         At most n; fewer leaves come out where rows are equal.
     rng : numpy.random.Generator
+    go_on : callable
+        Asked before each node; once it returns False, no more nodes are divided.
 
     Returns
     -------
@@ -93,10 +95,10 @@ def grow(X: Any, k: int, rng: np.random.Generator) -> tuple[Hierarchy, Labels]:
     Notes
     -----
     One level up to 12 leaves, two up to 144, and so on. A node asks each child for leaves in proportion to its rows,
-    so that leaves are of like size. k-means of at most 20,000 rows at each node, and a distance of each row to each
-    child.
+    so that leaves are of like size. k-means of at most 20,000 rows at each node (fewer of more than 500 columns), and a
+    distance of each row to each child.
     """
-    grower = _Grower(X, rng)
+    grower = _Grower(X, rng, go_on)
     grower.split(np.arange(X.shape[0]), k, count_levels(k))
     return grower.hierarchy(), grower.labels
 
@@ -116,9 +118,10 @@ def count_levels(k: int) -> int:
 class _Grower:
     """Splits rows, from the root down."""
 
-    def __init__(self, X: Any, rng: np.random.Generator) -> None:
+    def __init__(self, X: Any, rng: np.random.Generator, go_on: Callable[[], bool]) -> None:
         self.X = X
         self.rng = rng
+        self.go_on = go_on
         self.labels: Labels = np.zeros(X.shape[0], np.intp)
         self.n_leaves = 0
         self.centres: list[Array] = []
@@ -127,7 +130,7 @@ class _Grower:
     def split(self, rows: NDArray[np.intp], k: int, levels: int) -> int:
         """Make these rows a node of k leaves, or a leaf; returns its number, as a child's."""
         k = min(k, len(rows))
-        centres = self._cluster(rows, round(k ** (1 / levels))) if k > 1 else None
+        centres = self._cluster(rows, round(k ** (1 / levels))) if k > 1 and self.go_on() else None
         if centres is None or len(centres) < 2:
             self.labels[rows] = self.n_leaves
             self.n_leaves += 1
@@ -142,8 +145,7 @@ class _Grower:
         return node
 
     def _cluster(self, rows: NDArray[np.intp], k: int) -> Array:
-        if len(rows) > _MOST_ROWS:
-            rows = np.sort(self.rng.choice(rows, _MOST_ROWS, replace=False))
+        rows = sample_rows(self.X, rows, k, self.rng)
         batch = self.X[rows]
         return centroids(batch, kmeans(batch, max(k, 2), self.rng))
 

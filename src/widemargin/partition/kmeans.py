@@ -16,6 +16,7 @@ Labels = NDArray[np.intp]
 
 _INPUT_ITER = 20
 _KERNEL_ITER = 20
+_MOST_ROWS, _MOST_VALUES, _LEAST_ROWS = 20_000, 10**7, 20  # to cluster: centroids of more would hardly differ
 _FEW_ROWS = 5000  # of this many, a thread is done before a second one has paid
 
 
@@ -46,6 +47,13 @@ def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: NDArray[np.f
         warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
         model.fit(_with_short_indices(X), sample_weight=sample_weight)
     return np.asarray(model.labels_, np.intp)
+
+
+def sample_rows(X: Any, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """The rows to cluster into k, of those given: at most 20,000, and 10^7 values; but at least 20 for each cluster."""
+    n_values = (X.nnz if sp.issparse(X) else X.size) / X.shape[0]
+    most = min(_MOST_ROWS, max(int(_MOST_VALUES / max(n_values, 1.0)), _LEAST_ROWS * k))
+    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 
 def _with_short_indices(X: Any) -> Any:

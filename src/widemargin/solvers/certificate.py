@@ -57,6 +57,14 @@ def is_free(box: dual.Box, beta: Vector) -> NDArray[np.bool_]:
     return np.asarray((beta > box.lo) & (beta < box.hi))
 
 
+def balance(beta: Vector) -> Vector:
+    """Multiply the coordinates of the sign with the larger sum so that sum(beta) = 0."""
+    up, down = beta[beta > 0].sum(), -beta[beta < 0].sum()
+    if min(up, down) == 0:
+        return np.zeros_like(beta)
+    return np.asarray(np.where(beta > 0, beta * min(1.0, down / up), beta * min(1.0, up / down)))
+
+
 def certify(
     box: dual.Box, beta: Vector, decision: Vector, violations: Vector, *, equality: bool, tol: float
 ) -> Certificate:

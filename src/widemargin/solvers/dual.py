@@ -15,20 +15,21 @@ Source   decomposition: Joachims 1999; working sets: Fan, Chen, Lin 2005; gap: H
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._config import get_config
-from .._native import dual, kernels
+from .._native import Stopped, dual, kernels
 from .._parallel import ThreadTeam
 from .._progress import Part, Progress
 from ..kernels.active import ActiveMatrix
 from ..kernels.cache import KernelRows
 from ..kernels.functions import Kernel
 from ..kernels.samples import Samples
-from .certificate import Certificate, DualProblem, certify, is_free, make_box, sub_box
+from .certificate import Certificate, DualProblem, balance, certify, is_free, make_box, sub_box
 from .result import DualResult, History, StoppedAtStartError
 from .square import NO_LIMIT, TILE, SquareSolver
 
@@ -43,7 +44,7 @@ NOISE_SHARE = 0.25  # of tol: more noise than this in the decision values cannot
 _MARGIN = 4.0  # standard deviations of the decision values' noise
 _NOISE_FLOOR = 10.0  # times that noise: the violation at which coarse entries have done their work
 _SURE = 20.0  # times that noise: a row that is so far from the margin is on the side where it seems to be
-_ENTRIES_PER_LOOK = 10**8  # kernel entries between two looks at the clock
+_WORK_PER_LOOK, _ENTRY_WORK = 2e10, 200  # multiply-adds between two looks at the clock; of an entry beside its product
 _NEW_ROWS = (2048, 8192)  # violators that join in a cold start's first round, and in later ones
 _VIOLATOR_SHARE = 0.03  # of the largest violation: smaller ones wait
 _NEXT_ROWS = 512, 2048  # that are no violators yet: as many as violators, within these limits
@@ -82,8 +83,8 @@ class DualSolver:
     max_iter : int
         Working sets; -1 for no limit.
     must_start : bool
-        Whether the decision values of the start are computed to the end even when there is no time left. If not,
-        `solve` raises StoppedAtStartError: the caller has something better.
+        Whether there is a result even where there was no time for the decision values of the start: that of a few of
+        its support vectors. If not, `solve` raises StoppedAtStartError: the caller has something better.
     entry_noise : float
         Error of a kernel entry. Where it leaves more than `tol` in the decision values, `solve` returns as soon as the
         violation is no longer large beside it: there is nothing to be gained from these entries any more.
@@ -138,9 +139,15 @@ class DualSolver:
         -------
         (ndarray of shape (m,), ndarray of shape (m,))
             The solution, and its decision values on the leading coordinates.
+
+        Raises
+        ------
+        Stopped
+            If the fit is stopped before the kernel matrix is computed.
         """
         m = len(beta)
-        self.active.fill_leading(m)
+        with self.progress.interrupting(self.rows.team.native):
+            self.active.fill_leading(m)
         box = sub_box(self.box, slice(m))
         beta, decision, support = beta.copy(), np.zeros(m), np.flatnonzero(beta)
         kernels.add_rows(self.rows.team.native, self.active.K, support, beta[support], decision)
@@ -153,7 +160,13 @@ class DualSolver:
         Where beta is zero but for its leading coordinates, their decision values may be known.
         """
         self.n_rounds = len(_NEW_ROWS) - 1 if beta.any() else 0
-        return self._go_on(_State(beta.copy(), self.decide(beta, leading), np.empty(len(beta))))
+        try:
+            state = _State(beta.copy(), self.decide(beta, leading), np.empty(len(beta)))
+        except Stopped:
+            if not self.must_start:
+                raise StoppedAtStartError from None
+            state = self._reduced(beta)
+        return self._go_on(state)
 
     def solve_within(self, whole: DualSolver, beta: Vector) -> tuple[Vector, Vector]:
         """As `solve`, in the memory of a solver that begins later; the solution and its decision values."""
@@ -225,19 +238,33 @@ class DualSolver:
         return DualResult(state.beta, state.decision, *found, converged, self.n_iter, self.n_steps, self.history)
 
     def decide(self, beta: Vector, leading: Vector | None = None) -> Vector:
-        """The decision values K beta."""
+        """The decision values K beta; `Stopped` is raised if the fit is stopped before many of them are computed."""
         decision, first, K = np.zeros(len(beta)), 0, None
         if leading is not None and (len(self.active.rows) or not self.rows.has_room):
             first, K = len(leading), self.active.K if len(self.active.rows) else None
             decision[:first] = leading
         support = np.flatnonzero(beta)
         free = is_free(self.box, beta)[support]
-        for rows, keep in ((support[~free], False), (support[free], True)):
-            for block in self._blocks(rows):
-                if not (self.must_start or self.progress.go_on()):
-                    raise StoppedAtStartError
-                self.rows.add_product(block, beta[block], decision, keep=keep, first=first, leading=K)
+
+        def add(rows: Rows, *, keep: bool) -> None:
+            self.rows.add_product(rows, beta[rows], decision, keep=keep, first=first, leading=K)
+
+        self._until_stopped(partial(add, keep=False), support[~free])
+        self._until_stopped(partial(add, keep=True), support[free])
         return decision
+
+    def _reduced(self, beta: Vector) -> _State:
+        """The better of two points: zero, and beta on as many support vectors as can be evaluated in a moment."""
+        few, decision = np.zeros((2, len(beta)))
+        zero = _State(few.copy(), decision.copy(), np.empty(len(beta)))
+        rows = self._blocks(np.flatnonzero(beta))[0]
+        few[rows] = beta[rows]
+        if self.equality:
+            few = balance(few)
+        self.rows.add_product(rows, few[rows], decision, keep=False)
+        return min(
+            zero, _State(few, decision, np.empty(len(beta))), key=lambda state: self._find_certificate(state).objective
+        )
 
     def _in_doubt(self, result: DualResult, noise: float) -> Rows:
         """Where beta is not zero, or nearly could be: elsewhere noise changes neither the sum of beta nor the loss."""
@@ -245,7 +272,7 @@ class DualSolver:
         return np.flatnonzero((result.beta != 0.0) | (distance < _SURE * noise))
 
     def _certify(self, state: _State) -> Certificate:
-        found = certify(self.box, state.beta, state.decision, state.violations, equality=self.equality, tol=self.tol)
+        found = self._find_certificate(state)
         self.history.record(
             time=self.progress.elapsed,
             objective=found.objective,
@@ -254,6 +281,9 @@ class DualSolver:
             n_support=int(np.count_nonzero(state.beta)),
         )
         return found
+
+    def _find_certificate(self, state: _State) -> Certificate:
+        return certify(self.box, state.beta, state.decision, state.violations, equality=self.equality, tol=self.tol)
 
     def _report(self, state: _State, found: Certificate) -> bool:
         self.progress.candidate = state.beta, found.intercept
@@ -267,7 +297,11 @@ class DualSolver:
 
     def _improve(self, state: _State, found: Certificate) -> _State | None:
         """One round; None when it was cut short or could move nothing."""
-        self.active.update(self._choose_active(state, found.intercept))
+        try:
+            with self.progress.interrupting(self.rows.team.native):
+                self.active.update(self._choose_active(state, found.intercept))
+        except Stopped:
+            return None
         active = self.active.rows
         goal = max(0.9 * self._goal(state), _ROUND_GOAL * found.violation)
         beta, decision = self._solve_active(state, active, goal)
@@ -337,27 +371,47 @@ class DualSolver:
         self.n_steps += square.n_steps
 
     def _blocks(self, rows: Rows) -> list[Rows]:
-        """Rows whose products take a fraction of a second each: the clock is asked between them."""
-        return np.array_split(rows, len(rows) * len(self.rows) // _ENTRIES_PER_LOOK + 1)
+        """Rows whose products take a fraction of a second each; of both signs where these are sorted."""
+        work = len(rows) * len(self.rows) * (_ENTRY_WORK + self.rows.samples.row_cost)
+        n_blocks = int(work / _WORK_PER_LOOK) + 1
+        return [rows[k::n_blocks] for k in range(n_blocks)]
+
+    def _until_stopped(self, add: Callable[[Rows], None], rows: Rows) -> None:
+        """Call `add` for blocks of the rows. Once the fit should end, `Stopped` is raised, in the middle of one too.
+
+        A single block is always finished.
+        """
+        blocks = self._blocks(rows)
+        if len(blocks) == 1:
+            return add(rows)
+        with self.progress.interrupting(self.rows.team.native):
+            for block in blocks:
+                if not self.progress.go_on():
+                    raise Stopped
+                add(block)
 
     def _apply(self, state: _State, rows: Rows, beta: Vector, known: Rows | None) -> _State | None:
         """The point with new values in some rows, and its decision values but for the known ones; None once stopped."""
         decision = state.decision.copy()
         change = beta - state.beta[rows]
-        is_first = not state.beta.any()  # better a late first model than none
-        blocks = self._blocks(np.arange(len(rows)))
+        everywhere = state.beta.copy()
+        everywhere[rows] = beta
         unknown = None if known is None else np.delete(np.arange(len(decision)), known)
-        for block in blocks:
-            if not (is_first or len(blocks) == 1 or self.progress.go_on()):
-                return None
+
+        def add(block: Rows) -> None:
             if unknown is None:
                 self.rows.add_product(rows[block], change[block], decision)
             else:
                 self.rows.add_product_to(unknown, rows[block], change[block], decision)
+
+        try:
+            self._until_stopped(add, np.arange(len(rows)))
+        except Stopped:
+            if state.beta.any():
+                return None
+            return self._reduced(everywhere)
         if not np.all(np.isfinite(decision)):
             raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
-        everywhere = state.beta.copy()
-        everywhere[rows] = beta
         return _State(everywhere, decision, state.violations)
 
 

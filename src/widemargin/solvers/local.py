@@ -45,6 +45,11 @@ def join_fits(weights: Vector, results: Sequence[DualResult | LinearResult]) -> 
     )
 
 
+def unsolved_fit(intercept: Vector, objective: float) -> Fit:
+    """Weights of zero, (q, 1), with these intercepts: the objective is >= 0, so its gap is at most its value."""
+    return Fit(np.zeros((len(intercept), 1)), intercept, objective, objective, objective == 0.0)
+
+
 class Exact(NamedTuple):
     """What a leaf's exact machine tells of its rows.
 
@@ -71,6 +76,12 @@ class Task(Protocol):
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
         """Train on coordinates of shape (n, r)."""
+
+    def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
+        """Of decision values (q, n) and weights (q, r)."""
+
+    def constant(self, rows: Rows) -> Fit:
+        """The best intercepts for weights of zero, (q, 1), with a gap as large as the objective: O(q n)."""
 
 
 class LinearTrainer(Protocol):
@@ -127,6 +138,17 @@ class HingeTask:
         weights[is_mixed] = fit.weights
         return fit._replace(weights=weights, intercept=intercept)
 
+    def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
+        """Half the squared norm, and the hinge losses."""
+        losses = np.maximum(1.0 - self.signs[:, rows] * values, 0.0) @ self.upper[rows]
+        return float(0.5 * np.vdot(weights, weights) + losses.sum())
+
+    def constant(self, rows: Rows) -> Fit:
+        """For each output the label of more weight."""
+        label = np.where(self.signs[:, rows] @ self.upper[rows] >= 0, 1.0, -1.0)
+        none = np.zeros((self.n_outputs, 1))
+        return unsolved_fit(label, self.objective(label[:, None], none, rows))
+
     def _train_square(self, coordinates: Array, K: Array, rows: Rows, progress: Progress) -> Fit:
         """One machine after the other on the approximate kernel matrix."""
         results = [_solve(K, problem, self.tol, progress) for problem in self._problems(rows)]
@@ -176,15 +198,30 @@ class RidgeTask:
         return Exact(np.square(alpha).sum(axis=0), targets - penalties * alpha)
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
-        """The normal equations in the coordinates' space."""
-        weighted = coordinates * self.weights[rows, None]
-        A = weighted.T @ coordinates
-        A[np.diag_indices(len(A))] += self.penalty
-        targets = self.targets[:, rows]
-        weights = cho_solve(cho_factor(A), weighted.T @ targets.T).T
-        residuals = targets - weights @ coordinates.T
-        objective = np.sum(self.weights[rows] * residuals**2) + self.penalty * np.sum(weights**2)
-        return Fit(weights, np.zeros(self.n_outputs), float(objective), 0.0, True)
+        """The normal equations in the coordinates' space, or their dual where rows are fewer: O(n r min(n, r))."""
+        n, r = coordinates.shape
+        targets, importance = self.targets[:, rows], self.weights[rows]
+        if n < r:
+            A = coordinates @ coordinates.T
+            A[np.diag_indices(n)] += self.penalty / importance
+            weights = cho_solve(cho_factor(A), targets.T).T @ coordinates
+        else:
+            weighted = coordinates * importance[:, None]
+            A = weighted.T @ coordinates
+            A[np.diag_indices(r)] += self.penalty
+            weights = cho_solve(cho_factor(A), weighted.T @ targets.T).T
+        objective = self.objective(weights @ coordinates.T, weights, rows)
+        return Fit(weights, np.zeros(self.n_outputs), objective, 0.0, True)
+
+    def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
+        """Squared errors, and the penalty."""
+        errors = np.square(self.targets[:, rows] - values) @ self.weights[rows]
+        return float(errors.sum() + self.penalty * np.vdot(weights, weights))
+
+    def constant(self, rows: Rows) -> Fit:
+        """Zero: there is no intercept."""
+        zero = np.zeros((self.n_outputs, 1))
+        return unsolved_fit(zero[:, 0], self.objective(zero, zero, rows))
 
 
 class ImitationTask:
@@ -220,6 +257,15 @@ class ImitationTask:
         weights = (V @ (projected * (_share(squares, penalty) / np.sqrt(squares))[:, None])).T
         residual = total - float((np.square(projected) * (1 - (1 - _share(squares, penalty)) ** 2)[:, None]).sum())
         return Fit(weights, means - weights @ centre, max(residual, 0.0), 0.0, True)
+
+    def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
+        """Squared differences."""
+        return float(np.square(self.values[:, rows] - values).sum())
+
+    def constant(self, rows: Rows) -> Fit:
+        """The means."""
+        means = self.values[:, rows].mean(axis=1)
+        return unsolved_fit(means, self.objective(means[:, None], means, rows))
 
 
 def _principal_axes(C: Array, centre: Vector, targets: Vector) -> tuple[Vector, Vector, Vector]:

@@ -68,6 +68,9 @@ void bind_threads(nb::module_& m) {
             },
             "seconds"_a, "As `stop`, in so many seconds; never, if that is infinite.")
         .def("resume", &Team::resume, "Take `stop` and `stop_after` back.")
+        .def_prop_ro(
+            "is_stopped", [](const Team& team) { return !team.may_go_on(); },
+            "Whether computations end before their next block.")
         .def(
             "map", [](Team& team, const nb::callable& fn, Index n) { map(team, fn, n); }, "fn"_a, "n"_a,
             "Call fn(thread, item) for each item in range(n), several at a time.")
