@@ -475,7 +475,7 @@ def test_a_solution_by_coarse_entries_is_corrected(equality: bool, tiny_tiles: N
 def test_stopped_at_the_start_it_keeps_some_support_vectors(
     equality: bool, is_sorted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    problem = make_problem(400)
+    problem = make_problem(400, C=0.02)
     if is_sorted:
         order = np.argsort(problem.y)
         problem = problem._replace(X=problem.X[order], y=problem.y[order], upper=problem.upper[order])

@@ -55,7 +55,7 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, LocalMachine):
     tol : float, default=1e-3
         Violation at which a leaf's machine is done.
     max_time : float or None, default=None
-        Seconds. With a limit, machines of 300 rows of each leaf are trained first: leaves for which there is no time keep
+        Seconds. With a limit, machines of 300 rows of each leaf come first, and leaves for which no time is left keep
         these, or a constant. 0 gives a constant.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB", for each training of a leaf; None asks `widemargin.get_config`.
@@ -212,7 +212,7 @@ class DCPredRegressor(RegressorMixin, LocalMachine):
         ("alpha"), or of plain k-means (None). "auto": in each leaf those of the two from which the exact machine's
         values are better estimated.
     max_time : float or None, default=None
-        Seconds. With a limit, machines of 300 rows of each leaf are trained first: leaves for which there is no time keep
+        Seconds. With a limit, machines of 300 rows of each leaf come first, and leaves for which no time is left keep
         these, or a constant. 0 gives a constant.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB", for each training of a leaf; None asks `widemargin.get_config`.
