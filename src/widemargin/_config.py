@@ -169,8 +169,9 @@ def _to_bytes(name: str, value: Any) -> int:
     number = _as_number(value)
     if 1 <= number < math.inf:
         return int(number)
+    given = value.tolist() if hasattr(value, "tolist") else value  # without NumPy's wrapping
     raise ValueError(
-        f'{name} must be a positive number of bytes or a string such as "200MB" or "1.5GiB", got {value!r}'
+        f'{name} must be a positive number of bytes or a string such as "200MB" or "1.5GiB", got {given!r}'
     )
 
 

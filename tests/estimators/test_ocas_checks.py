@@ -127,7 +127,10 @@ def test_inside_scikit_learn(binary: Data) -> None:
         ({"warm_start": None}, "warm_start must be True or False, got None"),
         ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0, got 0"),
         ({"memory_budget": "much"}, "memory_budget must be a positive number of bytes"),
-        ({"class_weight": {7: 1.0}}, "class_weight names labels that y does not have: [7]"),
+        (
+            {"class_weight": {7: 1.0}},
+            "class_weight has labels that y lacks, [7], but not all that y has: [0, 1] are missing",
+        ),
     ],
 )
 def test_bad_parameters(binary: Data, options: dict[str, Any], message: str) -> None:

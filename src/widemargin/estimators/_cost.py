@@ -8,7 +8,8 @@ import numpy as np
 
 from ..algorithms.dc_pred import Settings
 from ..partition.hierarchy import count_levels
-from ._validation import check_choice, check_flag, check_integer, check_number
+from ._parameters import check_pseudo_rule
+from ._validation import check_flag, check_integer, check_number
 
 _COST = 40.0  # inner products; the time of 5 to 10 linear predictions, whose own is mostly spent on checking the rows
 _LEAF_ROWS = 400  # with fewer, a leaf learns its rows by heart
@@ -26,7 +27,7 @@ def check_cost(model: Any) -> None:
     for name, least in (("n_clusters", 1), ("n_landmarks", 1), ("n_pseudo_landmarks", 0)):
         if getattr(model, name) != "auto":
             check_integer(name, getattr(model, name), least)
-    check_choice("pseudo", model.pseudo or "none", ("triangle", "polynomial", "none"))
+    check_pseudo_rule(model.pseudo)
     check_flag(linear_term=model.linear_term)
     check_integer("n_trees", model.n_trees, 1)
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..kernels.functions import RBF, FunctionKernel, Kernel, Laplacian
+from ..kernels.functions import RBF, FunctionKernel, Kernel, Laplacian, Precomputed
 from ..kernels.precision import refine
 from ..kernels.samples import Samples, make_samples
 from ._training import warn_user
@@ -16,7 +16,11 @@ from ._training import warn_user
 Vector = NDArray[np.float64]
 
 _PROBE_ROWS = 256
+_PROBE_ENTRIES = 2**16  # of sparse rows
 _NEARLY = 1e-6
+_UNEQUAL = 100.0  # spreads of a column, in those of the others
+_LITTLE_SKILL = 0.2  # three standard errors above chance, on the probe
+_MOST_OF = 0.99  # of the variance
 
 
 def resolve_gamma(gamma: float | str, X: Any, weights: Vector, *, is_gram: bool) -> float:
@@ -55,17 +59,19 @@ def entry_variance(X: Any, weights: Vector) -> float:
     return float(weights @ np.einsum("ij,ij->i", centred, centred, dtype=np.float64) / total)
 
 
-def make_checked_samples(kernel: Kernel, X: Any) -> Samples:
+def make_checked_samples(kernel: Kernel, X: Any, targets: NDArray[Any] | None = None) -> Samples:
     """The rows as the kernel takes them, after a look at their range and their scale.
 
     Parameters
     ----------
     kernel : Kernel
     X : ndarray or CSR array of shape (n, d), or a kernel matrix of shape (n, n)
+    targets : ndarray of shape (n,), optional
+        Class numbers (integers) or a regressor's targets (floats); none for a transformer or a clusterer.
     """
     samples = make_samples(X, kernel.wants)
     check_range(kernel, samples)
-    warn_of_scale(kernel, samples)
+    warn_of_scale(kernel, samples, X, targets)
     return refine(kernel, samples)
 
 
@@ -77,25 +83,108 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
     if largest > float(np.finfo(samples.dtype).max) / 8:
         norm = float(np.max(np.abs(samples.squares))) ** 0.5
         raise ValueError(f"X is {samples.dtype} and has a row of norm {norm:.3g}: the kernel overflows. Scale X")
+    if isinstance(kernel, RBF | Laplacian) and kernel.gamma * max(1.0, largest) > np.finfo(samples.dtype).max / 8:
+        raise ValueError(f"gamma must be small enough for exponents in {samples.dtype}, got {kernel.gamma:g}")
 
 
-def warn_of_scale(kernel: Kernel, samples: Samples) -> None:
-    """Warn where a distance kernel is nearly constant, or nearly the identity, on a probe of the rows."""
-    if not isinstance(kernel, RBF | Laplacian) or len(samples) < 2:
+def warn_of_scale(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None) -> None:
+    """Warn, once, where the kernel sees nothing of the data, or of one column alone, and no label follows from it."""
+    if isinstance(kernel, Precomputed | FunctionKernel) or len(samples) < 2:
         return
-    A = samples.take(np.unique(np.linspace(0, len(samples) - 1, _PROBE_ROWS).astype(int)))
+    problem = _degenerate(kernel, samples) or _dominated(kernel, samples, X, targets)
+    if problem:
+        scaler = "MaxAbsScaler" if sp.issparse(X) else "StandardScaler"
+        gamma = f"gamma={kernel.gamma:.3g}: " if hasattr(kernel, "gamma") else ""
+        change = ", or change gamma" if gamma else ""
+        message = f"{gamma}{problem}. Scale the features, with sklearn.preprocessing.{scaler} for example{change}."
+        warn_user(message, UserWarning)
+
+
+def _probe(kernel: Kernel, samples: Samples) -> tuple[NDArray[np.intp], NDArray[np.floating]]:
+    """Up to 256 rows, and the kernel matrix (r, r) between them."""
+    rows = np.unique(np.linspace(0, len(samples) - 1, _PROBE_ROWS).astype(np.intp))
+    A = samples.take(rows)
     K = np.empty((len(A), len(A)), samples.dtype)
     kernel.fill(A, A, K)
+    return rows, K
+
+
+def _degenerate(kernel: Kernel, samples: Samples) -> str:
+    """In words, if a kernel of distances is nearly constant, or nearly the identity, on a probe of the rows; else "".
+
+    Norms alone rule out both for most data, and no kernel value is computed: two rows are at least as far apart as
+    their norms, and their mean squared distance is at most twice the mean squared norm.
+    """
+    if not isinstance(kernel, RBF | Laplacian):
+        return ""
+    norms = np.sqrt(samples.squares)
+    spread, distance = float(norms.max() - norms.min()), float(np.sqrt(2.0 * samples.squares.mean()))
+    if isinstance(kernel, Laplacian):
+        farthest, mean = spread, distance * samples.row_cost**0.5
+    else:
+        farthest, mean = spread**2, distance**2
+    if kernel.gamma * farthest > 2 * _NEARLY and kernel.gamma * mean < -np.log(_NEARLY):
+        return ""
+    rows, K = _probe(kernel, samples)
     least = float(K.min())
     np.fill_diagonal(K, 0.0)
     if least > 1 - _NEARLY:
-        problem = f"the kernel is nearly constant (every value above {least:.7f})"
-    elif (largest := float(K.max())) < _NEARLY:
-        problem = f"the kernel is nearly the identity (no value between two rows above {largest:.1e})"
+        return f"on a probe of {len(rows)} rows, the kernel is nearly constant (every value above {least:.7f})"
+    if (largest := float(K.max())) < _NEARLY:
+        return (
+            f"on a probe of {len(rows)} rows, the kernel is nearly the identity "
+            f"(no value between two rows above {largest:.1e})"
+        )
+    return ""
+
+
+def _dominated(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None) -> str:
+    """In words, if one column spreads 100 times as far as the others and predicts next to nothing; else ""."""
+    spreads = _spreads(X)
+    ordered = np.sort(spreads[spreads > 0])
+    if len(ordered) < 2:
+        return ""
+    median, widest = ordered[(len(ordered) - 2) // 2], ordered[-1]  # the lower one of the others
+    if widest < _UNEQUAL * median:
+        return ""
+    if targets is None:
+        if widest**2 < _MOST_OF * np.sum(spreads**2):
+            return ""
+        found = "makes up nearly all of every distance"
     else:
-        return
-    warn_user(
-        f"gamma={kernel.gamma:.3g}: on a probe of {len(A)} rows, {problem}. Scale the features, with "
-        "sklearn.preprocessing.StandardScaler for example, or change gamma.",
-        UserWarning,
-    )
+        rows, K = _probe(kernel, samples)
+        if _neighbour_skill(K, targets[rows]) > _LITTLE_SKILL:
+            return ""
+        found = f"leaves nothing to learn: on a probe of {len(rows)} rows, nearest neighbours do not share their labels"
+    column = int(spreads.argmax())
+    return f"column {column} of X spreads {widest / median:.3g} times as far as the others' median, and {found}"
+
+
+def _spreads(X: Any) -> Vector:
+    """Standard deviations of the columns, of shape (d,), on a probe of the rows."""
+    n, d = X.shape
+    if not sp.issparse(X):
+        return np.asarray(X[:: max(1, n // _PROBE_ROWS)].std(axis=0, dtype=np.float64))
+    if X.nnz > _PROBE_ENTRIES:
+        X = X[:: -(-X.nnz // _PROBE_ENTRIES)]
+    mean, square = (np.bincount(X.indices, X.data**power, minlength=d) / X.shape[0] for power in (1, 2))
+    return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
+
+
+def _neighbour_skill(K: NDArray[np.floating], targets: NDArray[Any]) -> float:
+    """How well the nearest other row in feature space predicts: 0 as chance does, 1 always right.
+
+    Parameters
+    ----------
+    K : ndarray of shape (r, r)
+    targets : ndarray of shape (r,)
+        Class numbers: the share of right labels beyond that of two random rows; or numbers: the correlation.
+    """
+    distances = np.add.outer(np.diag(K), np.diag(K)) - 2 * K
+    np.fill_diagonal(distances, np.inf)
+    nearest = targets[distances.argmin(axis=1)]
+    if targets.dtype.kind == "f":
+        spread = targets.std() * nearest.std()
+        return float(np.mean((targets - targets.mean()) * (nearest - nearest.mean())) / spread) if spread else 1.0
+    by_chance = float(np.sum((np.bincount(targets) / len(targets)) ** 2))
+    return float((np.mean(nearest == targets) - by_chance) / (1 - by_chance)) if by_chance < 1 else 1.0

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import Tags
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from ..kernels.functions import Kernel, make_kernel
+from ..models.expansion import KernelExpansion
 from ._callbacks import CallbackSupportMixin, with_callbacks
 from ._kernel import resolve_gamma
 from ._training import all_or_nothing, training
@@ -62,6 +64,35 @@ class Model(Protocol):
 
     def decide(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Vector:
         """Decision values of shape (n, n_functions)."""
+
+
+class LinearWeights:
+    """`coef_` of a machine whose kernel is linear, as of `sklearn.svm.SVC`."""
+
+    kernel: Any
+    support_vectors_: Any
+    _model: Any
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, of shape (n_functions, n_features), float64: one row for each intercept.
+
+        A read-only array, CSR if the machine was trained on sparse rows; computed at every access.
+
+        Raises
+        ------
+        AttributeError
+            If the kernel is not "linear", or the machine is an early one: it has no single vector of weights.
+        """
+        check_is_fitted(self)
+        if self.kernel != "linear":
+            raise AttributeError(f"coef_ is available for kernel='linear' alone, got kernel={self.kernel!r}")
+        if not isinstance(self._model, KernelExpansion):
+            raise AttributeError("coef_ is not available for an early machine: each cluster has its own weights")
+        points, coef = self.support_vectors_, self._model.coef
+        weights = type(points)(coef) @ points if sp.issparse(points) else coef @ points
+        (weights.data if sp.issparse(weights) else weights).flags.writeable = False
+        return weights
 
 
 class TrainingRows(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from .._config import resolve_memory_budget
@@ -50,7 +51,7 @@ class LocalMachine(KernelMachine):
 
     def _train(self, rows: TrainingRows, task: Task, progress: Progress) -> None:
         kernel: Any = self._resolve_kernel(rows.X, rows.weights)
-        make_checked_samples(kernel, rows.X)
+        make_checked_samples(kernel, rows.X, rows.y if is_classifier(self) else rows.y.astype(np.float64))
         n, d = rows.X.shape
         settings = spend(self, n, d, task.n_outputs)
         settings = settings._replace(

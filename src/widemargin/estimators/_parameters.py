@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._config import resolve_memory_budget
-from ._validation import check_choice, check_integer, check_n_jobs, check_number
+from ._validation import check_choice, check_integer, check_n_jobs, check_number, check_verbose, plain
 
 KERNELS = ("rbf", "poly", "linear", "sigmoid", "laplacian")
 
@@ -23,17 +23,24 @@ def check_kernel(model: Any, kernels: tuple[str, ...] = KERNELS) -> None:
 
 
 def check_limits(model: Any) -> None:
-    """Raise a ValueError that names the first of `max_time`, `n_jobs` and `memory_budget` that cannot be."""
+    """Raise a ValueError that names the first of `max_time`, `n_jobs`, `verbose` and `memory_budget` that cannot be."""
     if model.max_time is not None:
         check_number("max_time", model.max_time, least=0)
     check_n_jobs(model.n_jobs)
+    check_verbose(model.verbose)
     resolve_memory_budget(model.memory_budget)
+
+
+def check_pseudo_rule(value: Any) -> None:
+    """None, or the name of a rule for pseudo-landmarks."""
+    if value is not None and (not isinstance(value, str) or value not in ("triangle", "polynomial")):
+        raise ValueError(f"pseudo must be one of ['triangle', 'polynomial', None], got {plain(value)!r}")
 
 
 def check_pseudo(model: Any) -> None:
     """Raise a ValueError that names the kernel or the rule for pseudo-landmarks, where one does not fit the other."""
     check_choice("kernel", model.kernel, KERNELS)
-    check_choice("pseudo", model.pseudo or "none", ("triangle", "polynomial", "none"))
+    check_pseudo_rule(model.pseudo)
     if model.pseudo == "triangle" and model.kernel not in ("rbf", "laplacian"):
         raise ValueError(
             f"pseudo='triangle' needs a kernel of distances, rbf or laplacian, got kernel={model.kernel!r}; "

@@ -19,7 +19,36 @@ from ._validation import FLOATS, validate_rows
 Vector = NDArray[np.float64]
 
 
-class PairwisePredictor:
+class ScorePredictor:
+    """A classifier of scores: asked for probabilities, it says how to get them."""
+
+    @property
+    def predict_proba(self) -> Any:
+        """Always an AttributeError, so that `hasattr` is False and scikit-learn takes `decision_function` instead.
+
+        Raises
+        ------
+        AttributeError
+            With the code that gives probabilities.
+        """
+        return self._no_probabilities("predict_proba")
+
+    @property
+    def predict_log_proba(self) -> Any:
+        """As `predict_proba`."""
+        return self._no_probabilities("predict_log_proba")
+
+    def _no_probabilities(self, name: str) -> Any:
+        kind = type(self).__name__
+        raise AttributeError(
+            f"{kind} has no {name}: decision values are not probabilities. Calibrate it, on rows of its own by "
+            f"cross-validation: sklearn.calibration.CalibratedClassifierCV({kind}(...), ensemble=False).fit(X, y)"
+            f".{name}(X); a fitted model on other rows: CalibratedClassifierCV(sklearn.frozen.FrozenEstimator(model))"
+            f".fit(X_other, y_other)"
+        )
+
+
+class PairwisePredictor(ScorePredictor):
     """`decision_function` and `predict` by votes of a machine for every pair of classes."""
 
     _decide: Callable[[Any], Vector]
@@ -61,17 +90,17 @@ class PairwisePredictor:
             With more than two classes, that with most votes among the pairs; of equal votes the first, unless
             `break_ties`.
         """
+        if self.break_ties and self.decision_function_shape == "ovo" and len(getattr(self, "classes_", ())) > 2:
+            raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
         values = self._decide(X)
         if len(self.classes_) == 2:
             return np.asarray(self.classes_[(values[:, 0] > 0).astype(np.intp)])
         if self.break_ties:
-            if self.decision_function_shape == "ovo":
-                raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
             return np.asarray(self.classes_[_ovr_decision_function(values < 0, -values, len(self.classes_)).argmax(1)])
         return np.asarray(self.classes_[votes(values, len(self.classes_)).argmax(axis=1)])
 
 
-class OneAgainstRestPredictor:
+class OneAgainstRestPredictor(ScorePredictor):
     """`decision_function` and `predict` by one machine for two classes, or one for each of more."""
 
     _decide: Callable[[Any], Vector]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -41,32 +42,49 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) 
     return (rows, *labels) if labels else rows
 
 
+def plain(value: Any) -> Any:
+    """A NumPy scalar as Python's own, which prints as the user wrote it: 1, not np.int64(1); of an array, a list."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return [plain(entry) for entry in value.tolist()]
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def check_number(name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf) -> None:
     """The value must be a finite number, at least `least` and greater than `above`; the error names it."""
     if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
-        raise ValueError(f"{name} must be a finite number, got {value!r}")
+        raise ValueError(f"{name} must be a finite number, got {plain(value)!r}")
     if value < least or value <= above:
         bound = f"at least {least:g}" if value < least else f"greater than {above:g}"
-        raise ValueError(f"{name} must be {bound}, got {value!r}")
+        raise ValueError(f"{name} must be {bound}, got {plain(value)!r}")
 
 
 def check_integer(name: str, value: Any, least: int) -> None:
-    """The value must be an integer, at least `least`."""
+    """The value must be an integer, at least `least`, of at most 64 bits."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ValueError(f"{name} must be an integer, at least {least}, got {value!r}")
+        raise ValueError(f"{name} must be an integer, at least {least}, got {plain(value)!r}")
+    if int(value) > sys.maxsize:
+        raise ValueError(f"{name} must be at most {sys.maxsize}, got {plain(value)!r}")
 
 
 def check_flag(**values: Any) -> None:
     """Each value must be True or False."""
     for name, value in values.items():
         if not isinstance(value, bool | np.bool_):
-            raise ValueError(f"{name} must be True or False, got {value!r}")
+            raise ValueError(f"{name} must be True or False, got {plain(value)!r}")
 
 
 def check_n_jobs(value: Any) -> None:
     """None or an integer other than 0."""
-    if value is not None and (not isinstance(value, Integral) or value == 0):
-        raise ValueError(f"n_jobs must be None or an integer other than 0, got {value!r}")
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 < abs(int(value)) <= sys.maxsize:
+        raise ValueError(f"n_jobs must be None or an integer other than 0, got {plain(value)!r}")
+
+
+def check_verbose(value: Any) -> None:
+    """An integer, at least 0, or a flag."""
+    if not isinstance(value, bool | np.bool_):
+        check_integer("verbose", value, 0)
 
 
 def check_seed(value: Any) -> None:
@@ -74,13 +92,15 @@ def check_seed(value: Any) -> None:
     try:
         check_random_state(value)
     except ValueError as error:
-        raise ValueError(f"random_state must be None, an integer >= 0 or a RandomState, got {value!r}") from error
+        raise ValueError(
+            f"random_state must be None, an integer >= 0 or a RandomState, got {plain(value)!r}"
+        ) from error
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """The value must be one of the choices."""
     if not isinstance(value, str | int) or value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
+        raise ValueError(f"{name} must be one of {list(choices)}, got {plain(value)!r}")
 
 
 def check_weights(sample_weight: Any, X: Any) -> Vector:
@@ -120,7 +140,7 @@ def number_classes(
     else:
         classes = np.unique(labels[weights > 0])
     if len(classes) < 2:
-        raise ValueError(f"y must have at least two classes with positive weight, got one class: {classes[0]!r}")
+        raise ValueError(f"y must have at least two classes with positive weight, got one class: {plain(classes[0])!r}")
     return classes, np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
 
 
@@ -141,6 +161,8 @@ def weigh_classes(class_weight: Any, classes: NDArray[Any], y: NDArray[np.intege
     Parameters
     ----------
     class_weight : None, "balanced" or mapping from label to weight
+        As in scikit-learn, labels that are not among the classes are ignored (a fold of cross-validation may lack
+        one), unless the mapping lacks a class, too: then they are taken for a mistake.
     classes : ndarray of shape (k,)
     y : ndarray of shape (n,), int
         Class numbers.
@@ -157,19 +179,22 @@ def weigh_classes(class_weight: Any, classes: NDArray[Any], y: NDArray[np.intege
         totals = np.bincount(y, weights, minlength=len(classes))
         return np.asarray(weights * (weights.sum() / (len(classes) * totals))[y])
     if not isinstance(class_weight, Mapping):
-        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
-    unknown = set(class_weight) - set(classes.tolist())
-    if unknown:
-        raise ValueError(f"class_weight names labels that y does not have: {sorted(unknown, key=str)}")
-    factors = np.array([_class_factor(class_weight, label) for label in classes.tolist()])
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {plain(class_weight)!r}")
+    labels = plain(classes)
+    unknown = [plain(label) for label in class_weight if label not in labels]
+    lacking = [label for label in labels if label not in class_weight]
+    if unknown and lacking:
+        raise ValueError(
+            f"class_weight has labels that y lacks, {unknown}, but not all that y has: {lacking} are missing"
+        )
+    factors = np.array([_class_factor(class_weight, label) for label in labels])
     return np.asarray(weights * factors[y])
 
 
 def _class_factor(class_weight: Mapping[Any, float], label: Any) -> float:
-    factor = float(class_weight.get(label, 1.0))
-    if not factor >= 0 or not np.isfinite(factor):
-        raise ValueError(f"class_weight must not be negative, got {factor!r} for label {label!r}")
-    return factor
+    factor = class_weight.get(label, 1.0)
+    check_number(f"class_weight of label {label!r}", factor, least=0)
+    return float(factor)
 
 
 def to_single(X: Any) -> Any:

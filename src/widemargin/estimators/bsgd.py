@@ -19,7 +19,7 @@ from ..models.expansion import KernelExpansion
 from ..solvers.result import History
 from ..solvers.sgd import StepSettings
 from ._kernel import make_checked_samples
-from ._kernel_machine import KernelMachine, TrainingRows
+from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._parameters import check_kernel, check_limits
 from ._predictor import OneAgainstRestPredictor, largest
 from ._training import all_or_nothing, clock, warn_of_stop
@@ -30,6 +30,7 @@ from ._validation import (
     check_number,
     check_seed,
     check_weights,
+    plain,
     to_single,
     weigh_classes,
 )
@@ -37,10 +38,11 @@ from ._validation import (
 Vector = NDArray[np.float64]
 
 _LEAST_LAM = 1e-100  # coefficients are sums of up to 1 / lam, and their squares must be finite
+_CHECKED_ROWS = 1000  # at most, for their range and scale
 _MOST_NODES = 4096  # a side: compiled look-ups number the nodes in float32, exact up to 2^24
 
 
-class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
+class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, KernelMachine):
     """Kernel support vector machine with at most `budget` support vectors, learnt from a stream.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` over machines of at most `budget` support vectors by
@@ -112,6 +114,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
         Support vectors of each machine.
     intercept_ : ndarray of shape (n_functions,), float64
         Zero without `fit_intercept`.
+    coef_ : ndarray or CSR array of shape (n_functions, n_features), float64
+        For the linear kernel.
     objective_ : float
         After `fit`: the primal value of the model; over the classes' machines the sum.
     converged_ : bool
@@ -230,14 +234,14 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
         for name, least in (("budget", 2), ("table_size", 2), ("n_epochs", 1)):
             check_integer(name, getattr(self, name), least)
         if self.table_size > _MOST_NODES:
-            raise ValueError(f"table_size must be at most {_MOST_NODES}, got {self.table_size!r}")
+            raise ValueError(f"table_size must be at most {_MOST_NODES}, got {plain(self.table_size)!r}")
         check_choice("maintenance", self.maintenance, MAINTENANCE)
         check_choice("merge", self.merge, tuple(RULES))
         if self.maintenance == "merge" and self.kernel != "rbf":
             raise ValueError(f"maintenance='merge' is for kernel='rbf' alone, got kernel={self.kernel!r}")
         check_number("validation_fraction", self.validation_fraction, above=0)
         if self.validation_fraction >= 1:
-            raise ValueError(f"validation_fraction must be below 1, got {self.validation_fraction!r}")
+            raise ValueError(f"validation_fraction must be below 1, got {plain(self.validation_fraction)!r}")
         if self.lam is not None:
             check_number("lam", self.lam, least=_LEAST_LAM)
         flags = ("fit_intercept", "average", "early_stopping", "shuffle")
@@ -249,7 +253,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
         if self.lam is None:
             raise ValueError("lam must be given for partial_fit, which cannot know how many rows will come; got None")
         if isinstance(self.class_weight, str):
-            raise ValueError(f"class_weight must be None or a dict for partial_fit, got {self.class_weight!r}")
+            raise ValueError(f"class_weight must be None or a dict for partial_fit, got {plain(self.class_weight)!r}")
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -278,9 +282,11 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
             X, labels = self._check_data(X, y, reset=is_first)
             weights = check_weights(sample_weight, X)
             if is_first:
-                self._begin(X, classes, weights)
+                self._begin(X, labels, classes, weights)
             elif classes is not None and not np.array_equal(unique_labels(classes), self.classes_):
-                raise ValueError(f"classes must be those of the first call, {self.classes_}, got {classes}")
+                raise ValueError(
+                    f"classes must be those of the first call, {plain(self.classes_)}, got {plain(np.asarray(classes))}"
+                )
             with clock(self) as progress:
                 self._read_on(X, self._numbers(labels), weights, progress)
         return self
@@ -300,7 +306,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
                 X, y, weights, test_size=self.validation_fraction, random_state=seed, stratify=y
             )
             score = partial(self._score_held, X_held, y_held)
-        self._classes_and_gamma(classes, X, weights)
+        self._classes_and_gamma(classes, X, y, weights)
         signed_weights = one_against_rest(y, weigh_classes(self.class_weight, classes, y, weights), len(classes))
         settings = self._settings(self._lam_of(X.shape[0]) if self.lam is None else self.lam, signed_weights)
         stream = Stream(settings, X, len(signed_weights))
@@ -315,21 +321,21 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
     def _lam_of(self, n: int) -> float:
         lam = 1 / (float(self.C) * n)
         if lam < _LEAST_LAM:
-            raise ValueError(f"C must be at most {1 / _LEAST_LAM:g} / n_samples, got {self.C!r}")
+            raise ValueError(f"C must be at most {1 / _LEAST_LAM:g} / n_samples, got {plain(self.C)!r}")
         return lam
 
     def _score_held(self, X: Any, y: NDArray[np.intp], model: KernelExpansion) -> float:
         values = model.decide(X, n_jobs=self.n_jobs, memory_budget=resolve_memory_budget(self.memory_budget))
         return float(np.mean(largest(values) == y))
 
-    def _begin(self, X: Any, classes: ArrayLike | None, weights: Vector) -> None:
+    def _begin(self, X: Any, y: NDArray[Any], classes: ArrayLike | None, weights: Vector) -> None:
         """The first chunk of a stream: classes, and what "scale" stands for."""
         if classes is None:
             raise ValueError("classes must be given in the first call of partial_fit, got None")
-        labels = unique_labels(classes)
-        if len(labels) < 2:
-            raise ValueError(f"classes must be at least two, got {labels}")
-        self._classes_and_gamma(labels, X, weights)
+        self.classes_ = unique_labels(classes)
+        if len(self.classes_) < 2:
+            raise ValueError(f"classes must be at least two, got {plain(self.classes_)}")
+        self._classes_and_gamma(self.classes_, X, self._numbers(y), weights)
         self._states: list[dict[str, Any]] | None = None
         self.history_: dict[str, Vector] = {}
         self.converged_ = True
@@ -347,9 +353,10 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
         self._keep(stream, stream.model())
         self._warn_if_stopped(progress)
 
-    def _classes_and_gamma(self, classes: NDArray[Any], X: Any, weights: Vector) -> None:
+    def _classes_and_gamma(self, classes: NDArray[Any], X: Any, y: NDArray[np.integer], weights: Vector) -> None:
         self.classes_ = classes
-        make_checked_samples(self._resolve_kernel(X, weights), X[:1000])  # for what it raises and warns of alone
+        few = slice(None, None, -(-X.shape[0] // _CHECKED_ROWS))
+        make_checked_samples(self._resolve_kernel(X, weights), X[few], y[few])  # for what it raises and warns of alone
 
     def _settings(self, lam: Any, signed_weights: Vector) -> StepSettings:
         heaviest, most = float(np.abs(signed_weights).max()), float(lam) / _LEAST_LAM
@@ -370,7 +377,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, KernelMachine):
         """Positions of labels among the classes of a stream."""
         unknown = np.setdiff1d(labels, self.classes_)
         if len(unknown):
-            raise ValueError(f"y has labels that are not among the classes of the first call: {unknown.tolist()}")
+            raise ValueError(f"y has labels that are not among the classes of the first call: {plain(unknown)}")
         return np.searchsorted(self.classes_, labels)
 
     def _keep(self, stream: Stream, model: KernelExpansion) -> None:

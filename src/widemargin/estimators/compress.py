@@ -34,7 +34,8 @@ def compress(
     ----------
     model : estimator
         Fitted: `DCSVMClassifier` (exact or early), `BSGDClassifier`, scikit-learn's `SVC`, `NuSVC`, `SVR`, `NuSVR`,
-        `OneClassSVM` or `KernelRidge`, or a pipeline that ends in one. Kernels rbf, laplacian, poly, sigmoid, linear.
+        `OneClassSVM` or `KernelRidge`, or a pipeline that ends in one; of a fitted search, such as `GridSearchCV`, its
+        ``best_estimator_``. Kernels rbf, laplacian, poly, sigmoid, linear.
     X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features), default=None
         Rows like those that will come, the training rows say; labels are not needed. Of more than 60,000, so many are
         taken. Without X the support vectors are learnt from, which lie where the classes meet and nowhere else: give
@@ -108,6 +109,7 @@ def compress(
     >>> abs(fast.score(X[4_000:], y[4_000:]) - slow.score(X[4_000:], y[4_000:])) < 0.02
     True
     """
+    model = getattr(model, "best_estimator_", model)
     if hasattr(model, "steps"):
         return _compress_pipeline(**locals())
     budget = Budget(

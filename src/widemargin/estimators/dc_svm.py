@@ -22,18 +22,20 @@ from ..solvers.certificate import balance
 from ..solvers.result import DualResult, History
 from ._clusters import clustered_model
 from ._kernel import make_checked_samples
-from ._kernel_machine import KernelMachine, TrainingRows
+from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._pairs import certificate_attributes, machine_attributes, pair_coefficients
 from ._parameters import KERNELS, check_kernel, check_limits
 from ._predictor import PairwisePredictor
 from ._training import describe_gap, warn_of_stop
-from ._validation import check_choice, check_flag, check_integer, check_number, check_seed, weigh_classes
+from ._validation import check_choice, check_flag, check_integer, check_number, check_seed, plain, weigh_classes
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
+_DEEPEST = 62  # of the levels: 2 ** 62 clusters
 
-class DCSVMClassifier(ClassifierMixin, PairwisePredictor, KernelMachine):
+
+class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelMachine):
     """Exact kernel support vector machine, for data sets where `sklearn.svm.SVC` takes too long.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` to a stated violation of the optimality conditions,
@@ -112,6 +114,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, KernelMachine):
         Label times alpha, in scikit-learn's layout.
     intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,), float64
         Zero without `fit_intercept`.
+    coef_ : ndarray or CSR array of shape (n_classes * (n_classes - 1) / 2, n_features), float64
+        For the linear kernel: ``decision = X @ coef_.T + intercept_``.
     objective_ : float
         Value of the primal problem at the returned machine; with several classes the sum over the pairs.
     dual_gap_ : float
@@ -138,7 +142,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, KernelMachine):
         When `max_time`, `max_iter`, Ctrl-C or a callback ended the fit: with the violation and the gap. The model is
         the best so far. A second Ctrl-C within two seconds raises KeyboardInterrupt and leaves the estimator as it was.
     UserWarning
-        When the kernel is nearly constant or nearly the identity on a probe of the rows: the features want scaling.
+        When the features want scaling, on a probe of the rows: the kernel is nearly constant or nearly the identity; or
+        one column spreads 100 times as far as the others' median, and nearest neighbours hardly share their labels.
 
     Notes
     -----
@@ -235,6 +240,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, KernelMachine):
         check_integer("branching", self.branching, 2)
         check_integer("n_sample", self.n_sample, 1)
         check_integer("stop_level", self.stop_level, 0)
+        if self.stop_level > _DEEPEST:
+            raise ValueError(f"stop_level must be at most {_DEEPEST}, got {plain(self.stop_level)!r}")
         check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
         check_choice("combine", self.combine, ("early", "naive", "bcm"))
         if self.n_levels != "auto":
@@ -248,7 +255,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, KernelMachine):
         upper = self.C * weigh_classes(self.class_weight, rows.classes, rows.y, rows.weights)
         with blas_limit(1):  # a second thread, once woken by a probe of some rows, spins on through an early fit
             kernel = self._resolve_kernel(rows.X, rows.weights)
-            samples = make_checked_samples(kernel, rows.X)
+            samples = make_checked_samples(kernel, rows.X, rows.y)
             machines = self._train(kernel, samples, rows, upper, progress)
             self.__dict__.update({**self._machine(rows, machines), **certificate_attributes(machines)})
             self._model = self._make_model()
@@ -280,9 +287,9 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, KernelMachine):
         self, kernel: Kernel, samples: Samples, rows: TrainingRows, upper: Vector, progress: Progress
     ) -> list[Machine]:
         settings = Settings(
-            fit_intercept=self.fit_intercept,
-            tol=self.tol,
-            max_iter=self.max_iter,
+            fit_intercept=bool(self.fit_intercept),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
             memory_budget=resolve_memory_budget(self.memory_budget),
             n_jobs=self.n_jobs,
             n_levels=self.n_levels,

@@ -15,7 +15,7 @@ from ..kernels.precision import refine
 from ..kernels.samples import make_samples
 from ..partition.divide import divide
 from ..partition.regions import KernelRegions
-from ._kernel import check_range
+from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMethod
 from ._parameters import check_kernel
 from ._training import all_or_nothing
@@ -123,13 +123,10 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
 
     def _fit(self, X: Any) -> None:
         kernel = self._resolve_kernel(X, np.ones(X.shape[0]))
-        samples = make_samples(X, kernel.wants)
-        check_range(kernel, samples)
+        samples = make_checked_samples(kernel, X)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
-            division = divide(
-                kernel, refine(kernel, samples), self.n_clusters, n_sample=self.n_sample, rng=rng, team=team
-            )
+            division = divide(kernel, samples, self.n_clusters, n_sample=self.n_sample, rng=rng, team=team)
         self.labels_ = division.labels.astype(np.int32)
         self.n_clusters_ = division.regions.n_clusters
         self.sample_indices_ = division.chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..landmarks.nystrom import nystrom_factor
 from ..landmarks.pseudo import plain, with_pseudo
 from ..landmarks.selection import select_landmarks
 from ..models.coordinates import NystromCoordinates
-from ._kernel import check_range
+from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMethod
 from ._parameters import check_kernel, check_pseudo
 from ._training import all_or_nothing, warn_user
@@ -182,7 +183,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     def _fit(self, X: Any, weights: Vector) -> None:
         kernel: Any = self._resolve_kernel(X, weights)
-        check_range(kernel, make_samples(X, kernel.wants))
+        make_checked_samples(kernel, X)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         points = select_landmarks(X, self.n_landmarks, rng, weights=weights, method=self.landmarks)
         if min(X.shape[0], len(points) + 1) <= self.n_landmarks:  # every distinct row is one
@@ -200,7 +201,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """Rows to estimate on: as many as the kernel matrix, with a copy in float64, and three of C leave room for."""
         r = m + self.n_pseudo_landmarks
         of_row, of_pair = 24.0 * r, X.dtype.itemsize + 8.0
-        budget = resolve_memory_budget(self.memory_budget)
+        budget = min(resolve_memory_budget(self.memory_budget), sys.maxsize)
         room = (np.sqrt(of_row**2 + 4 * of_pair * budget) - of_row) / (2 * of_pair)
         size = max(1, min(X.shape[0], max(self.n_sample, r), int(room)))
         return np.sort(rng.choice(X.shape[0], size, replace=False))

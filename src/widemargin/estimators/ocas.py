@@ -33,6 +33,7 @@ from ._validation import (
     check_number,
     check_weights,
     number_classes,
+    plain,
     weigh_classes,
 )
 
@@ -197,7 +198,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         check_number("tol", self.tol, above=0)
         check_number("mu", self.mu, above=0)
         if self.mu > 1:
-            raise ValueError(f"mu must be at most 1, got {self.mu!r}")
+            raise ValueError(f"mu must be at most 1, got {plain(self.mu)!r}")
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         check_integer("max_iter", self.max_iter, 1)
         check_flag(fit_intercept=self.fit_intercept, line_search=self.line_search, warm_start=self.warm_start)

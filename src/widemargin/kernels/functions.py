@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._array import apply
@@ -181,14 +182,14 @@ class Precomputed:
 
 @dataclass(frozen=True)
 class FunctionKernel:
-    """A user's function of two arrays of shapes (r, d) and (c, d), returning (r, c)."""
+    """A user's function of two arrays of shapes (r, d) and (c, d), dense or CSR as the data, returning (r, c)."""
 
     wants: ClassVar[str] = "rows"
     function: Callable[[Array, Array], Array]
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Call the function on the two batches."""
-        tile = np.asarray(self.function(A.original(), B.original()))
+        tile = _dense(self.function(A.original(), B.original()))
         if tile.shape != out.shape:
             raise ValueError(f"kernel: the callable returned shape {tile.shape} for batches that ask for {out.shape}")
         if not np.all(np.isfinite(tile)):
@@ -198,7 +199,12 @@ class FunctionKernel:
     def diagonal(self, A: Samples) -> Array:
         """One call a sample: a function of two arrays offers nothing cheaper."""
         batches = (A.take(slice(i, i + 1)).original() for i in range(len(A)))
-        return np.array([float(np.asarray(self.function(x, x)).item()) for x in batches])
+        return np.array([float(_dense(self.function(x, x)).item()) for x in batches])
+
+
+def _dense(tile: Any) -> NDArray[Any]:
+    """What a callable returned as an array: scikit-learn's `linear_kernel`, say, gives sparse rows a sparse matrix."""
+    return np.asarray(tile.toarray() if sp.issparse(tile) else tile)
 
 
 def _exponential(G: Array, factor: float) -> None:

@@ -1,0 +1,72 @@
+"""Parameters that cannot be: every one is answered with a ValueError that names it, or taken as the number it is."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from widemargin import (
+    BSGDClassifier,
+    DCPredClassifier,
+    DCPredRegressor,
+    DCSVMClassifier,
+    LandmarkNystroem,
+    OCASClassifier,
+    TwoStepKernelKMeans,
+)
+
+ESTIMATORS = [
+    DCSVMClassifier,
+    DCPredClassifier,
+    DCPredRegressor,
+    OCASClassifier,
+    BSGDClassifier,
+    LandmarkNystroem,
+    TwoStepKernelKMeans,
+]
+CASES = [(kind, name) for kind in ESTIMATORS for name in kind().get_params()]
+NEVER: list[Any] = [np.nan, -np.inf, "x", "", np.array(1.0), np.array([1.0]), [1], (1,), {"a": 1}, 1 + 2j, object()]
+ODD: list[Any] = [np.inf, 0, 0.0, -1, -1.5, True, False, None, 1e308, 10**30]
+SCALARS: list[Any] = [np.float32(0.5), np.float64(0.5), np.int32(3), np.int64(3), np.bool_(True), np.str_("rbf")]
+
+
+def fit(estimator: Any) -> Any:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = (X[:, 0] > 0).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return (
+            estimator.fit(X) if isinstance(estimator, LandmarkNystroem | TwoStepKernelKMeans) else estimator.fit(X, y)
+        )
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES, ids=lambda v: getattr(v, "__name__", v))
+def test_what_can_never_be_is_named(kind: Any, name: str) -> None:
+    for value in NEVER:
+        with pytest.raises(ValueError, match=name) as caught:
+            fit(kind(**{name: value}))
+        assert "np." not in str(caught.value)
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES, ids=lambda v: getattr(v, "__name__", v))
+def test_an_odd_value_is_taken_or_named(kind: Any, name: str) -> None:
+    for value in [*ODD, *SCALARS]:
+        message = name
+        try:
+            fit(kind(**{name: value}))
+        except ValueError as error:
+            message = str(error)
+        assert name in message
+        assert "np." not in message
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES, ids=lambda v: getattr(v, "__name__", v))
+def test_a_scalar_of_numpy_is_the_number_it_is(kind: Any, name: str) -> None:
+    default = kind().get_params()[name]
+    own: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float32, str: np.str_}
+    if type(default) in own and name != "random_state":
+        fit(kind(**{name: own[type(default)](default)}))

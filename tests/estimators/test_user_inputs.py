@@ -1,0 +1,301 @@
+"""What users of scikit-learn pass in: class weights of other folds, odd kernels, indices, views, unscaled columns."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.feature_selection import RFE, SelectFromModel
+from sklearn.metrics.pairwise import linear_kernel
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.multiclass import OneVsOneClassifier
+from sklearn.svm import SVC
+
+from widemargin import (
+    BSGDClassifier,
+    DCPredClassifier,
+    DCPredRegressor,
+    DCSVMClassifier,
+    LandmarkNystroem,
+    OCASClassifier,
+    TwoStepKernelKMeans,
+    compress,
+)
+
+Data = Any
+
+CLASSIFIERS = [
+    DCSVMClassifier(),
+    DCPredClassifier(random_state=0),
+    OCASClassifier(),
+    BSGDClassifier(n_epochs=2, random_state=0),
+]
+ESTIMATORS = [
+    *CLASSIFIERS,
+    DCPredRegressor(random_state=0),
+    LandmarkNystroem(20, random_state=0),
+    TwoStepKernelKMeans(3, random_state=0),
+]
+
+
+def name_of(estimator: Any) -> str:
+    return type(estimator).__name__
+
+
+def answer(estimator: Any, X: Any) -> Any:
+    for method in ("decision_function", "transform", "predict"):
+        if hasattr(estimator, method):
+            return getattr(estimator, method)(X)
+    raise AssertionError
+
+
+# ------------------------------------------------------------------------------------------------------ class weights
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name_of)
+def test_class_weight_of_a_label_that_y_lacks_is_ignored(estimator: Any, binary: Data) -> None:
+    X, y = binary
+    estimator = estimator.__class__(**estimator.get_params())
+    weights = {0: 1.0, 1: 3.0}
+    expected = estimator.set_params(class_weight=weights).fit(X, y).decision_function(X)
+    given = estimator.set_params(class_weight={**weights, 2: 7.0, "other": 2.0}).fit(X, y).decision_function(X)
+    np.testing.assert_array_equal(given, expected)
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name_of)
+def test_a_class_weight_that_may_be_misspelt_is_an_error(estimator: Any, binary: Data) -> None:
+    """As in scikit-learn: a label that y lacks beside one of y that has no weight."""
+    X, y = binary
+    labels = np.array(["no", "yes"])[y]
+    estimator = estimator.__class__(**estimator.get_params()).set_params(class_weight={"Yes": 3.0})
+    with pytest.raises(ValueError, match=r"\['Yes'\], but not all that y has: \['no', 'yes'\] are missing"):
+        estimator.fit(X, labels)
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name_of)
+def test_class_weight_in_cross_validation_and_one_against_one(estimator: Any, four: Data) -> None:
+    X, y = four
+    order = np.argsort(y, kind="stable")
+    weighted = estimator.__class__(**estimator.get_params()).set_params(class_weight={c: 1.0 + c for c in range(4)})
+    scores = cross_val_score(weighted, X[order], y[order], cv=KFold(4), error_score="raise")  # each lacks a class
+    assert np.isfinite(scores).all()
+    assert OneVsOneClassifier(weighted).fit(X, y).score(X, y) > 0.9
+
+
+def test_class_weight_in_a_stream(binary: Data) -> None:
+    X, y = binary
+    stream = BSGDClassifier(lam=1e-3, class_weight={0: 1.0, 1: 2.0, 5: 3.0})
+    stream.partial_fit(X[y == 0], y[y == 0], classes=[0, 1]).partial_fit(X[y == 1], y[y == 1])
+    assert stream.t_ == len(y)
+
+
+# ------------------------------------------------------------------------------------------------- kernels and indices
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DCSVMClassifier(),
+        DCSVMClassifier(n_levels=1, stop_level=1, branching=2, random_state=0),
+        BSGDClassifier(maintenance="removal", n_epochs=1, random_state=0),
+        BSGDClassifier(maintenance="projection", n_epochs=1, random_state=0),
+        TwoStepKernelKMeans(3, random_state=0),
+    ],
+    ids=lambda e: f"{name_of(e)}-{getattr(e, 'maintenance', '')}-{getattr(e, 'stop_level', '')}",
+)
+@pytest.mark.parametrize("result", ["array", "sparse array", "sparse matrix", "matrix"])
+def test_a_callable_kernel_may_return_any_matrix(estimator: Any, result: str, four: Data) -> None:
+    X, y = sp.csr_array(four[0]), four[1]
+    kinds = {
+        "array": np.asarray,
+        "sparse array": sp.csr_array,
+        "sparse matrix": sp.coo_matrix,
+        "matrix": np.asmatrix,
+    }
+
+    def kernel(A: Any, B: Any) -> Any:
+        return kinds[result](linear_kernel(A, B, dense_output=True))
+
+    built_in = estimator.__class__(**estimator.get_params()).set_params(kernel=lambda A, B: (A @ B.T).toarray())
+    expected = answer(built_in.fit(X, y), X)
+    model = estimator.__class__(**estimator.get_params()).set_params(kernel=kernel).fit(X, y)
+    np.testing.assert_allclose(answer(model, X), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_matrix])
+@pytest.mark.parametrize("width", [np.int32, np.int64])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=name_of)
+def test_sparse_arrays_and_matrices_of_any_index_width(estimator: Any, kind: Any, width: Any, four: Data) -> None:
+    dense, y = four
+    usual, rows = sp.csr_array(dense), kind(dense)
+    for part in ("indices", "indptr", "row", "col"):
+        if isinstance(getattr(rows, part, None), np.ndarray):
+            setattr(rows, part, getattr(rows, part).astype(width))
+    estimator = estimator.__class__(**estimator.get_params())
+    expected = answer(estimator.fit(usual, y), usual)
+    np.testing.assert_allclose(answer(estimator.fit(rows, y), rows), expected, atol=1e-9)
+
+
+def strided(array: Any, step: int) -> Any:
+    """The same values as every `step`-th one of another array."""
+    room = np.zeros(len(array) * abs(step), array.dtype)
+    view = room[::step][: len(array)]
+    view[:] = array
+    return view
+
+
+@pytest.mark.parametrize("step", [2, -1])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=name_of)
+def test_views_in_the_parts_of_a_sparse_array(estimator: Any, step: int, four: Data) -> None:
+    X, y = sp.csr_array(four[0]), four[1]
+    estimator = estimator.__class__(**estimator.get_params())
+    expected = answer(estimator.fit(X, y), X)
+    for part in ("data", "indices", "indptr"):
+        views = X.copy()
+        setattr(views, part, strided(getattr(X, part), step))
+        assert not getattr(views, part).flags.c_contiguous
+        np.testing.assert_array_equal(answer(estimator.fit(views, y), views), expected)
+
+
+def test_views_in_a_sparse_array_for_compress(four: Data) -> None:
+    X, y = sp.csr_array(four[0]), four[1]
+    model = DCSVMClassifier().fit(X, y)
+    views = X.copy()
+    views.data, views.indices = strided(X.data, 2), strided(X.indices, -1)
+    a, b = (compress(model, rows, random_state=0).decision_function(X) for rows in (X, views))
+    np.testing.assert_array_equal(a, b)
+
+
+# ------------------------------------------------------------------------------------------------- weights of features
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_coef_is_that_of_svc(n_classes: int, form: Any, four: Data) -> None:
+    X, y = four[0][four[1] < n_classes], four[1][four[1] < n_classes]
+    X = form(X)
+    model = DCSVMClassifier(kernel="linear", fit_intercept=True, tol=1e-8).fit(X, y)
+    coef, rival = (m.coef_ for m in (model, SVC(kernel="linear", tol=1e-8).fit(X, y)))
+    assert coef.shape == rival.shape == (n_classes * (n_classes - 1) // 2, X.shape[1])
+    assert sp.issparse(coef) == sp.issparse(rival)
+    coef, rival = (c.toarray() if sp.issparse(c) else c for c in (coef, rival))
+    np.testing.assert_allclose(coef, rival, atol=1e-4 * np.abs(rival).max())
+    model.decision_function_shape = "ovo"
+    values = np.reshape(model.decision_function(X), (X.shape[0], -1))
+    np.testing.assert_allclose(X @ coef.T + model.intercept_, values, atol=1e-6)
+    if form is np.asarray:
+        with pytest.raises(ValueError, match="read-only"):
+            model.coef_[0, 0] = 1.0
+
+
+def test_coef_of_a_budgeted_machine(four: Data) -> None:
+    X, y = four
+    model = BSGDClassifier(kernel="linear", maintenance="removal", fit_intercept=True, random_state=0).fit(X, y)
+    assert model.coef_.shape == (4, X.shape[1])
+    np.testing.assert_allclose(X @ model.coef_.T + model.intercept_, model.decision_function(X), atol=1e-6)
+
+
+def test_coef_says_why_it_is_not_there(binary: Data) -> None:
+    X, y = binary
+    with pytest.raises(AttributeError, match="kernel='linear' alone, got kernel='rbf'"):
+        _ = DCSVMClassifier().fit(X, y).coef_
+    with pytest.raises(AttributeError, match="early machine"):
+        _ = DCSVMClassifier(kernel="linear", n_levels=1, stop_level=1).fit(X, y).coef_
+    assert not hasattr(DCSVMClassifier(kernel="linear"), "coef_")
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [DCSVMClassifier(kernel="linear"), OCASClassifier(), BSGDClassifier(kernel="linear", maintenance="removal")],
+)
+def test_features_are_selected_by_coef(estimator: Any, binary: Data) -> None:
+    X, y = binary
+    assert RFE(estimator, n_features_to_select=2).fit(X, y).support_.sum() == 2
+    assert 0 < SelectFromModel(estimator).fit(X, y).get_support().sum() < X.shape[1]
+
+
+# ------------------------------------------------------------------------------------------------------- probabilities
+
+
+@pytest.mark.parametrize("method", ["predict_proba", "predict_log_proba"])
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name_of)
+def test_probabilities_are_answered_with_what_to_do(estimator: Any, method: str, binary: Data) -> None:
+    X, y = binary
+    model = estimator.__class__(**estimator.get_params()).fit(X, y)
+    assert not hasattr(model, method)
+    with pytest.raises(AttributeError, match=rf"CalibratedClassifierCV\({name_of(model)}\(\.\.\.\)") as caught:
+        getattr(model, method)
+    assert f".{method}(X)" in str(caught.value)
+    calibrated = CalibratedClassifierCV(estimator, ensemble=False).fit(X, y)  # what the message says
+    np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_a_compressed_model_answers_too(binary: Data) -> None:
+    X, y = binary
+    for labels in (y, y + (X[:, 0] > 0.5)):
+        small = compress(SVC().fit(X, labels), X, random_state=0)
+        assert not hasattr(small, "predict_proba")
+        with pytest.raises(AttributeError, match="CalibratedClassifierCV"):
+            _ = small.predict_proba
+
+
+# --------------------------------------------------------------------------------------------------- unequal columns
+
+
+def one_wide(kind: Any = np.asarray, n: int = 400) -> tuple[Any, Any]:
+    """Ten columns of which the fifth, without a label's trace, spreads 10,000 times as far as the others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 10)) + 3.0
+    y = (X[:, 0] + X[:, 1] > 6.0).astype(int)
+    X[:, 4] *= 1e4
+    return kind(X), y
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    "estimator",
+    [*(e for e in ESTIMATORS if not isinstance(e, OCASClassifier)), DCSVMClassifier(kernel="poly", max_iter=5)],
+    ids=lambda e: f"{name_of(e)}-{e.kernel}",
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_wide_column_is_warned_about_once(estimator: Any, kind: Any) -> None:
+    X, y = one_wide(kind)
+    scaler = "MaxAbsScaler" if kind is sp.csr_array else "StandardScaler"
+    targets = np.where(y, 1.5, -0.5) if isinstance(estimator, DCPredRegressor) else y
+    with pytest.warns(UserWarning, match=rf"column 4 of X spreads .*Scale the features.*{scaler}") as caught:
+        estimator.__class__(**estimator.get_params()).fit(X, targets)
+    assert len([w for w in caught if "Scale the features" in str(w.message)]) == 1
+    assert [w.filename for w in caught if "Scale the features" in str(w.message)] == [__file__]
+
+
+def test_a_wide_column_is_warned_about_in_a_stream() -> None:
+    X, y = one_wide()
+    stream = BSGDClassifier(lam=1e-3)
+    with pytest.warns(UserWarning, match="column 4 of X"):
+        stream.partial_fit(X, y, classes=[0, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stream.partial_fit(X, y)
+
+
+def test_a_wide_column_that_labels_follow_from_is_not_warned_about() -> None:
+    X, _ = one_wide()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DCSVMClassifier().fit(X, X[:, 4] > 3e4)
+        DCPredRegressor().fit(X, X[:, 4] / 1e4)
+
+
+def test_a_remedy_ends_the_warning() -> None:
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+    for scaler, kind in ((StandardScaler(), np.asarray), (MaxAbsScaler(), sp.csr_array)):
+        X, y = one_wide(kind)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert make_pipeline(scaler, DCSVMClassifier(C=10)).fit(X, y).score(X, y) > 0.9
