@@ -40,9 +40,9 @@ def predict(args: Namespace) -> int:
     with _output(args.out) as file:
         model = load_model(args.model)
         data = _read_for(model, args)
-        with _naming(args.data):
+        with _damaged(args.model), _naming(args.data):
             values = _decision_of(model, args)(data.X) if args.decision else model.predict(data.X)
-        rows = values if values.ndim == 2 else values[:, None]
+            rows = values if values.ndim == 2 else values[:, None]
         file.writelines("\t".join(map(str, row)).encode() + b"\n" for row in rows.tolist())
     if not args.decision:
         _report_accuracy(model, data, values)
@@ -58,7 +58,7 @@ def compress(args: Namespace) -> int:
         model = load_model(args.model)
         X = None if args.data is None else _read_for(model, args).X
         limits = {"max_time": args.max_time, "memory_budget": args.memory_budget, "n_jobs": args.n_jobs}
-        with _naming(args.model):
+        with _damaged(args.model), _naming(args.model):
             small = compress_model(model, X, random_state=args.seed, verbose=_verbose(args), **_cost(args), **limits)
             if graph is not None:
                 graph.write(to_onnx(small).SerializeToString())
@@ -75,7 +75,9 @@ def info(args: Namespace) -> int:
     model = load_model(args.model)
     # Square brackets in a file's or a class's name are no markup.
     table = Table(title=args.model, show_header=False, title_justify="left")
-    for name, value in [*_describe(model), ("file", f"{os.path.getsize(args.model):,} bytes")]:
+    with _damaged(args.model):
+        description = _describe(model)
+    for name, value in [*description, ("file", f"{os.path.getsize(args.model):,} bytes")]:
         table.add_row(name, value)
     Console(markup=False, highlight=False).print(table)
     return 0
@@ -301,6 +303,17 @@ def _output(path: str | None) -> AbstractContextManager[BinaryIO]:
 
 def _second_output(path: str | None) -> AbstractContextManager[BinaryIO | None]:
     return nullcontext() if path is None else replacing(path)
+
+
+@contextmanager
+def _damaged(path: str) -> Iterator[None]:
+    """Say of a model's file what no sound model raises: scikit-learn's own estimators don't check what they load."""
+    try:
+        yield
+    except (ValueError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise fault(path, f"a damaged model ({type(error).__name__}: {error})") from error
 
 
 @contextmanager

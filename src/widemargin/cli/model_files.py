@@ -66,9 +66,10 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         raise ValueError(f"{os.fspath(path)}: refused, as it holds types that are not trusted: {', '.join(foreign)}")
     try:
         model = loads(content, trusted=list(TRUSTED_TYPES))
+        is_fitted = hasattr(model, "predict") and hasattr(model, "n_features_in_")  # a damaged pipeline's raises
     except Exception as error:  # a made-up description of types can fail in any way
         raise _damaged(path, error) from error
-    if not (hasattr(model, "predict") and hasattr(model, "n_features_in_")):
+    if not is_fitted:
         raise ValueError(f"{os.fspath(path)}: holds a {type(model).__name__}, not a fitted model")
     return model
 

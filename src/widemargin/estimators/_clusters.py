@@ -14,6 +14,7 @@ from ..kernels.precision import refine
 from ..kernels.samples import GramSamples, make_samples
 from ..models.clustered import ClusteredExpansion
 from ..partition.regions import InputRegions, KernelRegions, RandomRegions, Regions
+from ._fitted_state import FittedState
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -94,6 +95,26 @@ def _log_odds(sign: Vector) -> float:
     """Of the positive class among a machine's rows."""
     positive = np.mean(sign[sign != 0] > 0)
     return float(np.log(positive / (1 - positive)))
+
+
+def check_clusters(
+    clusters: FittedState, dtype: str, *, n_machines: int, n_support: int, d: int, is_gram: bool
+) -> None:
+    """Raise a ValueError that names the first value from `cluster_attributes` that cannot be."""
+    clusters.choice("combine", ("early", "naive", "bcm"))
+    clusters.choice("method", ("kernel", "input", "random"))
+    k = clusters.array("intercepts", np.float64, n_machines, None).shape[1]
+    if is_gram:
+        m = len(clusters.array("points", np.integer, None, least=0, below=d))
+    else:
+        m = clusters.rows("points", dtype, None, d).shape[0]
+    labels = clusters.array("labels", np.integer, m, least=0, below=k)
+    if labels.max(initial=-1) != k - 1:
+        raise ValueError(f"{clusters.name('labels')} must have the largest entry {k - 1}, got {labels.max(initial=-1)}")
+    clusters.array("spread", np.float64, k)
+    clusters.array("support", np.integer, n_support, least=0, below=k)
+    clusters.array("sigmoids", np.float64, n_machines, k, 2)
+    clusters.array("log_prior", np.float64, n_machines)
 
 
 def clustered_model(kernel: Kernel, points: Any, coef: Vector, clusters: dict[str, Any]) -> ClusteredExpansion:

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 
 from ..models.nystrom import NystromForest
+from ._fitted_state import FittedState
 from ._kernel_machine import KernelMethod
-from ._nystrom_files import Arrays, forest_of
+from ._nystrom_files import Arrays, check_trees, forest_of
 from ._predictor import OneAgainstRestPredictor, PairwisePredictor
 from ._validation import validate_rows
 
@@ -133,11 +134,21 @@ class Compressed(KernelMethod):
         """The parameters and the arrays, without what prediction makes of them."""
         return {name: value for name, value in dict(super().__getstate__()).items() if name != "predictor_"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore, and rebuild what was left out."""
-        super().__setstate__(state)
-        if "_trees" in state:
-            self.load(self._trees, self._projection)
+    def _check_state(self, fitted: FittedState) -> None:
+        super()._check_state(fitted)
+        if not isinstance(fitted.value("report_"), CompressionReport):
+            raise ValueError(f"report_ must be a CompressionReport, got {self.report_!r}")
+        d, dtype = self.n_features_in_, fitted.choice("_dtype", ("float32", "float64"))
+        if fitted.value("_projection") is not None:
+            d = fitted.array("_projection", dtype, d, None).shape[1]
+        check_trees(fitted, d, self._n_outputs(fitted))
+
+    def _n_outputs(self, fitted: FittedState) -> int | None:
+        """Decision functions; None for any number."""
+        return None
+
+    def _restore(self) -> None:
+        self.load(self._trees, self._projection)
 
     @property
     def nbytes(self) -> int:
@@ -148,9 +159,17 @@ class Compressed(KernelMethod):
 class CompressedClassifier(ClassifierMixin, OneAgainstRestPredictor, Compressed):
     """A classifier with one decision function for two classes, or one for each of more."""
 
+    def _n_outputs(self, fitted: FittedState) -> int:
+        k = fitted.classes()
+        return 1 if k == 2 else k
+
 
 class CompressedVotes(ClassifierMixin, PairwisePredictor, Compressed):
     """A classifier with a decision function for every pair of classes."""
+
+    def _n_outputs(self, fitted: FittedState) -> int:
+        k = fitted.classes()
+        return k * (k - 1) // 2
 
 
 class CompressedRegressor(RegressorMixin, Compressed):
@@ -169,6 +188,9 @@ class CompressedRegressor(RegressorMixin, Compressed):
 
 class CompressedOutlierDetector(OutlierMixin, Compressed):
     """An outlier detector: positive inside."""
+
+    def _n_outputs(self, fitted: FittedState) -> int:
+        return 1
 
     def decision_function(self, X: ArrayLike) -> Vector:
         """Signed distances, of shape (n_samples,): positive for inliers.

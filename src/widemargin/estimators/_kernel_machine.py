@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -18,14 +18,16 @@ from .._progress import Progress
 from ..kernels.functions import Kernel, make_kernel
 from ..models.expansion import KernelExpansion
 from ._callbacks import CallbackSupportMixin, with_callbacks
+from ._fitted_state import CheckedState, FittedState
 from ._kernel import resolve_gamma
+from ._parameters import KERNELS
 from ._training import all_or_nothing, training
 from ._validation import FLOATS, check_weights, number_classes, validate_rows
 
 Vector = NDArray[np.float64]
 
 
-class KernelMethod(BaseEstimator):
+class KernelMethod(CheckedState):
     """An estimator with the parameters `kernel`, `gamma`, `degree` and `coef0`."""
 
     kernel: Any
@@ -57,6 +59,15 @@ class KernelMethod(BaseEstimator):
 
     def _make_kernel(self) -> Kernel:
         return make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
+
+    def _check_state(self, fitted: FittedState) -> None:
+        """The kernel, and the number of features."""
+        if not callable(fitted.value("kernel")):
+            fitted.choice("kernel", (*KERNELS, "precomputed"))
+        fitted.number("_gamma", above=0)
+        fitted.integer("degree", 0)
+        fitted.number("coef0")
+        fitted.integer("n_features_in_", 1)
 
 
 class Model(Protocol):
@@ -202,8 +213,11 @@ class KernelMachine(CallbackSupportMixin, KernelMethod):
             state["_model"] = None
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore, and rebuild what was left out."""
-        super().__setstate__(state)
-        if "_model" in state:
-            self._model = self._make_model()
+    def _check_state(self, fitted: FittedState) -> None:
+        """The kernel, the dtype of the data, and what the fit says of itself."""
+        super()._check_state(fitted)
+        fitted.choice("_dtype", ("float32", "float64"))
+        fitted.progress()
+
+    def _restore(self) -> None:
+        self._model = self._make_model()

@@ -15,9 +15,10 @@ from ..algorithms.dc_pred import train
 from ..models.nystrom import NystromForest
 from ..solvers.local import Task
 from ._cost import check_cost, spend
+from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, TrainingRows
-from ._nystrom_files import describe_trees, forest_of
+from ._nystrom_files import check_trees, describe_trees, forest_of
 from ._parameters import check_kernel, check_limits, check_pseudo
 from ._training import describe_gap, warn_of_stop
 from ._validation import check_choice, check_seed
@@ -82,6 +83,12 @@ class LocalMachine(KernelMachine):
     def _make_model(self) -> NystromForest:
         self.predictor_ = forest_of(self._make_kernel(), self._trees)
         return self.predictor_
+
+    def _check_state(self, fitted: FittedState) -> None:
+        super()._check_state(fitted)
+        fitted.certificate()
+        k = fitted.classes() if is_classifier(self) else 1
+        check_trees(fitted, self.n_features_in_, 1 if k == 2 else k)
 
     def __getstate__(self) -> dict[str, Any]:
         """The parameters and the arrays, without what prediction makes of them."""

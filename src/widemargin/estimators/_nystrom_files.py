@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..models.nystrom import NystromForest, NystromTree
+from ._fitted_state import FittedState
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -15,6 +16,32 @@ Arrays = dict[str, NDArray[Any]]
 def describe_trees(forest: NystromForest) -> list[Arrays]:
     """The arrays of each tree, by name."""
     return [tree.arrays for tree in forest.trees]
+
+
+def check_trees(fitted: FittedState, d: int, q: int | None) -> None:
+    """Raise a ValueError that names the first array of `_trees` that cannot be.
+
+    Parameters
+    ----------
+    fitted : FittedState
+        With the dtype of the data as `_dtype`.
+    d : int
+        Features that the trees meet.
+    q : int or None
+        Decision functions; None for any number.
+    """
+    dtype = fitted.choice("_dtype", ("float32", "float64"))
+    for tree in fitted.inners("_trees"):
+        k, q = tree.array("intercept", np.float64, None, q).shape
+        n_nodes, branching, _ = tree.array("centres", dtype, None, None, d).shape
+        m = tree.array("landmarks", dtype, k, None, d).shape[1]
+        p = tree.array("anchors", dtype, k, m, None).shape[2]
+        tree.array("sizes", np.int32, n_nodes)
+        tree.array("children", np.int32, n_nodes, branching)
+        tree.array("rules", np.int64, k, least=0, below=2)
+        tree.array("coef", np.float64, k, q, m + p)
+        tree.array("products", dtype, k, q, None)
+        tree.array("slopes", dtype, k, None, d)
 
 
 def forest_of(kernel: Any, trees: list[Arrays], projection: NDArray[np.floating] | None = None) -> NystromForest:

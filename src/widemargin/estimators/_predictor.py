@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
 from ..models.linear import LinearModel
+from ._fitted_state import CheckedState
 from ._pairs import votes
 from ._validation import FLOATS, validate_rows
 
@@ -136,7 +136,7 @@ class OneAgainstRestPredictor(ScorePredictor):
         return np.asarray(self.classes_[numbers])
 
 
-class LinearPredictor(OneAgainstRestPredictor, BaseEstimator):
+class LinearPredictor(OneAgainstRestPredictor, CheckedState):
     """Prediction of an estimator with `coef_` and `intercept_`."""
 
     coef_: Vector

@@ -18,6 +18,7 @@ from ..budget.merge import MAINTENANCE, RULES
 from ..models.expansion import KernelExpansion
 from ..solvers.result import History
 from ..solvers.sgd import StepSettings
+from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._parameters import check_kernel, check_limits
@@ -394,6 +395,23 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
     def _make_model(self) -> KernelExpansion:
         return KernelExpansion(self._make_kernel(), self.support_vectors_, self.dual_coef_, self.intercept_)
 
+    def _check_state(self, fitted: FittedState) -> None:
+        super()._check_state(fitted)
+        k = fitted.classes()
+        q = 1 if k == 2 else k
+        n = fitted.rows("support_vectors_", self._dtype, None, self.n_features_in_).shape[0]
+        fitted.array("n_support_", np.integer, q, least=0, below=n + 1)
+        fitted.array("dual_coef_", np.float64, q, n)
+        fitted.array("intercept_", np.float64, q)
+        fitted.integer("t_", 0)
+        shape = fitted.value("_shape")
+        if not isinstance(shape, list) or len(shape) != 2:
+            raise ValueError(f"_shape must be a list of two, got {shape!r}")
+        check_choice("_shape[0]", shape[0], MAINTENANCE)
+        check_integer("_shape[1]", shape[1], 2)
+        for state in fitted.inners("_states", q):
+            _check_machine(state, self.n_features_in_, *shape)
+
     def _warn_if_stopped(self, progress: Progress) -> None:
         if not self.converged_:
             objective = f", objective {self.objective_:.6g}" if hasattr(self, "objective_") else ""
@@ -403,3 +421,23 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
                 f"after {self.t_} steps: mean hinge loss of its latest pass {self.history_['hinge'][-1]:.3g}"
                 f"{objective}. The model is the latest.",
             )
+
+
+def _check_machine(state: FittedState, d: int, maintenance: str, budget: int) -> None:
+    """Raise a ValueError that names the first array of a machine's state that cannot be."""
+    is_merging = maintenance == "merge"
+    coef = "slots" if is_merging else "coef"  # more columns than the budget: so they bound it
+    width = state.array(coef, np.float64, 4 if is_merging else 2, None).shape[1]
+    if budget >= width:
+        raise ValueError(f"_shape[1] must be below the {width} columns of {state.name(coef)}, got {budget}")
+    state.array("counts", np.int64, 6, least=0)
+    state.array("sums", np.float64, 7)
+    if is_merging:
+        state.array("points", np.float32, d, width)
+        state.array("shift", np.float32, d)
+        return
+    side = width if maintenance == "projection" else 0
+    n = len(state.array("columns", np.integer, None, least=0, below=width))
+    state.rows("points", np.float32, n, d)
+    state.array("diagonal", np.float64, width)
+    state.array("inverse", np.float64, side, side)

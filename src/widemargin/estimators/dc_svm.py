@@ -20,7 +20,8 @@ from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..solvers.certificate import balance
 from ..solvers.result import DualResult, History
-from ._clusters import clustered_model
+from ._clusters import check_clusters, clustered_model
+from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._pairs import certificate_attributes, machine_attributes, pair_coefficients
@@ -319,8 +320,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
             or not len(self.support_)
         ):
             return None
-        beta = np.zeros(max(int(kept[-1]), int(self.support_.max())) + 1)
-        beta[self.support_] = self.dual_coef_[0]
+        beta, is_there = np.zeros(int(kept[-1]) + 1), self.support_ <= kept[-1]
+        beta[self.support_[is_there]] = self.dual_coef_[0, is_there]
         beta = np.clip(beta[kept], np.where(data.y > 0, 0, -data.upper), np.where(data.y > 0, data.upper, 0))
         return balance(beta) if self.fit_intercept else beta
 
@@ -337,3 +338,23 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
         if self._clusters is not None:
             return clustered_model(kernel, points, coef, self._clusters)
         return KernelExpansion(kernel, points, coef, self.intercept_)
+
+    def _check_state(self, fitted: FittedState) -> None:
+        super()._check_state(fitted)
+        fitted.certificate()
+        d, k = self.n_features_in_, fitted.classes()
+        n = len(fitted.array("support_", np.integer, None, least=0, below=d if self._is_gram else None))
+        if self._is_gram:
+            fitted.array("support_vectors_", np.float64, 0, 0)
+        else:
+            fitted.rows("support_vectors_", self._dtype, n, d)
+        if fitted.array("n_support_", np.integer, k, least=0, below=n + 1).sum() != n:
+            raise ValueError(f"n_support_ must have the sum {n}, got {self.n_support_}")
+        fitted.array("dual_coef_", np.float64, k - 1, n)
+        n_pairs = k * (k - 1) // 2
+        fitted.array("intercept_", np.float64, n_pairs)
+        if fitted.integer("early_level_", 0):
+            clusters = fitted.inner("_clusters")
+            check_clusters(clusters, self._dtype, n_machines=n_pairs, n_support=n, d=d, is_gram=self._is_gram)
+        elif fitted.value("_clusters") is not None:
+            raise ValueError(f"_clusters must be None where early_level_ is 0, got {self._clusters!r}")

@@ -15,6 +15,7 @@ from ..kernels.precision import refine
 from ..kernels.samples import make_samples
 from ..partition.divide import divide
 from ..partition.regions import KernelRegions
+from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMethod
 from ._parameters import check_kernel
@@ -133,6 +134,15 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
         self.sample_labels_ = division.regions.labels
         self._points = X[division.chosen]
 
+    def _check_state(self, fitted: FittedState) -> None:
+        super()._check_state(fitted)
+        points = fitted.rows("_points", np.floating, None, self.n_features_in_)
+        m, k = points.shape[0], fitted.integer("n_clusters_", 1)
+        if (found := 1 + fitted.array("sample_labels_", np.integer, m, least=0, below=k).max(initial=-1)) != k:
+            raise ValueError(f"n_clusters_ must be {found}, one more than the largest of sample_labels_, got {k}")
+        n = len(fitted.array("labels_", np.integer, None, least=0, below=k))
+        fitted.array("sample_indices_", np.integer, m, least=0, below=n)
+
     def predict(self, X: ArrayLike) -> NDArray[np.int32]:
         """The cluster of each row: that of the nearest centre in feature space.
 
@@ -145,6 +155,7 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
         ndarray of shape (n_samples,), int32
         """
         check_is_fitted(self)
+        self._check_state(FittedState(vars(self)))
         rows = self._validate(X, reset=False, dtype=self._points.dtype)
         kernel = self._make_kernel()
         points = refine(kernel, make_samples(self._points, kernel.wants))

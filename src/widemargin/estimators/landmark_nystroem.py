@@ -21,6 +21,7 @@ from ..landmarks.nystrom import nystrom_factor
 from ..landmarks.pseudo import plain, with_pseudo
 from ..landmarks.selection import select_landmarks
 from ..models.coordinates import NystromCoordinates
+from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMethod
 from ._parameters import check_kernel, check_pseudo
@@ -252,8 +253,14 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """The parameters and the arrays, without what `transform` makes of them."""
         return {name: value for name, value in dict(super().__getstate__()).items() if name != "_map"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore, and rebuild what was left out."""
-        super().__setstate__(state)
-        if "_pseudo" in state:
-            self._map = self._make_map()
+    def _check_state(self, fitted: FittedState) -> None:
+        super()._check_state(fitted)
+        landmarks, pseudo = fitted.array("landmarks_", np.floating, None, self.n_features_in_), fitted.inner("_pseudo")
+        m, dtype = len(landmarks), landmarks.dtype
+        p = pseudo.array("anchors", dtype, 1, m, None).shape[2]
+        pseudo.array("rules", np.int64, 1, least=0, below=2)
+        n_pairs = pseudo.array("pairs", np.int32, 1, 2, None, least=0, below=m).shape[2]
+        fitted.array("factor_", dtype, m + p + n_pairs, None)
+
+    def _restore(self) -> None:
+        self._map = self._make_map()

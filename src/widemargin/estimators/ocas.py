@@ -23,6 +23,7 @@ from ..solvers.result import History, LinearResult
 from ..solvers.risks import HingeRisk, Risk, sign_weights
 from ._callbacks import CallbackSupportMixin, with_callbacks
 from ._data import check_training_data, to_memory
+from ._fitted_state import FittedState
 from ._parameters import check_limits
 from ._predictor import LinearPredictor
 from ._training import all_or_nothing, describe_gap, training, warn_of_stop
@@ -314,6 +315,16 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         machine = _machine(results, checked.n_features_in_)
         self.__dict__.update({"classes_": problem.classes, **of_data, **machine, **_certificate(results, history)})
         self._points = [_start_points(result) for result in results] if self.warm_start else []
+
+    def _check_state(self, fitted: FittedState) -> None:
+        d, k = fitted.integer("n_features_in_", 1), fitted.classes()
+        q = 1 if k == 2 else k
+        fitted.array("coef_", np.float64, q, d)
+        fitted.array("intercept_", np.float64, q)
+        fitted.certificate()
+        points = fitted.inner("_points")
+        for i in points:
+            points.array(i, np.float64, None, None)
 
     def _hinge_risks(self, y: Classes, n_classes: int, s: Vector | None, team: ThreadTeam) -> list[Risk]:
         positive = range(1, 2) if n_classes == 2 else range(n_classes)  # of two classes the second

@@ -1,0 +1,216 @@
+"""Fitted attributes that come from a file: whether they fit one another, before anything is computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from .._native.sparse import check_sparse
+from ._validation import check_choice, check_flag, check_integer, check_number
+
+Size = int | None
+
+
+class FittedState:
+    """Fitted attributes by name; what is asked for is returned once it is what it must be.
+
+    Parameters
+    ----------
+    attributes : mapping or list
+        An estimator's ``__dict__``, or one of its attributes that is a dict or a list.
+    within : str, default=""
+        The name of that attribute, for messages.
+
+    Raises
+    ------
+    ValueError
+        By every method, naming the attribute, its value, and what it must be.
+    """
+
+    def __init__(self, attributes: Any, within: str = "") -> None:
+        if not isinstance(attributes, Mapping | list):
+            raise ValueError(f"{within} must be a dict or a list, got {_describe(attributes)}")
+        self._attributes = dict(enumerate(attributes)) if isinstance(attributes, list) else attributes
+        self._within = within
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._attributes)
+
+    def name(self, key: Any) -> str:
+        """What messages call an attribute."""
+        return f"{self._within}[{key!r}]" if self._within else key
+
+    def value(self, key: Any) -> Any:
+        """Anything."""
+        if key not in self._attributes:
+            raise ValueError(f"{self.name(key)} is missing among the fitted attributes")
+        return self._attributes[key]
+
+    def inner(self, key: Any) -> FittedState:
+        """The values of a dict or a list."""
+        return FittedState(self.value(key), self.name(key))
+
+    def inners(self, key: str, size: Size = None) -> list[FittedState]:
+        """A list of `size` dicts (None: one or more)."""
+        values = self.inner(key)
+        dicts = [values.inner(k) for k in values]
+        if not dicts or size not in (None, len(dicts)):
+            count = "one or more" if size is None else size
+            raise ValueError(f"{self.name(key)} must be a list of {count} dicts, got {len(dicts)}")
+        return dicts
+
+    def integer(self, key: str, least: int) -> int:
+        """An integer of at least `least`."""
+        check_integer(self.name(key), self.value(key), least)
+        return int(self.value(key))
+
+    def number(self, key: str, **bounds: float) -> float:
+        """A finite number; bounds are `least` and `above`."""
+        check_number(self.name(key), self.value(key), **bounds)
+        return float(self.value(key))
+
+    def choice(self, key: str, choices: tuple[Any, ...]) -> Any:
+        """One of the choices."""
+        check_choice(self.name(key), self.value(key), choices)
+        return self.value(key)
+
+    def array(
+        self, key: Any, dtype: Any, *shape: Size, least: int | None = None, below: int | None = None
+    ) -> NDArray[Any]:
+        """An array of finite numbers.
+
+        Parameters
+        ----------
+        key : str
+        dtype : dtype or abstract type
+            float32, or np.integer for integers of any size.
+        *shape : int or None
+            None for any size.
+        least, below : int, optional
+            Bounds of integers.
+        """
+        array: Any = self.value(key)
+        fits = (
+            isinstance(array, np.ndarray)
+            and array.dtype.isnative
+            and (np.issubdtype(array.dtype, dtype) if isinstance(dtype, type) else array.dtype == dtype)
+            and array.ndim == len(shape)
+            and all(size in (None, own) for size, own in zip(shape, array.shape, strict=True))
+        )
+        if not fits:
+            wanted = f"{_name_of(dtype)} array of shape {_shape_text(shape)}"
+            raise ValueError(f"{self.name(key)} must be a {wanted}, got {_describe(array)}")
+        self._check_entries(key, array, least, below)
+        checked: NDArray[Any] = array
+        return checked
+
+    def _check_entries(self, key: Any, array: NDArray[Any], least: int | None, below: int | None) -> None:
+        if array.dtype.kind == "f":
+            is_wrong, wanted = ~np.isfinite(array), "finite"
+        else:
+            is_wrong, wanted = np.zeros(array.shape, bool), f"in [{least}, {'...' if below is None else below})"
+            if least is not None:
+                is_wrong |= array < least
+            if below is not None:
+                is_wrong |= array >= below
+        if is_wrong.any():
+            raise ValueError(f"{self.name(key)} must have entries that are {wanted}, got {array[is_wrong][0]}")
+
+    def rows(self, key: str, dtype: Any, n: Size, d: int) -> Any:
+        """n rows of d finite numbers: a dense array, or a CSR one whose indices are within its shape."""
+        rows = self.value(key)
+        if not sp.issparse(rows):
+            return self.array(key, dtype, n, d)
+        try:
+            check_sparse(rows)
+            if rows.format != "csr" or rows.shape[1] != d or n not in (None, rows.shape[0]):
+                wanted = f"CSR array of shape {_shape_text((n, d))}"
+                raise ValueError(f"it must be a {wanted}, got {rows.format.upper()} of shape {rows.shape}")
+            FittedState(vars(rows)).array("data", dtype, None)
+        except (AttributeError, IndexError, TypeError, ValueError) as error:  # its own arrays may be anything
+            raise ValueError(f"{self.name(key)} is a damaged sparse array: {error}") from error
+        return rows
+
+    def classes(self) -> int:
+        """The number of labels `classes_`, at least two and ascending."""
+        labels = self.value("classes_")
+        if not isinstance(labels, np.ndarray) or labels.ndim != 1 or len(labels) < 2:
+            raise ValueError(f"classes_ must be an array of at least two labels, got {_describe(labels)}")
+        try:
+            is_ascending = bool(np.all(labels[1:] > labels[:-1]))
+        except TypeError:  # objects that cannot be compared
+            is_ascending = False
+        if not is_ascending:
+            raise ValueError(f"classes_ must be distinct labels in ascending order, got {_describe(labels)}")
+        return len(labels)
+
+    def certificate(self) -> None:
+        """What a fit says of itself: objective, gap, whether it converged, rounds and history."""
+        for key in ("objective_", "dual_gap_"):
+            if not isinstance(self.value(key), float):  # NaN, where there is no bound
+                raise ValueError(f"{self.name(key)} must be a number, got {_describe(self.value(key))}")
+        self.progress()
+
+    def progress(self) -> None:
+        """Whether a fit converged, its rounds and its history."""
+        check_flag(converged_=self.value("converged_"))
+        self.integer("n_iter_", 0)
+        history = self.inner("history_")
+        for key in history:
+            column = history.value(key)
+            if not isinstance(column, np.ndarray) or column.ndim != 1 or column.dtype.kind not in "fiub":
+                raise ValueError(f"{history.name(key)} must be an array of numbers, got {_describe(column)}")
+
+
+class CheckedState(BaseEstimator):
+    """An estimator whose fitted attributes are checked against each other when they come from a file.
+
+    A subclass has `_check_state`, and `_restore` if files leave out what can be made of the rest.
+    """
+
+    def _check_state(self, fitted: FittedState) -> None:
+        """Raise a ValueError that names the first fitted attribute that cannot be, and its value."""
+        raise NotImplementedError
+
+    def _restore(self) -> None:
+        """Make what predictions need and files leave out."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes from a file, by pickle, joblib or skops.
+
+        Raises
+        ------
+        ValueError
+            If the estimator is fitted, and its attributes do not fit one another.
+        """
+        super().__setstate__(state)
+        if any(name.endswith("_") and not name.startswith("__") for name in vars(self)):
+            self._check_state(FittedState(vars(self)))
+            self._restore()
+
+    def __copy__(self) -> Self:
+        """A copy with the same attributes, also of an estimator that is being fitted: nothing is checked."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+
+def _name_of(dtype: Any) -> str:
+    return {np.integer: "integer", np.floating: "float"}.get(dtype) or str(np.dtype(dtype))
+
+
+def _shape_text(shape: tuple[Size, ...]) -> str:
+    sizes = ["any" if size is None else str(size) for size in shape]
+    return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} of shape {value.shape}" + (f": {value!r}" if value.size <= 4 else "")
+    text = repr(value)
+    return f"{type(value).__name__}: {text if len(text) <= 60 else text[:57] + '...'}"

@@ -1,0 +1,287 @@
+"""Models that come from files: sound ones to the last bit, damaged ones with an error that names what is wrong."""
+
+import copy
+import io
+import pickle
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.svm import SVC
+
+from widemargin import (
+    BSGDClassifier,
+    DCPredClassifier,
+    DCSVMClassifier,
+    LandmarkNystroem,
+    OCASClassifier,
+    TwoStepKernelKMeans,
+    compress,
+)
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((120, 5))
+Y = (X[:, 0] * X[:, 1] > 0).astype(int)
+THREE = np.digitize(X[:, 0], [-0.5, 0.5])
+ROWS = sp.csr_array(X * (np.abs(X) > 0.5))
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "exact": lambda: DCSVMClassifier().fit(X, THREE),
+    "CSR": lambda: DCSVMClassifier().fit(ROWS, Y),
+    "precomputed": lambda: DCSVMClassifier(kernel="precomputed").fit(X @ X.T, Y),
+    "early": lambda: DCSVMClassifier(n_levels=1, stop_level=1, n_sample=40, random_state=0).fit(X, Y),
+    "tree": lambda: DCPredClassifier(n_clusters=2, random_state=0).fit(X, Y),
+    "linear": lambda: OCASClassifier(warm_start=True).fit(X, THREE),
+    "merging": lambda: BSGDClassifier(budget=10, lam=1e-3, n_epochs=1, random_state=0).fit(X, Y),
+    "removal": lambda: BSGDClassifier(
+        budget=10, lam=1e-3, n_epochs=1, maintenance="removal", kernel="linear", random_state=0
+    ).fit(ROWS, Y),
+    "clusters": lambda: TwoStepKernelKMeans(3, random_state=0).fit(X),
+    "landmarks": lambda: LandmarkNystroem(8, n_pseudo_landmarks=3, random_state=0).fit(X),
+    "compressed": lambda: compress(SVC().fit(X, THREE), X, n_landmarks=4, n_clusters=2, random_state=0),
+}
+
+
+@cache
+def model(name: str) -> Any:
+    return MODELS[name]()
+
+
+def from_file(name: str, change: Callable[[dict[str, Any]], Any]) -> Any:
+    """The model of a pickle whose state was changed."""
+    sound = model(name)
+    state = copy.deepcopy(dict(sound.__getstate__()))
+    change(state)
+    made = type(sound).__new__(type(sound))
+    made.__dict__.update(state)
+    return pickle.loads(pickle.dumps(made))
+
+
+def place(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
+    """A change of what is at a path into `value`, or `value` of what was there."""
+
+    def change(state: dict[str, Any]) -> None:
+        inner: Any = state
+        for key in path[:-1]:
+            inner = inner[key] if isinstance(inner, dict | list) else vars(inner)[key]
+        inner = inner if isinstance(inner, dict | list) else vars(inner)
+        inner[path[-1]] = value(inner[path[-1]]) if callable(value) else value
+
+    return change
+
+
+def entry(value: Any) -> Callable[[Any], Any]:
+    """The same array with another first entry."""
+    return lambda a: np.concatenate([np.full(1, value, a.dtype), a.reshape(-1)[1:]]).reshape(a.shape)
+
+
+def short(a: Any) -> Any:
+    return a[..., :-1]
+
+
+DAMAGES = [
+    ("exact", ("dual_coef_",), short, r"dual_coef_ must be a float64 array of shape \(2, \d+\), got float64 of shape"),
+    ("exact", ("dual_coef_",), entry(np.nan), "dual_coef_ must have entries that are finite, got nan"),
+    ("exact", ("dual_coef_",), lambda a: a.astype(np.float32), "dual_coef_ must be a float64 array .* got float32"),
+    ("exact", ("dual_coef_",), None, "dual_coef_ must be a float64 array .* got NoneType: None"),
+    ("exact", ("support_",), entry(-1), r"support_ must have entries that are in .0, \.\.\.., got -1"),
+    ("exact", ("n_support_",), entry(0), r"n_support_ must have the sum \d+, got"),
+    ("exact", ("support_vectors_",), short, r"support_vectors_ must be a float64 array of shape \(\d+, 5\)"),
+    ("exact", ("classes_",), lambda a: a[::-1], "classes_ must be distinct labels in ascending order"),
+    ("exact", ("classes_",), lambda a: a[:2], "n_support_ must be a integer array"),
+    ("exact", ("intercept_",), short, r"intercept_ must be a float64 array of shape \(3,\)"),
+    ("exact", ("_gamma",), -1.0, "_gamma must be greater than 0, got -1.0"),
+    ("exact", ("kernel",), "none", "kernel must be one of"),
+    ("exact", ("degree",), 2.5, "degree must be an integer, at least 0, got 2.5"),
+    ("exact", ("_dtype",), "int8", "_dtype must be one of"),
+    ("exact", ("objective_",), "text", "objective_ must be a number, got str: 'text'"),
+    ("exact", ("early_level_",), 1, "_clusters must be a dict or a list, got NoneType"),
+    ("CSR", ("support_vectors_", "indices"), entry(10**9), "support_vectors_ is a damaged sparse array: row 0"),
+    ("CSR", ("support_vectors_", "indptr"), entry(7), "support_vectors_ is a damaged sparse array"),
+    ("CSR", ("support_vectors_", "data"), entry(np.inf), "support_vectors_ is a damaged sparse array: data .* inf"),
+    ("CSR", ("support_vectors_", "_shape"), (3, 5), "support_vectors_ is a damaged sparse array"),
+    ("precomputed", ("support_",), entry(120), r"support_ must have entries that are in \[0, 120\), got 120"),
+    ("early", ("_clusters", "labels"), entry(2**40), r"_clusters\['labels'\] must have entries that are in \[0, 4\)"),
+    ("early", ("_clusters", "points"), short, r"_clusters\['points'\] must be a float64 array"),
+    ("early", ("_clusters", "support"), entry(-1), r"_clusters\['support'\] must have entries .* got -1"),
+    ("early", ("_clusters", "combine"), "all", r"_clusters\['combine'\] must be one of .* got 'all'"),
+    ("early", ("_clusters", "sigmoids"), short, r"_clusters\['sigmoids'\] must be a float64 array"),
+    ("tree", ("_trees",), [], "_trees must be a list of one or more dicts, got 0"),
+    ("tree", ("_trees", 0), 3, r"_trees\[0\] must be a dict or a list, got int: 3"),
+    ("tree", ("_trees", 0, "landmarks"), short, r"_trees\[0\]\['landmarks'\] must be a float64 array of shape"),
+    ("tree", ("n_features_in_",), 4, r"_trees\[0\]\['centres'\] must be a float64 array of shape \(any, any, 4\)"),
+    ("linear", ("coef_",), short, r"coef_ must be a float64 array of shape \(3, 5\), got float64 of shape \(3, 4\)"),
+    ("linear", ("intercept_",), entry(np.inf), "intercept_ must have entries that are finite, got inf"),
+    ("linear", ("_points", 1), None, r"_points\[1\] must be a float64 array"),
+    ("merging", ("_shape",), ["merge", 2**29], r"_shape\[1\] must be below the \d+ columns of _states.0..'slots'.*"),
+    ("merging", ("_states", 0, "counts"), entry(-5), r"_states\[0\]\['counts'\] must have entries .* got -5"),
+    ("merging", ("_states", 0, "points"), short, r"_states\[0\]\['points'\] must be a float32 array"),
+    ("merging", ("_states",), lambda states: states * 2, "_states must be a list of 1 dicts, got 2"),
+    ("removal", ("_states", 0, "columns"), entry(10**6), r"_states\[0\]\['columns'\] must have entries"),
+    ("removal", ("_states", 0, "points", "indptr"), entry(-1), r"_states\[0\]\['points'\] is a damaged sparse array"),
+    ("clusters", ("sample_labels_",), entry(2**31), r"sample_labels_ must have entries that are in \[0, 3\)"),
+    ("clusters", ("n_clusters_",), 10**9, "n_clusters_ must be 3, one more than the largest of sample_labels_"),
+    ("clusters", ("_points",), lambda a: a[1:], "sample_labels_ must be a integer array of shape"),
+    ("landmarks", ("factor_",), lambda a: a[1:], r"factor_ must be a float64 array of shape \(11, any\)"),
+    ("landmarks", ("_pseudo", "pairs"), entry(8), r"_pseudo\['pairs'\] must have entries that are in \[0, 8\), got 8"),
+    ("compressed", ("_trees", 0, "coef"), short, r"_trees\[0\]\['coef'\] must be a float64 array"),
+    ("compressed", ("_trees", 0, "children"), entry(9), "trees? of Nystroem machines do not fit|has the child 9"),
+    ("compressed", ("report_",), None, "report_ must be a CompressionReport, got None"),
+]
+
+
+@pytest.mark.parametrize(("name", "path", "value", "message"), DAMAGES, ids=lambda v: str(v)[:40])
+def test_damage_is_named(name: str, path: tuple[Any, ...], value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_file(name, place(*path, value=value))
+
+
+OPTIONAL = ("leaves_", "levels_", "prediction_cost_", "objective_", "dual_gap_")  # an SGD machine has no certificate
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_whatever_is_missing_is_named(name: str) -> None:
+    for attribute in model(name).__getstate__():
+        if attribute.endswith("_") and attribute not in OPTIONAL:
+            with pytest.raises(ValueError, match=f"{attribute} is missing among the fitted attributes"):
+                from_file(name, lambda state, attribute=attribute: state.pop(attribute))
+
+
+def test_attributes_that_a_user_sets() -> None:
+    clusters = pickle.loads(pickle.dumps(model("clusters")))
+    clusters.sample_labels_ = np.full_like(clusters.sample_labels_, 2**40)
+    with pytest.raises(ValueError, match=r"sample_labels_ must have entries that are in \[0, 3\), got 1099511627776"):
+        clusters.predict(X)
+    warm = DCSVMClassifier(warm_start=True).fit(X, Y)
+    warm.support_ = np.where(np.arange(len(warm.support_)) > 3, warm.support_, 2**50)  # no array of that size is made
+    assert warm.fit(X, Y).converged_
+
+
+def test_estimators_without_a_fit_load_whatever_their_parameters() -> None:
+    for estimator in (DCSVMClassifier(C=-1, kernel="none"), OCASClassifier(mu="x"), BSGDClassifier(budget=None)):
+        again = pickle.loads(pickle.dumps(estimator))
+        assert again.get_params() == estimator.get_params()
+
+
+def test_a_copy_shares_the_attributes_and_checks_nothing() -> None:
+    """scikit-learn's callbacks copy estimators in the midst of a fit."""
+    sound = model("exact")
+    shared = copy.copy(sound)
+    assert shared.support_vectors_ is sound.support_vectors_
+    half = DCSVMClassifier()
+    half.n_features_in_ = 3
+    assert copy.copy(half).n_features_in_ == 3
+
+
+def test_refits_with_callbacks_on_other_data() -> None:
+    callback = pytest.importorskip("sklearn.callback")
+    for estimator in (OCASClassifier(), DCSVMClassifier(gamma=0.1)):
+        estimator.fit(X, Y).set_callbacks(callback.ScoringMonitor(scoring="accuracy"))
+        np.testing.assert_array_equal(estimator.fit(X[:, :3], Y).predict(X[:, :3]).shape, (120,))
+
+
+def test_a_pipeline_s_damaged_scaler_is_one_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from skops.io import dump
+
+    from widemargin.cli import main
+
+    pipeline = make_pipeline(StandardScaler(), OCASClassifier()).fit(X, Y)
+    pipeline[0].mean_ = "text"
+    dump(pipeline, tmp_path / "model")
+    np.savetxt(tmp_path / "rows.csv", X, delimiter=",", header="a,b,c,d,e", comments="")
+    assert main(["predict", str(tmp_path / "rows.csv"), str(tmp_path / "model")]) == 1
+    assert "model: a damaged model (" in capsys.readouterr().err
+    del pipeline[-1].coef_
+    dump(pipeline, tmp_path / "model")
+    for arguments in (["info"], ["predict", str(tmp_path / "rows.csv")], ["compress"]):
+        more = [str(tmp_path / "out")] if arguments == ["compress"] else []
+        assert main([*arguments, str(tmp_path / "model"), *more]) == 1
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert "coef_ is missing among the fitted attributes" in error
+
+
+# The fuzzer's models ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fuzzer(benchmark_module: Callable[[str], ModuleType]) -> ModuleType:
+    return benchmark_module("reliability.model_files")
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two states are the same to the last bit."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        equal_bytes = a.tobytes() == b.tobytes() if a.dtype != object else bool((a == b).all())
+        return a.dtype == b.dtype and a.shape == b.shape and equal_bytes
+    if sp.issparse(a):
+        return a.shape == b.shape and all(same(getattr(a, k), getattr(b, k)) for k in ("data", "indices", "indptr"))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b) or a != a
+
+
+@pytest.mark.slow
+def test_sound_models_come_back_to_the_last_bit(fuzzer: ModuleType) -> None:
+    for name in fuzzer.MODELS:
+        sound, file = fuzzer.fitted(name), io.BytesIO()
+        joblib.dump(sound, file)
+        file.seek(0)
+        for again in (
+            joblib.load(file),
+            fuzzer.loaded(fuzzer.written(sound, "pickle"), "pickle"),
+            fuzzer.loaded(fuzzer.written(sound, "skops"), "skops"),
+        ):
+            assert same(fuzzer.state_of(again), fuzzer.state_of(sound)), name
+            rows = fuzzer._rows()[0]
+            rows = rows @ rows.T if "precomputed" in name else rows
+            method = next(m for m in ("decision_function", "predict", "transform") if hasattr(sound, m))
+            np.testing.assert_array_equal(getattr(again, method)(rows), getattr(sound, method)(rows), name)
+
+
+@pytest.mark.slow
+def test_no_change_of_a_file_ends_the_process(fuzzer: ModuleType) -> None:
+    wrong = [
+        (change, kind, what)
+        for change, kind, what in fuzzer.run(600, seed=1)
+        if kind not in (fuzzer.REJECTED_AT_LOAD, fuzzer.REJECTED_AT_USE, fuzzer.USABLE)
+    ]
+    assert not wrong
+
+
+def test_the_fuzzer_sees_what_happens(fuzzer: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that dies, hangs or asks for too much memory is counted as that."""
+    change = next(fuzzer.changes(1))
+    monkeypatch.setattr(fuzzer, "_SECONDS", 1.0)
+
+    def outcome_of(action: Callable[[], Any]) -> str:
+        monkeypatch.setattr(fuzzer, "use", lambda *_: action())
+        monkeypatch.setattr(fuzzer, "changed", lambda state, seed: (state, "nothing"))
+        return str(fuzzer.in_child(change)[0])
+
+    def die() -> None:
+        import os
+        import signal
+
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    def hang() -> None:
+        while True:
+            pass
+
+    assert outcome_of(lambda: None) == fuzzer.USABLE
+    assert outcome_of(die) == fuzzer.CRASHED
+    assert outcome_of(hang) == fuzzer.HUNG
+    assert outcome_of(lambda: np.ones(2**30)) == fuzzer.OUT_OF_MEMORY
+    assert outcome_of(lambda: [].pop()) == fuzzer.REJECTED_AT_USE
