@@ -326,3 +326,43 @@ def test_a_step_aside_is_stopped_with_its_whole_and_shows_nothing(clock: Clock) 
     with Progress(callback=lambda state: True) as progress:
         progress.go_on()
         assert Aside(progress).stopped_by == "callback"
+
+
+def test_one_inside_another_ends_with_it() -> None:
+    with Progress(max_time=60) as outer:
+        with Progress(max_time=120) as inner:
+            assert inner.deadline <= outer.deadline
+            outer._stop("interrupt")
+            assert not inner.go_on()
+            assert inner.stopped_by == "interrupt"
+            assert inner.ended_with_outer
+        with Progress() as later:
+            assert not later.go_on()
+    with Progress() as other:
+        assert other.go_on()
+
+
+def test_one_inside_another_may_end_alone() -> None:
+    with Progress() as outer:
+        with Progress(max_time=0) as inner:
+            assert not inner.go_on()
+            assert not inner.ended_with_outer
+        assert outer.go_on()
+
+
+def test_passes_of_an_inner_fit_end_with_the_outer() -> None:
+    calls: list[str] = []
+
+    class Passes:
+        def stop(self) -> None:
+            calls.append("stop")
+
+        def stop_after(self, seconds: float) -> None:
+            calls.append(f"after {round(seconds)}")
+
+        def resume(self) -> None:
+            calls.append("resume")
+
+    with Progress(max_time=50) as outer, Progress() as inner, inner.interrupting(Passes()):
+        outer._stop("interrupt")
+    assert calls == ["after 50", "stop", "resume"]

@@ -9,6 +9,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar, Token
 from time import perf_counter
 from types import FrameType, TracebackType
 from typing import Protocol, Self
@@ -41,8 +42,9 @@ class Passes(Protocol):
 class Progress:
     """What a fit knows of its own progress, and whether it should go on.
 
-    Use it as a context manager around the whole fit; hand it down to every outer loop. Pickled (to another process),
-    it takes along only the time that is left.
+    Use it as a context manager around the whole fit; hand it down to every outer loop. One inside the ``with`` block of
+    another (a fit of a cross-validation) ends with it. Pickled (to another process), it takes along only the time that
+    is left.
 
     Parameters
     ----------
@@ -90,6 +92,8 @@ class Progress:
         self._verbose = verbose
         self._callback = callback
         self._passes: list[Passes] = []
+        self._inner: list[Progress] = []
+        self._outer: Progress | None = None
         self._busy = threading.Lock()
         self._handler_set = False
         self._bar: Bar | None = None
@@ -104,6 +108,12 @@ class Progress:
     def __enter__(self) -> Self:
         self._start = self._stage_start = self._next_look = perf_counter()
         self._end = None
+        self._outer = _current.get()
+        self._token: Token[Progress | None] = _current.set(self)
+        if self._outer is not None:
+            self._outer._inner.append(self)
+            self._max_time = min(self._max_time, self._outer.deadline - self._start)
+            self.stopped_by = self._outer.stopped_by
         if threading.current_thread() is threading.main_thread():
             # Not ours to touch if the program, or a fit around this one, has a handler of its own.
             self._handler_set = signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -117,6 +127,9 @@ class Progress:
         if self._handler_set:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             self._handler_set = False
+        _current.reset(self._token)
+        if self._outer is not None:
+            self._outer._inner.remove(self)
         self._end = perf_counter()
         if self._bar is not None:
             # The lock is free by now, unless a KeyboardInterrupt fell between taking it and the block that releases it.
@@ -130,6 +143,11 @@ class Progress:
     def is_observed(self) -> bool:
         """Whether a callback looks at every round."""
         return self._callback is not None
+
+    @property
+    def ended_with_outer(self) -> bool:
+        """Whether the ``with`` block around this one was stopped, which then says so."""
+        return self._outer is not None and self._outer.stopped_by is not None
 
     @property
     def elapsed(self) -> float:
@@ -249,6 +267,8 @@ class Progress:
             self.stopped_by = reason
         for passes in tuple(self._passes):
             passes.stop()
+        for inner in tuple(self._inner):
+            inner._stop(reason)
 
     def _on_sigint(self, number: int, frame: FrameType | None) -> None:
         global _last_sigint
@@ -297,6 +317,9 @@ class Progress:
 
     def _snapshot(self) -> Snapshot:
         return Snapshot(self._stage, self._title, self.state, self.fraction, self.elapsed, self.remaining)
+
+
+_current: ContextVar[Progress | None] = ContextVar("widemargin_progress", default=None)
 
 
 class _WithoutCandidate:

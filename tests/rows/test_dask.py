@@ -11,6 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 from widemargin import OCASClassifier
+from widemargin._native import Stopped
+from widemargin._parallel import ThreadTeam
 from widemargin.rows import LostPartitionError
 from widemargin.rows.dask import open_partitions
 
@@ -53,7 +55,7 @@ def same(model: OCASClassifier, other: OCASClassifier) -> bool:
 
 
 def test_passes_and_where_rows_are(client: Any) -> None:
-    with open_partitions(da.from_array(X, chunks=(150, 3))) as rows:  # columns divided as well
+    with open_partitions(da.from_array(X, chunks=(150, 3)), ThreadTeam(1)) as rows:  # columns divided as well
         W, coef = RNG.normal(size=(3, 7)), RNG.normal(size=(3, 600))
         before = client.who_has(rows._blocks)
         for _ in range(3):
@@ -176,3 +178,27 @@ def test_nan_in_one_partition_of_many(client: Any) -> None:
 def test_labels_of_another_length(client: Any) -> None:
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         OCASClassifier().fit(da.from_array(X, chunks=(200, 7)), Y[:-1])
+
+
+def test_a_pass_ends_when_the_team_is_stopped(client: Any) -> None:
+    def slow(block: Any) -> Any:
+        time.sleep(30)
+        return block
+
+    team = ThreadTeam(1)
+    with open_partitions(da.from_array(X, chunks=(150, 7)), team) as rows:
+        tasks = [client.submit(slow, block, pure=False) for block in rows._blocks]
+        team.native.stop_after(0.3)
+        start = time.perf_counter()
+        with pytest.raises(Stopped):
+            rows._collect(tasks, set(client.scheduler_info()["workers"]))
+        assert time.perf_counter() - start < 5
+        client.cancel(tasks)
+
+
+def test_blocks_that_never_come_back_are_given_up(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("widemargin.rows.dask._MOST_WAIT", 0.2)
+    with open_partitions(da.from_array(X, chunks=(300, 7)), ThreadTeam(1)) as rows:
+        monkeypatch.setattr(client, "who_has", lambda blocks: {})
+        with pytest.raises(LostPartitionError, match=r"partitions \[0, 1\] of X are on no worker"):
+            rows.outputs(np.zeros((1, 7)))

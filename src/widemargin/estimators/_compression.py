@@ -12,14 +12,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._config import resolve_memory_budget
+from .._parallel import row_blocks
 from .._progress import Progress
 from ..algorithms.dc_pred import Settings, train
 from ..algorithms.ocas import train_hinges
 from ..kernels.functions import make_kernel
 from ..models.nystrom import NystromForest
+from ..partition.kmeans import sample_rows
 from ..solvers.local import HingeTask, ImitationTask, Task
 from ._compressed import (
     Compressed,
@@ -35,6 +38,7 @@ from ._pairs import votes
 from ._parameters import check_limits
 from ._predictor import largest
 from ._sources import source_of
+from ._training import warn_user
 from ._validation import check_seed, validate_rows
 
 Vector = NDArray[np.float64]
@@ -55,7 +59,7 @@ _ROUNDING, _LARGEST = 1e-4, 1e18  # of a feature's spread, and of its values, th
 _VARIANCE = 0.92  # that a projection must keep
 _MOST_FEATURES = 0.4  # of the features, that it may take for it to be worth its cost
 _MOST_RANK = 256
-_PROBE_ROWS = 20_000
+_WORK_PER_LOOK, _ENTRY_WORK = 2e9, 200  # multiply-adds between two looks at the clock; of an entry beside its product
 
 
 @dataclass
@@ -113,6 +117,8 @@ class Compression:
     X: Any
     budget: Budget
     notes: list[str] = field(default_factory=list)
+    n_given: int = 0
+    known: Rows = field(default_factory=lambda: np.empty(0, np.intp))
 
     def run(self) -> Compressed:
         """Train candidates, keep the one that agrees best on rows held back, and report on others."""
@@ -121,15 +127,35 @@ class Compression:
         self.seed = int(check_random_state(self.budget.random_state).randint(2**31))
         self.rng = np.random.default_rng(self.seed)
         self.rows, self.alpha = self._pool()
-        self.split = self._split_rows()
-        limits = resolve_memory_budget(self.budget.memory_budget)
-        self.values = self.source.decide(self.rows, n_jobs=self.budget.n_jobs, memory_budget=limits)
-        self.rows = _in_single(self.rows)
-        title, seconds = "compress", self.budget.max_time
-        with Progress(max_time=seconds, verbose=self.budget.verbose, title=title) as progress:
+        with Progress(max_time=self.budget.max_time, verbose=self.budget.verbose, title="compress") as progress:
+            progress.stage("the model's own predictions", 2)
+            self._decide(progress)
+            self.split = self._split_rows()
+            self.rows = _in_single(self.rows)
             best = self._best(progress)
-        best.model.report_ = self._report(best)
+            best.model.report_ = report = self._report(best)
+        if progress.stopped_by:
+            share = f"{report.agreement:.2%} of the labels agree" if report.agreement is not None else "see its report_"
+            warn_user(f"compress was stopped by {progress.stopped_by}: the best so far, {share}", ConvergenceWarning)
         return best.model
+
+    def _decide(self, progress: Progress) -> None:
+        """The model's decision values; rows for which there is no time, half of all there is, are left out."""
+        n, (n_points, d) = self.rows.shape[0], self.source.points.shape
+        order, size = self.rng.permutation(n), max(_FEW, int(_WORK_PER_LOOK / (n_points * (_ENTRY_WORK + d))))
+        limits = {"n_jobs": self.budget.n_jobs, "memory_budget": resolve_memory_budget(self.budget.memory_budget)}
+        share, blocks = progress.part(1), list[Vector]()
+        for block in row_blocks(n, size):
+            if blocks and not share.go_on():
+                break
+            blocks.append(self.source.decide(self.rows[order[block]], **limits))
+        known = order[: sum(map(len, blocks))]
+        kept = np.sort(known)
+        self.values = np.concatenate(blocks)[np.argsort(known)]
+        if len(kept) < n:
+            self.notes.append(f"there was time for the model's own predictions of {len(kept):,} of {n:,} rows")
+            self.n_given = int(np.searchsorted(kept, self.n_given))
+            self.rows, self.alpha, self.known = self.rows[kept], self.alpha[kept], self.known[kept]
 
     def _check_pseudo(self) -> None:
         if self.budget.pseudo == "triangle" and self.source.kernel.measure == "products":
@@ -181,7 +207,9 @@ class Compression:
             return pilots[0]
         arranged = {candidate.plan._replace(gamma=0.0): candidate.plan for candidate in reversed(pilots)}
         finals = sorted(arranged.values(), key=[pilot.plan for pilot in pilots].index)
-        return max(self._train_all(finals[:_FINALS], self.split.learn, progress), key=attrgetter("merit"))
+        trained = self._train_all(finals[:_FINALS], self.split.learn, progress)
+        candidates = [*trained, *pilots] if progress.stopped_by else trained
+        return max(candidates, key=attrgetter("merit"))
 
     def _pilots(self, progress: Progress) -> list[_Candidate]:
         """Trees and one flat machine, with landmark kernels of several widths; then labels with the best of them."""
@@ -250,7 +278,7 @@ class Compression:
         measure = self.source.kernel.measure
         if measure == "differences" or d < _FEW:
             return None  # L1 distances change with the axes; few features are cheap as they are
-        probe = self.rows[np.sort(self.rng.choice(self.rows.shape[0], min(_PROBE_ROWS, self.rows.shape[0]), False))]
+        probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng)]
         most = min(int(_MOST_FEATURES * d), _MOST_RANK, probe.shape[0] - 1)
         if sp.issparse(probe) or measure == "products":
             from sklearn.decomposition import TruncatedSVD

@@ -69,8 +69,9 @@ def _keep_freed_memory() -> None:
 
 
 def warn_of_stop(estimator: Any, reason: str | None, state: str) -> None:
-    """Warn that the fit was stopped, by what, and in which state it left the model."""
-    warn_user(f"{type(estimator).__name__} was stopped by {reason} {state}", ConvergenceWarning)
+    """Warn that a fit, or the function of this name, was stopped, by what, and in which state it left the model."""
+    name = estimator if isinstance(estimator, str) else type(estimator).__name__
+    warn_user(f"{name} was stopped by {reason} {state}", ConvergenceWarning)
 
 
 def describe_gap(estimator: Any) -> str:

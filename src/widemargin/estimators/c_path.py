@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, indexable
 
 from .._native.sparse import check_sparse
+from .._progress import Progress
+from ._training import warn_of_stop
 from .ocas import OCASClassifier
 
 
@@ -25,7 +31,7 @@ class CPath:
     models : list of OCASClassifier
         Fitted on all data, one for each C.
     scores : ndarray of shape (n_folds, n_C)
-        On the rows that a fold left out.
+        On the rows that a fold left out. Of a stopped search, of those folds that were finished.
     """
 
     Cs: NDArray[np.float64]
@@ -34,7 +40,15 @@ class CPath:
 
     @property
     def best(self) -> OCASClassifier:
-        """The machine whose C has the best mean score; of equal ones that with the smallest C."""
+        """The machine whose C has the best mean score; of equal ones that with the smallest C.
+
+        Raises
+        ------
+        ValueError
+            If the search was stopped before any fold was finished.
+        """
+        if not len(self.scores):
+            raise ValueError("scores must have at least one fold, but the search was stopped before: give it more time")
         means = self.scores.mean(axis=0)
         return self.models[min(np.flatnonzero(means == means.max()), key=lambda k: self.Cs[k])]
 
@@ -53,7 +67,7 @@ def C_path(
     Parameters
     ----------
     estimator : OCASClassifier
-        Its other parameters; it is not changed.
+        Its other parameters; it is not changed. `max_time` is for the whole search.
     X, y : as its `fit`
     Cs : sequence of float
         Best in ascending order.
@@ -65,6 +79,11 @@ def C_path(
     Returns
     -------
     CPath
+
+    Warns
+    -----
+    ConvergenceWarning
+        When it was stopped, by `max_time` or Ctrl-C: folds that were not finished have no scores.
 
     Examples
     --------
@@ -83,9 +102,33 @@ def C_path(
         check_sparse(X)  # before any of its rows are taken
     X, y = indexable(X, y)
     score = check_scoring(estimator, scoring=scoring)
-    folds = []
-    for train, test in check_cv(cv, y, classifier=True).split(X, y):
-        models = estimator.fit_path(_safe_indexing(X, train), _safe_indexing(y, train), Cs)
-        left_out = _safe_indexing(X, test), _safe_indexing(y, test)
-        folds.append([score(model, *left_out) for model in models])
-    return CPath(np.array(Cs, dtype=np.float64), estimator.fit_path(X, y, Cs), np.array(folds))
+    folds: list[list[float]] = []
+    with Progress(max_time=estimator.max_time, title="C_path") as progress:
+        splits = list(check_cv(cv, y, classifier=True).split(X, y))
+        models = _fit_share(estimator, X, y, Cs, progress, len(splits) + 1)
+        for k, (train, test) in enumerate(splits):
+            if not progress.go_on():
+                break
+            rows, labels = _safe_indexing(X, train), _safe_indexing(y, train)
+            path = _fit_share(estimator, rows, labels, Cs, progress, len(splits) - k)
+            if progress.go_on():
+                left_out = _safe_indexing(X, test), _safe_indexing(y, test)
+                folds.append([score(model, *left_out) for model in path])
+    n_open = sum(not model.converged_ for model in models)
+    if progress.stopped_by or (n_open and estimator.max_time is not None):
+        state = f"after {len(folds)} of {len(splits)} folds; {n_open} of {len(models)} machines had not converged."
+        warn_of_stop("C_path", progress.stopped_by or "max_time", state)
+    return CPath(np.array(Cs, dtype=np.float64), models, np.array(folds).reshape(-1, len(Cs)))
+
+
+def _fit_share(
+    estimator: OCASClassifier, X: Any, y: Any, Cs: Sequence[float], progress: Progress, n_left: int
+) -> list[OCASClassifier]:
+    """A path of machines in its share of the time: that of one of `n_left` paths."""
+    if not np.isfinite(progress.deadline):
+        return estimator.fit_path(X, y, Cs)
+    seconds = max(0.0, progress.deadline - perf_counter()) / n_left
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # one for all is enough
+        models = clone(estimator).set_params(max_time=seconds).fit_path(X, y, Cs)
+    return [model.set_params(max_time=estimator.max_time) for model in models]

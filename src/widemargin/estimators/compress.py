@@ -55,7 +55,8 @@ def compress(
     n_trees : int, default=1
         Trees whose decision values are averaged; they share the cost.
     max_time : float or None, default=None
-        Seconds after which no further candidate is tried.
+        Seconds after which the best candidate so far is returned. At most half of them go into the model's own
+        predictions: rows for which there is no time are left out.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB", for each training of a leaf; None asks `widemargin.get_config`.
     n_jobs : int or None, default=None
@@ -77,6 +78,11 @@ def compress(
         Naming the estimator, where it is no kernel machine; its kernel, where that is callable or precomputed or does
         not go with `pseudo`; or a parameter and its value.
     NotFittedError
+
+    Warns
+    -----
+    ConvergenceWarning
+        When it was stopped, by `max_time` or Ctrl-C, with the share of equal labels of what is returned.
 
     Notes
     -----

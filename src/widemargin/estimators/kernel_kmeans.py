@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._parallel import ThreadTeam, blas_limit
+from .._progress import Progress
 from ..kernels.precision import refine
 from ..kernels.samples import make_samples
 from ..partition.divide import divide
@@ -19,7 +20,7 @@ from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMethod
 from ._parameters import check_kernel
-from ._training import all_or_nothing
+from ._training import all_or_nothing, warn_of_stop
 from ._validation import check_integer, check_n_jobs, check_seed
 
 
@@ -52,6 +53,11 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
     sample_labels_ : ndarray of shape (m,), int
         Their clusters: a centre is the mean of a cluster's sample rows in feature space.
     n_features_in_ : int
+
+    Warns
+    -----
+    ConvergenceWarning
+        When Ctrl-C ended `fit` before the clusters were balanced.
 
     Notes
     -----
@@ -126,8 +132,18 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
         kernel = self._resolve_kernel(X, np.ones(X.shape[0]))
         samples = make_checked_samples(kernel, X)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        with blas_limit(1), ThreadTeam(self.n_jobs) as team:
-            division = divide(kernel, samples, self.n_clusters, n_sample=self.n_sample, rng=rng, team=team)
+        with Progress(title=type(self).__name__) as progress, blas_limit(1), ThreadTeam(self.n_jobs) as team:
+            division = divide(
+                kernel,
+                samples,
+                self.n_clusters,
+                n_sample=self.n_sample,
+                rng=rng,
+                team=team,
+                go_on=progress.go_on,
+            )
+        if progress.stopped_by:
+            warn_of_stop(self, progress.stopped_by, "before its clusters were balanced: they may differ much in size.")
         self.labels_ = division.labels.astype(np.int32)
         self.n_clusters_ = division.regions.n_clusters
         self.sample_indices_ = division.chosen

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._config import resolve_memory_budget
 from .._parallel import ThreadTeam, blas_limit
+from .._progress import Progress
 from ..kernels.blocks import fill_square
 from ..kernels.functions import Transform
 from ..kernels.samples import make_samples
@@ -25,7 +26,7 @@ from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMethod
 from ._parameters import check_kernel, check_pseudo
-from ._training import all_or_nothing, warn_user
+from ._training import all_or_nothing, warn_of_stop, warn_user
 from ._validation import check_choice, check_integer, check_n_jobs, check_seed, check_weights
 
 Array = NDArray[np.floating]
@@ -77,6 +78,11 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X has them.
+
+    Warns
+    -----
+    ConvergenceWarning
+        When Ctrl-C ended `fit`: W is estimated on as many rows as there are features.
 
     Notes
     -----
@@ -168,7 +174,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
             kept = np.flatnonzero(weights)
             if len(kept) < rows.shape[0]:
                 rows, weights = rows[kept], weights[kept]
-            self._fit(rows, weights)
+            with Progress(title=type(self).__name__) as progress:
+                self._fit(rows, weights, progress)
         return self
 
     def _check_parameters(self) -> None:
@@ -182,7 +189,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         check_seed(self.random_state)
         resolve_memory_budget(self.memory_budget)
 
-    def _fit(self, X: Any, weights: Vector) -> None:
+    def _fit(self, X: Any, weights: Vector, progress: Progress) -> None:
         kernel: Any = self._resolve_kernel(X, weights)
         make_checked_samples(kernel, X)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -194,6 +201,9 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
             message = f"n_landmarks={self.n_landmarks}, but there are {len(points)} distinct rows"
             warn_user(f"{message}: these are the landmarks.", UserWarning)
         chosen = self._sample(X, len(points), rng)
+        if not progress.go_on() and (r := len(points) + self.n_pseudo_landmarks) < len(chosen):
+            chosen = np.sort(rng.choice(chosen, r, replace=False))
+            warn_of_stop(self, progress.stopped_by, f"before W was estimated: that was done on {r} rows alone.")
         features = plain(kernel, points)
         features = with_pseudo(features, X[chosen], self.pseudo, self.n_pseudo_landmarks, rng, weights=weights[chosen])
         self._keep(features, self._factor(kernel, features, X[chosen]))

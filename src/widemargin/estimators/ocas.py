@@ -332,7 +332,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         return [ProfileRisk(g, team) if self.fit_intercept else HingeRisk(g, team) for g in signed]
 
     def _warn_if_stopped(self, progress: Progress) -> None:
-        if not self.converged_:
+        if not self.converged_ and not progress.ended_with_outer:
             warn_of_stop(
                 self,
                 progress.stopped_by or "max_iter",

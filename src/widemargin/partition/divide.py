@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,7 @@ def divide(
     n_sample: int = 1000,
     rng: np.random.Generator,
     team: ThreadTeam,
+    go_on: Callable[[], bool] = lambda: True,
 ) -> Division:
     """Divide samples into about k clusters in two steps: cluster a sample of them, assign the others.
 
@@ -64,6 +66,8 @@ def divide(
         Size m of the sample; at least 10 k are taken, as far as there are so many, and at most 5,000: k is at most 500.
     rng : numpy.random.Generator
     team : ThreadTeam
+    go_on : callable
+        Asked before each round of balancing; once it returns False, the clusters stay as they are.
 
     Returns
     -------
@@ -88,7 +92,7 @@ def divide(
     labels = regions.assign(samples, team)
     for _ in range(_ROUNDS):
         better = _balance(regions, np.bincount(labels, minlength=regions.n_clusters), n / k, rng)
-        if better is None:
+        if better is None or not go_on():
             break
         regions = regions.relabelled(better)
         labels = regions.assign(samples, team)

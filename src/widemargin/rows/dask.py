@@ -8,9 +8,9 @@ are never sent. If a worker is lost, dask makes its partitions again elsewhere, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,10 @@ from .blocks import Rows, make_rows
 Matrix = NDArray[np.float64]
 
 _FAN_IN = 8  # partial sums that one task adds
-_PATIENCE = 1.0  # seconds before the first look at whether all workers are still there
+_PATIENCE = 1.0  # seconds between two looks at whether all workers are still there
+_ASK_EVERY = 0.1  # seconds between two looks at the clock
 _MOST_LOSSES = 5  # during one pass
+_MOST_WAIT = 60.0  # seconds that the scheduler may take to notice a loss
 
 
 class LostPartitionError(RuntimeError):
@@ -43,10 +45,15 @@ class PartitionedRows:
     lengths : sequence of int
         Rows of each block.
     n_features : int
+    team : ThreadTeam
+        A pass ends with `Stopped` once this team is stopped.
     """
 
-    def __init__(self, client: Any, blocks: list[Any], lengths: Sequence[int], n_features: int) -> None:
+    def __init__(
+        self, client: Any, blocks: list[Any], lengths: Sequence[int], n_features: int, team: ThreadTeam
+    ) -> None:
         self._client = client
+        self._check = team.check
         self._blocks = blocks
         self._cuts = np.cumsum([0, *lengths])
         self.shape = (int(self._cuts[-1]), n_features)
@@ -106,30 +113,50 @@ class PartitionedRows:
 
     def _owners(self) -> list[str]:
         """The worker of each block. Blocks of a lost worker are waited for until they are made again."""
+        begin = monotonic()
         while True:
-            _finish(self._blocks)
+            _finish(self._blocks, self._check)
             where = self._client.who_has(self._blocks)
             owners = [next(iter(where.get(block.key, ())), None) for block in self._blocks]
             if all(owners):
                 return owners  # type: ignore[return-value]  # all are strings
+            if monotonic() - begin > _MOST_WAIT:
+                lost = [number for number, owner in enumerate(owners) if owner is None]
+                raise LostPartitionError(f"partitions {lost} of X are on no worker, after {_MOST_WAIT:g} seconds")
+            self._check()
             sleep(0.05)  # the scheduler knows of the loss, this process does not yet
 
     def _collect(self, tasks: list[Any], owners: set[str]) -> list[Any] | None:
         """Wait for results; None if one of the workers is gone, for which its tasks would wait forever."""
         from distributed import CancelledError
 
-        gather = partial(self._client.gather, tasks, asynchronous=True)
-        patience = _PATIENCE
+        gather, patience = partial(self._client.gather, tasks, asynchronous=True), _PATIENCE
         while True:
             try:
-                results: list[Any] = self._client.sync(gather, callback_timeout=patience)
-                return results
+                if self._are_done(tasks):
+                    results: list[Any] = self._client.sync(gather, callback_timeout=patience)
+                    return results
             except (TimeoutError, CancelledError) as error:
-                if not owners <= self._client.scheduler_info(n_workers=-1)["workers"].keys():
-                    return None
-                if isinstance(error, CancelledError):
+                patience *= 2
+                if isinstance(error, CancelledError) and self._has_all(owners):
                     raise
-            patience *= 2
+            if not self._has_all(owners):
+                return None
+
+    def _are_done(self, tasks: list[Any]) -> bool:
+        """Wait for tasks, for a second."""
+        from distributed import wait
+
+        end = monotonic() + _PATIENCE
+        while monotonic() < end:
+            self._check()
+            with suppress(TimeoutError):
+                wait(tasks, timeout=_ASK_EVERY)
+                return True
+        return False
+
+    def _has_all(self, owners: set[str]) -> bool:
+        return owners <= set(self._client.scheduler_info(n_workers=-1)["workers"])
 
 
 def is_partitioned(X: Any) -> bool:
@@ -138,7 +165,7 @@ def is_partitioned(X: Any) -> bool:
 
 
 @contextmanager
-def open_partitions(X: Any) -> Iterator[PartitionedRows]:
+def open_partitions(X: Any, team: ThreadTeam) -> Iterator[PartitionedRows]:
     """Hold the partitions of X in the memory of the cluster inside a ``with`` block.
 
     Parameters
@@ -146,6 +173,8 @@ def open_partitions(X: Any) -> Iterator[PartitionedRows]:
     X : dask array or dask data frame of shape (n, d)
         Of numbers. Partitions may be NumPy arrays, data frames or sparse arrays; float32 stays float32, everything
         else becomes float64. An array whose columns are divided too is joined first.
+    team : ThreadTeam
+        As of `PartitionedRows`.
 
     Yields
     ------
@@ -171,7 +200,7 @@ def open_partitions(X: Any) -> Iterator[PartitionedRows]:
                     f"X must have the same columns everywhere: partition {number} has {n_features}, "
                     f"partition 0 has {shapes[0][1]}"
                 )
-        yield PartitionedRows(client, blocks, [n for n, _ in shapes], shapes[0][1])
+        yield PartitionedRows(client, blocks, [n for n, _ in shapes], shapes[0][1], team)
 
 
 @contextmanager
@@ -190,12 +219,17 @@ def _active_client() -> Iterator[Any]:
         yield own
 
 
-def _finish(blocks: list[Any]) -> None:
-    """Wait for blocks; raise what kept one from being made."""
+def _finish(blocks: list[Any], check: Callable[[], None] = lambda: None) -> None:
+    """Wait for blocks, with a check every moment; raise what kept one from being made."""
     from distributed import CancelledError, wait
 
     try:
-        wait(blocks)
+        is_done = False
+        while not is_done:
+            check()
+            with suppress(TimeoutError):
+                wait(blocks, timeout=_ASK_EVERY)
+                is_done = True
     except CancelledError as error:
         lost = [number for number, block in enumerate(blocks) if block.cancelled()]
         raise LostPartitionError(

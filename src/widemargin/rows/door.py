@@ -23,7 +23,7 @@ def open_rows(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Iterator[
         Both for data in this process.
     """
     if is_partitioned(X):
-        with open_partitions(X) as rows:
+        with open_partitions(X, team) as rows:
             yield rows
     else:
         yield make_rows(X, team, memory_budget)

@@ -1,0 +1,148 @@
+"""The first Ctrl-C: the best so far and a warning, whatever runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
+
+import widemargin._progress
+from widemargin import (
+    C_path,
+    DCPredClassifier,
+    DCPredRegressor,
+    LandmarkNystroem,
+    OCASClassifier,
+    TwoStepKernelKMeans,
+    compress,
+)
+from widemargin.algorithms import dc_pred
+from widemargin.estimators import _compression
+from widemargin.landmarks import selection
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
+
+
+@pytest.fixture(autouse=True)
+def first_of_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupts of other tests are long ago."""
+    monkeypatch.setattr(widemargin._progress, "_last_sigint", -np.inf)
+
+
+def problem(n: int = 3000, d: int = 10) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    return X, (X[:, 0] * X[:, 1] + 0.3 * rng.standard_normal(n) > 0).astype(int)
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def stopped(call: Callable[[], Any]) -> tuple[Any, str]:
+    """What the call returns, and its only ConvergenceWarning."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = call()
+    (message,) = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+    return result, message
+
+
+@pytest.fixture
+def interrupted_before(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], None]:
+    """Send Ctrl-C before the first call of a function."""
+
+    def patch(module: Any, name: str) -> None:
+        original, calls = getattr(module, name), iter([interrupt])
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            next(calls, lambda: None)()
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, wrapped)
+
+    return patch
+
+
+@pytest.mark.parametrize("model", [DCPredClassifier(), DCPredRegressor()], ids=str)
+def test_of_a_tree_of_machines(model: Any, interrupted_before: Callable[[Any, str], None]) -> None:
+    interrupted_before(dc_pred, "nystrom_factor")
+    X, y = problem()
+    model, message = stopped(lambda: model.fit(X, y))
+    assert "interrupt" in message
+    assert model.converged_ is False
+    assert 0 < model.dual_gap_ <= model.objective_
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_of_landmarks(interrupted_before: Callable[[Any, str], None]) -> None:
+    interrupted_before(selection, "kmeans")
+    X, _ = problem()
+    model, message = stopped(lambda: LandmarkNystroem(50, random_state=0).fit(X))
+    assert "interrupt" in message
+    assert "50 rows" in message
+    Z = model.transform(X)
+    assert np.isfinite(Z).all()
+
+
+def test_of_kernel_kmeans(interrupted_before: Callable[[Any, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    divide = sys.modules["widemargin.partition.divide"]
+    monkeypatch.setattr(divide, "_LARGEST", 1.01)  # never balanced
+    interrupted_before(divide, "kernel_kmeans")
+    X, _ = problem()
+    model, message = stopped(lambda: TwoStepKernelKMeans(8, random_state=0).fit(X))
+    assert "interrupt" in message
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_of_compress(interrupted_before: Callable[[Any, str], None]) -> None:
+    interrupted_before(_compression, "train")
+    X, y = problem(1500)
+    small, message = stopped(lambda: compress(SVC(C=10).fit(X, y), X, random_state=0))
+    assert "interrupt" in message
+    assert "of the labels agree" in message
+    assert small.predict(X).shape == y.shape
+
+
+def test_compress_out_of_time_keeps_the_rows_it_could_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = problem(1500)
+    small, message = stopped(lambda: compress(SVC(C=10).fit(X, y), X, random_state=0, max_time=0))
+    assert "max_time" in message
+    assert np.isfinite(small.decision_function(X)).all()
+
+
+def test_of_a_path_of_C_ends_all_folds(interrupted_before: Callable[[Any, str], None]) -> None:
+    X, y = problem()
+    scored: list[int] = []
+
+    def score(model: Any, X: Any, y: Any) -> float:
+        scored.append(1)
+        if len(scored) == 5:  # in the second fold
+            interrupt()
+        return float(model.score(X, y))
+
+    path, message = stopped(lambda: C_path(OCASClassifier(), X, y, [0.01, 0.1, 1.0], cv=5, scoring=score))
+    assert "interrupt" in message
+    assert "2 of 5 folds" in message
+    assert path.scores.shape == (2, 3)
+    assert len(path.models) == 3
+    assert path.best in path.models
+
+
+def test_a_path_without_time_says_so() -> None:
+    X, y = problem()
+    path, message = stopped(lambda: C_path(OCASClassifier(max_time=0), X, y, [0.1, 1.0]))
+    assert "max_time" in message
+    assert path.scores.shape == (0, 2)
+    assert all(model.max_time == 0 for model in path.models)
+    with pytest.raises(ValueError, match="more time"):
+        _ = path.best
