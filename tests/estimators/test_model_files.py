@@ -12,7 +12,10 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.svm import SVC
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
+from skops.io import dump
 
 from widemargin import (
     BSGDClassifier,
@@ -23,6 +26,7 @@ from widemargin import (
     TwoStepKernelKMeans,
     compress,
 )
+from widemargin.cli import main
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((120, 5))
@@ -105,6 +109,7 @@ DAMAGES = [
     ("CSR", ("support_vectors_", "indptr"), entry(7), "support_vectors_ is a damaged sparse array"),
     ("CSR", ("support_vectors_", "data"), entry(np.inf), "support_vectors_ is a damaged sparse array: data .* inf"),
     ("CSR", ("support_vectors_", "_shape"), (3, 5), "support_vectors_ is a damaged sparse array"),
+    ("CSR", ("support_vectors_", "_shape"), {}, "support_vectors_ is a damaged sparse array"),
     ("precomputed", ("support_",), entry(120), r"support_ must have entries that are in \[0, 120\), got 120"),
     ("early", ("_clusters", "labels"), entry(2**40), r"_clusters\['labels'\] must have entries that are in \[0, 4\)"),
     ("early", ("_clusters", "points"), short, r"_clusters\['points'\] must be a float64 array"),
@@ -120,6 +125,13 @@ DAMAGES = [
     ("linear", ("_points", 1), None, r"_points\[1\] must be a float64 array"),
     ("merging", ("_shape",), ["merge", 2**29], r"_shape\[1\] must be below the \d+ columns of _states.0..'slots'.*"),
     ("merging", ("_states", 0, "counts"), entry(-5), r"_states\[0\]\['counts'\] must have entries .* got -5"),
+    (
+        "merging",
+        ("_states", 0, "counts"),
+        lambda c: np.full_like(c, 2**62),
+        "must be of at most 10 points, got 46",
+    ),
+    ("merging", ("_states", 0, "counts"), lambda c: c * [1, 0, 1, 1, 1, 1], r"'slots'\] must be 0 between the 0 and"),
     ("merging", ("_states", 0, "points"), short, r"_states\[0\]\['points'\] must be a float32 array"),
     ("merging", ("_states",), lambda states: states * 2, "_states must be a list of 1 dicts, got 2"),
     ("removal", ("_states", 0, "columns"), entry(10**6), r"_states\[0\]\['columns'\] must have entries"),
@@ -131,6 +143,7 @@ DAMAGES = [
     ("landmarks", ("_pseudo", "pairs"), entry(8), r"_pseudo\['pairs'\] must have entries that are in \[0, 8\), got 8"),
     ("compressed", ("_trees", 0, "coef"), short, r"_trees\[0\]\['coef'\] must be a float64 array"),
     ("compressed", ("_trees", 0, "children"), entry(9), "trees? of Nystroem machines do not fit|has the child 9"),
+    ("compressed", ("gamma",), None, "gamma must be a finite number, got None"),
     ("compressed", ("report_",), None, "report_ must be a CompressionReport, got None"),
 ]
 
@@ -186,12 +199,6 @@ def test_refits_with_callbacks_on_other_data() -> None:
 
 
 def test_a_pipeline_s_damaged_scaler_is_one_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-    from skops.io import dump
-
-    from widemargin.cli import main
-
     pipeline = make_pipeline(StandardScaler(), OCASClassifier()).fit(X, Y)
     pipeline[0].mean_ = "text"
     dump(pipeline, tmp_path / "model")
@@ -206,6 +213,50 @@ def test_a_pipeline_s_damaged_scaler_is_one_line(tmp_path: Any, capsys: pytest.C
         error = capsys.readouterr().err
         assert error.count("\n") == 1
         assert "coef_ is missing among the fitted attributes" in error
+
+
+SVC_DAMAGES = [
+    ("_n_support", lambda a: a + 1000),
+    ("_n_support", lambda a: a[:1]),
+    ("support_", lambda a: a[:3]),
+    ("support_vectors_", lambda a: a[:3]),
+    ("_dual_coef_", lambda a: a[:, :3]),
+    ("_intercept_", lambda a: a[:0]),
+    ("_probA", lambda a: np.ones(10**6)),
+    ("shape_fit_", None),
+    ("n_features_in_", "five"),
+]
+
+
+@pytest.mark.parametrize("rows", [X, ROWS], ids=["dense", "CSR"])
+@pytest.mark.parametrize(("name", "value"), SVC_DAMAGES)
+def test_a_damaged_machine_of_scikit_learn_is_one_line(
+    name: str, value: Any, rows: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LIBSVM reads beyond the ends of arrays that do not fit one another."""
+    machine = SVC().fit(rows, THREE)
+    damaged = value(getattr(machine, name)) if callable(value) else value
+    vars(machine)[name] = damaged
+    dump(make_pipeline(machine) if name == "support_" else machine, tmp_path / "model")
+    np.savetxt(tmp_path / "rows.csv", X, delimiter=",", header="a,b,c,d,e", comments="")
+    for arguments in (
+        ["predict", str(tmp_path / "rows.csv"), str(tmp_path / "model")],
+        ["info", str(tmp_path / "model")],
+    ):
+        assert main(arguments) == 1
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert "not a fitted model" in error if name == "n_features_in_" else "a damaged one" in error
+
+
+@pytest.mark.parametrize("machine", [SVC(), NuSVC(), SVR(), OneClassSVM(), SVC(kernel="precomputed")], ids=str)
+def test_sound_machines_of_scikit_learn_predict(machine: Any, tmp_path: Any) -> None:
+    for rows in [X @ X.T] if machine.kernel == "precomputed" else [X, ROWS]:
+        dump(machine.fit(rows, THREE), tmp_path / "model")
+        np.savez(tmp_path / "rows.npz", X=rows.toarray() if sp.issparse(rows) else rows, y=THREE)
+        assert main(["predict", str(tmp_path / "rows.npz"), str(tmp_path / "model"), str(tmp_path / "out")]) == 0
+        dense = rows.toarray() if sp.issparse(rows) else rows
+        np.testing.assert_allclose(np.loadtxt(tmp_path / "out"), machine.predict(dense))
 
 
 # The fuzzer's models ------------------------------------------------------------------------------------------------

@@ -283,6 +283,7 @@ def test_arguments_of_steps(change: dict[str, Any], error: type[Exception], tabl
         (0, 0, -1, 0, 0, 0),
         (0, 11, 0, 0, 0, 0),
         (0, 6, 5, 0, 0, 0),
+        (0, 2**62, 2**62, 0, 0, 0),  # their sum overflows
         (0, 2**63 - 1, 2**63 - 1, 0, 0, 0),
         (-5, 0, 0, 0, 0, 0),
         (2**63 - 1, 0, 0, 0, 0, 0),

@@ -45,7 +45,8 @@ def predict(args: Namespace) -> int:
             rows = values if values.ndim == 2 else values[:, None]
         file.writelines("\t".join(map(str, row)).encode() + b"\n" for row in rows.tolist())
     if not args.decision:
-        _report_accuracy(model, data, values)
+        with _damaged(args.model):
+            _report_accuracy(model, data, values)
     return 0
 
 

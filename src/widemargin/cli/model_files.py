@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from numbers import Integral
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -66,12 +67,23 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         raise ValueError(f"{os.fspath(path)}: refused, as it holds types that are not trusted: {', '.join(foreign)}")
     try:
         model = loads(content, trusted=list(TRUSTED_TYPES))
-        is_fitted = hasattr(model, "predict") and hasattr(model, "n_features_in_")  # a damaged pipeline's raises
+        n_features = getattr(model, "n_features_in_", None)  # of a damaged pipeline this may raise anything
     except Exception as error:  # a made-up description of types can fail in any way
         raise _damaged(path, error) from error
-    if not is_fitted:
+    if not hasattr(model, "predict") or not isinstance(n_features, Integral):
         raise ValueError(f"{os.fspath(path)}: holds a {type(model).__name__}, not a fitted model")
+    _check_libsvm(path, model)
     return model
+
+
+def _check_libsvm(path: str | os.PathLike[str], model: Any) -> None:
+    from ..estimators._sources import check_libsvm
+
+    for step in [step for _, step in getattr(model, "steps", [])] or [model]:
+        try:
+            check_libsvm(step)
+        except ValueError as error:
+            raise _damaged(path, error) from error
 
 
 def _types_in(path: str | os.PathLike[str], content: bytes) -> set[str]:

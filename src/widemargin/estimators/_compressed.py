@@ -136,6 +136,7 @@ class Compressed(KernelMethod):
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
+        fitted.number("gamma", above=0)
         if not isinstance(fitted.value("report_"), CompressionReport):
             raise ValueError(f"report_ must be a CompressionReport, got {self.report_!r}")
         d, dtype = self.n_features_in_, fitted.choice("_dtype", ("float32", "float64"))

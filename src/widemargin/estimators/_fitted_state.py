@@ -21,8 +21,8 @@ class FittedState:
 
     Parameters
     ----------
-    attributes : mapping or list
-        An estimator's ``__dict__``, or one of its attributes that is a dict or a list.
+    attributes : mapping, list or tuple
+        An estimator's ``__dict__``, or one of its attributes that holds others.
     within : str, default=""
         The name of that attribute, for messages.
 
@@ -33,9 +33,9 @@ class FittedState:
     """
 
     def __init__(self, attributes: Any, within: str = "") -> None:
-        if not isinstance(attributes, Mapping | list):
+        if not isinstance(attributes, Mapping | list | tuple):
             raise ValueError(f"{within} must be a dict or a list, got {_describe(attributes)}")
-        self._attributes = dict(enumerate(attributes)) if isinstance(attributes, list) else attributes
+        self._attributes = attributes if isinstance(attributes, Mapping) else dict(enumerate(attributes))
         self._within = within
 
     def __iter__(self) -> Iterator[Any]:
@@ -52,7 +52,7 @@ class FittedState:
         return self._attributes[key]
 
     def inner(self, key: Any) -> FittedState:
-        """The values of a dict or a list."""
+        """The values of a dict, a list or a tuple."""
         return FittedState(self.value(key), self.name(key))
 
     def inners(self, key: str, size: Size = None) -> list[FittedState]:
@@ -64,7 +64,7 @@ class FittedState:
             raise ValueError(f"{self.name(key)} must be a list of {count} dicts, got {len(dicts)}")
         return dicts
 
-    def integer(self, key: str, least: int) -> int:
+    def integer(self, key: Any, least: int) -> int:
         """An integer of at least `least`."""
         check_integer(self.name(key), self.value(key), least)
         return int(self.value(key))
@@ -132,7 +132,7 @@ class FittedState:
                 wanted = f"CSR array of shape {_shape_text((n, d))}"
                 raise ValueError(f"it must be a {wanted}, got {rows.format.upper()} of shape {rows.shape}")
             FittedState(vars(rows)).array("data", dtype, None)
-        except (AttributeError, IndexError, TypeError, ValueError) as error:  # its own arrays may be anything
+        except (AttributeError, LookupError, TypeError, ValueError) as error:  # its own arrays may be anything
             raise ValueError(f"{self.name(key)} is a damaged sparse array: {error}") from error
         return rows
 

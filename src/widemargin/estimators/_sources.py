@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._native.sparse import check_sparse
 from ..kernels.functions import Transform, make_kernel
 from ..models.expansion import KernelExpansion
+from ._fitted_state import FittedState
 from ._pairs import pair_coefficients
 from .bsgd import BSGDClassifier
 from .dc_svm import DCSVMClassifier
@@ -86,7 +87,44 @@ def _own(model: Any) -> Source:
     return _source(model, model._model.decide, points, coef, parameters, pairs=False)
 
 
+def check_libsvm(model: Any) -> None:
+    """Check what scikit-learn's machines hand over to LIBSVM, which reads as far as one of their arrays tells it.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted. One that is not LIBSVM's, or whose kernel is a callable, is not looked at.
+
+    Raises
+    ------
+    ValueError
+        Naming the first attribute that does not fit the others.
+    """
+    from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
+    if not isinstance(model, SVC | SVR | NuSVC | NuSVR | OneClassSVM):
+        return
+    fitted = FittedState(vars(model))
+    shape = fitted.inner("shape_fit_")
+    n_rows, d = (shape.integer(axis, 1) for axis in (0, 1))
+    k = len(fitted.array("_n_support", np.int32, None))
+    n = len(fitted.array("support_", np.int32, None, least=0, below=n_rows))
+    if fitted.value("kernel") != "precomputed" and not callable(model.kernel):
+        fitted.rows("support_vectors_", np.float64, n, d)
+    coef = fitted.rows("_dual_coef_", np.float64, k - 1, n)
+    if sp.issparse(coef) and coef.nnz != (k - 1) * n:
+        raise ValueError(f"_dual_coef_ must have {(k - 1) * n} entries, got {coef.nnz}")
+    if is_classifier(model) and ((model._n_support < 0).any() or model._n_support.sum() != n):
+        raise ValueError(f"_n_support must have the sum {n}, got {model._n_support}")
+    n_pairs = k * (k - 1) // 2
+    fitted.array("_intercept_", np.float64, n_pairs)
+    for key in ("_probA", "_probB"):
+        if len(fitted.array(key, np.float64, None)) not in (0, n_pairs):
+            raise ValueError(f"{key} must have {n_pairs} entries or none, got {len(fitted.value(key))}")
+
+
 def _libsvm(model: Any) -> Source:
+    check_libsvm(model)
     parameters, points = _parameters(model, model._gamma), _rows(model.support_vectors_)
     coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else np.asarray(model.dual_coef_)
     if is_classifier(model):

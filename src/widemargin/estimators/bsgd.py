@@ -17,7 +17,7 @@ from ..algorithms.bsgd import Epochs, Stream, one_against_rest, primal_value, tr
 from ..budget.merge import MAINTENANCE, RULES
 from ..models.expansion import KernelExpansion
 from ..solvers.result import History
-from ..solvers.sgd import StepSettings
+from ..solvers.sgd import BACK, COEF, FRONT, StepSettings
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
@@ -430,11 +430,15 @@ def _check_machine(state: FittedState, d: int, maintenance: str, budget: int) ->
     width = state.array(coef, np.float64, 4 if is_merging else 2, None).shape[1]
     if budget >= width:
         raise ValueError(f"_shape[1] must be below the {width} columns of {state.name(coef)}, got {budget}")
-    state.array("counts", np.int64, 6, least=0)
+    n_front, n_back = map(int, state.array("counts", np.int64, 6, least=0)[FRONT : BACK + 1])
+    if n_front + n_back > budget:
+        raise ValueError(f"{state.name('counts')} must be of at most {budget} points, got {n_front} and {n_back}")
     state.array("sums", np.float64, 7)
     if is_merging:
         state.array("points", np.float32, d, width)
         state.array("shift", np.float32, d)
+        if state.value("slots")[COEF, n_front : width - n_back].any():
+            raise ValueError(f"{state.name('slots')} must be 0 between the {n_front} and {n_back} points of its ends")
         return
     side = width if maintenance == "projection" else 0
     n = len(state.array("columns", np.integer, None, least=0, below=width))

@@ -41,10 +41,10 @@ StepTotals read_totals(Span<const Index> counts, Span<const double> sums, Index 
     for (const Index count : totals.counts)
         if (count < 0 || count > kMostCounted)
             throw nb::value_error(("counts must be in [0, 2^62], got " + std::to_string(count)).c_str());
-    const Index n_points = totals.counts[StepTotals::kFront] + totals.counts[StepTotals::kBack];
-    if (n_points > budget)
+    const Index n_front = totals.counts[StepTotals::kFront], n_back = totals.counts[StepTotals::kBack];
+    if (n_front > budget || n_back > budget - n_front)  // their sum may overflow
         throw nb::value_error(("counts must be of at most " + std::to_string(budget) + " points, got " +
-                               std::to_string(n_points))
+                               std::to_string(n_front) + " and " + std::to_string(n_back))
                                   .c_str());
     return totals;
 }
