@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, column_or_1d
 
 from .._parallel import ThreadTeam
 from ..rows import has_finite_rows, has_finite_values, is_partitioned, mapped_pages
-from ._validation import FLOATS, validate_rows
+from ._validation import FLOATS, check_labels, validate_rows
 
 _LARGE = 2**24  # bytes: checked by all threads
 
@@ -27,8 +26,7 @@ def check_training_data(estimator: Any, X: Any, y: Any, memory_budget: int) -> t
     """
     check = _check_collection if is_partitioned(X) else _check_array
     X, labels = check(estimator, X, y, memory_budget)
-    if labels.dtype.kind not in "biu":  # integers are labels, whatever their values
-        check_classification_targets(labels)
+    check_labels(labels)
     return X, labels
 
 

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .._config import resolve_memory_budget
@@ -22,7 +21,7 @@ from ._fitted_state import CheckedState, FittedState
 from ._kernel import resolve_gamma
 from ._parameters import KERNELS
 from ._training import all_or_nothing, training
-from ._validation import FLOATS, check_weights, number_classes, validate_rows
+from ._validation import FLOATS, check_labels, check_weights, number_classes, validate_rows
 
 Vector = NDArray[np.float64]
 
@@ -185,7 +184,7 @@ class KernelMachine(CallbackSupportMixin, KernelMethod):
     def _check_data(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
         X, y = self._validate(X, y, reset=reset, y_numeric=not is_classifier(self))
         if is_classifier(self):
-            check_classification_targets(y)
+            check_labels(y)
         if self._is_gram and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be a square kernel matrix for kernel='precomputed', got shape {X.shape}")
         if reset:

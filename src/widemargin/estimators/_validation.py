@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from .._native.sparse import check_sparse, with_usual_arrays
@@ -101,6 +102,12 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """The value must be one of the choices."""
     if not isinstance(value, str | int) or value not in choices:
         raise ValueError(f"{name} must be one of {list(choices)}, got {plain(value)!r}")
+
+
+def check_labels(y: NDArray[Any]) -> None:
+    """Raise a ValueError unless y can be class labels: whole numbers always can."""
+    if y.dtype.kind not in "biu":
+        check_classification_targets(y)
 
 
 def check_weights(sample_weight: Any, X: Any) -> Vector:

@@ -94,20 +94,23 @@ def fill(kernel: Kernel, A: Samples, B: Samples, out: Array, mirror: Array, team
 
 def fill_square(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> None:
     """out[...] = K(A, A), of which half is computed and half is copied; all is computed where a copy takes longer."""
-    if A.row_cost * A.precision.itemsize <= _SHORT_ROW and out.flags.c_contiguous:
+    is_short = A.row_cost * A.precision.itemsize <= _SHORT_ROW
+    if is_short and out.flags.c_contiguous:
         whole = A.take(slice(0, len(A)))
         team.map(lambda rows: kernel.fill(whole.take(rows), whole, out[rows]), row_blocks(len(A), TILE_ROWS))
         return
     batches = _batches(A)
 
     def column_block(columns: slice) -> None:
-        above = [batch for batch in batches if batch[0].start < columns.stop]
+        above = batches if is_short else [batch for batch in batches if batch[0].start < columns.stop]
         for rows, K in _tiles(kernel, above, A.take(columns), team):
             out[rows, columns] = K
-            out[columns, rows] = K.T
+            if not is_short:
+                out[columns, rows] = K.T
 
     # the last columns are the longest: they go first, so that no thread is left with one at the end
-    team.map(column_block, row_blocks(len(A), TILE_ROWS)[::-1])
+    n_columns = _even_columns(len(A), A.dtype) if is_short else TILE_ROWS
+    team.map(column_block, row_blocks(len(A), n_columns)[::-1])
 
 
 def _batches(A: Samples, n_rows: int = TILE_ROWS) -> _Batches:

@@ -46,6 +46,7 @@ _NOISE_FLOOR = 10.0  # times that noise: the violation at which coarse entries h
 _SURE = 20.0  # times that noise: a row that is so far from the margin is on the side where it seems to be
 _WORK_PER_LOOK, _ENTRY_WORK = 2e10, 200  # multiply-adds between two looks at the clock; of an entry beside its product
 _NEW_ROWS = (2048, 8192)  # violators that join in a cold start's first round, and in later ones
+_FIRST_SHARE = 4  # one of so many rows, at most, joins in that first round
 _VIOLATOR_SHARE = 0.03  # of the largest violation: smaller ones wait
 _NEXT_ROWS = 512, 2048  # that are no violators yet: as many as violators, within these limits
 _ROUND_GOAL = 0.1
@@ -321,6 +322,8 @@ class DualSolver:
         free = is_free(self.box, state.beta)
         wanted = (size > max(0.5 * self.goal, _VIOLATOR_SHARE * size.max())) & ~free
         quota = _NEW_ROWS[self.n_rounds]
+        if self.n_rounds == 0:
+            quota = min(quota, max(SMALL, len(size) // _FIRST_SHARE))
         self.n_rounds = min(self.n_rounds + 1, len(_NEW_ROWS) - 1)
         if self.equality:  # one side alone cannot move
             rising, falling = (np.flatnonzero(wanted & (sign * state.violations > 0)) for sign in (1, -1))
