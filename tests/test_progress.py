@@ -105,6 +105,30 @@ class TestGoOn:
                 thread.join()
         assert most == 1
 
+    def test_nothing_waits_for_the_callback(self) -> None:
+        """Neither what it asks itself, nor another thread."""
+        is_called, may_end = threading.Event(), threading.Event()
+
+        def callback(state: dict[str, float]) -> bool:
+            progress.stage("asked inside", total=2)
+            progress.advance()
+            assert progress.go_on()
+            is_called.set()
+            return not may_end.wait(timeout=10)
+
+        with Progress(callback=callback) as progress:
+            asking = threading.Thread(target=progress.go_on, daemon=True)
+            asking.start()
+            assert is_called.wait(timeout=10)
+            other = threading.Thread(target=progress.advance, daemon=True)
+            other.start()
+            other.join(timeout=10)
+            assert not other.is_alive()
+            assert progress.fraction == 1.0
+            may_end.set()
+            asking.join(timeout=10)
+        assert progress.stopped_by is None
+
     def test_silence_is_cheap(self) -> None:
         with Progress(max_time=60) as progress:
             best = math.inf

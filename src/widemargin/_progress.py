@@ -56,7 +56,7 @@ class Progress:
         The name of the first stage.
     callback : callable or None
         Called with the state of each `go_on` and ``elapsed``, by one thread at a time: while it runs, other threads go
-        on unasked. It returns True to stop.
+        on without a call, and nothing that they or it ask of this object waits for its end. It returns True to stop.
 
     Attributes
     ----------
@@ -95,6 +95,7 @@ class Progress:
         self._inner: list[Progress] = []
         self._outer: Progress | None = None
         self._busy = threading.Lock()
+        self._is_called = threading.Lock()  # held while the callback runs; no thread ever waits for it
         self._handler_set = False
         self._bar: Bar | None = None
         self._end: float | None = None
@@ -193,7 +194,9 @@ class Progress:
             return False
         self.state = state or self.state
         now = self._check_time()
-        if now >= self._next_look or self._callback is not None:
+        if self._callback is not None:
+            self._call(self._callback, now)
+        if now >= self._next_look:
             self._look(now)
         return self.stopped_by is None
 
@@ -277,23 +280,14 @@ class Progress:
             raise KeyboardInterrupt
         self._stop("interrupt")
 
-    @contextmanager
-    def _alone(self) -> Iterator[bool]:
-        """Whether this thread has the progress for itself; it never waits for another."""
-        mine = self._busy.acquire(blocking=False)
-        try:
-            yield mine
-        finally:
-            if mine:
-                self._busy.release()
+    def _call(self, callback: Callback, now: float) -> None:
+        with _if_free(self._is_called) as is_free:
+            if is_free and callback({**self.state, "elapsed": now - self._start}):
+                self._stop("callback")
 
     def _look(self, now: float) -> None:
-        with self._alone() as mine:
-            if not mine:
-                return
-            if self._callback is not None and self._callback({**self.state, "elapsed": now - self._start}):
-                self._stop("callback")
-            if now >= self._next_look:
+        with _if_free(self._busy) as is_free:
+            if is_free and now >= self._next_look:
                 self._next_look = now + _LOOK_EVERY
                 self._sample(now, self.state.get("violation"))
                 if self._verbose > 0 and now - self._start >= _BAR_AFTER:
@@ -404,6 +398,17 @@ class Aside(_WithoutCandidate):
     def go_on(self, **state: float) -> bool:
         """Whether the whole would; it is not told."""
         return self.stopped_by is None
+
+
+@contextmanager
+def _if_free(lock: threading.Lock) -> Iterator[bool]:
+    """Hold the lock inside a ``with`` block if no thread holds it; whether it was free."""
+    is_free = lock.acquire(blocking=False)
+    try:
+        yield is_free
+    finally:
+        if is_free:
+            lock.release()
 
 
 def _resume(time_left: float, stopped_by: str | None) -> Progress:

@@ -77,3 +77,16 @@ def test_without_callbacks_nothing_is_left_behind(moons: tuple[np.ndarray, np.nd
         warnings.simplefilter("error")
         model.fit(*moons)
     assert not hasattr(model, "_callback_fit_ctx")
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_each_rounds_machine_is_scored_with_its_own_rows(warm: bool) -> None:
+    """After levels and after a warm start the solver has the rows in another order."""
+    X, y = make_moons(6000, noise=0.3, random_state=0)
+    model = DCSVMClassifier(C=100, gamma=1.0, n_levels=0 if warm else 1, warm_start=warm)
+    if warm:
+        model.fit(X, y)
+    recorder = Recorder()
+    model.set_params(C=50).set_callbacks(recorder).fit(X, y)
+    assert len(model.support_) > 512
+    assert min(recorder.scores[-2:]) > model.score(X, y) - 0.01

@@ -54,6 +54,13 @@ def test_fitting_again_gives_the_same_machine() -> None:
     assert_identical(again, model.fit(X, y))
 
 
+@pytest.mark.parametrize("stop_level", [0, 1])
+def test_without_a_seed_the_machine_is_the_same_each_time(stop_level: int) -> None:
+    X, y = patches(1200)
+    one, two = (DCSVMClassifier(C=8.0, gamma=1.0, n_levels=1, stop_level=stop_level).fit(X, y) for _ in range(2))
+    assert_identical(one, two)
+
+
 def test_four_threads_fit_at_once() -> None:
     """Four user threads, each with an estimator of its own, released together: nothing may be shared between fits."""
     X, y = patches(2500)

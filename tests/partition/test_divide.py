@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from widemargin._parallel import ThreadTeam
 from widemargin.kernels.functions import Precomputed, make_kernel
 from widemargin.kernels.samples import make_samples
-from widemargin.partition import between_cluster_mass, divide
+from widemargin.partition import between_cluster_mass, divide, regions
 from widemargin.partition.divide import Division
 
 METHODS = ("kernel", "input", "random")
@@ -46,6 +46,27 @@ def test_labels_are_the_regions_own_assignment(method: str, form: Any) -> None:
     assert len(division.chosen) == len(division.regions.labels) == 100
     assert np.all(np.diff(division.chosen) > 0)
     assert division.labels.max() < division.regions.n_clusters
+
+
+def test_the_samples_kernel_matrix_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often clusters are split and joined."""
+    points, rounds = [], []
+    fill, relabelled = type(RBF).fill, regions.KernelRegions.relabelled
+
+    def count(kernel: Any, A: Any, B: Any, out: Any) -> None:
+        points.extend([A] if A is B else [])
+        fill(kernel, A, B, out)
+
+    def note(self: Any, labels: Any) -> Any:
+        rounds.append(labels)
+        return relabelled(self, labels)
+
+    monkeypatch.setattr(type(RBF), "fill", count)
+    monkeypatch.setattr(regions.KernelRegions, "relabelled", note)
+    division = cut(lopsided(), 16, "kernel")
+    assert len(rounds) >= 2
+    assert len(points) == 1
+    assert len(points[0]) == len(division.chosen)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_kernel_regions_are_nearest_means_in_feature_space() -> None:
     # regions that only route are told the spread and never see the points' own matrix
     lean = KernelRegions(kernel, make_samples(X, kernel.wants), labels, spread)
     np.testing.assert_array_equal(lean.route(Z, ThreadTeam(1)), truth.argmin(axis=0))
-    assert "_gram" not in vars(lean)
+    assert "gram" not in vars(lean)
 
 
 @pytest.mark.parametrize("name", ["kernel", "input"])

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from planes import always, assert_planes_hold, true_risk
 from widemargin._parallel import ThreadTeam
+from widemargin._progress import Progress
+from widemargin.algorithms.ocas import Settings, _Descent
 from widemargin.rows import make_rows
 from widemargin.solvers import near
 from widemargin.solvers.bundle import Bundle
@@ -150,3 +152,32 @@ def test_ties_at_the_largest_share() -> None:
     helper._share = near._MOST_SHARE
     assert helper._surrogate() is None
     assert any(helper._surrogate() is not None for _ in range(4))
+
+
+def test_rounds_without_progress_are_counted_anew_for_another_C() -> None:
+    """The objective of a larger C is larger: that is no failure of the rounds on few rows."""
+    X, signed = problem(3, 400)
+    rows, team = make_rows(X, ThreadTeam(1)), ThreadTeam(1)
+    descent = _Descent(rows, [HingeRisk(signed, team)], Settings(C=C), Progress(), team)
+    (solver,) = descent.solvers
+    descent.near[solver] = helper = NearRounds(rows, solver, 1e-6, 2**30, always)
+    descent.weigh(C)
+    descent.begin(None, Settings(C=C))
+    descent.solve_reduced()
+    for _ in range(2):
+        descent.iterate()
+    descent.weigh(1e3 * C)
+    assert helper._n_failures == 0
+    assert not helper._has_failed_twice()
+    assert helper._n_failures == 0
+
+
+def test_a_sample_is_not_misled_by_the_order_of_the_rows() -> None:
+    """Rows far from their margin at every fourth place, where a sample of every fourth row would see these alone."""
+    n, wanted = 4 * 2048, 500
+    risk = HingeRisk(np.ones(n), ThreadTeam(1))
+    outputs = np.random.default_rng(0).uniform(0.0, 2.0, size=(1, n))
+    outputs[0, ::4] = 50.0
+    chosen, distance = risk.nearest(outputs, wanted)
+    assert distance < 1.0
+    assert 0.5 * wanted < len(chosen) < 2 * wanted

@@ -32,7 +32,7 @@ from ..kernels.precision import entry_noise
 from ..kernels.samples import Samples, SampleSubset
 from ..kernels.scratch import Scratch, closing_scratch, release
 from ..partition.divide import Division, divide
-from ..solvers.certificate import svm_problem
+from ..solvers.certificate import MOST_GAP, svm_problem
 from ..solvers.dual import SMALL, DualSolver, hides_violation, share_memory
 from ..solvers.result import DualResult, StoppedAtStartError, join_results
 from ..solvers.square import solve_square, unsolved
@@ -57,6 +57,9 @@ class Settings:
     ----------
     fit_intercept : bool
     tol : float
+    most_gap : float
+        Largest share of the objective that the gap of a machine that has converged may be; infinite where the kernel
+        is not positive semidefinite, and so the gap no bound.
     max_iter : int
         Working sets for the whole of each binary problem; -1 for no limit.
     memory_budget : int
@@ -75,6 +78,7 @@ class Settings:
 
     fit_intercept: bool = False
     tol: float = 1e-3
+    most_gap: float = MOST_GAP
     max_iter: int = -1
     memory_budget: int = 2**30
     n_jobs: int | None = None
@@ -195,7 +199,7 @@ class _Fit:
         m = n // self.settings.branching ** levels[0]
         rows = np.sort(self.rng.choice(n, m, replace=False))
         self.sampled = np.zeros(n)
-        self.sampled[rows] = self._solve_cluster(rows, self.sampled, _START_TOL).beta
+        self.sampled[rows] = self._solve_cluster(rows, self.sampled, _START_TOL, np.inf).beta
         says_few = np.ptp(self.data.y[rows]) > 0.0 and np.count_nonzero(self.sampled) * np.sqrt(n / m) <= m
         return range(0) if says_few else levels
 
@@ -210,8 +214,10 @@ class _Fit:
         bounds = np.cumsum(np.bincount(division.labels, minlength=n_clusters))[:-1]
         clusters = np.split(np.argsort(division.labels, kind="stable"), bounds)
         largest_first = sorted(range(n_clusters), key=lambda c: -len(clusters[c]))
-        tol = self.settings.tol if level == self.settings.stop_level else max(self.settings.tol, _START_TOL)
-        solve = partial(self._solve_cluster, beta=beta, tol=tol)
+        tol, most_gap = max(self.settings.tol, _START_TOL), np.inf
+        if level == self.settings.stop_level:
+            tol, most_gap = self.settings.tol, self.settings.most_gap
+        solve = partial(self._solve_cluster, beta=beta, tol=tol, most_gap=most_gap)
         solved = self.team.map(solve, [clusters[c] for c in largest_first])
         release()
         parts = [solved[largest_first.index(c)] for c in range(n_clusters)]
@@ -230,7 +236,7 @@ class _Fit:
         )
         return self.early.result.beta
 
-    def _solve_cluster(self, rows: Rows, beta: Vector, tol: float) -> DualResult:
+    def _solve_cluster(self, rows: Rows, beta: Vector, tol: float, most_gap: float) -> DualResult:
         """One GEMM and one compiled solve for a cluster whose kernel matrix is small; else as the whole is solved."""
         m = len(rows)
         if not self.progress.go_on():
@@ -240,19 +246,22 @@ class _Fit:
         part = self._take(self.data, rows)
         with ThreadTeam(self.settings.n_jobs) as team:  # of one thread where clusters are solved side by side
             if m > _LARGEST_SQUARE or m * m * itemsize > share:
-                result = self._solver(part, team, tol=tol, memory_budget=share).solve(beta[rows])
+                result = self._solver(part, team, tol=tol, most_gap=most_gap, memory_budget=share).solve(beta[rows])
             else:
-                result = self._solve_square(part, team, beta[rows], tol)
+                result = self._solve_square(part, team, beta[rows], tol, most_gap)
         self.progress.advance()
         return result
 
-    def _solve_square(self, part: Data, team: ThreadTeam, beta: Vector, tol: float) -> DualResult:
+    def _solve_square(self, part: Data, team: ThreadTeam, beta: Vector, tol: float, most_gap: float) -> DualResult:
         m, dtype = len(part.y), part.samples.dtype
         with Scratch(m * m * dtype.itemsize) as buffer:
             K = buffer[: m * m * dtype.itemsize].view(dtype).reshape(m, m)
             fill_square(part.kernel, part.samples.take(np.arange(m)), K, team)
             problem, equality = svm_problem(part.y, part.upper), self.settings.fit_intercept
-            return solve_square(K, problem, beta, team, equality=equality, tol=tol, progress=self.progress)
+            progress = self.progress
+            return solve_square(
+                K, problem, beta, team, equality=equality, tol=tol, progress=progress, most_gap=most_gap
+            )
 
     def early_machine(self) -> Machine:
         """The last level's machine; if the fit was stopped there, not the one that was asked for."""
@@ -285,19 +294,20 @@ class _Fit:
         order = np.concatenate([support, np.flatnonzero(beta == 0)])
         self.progress.stage("refine")
         data = self._take(self.data, order)
-        solver = self._solver(data, must_start=must_start, first=len(support))
+        solver = self._solver(data, must_start=must_start, first=len(support), order=order)
         tol = max(self.settings.tol, _START_TOL)
         refined, leading = beta[support], None
         with suppress(Stopped):
             if solver.rows.has_room and len(support) <= solver.active.capacity:
                 refined, leading = solver.refine(refined, tol)
             else:
-                refined, leading = self._solver(self._take(self.data, support), tol=tol).solve_within(solver, refined)
+                part = self._solver(self._take(self.data, support), tol=tol, most_gap=np.inf)
+                refined, leading = part.solve_within(solver, refined)
         start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
         self.progress.stage("whole problem")
         result = self._polish(data, solver, solver.solve(start, leading))
-        back = np.argsort(order)
-        return replace(result, beta=result.beta[back], decision=result.decision[back])
+        beta, decision = (solver.in_callers_order(values) for values in (result.beta, result.decision))
+        return replace(result, beta=beta, decision=decision)
 
     def _take(self, data: Data, rows: Rows) -> Data:
         """The problem on some rows, which are copied if that takes little memory."""
@@ -322,7 +332,7 @@ class _Fit:
                     result, lambda rows, beta: exact(self._take(data, rows), memory_budget=0).decide(beta), most_rows
                 )
             if self._is_coarse(solver, result):
-                result = solver.replaced_by(exact(data)).solve(result.beta)
+                result = solver.replaced_by(exact(data, order=solver.order)).solve(result.beta)
         except (Stopped, StoppedAtStartError):
             return replace(result, converged=False)
         return result
@@ -339,12 +349,13 @@ class _Fit:
         must_start: bool = True,
         is_exact: bool = False,
         first: int = 0,
+        order: Rows | None = None,
         **changes: float,
     ) -> DualSolver:
         """The exact solver, with the fit's settings and threads or some changed."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
         rows, square_bytes = share_memory(data.kernel, data.samples, settings.memory_budget, team or self.team, first)
-        return DualSolver(
+        solver = DualSolver(
             rows,
             svm_problem(data.y, data.upper),
             equality=settings.fit_intercept,
@@ -354,7 +365,10 @@ class _Fit:
             max_iter=settings.max_iter,
             must_start=must_start,
             entry_noise=0.0 if is_exact else self.entry_noise,
+            most_gap=settings.most_gap,
         )
+        solver.order = order
+        return solver
 
 
 def _is_small(n: int, n_problems: int, settings: Settings, progress: Progress | Part) -> bool:
@@ -391,6 +405,7 @@ def _train_small(
         tol=settings.tol,
         max_iter=settings.max_iter,
         progress=progress,
+        most_gap=settings.most_gap,
     )
     return [Machine(result, None, np.array([result.intercept]), []) for result in results]
 

@@ -291,6 +291,8 @@ class _Descent:
         self.n_iter, self.history = 0, History()
         for solver in self.solvers:
             solver.weigh(C)
+        for near in self.near.values():
+            near.begin()
 
     def begin(self, start: Sequence[Matrix] | None, settings: Settings) -> None:
         """Take the first planes: at the points given, or where a sample of the rows leads."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -278,8 +279,9 @@ def _describe(model: Any) -> list[tuple[str, str]]:
 
 
 def _gap(machine: Any) -> str:
-    scale = abs(machine.objective_)
-    relative = f" ({machine.dual_gap_ / scale:.1e} of the objective)" if scale else ""
+    if math.isnan(machine.dual_gap_):
+        return "not known: the kernel is not positive semidefinite"
+    relative = f" ({machine.dual_gap_ / machine.objective_:.1e} of the objective)" if machine.objective_ else ""
     return f"{machine.dual_gap_:.3g}{relative}"
 
 

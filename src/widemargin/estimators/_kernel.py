@@ -76,7 +76,15 @@ def make_checked_samples(kernel: Kernel, X: Any, targets: NDArray[Any] | None = 
 
 
 def check_range(kernel: Kernel, samples: Samples) -> None:
-    """Neither inner products nor kernel values may overflow the precision of the tiles."""
+    """Neither inner products nor kernel values may overflow the precision of the tiles, nor may products underflow.
+
+    A gamma beyond the reciprocal of the smallest normal number would make a kernel of what is left of such products.
+    """
+    gamma = getattr(kernel, "gamma", 0.0)
+    if gamma * float(np.finfo(samples.dtype).tiny) >= 1.0:
+        raise ValueError(
+            f"gamma={gamma:.3g} wants products of entries of X that are no normal {samples.dtype} numbers: scale X"
+        )
     largest = float(np.max(np.abs(samples.squares), initial=0.0))
     if not isinstance(kernel, FunctionKernel):
         largest = max(largest, float(np.max(np.abs(kernel.diagonal(samples)), initial=0.0)))

@@ -20,7 +20,7 @@ from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, TrainingRows
 from ._nystrom_files import check_trees, describe_trees, forest_of
 from ._parameters import check_kernel, check_limits, check_pseudo
-from ._training import describe_gap, warn_of_stop
+from ._training import describe_gap, relative_gap, warn_of_stop
 from ._validation import check_choice, check_seed
 
 Vector = NDArray[np.float64]
@@ -66,6 +66,7 @@ class LocalMachine(KernelMachine):
         n_trees = len(machine.model.trees)
         self.objective_ = float(leaves["objective"].sum()) / n_trees
         self.dual_gap_ = float(leaves["gap"].sum()) / n_trees
+        self.relative_gap_ = relative_gap(self.objective_, self.dual_gap_)
         self.converged_ = machine.converged
         self.n_iter_ = 1
         self.history_ = {

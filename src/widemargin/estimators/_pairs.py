@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..algorithms.dc_svm import Machine
 from ._clusters import cluster_attributes
+from ._training import relative_gap
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -76,14 +77,19 @@ def _signs(y: Rows, n_machines: int) -> Vector:
     return np.array([np.where(y == i, 1.0, np.where(y == j, -1.0, 0.0)) for i, j in pairs])
 
 
-def certificate_attributes(machines: list[Machine]) -> dict[str, Any]:
-    """The fitted attributes that say how good the machine is."""
+def certificate_attributes(machines: list[Machine], *, is_semidefinite: bool) -> dict[str, Any]:
+    """The fitted attributes that say how good the machine is: no bound without a positive semidefinite kernel."""
     results = [machine.result for machine in machines]
     columns = [{**r.history.as_arrays(), "problem": np.full(len(r.history), k)} for k, r in enumerate(results)]
     order = np.argsort(np.concatenate([c["time"] for c in columns]), kind="stable")  # pairs run side by side
+    objective, gap = sum(result.objective for result in results), sum(result.gap for result in results)
+    if not is_semidefinite:
+        gap = np.nan
+        columns = [{**c, "lower_bound": np.full_like(c["lower_bound"], np.nan)} for c in columns]
     return {
-        "objective_": float(sum(result.objective for result in results)),
-        "dual_gap_": float(sum(result.gap for result in results)),
+        "objective_": float(objective),
+        "dual_gap_": float(gap),
+        "relative_gap_": relative_gap(float(objective), float(gap)),
         "converged_": all(result.converged for result in results),
         "n_iter_": max(1, sum(result.n_iter for result in results)),
         "history_": {name: np.concatenate([c[name] for c in columns])[order] for name in columns[0]},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Iterator
@@ -74,10 +75,16 @@ def warn_of_stop(estimator: Any, reason: str | None, state: str) -> None:
     warn_user(f"{name} was stopped by {reason} {state}", ConvergenceWarning)
 
 
+def relative_gap(objective: float, gap: float) -> float:
+    """(objective - lower bound) / objective; 0 where the gap is 0, NaN where there is no bound."""
+    return gap / objective if gap else 0.0
+
+
 def describe_gap(estimator: Any) -> str:
     """The duality gap in words, in its own units and beside the objective."""
-    share = estimator.dual_gap_ / max(estimator.objective_, 1e-300)
-    return f"duality gap {estimator.dual_gap_:.4g} ({share:.2%} of the objective)"
+    if math.isnan(estimator.dual_gap_):
+        return "no bound on the optimum, as the kernel is not positive semidefinite"
+    return f"duality gap {estimator.dual_gap_:.4g} ({estimator.relative_gap_:.2%} of the objective)"
 
 
 def warn_user(message: str, category: type[Warning]) -> None:

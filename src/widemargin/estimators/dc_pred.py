@@ -79,7 +79,10 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, LocalMachine):
         For each leaf: ``tree``, ``n_rows``, ``n_landmarks``, ``objective``, ``gap``, ``time`` when it was done, and
         whether it ``converged``.
     objective_, dual_gap_ : float
-        Of the leaves' own problems with the approximate kernel: sums, of one tree. The gap is proven.
+        Of the leaves' own problems with the approximate kernel: sums, of one tree. The gap is proven, for the sigmoid
+        kernel too: the approximate kernel is positive semidefinite, whatever the kernel is.
+    relative_gap_ : float
+        ``dual_gap_ / objective_``.
     converged_ : bool
     n_iter_ : int
         1.
@@ -235,6 +238,8 @@ class DCPredRegressor(RegressorMixin, LocalMachine):
     objective_, dual_gap_ : float
         Of the leaves' own problems with the approximate kernel: sums, of one tree. The gap is 0, as
         leaves are solved directly.
+    relative_gap_ : float
+        ``dual_gap_ / objective_``: 0.
     converged_ : bool
     n_iter_ : int
         1.

@@ -18,7 +18,7 @@ from ..kernels.functions import Kernel
 from ..kernels.samples import Samples
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
-from ..solvers.certificate import balance
+from ..solvers.certificate import MOST_GAP, balance
 from ..solvers.result import DualResult, History
 from ._clusters import check_clusters, clustered_model
 from ._fitted_state import FittedState
@@ -86,7 +86,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
         same rows, and ``stop_level=0``.
     tol : float, default=1e-3
         Largest violation of the optimality conditions at the end, in units of the decision function. A problem of at
-        most 512 rows is solved to 1e-9 at no cost.
+        most 512 rows is solved to 1e-9, or to the rounding of its decision values.
     max_iter : int, default=-1
         Largest number of working sets (of up to 512 samples) for each binary problem; -1 for no limit.
     max_time : float or None, default=None
@@ -101,7 +101,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
     verbose : int, default=0
         1 draws a progress bar when a fit takes longer than a second.
     random_state : int, RandomState instance or None, default=None
-        For the samples that are clustered.
+        For the samples that are clustered. None is 0: fitted again, an estimator gives the same machine.
 
     Attributes
     ----------
@@ -121,14 +121,19 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
         Value of the primal problem at the returned machine; with several classes the sum over the pairs.
     dual_gap_ : float
         ``objective_ - dual_gap_`` is a proven lower bound of the optimum (to the rounding of the kernel entries). An
-        early machine's problem is that of the kernel between rows of one cluster alone (Lemma 1 of the paper).
+        early machine's problem is that of the kernel between rows of one cluster alone (Lemma 1 of the paper). NaN for
+        the sigmoid kernel, and the polynomial one with a negative `coef0`: they are not positive semidefinite, and
+        the dual of such a problem is no bound. That a precomputed or callable kernel is, is taken on trust.
+    relative_gap_ : float
+        ``dual_gap_ / objective_``: how far the machine is from the optimum at most, as a share of its own objective.
     early_level_ : int
         0 for an exact machine, else the level of the early one; a fit that is stopped in a level returns that level's.
     levels_ : list of dict
         For each level solved: ``problem`` (pair of classes), ``level``, ``n_clusters``, ``n_support``,
         ``clustering_seconds``, ``seconds``, and ``objective``, the dual value of its parts together.
     converged_ : bool
-        Whether every violation is below `tol`.
+        Whether every violation is below `tol`, and the gap at most 5 % of the objective; of several classes, in every
+        pair. Where the gap is larger at `tol` (large C), the fit goes on to a smaller violation.
     n_iter_ : int
         Working sets solved.
     history_ : dict of ndarrays
@@ -140,8 +145,9 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
     Warns
     -----
     ConvergenceWarning
-        When `max_time`, `max_iter`, Ctrl-C or a callback ended the fit: with the violation and the gap. The model is
-        the best so far. A second Ctrl-C within two seconds raises KeyboardInterrupt and leaves the estimator as it was.
+        When `max_time`, `max_iter`, Ctrl-C, a callback or the precision of float64 (extreme C, weights or scales of X)
+        ended the fit: with the violation and the gap. The model is the best so far. A second Ctrl-C within two seconds
+        raises KeyboardInterrupt and leaves the estimator as it was.
     UserWarning
         When the features want scaling, on a probe of the rows: the kernel is nearly constant or nearly the identity; or
         one column spreads 100 times as far as the others' median, and nearest neighbours hardly share their labels.
@@ -258,7 +264,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
             kernel = self._resolve_kernel(rows.X, rows.weights)
             samples = make_checked_samples(kernel, rows.X, rows.y)
             machines = self._train(kernel, samples, rows, upper, progress)
-            self.__dict__.update({**self._machine(rows, machines), **certificate_attributes(machines)})
+            certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
+            self.__dict__.update({**self._machine(rows, machines), **certificate})
             self._model = self._make_model()
         if not self.converged_:
             violation = max(machine.result.violation for machine in machines)
@@ -290,6 +297,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
         settings = Settings(
             fit_intercept=bool(self.fit_intercept),
             tol=float(self.tol),
+            most_gap=MOST_GAP if kernel.is_semidefinite else np.inf,
             max_iter=int(self.max_iter),
             memory_budget=resolve_memory_budget(self.memory_budget),
             n_jobs=self.n_jobs,
@@ -299,7 +307,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
             n_sample=self.n_sample,
             partition=self._resolve_partition(),
         )
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        seed = 0 if self.random_state is None else self.random_state
+        rng = np.random.default_rng(check_random_state(seed).randint(2**31))
         if len(rows.classes) > 2:
             return train_pairs(Data(kernel, samples, rows.y, upper), settings, progress, rng)
         data = Data(kernel, samples, np.where(rows.y > 0, 1.0, -1.0), upper)
@@ -327,9 +336,12 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
 
     def _own_limit(self) -> str:
         """What stopped a fit that the progress object did not stop as a whole."""
-        if self.max_iter >= 0:
+        if 0 <= self.max_iter <= self.n_iter_:
             return "max_iter"
-        return "max_time" if self.max_time is not None else "the precision of the kernel entries"
+        has_shares = (
+            self.max_time is not None and len(self.classes_) > 2
+        )  # each pair of classes has its share of the time
+        return "max_time" if has_shares else "the precision of float64"
 
     def _make_model(self) -> KernelExpansion | ClusteredExpansion:
         kernel = self._make_kernel()

@@ -26,7 +26,7 @@ from ._data import check_training_data, to_memory
 from ._fitted_state import FittedState
 from ._parameters import check_limits
 from ._predictor import LinearPredictor
-from ._training import all_or_nothing, describe_gap, training, warn_of_stop
+from ._training import all_or_nothing, describe_gap, relative_gap, training, warn_of_stop
 from ._validation import (
     check_choice,
     check_flag,
@@ -103,7 +103,10 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         Value of the problem at the returned machine; with several classes the sum over them.
     dual_gap_ : float
         ``objective_ - dual_gap_`` is a proven lower bound of the optimum.
+    relative_gap_ : float
+        ``dual_gap_ / objective_``; with several classes of the sums over them.
     converged_ : bool
+        Whether each machine's gap is at most `tol` times its objective.
     n_iter_ : int
         Rounds on all rows.
     history_ : dict of ndarrays
@@ -357,9 +360,11 @@ def _start_points(result: LinearResult) -> Matrix:
 
 
 def _certificate(results: list[LinearResult], history: History) -> dict[str, Any]:
+    objective, gap = float(sum(r.objective for r in results)), float(sum(r.gap for r in results))
     return {
-        "objective_": float(sum(result.objective for result in results)),
-        "dual_gap_": float(sum(result.gap for result in results)),
+        "objective_": objective,
+        "dual_gap_": gap,
+        "relative_gap_": relative_gap(objective, gap),
         "converged_": all(result.converged for result in results),
         "n_iter_": max(1, len(history)),
         "history_": history.as_arrays(),

@@ -24,9 +24,13 @@ Array = NDArray[np.floating]
 
 
 class Kernel(Protocol):
-    """A positive semidefinite function of two samples, evaluated by tiles. `wants` is `make_samples`' word for them."""
+    """A symmetric function of two samples, evaluated by tiles. `wants` is `make_samples`' word for them."""
 
     wants: ClassVar[str]
+
+    @property
+    def is_semidefinite(self) -> bool:
+        """Whether every kernel matrix is positive semidefinite, as duality gaps suppose."""
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write K(A, B) into out, of shape (len(A), len(B))."""
@@ -50,6 +54,7 @@ class RBF:
 
     measure: ClassVar[str] = "squares"
 
+    is_semidefinite: ClassVar[bool] = True
     wants: ClassVar[str] = "distances"
     gamma: float
 
@@ -80,6 +85,7 @@ class Linear:
     """<x, z>."""
 
     measure: ClassVar[str] = "products"
+    is_semidefinite: ClassVar[bool] = True
     wants: ClassVar[str] = "products"
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
@@ -104,6 +110,11 @@ class Polynomial:
     degree: int
     coef0: float
 
+    @property
+    def is_semidefinite(self) -> bool:
+        """As products and sums of semidefinite kernels are: without a negative coefficient."""
+        return self.coef0 >= 0 or self.degree == 0
+
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: one matrix product, powers in place."""
         A.inner(B, out)
@@ -123,6 +134,7 @@ class Sigmoid:
     """tanh(gamma <x, z> + coef0); not positive semidefinite in general."""
 
     measure: ClassVar[str] = "products"
+    is_semidefinite: ClassVar[bool] = False
     wants: ClassVar[str] = "products"
     gamma: float
     coef0: float
@@ -148,6 +160,7 @@ class Laplacian:
     """exp(-gamma |x - z|_1)."""
 
     measure: ClassVar[str] = "differences"
+    is_semidefinite: ClassVar[bool] = True
     wants: ClassVar[str] = "rows"
     gamma: float
 
@@ -169,6 +182,7 @@ class Laplacian:
 class Precomputed:
     """Entries of a given Gram matrix; the samples are its rows and columns."""
 
+    is_semidefinite: ClassVar[bool] = True  # taken on trust
     wants: ClassVar[str] = "entries"
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
@@ -184,6 +198,7 @@ class Precomputed:
 class FunctionKernel:
     """A user's function of two arrays of shapes (r, d) and (c, d), dense or CSR as the data, returning (r, c)."""
 
+    is_semidefinite: ClassVar[bool] = True  # taken on trust
     wants: ClassVar[str] = "rows"
     function: Callable[[Array, Array], Array]
 

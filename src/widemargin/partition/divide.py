@@ -104,9 +104,8 @@ def _cluster(kernel: Kernel, points: Samples, k: int, method: str, rng: np.rando
         return RandomRegions(points, rng.permutation(len(points)) % k)
     if method == "input":
         return InputRegions(points, _dense_labels(cluster_rows(points, k, rng)))
-    K = np.empty((len(points), len(points)), points.dtype)
-    kernel.fill(points, points, K)
-    return KernelRegions(kernel, points, _dense_labels(kernel_kmeans(K, k, rng)))
+    regions = KernelRegions(kernel, points, np.zeros(len(points), np.intp))
+    return regions.relabelled(_dense_labels(kernel_kmeans(regions.gram, k, rng)))
 
 
 def _balance(regions: Regions, sizes: NDArray[np.intp], mean: float, rng: np.random.Generator) -> Labels | None:

@@ -73,6 +73,7 @@ class Regions(Protocol):
 class KernelRegions:
     """Nearest mean in a kernel's feature space (Hsieh et al. 2014, section 3): m kernel values to route a sample.
 
+    The points' kernel matrix (m, m) is computed when it is first asked for, and handed on to regions of other labels.
     `known_spread` spares regions that only route their kernel matrix.
     """
 
@@ -80,6 +81,7 @@ class KernelRegions:
     points: Samples
     labels: Labels
     known_spread: NDArray[np.float64] | None = None
+    known_gram: NDArray[np.floating] | None = None
     name: str = field(default="kernel", init=False)
 
     @property
@@ -88,7 +90,10 @@ class KernelRegions:
         return int(self.labels.max()) + 1
 
     @cached_property
-    def _gram(self) -> NDArray[np.floating]:
+    def gram(self) -> NDArray[np.floating]:
+        """The sample points' kernel matrix (m, m)."""
+        if self.known_gram is not None:
+            return self.known_gram
         K = np.empty((len(self.points), len(self.points)), self.points.dtype)
         self.kernel.fill(self.points, self.points, K)
         return K
@@ -99,20 +104,19 @@ class KernelRegions:
         if self.known_spread is not None:
             return self.known_spread
         members = membership(self.labels, self.n_clusters)
-        return np.asarray(np.einsum("jc,jc->c", members, self._gram.astype(np.float64) @ members))
+        return np.asarray(np.einsum("jc,jc->c", members, self.gram.astype(np.float64) @ members))
 
     def distances(self) -> NDArray[np.float64]:
         """From the sample's kernel matrix."""
-        return feature_distances(self._gram, self.labels, self.n_clusters)
+        return feature_distances(self.gram, self.labels, self.n_clusters)
 
     def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
         """Kernel k-means on their kernel matrix."""
-        batch = replace(self, points=self.points.take(rows))
-        return kernel_kmeans(batch._gram, k, rng)
+        return kernel_kmeans(self.gram[np.ix_(rows, rows)], k, rng)
 
     def relabelled(self, labels: Labels) -> Self:
         """The same points in other clusters."""
-        return replace(self, labels=labels, known_spread=None)
+        return replace(self, labels=labels, known_spread=None, known_gram=self.gram)
 
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
         """d2(x, c) = k(x, x) - 2 mean_j k(x, x_j) + mean_jj' k(x_j, x_j'), in tiles on all threads."""

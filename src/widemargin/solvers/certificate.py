@@ -11,6 +11,9 @@ from .._native import dual
 
 Vector = NDArray[np.float64]
 
+MOST_GAP = 0.05  # of the objective: a machine with more has not converged, however small its violation
+_LEAST_CUT, _MOST_CUT = 1e-3, 0.5  # of a violation whose gap is too large
+
 
 class DualProblem(NamedTuple):
     """Targets and signed bounds, float64 arrays of shape (n,)."""
@@ -36,6 +39,14 @@ class Certificate(NamedTuple):
     objective: float
     gap: float
     violation: float
+
+    def is_tight(self, most_gap: float) -> bool:
+        """Whether the gap is at most this share of the objective."""
+        return self.gap <= most_gap * self.objective or most_gap == np.inf
+
+    def smaller_goal(self, most_gap: float) -> float:
+        """The violation at which the gap would be half of that share, if the two fall in proportion."""
+        return self.violation * float(np.clip(0.5 * most_gap * self.objective / self.gap, _LEAST_CUT, _MOST_CUT))
 
 
 def svm_problem(y: Vector, upper: Vector) -> DualProblem:

@@ -29,7 +29,8 @@ from ..kernels.active import ActiveMatrix
 from ..kernels.cache import KernelRows
 from ..kernels.functions import Kernel
 from ..kernels.samples import Samples
-from .certificate import Certificate, DualProblem, balance, certify, is_free, make_box, sub_box
+from .active_set import objective
+from .certificate import MOST_GAP, Certificate, DualProblem, balance, certify, is_free, make_box, sub_box
 from .result import DualResult, History, StoppedAtStartError
 from .square import NO_LIMIT, TILE, SquareSolver
 
@@ -39,7 +40,6 @@ Decide = Callable[[Rows, Vector], Vector]
 
 SMALL = TILE  # a problem of one tile is solved to the last digits
 _SMALL_TOL = 1e-9
-_SMALL_SETS = 100  # for these last digits
 NOISE_SHARE = 0.25  # of tol: more noise than this in the decision values cannot be certified
 _MARGIN = 4.0  # standard deviations of the decision values' noise
 _NOISE_FLOOR = 10.0  # times that noise: the violation at which coarse entries have done their work
@@ -50,6 +50,7 @@ _FIRST_SHARE = 4  # one of so many rows, at most, joins in that first round
 _VIOLATOR_SHARE = 0.03  # of the largest violation: smaller ones wait
 _NEXT_ROWS = 512, 2048  # that are no violators yet: as many as violators, within these limits
 _ROUND_GOAL = 0.1
+_PATIENCE = 10  # rounds in which neither the objective falls beyond rounding nor the violation by half
 _VECTORS = 16  # float64 vectors of n that a solve holds at its peak
 _SQUARE_SHARES = (0.3, 0.5)  # of the memory, least and most for the active set's kernel matrix; the rest keeps rows
 _CHEAP_ROW = 64  # multiply-adds: kernel entries of shorter rows are computed again sooner than kept
@@ -65,6 +66,26 @@ class _State(NamedTuple):
     beta: Vector
     decision: Vector
     violations: Vector
+
+
+class _StallTest:
+    """Whether rounds have come to nothing: neither has the objective fallen beyond rounding nor the violation by half.
+
+    Called after each round; True after `_PATIENCE` such rounds one after the other, of a problem of one tile after one.
+    """
+
+    def __init__(self, box: dual.Box) -> None:
+        self.box = box
+        self._most_rounds = _PATIENCE if len(box) > SMALL else 1
+        self._value = self._violation = np.inf
+        self._n_rounds = 0
+
+    def __call__(self, state: _State, found: Certificate) -> bool:
+        value, rounding = objective(self.box, state.beta, state.decision)
+        has_improved = value < self._value - rounding or found.violation < 0.5 * self._violation
+        self._n_rounds = 0 if has_improved else self._n_rounds + 1
+        self._value, self._violation = min(value, self._value), min(found.violation, self._violation)
+        return self._n_rounds >= self._most_rounds
 
 
 class DualSolver:
@@ -89,6 +110,13 @@ class DualSolver:
     entry_noise : float
         Error of a kernel entry. Where it leaves more than `tol` in the decision values, `solve` returns as soon as the
         violation is no longer large beside it: there is nothing to be gained from these entries any more.
+    most_gap : float
+        Share of the objective that the gap may be at the end.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n,) or None
+        The caller's number of each coordinate, for the points that `progress` is shown; None: the same number.
     """
 
     def __init__(
@@ -103,15 +131,18 @@ class DualSolver:
         max_iter: int = -1,
         must_start: bool = True,
         entry_noise: float = 0.0,
+        most_gap: float = MOST_GAP,
     ) -> None:
         n = len(problem.target)
         self.rows = rows
         self.equality = equality
-        self.tol = tol
+        self.tol = self.wanted = tol  # `wanted` is less where the gap is still too large at tol
         self.goal = min(tol, _SMALL_TOL) if n <= SMALL else tol
+        self.most_gap = most_gap
         self.progress = progress
         self.must_start = must_start
         self.entry_noise = entry_noise
+        self.order: Rows | None = None
         self.max_iter = max_iter if max_iter >= 0 else NO_LIMIT
         self.box = make_box(problem, np.asarray(rows.kernel.diagonal(rows.samples), np.float64))
         self.active = ActiveMatrix(rows, max(square_bytes, TILE**2 * rows.samples.dtype.itemsize))
@@ -206,8 +237,11 @@ class DualSolver:
 
     def _go_on(self, state: _State) -> DualResult:
         found = self._certify(state)
-        best = state, found
-        while not self._is_done(state, found) and self._report(state, found):
+        best, is_stalled = (state, found), _StallTest(self.box)
+        while not (self._is_done(state, found) or is_stalled(state, found)) and self._report(state, found):
+            if found.violation < self._goal(state):
+                self.wanted = found.smaller_goal(self.most_gap)
+                self.goal = min(self.goal, self.wanted)
             improved = self._improve(state, found)
             if improved is None:
                 break
@@ -227,15 +261,15 @@ class DualSolver:
         return self.entry_noise * float(np.linalg.norm(beta - self.exact_at))
 
     def _is_done(self, state: _State, found: Certificate) -> bool:
-        if found.violation < self._goal(state) or self.n_iter >= self.max_iter:
+        if self.n_iter >= self.max_iter:
             return True
-        if self.goal < self.tol and found.violation < self.tol and self.n_iter >= _SMALL_SETS:
-            return True  # the last digits are a courtesy
+        if found.violation < self._goal(state) and found.is_tight(self.most_gap):
+            return True
         noise = self.noise(state.beta)
-        return noise > NOISE_SHARE * self.tol and found.violation < _NOISE_FLOOR * noise
+        return noise > NOISE_SHARE * self.wanted and found.violation < _NOISE_FLOOR * noise
 
     def _result(self, state: _State, found: Certificate) -> DualResult:
-        converged = found.violation < self.tol
+        converged = found.violation < self.tol and found.is_tight(self.most_gap)
         return DualResult(state.beta, state.decision, *found, converged, self.n_iter, self.n_steps, self.history)
 
     def decide(self, beta: Vector, leading: Vector | None = None) -> Vector:
@@ -267,6 +301,14 @@ class DualSolver:
             zero, _State(few, decision, np.empty(len(beta))), key=lambda state: self._find_certificate(state).objective
         )
 
+    def in_callers_order(self, values: Vector) -> Vector:
+        """One value for each coordinate (n,), in the caller's order."""
+        if self.order is None:
+            return values
+        ordered = np.empty_like(values)
+        ordered[self.order] = values
+        return ordered
+
     def _in_doubt(self, result: DualResult, noise: float) -> Rows:
         """Where beta is not zero, or nearly could be: elsewhere noise changes neither the sum of beta nor the loss."""
         distance = np.abs(result.decision - self.box.target + result.intercept)
@@ -287,7 +329,7 @@ class DualSolver:
         return certify(self.box, state.beta, state.decision, state.violations, equality=self.equality, tol=self.tol)
 
     def _report(self, state: _State, found: Certificate) -> bool:
-        self.progress.candidate = state.beta, found.intercept
+        self.progress.candidate = self.in_callers_order(state.beta), found.intercept
         return self.progress.go_on(
             violation=found.violation,
             tol=self.goal,
@@ -364,12 +406,12 @@ class DualSolver:
 
     def _run(self, K: NDArray[np.floating], box: dual.Box, beta: Vector, decision: Vector, goal: float) -> None:
         """Improve beta and decision in place, and book the work."""
-        is_small = self.goal < self.tol
+        is_small = len(self.rows) <= SMALL
         square = SquareSolver(
             K, box, self.rows.team, equality=self.equality, progress=self.progress, to_last_digits=is_small
         )
         left = self.max_iter - self.n_iter
-        square.solve(beta, decision, goal, min(left, _SMALL_SETS) if is_small else left)
+        square.solve(beta, decision, goal, left)
         self.n_iter += square.n_iter
         self.n_steps += square.n_steps
 

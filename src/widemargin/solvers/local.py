@@ -11,7 +11,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 
 from .._parallel import ThreadTeam, row_blocks
 from .._progress import Progress
-from .certificate import DualProblem, svm_problem
+from .certificate import MOST_GAP, DualProblem, svm_problem
 from .result import DualResult, LinearResult
 from .square import solve_square
 
@@ -120,7 +120,7 @@ class HingeTask:
         importance, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
         tol = max(self.tol, _START_TOL)
         for output, problem in zip(np.flatnonzero(self._is_mixed(rows)), self._problems(rows), strict=True):
-            result = _solve(K, problem, tol, progress)
+            result = _solve(K, problem, tol, progress, most_gap=np.inf)
             importance += np.square(result.beta)
             values[output] = result.decision
         return Exact(importance, values)
@@ -164,10 +164,10 @@ class HingeTask:
         return np.asarray(np.any(signs != signs[:, :1], axis=1))
 
 
-def _solve(K: Array, problem: DualProblem, tol: float, progress: Progress) -> DualResult:
+def _solve(K: Array, problem: DualProblem, tol: float, progress: Progress, most_gap: float = MOST_GAP) -> DualResult:
     """In float32, whatever the rows are: the coordinates are an approximation, and one solver compiles for all."""
     K, start = K.astype(np.float32, copy=False), np.zeros(len(K))
-    return solve_square(K, problem, start, ThreadTeam(1), equality=False, tol=tol, progress=progress)
+    return solve_square(K, problem, start, ThreadTeam(1), equality=False, tol=tol, progress=progress, most_gap=most_gap)
 
 
 class RidgeTask:

@@ -71,6 +71,10 @@ class NearRounds:
         self._most = int(memory_budget / (_BUDGET_SHARE * _MOST * rows.row_bytes))
         self.is_smooth = newton.suits(rows.shape)
         self._share = _SHARE
+        self.begin()
+
+    def begin(self) -> None:
+        """Count rounds without progress anew: the solver has another C, and so another objective."""
         self._n_failures, self._objective = 0, np.inf
 
     def follow(self, n_sample: int, *, is_smooth: bool) -> None:

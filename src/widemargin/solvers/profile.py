@@ -117,7 +117,7 @@ class ProfileRisk(HingeRisk):
 
     def _quantile(self, f: Vector, target: Vector, k: float) -> float:
         """The best intercept at f + k (target - f): a value of y - f, which are left behind for the plane."""
-        for lo, hi in (self._enclose(f[self._sample], target[self._sample], k), (-math.inf, math.inf)):
+        for lo, hi in (self._enclose(f, target, k), (-math.inf, math.inf)):
             rows = self.team.native, f, target, k, self.signed
             below, upto, kept, weights = hinge.collect_values(*rows, lo, hi, self._values)
             if below < self._level <= upto and len(kept):
@@ -129,7 +129,7 @@ class ProfileRisk(HingeRisk):
         """Where a sample has its best intercept, and four standard errors to either side."""
         if self.n_rows < FEW:
             return -math.inf, math.inf
-        signed = self.signed[self._sample]
+        signed, f, target = (values[self._sample] for values in (self.signed, f, target))
         values, weights = np.sign(signed) - (f + k * (target - f)), np.abs(signed)
         pull = self._pull * float(weights.sum()) / self._total
         level, margin = np.maximum(signed, 0.0).sum() + pull, 4.0 * 0.5 * float(np.linalg.norm(signed))

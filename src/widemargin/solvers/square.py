@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from .._native import dual, kernels
 from .._parallel import ThreadTeam
 from .._progress import Part, Progress
-from .certificate import DualProblem, certify, make_box
+from .active_set import SETS_PER_LOOK, CrawlTest, solve_exact_sets
+from .certificate import MOST_GAP, DualProblem, certify, make_box
 from .result import DualResult, History
 
 Vector = NDArray[np.float64]
@@ -68,15 +69,27 @@ class SquareSolver:
         dtype = np.dtype(np.float64) if self.equality or self.to_last_digits else self.K.dtype
         tile = dual.Tile64(size) if dtype == np.float64 else dual.Tile32(size)
         point = self.K, self.box, beta, decision, tile, dual.WorkingSet(size, m), tol, self.equality
-        quota = 4
+        quota, crawls, first_steps = 4, CrawlTest(TILE), self.n_steps
+        until_look = SETS_PER_LOOK
         while self.n_iter < max_iter:
-            quota, begin = min(quota, max_iter - self.n_iter), time.perf_counter()
+            quota, begin = min(quota, until_look, max_iter - self.n_iter), time.perf_counter()
             done, steps, *_ = dual.solve_active(self.team.native, *point, quota)
             self.n_iter += done
             self.n_steps += steps
+            until_look -= done
             if done < quota or not self.progress.go_on():
                 break
+            if not until_look:
+                if crawls(self.box, beta, decision, self.n_steps - first_steps):
+                    self._solve_exactly(beta, decision, tol)
+                    break
+                until_look = SETS_PER_LOOK
             quota = int(np.clip(quota * _SLICE_SECONDS / (time.perf_counter() - begin + 1e-9), 1, 1000))
+
+    def _solve_exactly(self, beta: Vector, decision: Vector, tol: float) -> None:
+        self.n_iter += solve_exact_sets(
+            self.K, self.box, beta, decision, TILE, equality=self.equality, tol=tol, go_on=self.progress.go_on
+        )
 
 
 def solve_square(
@@ -88,6 +101,7 @@ def solve_square(
     equality: bool,
     tol: float,
     progress: Progress | Part,
+    most_gap: float = MOST_GAP,
 ) -> DualResult:
     """Solve a problem whose kernel matrix is at hand.
 
@@ -101,6 +115,8 @@ def solve_square(
     equality : bool
     tol : float
     progress : Progress or Part
+    most_gap : float
+        Share of the objective that the gap may be at the end.
 
     Returns
     -------
@@ -112,9 +128,15 @@ def solve_square(
     decision = np.zeros(len(beta))
     kernels.add_rows(team.native, K, np.flatnonzero(beta), beta[beta != 0], decision)
     solver = SquareSolver(K, box, team, equality=equality, progress=progress)
-    solver.solve(beta, decision, tol)
-    found = certify(box, beta, decision, np.empty(len(beta)), equality=equality, tol=tol)
-    return DualResult(beta, decision, *found, found.violation < tol, solver.n_iter, solver.n_steps, History())
+    goal, violations = tol, np.empty(len(beta))
+    while True:
+        solver.solve(beta, decision, goal)
+        found = certify(box, beta, decision, violations, equality=equality, tol=tol)
+        if found.violation >= goal or found.is_tight(most_gap) or progress.stopped_by:
+            break
+        goal = found.smaller_goal(most_gap)
+    converged = found.violation < tol and found.is_tight(most_gap)
+    return DualResult(beta, decision, *found, converged, solver.n_iter, solver.n_steps, History())
 
 
 def unsolved(problem: DualProblem, *, equality: bool) -> DualResult:

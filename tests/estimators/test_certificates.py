@@ -1,0 +1,134 @@
+"""What `converged_`, `dual_gap_` and `relative_gap_` promise, and that fits at the ends of float64 end."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_classification
+from sklearn.exceptions import ConvergenceWarning
+
+from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, OCASClassifier
+from widemargin.solvers.certificate import MOST_GAP
+
+SECONDS = 20.0  # what each of these fits takes at most, on a busy machine; most take a few milliseconds
+
+
+def noisy(n: int, d: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and labels of which about a third are noise: no separable problem."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
+    y[:2] = 0, 1
+    return X, y
+
+
+def fit(X: Any, y: Any, weights: Any = None, **parameters: Any) -> tuple[DCSVMClassifier, list[str]]:
+    """A fit that is not stopped by its clock, and the text of its ConvergenceWarnings."""
+    begin = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = DCSVMClassifier(max_time=2 * SECONDS, **parameters).fit(X, y, sample_weight=weights)
+    assert time.perf_counter() - begin < SECONDS
+    said = [str(one.message) for one in caught if issubclass(one.category, ConvergenceWarning)]
+    assert model.converged_ == (not said)
+    assert np.isfinite(model.decision_function(X)).all()
+    return model, said
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("n_levels", ["auto", 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [20, 100, 400])
+def test_singular_kernels_with_large_C_converge(n: int, dtype: Any, n_levels: Any, fit_intercept: bool) -> None:
+    X, y = noisy(n, 3)
+    model, _ = fit(X.astype(dtype), y, kernel="linear", C=1e6, n_levels=n_levels, fit_intercept=fit_intercept)
+    assert model.converged_
+    assert model.relative_gap_ < 1e-6
+    assert model.n_iter_ < 1000
+
+
+def test_a_singular_kernel_on_more_rows_than_a_working_set() -> None:
+    X, y = noisy(1200)
+    model, _ = fit(X, y, kernel="linear", C=1e6)
+    assert model.converged_
+    assert model.relative_gap_ < 1e-6
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("n_levels", ["auto", 1])
+@pytest.mark.parametrize("case", ["constant", "large", "small", "weights", "one weight", "linear weights"])
+def test_fits_end_where_precision_ends(case: str, n_levels: Any, fit_intercept: bool) -> None:
+    """With a warning, or converged."""
+    X, y = noisy(40)
+    weights, kernel = None, "linear"
+    if case == "constant":
+        X = np.full(X.shape, 1e9)
+    elif case in ("large", "small"):
+        X = X * (1e30 if case == "large" else 1e-30)
+    else:
+        weights, kernel = np.full(40, 1e300), "linear" if case == "linear weights" else "rbf"
+        weights[1:] = 1.0 if case == "one weight" else 1e300
+    model, said = fit(X, y, weights, kernel=kernel, n_levels=n_levels, fit_intercept=fit_intercept)
+    assert all("the precision of float64" in text and "gap" in text for text in said)
+    assert np.isfinite(model.objective_)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("C", [1e6, 1e10, 1e14])
+def test_converged_means_a_small_gap(C: float, fit_intercept: bool) -> None:
+    X, y = noisy(200)
+    model, said = fit(X, y, C=C, gamma=0.5, fit_intercept=fit_intercept)
+    assert model.converged_ == (model.relative_gap_ <= MOST_GAP)
+    assert model.converged_ or "of the objective" in said[0]
+    assert model.converged_ or C == 1e14
+
+
+def test_a_gap_that_is_large_at_tol_is_solved_on() -> None:
+    """On the rounds' path: the violation goes below tol until the gap is small."""
+    X, y = noisy(900, seed=1)
+    loose, _ = fit(X, y, C=1e5, gamma=3.0, tol=0.3, n_levels=1)
+    assert loose.converged_
+    assert loose.relative_gap_ <= MOST_GAP
+    assert loose.history_["violation"][-1] < 0.1
+
+
+def test_the_relative_gap_is_the_gap_over_the_objective() -> None:
+    X, y = load_iris(return_X_y=True)
+    models: list[Any] = [
+        DCSVMClassifier(C=10).fit(X, y),
+        OCASClassifier().fit(X, y),
+        DCPredClassifier(random_state=0).fit(X, y),
+        DCPredRegressor(random_state=0).fit(X, y),
+    ]
+    for model in models:
+        assert 0.0 <= model.relative_gap_ == model.dual_gap_ / model.objective_
+    assert models[1].relative_gap_ <= 1e-3
+    assert models[3].relative_gap_ == 0.0
+
+
+@pytest.mark.parametrize("kernel", [{"kernel": "sigmoid"}, {"kernel": "poly", "coef0": -1.0}])
+@pytest.mark.parametrize("n_levels", ["auto", 1])
+def test_no_bound_is_claimed_for_kernels_that_have_none(kernel: dict[str, Any], n_levels: Any) -> None:
+    X, y = make_classification(900, 6, random_state=0)
+    model, _ = fit(X, y, n_levels=n_levels, **kernel)
+    assert np.isnan(model.dual_gap_)
+    assert np.isnan(model.relative_gap_)
+    assert np.isnan(model.history_["lower_bound"]).all()
+    assert np.isfinite(model.objective_)
+    with pytest.warns(ConvergenceWarning, match="no bound on the optimum, as the kernel is not positive semidefinite"):
+        DCSVMClassifier(C=100.0, max_iter=1, **kernel).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale"), [(np.float64, 1e-155), (np.float64, 1e-160), (np.float32, 1e-20), (np.float32, 1e-42)]
+)
+@pytest.mark.parametrize("make", [DCSVMClassifier, DCPredClassifier, DCPredRegressor])
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_products_that_underflow_are_refused(make: Any, kernel: str, dtype: Any, scale: float) -> None:
+    X, y = noisy(60)
+    with pytest.raises(ValueError, match=r"gamma=.* products .* no normal float(32|64) numbers: scale X"):
+        make(kernel=kernel).fit((X * scale).astype(dtype), y)
