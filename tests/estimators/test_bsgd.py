@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import SGDClassifier
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -555,3 +556,19 @@ def test_a_kernel_that_breaks_in_a_stream(binary: Data) -> None:
 def test_predict_before_fit(binary: Data) -> None:
     with pytest.raises(NotFittedError, match="BSGDClassifier"):
         machine().predict(binary[0])
+
+
+def test_a_stopped_fit_estimates_its_objective_from_some_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5000, 4))
+    y = X[:, 0] * X[:, 1] > 0
+    weights = rng.uniform(0.5, 1.5, 5000)
+    monkeypatch.setattr("widemargin.estimators.bsgd._QUICK_WORK", 0.0)
+    monkeypatch.setattr("widemargin.estimators.bsgd._LEAST_ROWS", 1000)
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = BSGDClassifier(budget=20, max_time=0, random_state=0).fit(X, y, sample_weight=weights)
+    margins = np.where(y, 1, -1) * model.decision_function(X)
+    K, coef = rbf_kernel(model.support_vectors_, gamma=model._gamma), model.dual_coef_[0]
+    everything = 0.5 * coef @ K @ coef + weights @ np.maximum(0.0, 1 - margins) * model.C
+    assert model.objective_ == pytest.approx(everything, rel=0.1)
+    assert model.objective_ != pytest.approx(everything, rel=1e-9)

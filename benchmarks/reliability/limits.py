@@ -1,0 +1,190 @@
+"""How soon a fit comes back: out of time, and after Ctrl-C at a moment drawn at random.
+
+::
+
+    python benchmarks/reliability/limits.py time
+    python benchmarks/reliability/limits.py interrupts --count 120
+
+`time`: every case with several limits, in seconds; `over` is by how much `fit` exceeded its limit, validation included.
+`interrupts`: each case in a child process that gets a real SIGINT; `outcome` is "stopped" (a model, a warning naming
+the interrupt, and the process's own handler back), "finished" (before the signal), or what went wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
+
+import widemargin as wm
+from benchmarks import _report
+
+LIMITS = (0.0, 0.5, 2.0)
+
+
+class Case(NamedTuple):
+    """A call that takes long: of rows (n, d) with k classes; `fit` gets a limit in seconds, or None."""
+
+    n: int
+    d: int
+    k: int
+    fit: Callable[[float | None, Any, Any], Any]
+
+
+def problem(n: int, d: int, k: int) -> tuple[Any, Any]:
+    """Rows of noise, labelled by a noisy product of two columns."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    product = X[:, 0] * X[:, 1] + 0.3 * rng.standard_normal(n)
+    return X, np.digitize(product, [0.0] if k == 2 else np.linspace(-1.5, 1.5, k - 1))
+
+
+def _estimator(kind: type, **parameters: Any) -> Callable[[float | None, Any, Any], Any]:
+    return lambda limit, X, y: kind(max_time=limit, **parameters).fit(X, y)
+
+
+def _compressed(limit: float | None, X: Any, y: Any) -> Any:
+    machine = SVC(C=10).fit(X[:4000], y[:4000])
+    start = time.perf_counter()
+    small = wm.compress(machine, X, max_time=limit, random_state=0)
+    small.seconds = time.perf_counter() - start
+    return small
+
+
+def _path(limit: float | None, X: Any, y: Any) -> Any:
+    return wm.C_path(wm.OCASClassifier(tol=1e-6, max_time=limit), X, y, [0.01, 0.1, 1, 10, 100]).models[-1]
+
+
+CASES = {
+    "DCSVMClassifier": Case(200_000, 30, 2, _estimator(wm.DCSVMClassifier, C=10)),
+    "DCSVMClassifier, intercept": Case(200_000, 30, 2, _estimator(wm.DCSVMClassifier, C=10, fit_intercept=True)),
+    "DCSVMClassifier, no level": Case(200_000, 30, 2, _estimator(wm.DCSVMClassifier, C=10, n_levels=0)),
+    "DCSVMClassifier, 10 classes": Case(200_000, 30, 10, _estimator(wm.DCSVMClassifier, C=10)),
+    "DCSVMClassifier, stop_level": Case(
+        200_000, 30, 2, _estimator(wm.DCSVMClassifier, C=10, n_levels=2, stop_level=2, partition="kernel")
+    ),
+    "DCSVMClassifier, wide": Case(8_000, 5_000, 2, _estimator(wm.DCSVMClassifier, C=10)),
+    "DCPredClassifier": Case(200_000, 30, 2, _estimator(wm.DCPredClassifier)),
+    "DCPredClassifier, 10 classes": Case(60_000, 30, 10, _estimator(wm.DCPredClassifier)),
+    "DCPredClassifier, wide": Case(4_000, 5_000, 2, _estimator(wm.DCPredClassifier)),
+    "DCPredRegressor": Case(200_000, 30, 2, _estimator(wm.DCPredRegressor)),
+    "OCASClassifier": Case(200_000, 50, 20, _estimator(wm.OCASClassifier, C=100, tol=1e-6)),
+    "OCASClassifier, Crammer-Singer": Case(
+        200_000, 50, 20, _estimator(wm.OCASClassifier, C=100, tol=1e-6, multi_class="crammer_singer")
+    ),
+    "BSGDClassifier": Case(200_000, 30, 2, _estimator(wm.BSGDClassifier, budget=500)),
+    "BSGDClassifier, 10 classes": Case(200_000, 30, 10, _estimator(wm.BSGDClassifier, budget=500)),
+    "compress": Case(20_000, 30, 2, _compressed),
+    "C_path": Case(200_000, 50, 5, _path),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print and write one of the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", choices=("time", "interrupts", "child"))
+    parser.add_argument("--cases", nargs="+", choices=tuple(CASES), default=list(CASES))
+    parser.add_argument("--limits", type=float, nargs="+", default=LIMITS, help="seconds")
+    parser.add_argument("--count", type=int, default=120, help="interrupts")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args(arguments)
+    if options.table == "child":
+        return child(options.cases[0])
+    if options.table == "time":
+        rows = [measure(name, limit) for name in options.cases for limit in options.limits]
+    else:
+        draw = random.Random(options.seed)
+        chosen = [options.cases[k % len(options.cases)] for k in range(options.count)]
+        rows = [interrupt(name, draw.uniform(0.0, 4.0)) for name in chosen]
+    print(_report.format_table(rows, list(rows[0])))
+    _report.write_csv(options.output or _report.RESULTS / f"limits_{options.table}.csv", rows, _report.machine_card())
+    return None
+
+
+def measure(name: str, limit: float) -> dict[str, Any]:
+    """One fit with a limit."""
+    case = CASES[name]
+    X, y = problem(case.n, case.d, case.k)
+    case.fit(0.0, X[:5000], y[:5000])  # imports
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = time.perf_counter()
+        model = case.fit(limit, X, y)
+        seconds = getattr(model, "seconds", time.perf_counter() - start)
+    return {
+        "case": name,
+        "rows": case.n,
+        "columns": case.d,
+        "classes": case.k,
+        "max_time": limit,
+        "seconds": seconds,
+        "over": seconds - limit,
+        "score": model.score(X[:2000], y[:2000]),
+        "gap": model.dual_gap_ / model.objective_ if hasattr(model, "dual_gap_") else None,
+    }
+
+
+def child(name: str) -> None:
+    """Fit once, and tell the parent what came of it."""
+    case = CASES[name]
+    X, y = problem(case.n, case.d, case.k)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        print("begin", flush=True)
+        model = case.fit(None, X, y)
+        end = time.time()
+    words = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+    is_restored = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    said = {"end": end, "warned": any("interrupt" in word for word in words), "restored": is_restored}
+    said["usable"] = bool(np.isfinite(model.predict(X[:100])).all())
+    print(json.dumps(said), flush=True)
+
+
+def interrupt(name: str, after: float) -> dict[str, Any]:
+    """One fit in a child process, interrupted after some seconds."""
+    process = subprocess.Popen(
+        [sys.executable, __file__, "child", "--cases", name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(after)
+    process.send_signal(signal.SIGINT)
+    sent = time.time()
+    try:
+        output, errors = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return {"case": name, "after": after, "outcome": "hung"}
+    lines = output.splitlines()
+    if process.returncode or not lines:
+        words = (errors.strip().splitlines() or ["nothing said"])[-1]
+        return {"case": name, "after": after, "outcome": f"exit {process.returncode}: {words}"}
+    said = json.loads(lines[-1])
+    if said["end"] < sent:
+        return {"case": name, "after": after, "outcome": "finished"}
+    is_good = said["warned"] and said["restored"] and said["usable"]
+    return {
+        "case": name,
+        "after": after,
+        "outcome": "stopped" if is_good else json.dumps(said),
+        "seconds": said["end"] - sent,
+    }
+
+
+if __name__ == "__main__":
+    main()
