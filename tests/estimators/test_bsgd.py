@@ -286,7 +286,6 @@ def test_labels_that_were_not_announced(binary: Data) -> None:
 @pytest.mark.parametrize(
     ("options", "classes", "word"),
     [
-        ({}, [0, 1], "lam"),
         ({"lam": 0.001}, None, "classes"),
         ({"lam": 0.001}, [1], "classes"),
         ({"lam": 0.001, "class_weight": "balanced"}, [0, 1], "class_weight"),
@@ -572,3 +571,50 @@ def test_a_stopped_fit_estimates_its_objective_from_some_rows(monkeypatch: pytes
     everything = 0.5 * coef @ K @ coef + weights @ np.maximum(0.0, 1 - margins) * model.C
     assert model.objective_ == pytest.approx(everything, rel=0.1)
     assert model.objective_ != pytest.approx(everything, rel=1e-9)
+
+
+# ------------------------------------------------------------------------------------------------------------- streams
+
+
+def test_a_stream_needs_no_lam(binary: Data) -> None:
+    X, y = binary
+    stream = BSGDClassifier(C=2.0).partial_fit(X, y, classes=[0, 1])
+    assert stream.lam_ == 1 / (2.0 * 10_000)
+    given = BSGDClassifier(C=2.0, lam=stream.lam_).partial_fit(X, y, classes=[0, 1])
+    np.testing.assert_array_equal(stream.decision_function(X), given.decision_function(X))
+
+
+def test_a_stream_after_fit_goes_on_with_its_lam(binary: Data) -> None:
+    X, y = binary
+    model = BSGDClassifier(C=2.0, random_state=0).fit(X, y)
+    assert model.lam_ == 1 / (2.0 * len(y))
+    given = BSGDClassifier(C=2.0, lam=model.lam_, random_state=0).fit(X, y)
+    for each in (model, given):
+        each.partial_fit(X, y)
+    assert model.lam_ == given.lam_
+    np.testing.assert_array_equal(model.decision_function(X), given.decision_function(X))
+    assert model.set_params(lam=0.5).partial_fit(X, y).lam_ == 0.5  # a given one always wins
+
+
+def right_before_learnt(model: BSGDClassifier, X: Any, y: Any, chunk: int = 200) -> float:
+    """Prequential accuracy: each chunk is predicted, then learnt."""
+    right = []
+    for start in range(0, len(y), chunk):
+        rows = slice(start, start + chunk)
+        if start:
+            right.append(model.predict(X[rows]) == y[rows])
+        model.partial_fit(X[rows], y[rows], classes=[0, 1])
+    return float(np.mean(np.concatenate(right)))
+
+
+@pytest.mark.parametrize("maintenance", ["merge", "removal"])
+def test_the_average_follows_labels_that_turn(maintenance: str) -> None:
+    """Few rows are within the margin, so hardly anything is merged; and yet what was learnt first is forgotten."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 12_000)
+    X = rng.normal(size=(len(y), 5)) + 4.0 * y[:, None]
+    turned = np.where(np.arange(len(y)) < len(y) // 2, y, 1 - y)
+    options: dict[str, Any] = {"lam": 1e-6, "gamma": 0.1, "maintenance": maintenance}
+    assert right_before_learnt(BSGDClassifier(**options), X, y) > 0.99
+    last = right_before_learnt(BSGDClassifier(average=False, **options), X, turned)
+    assert right_before_learnt(BSGDClassifier(**options), X, turned) > last - 0.01 > 0.9

@@ -131,7 +131,7 @@ DAMAGES = [
         lambda c: np.full_like(c, 2**62),
         "must be of at most 10 points, got 46",
     ),
-    ("merging", ("_states", 0, "counts"), lambda c: c * [1, 0, 1, 1, 1, 1], r"'slots'\] must be 0 between the 0 and"),
+    ("merging", ("_states", 0, "counts"), lambda c: c * [1, 0, 1, 1, 1, 1, 1], r"'slots'\] must be 0 between the 0"),
     ("merging", ("_states", 0, "points"), short, r"_states\[0\]\['points'\] must be a float32 array"),
     ("merging", ("_states",), lambda states: states * 2, "_states must be a list of 1 dicts, got 2"),
     ("removal", ("_states", 0, "columns"), entry(10**6), r"_states\[0\]\['columns'\] must have entries"),

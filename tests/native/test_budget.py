@@ -216,7 +216,7 @@ def test_arrays_outlive_their_machine() -> None:
     gc.collect()
     for array in arrays:
         array[:] = 1
-    assert [array.shape for array in arrays] == [(1000, 112), (4, 112), (6,), (7,), (1000,)]
+    assert [array.shape for array in arrays] == [(1000, 112), (4, 112), (7,), (7,), (1000,)]
 
 
 @pytest.mark.parametrize("features", [0, 1, 3])
@@ -279,15 +279,15 @@ def test_arguments_of_steps(change: dict[str, Any], error: type[Exception], tabl
 @pytest.mark.parametrize(
     "counts",
     [
-        (0, -1, 0, 0, 0, 0),
-        (0, 0, -1, 0, 0, 0),
-        (0, 11, 0, 0, 0, 0),
-        (0, 6, 5, 0, 0, 0),
-        (0, 2**62, 2**62, 0, 0, 0),  # their sum overflows
-        (0, 2**63 - 1, 2**63 - 1, 0, 0, 0),
-        (-5, 0, 0, 0, 0, 0),
-        (2**63 - 1, 0, 0, 0, 0, 0),
-        (0, 0, 0, 0, -(2**63), 0),
+        (0, -1, 0, 0, 0, 0, 0),
+        (0, 0, -1, 0, 0, 0, 0),
+        (0, 11, 0, 0, 0, 0, 0),
+        (0, 6, 5, 0, 0, 0, 0),
+        (0, 2**62, 2**62, 0, 0, 0, 0),  # their sum overflows
+        (0, 2**63 - 1, 2**63 - 1, 0, 0, 0, 0),
+        (-5, 0, 0, 0, 0, 0, 0),
+        (2**63 - 1, 0, 0, 0, 0, 0, 0),
+        (0, 0, 0, 0, -(2**63), 0, 0),
     ],
 )
 def test_counts_that_cannot_be(counts: tuple[int, ...], tables: Any) -> None:
@@ -352,7 +352,7 @@ class Fixed:
 
     def __init__(self, n: int) -> None:
         self.coef, self.inverse = np.zeros((2, n)), np.zeros((n, n))
-        self.counts, self.sums = np.zeros(6, np.int64), np.eye(7)[WEIGHT]
+        self.counts, self.sums = np.zeros(7, np.int64), np.eye(7)[WEIGHT]
 
     def run(self, steps: Any, K: np.ndarray, first: int, signed_weights: np.ndarray) -> None:
         rule = BUDGET, 1 / LAM, False
@@ -420,7 +420,7 @@ def test_blocks_of_anything(value: float, steps: Any) -> None:
         ({"coef": np.broadcast_to(0.0, (2, 14))}, TypeError),
         ({"inverse": np.zeros((14, 13))}, ValueError),
         ({"counts": np.zeros(5, np.int64)}, ValueError),
-        ({"counts": np.zeros(6, np.int32)}, TypeError),
+        ({"counts": np.zeros(7, np.int32)}, TypeError),
         ({"sums": np.zeros(6)}, ValueError),
         ({"budget": 0}, ValueError),
     ],
@@ -433,7 +433,7 @@ def test_arguments_of_a_block(change: dict[str, Any], error: type[Exception], st
         "signed_weights": np.ones(4),
         "coef": np.zeros((2, 14)),
         "inverse": np.zeros((14, 14)),
-        "counts": np.zeros(6, np.int64),
+        "counts": np.zeros(7, np.int64),
         "sums": np.eye(7)[WEIGHT],
         "budget": 10,
         "inverse_lam": 1.0,
@@ -445,7 +445,7 @@ def test_arguments_of_a_block(change: dict[str, Any], error: type[Exception], st
 
 
 def test_projection_wants_a_matrix_for_all_columns() -> None:
-    arrays = np.zeros((2, 14)), np.zeros((0, 0)), np.zeros(6, np.int64), np.eye(7)[WEIGHT]
+    arrays = np.zeros((2, 14)), np.zeros((0, 0)), np.zeros(7, np.int64), np.eye(7)[WEIGHT]
     block = np.zeros((4, 14), np.float32), 10, np.ones(14), np.ones(4)
     budget.removal_steps(*block, *arrays, 10, 1.0, False)
     with pytest.raises(ValueError, match="inverse"):

@@ -121,6 +121,37 @@ def test_the_average_forgets_points_that_are_gone(maintenance: str) -> None:
 
 
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+def test_the_average_restarts_where_it_errs_more_often(maintenance: str) -> None:
+    """Page's cumulative sum of mistakes, limit 4, over every fourth row: step by step, with labels that turn."""
+    X, signed_weights = data(480)
+    signed_weights = np.where(X[:, 0] > 0, 1.0, -1.0)  # what the rows say: the machine of the last step errs seldom
+    signed_weights[240:] *= -1.0
+    settings = settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, budget=480, fit_intercept=True)
+    averaged = make_machine(replace(settings, average=True), X)
+    last, doubt, restarts = make_machine(settings, X), 0, []
+    trace: list[np.ndarray] = []
+    weights: list[float] = []
+    for t in range(len(X)):
+        if t % 4 == 0 and weights:
+            sign, f = np.sign(signed_weights[t]), trace[-1][t]
+            average = np.dot(weights, [values[t] for values in trace[-len(weights) :]])
+            doubt = max(0, doubt + int(sign * average <= 0) - int(sign * f <= 0))
+            if doubt >= 4:
+                weights, doubt = [], 0
+                restarts.append(t)
+        last.run(X, np.array([t]), signed_weights)
+        averaged.run(X, np.array([t]), signed_weights)
+        points, coef, intercept = last.expansion()
+        trace.append(np.exp(-0.4 * ((X[:, None] - points) ** 2).sum(-1)) @ coef + intercept)
+        weights.append((weights[-1] if weights else 1.0) * (1 + 3 / (t + 1)))
+    assert restarts
+    assert min(restarts) > 240
+    expected = np.dot(weights, trace[-len(weights) :]) / np.sum(weights)
+    np.testing.assert_allclose(decide(averaged, rbf, X[:20]), expected[:20], atol=1e-4 * np.abs(expected).max())
+    assert averaged.counts[sgd.DOUBT] == doubt
+
+
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
 def test_weights_beyond_float64(maintenance: str) -> None:
     """1.5 to the number of mergers: what was summed before counts for nothing by then, and nothing overflows."""
     X, signed_weights = data(3300)

@@ -41,6 +41,7 @@ Vector = NDArray[np.float64]
 _LEAST_LAM = 1e-100  # coefficients are sums of up to 1 / lam, and their squares must be finite
 _QUICK_WORK, _ENTRY_WORK = 5e9, 200  # multiply-adds of a fraction of a second; of a kernel value beside its product
 _LEAST_ROWS = 100
+_STREAM_ROWS = 10_000  # for which `lam` is chosen, where their number is not known
 _CHECKED_ROWS = 1000  # at most, for their range and scale
 _MOST_NODES = 4096  # a side: compiled look-ups number the nodes in float32, exact up to 2^24
 
@@ -76,8 +77,10 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
     table_size : int, default=400
         Nodes a side of the tables, at least 2, at most 4096.
     lam : float or None, default=None
-        Weight of ``1/2 |w|^2`` against the *mean* loss, at least 1e-100. None stands for ``1 / (C n)`` in `fit`;
-        `partial_fit` needs a number, since it does not know how many rows will come.
+        Weight of ``1/2 |w|^2`` against the *mean* loss, at least 1e-100. None stands for ``1 / (C n)`` in `fit`, and in
+        `partial_fit`, which does not know how many rows will come, for `lam_` of an earlier `fit`, else for
+        ``1 / (10,000 C)``: of 1e-2 to 1e-6, the best or nearly so on seven streams of 20,000 rows
+        (docs/guide/bsgd.md).
     fit_intercept : bool, default=False
         Whether the machine has an intercept, regularised as in `sklearn.svm.LinearSVC` with intercept_scaling=1.
     n_epochs : int, default=20
@@ -85,7 +88,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
     average : bool, default=True
         Whether the model is an average over the steps instead of the last step's machine. Weights grow like ``t ** 3``,
         and by ``1 + 1 / budget`` with every merger: what was before `budget` mergers hardly counts, as its points are
-        gone. Points that merge take their averages along, so that it is an approximation of that average.
+        gone. Points that merge take their averages along, so that it is an approximation of that average. Where it
+        errs more often than the last step's machine, it restarts there: so it follows a stream that changes.
     early_stopping : bool, default=False
         Whether `fit` sets rows aside, measures the accuracy on them after each pass, keeps the best model, and ends
         after three passes in a row without a better one.
@@ -119,6 +123,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         Zero without `fit_intercept`.
     coef_ : ndarray or CSR array of shape (n_functions, n_features), float64
         For the linear kernel.
+    lam_ : float
+        The `lam` of the steps.
     objective_ : float
         After `fit`: the primal value of the model; over the classes' machines the sum. Of a stopped fit, an estimate:
         losses of as many rows, drawn at random, as can be predicted in a fraction of a second.
@@ -175,7 +181,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
 
     A stream:
 
-    >>> stream = BSGDClassifier(gamma=1.0, lam=1e-5, budget=200)
+    >>> stream = BSGDClassifier(gamma=1.0, budget=200)
     >>> for start in range(0, 20_000, 5_000):
     ...     rows = slice(start, start + 5_000)
     ...     stream = stream.partial_fit(X[rows], y[rows], classes=[0, 1])
@@ -254,8 +260,6 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         check_limits(self)
 
     def _check_stream(self) -> None:
-        if self.lam is None:
-            raise ValueError("lam must be given for partial_fit, which cannot know how many rows will come; got None")
         if isinstance(self.class_weight, str):
             raise ValueError(f"class_weight must be None or a dict for partial_fit, got {plain(self.class_weight)!r}")
 
@@ -312,22 +316,26 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             score = partial(self._score_held, X_held, y_held)
         self._classes_and_gamma(classes, X, y, weights)
         signed_weights = one_against_rest(y, weigh_classes(self.class_weight, classes, y, weights), len(classes))
-        settings = self._settings(self._lam_of(X.shape[0]) if self.lam is None else self.lam, signed_weights)
+        self.lam_ = self._lam_of(X.shape[0])
+        settings = self._settings(signed_weights)
         stream = Stream(settings, X, len(signed_weights))
         rng = np.random.default_rng(seed.randint(2**31))
         epochs = Epochs(self.n_epochs, bool(self.shuffle), score)
         model, self.converged_ = train(stream, X, signed_weights, epochs, progress, rng, self.n_jobs)
         self._keep(stream, model)
-        C, memory = 1 / (settings.lam * X.shape[0]), resolve_memory_budget(self.memory_budget)
+        C, memory = 1 / (self.lam_ * X.shape[0]), resolve_memory_budget(self.memory_budget)
         if progress.stopped_by:
             X, signed_weights = _some_rows(X, signed_weights, len(model.coef.T), rng)
         self.objective_ = primal_value(model, X, signed_weights, C, self.n_jobs, memory)
         self._warn_if_stopped(progress)
 
     def _lam_of(self, n: int) -> float:
+        """The given `lam`, or that of n rows."""
+        if self.lam is not None:
+            return float(self.lam)
         lam = 1 / (float(self.C) * n)
         if lam < _LEAST_LAM:
-            raise ValueError(f"C must be at most {1 / _LEAST_LAM:g} / n_samples, got {plain(self.C)!r}")
+            raise ValueError(f"C must be at most {1 / (_LEAST_LAM * n):g} with {n} rows, got {plain(self.C)!r}")
         return lam
 
     def _score_held(self, X: Any, y: NDArray[np.intp], model: KernelExpansion) -> float:
@@ -351,7 +359,9 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             raise ValueError(f"maintenance and budget must stay as the machine was made, {self._shape}")
         weights = weigh_classes(self.class_weight, self.classes_, y, weights)
         signed_weights = one_against_rest(y, weights, len(self.classes_))
-        stream = Stream(self._settings(self.lam, signed_weights), X, len(signed_weights), self._states)
+        if self.lam is not None or not hasattr(self, "lam_"):
+            self.lam_ = self._lam_of(_STREAM_ROWS)
+        stream = Stream(self._settings(signed_weights), X, len(signed_weights), self._states)
         stream.history = History({name: column.tolist() for name, column in self.history_.items()})
         progress.stage("chunk", X.shape[0])
         order = np.flatnonzero(weights)
@@ -364,13 +374,13 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         few = slice(None, None, -(-X.shape[0] // _CHECKED_ROWS))
         make_checked_samples(self._resolve_kernel(X, weights), X[few], y[few])  # for what it raises and warns of alone
 
-    def _settings(self, lam: Any, signed_weights: Vector) -> StepSettings:
-        heaviest, most = float(np.abs(signed_weights).max()), float(lam) / _LEAST_LAM
+    def _settings(self, signed_weights: Vector) -> StepSettings:
+        heaviest, most = float(np.abs(signed_weights).max()), self.lam_ / _LEAST_LAM
         if heaviest > most:
             raise ValueError(f"sample_weight times class_weight must be at most {most:g}, got {heaviest:g}")
         return StepSettings(
             kernel=self._make_kernel(),
-            lam=float(lam),
+            lam=self.lam_,
             budget=int(self.budget),
             maintenance=self.maintenance,
             merge=self.merge,
@@ -409,6 +419,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         fitted.array("dual_coef_", np.float64, q, n)
         fitted.array("intercept_", np.float64, q)
         fitted.integer("t_", 0)
+        fitted.number("lam_", least=_LEAST_LAM)
         shape = fitted.value("_shape")
         if not isinstance(shape, list) or len(shape) != 2:
             raise ValueError(f"_shape must be a list of two, got {shape!r}")
@@ -435,7 +446,7 @@ def _check_machine(state: FittedState, d: int, maintenance: str, budget: int) ->
     width = state.array(coef, np.float64, 4 if is_merging else 2, None).shape[1]
     if budget >= width:
         raise ValueError(f"_shape[1] must be below the {width} columns of {state.name(coef)}, got {budget}")
-    n_front, n_back = map(int, state.array("counts", np.int64, 6, least=0)[FRONT : BACK + 1])
+    n_front, n_back = map(int, state.array("counts", np.int64, 7, least=0)[FRONT : BACK + 1])
     if n_front + n_back > budget:
         raise ValueError(f"{state.name('counts')} must be of at most {budget} points, got {n_front} and {n_back}")
     state.array("sums", np.float64, 7)

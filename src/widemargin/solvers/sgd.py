@@ -27,7 +27,7 @@ from ..kernels.samples import Samples, SparseSamples, make_samples
 Vector = NDArray[np.float64]
 Order = NDArray[np.int64]
 
-STEPS, FRONT, BACK, VIOLATIONS, MERGERS, REMOVALS = range(6)  # of `counts`; fixed points are all at the front
+STEPS, FRONT, BACK, VIOLATIONS, MERGERS, REMOVALS, DOUBT = range(7)  # of `counts`; fixed points are all at the front
 INTERCEPT, INTERCEPT_SUM, CLOCK, WEIGHT, WEIGHTS, HINGE, DEGRADATION = range(7)  # of `sums`
 COEF, COEF_SUM, SIZE, SCALE = range(4)  # of the slots of points that are merged
 
@@ -51,7 +51,9 @@ class StepSettings:
     fit_intercept : bool
     average : bool
         Whether the machine is the average over its steps. Weights grow like t^3 (polynomial decay, Shamir and Zhang,
-        ICML 2013), and by 1 + 1 / budget where points change: steps on points that are gone are forgotten.
+        ICML 2013), and by 1 + 1 / budget where points change: steps on points that are gone are forgotten. It restarts
+        where it errs more often than the machine of the last step (Page's cumulative sum of mistakes, limit 4, on every
+        fourth row): so it follows a stream that changes.
     """
 
     kernel: Kernel
@@ -118,7 +120,7 @@ class SGDMachine:
 
     def tally(self) -> Tally:
         """Counts and sums since the first step."""
-        steps, _, _, violations, mergers, removals = (int(count) for count in self.counts)
+        steps, _, _, violations, mergers, removals, _ = (int(count) for count in self.counts)
         hinge, degradation = (float(value) for value in self.sums[HINGE:])
         return Tally(steps, violations, mergers, removals, hinge, degradation)
 
@@ -283,7 +285,7 @@ def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | N
         diagonal=np.zeros(width),
         coef=np.zeros((2, width)),
         inverse=np.zeros((side, side)),
-        counts=np.zeros(6, np.int64),
+        counts=np.zeros(7, np.int64),
         sums=np.eye(7)[WEIGHT],
     )
 

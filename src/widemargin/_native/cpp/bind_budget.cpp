@@ -103,7 +103,8 @@ void bind_state(nb::module_& budget) {
         [](MergingState& s) {
             return nb::ndarray<nb::numpy, Index, nb::ndim<1>>(s.counts.data(), {std::size_t(StepTotals::kCounts)});
         },
-        "ndarray of shape (6,), int64: steps, points at the front and at the back, violations, mergers, removals");
+        "ndarray of shape (7,), int64: steps, points at the front and at the back, violations, mergers, removals, mistakes\n"
+        "of the average beyond those of the current machine");
     state.def_prop_ro(
         "sums",
         [](MergingState& s) {
@@ -251,7 +252,7 @@ void bind_budget(nb::module_& m) {
         budget, "removal_steps",
         "One step on each row of a block of kernel values K (r, c) float32, of new rows that are columns first, first +\n"
         "1, ...; over the budget the lightest point is removed. diagonal (c,): k(x, x); signed_weights (r,); coef (2, c)\n"
-        "and the totals counts (6,) and sums (7,) are updated; inverse is not read.");
+        "and the totals counts (7,) and sums (7,) are updated; inverse is not read.");
     bind_fixed<Maintenance::projection>(
         budget, "projection_steps",
         "The same; over the budget a point is projected onto the others. inverse (c, c): of the points' kernel matrix,\n"

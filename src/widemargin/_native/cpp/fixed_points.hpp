@@ -48,8 +48,10 @@ template <Maintenance maintenance> class FixedSteps {
 
     // row: kernel values with all columns up to the new one, which is the last
     void step(Span<const float> row, double signed_weight) {
-        double f = totals_.sums[StepTotals::kIntercept], growth = 0.0;
-        for (Index j = 0; j < row.size; ++j) f += coef().data[j] * row.data[j];
+        const double f = output(row, coef(), StepTotals::kIntercept);
+        if (totals_.is_compared())
+            totals_.compare(f, output(row, coef_sum(), StepTotals::kInterceptSum), signed_weight, coef_sum());
+        double growth = 0.0;
         if (totals_.begin_step(f, signed_weight, rule_)) {
             if constexpr (maintenance == Maintenance::projection) {
                 const double distance = approximate(row), norm = points_.diagonal[row.size - 1];
@@ -60,6 +62,12 @@ template <Maintenance maintenance> class FixedSteps {
             }
         }
         totals_.end_step(growth, coef_sum());
+    }
+
+    double output(Span<const float> row, Span<const double> coef, StepTotals::Sum intercept) const {
+        double f = totals_.sums[intercept];
+        for (Index j = 0; j < row.size; ++j) f += coef.data[j] * row.data[j];
+        return f;
     }
 
     // Make the last of n columns a point and, over the budget, take one out; returns the growth of the average's weight.

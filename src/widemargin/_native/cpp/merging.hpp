@@ -175,11 +175,14 @@ template <MergeRule merge_rule> class MergingSteps {
         double square = 0.0;
         for (Index k = 0; k < candidate_.n; ++k) square += static_cast<double>(values_[k]) * values_[k];
         candidate_.coef = signed_weight;
-        candidate_.coef_sum = signed_weight * totals_.sums[StepTotals::kClock];
         candidate_.size = gamma_ * square;
         evaluate_kernel_row();
+        const double f = output(coef_, StepTotals::kIntercept);
+        if (totals_.is_compared())
+            totals_.compare(f, output(coef_sum_, StepTotals::kInterceptSum), signed_weight, coef_sum_);
+        candidate_.coef_sum = signed_weight * totals_.sums[StepTotals::kClock];
         double growth = 0.0;
-        if (totals_.begin_step(decision_value(), signed_weight, rule_)) {
+        if (totals_.begin_step(f, signed_weight, rule_)) {
             if (n_front() + n_back() < rule_.budget) {
                 insert();
             } else {
@@ -211,10 +214,11 @@ template <MergeRule merge_rule> class MergingSteps {
         }
     }
 
-    double decision_value() const {
-        double f = totals_.sums[StepTotals::kIntercept];
+    // Of the candidate, by coefficients or by their second sums
+    double output(Span<const double> coef, StepTotals::Sum intercept) const {
+        double f = totals_.sums[intercept];
         const float* kappa = kappa_.data();
-        for (Index j = 0; j < coef_.size; ++j) f += coef_.data[j] * kappa[j];
+        for (Index j = 0; j < coef.size; ++j) f += coef.data[j] * kappa[j];
         return f;
     }
 

@@ -10,6 +10,10 @@
 // v_t that grow like t^3, and by a factor of 1 + 1 / budget where points change. The clock is sum_t v_t / t, and every
 // coefficient has a second sum, of the same terms times the clock when each was added: clock * coef - coef_sum is then
 // lam times the weighted sum over steps of the true coefficient.
+//
+// The average restarts at the current machine once it has misclassified 4 rows more than the current machine, by the
+// cumulative sum S <- max(0, S + [average wrong] - [current wrong]) over every fourth row before its step (Page's CUSUM
+// test): so it follows a stream whose labels change, and nothing happens where the average is the better one.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -27,8 +31,10 @@ struct StepRule {
 
 struct StepTotals {
     // The order of the arrays `counts` and `sums` of Python's machines, and of their files.
-    enum Count { kSteps, kFront, kBack, kViolations, kMergers, kRemovals, kCounts };
+    enum Count { kSteps, kFront, kBack, kViolations, kMergers, kRemovals, kDoubt, kCounts };
     enum Sum { kIntercept, kInterceptSum, kClock, kWeight, kWeights, kHinge, kDegradation, kSums };
+
+    static constexpr Index kComparedRows = 4, kMostDoubt = 4;
 
     std::array<Index, kCounts> counts{};
     std::array<double, kSums> sums{};
@@ -52,6 +58,23 @@ struct StepTotals {
         sums[kIntercept] += rule.intercept * signed_weight;
         sums[kInterceptSum] += rule.intercept * signed_weight * sums[kClock];
         return true;
+    }
+
+    // Whether this row's outputs are to be compared.
+    bool is_compared() const { return counts[kSteps] % kComparedRows == 0 && sums[kWeights] > 0.0; }
+
+    // Enter the outputs of the current machine and of the second sums on the row of a coming step into the cumulative
+    // sum of mistakes; where that reaches its limit, restart the average.
+    void compare(double f, double f_sum, double signed_weight, Span<double> coef_sums) {
+        if (signed_weight == 0.0) return;
+        const double sign = signed_weight > 0.0 ? 1.0 : -1.0, average = sums[kClock] * f - f_sum;
+        const Index difference = Index(!(sign * average > 0.0)) - Index(!(sign * f > 0.0));
+        counts[kDoubt] = most<Index>(0, counts[kDoubt] + difference);
+        if (counts[kDoubt] < kMostDoubt) return;
+        counts[kDoubt] = 0;
+        for (const Sum at : {kInterceptSum, kClock, kWeights}) sums[at] = 0.0;
+        sums[kWeight] = 1.0;
+        for (double& sum : coef_sums) sum = 0.0;
     }
 
     // Enter the squared norm of what a change of points did to w, in the kept units.
