@@ -78,7 +78,7 @@ class LocalMachine(KernelMachine):
         self._model = self._make_model()
         self.prediction_cost_ = self._model.n_operations
         if not self.converged_:
-            reason = progress.stopped_by or "the precision of the kernel entries"
+            reason = progress.stopped_by or "the precision of float64"
             warn_of_stop(self, reason, f"before it converged: {describe_gap(self)}. The model is the best so far.")
 
     def _make_model(self) -> NystromForest:
