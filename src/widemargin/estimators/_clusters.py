@@ -103,14 +103,14 @@ def check_clusters(
     """Raise a ValueError that names the first value from `cluster_attributes` that cannot be."""
     clusters.choice("combine", ("early", "naive", "bcm"))
     clusters.choice("method", ("kernel", "input", "random"))
-    k = clusters.array("intercepts", np.float64, n_machines, None).shape[1]
+    k = clusters.array("intercepts", np.float64, n_machines, ...).shape[1]
     if is_gram:
-        m = len(clusters.array("points", np.integer, None, least=0, below=d))
+        m = len(clusters.array("points", np.integer, ..., least=0, below=d))
     else:
-        m = clusters.rows("points", dtype, None, d).shape[0]
+        m = clusters.rows("points", dtype, ..., d).shape[0]
     labels = clusters.array("labels", np.integer, m, least=0, below=k)
-    if labels.max(initial=-1) != k - 1:
-        raise ValueError(f"{clusters.name('labels')} must have the largest entry {k - 1}, got {labels.max(initial=-1)}")
+    if labels.max() != k - 1:
+        raise ValueError(f"{clusters.name('labels')} must have the largest entry {k - 1}, got {labels.max()}")
     clusters.array("spread", np.float64, k)
     clusters.array("support", np.integer, n_support, least=0, below=k)
     clusters.array("sigmoids", np.float64, n_machines, k, 2)

@@ -141,7 +141,7 @@ class Compressed(KernelMethod):
             raise ValueError(f"report_ must be a CompressionReport, got {self.report_!r}")
         d, dtype = self.n_features_in_, fitted.choice("_dtype", ("float32", "float64"))
         if fitted.value("_projection") is not None:
-            d = fitted.array("_projection", dtype, d, None).shape[1]
+            d = fitted.array("_projection", dtype, d, ...).shape[1]
         check_trees(fitted, d, self._n_outputs(fitted))
 
     def _n_outputs(self, fitted: FittedState) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import EllipsisType
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.base import BaseEstimator
 from .._native.sparse import check_sparse
 from ._validation import check_choice, check_flag, check_integer, check_number
 
-Size = int | None
+Size = int | EllipsisType | None  # of an axis: this, one or more, any
 
 
 class FittedState:
@@ -55,13 +56,12 @@ class FittedState:
         """The values of a dict, a list or a tuple."""
         return FittedState(self.value(key), self.name(key))
 
-    def inners(self, key: str, size: Size = None) -> list[FittedState]:
-        """A list of `size` dicts (None: one or more)."""
+    def inners(self, key: str, size: Size) -> list[FittedState]:
+        """A list of `size` dicts."""
         values = self.inner(key)
         dicts = [values.inner(k) for k in values]
-        if not dicts or size not in (None, len(dicts)):
-            count = "one or more" if size is None else size
-            raise ValueError(f"{self.name(key)} must be a list of {count} dicts, got {len(dicts)}")
+        if not _is_size(len(dicts), size):
+            raise ValueError(f"{self.name(key)} must be a list of {_size_text(size)} dicts, got {len(dicts)}")
         return dicts
 
     def integer(self, key: Any, least: int) -> int:
@@ -89,8 +89,9 @@ class FittedState:
         key : str
         dtype : dtype or abstract type
             float32, or np.integer for integers of any size.
-        *shape : int or None
-            None for any size.
+        *shape : int, ... or None
+            The size of each axis; ... for one or more, None for any. An array without entries may be of any size and
+            take no memory: an axis that others are made from should have an entry.
         least, below : int, optional
             Bounds of integers.
         """
@@ -100,26 +101,26 @@ class FittedState:
             and array.dtype.isnative
             and (np.issubdtype(array.dtype, dtype) if isinstance(dtype, type) else array.dtype == dtype)
             and array.ndim == len(shape)
-            and all(size in (None, own) for size, own in zip(shape, array.shape, strict=True))
+            and all(map(_is_size, array.shape, shape))
         )
         if not fits:
-            wanted = f"{_name_of(dtype)} array of shape {_shape_text(shape)}"
-            raise ValueError(f"{self.name(key)} must be a {wanted}, got {_describe(array)}")
+            wanted = f"an array of {_name_of(dtype)} of shape {_shape_text(shape)}"
+            raise ValueError(f"{self.name(key)} must be {wanted}, got {_describe(array)}")
         self._check_entries(key, array, least, below)
         checked: NDArray[Any] = array
         return checked
 
     def _check_entries(self, key: Any, array: NDArray[Any], least: int | None, below: int | None) -> None:
         if array.dtype.kind == "f":
-            is_wrong, wanted = ~np.isfinite(array), "finite"
+            with np.errstate(all="ignore"):
+                if np.isfinite(array.sum()):  # so are all
+                    return
+            is_right, wanted = np.isfinite(array), "finite"
         else:
-            is_wrong, wanted = np.zeros(array.shape, bool), f"in [{least}, {'...' if below is None else below})"
-            if least is not None:
-                is_wrong |= array < least
-            if below is not None:
-                is_wrong |= array >= below
-        if is_wrong.any():
-            raise ValueError(f"{self.name(key)} must have entries that are {wanted}, got {array[is_wrong][0]}")
+            bounds = (-np.inf if least is None else least), (np.inf if below is None else below)
+            is_right, wanted = (array >= bounds[0]) & (array < bounds[1]), f"in [{bounds[0]}, {bounds[1]})"
+        if not is_right.all():
+            raise ValueError(f"{self.name(key)} must have entries that are {wanted}, got {array[~is_right][0]}")
 
     def rows(self, key: str, dtype: Any, n: Size, d: int) -> Any:
         """n rows of d finite numbers: a dense array, or a CSR one whose indices are within its shape."""
@@ -128,7 +129,7 @@ class FittedState:
             return self.array(key, dtype, n, d)
         try:
             check_sparse(rows)
-            if rows.format != "csr" or rows.shape[1] != d or n not in (None, rows.shape[0]):
+            if rows.format != "csr" or rows.shape[1] != d or not _is_size(rows.shape[0], n):
                 wanted = f"CSR array of shape {_shape_text((n, d))}"
                 raise ValueError(f"it must be a {wanted}, got {rows.format.upper()} of shape {rows.shape}")
             FittedState(vars(rows)).array("data", dtype, None)
@@ -151,7 +152,7 @@ class FittedState:
 
     def certificate(self) -> None:
         """What a fit says of itself: objective, gap, whether it converged, rounds and history."""
-        for key in ("objective_", "dual_gap_"):
+        for key in ("objective_", "dual_gap_", *(["relative_gap_"] if "relative_gap_" in self else [])):  # older files
             if not isinstance(self.value(key), float):  # NaN, where there is no bound
                 raise ValueError(f"{self.name(key)} must be a number, got {_describe(self.value(key))}")
         self.progress()
@@ -201,11 +202,19 @@ class CheckedState(BaseEstimator):
 
 
 def _name_of(dtype: Any) -> str:
-    return {np.integer: "integer", np.floating: "float"}.get(dtype) or str(np.dtype(dtype))
+    return {np.integer: "integers", np.floating: "floats"}.get(dtype) or str(np.dtype(dtype))
+
+
+def _is_size(own: int, wanted: Size) -> bool:
+    return own > 0 if wanted is ... else wanted is None or own == wanted
+
+
+def _size_text(size: Size) -> str:
+    return "one or more" if size is ... else "any" if size is None else str(size)
 
 
 def _shape_text(shape: tuple[Size, ...]) -> str:
-    sizes = ["any" if size is None else str(size) for size in shape]
+    sizes = [_size_text(size) for size in shape]
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
 

@@ -31,13 +31,13 @@ def check_trees(fitted: FittedState, d: int, q: int | None) -> None:
         Decision functions; None for any number.
     """
     dtype = fitted.choice("_dtype", ("float32", "float64"))
-    for tree in fitted.inners("_trees"):
-        k, q = tree.array("intercept", np.float64, None, q).shape
-        n_nodes, branching, _ = tree.array("centres", dtype, None, None, d).shape
-        m = tree.array("landmarks", dtype, k, None, d).shape[1]
+    for tree in fitted.inners("_trees", ...):
+        k, q = tree.array("intercept", np.float64, ..., ... if q is None else q).shape
+        n_nodes = len(tree.array("sizes", np.int32, None))
+        branching = tree.array("children", np.int32, n_nodes, ... if n_nodes else 0).shape[1]
+        tree.array("centres", dtype, n_nodes, branching, d)
+        m = tree.array("landmarks", dtype, k, ..., d).shape[1]
         p = tree.array("anchors", dtype, k, m, None).shape[2]
-        tree.array("sizes", np.int32, n_nodes)
-        tree.array("children", np.int32, n_nodes, branching)
         tree.array("rules", np.int64, k, least=0, below=2)
         tree.array("coef", np.float64, k, q, m + p)
         tree.array("products", dtype, k, q, None)

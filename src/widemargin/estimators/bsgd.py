@@ -17,7 +17,7 @@ from ..algorithms.bsgd import Epochs, Stream, one_against_rest, primal_value, tr
 from ..budget.merge import MAINTENANCE, RULES
 from ..models.expansion import KernelExpansion
 from ..solvers.result import History
-from ..solvers.sgd import BACK, COEF, FRONT, StepSettings
+from ..solvers.sgd import BACK, COEF, DOUBT, FRONT, StepSettings
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
@@ -43,6 +43,7 @@ _QUICK_WORK, _ENTRY_WORK = 5e9, 200  # multiply-adds of a fraction of a second; 
 _LEAST_ROWS = 100
 _STREAM_ROWS = 10_000  # for which `lam` is chosen, where their number is not known
 _CHECKED_ROWS = 1000  # at most, for their range and scale
+_OLDER_COUNTS = 6  # in files from before an average could restart: all but `DOUBT`
 _MOST_NODES = 4096  # a side: compiled look-ups number the nodes in float32, exact up to 2^24
 
 
@@ -419,7 +420,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         fitted.array("dual_coef_", np.float64, q, n)
         fitted.array("intercept_", np.float64, q)
         fitted.integer("t_", 0)
-        fitted.number("lam_", least=_LEAST_LAM)
+        if "lam_" in fitted:  # not in older files
+            fitted.number("lam_", least=_LEAST_LAM)
         shape = fitted.value("_shape")
         if not isinstance(shape, list) or len(shape) != 2:
             raise ValueError(f"_shape must be a list of two, got {shape!r}")
@@ -427,6 +429,11 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         check_integer("_shape[1]", shape[1], 2)
         for state in fitted.inners("_states", q):
             _check_machine(state, self.n_features_in_, *shape)
+
+    def _restore(self) -> None:
+        super()._restore()
+        for state in self._states or ():
+            state["counts"] = np.pad(state["counts"], (0, DOUBT + 1 - len(state["counts"])))
 
     def _warn_if_stopped(self, progress: Progress) -> None:
         if not self.converged_:
@@ -446,7 +453,10 @@ def _check_machine(state: FittedState, d: int, maintenance: str, budget: int) ->
     width = state.array(coef, np.float64, 4 if is_merging else 2, None).shape[1]
     if budget >= width:
         raise ValueError(f"_shape[1] must be below the {width} columns of {state.name(coef)}, got {budget}")
-    n_front, n_back = map(int, state.array("counts", np.int64, 7, least=0)[FRONT : BACK + 1])
+    counts = state.array("counts", np.int64, None, least=0)
+    if len(counts) not in (_OLDER_COUNTS, DOUBT + 1):
+        raise ValueError(f"{state.name('counts')} must have {DOUBT + 1} entries, got {len(counts)}")
+    n_front, n_back = map(int, counts[FRONT : BACK + 1])
     if n_front + n_back > budget:
         raise ValueError(f"{state.name('counts')} must be of at most {budget} points, got {n_front} and {n_back}")
     state.array("sums", np.float64, 7)

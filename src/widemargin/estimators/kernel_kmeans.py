@@ -152,10 +152,11 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
-        points = fitted.rows("_points", np.floating, None, self.n_features_in_)
-        m, k = points.shape[0], fitted.integer("n_clusters_", 1)
-        if (found := 1 + fitted.array("sample_labels_", np.integer, m, least=0, below=k).max(initial=-1)) != k:
-            raise ValueError(f"n_clusters_ must be {found}, one more than the largest of sample_labels_, got {k}")
+        points = fitted.rows("_points", np.floating, ..., self.n_features_in_)
+        m = points.shape[0]
+        k = 1 + int(fitted.array("sample_labels_", np.integer, m, least=0, below=m).max())
+        if (stated := fitted.integer("n_clusters_", 1)) != k:
+            raise ValueError(f"n_clusters_ must be {k}, one more than the largest of sample_labels_, got {stated}")
         n = len(fitted.array("labels_", np.integer, None, least=0, below=k))
         fitted.array("sample_indices_", np.integer, m, least=0, below=n)
 

@@ -265,7 +265,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
-        landmarks, pseudo = fitted.array("landmarks_", np.floating, None, self.n_features_in_), fitted.inner("_pseudo")
+        landmarks, pseudo = fitted.array("landmarks_", np.floating, ..., self.n_features_in_), fitted.inner("_pseudo")
         m, dtype = len(landmarks), landmarks.dtype
         p = pseudo.array("anchors", dtype, 1, m, None).shape[2]
         pseudo.array("rules", np.int64, 1, least=0, below=2)
