@@ -1,0 +1,99 @@
+"""Write the tables of docs/reliability.md from the files in results/.
+
+::
+
+    python benchmarks/reliability/page.py
+
+Everything between a line ``<!-- table NAME -->`` and the next ``<!-- end -->`` is written anew, from ``NAME.csv``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks import _report
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
+_TABLE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+Rows = list[dict[str, Any]]
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(render())
+
+
+def render() -> str:
+    """The page with its tables as the results are."""
+
+    def table(match: re.Match[str]) -> str:
+        name = match.group(2)
+        return match.group(1) + _TABLES[name](_report.read_csv(_report.RESULTS / f"{name}.csv")) + match.group(3)
+
+    return _TABLE.sub(table, PAGE.read_text())
+
+
+def _markdown(header: list[str], rows: Iterable[list[Any]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(str(cell) for cell in line) + " |\n" for line in lines)
+
+
+def _limits_time(rows: Rows) -> str:
+    """A line for each case: seconds over each limit."""
+    limits = sorted({row["max_time"] for row in rows})
+    over = {(row["case"], row["max_time"]): row["over"] for row in rows}
+    shapes = {row["case"]: f"{int(row['rows']):,} × {int(row['columns']):,}" for row in rows}
+    header = ["fit", "rows × columns", *(f"over {limit:g} s" for limit in limits)]
+    return _markdown(header, [[case, shapes[case], *(f"{over[case, t]:.2f}" for t in limits)] for case in shapes])
+
+
+def _limits_interrupts(rows: Rows) -> str:
+    """A line for each case: how its interrupts ended, and how soon."""
+    cases: dict[str, Rows] = defaultdict(list)
+    for row in rows:
+        cases[row["case"]].append(row)
+    lines = []
+    for case, mine in cases.items():
+        ends = Counter(row["outcome"] if row["outcome"] in ("stopped", "finished") else "wrong" for row in mine)
+        seconds = sorted(row["seconds"] for row in mine if row["outcome"] == "stopped")
+        middle, last = (f"{seconds[len(seconds) // 2]:.2f}", f"{seconds[-1]:.2f}") if seconds else ("-", "-")
+        lines.append([case, ends["stopped"], ends["finished"], ends["wrong"], middle, last])
+    return _markdown(["fit", "stopped", "finished before", "wrong", "median seconds", "longest"], lines)
+
+
+def _soak(rows: Rows) -> str:
+    """One line for the whole run."""
+    total = {name: int(sum(row[name] for row in rows)) for name in ("fits", "limited", "different")}
+    grown = rows[-1]["megabytes"] - rows[len(rows) // 2 - 1]["megabytes"]
+    header = ["fits", "with a limit", "different for another n_jobs", "MB more at the end than half-way", "threads"]
+    return _markdown(header, [[*total.values(), f"{grown:.0f}", int(rows[-1]["threads"])]])
+
+
+def _model_files(rows: Rows) -> str:
+    """A line for each way of writing: what became of its changes."""
+    ends = [name for name in rows[0] if name not in ("model", "format", "changes")]
+    lines = []
+    for way in dict.fromkeys(row["format"] for row in rows):
+        mine = [row for row in rows if row["format"] == way]
+        lines.append([way, *(f"{int(sum(row[name] for row in mine)):,}" for name in ("changes", *ends))])
+    return _markdown(["written with", "changes", *ends], lines)
+
+
+_TABLES: dict[str, Callable[[Rows], str]] = {
+    "model_files": _model_files,
+    "limits_time": _limits_time,
+    "limits_interrupts": _limits_interrupts,
+    "soak": _soak,
+}
+
+
+if __name__ == "__main__":
+    main()

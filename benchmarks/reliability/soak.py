@@ -1,0 +1,119 @@
+"""Fit after fit in one process: the same model whatever `n_jobs`, no memory that stays, no thread that stays.
+
+::
+
+    python benchmarks/reliability/soak.py --fits 1300
+
+Estimator, parameters, data (dense or CSR, float32 or float64, 2 to 5 classes) and limits are drawn from the seed. Each
+fit is made with one and with two threads; "different" counts those whose values of the rows are not equal to the last
+bit. A tenth of the fits has a time limit of a few milliseconds, and is not compared. A row of the table is a tenth of
+the run: `megabytes` is the resident memory at its end, `threads` the number of the process's threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import random
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+import scipy.sparse as sp
+
+import widemargin as wm
+from benchmarks import _report
+
+_PARTS = 10
+
+KINDS: dict[str, Callable[[random.Random], Any]] = {
+    "DCSVMClassifier": lambda draw: wm.DCSVMClassifier(
+        C=10 ** draw.uniform(-2, 1), kernel=draw.choice(["rbf", "laplacian", "poly"]), fit_intercept=draw.random() < 0.5
+    ),
+    "DCSVMClassifier, early": lambda draw: wm.DCSVMClassifier(
+        n_levels=1, stop_level=1, n_sample=100, combine=draw.choice(["early", "naive", "bcm"])
+    ),
+    "DCPredClassifier": lambda draw: wm.DCPredClassifier(n_trees=draw.choice([1, 2])),
+    "OCASClassifier": lambda draw: wm.OCASClassifier(
+        C=10 ** draw.uniform(-2, 2), multi_class=draw.choice(["ovr", "crammer_singer"])
+    ),
+    "BSGDClassifier": lambda draw: wm.BSGDClassifier(
+        budget=30, n_epochs=2, maintenance=draw.choice(["merge", "removal", "projection"])
+    ),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Run, print and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fits", type=int, default=1300)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=_report.RESULTS / "soak.csv")
+    options = parser.parse_args(arguments)
+    rows = soak(options.fits, options.seed)
+    print(_report.format_table(rows, list(rows[0])))
+    _report.write_csv(options.output, rows, _report.machine_card())
+    return rows
+
+
+def soak(n_fits: int, seed: int) -> list[dict[str, Any]]:
+    """So many pairs of fits; a row for each tenth."""
+    rows = []
+    for part in range(_PARTS):
+        start, different, limited = time.perf_counter(), 0, 0
+        numbers = range(part * n_fits // _PARTS, (part + 1) * n_fits // _PARTS)
+        for number in numbers:
+            draw = random.Random(f"{seed}:{number}")
+            same = fit_twice(draw)
+            limited += same is None
+            different += same is False
+        gc.collect()
+        rows.append(
+            {
+                "fits": 2 * len(numbers),
+                "limited": 2 * limited,
+                "different": different,
+                "seconds": time.perf_counter() - start,
+                "megabytes": _status("VmRSS") / 1024,
+                "threads": _status("Threads"),
+            }
+        )
+    return rows
+
+
+def fit_twice(draw: random.Random) -> bool | None:
+    """Whether one and two threads give the same values; None of fits that a limit cuts short."""
+    model = KINDS[draw.choice(sorted(KINDS))](draw)
+    n, d, k = draw.choice([50, 300, 1500, 5000]), draw.choice([2, 10, 60]), draw.choice([2, 2, 3, 5])
+    rng = np.random.default_rng(draw.randrange(2**32))
+    X = rng.standard_normal((n, d)).astype(draw.choice([np.float32, np.float64]))
+    if draw.random() < 0.3:
+        X = sp.csr_array(np.where(rng.random((n, d)) < 0.3, X, 0))
+    y = np.r_[np.arange(k), rng.integers(k, size=n - k)]
+    limit = draw.uniform(0, 0.02) if draw.random() < 0.1 else None
+    values = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n_jobs in (1, 2):
+            if "random_state" in model.get_params():
+                model.set_params(random_state=0)
+            model.set_params(n_jobs=n_jobs, max_time=limit).fit(X, y)
+            values.append(model.decision_function(X[:200]))
+    return None if limit is not None else bool(np.array_equal(*values))
+
+
+def _status(name: str) -> int:
+    """A number from the kernel's account of this process; memory in KiB. 0 where there is none."""
+    path = Path("/proc/self/status")
+    lines = path.read_text().splitlines() if path.exists() else []
+    return next((int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""The campaign of `benchmarks/reliability`, shorter: interrupts, limits, and fit after fit."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.reliability import limits, page, soak
+
+pytestmark = pytest.mark.slow
+
+QUICK = ("DCSVMClassifier, intercept", "DCPredRegressor", "OCASClassifier", "BSGDClassifier", "compress", "C_path")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
+@pytest.mark.parametrize("after", [0.2, 1.5])
+@pytest.mark.parametrize("case", QUICK)
+def test_a_real_interrupt_gives_the_best_so_far(case: str, after: float) -> None:
+    assert limits.interrupt(case, after)["outcome"] in ("stopped", "finished")
+
+
+@pytest.mark.parametrize("case", sorted(limits.CASES))
+def test_a_limit_is_kept(case: str) -> None:
+    assert limits.measure(case, 1.0)["over"] < 2.0  # half a second on a machine that does nothing else
+
+
+def test_fit_after_fit_leaves_nothing_behind() -> None:
+    rows = soak.soak(200, seed=1)
+    assert sum(row["different"] for row in rows) == 0
+    assert rows[-1]["megabytes"] < rows[4]["megabytes"] + 60
+    assert rows[-1]["threads"] <= rows[4]["threads"] + 1
+
+
+def test_the_page_shows_what_the_tables_say() -> None:
+    assert page.PAGE.read_text() == page.render()
