@@ -35,8 +35,8 @@ def render() -> str:
     """The page with its tables as the results are."""
 
     def table(match: re.Match[str]) -> str:
-        name = match.group(2)
-        return match.group(1) + _TABLES[name](_report.read_csv(_report.RESULTS / f"{name}.csv")) + match.group(3)
+        rows = _report.read_csv(_report.RESULTS / f"{match.group(2)}.csv")
+        return match.group(1) + _TABLES[match.group(2)](rows) + match.group(3) if rows else match.group(0)
 
     return _TABLE.sub(table, PAGE.read_text())
 
