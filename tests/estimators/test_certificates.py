@@ -148,3 +148,30 @@ def test_products_that_underflow_are_refused(make: Any, kernel: str, dtype: Any,
     X, y = noisy(60)
     with pytest.raises(ValueError, match=r"gamma=.* products .* no normal float(32|64) numbers: scale X"):
         make(kernel=kernel).fit((X * scale).astype(dtype), y)
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "crammer_singer"])
+@pytest.mark.parametrize("case", ["large", "weights", "one weight"])
+def test_linear_machines_end_where_precision_ends(case: str, multi_class: str) -> None:
+    """Rounds that move neither objective nor bound end before `max_iter`."""
+    X, y = noisy(400)
+    weights = np.ones(400)
+    if case == "large":
+        X = X * 1e30
+    else:
+        weights[: 1 if case == "one weight" else 400] = 1e300
+    with (
+        pytest.warns(ConvergenceWarning, match=r"stopped by the precision of float64 .*gap"),
+        np.errstate(all="ignore"),
+    ):
+        model = OCASClassifier(multi_class=multi_class, max_time=2 * SECONDS).fit(X, y, sample_weight=weights)
+    assert model.n_iter_ < 1000
+    assert not model.converged_
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("line_search", [True, False])
+def test_linear_machines_go_on_while_rounds_move_anything(line_search: bool) -> None:
+    X, y = make_classification(2000, 30, flip_y=0.3, random_state=0)
+    model = OCASClassifier(C=10.0, tol=1e-9, max_iter=5000, line_search=line_search).fit(X, y)
+    assert model.converged_

@@ -51,6 +51,7 @@ _SAMPLE_SHARE = 8  # it may take as much of the memory
 _SAMPLE_TOL = 3e-3
 _WIDTH, _PLANES = 2.0, 100  # of Newton's method from zero, where all rows are at distance 1 from their margin
 _PARTS = ("near", "dual", "outputs", "line_search", "plane", "reduced")
+_PATIENCE, _ROUNDING = 50, 1e-12  # rounds in which objective and bound may move by no more than so much of the former
 _POINTS = 8  # looked at in one pass at the start: their outputs are held at once
 
 
@@ -269,8 +270,16 @@ class _Descent:
         return None if _is_sampled(self.rows, self.settings) else risk.ascent(arrays, self.rows.shape[1])
 
     def is_open(self) -> bool:
-        """Whether there is something left to do."""
-        return bool(self._open()) and self.n_iter < self.settings.max_iter
+        """Whether there is something left to do, and rounds come to something."""
+        return bool(self._open()) and self.n_iter < self.settings.max_iter and not self._is_stalled()
+
+    def _is_stalled(self) -> bool:
+        """Whether the last rounds moved neither the objective nor the bound: there are no digits left to do it in."""
+        if self.n_iter <= _PATIENCE:
+            return False
+        objective, bound = (self.history.columns[name] for name in ("objective", "lower_bound"))
+        moved = objective[-1 - _PATIENCE] - objective[-1] + bound[-1] - bound[-1 - _PATIENCE]
+        return not moved > _ROUNDING * objective[-1]
 
     def state(self) -> dict[str, float]:
         """What the progress object is told."""

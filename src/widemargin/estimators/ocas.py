@@ -119,8 +119,9 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     Warns
     -----
     ConvergenceWarning
-        When `max_time`, `max_iter`, Ctrl-C or a callback ended the fit: with the gap. The machine is the best so far. A
-        second Ctrl-C within two seconds raises KeyboardInterrupt and leaves the estimator as it was.
+        When `max_time`, `max_iter`, Ctrl-C, a callback or the precision of float64 (no round of 50 moved objective or
+        bound) ended the fit: with the gap. The machine is the best so far. A second Ctrl-C within two seconds raises
+        KeyboardInterrupt and leaves the estimator as it was.
 
     Notes
     -----
@@ -336,9 +337,10 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
 
     def _warn_if_stopped(self, progress: Progress) -> None:
         if not self.converged_ and not progress.ended_with_outer:
+            own_limit = "max_iter" if self.n_iter_ >= self.max_iter else "the precision of float64"
             warn_of_stop(
                 self,
-                progress.stopped_by or "max_iter",
+                progress.stopped_by or own_limit,
                 f"before it converged: {describe_gap(self)} where tol={self.tol:g}. The model is the best so far.",
             )
 

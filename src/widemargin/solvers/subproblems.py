@@ -152,7 +152,7 @@ class _Batch:
         self.is_open = np.ones(len(parts), bool)
         self.violations = np.zeros(len(parts))
         self.found: dict[int, Certificate] = {}  # of problems that are solved
-        self.crawls = [CrawlTest(TILE) for _ in parts]
+        self.crawls: dict[int, CrawlTest] = {}
         make: Any = dual.Subproblems32 if K.dtype == np.float32 else dual.Subproblems64
         self.problems = make(K, rows, starts, self.box, self.beta, self.f, equality)
 
@@ -162,14 +162,14 @@ class _Batch:
     def advance(self, team: ThreadTeam) -> bool:
         """One slice of time; whether anything is left to do."""
         most = np.minimum(self.next_look, self.limit) - self.sets
-        goals = np.where(self.is_open, self.goals, np.inf)
-        new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, goals, most, _SLICE_SECONDS)
+        new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, self.goals, most, _SLICE_SECONDS)
         self.violations = np.asarray(left)
         if not (np.isfinite(self.violations).all() and np.isfinite(self.f).all()):
             raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
         self.sets += new_sets
         self.steps += new_steps
         self.is_open &= ~np.asarray(is_stuck) & (self.sets < self.limit)
+        self.goals[~self.is_open] = np.inf  # which ends a problem at once
         for k in np.flatnonzero(self.is_open & (self.violations < self.goals)).tolist():
             found = self._certify(k)
             if found.is_tight(self.most_gap):
@@ -184,8 +184,7 @@ class _Batch:
             self.next_look[k] += SETS_PER_LOOK
             mine = self.slices[k]
             box, beta, f = sub_box(self.box, mine), self.beta[mine], self.f[mine]
-            if self.crawls[k](box, beta, f, int(self.steps[k])):
-                self.is_open[k] = False
+            if self.crawls.setdefault(k, CrawlTest(TILE))(box, beta, f, int(self.steps[k])):
                 self.sets[k] += solve_exact_sets(
                     self._entries(self.parts[k]),
                     box,
@@ -197,6 +196,7 @@ class _Batch:
                     most_gap=self.most_gap,
                     go_on=go_on,
                 )
+                self.is_open[k], self.goals[k] = False, np.inf
 
     def _certify(self, k: int) -> Certificate:
         box, beta, f = sub_box(self.box, self.slices[k]), self.beta[self.slices[k]], self.f[self.slices[k]]
