@@ -101,7 +101,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
     verbose : int, default=0
         1 draws a progress bar when a fit takes longer than a second.
     random_state : int, RandomState instance or None, default=None
-        For the samples that are clustered. None is 0: fitted again, an estimator gives the same machine.
+        For the samples that are clustered. None is a fixed seed: fitted again, an estimator gives the same machine.
 
     Attributes
     ----------
@@ -307,8 +307,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
             n_sample=self.n_sample,
             partition=self._resolve_partition(),
         )
-        seed = 0 if self.random_state is None else self.random_state
-        rng = np.random.default_rng(check_random_state(seed).randint(2**31))
+        seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
+        rng = np.random.default_rng(seed)
         if len(rows.classes) > 2:
             return train_pairs(Data(kernel, samples, rows.y, upper), settings, progress, rng)
         data = Data(kernel, samples, np.where(rows.y > 0, 1.0, -1.0), upper)
