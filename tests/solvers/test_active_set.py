@@ -120,9 +120,14 @@ def test_what_crawls() -> None:
     box = make_box(svm_problem(y, np.ones(n)), K.diagonal().copy())
     crawls, beta = CrawlTest(TILE), y * 1e-6
     f = K @ beta
-    assert not crawls(box, beta, f, 100)
-    assert not crawls(box, 2 * beta, 2 * f, 200)
-    assert crawls(box, 2 * beta, 2 * f, 300)  # the objective has not fallen
-    assert crawls(box, 4 * beta, 4 * f, 100 * 20 * TILE)  # working sets end at their limit
+    assert not crawls(box, beta, f, 1.0, 100)
+    for look in range(9):
+        assert not crawls(box, beta, f, 0.9, 200 + look)
+    assert crawls(box, beta, f, 0.9, 300)  # ten looks without progress
+    assert not crawls(box, 2 * beta, 2 * f, 0.9, 400)  # the objective falls
+    for _ in range(9):
+        assert not crawls(box, beta, f, 0.9, 500)
+    assert not crawls(box, beta, f, 0.4, 600)  # the violation does
+    assert crawls(box, beta, f, 0.4, 30 * 20 * TILE)  # working sets end at their limit
     small = make_box(svm_problem(y[:9], np.ones(9)), K.diagonal()[:9].copy())
-    assert CrawlTest(TILE)(small, beta[:9], f[:9], 5)
+    assert CrawlTest(TILE)(small, beta[:9], f[:9], 1.0, 5)

@@ -28,12 +28,33 @@ Rows = NDArray[np.intp]
 GoOn = Callable[[], bool]
 
 SETS_PER_LOOK = 30  # working sets: nine real sets of up to 512 rows take up to 21 at C from 1 to 960
+PATIENCE = 10  # looks, or rounds, without progress
 _CUT_SHORT = 0.8  # of the steps allowed: working sets that take more on average end unsolved
 _EPS = float(np.finfo(np.float64).eps)
 _DAMPING, _MORE_DAMPING, _MOST_DAMPING = 1e-12, 100.0, 1e-2  # of a matrix of unit diagonal
 _STEPS_PER_ROW = 20
 _NEGLIGIBLE = 0.1  # of the goal: a violation
 _SHORTER = 1 / 16  # of a projected step that does not decrease the objective
+
+
+class ProgressTest:
+    """Whether steps still come to something, asked now and then.
+
+    They do while the objective falls beyond rounding or the violation by half, below the least value so far: float32
+    entries let either rise for a while.
+    """
+
+    def __init__(self) -> None:
+        self.n_idle = 0  # answers since the last progress
+        self._value = self._violation = np.inf
+
+    def __call__(self, box: dual.Box, beta: Vector, decision: Vector, violation: float) -> bool:
+        """Whether anything has come of the steps since the last call."""
+        value, rounding = objective(box, beta, decision)
+        has_come = value < self._value - rounding or violation < 0.5 * self._violation
+        self.n_idle = 0 if has_come else self.n_idle + 1
+        self._value, self._violation = min(value, self._value), min(violation, self._violation)
+        return has_come
 
 
 class CrawlTest:
@@ -43,22 +64,22 @@ class CrawlTest:
     ----------
     size : int
         Rows of a working set. A problem of no more that is not solved by then is ill-conditioned. A larger one is
-        where the objective no longer falls, or where working sets end at their limit of steps.
+        where working sets end at their limit of steps, or ten looks have seen no progress.
     """
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._value, self._steps = np.inf, 0
+        self._progress = ProgressTest()
+        self._steps = 0
 
-    def __call__(self, box: dual.Box, beta: Vector, decision: Vector, n_steps: int) -> bool:
+    def __call__(self, box: dual.Box, beta: Vector, decision: Vector, violation: float, n_steps: int) -> bool:
         """`n_steps` is the number of steps in all working sets so far."""
         if len(beta) <= self.size:
             return True
-        value, rounding = objective(box, beta, decision)
-        is_stalled = not value < self._value - rounding
         is_cut_short = n_steps - self._steps > _CUT_SHORT * SETS_PER_LOOK * dual.STEPS_PER_ROW * self.size
-        self._value, self._steps = value, n_steps
-        return is_stalled or is_cut_short
+        self._steps = n_steps
+        self._progress(box, beta, decision, violation)
+        return is_cut_short or self._progress.n_idle >= PATIENCE
 
 
 def solve_exact_sets(
@@ -97,18 +118,16 @@ def solve_exact_sets(
         Working sets solved.
     """
     m, violations, n_sets = len(beta), np.empty(len(beta)), 0
-    least_value = least_violation = np.inf
+    makes_progress, last = ProgressTest(), np.empty(0, np.intp)
     while go_on():
         found = certify(box, beta, decision, violations, equality=equality, tol=tol)
         if found.violation < tol:
             if found.is_tight(most_gap):
                 break
             tol = found.smaller_goal(most_gap)
-        value, rounding = objective(box, beta, decision)
-        if not (value < least_value - rounding or found.violation < 0.5 * least_violation):
+        if not makes_progress(box, beta, decision, found.violation):
             break
-        least_value, least_violation = value, found.violation
-        rows = _choose(box, beta, violations, size, equality=equality)
+        rows, last = _choose(box, beta, violations, size, last)
         new = _solve_set(K, rows, box, beta, decision, equality=equality, tol=tol, go_on=go_on)
         change, beta[rows] = new - beta[rows], new
         decision += K[:m, rows] @ change
@@ -126,18 +145,18 @@ def objective(box: dual.Box, beta: Vector, decision: Vector) -> tuple[float, flo
     return float(beta @ (0.5 * decision - box.target)), rounding
 
 
-def _choose(box: dual.Box, beta: Vector, violations: Vector, size: int, *, equality: bool) -> Rows:
-    """The largest violators and free coordinates, as many as fit, in ascending order; with the equality of both sides.
+def _choose(box: dual.Box, beta: Vector, violations: Vector, size: int, last: Rows) -> tuple[Rows, Rows]:
+    """The coordinates that most want to rise, and those that most want to fall, with the last ones chosen: (<= size,).
 
-    `violations` is signed: positive where a coordinate should rise.
+    `violations` is signed: positive where a coordinate should rise. Free coordinates without one come next. Returns
+    the working set in ascending order, and what is new in it.
     """
     if len(beta) <= size:
-        return np.arange(len(beta))
+        return np.arange(len(beta)), last
     rank = np.where(is_free(box, beta) & (violations == 0.0), np.finfo(np.float64).tiny, violations)
-    if equality:
-        rise, fall = np.argpartition(-rank, size // 2)[: size // 2], np.argpartition(rank, size // 2)[: size // 2]
-        return np.union1d(rise, fall)
-    return np.sort(np.argpartition(-np.abs(rank), size)[:size])
+    rise, fall = (np.argpartition(-side, size // 4)[: size // 4] for side in (rank, -rank))
+    new = np.union1d(rise, fall)
+    return np.union1d(new, last), new
 
 
 def _solve_set(

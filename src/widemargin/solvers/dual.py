@@ -29,7 +29,7 @@ from ..kernels.active import ActiveMatrix
 from ..kernels.cache import KernelRows
 from ..kernels.functions import Kernel
 from ..kernels.samples import Samples
-from .active_set import objective
+from .active_set import PATIENCE, ProgressTest
 from .certificate import MOST_GAP, Certificate, DualProblem, balance, certify, is_free, make_box, sub_box
 from .result import DualResult, History, StoppedAtStartError
 from .square import NO_LIMIT, TILE, SquareSolver
@@ -50,7 +50,6 @@ _FIRST_SHARE = 4  # one of so many rows, at most, joins in that first round
 _VIOLATOR_SHARE = 0.03  # of the largest violation: smaller ones wait
 _NEXT_ROWS = 512, 2048  # that are no violators yet: as many as violators, within these limits
 _ROUND_GOAL = 0.1
-_PATIENCE = 10  # rounds in which neither the objective falls beyond rounding nor the violation by half
 _VECTORS = 16  # float64 vectors of n that a solve holds at its peak
 _SQUARE_SHARES = (0.3, 0.5)  # of the memory, least and most for the active set's kernel matrix; the rest keeps rows
 _CHEAP_ROW = 64  # multiply-adds: kernel entries of shorter rows are computed again sooner than kept
@@ -66,26 +65,6 @@ class _State(NamedTuple):
     beta: Vector
     decision: Vector
     violations: Vector
-
-
-class _StallTest:
-    """Whether rounds have come to nothing: neither has the objective fallen beyond rounding nor the violation by half.
-
-    Called after each round; True after `_PATIENCE` such rounds one after the other, of a problem of one tile after one.
-    """
-
-    def __init__(self, box: dual.Box) -> None:
-        self.box = box
-        self._most_rounds = _PATIENCE if len(box) > SMALL else 1
-        self._value = self._violation = np.inf
-        self._n_rounds = 0
-
-    def __call__(self, state: _State, found: Certificate) -> bool:
-        value, rounding = objective(self.box, state.beta, state.decision)
-        has_improved = value < self._value - rounding or found.violation < 0.5 * self._violation
-        self._n_rounds = 0 if has_improved else self._n_rounds + 1
-        self._value, self._violation = min(value, self._value), min(found.violation, self._violation)
-        return self._n_rounds >= self._most_rounds
 
 
 class DualSolver:
@@ -237,8 +216,12 @@ class DualSolver:
 
     def _go_on(self, state: _State) -> DualResult:
         found = self._certify(state)
-        best, is_stalled = (state, found), _StallTest(self.box)
-        while not (self._is_done(state, found) or is_stalled(state, found)) and self._report(state, found):
+        best, test = (state, found), ProgressTest()
+        patience = PATIENCE if len(state.beta) > SMALL else 1
+        while not self._is_done(state, found) and self._report(state, found):
+            test(self.box, state.beta, state.decision, found.violation)
+            if test.n_idle >= patience:
+                break
             if found.violation < self._goal(state):
                 self.wanted = found.smaller_goal(self.most_gap)
                 self.goal = min(self.goal, self.wanted)

@@ -73,14 +73,14 @@ class SquareSolver:
         until_look = SETS_PER_LOOK
         while self.n_iter < max_iter:
             quota, begin = min(quota, until_look, max_iter - self.n_iter), time.perf_counter()
-            done, steps, *_ = dual.solve_active(self.team.native, *point, quota)
+            done, steps, _, violation = dual.solve_active(self.team.native, *point, quota)
             self.n_iter += done
             self.n_steps += steps
             until_look -= done
             if done < quota or not self.progress.go_on():
                 break
             if not until_look:
-                if crawls(self.box, beta, decision, self.n_steps - first_steps):
+                if crawls(self.box, beta, decision, violation, self.n_steps - first_steps):
                     self._solve_exactly(beta, decision, tol)
                     break
                 until_look = SETS_PER_LOOK

@@ -184,7 +184,8 @@ class _Batch:
             self.next_look[k] += SETS_PER_LOOK
             mine = self.slices[k]
             box, beta, f = sub_box(self.box, mine), self.beta[mine], self.f[mine]
-            if self.crawls.setdefault(k, CrawlTest(TILE))(box, beta, f, int(self.steps[k])):
+            crawls = self.crawls.setdefault(k, CrawlTest(TILE))
+            if crawls(box, beta, f, float(self.violations[k]), int(self.steps[k])):
                 self.sets[k] += solve_exact_sets(
                     self._entries(self.parts[k]),
                     box,
