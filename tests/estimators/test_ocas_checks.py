@@ -121,7 +121,7 @@ def test_inside_scikit_learn(binary: Data) -> None:
         ({"mu": 1.5}, "mu must be at most 1, got 1.5"),
         ({"multi_class": "ovo"}, "multi_class must be one of ['ovr', 'crammer_singer'], got 'ovo'"),
         ({"max_iter": 0}, "max_iter must be an integer, at least 1, got 0"),
-        ({"max_time": 0}, "max_time must be greater than 0, got 0"),
+        ({"max_time": -1}, "max_time must be at least 0, got -1"),
         ({"fit_intercept": 1}, "fit_intercept must be True or False, got 1"),
         ({"line_search": "no"}, "line_search must be True or False, got 'no'"),
         ({"warm_start": None}, "warm_start must be True or False, got None"),

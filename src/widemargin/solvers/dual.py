@@ -44,7 +44,8 @@ NOISE_SHARE = 0.25  # of tol: more noise than this in the decision values cannot
 _MARGIN = 4.0  # standard deviations of the decision values' noise
 _NOISE_FLOOR = 10.0  # times that noise: the violation at which coarse entries have done their work
 _SURE = 20.0  # times that noise: a row that is so far from the margin is on the side where it seems to be
-_WORK_PER_LOOK, _ENTRY_WORK = 2e10, 200  # multiply-adds between two looks at the clock; of an entry beside its product
+_BLOCK_ROWS = 512  # at least, of kernel rows that are computed together
+_WORK_PER_LOOK, _ENTRY_WORK = 1e10, 200  # multiply-adds between two looks at the clock; of an entry beside its product
 _NEW_ROWS = (2048, 8192)  # violators that join in a cold start's first round, and in later ones
 _FIRST_SHARE = 4  # one of so many rows, at most, joins in that first round
 _VIOLATOR_SHARE = 0.03  # of the largest violation: smaller ones wait
@@ -275,7 +276,8 @@ class DualSolver:
         """The better of two points: zero, and beta on as many support vectors as can be evaluated in a moment."""
         few, decision = np.zeros((2, len(beta)))
         zero = _State(few.copy(), decision.copy(), np.empty(len(beta)))
-        rows = self._blocks(np.flatnonzero(beta))[0]
+        rows = np.flatnonzero(beta)
+        rows = rows[:: self._n_looks(rows) + 1]
         few[rows] = beta[rows]
         if self.equality:
             few = balance(few)
@@ -400,17 +402,21 @@ class DualSolver:
 
     def _blocks(self, rows: Rows) -> list[Rows]:
         """Rows whose products take a fraction of a second each; of both signs where these are sorted."""
-        work = len(rows) * len(self.rows) * (_ENTRY_WORK + self.rows.samples.row_cost)
-        n_blocks = int(work / _WORK_PER_LOOK) + 1
+        n_blocks = min(self._n_looks(rows), len(rows) // _BLOCK_ROWS) + 1
         return [rows[k::n_blocks] for k in range(n_blocks)]
+
+    def _n_looks(self, rows: Rows) -> int:
+        """How often the clock is to be asked during products of these rows."""
+        work = len(rows) * len(self.rows) * (_ENTRY_WORK + self.rows.samples.row_cost)
+        return int(work / _WORK_PER_LOOK)
 
     def _until_stopped(self, add: Callable[[Rows], None], rows: Rows) -> None:
         """Call `add` for blocks of the rows. Once the fit should end, `Stopped` is raised, in the middle of one too.
 
-        A single block is always finished.
+        Products that take a fraction of a second are always finished.
         """
         blocks = self._blocks(rows)
-        if len(blocks) == 1:
+        if self._n_looks(rows) == 0:
             return add(rows)
         with self.progress.interrupting(self.rows.team.native):
             for block in blocks:
