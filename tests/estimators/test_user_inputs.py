@@ -299,3 +299,59 @@ def test_a_remedy_ends_the_warning() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert make_pipeline(scaler, DCSVMClassifier(C=10)).fit(X, y).score(X, y) > 0.9
+
+
+# ------------------------------------------------------------------------------------------------ numbers as Python's
+
+
+def wrapped(value: Any) -> bool:
+    """Whether a scalar of NumPy's, or something that holds one, would be printed as such."""
+    if isinstance(value, dict):
+        return any(map(wrapped, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(wrapped, value))
+    return isinstance(value, np.generic)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=name_of)
+def test_fitted_attributes_are_arrays_or_numbers_of_python(estimator: Any, four: Data) -> None:
+    X, y = four
+    model = estimator.__class__(**estimator.get_params()).fit(X, y)
+    assert not [name for name, value in vars(model).items() if name.endswith("_") and wrapped(value)]
+    assert "np." not in repr(model)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["a", "b"], [3, 7], [0.0, 2.0], [True, False], np.array([np.str_("a"), np.str_("b")], object)],
+    ids=["str", "int", "float", "bool", "object"],
+)
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name_of)
+def test_messages_have_labels_as_they_were_written(estimator: Any, labels: Any, binary: Data) -> None:
+    X, y = binary
+    labels = np.asarray(labels)
+    one = np.repeat(labels[:1], len(y))
+    with pytest.raises(ValueError, match="one class") as caught:
+        estimator.fit(X, one)
+    assert "np." not in str(caught.value)
+    weighted = estimator.__class__(**estimator.get_params())
+    for weights in ({labels[0]: np.float64(-1.0), labels[1]: 1.0}, {"other": 1.0}, np.int64(1)):
+        with pytest.raises(ValueError, match="class_weight") as caught:
+            weighted.set_params(class_weight=weights).fit(X, labels[y])
+        assert "np." not in str(caught.value)
+
+
+def test_messages_of_a_stream_have_labels_as_they_were_written(binary: Data) -> None:
+    X, y = binary
+    stream = BSGDClassifier().partial_fit(X, np.array(["a", "b"])[y], classes=np.array(["a", "b"]))
+    for labels, classes in ((["c"] * len(y), None), (["a"] * len(y), np.array(["a", "c"]))):
+        with pytest.raises(ValueError, match="first call") as caught:
+            stream.partial_fit(X, labels, classes=classes)
+        assert "np." not in str(caught.value)
+
+
+def test_a_report_has_numbers_of_python(binary: Data) -> None:
+    X, y = binary
+    report = compress(SVC().fit(X, y), X, random_state=0).report_
+    assert not wrapped(list(vars(report).values()))
+    assert "np." not in repr(report) + str(report)

@@ -71,7 +71,8 @@ def source_of(model: Any) -> Source:
     if reader is None:
         raise ValueError(
             f"model must be a fitted kernel machine (DCSVMClassifier, BSGDClassifier, SVC, NuSVC, SVR, NuSVR, "
-            f"OneClassSVM or KernelRidge) or a pipeline that ends in one, got {type(model).__name__}"
+            f"OneClassSVM or KernelRidge), a pipeline that ends in one, or a search over these with refit=True, "
+            f"got {type(model).__name__}"
         )
     if callable(model.kernel) or model.kernel == "precomputed":
         raise ValueError(f"model has kernel={model.kernel!r}: compress needs a kernel that it can evaluate by name")
