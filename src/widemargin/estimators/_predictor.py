@@ -41,7 +41,7 @@ class ScorePredictor:
     def _no_probabilities(self, name: str) -> Any:
         kind = type(self).__name__
         raise AttributeError(
-            f"{kind} has no {name}: decision values are not probabilities. Calibrate it, on rows of its own by "
+            f"'{kind}' object has no attribute '{name}': decision values are not probabilities. Calibrate it, by "
             f"cross-validation: sklearn.calibration.CalibratedClassifierCV({kind}(...), ensemble=False).fit(X, y)"
             f".{name}(X); a fitted model on other rows: CalibratedClassifierCV(sklearn.frozen.FrozenEstimator(model))"
             f".fit(X_other, y_other)"

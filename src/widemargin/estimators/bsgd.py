@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
@@ -122,7 +123,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         Support vectors of each machine.
     intercept_ : ndarray of shape (n_functions,), float64
         Zero without `fit_intercept`.
-    coef_ : ndarray or CSR array of shape (n_functions, n_features), float64
+    coef_ : ndarray of shape (n_functions, n_features), float64
         For the linear kernel.
     lam_ : float
         The `lam` of the steps.
@@ -238,6 +239,12 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+
+    @property
+    def coef_(self) -> Vector:
+        """As of `LinearWeights`, but an array for sparse rows too."""
+        weights = super().coef_
+        return np.asarray(weights.toarray() if sp.issparse(weights) else weights)
 
     def _check_parameters(self) -> None:
         check_number("C", self.C, above=0)
