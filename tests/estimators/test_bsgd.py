@@ -618,3 +618,17 @@ def test_the_average_follows_labels_that_turn(maintenance: str) -> None:
     assert right_before_learnt(BSGDClassifier(**options), X, y) > 0.99
     last = right_before_learnt(BSGDClassifier(average=False, **options), X, turned)
     assert right_before_learnt(BSGDClassifier(**options), X, turned) > last - 0.01 > 0.9
+
+
+@pytest.mark.parametrize("maintenance", ["removal", "projection"])
+@pytest.mark.parametrize("first", [np.asarray, sp.csr_array])
+def test_chunks_of_a_stream_may_be_dense_or_sparse(maintenance: str, first: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 5)).astype(np.float32)
+    y = (X[:, 0] > 0).astype(int)
+    second = sp.csr_array if first is np.asarray else np.asarray
+    mixed, plain = (BSGDClassifier(budget=20, gamma=0.2, maintenance=maintenance, lam=0.01) for _ in range(2))
+    for model, forms in ((mixed, (first, second)), (plain, (np.asarray, np.asarray))):
+        for form, rows in zip(forms, (slice(200), slice(200, 400)), strict=True):
+            model.partial_fit(form(X[rows]), y[rows], classes=[0, 1])
+    np.testing.assert_allclose(mixed.decision_function(X), plain.decision_function(X), atol=1e-4)

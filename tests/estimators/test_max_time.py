@@ -11,6 +11,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, OCASClassifier
+from widemargin._native import Stopped
+from widemargin.algorithms import dc_svm
 
 CLASSIFIERS: list[Any] = [
     DCSVMClassifier(),
@@ -74,3 +76,23 @@ def test_a_regressor_without_time_predicts_zero() -> None:
 def test_impossible_limits_are_refused(max_time: float) -> None:
     with pytest.raises(ValueError, match="max_time"):
         DCSVMClassifier(max_time=max_time).fit(*problem(2))
+
+
+@pytest.mark.parametrize("stop_at", [1, 2])
+def test_pairs_that_stop_at_different_levels_share_their_clusters(
+    stop_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All pairs' machines are those of the clusters that they share at `stop_level`, solved or not."""
+    X, y = problem(3, 3000)
+    original, calls = dc_svm.divide, iter(range(100))
+
+    def divide(*args: Any, **kwargs: Any) -> Any:
+        if next(calls) >= stop_at:
+            raise Stopped
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(dc_svm, "divide", divide)
+    model = DCSVMClassifier(n_levels=2, stop_level=1, n_jobs=1, random_state=0).fit(X, y)
+    assert model.early_level_ == 1
+    assert np.isfinite(model.decision_function(X)).all()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))

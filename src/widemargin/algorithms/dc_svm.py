@@ -163,11 +163,13 @@ def train(
             return _train_small(data, [(np.arange(len(data.y)), data.y, start)], settings, progress, team)[0]
         fit = _Fit(data, settings, progress, rng, team)
         beta = np.zeros(len(data.y)) if start is None else start
-        with suppress(Stopped):  # before the clusters of a level were known
-            for level in fit.choose_levels() if start is None else ():
+        for level in fit.choose_levels() if start is None else ():
+            try:
                 beta = fit.solve_level(level, beta, division)
-                if level == settings.stop_level or (progress.stopped_by and not always_whole):
-                    return fit.early_machine()
+            except Stopped:  # before the clusters of this level were known: those of `stop_level` may be given
+                continue
+            if level == settings.stop_level or (progress.stopped_by and not always_whole):
+                return fit.early_machine()
         return fit.solve_whole(beta, always_whole)
 
 

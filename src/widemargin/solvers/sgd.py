@@ -207,6 +207,8 @@ class FixedMachine(SGDMachine):
             order = order[n_rows:]
 
     def _run_block(self, X: Any, signed_weights: Vector) -> None:
+        if sp.issparse(X) != sp.issparse(self.points):
+            X = sp.csr_array(X) if sp.issparse(self.points) else X.toarray()
         everything = sp.vstack([self.points, X], "csr") if sp.issparse(X) else np.concatenate([self.points, X])
         first = self.settings.budget + int(self.counts[STEPS]) % _FIXED_BLOCK
         columns = np.concatenate([self.columns, first + np.arange(len(signed_weights))])
