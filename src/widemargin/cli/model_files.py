@@ -21,6 +21,7 @@ TRUSTED_TYPES: tuple[str, ...] = (
     "widemargin.estimators.dc_pred.DCPredClassifier",
     "widemargin.estimators.dc_pred.DCPredRegressor",
     "widemargin.estimators.dc_svm.DCSVMClassifier",
+    "widemargin.estimators.kernel_kmeans.TwoStepKernelKMeans",
     "widemargin.estimators.landmark_nystroem.LandmarkNystroem",
     "widemargin.estimators.ocas.OCASClassifier",
 )
