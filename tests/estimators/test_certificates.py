@@ -126,6 +126,16 @@ def test_the_relative_gap_is_the_gap_over_the_objective() -> None:
     assert models[3].relative_gap_ == 0.0
 
 
+def test_an_objective_that_overflows_has_not_converged() -> None:
+    X, y = noisy(600)
+    with np.errstate(all="ignore"):
+        model, said = fit(X, y, np.full(600, 1e306), kernel="linear")
+        with pytest.warns(ConvergenceWarning, match="precision of float64"):
+            local = DCPredClassifier(random_state=0, max_time=2 * SECONDS).fit(X, y, sample_weight=np.full(600, 1e306))
+    assert "100.00% of the objective" in said[0]
+    assert model.relative_gap_ == local.relative_gap_ == 1.0
+
+
 @pytest.mark.parametrize("kernel", [{"kernel": "sigmoid"}, {"kernel": "poly", "coef0": -1.0}])
 @pytest.mark.parametrize("n_levels", ["auto", 1])
 def test_no_bound_is_claimed_for_kernels_that_have_none(kernel: dict[str, Any], n_levels: Any) -> None:

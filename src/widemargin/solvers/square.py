@@ -3,7 +3,7 @@
 Solve    min_b  1/2 b'Kb - t'b   s.t.  lo <= b <= hi   [and sum(b) = 0]
 Given    K (m, m) in memory; a feasible start
 Method   compiled working sets. Where the matrix is large, reading its rows takes longer than solving the working set,
-         and is shared out among threads.
+         and is shared out among threads. Where coordinate steps crawl, exact working sets (`active_set`) go on.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def solve_square(
     while True:
         solver.solve(beta, decision, goal)
         found = certify(box, beta, decision, violations, equality=equality, tol=tol)
-        if found.violation >= goal or found.is_tight(most_gap) or progress.stopped_by:
+        if not found.violation < goal or found.is_tight(most_gap) or progress.stopped_by:
             break
         goal = found.smaller_goal(most_gap)
     converged = found.violation < tol and found.is_tight(most_gap)

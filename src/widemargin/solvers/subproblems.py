@@ -2,7 +2,8 @@
 
 Solve    for each problem   min_b  1/2 b'K_p b - t'b   s.t.  lo <= b <= hi   [and sum(b) = 0],   K_p = K[rows, rows]
 Given    K (n, n); the rows of each problem; feasible starts
-Method   compiled working sets, a problem to a thread, all problems in one call, in slices of time
+Method   compiled working sets, a problem to a thread, all problems in one call, in slices of time; where they crawl,
+         exact ones (`active_set`)
 """
 
 from __future__ import annotations
