@@ -76,7 +76,7 @@ def warn_of_stop(estimator: Any, reason: str | None, state: str) -> None:
 
 
 def relative_gap(objective: float, gap: float) -> float:
-    """(objective - lower bound) / objective; 0 for a gap of 0, 1 for one that overflows, NaN where there is no bound."""
+    """(objective - lower bound) / objective; 0 for no gap, 1 for one that overflows, NaN where there is no bound."""
     return 1.0 if math.isinf(gap) else gap / objective if gap else 0.0
 
 
