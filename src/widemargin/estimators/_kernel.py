@@ -16,7 +16,7 @@ from ._training import warn_user
 Vector = NDArray[np.float64]
 
 _PROBE_ROWS = 256
-_PROBE_ENTRIES = 2**16  # of sparse rows
+_PROBE_ENTRIES, _LEAST_PROBED = 2**18, 16  # of the rows whose columns' spread is taken; rows at least
 _NEARLY = 1e-6
 _UNEQUAL = 100.0  # spreads of a column, in those of the others
 _LITTLE_SKILL = 0.2  # three standard errors above chance, on the probe
@@ -172,9 +172,10 @@ def _spreads(X: Any) -> Vector:
     """Standard deviations of the columns, of shape (d,), on a probe of the rows."""
     n, d = X.shape
     if not sp.issparse(X):
-        return np.asarray(X[:: max(1, n // _PROBE_ROWS)].std(axis=0, dtype=np.float64))
+        most = max(_LEAST_PROBED, min(_PROBE_ROWS, _PROBE_ENTRIES // d))
+        return np.asarray(X[:: max(1, n // most)].std(axis=0, dtype=np.float64))
     if X.nnz > _PROBE_ENTRIES:
-        X = X[:: -(-X.nnz // _PROBE_ENTRIES)]
+        X = X[:: min(-(-X.nnz // _PROBE_ENTRIES), max(1, n // _LEAST_PROBED))]
     mean, square = (np.bincount(X.indices, X.data**power, minlength=d) / X.shape[0] for power in (1, 2))
     return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
 

@@ -2,6 +2,8 @@
 // where there are more. One row against all points is a sum over its non-zeros of multiples of rows of `points`: all
 // loops over slots are vectorised, whether the row was dense or sparse.
 #pragma once
+#include <array>
+#include <numeric>
 #include <vector>
 
 #include "csr.hpp"
@@ -177,9 +179,8 @@ template <MergeRule merge_rule> class MergingSteps {
         candidate_.coef = signed_weight;
         candidate_.size = gamma_ * square;
         evaluate_kernel_row();
-        const double f = output(coef_, StepTotals::kIntercept);
-        if (totals_.is_compared())
-            totals_.compare(f, output(coef_sum_, StepTotals::kInterceptSum), signed_weight, coef_sum_);
+        const double f = decision_value();
+        if (totals_.is_compared()) compare(f, signed_weight);
         candidate_.coef_sum = signed_weight * totals_.sums[StepTotals::kClock];
         double growth = 0.0;
         if (totals_.begin_step(f, signed_weight, rule_)) {
@@ -214,12 +215,25 @@ template <MergeRule merge_rule> class MergingSteps {
         }
     }
 
-    // Of the candidate, by coefficients or by their second sums
-    double output(Span<const double> coef, StepTotals::Sum intercept) const {
-        double f = totals_.sums[intercept];
+    double decision_value() const {
+        double f = totals_.sums[StepTotals::kIntercept];
         const float* kappa = kappa_.data();
-        for (Index j = 0; j < coef.size; ++j) f += coef.data[j] * kappa[j];
+        for (Index j = 0; j < coef_.size; ++j) f += coef_.data[j] * kappa[j];
         return f;
+    }
+
+    // Out of line: inlined it slows down the steps that are not compared. The second sums' output is added up in kLanes
+    // parts, as only a sign counts.
+    [[gnu::noinline]] void compare(double f, double signed_weight) {
+        std::array<double, kLanes> partial{};
+        const float* kappa = kappa_.data();
+        for (Index j = 0; j < coef_sum_.size; j += kLanes) {
+            WM_UNROLL
+            for (Index k = 0; k < kLanes; ++k) partial[k] += coef_sum_.data[j + k] * kappa[j + k];
+        }
+        const double intercept_sum = totals_.sums[StepTotals::kInterceptSum];
+        const double f_sum = std::accumulate(partial.begin(), partial.end(), intercept_sum);
+        totals_.compare(f, f_sum, signed_weight, coef_sum_);
     }
 
     void round_slot(Index j) {
