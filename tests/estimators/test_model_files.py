@@ -158,7 +158,9 @@ DAMAGES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "path", "value", "message"), DAMAGES, ids=lambda v: getattr(v, '__name__', str(v)[:40]))
+@pytest.mark.parametrize(
+    ("name", "path", "value", "message"), DAMAGES, ids=lambda v: getattr(v, "__name__", str(v)[:40])
+)
 def test_damage_is_named(name: str, path: tuple[Any, ...], value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         from_file(name, place(*path, value=value))
