@@ -51,7 +51,8 @@ class MergingState:
     @property
     def counts(self) -> NDArray[np.int64]:
         """
-        ndarray of shape (6,), int64: steps, points at the front and at the back, violations, mergers, removals
+        ndarray of shape (7,), int64: steps, points at the front and at the back, violations, mergers, removals, mistakes
+        of the average beyond those of the current machine
         """
 
     @property
@@ -96,7 +97,7 @@ def removal_steps(
     """
     One step on each row of a block of kernel values K (r, c) float32, of new rows that are columns first, first +
     1, ...; over the budget the lightest point is removed. diagonal (c,): k(x, x); signed_weights (r,); coef (2, c)
-    and the totals counts (6,) and sums (7,) are updated; inverse is not read.
+    and the totals counts (7,) and sums (7,) are updated; inverse is not read.
     """
 
 def projection_steps(
