@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.reliability import limits, page, soak
+from benchmarks.reliability import limits, memory, page, soak
 
 pytestmark = pytest.mark.slow
 
@@ -26,6 +26,14 @@ def test_a_real_interrupt_gives_the_best_so_far(case: str, after: float) -> None
 @pytest.mark.parametrize("case", sorted(limits.CASES))
 def test_a_limit_is_kept(case: str) -> None:
     assert limits.measure(case, 1.0)["over"] < 2.0  # half a second on a machine that does nothing else
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak can't be reset there")
+@pytest.mark.parametrize("case", sorted(memory.CASES.keys() - {"compress"}))  # compress exceeds small budgets
+def test_a_memory_budget_is_kept(case: str) -> None:
+    result = memory.measure(case, "float64 C", 10, 50, 4000, 50, 300.0)
+    assert result["outcome"] == "ok" or "memory_budget must be at least" in result["outcome"]
+    assert result.get("kept", True), result
 
 
 def test_fit_after_fit_leaves_nothing_behind() -> None:

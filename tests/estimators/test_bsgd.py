@@ -632,3 +632,14 @@ def test_chunks_of_a_stream_may_be_dense_or_sparse(maintenance: str, first: Any)
         for form, rows in zip(forms, (slice(200), slice(200, 400)), strict=True):
             model.partial_fit(form(X[rows]), y[rows], classes=[0, 1])
     np.testing.assert_allclose(mixed.decision_function(X), plain.decision_function(X), atol=1e-4)
+
+
+def test_projection_is_refused_where_its_matrices_exceed_the_memory_budget() -> None:
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    y = np.arange(300) % 20
+    model = BSGDClassifier(budget=100, maintenance="projection", memory_budget=1_000_000)
+    with pytest.raises(ValueError, match=r"memory_budget must be at least \d+ bytes .* got 1000000"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="memory_budget must be at least"):
+        model.partial_fit(X, y, classes=np.arange(20))
+    assert not hasattr(model, "classes_")

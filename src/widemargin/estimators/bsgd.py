@@ -18,7 +18,7 @@ from ..algorithms.bsgd import Epochs, Stream, one_against_rest, primal_value, tr
 from ..budget.merge import MAINTENANCE, RULES
 from ..models.expansion import KernelExpansion
 from ..solvers.result import History
-from ..solvers.sgd import BACK, COEF, DOUBT, FRONT, StepSettings
+from ..solvers.sgd import BACK, COEF, DOUBT, FRONT, StepSettings, projection_bytes
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
@@ -386,7 +386,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         heaviest, most = float(np.abs(signed_weights).max()), self.lam_ / _LEAST_LAM
         if heaviest > most:
             raise ValueError(f"sample_weight times class_weight must be at most {most:g}, got {heaviest:g}")
-        return StepSettings(
+        settings = StepSettings(
             kernel=self._make_kernel(),
             lam=self.lam_,
             budget=int(self.budget),
@@ -396,6 +396,13 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             fit_intercept=bool(self.fit_intercept),
             average=bool(self.average),
         )
+        least = projection_bytes(settings, len(signed_weights))
+        if least > resolve_memory_budget(self.memory_budget):
+            raise ValueError(
+                f"memory_budget must be at least {least} bytes for maintenance='projection' with "
+                f"budget={settings.budget} and {len(signed_weights)} machines, got {plain(self.memory_budget)!r}"
+            )
+        return settings
 
     def _numbers(self, labels: NDArray[Any]) -> NDArray[np.intp]:
         """Positions of labels among the classes of a stream."""

@@ -292,6 +292,18 @@ def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | N
     )
 
 
+def projection_bytes(settings: StepSettings, n_machines: int) -> int:
+    """Bytes of the inverse kernel matrices (budget + block)^2, one a machine, and of one's copy; 0 without projection.
+
+    Examples
+    --------
+    >>> from widemargin.kernels.functions import RBF
+    >>> projection_bytes(StepSettings(RBF(1.0), lam=1e-3, maintenance="merge"), 2)
+    0
+    """
+    return 8 * (n_machines + 1) * (settings.budget + _FIXED_BLOCK) ** 2 if settings.maintenance == "projection" else 0
+
+
 def _make_merging(settings: StepSettings, like: Any, state: Mapping[str, Any] | None) -> MergingMachine:
     if not isinstance(settings.kernel, RBF):
         raise ValueError("maintenance='merge' needs the Gaussian kernel")
