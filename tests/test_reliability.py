@@ -29,11 +29,18 @@ def test_a_limit_is_kept(case: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak can't be reset there")
-@pytest.mark.parametrize("case", sorted(memory.CASES.keys() - {"compress"}))  # compress exceeds small budgets
+@pytest.mark.parametrize("case", sorted(memory.CASES.keys() - {"compress"}))
 def test_a_memory_budget_is_kept(case: str) -> None:
     result = memory.measure(case, "float64 C", 10, 50, 4000, 50, 300.0)
     assert result["outcome"] == "ok" or "memory_budget must be at least" in result["outcome"]
     assert result.get("kept", True), result
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak can't be reset there")
+@pytest.mark.xfail(strict=True, reason="these do not keep small budgets yet")
+@pytest.mark.parametrize(("case", "classes", "rows"), [("compress", 2, 8000), ("OCASClassifier", 100, 20_000)])
+def test_a_memory_budget_that_is_not_kept_yet(case: str, classes: int, rows: int) -> None:
+    assert memory.measure(case, "float64 C", classes, 50, rows, 50, 300.0)["kept"]
 
 
 def test_fit_after_fit_leaves_nothing_behind() -> None:
