@@ -37,9 +37,10 @@ def test_a_memory_budget_is_kept(case: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak can't be reset there")
-@pytest.mark.xfail(strict=True, reason="these do not keep small budgets yet")
-@pytest.mark.parametrize(("case", "classes", "rows"), [("compress", 2, 8000), ("OCASClassifier", 100, 20_000)])
-def test_a_memory_budget_that_is_not_kept_yet(case: str, classes: int, rows: int) -> None:
+@pytest.mark.parametrize(
+    ("case", "classes", "rows"), [("compress", 2, 8000), ("compress", 10, 8000), ("OCASClassifier", 100, 20_000)]
+)
+def test_a_small_memory_budget_is_kept(case: str, classes: int, rows: int) -> None:
     assert memory.measure(case, "float64 C", classes, 50, rows, 50, 300.0)["kept"]
 
 

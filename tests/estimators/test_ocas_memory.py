@@ -77,3 +77,20 @@ def test_a_fit_leaves_no_garbage(make: type, monkeypatch: pytest.MonkeyPatch) ->
         assert not any(progress() for progress in held)
     finally:
         gc.enable()
+
+
+def test_classes_in_groups_are_the_same_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((3000, 6)), rng.integers(7, size=3000)
+    X[np.arange(3000), y % 6] += 1.0
+    whole = OCASClassifier(tol=1e-6).fit(X, y)
+    monkeypatch.setattr("widemargin.estimators.ocas._OUTPUTS_SHARE", 1e-9)  # one at a time
+    groups = OCASClassifier(tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(groups.coef_, whole.coef_, atol=1e-3)
+    assert groups.objective_ == pytest.approx(whole.objective_, rel=2e-6)
+    assert groups.converged_
+    history = groups.history_
+    assert np.all(np.diff(history["time"]) >= 0)
+    assert history["objective"][-1] == pytest.approx(groups.objective_)
+    assert history["objective"][-1] - history["lower_bound"][-1] == pytest.approx(groups.dual_gap_)
+    assert np.all(history["lower_bound"] <= groups.objective_)

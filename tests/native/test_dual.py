@@ -545,7 +545,7 @@ def test_a_stopped_team_leaves_a_point_with_its_decision_values(n_threads: int, 
     team.stop_after(seconds)
     begin = time.perf_counter()
     n_sets, _, _, violation = dual.solve_active(team, K, box, beta, f, tile, work, 1e-9, False, 10**9)
-    assert time.perf_counter() - begin < seconds + 1.0
+    assert time.perf_counter() - begin < seconds + 10.0  # to the end it would be minutes; sanitizers are slow
     assert violation > 1e-9
     assert (n_sets > 0) == beta.any()
     np.testing.assert_allclose(f, K.astype(DOUBLE) @ beta, atol=1e-7)

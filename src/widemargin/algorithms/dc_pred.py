@@ -42,6 +42,7 @@ Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
 
 _MOST_EXACT = 3000  # rows of a leaf whose kernel matrix is computed
+_EXACT_SHARE, _PAIR_BYTES = 0.4, 12  # of the memory, for these matrices; of an entry, with one in float64
 _FIRST_ROWS = 300  # of a leaf, for a first machine where time is limited
 _SINGULAR = 1e-10  # of the trace: coordinates may depend on each other
 _DAMPING = 0.05  # over rows: the fewer have been seen, the more directions are still to come
@@ -193,6 +194,9 @@ class _Leaf:
         self.settings = settings
         self.progress = progress
         self.team = team
+        n_workers = min(team.n_threads, settings.n_clusters)
+        room = int(np.sqrt(_EXACT_SHARE * settings.memory_budget / (n_workers * _PAIR_BYTES)))
+        self.most_exact = min(_MOST_EXACT, max(_FIRST_ROWS, room))
 
     def begin(self, rows: Rows, rng: np.random.Generator) -> _Part | None:
         """A machine of some of the leaf's rows, where that takes much less time; its gap is the objective itself."""
@@ -222,7 +226,7 @@ class _Leaf:
     def _train(self, rows: Rows, rng: np.random.Generator) -> _Part:
         self._check()
         batch = self.X[rows]
-        most = _MOST_EXACT if self.task.uses_kernel else len(rows)
+        most = self.most_exact if self.task.uses_kernel else len(rows)
         exact = np.sort(rng.choice(len(rows), min(len(rows), most), replace=False))
         K = self._kernel_matrix(batch[exact]) if self.task.uses_kernel else None
         is_whole = len(rows) <= min(self.settings.n_landmarks, most)  # every row is a landmark: the exact machine
@@ -236,18 +240,20 @@ class _Leaf:
         self._check()
         C = features.values(batch)
         damping = 0.0 if is_whole else _DAMPING / len(exact)
-        F = np.eye(C.shape[1]) if K is None else nystrom_factor(C[exact], K, damping)
+        F = None if K is None else nystrom_factor(C[exact], K, damping)
         self._check()
-        coordinates = C if K is None else C @ F
+        coordinates = C if F is None else C @ F
+        rank = coordinates.shape[1]
+        del C
         if linear is not None:
-            coordinates = np.hstack([coordinates, linear.coordinates])
+            coordinates = np.hstack([coordinates, linear.coordinates.astype(coordinates.dtype)])
         fit = self.task.fit(coordinates, rows, self.progress, self.settings.memory_budget // self.team.n_threads)
-        rank = F.shape[1]
+        weights = fit.weights[:, :rank] if F is None else fit.weights[:, :rank] @ F.T
         slopes, intercept = self._no_slopes(), fit.intercept
         if linear is not None:
             slopes = fit.weights[:, rank:-1] * linear.scale
             intercept = intercept + fit.weights[:, -1] - slopes @ linear.centre
-        return _Part(features, fit.weights[:, :rank] @ F.T, slopes, intercept, fit, self.progress.elapsed)
+        return _Part(features, weights, slopes, intercept, fit, self.progress.elapsed)
 
     def _constant(self, rows: Rows) -> _Part:
         """The best machine without weights, O(n_leaf); a row stands for the landmarks."""

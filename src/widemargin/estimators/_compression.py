@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._config import resolve_memory_budget
-from .._parallel import row_blocks
+from .._parallel import effective_n_jobs, row_blocks
 from .._progress import Progress
 from ..algorithms.dc_pred import Settings, train
 from ..algorithms.ocas import train_hinges
@@ -32,7 +32,7 @@ from ._compressed import (
     CompressedVotes,
     CompressionReport,
 )
-from ._cost import check_cost, count_bytes, spend, spend_flat
+from ._cost import check_cost, count_bytes, count_training_bytes, most_training_rows, spend, spend_flat
 from ._nystrom_files import describe_trees
 from ._pairs import votes
 from ._parameters import check_limits
@@ -54,6 +54,7 @@ _AGREED = 0.995  # labels, or share of the variance, from which on nothing else 
 _FEW = 50  # rows, of which none are held back
 _HARD_C = 10.0  # of machines that learn labels: these are the model's own, and free of noise
 _COST_SHARE, _LEAST_COST, _LARGEST_COST = 0.04, 40.0, 600.0  # of the model's cost, and bounds
+_TRAINING_SHARE = 0.5  # of the memory, for the least squares of a candidate
 _BYTES_SHARE = 0.047  # of the model's bytes
 _ROUNDING, _LARGEST = 1e-4, 1e18  # of a feature's spread, and of its values, that float32 may take
 _VARIANCE = 0.92  # that a projection must keep
@@ -96,7 +97,7 @@ class _Plan(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    model: Compressed
+    model: Compressed | None
     agreement: float
     merit: float  # what it is chosen by
     plan: _Plan
@@ -133,10 +134,12 @@ class Compression:
             self.split = self._split_rows()
             self.rows = _in_single(self.rows)
             best = self._best(progress)
-            best.model.report_ = report = self._report(best)
+            report = self._report(best)
         if progress.stopped_by:
             share = f"{report.agreement:.2%} of the labels agree" if report.agreement is not None else "see its report_"
             warn_user(f"compress was stopped by {progress.stopped_by}: the best so far, {share}", ConvergenceWarning)
+        assert best.model is not None
+        best.model.report_ = report
         return best.model
 
     def _decide(self, progress: Progress) -> None:
@@ -221,7 +224,11 @@ class Compression:
 
         def attempt(plans: list[_Plan]) -> _Plan:
             tried.extend(self._train_all(plans, self.split.pilot, progress, tried))
-            return max(tried, key=attrgetter("merit")).plan
+            best = max(tried, key=attrgetter("merit"))
+            tried[:] = [
+                one if one is best else one._replace(model=None) for one in tried
+            ]  # the others are only compared
+            return best.plan
 
         if given in ("auto", 1):
             attempt([_Plan(gamma * width, 1, is_flat=True) for width in widths[:2]])
@@ -247,6 +254,12 @@ class Compression:
         parameters = {**self.source.parameters, "gamma": plan.gamma}
         projection = self._projection if plan.is_flat else None
         settings = self._settings(plan, len(learn), task.n_outputs)
+        d = self.rows.shape[1] if projection is None else projection.shape[1]
+        room = int(_TRAINING_SHARE * settings.memory_budget)
+        most = most_training_rows(settings, d, effective_n_jobs(self.budget.n_jobs), room)
+        if most < len(learn):
+            learn = np.sort(np.random.default_rng(self.seed).choice(learn, most, replace=False))
+            task = self._task(plan.learnt, learn)
         kernel: Any = make_kernel(parameters["kernel"], **{k: v for k, v in parameters.items() if k != "kernel"})
         rows = self.rows[learn]
         rows = rows if projection is None else np.ascontiguousarray(rows @ projection)
@@ -262,13 +275,16 @@ class Compression:
         d, projection = self.rows.shape[1], self._projection if plan.is_flat else None
         rank = None if projection is None else projection.shape[1]
         cost = float(np.clip(_COST_SHARE * self.cost_before, _LEAST_COST, _LARGEST_COST))
+        budget, n_workers = resolve_memory_budget(self.budget.memory_budget), effective_n_jobs(self.budget.n_jobs)
         while True:
             if plan.is_flat:
                 settings = spend_flat(self.budget, n, d, n_outputs, default=cost, rank=rank)
             else:
                 settings = spend(replace(self.budget, n_clusters=plan.n_clusters), n, d, n_outputs, default=cost)
-            if count_bytes(settings, d, n_outputs) <= _BYTES_SHARE * self.source.nbytes or cost <= _LEAST_COST:
-                return settings._replace(memory_budget=resolve_memory_budget(self.budget.memory_budget))
+            is_small = count_bytes(settings, d, n_outputs) <= _BYTES_SHARE * self.source.nbytes
+            is_small = is_small and count_training_bytes(settings, n, d, n_workers) <= _TRAINING_SHARE * budget
+            if is_small or cost <= _LEAST_COST:
+                return settings._replace(memory_budget=budget)
             cost *= 0.8
 
     @cached_property
@@ -363,6 +379,7 @@ class Compression:
 
     def _report(self, best: _Candidate) -> CompressionReport:
         rows = self.split.report
+        assert best.model is not None
         values = self._values(best.model, rows)
         own = self.values[rows]
         if values.shape != own.shape:

@@ -12,6 +12,8 @@ from ._parameters import check_pseudo_rule
 from ._validation import check_flag, check_integer, check_number
 
 _COST = 40.0  # inner products; the time of 5 to 10 linear predictions, whose own is mostly spent on checking the rows
+_BLOCK_ROWS = 1024  # of float64 numbers in the normal equations
+_LEAST_LEAF_ROWS = 100  # however little memory there is
 _LEAF_ROWS = 400  # with fewer, a leaf learns its rows by heart
 _MOST_LEAVES = 1024
 _ROWS_PER_LANDMARK = 5
@@ -94,6 +96,21 @@ def count_bytes(settings: Settings, d: int, n_outputs: int) -> float:
     numbers = settings.n_landmarks * (d + n_outputs) + n_outputs * settings.n_pseudo_landmarks
     centres_and_slopes = d * (1 + n_outputs * settings.linear)
     return 4.0 * settings.n_trees * settings.n_clusters * (numbers + centres_and_slopes)
+
+
+def count_training_bytes(settings: Settings, n: int, d: int, n_workers: int) -> float:
+    """What the least squares of the leaves that are trained side by side take, of n rows: their coordinates and a copy
+    in float32, the normal equations and their eigenvectors in float64."""
+    m, k = settings.n_landmarks, settings.n_clusters
+    r = m + settings.n_pseudo_landmarks + (d if settings.linear else 0)
+    return min(n_workers, k) * r * (8.0 * n / k + 16.0 * r + 8.0 * _BLOCK_ROWS)
+
+
+def most_training_rows(settings: Settings, d: int, n_workers: int, memory_budget: int) -> int:
+    """How many rows `count_training_bytes` has room for, at least a few for each leaf."""
+    least = _LEAST_LEAF_ROWS * settings.n_clusters
+    fixed, with_rows = (count_training_bytes(settings, n, d, n_workers) for n in (0, least))
+    return max(least, int(least * (memory_budget - fixed) / (with_rows - fixed)))
 
 
 def _leaves(cost: float, n: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self, cast
 
@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_consistent_length
 
 from .._config import resolve_memory_budget
-from .._parallel import ThreadTeam, blas_limit
+from .._parallel import ThreadTeam, blas_limit, row_blocks
 from .._progress import Progress
 from ..algorithms.ocas import Settings, Trained, train_path
 from ..rows import Rows, RowsWithConstant, open_rows
@@ -43,14 +43,15 @@ Matrix = NDArray[np.float64]
 Classes = NDArray[np.signedinteger]
 
 _START_POINTS = 24  # of a warm start: each costs a third of a round
+_OUTPUTS, _OUTPUTS_SHARE = 14, 0.5  # vectors of n that a machine's training holds; of the memory, that these may take
 
 
 class Problem(NamedTuple):
-    """What a fit solves: a machine for each risk on the same rows."""
+    """What a fit solves: a machine for each risk on the same rows; risks hold vectors of n and are made when needed."""
 
     classes: NDArray[Any]
     rows: Rows
-    risks: list[Risk]
+    risks: list[Callable[[], Risk]]
 
 
 class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
@@ -271,10 +272,27 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             problem = self._pose(rows, labels, weights, team)
             bridge.attributes = partial(self._snapshot, problem, progress)
             settings, Cs = self._settings(), [model.C for model in models]
-            paths = train_path(problem.rows, problem.risks, Cs, settings, progress, self._start(problem), team)
+            paths = self._paths(problem, Cs, settings, progress, team)
             for model, (results, history) in zip(models, paths, strict=True):
                 model._set(self, problem, results, history)
                 model._warn_if_stopped(progress)
+
+    def _paths(
+        self, problem: Problem, Cs: Sequence[float], settings: Settings, progress: Progress, team: ThreadTeam
+    ) -> Iterable[Trained]:
+        """The machines for each C: in groups, one after the other, where memory has no room for the outputs of all."""
+        rows, risks, start = problem.rows, problem.risks, self._start(problem)
+        size = int(_OUTPUTS_SHARE * settings.memory_budget / (_OUTPUTS * 8 * max(rows.shape[0], 1)))
+        groups = row_blocks(len(risks), max(size, 1))
+        if len(groups) == 1:
+            return train_path(rows, [make() for make in risks], Cs, settings, progress, start, team)
+        progress.stage("classes", len(groups))
+        paths = []
+        for group in groups:
+            some, points, part = [make() for make in risks[group]], start and start[group], progress.part(1)
+            paths.append(list(train_path(rows, some, Cs, settings, part, points, team)))
+            progress.advance()
+        return [_join(parts) for parts in zip(*paths, strict=True)]
 
     def _settings(self) -> Settings:
         return Settings(
@@ -296,12 +314,12 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             return Problem(classes, rows, self._hinge_risks(y, len(classes), weights, team))
         rows = RowsWithConstant(rows) if self.fit_intercept else rows
         s = ones() if weights is None else weights
-        return Problem(classes, rows, [MarginRisk(y.astype(np.int64, copy=False), s, len(classes), team)])
+        return Problem(classes, rows, [partial(MarginRisk, y.astype(np.int64, copy=False), s, len(classes), team)])
 
     def _start(self, problem: Problem) -> list[Matrix] | None:
         """With `warm_start`, where the fitted machine's planes touch the risk, if it was of this shape."""
         points: list[Matrix] = getattr(self, "_points", []) if self.warm_start else []
-        sizes = [risk.n_outputs * problem.rows.shape[1] for risk in problem.risks]
+        sizes = [make().n_outputs * problem.rows.shape[1] for make in problem.risks] if points else []
         return points if [mine.shape[1] for mine in points] == sizes else None
 
     def _snapshot(self, problem: Problem, progress: Progress) -> dict[str, Any] | None:
@@ -330,10 +348,12 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         for i in points:
             points.array(i, np.float64, None, None)
 
-    def _hinge_risks(self, y: Classes, n_classes: int, s: Vector | None, team: ThreadTeam) -> list[Risk]:
+    def _hinge_risks(self, y: Classes, n_classes: int, s: Vector | None, team: ThreadTeam) -> list[Callable[[], Risk]]:
+        def make(c: int) -> Risk:
+            return (ProfileRisk if self.fit_intercept else HingeRisk)(sign_weights(y, c, s, team), team)
+
         positive = range(1, 2) if n_classes == 2 else range(n_classes)  # of two classes the second
-        signed = [sign_weights(y, c, s, team) for c in positive]
-        return [ProfileRisk(g, team) if self.fit_intercept else HingeRisk(g, team) for g in signed]
+        return [partial(make, c) for c in positive]
 
     def _warn_if_stopped(self, progress: Progress) -> None:
         if not self.converged_ and not progress.ended_with_outer:
@@ -343,6 +363,22 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
                 progress.stopped_by or own_limit,
                 f"before it converged: {describe_gap(self)} where tol={self.tol:g}. The model is the best so far.",
             )
+
+
+def _join(parts: Sequence[Trained]) -> Trained:
+    """The machines of groups that were trained one after the other; those that are still to come count as at w = 0."""
+    history = History()
+    initial = [columns.as_arrays()["objective"][0] for _, columns in parts]
+    objective = lower_bound = 0.0
+    for k, (results, rows) in enumerate(parts):
+        columns = rows.as_arrays()
+        columns["objective"] += objective + sum(initial[k + 1 :])
+        columns["lower_bound"] += lower_bound
+        for values in zip(*columns.values(), strict=True):
+            history.record(**dict(zip(columns, values, strict=True)))
+        objective += sum(result.objective for result in results)
+        lower_bound += sum(result.objective - result.gap for result in results)
+    return [result for results, _ in parts for result in results], history
 
 
 def _machine(results: list[LinearResult], n_features: int) -> dict[str, Any]:

@@ -6,7 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 
+from .._parallel import row_blocks
+
 Array = NDArray[np.floating]
+
+_BLOCK = 512  # rows
 
 
 def nystrom_factor(C: Array, G: Array, damping: float = 0.0) -> NDArray[np.float64]:
@@ -38,6 +42,9 @@ def nystrom_factor(C: Array, G: Array, damping: float = 0.0) -> NDArray[np.float
     kept = s > s.max(initial=0.0) * noise
     U, s, Vt = U[:, kept], s[kept], Vt[kept]
     scaled = Vt.T * (s / (s**2 + (damping * s.max(initial=0.0)) ** 2))
-    values, vectors = eigh(U.T @ G @ U)
+    projected = np.empty_like(U)
+    for block in row_blocks(len(G), _BLOCK):  # G may be float32: a block at a time becomes float64
+        projected[block] = G[block] @ U
+    values, vectors = eigh(U.T @ projected)
     positive = values > np.finfo(np.float64).eps * max(1.0, float(np.abs(values).max(initial=0.0)))
     return np.asarray(scaled @ (vectors[:, positive] * np.sqrt(values[positive])))

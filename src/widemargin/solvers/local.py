@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg.blas import dsyrk
 
 from .._parallel import ThreadTeam, row_blocks
 from .._progress import Progress
@@ -20,7 +21,7 @@ Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
 
 _LARGEST_SQUARE = 2000  # rows of a leaf whose approximate kernel matrix is held: with more, planes are faster
-_BLOCK = 4096  # rows of a block of normal equations
+_BLOCK = 1024  # rows of a block of normal equations
 _START_TOL = 0.1  # of the exact local machine, which only says where its support vectors are
 
 
@@ -272,27 +273,29 @@ def _principal_axes(C: Array, centre: Vector, targets: Vector) -> tuple[Vector, 
     """Squared singular values of C - centre, its right singular vectors, and the targets along its left ones."""
     if len(C) <= C.shape[1]:
         rows = C - centre
-        squares, U = eigh(rows @ rows.T)
-        kept = _above_noise(squares, len(C))
-        squares, U = squares[kept], U[:, kept]
+        squares, U = eigh(rows @ rows.T, overwrite_a=True)
+        first = _first_above_noise(squares, len(C))
+        squares, U = squares[first:], U[:, first:]
         return squares, rows.T @ (U / np.sqrt(squares)), U.T @ targets.T
     A, B = _normal_equations(C, centre, targets)
-    squares, V = eigh(A)
-    kept = _above_noise(squares, len(C))
-    squares, V = squares[kept], V[:, kept]
+    squares, V = eigh(A, lower=False, overwrite_a=True)
+    first = _first_above_noise(squares, len(C))
+    squares, V = squares[first:], V[:, first:]
     return squares, V, (V.T @ B) / np.sqrt(squares)[:, None]
 
 
-def _above_noise(squares: Vector, n: int) -> NDArray[np.bool_]:
-    return squares > np.finfo(np.float64).eps * n * max(float(squares[-1]), 0.0)
+def _first_above_noise(squares: Vector, n: int) -> int:
+    """From which on ascending eigenvalues are more than rounding errors."""
+    return int(np.searchsorted(squares, np.finfo(np.float64).eps * n * max(float(squares[-1]), 0.0), side="right"))
 
 
 def _normal_equations(C: Array, centre: Vector, targets: Vector) -> tuple[Vector, Vector]:
-    """(C - centre)'(C - centre) and (C - centre)' targets', summed in float64 over blocks of rows."""
-    A, B = np.zeros((C.shape[1],) * 2), np.zeros((C.shape[1], len(targets)))
+    """(C - centre)'(C - centre), the upper triangle, and (C - centre)' targets', in float64 over blocks of rows."""
+    r = C.shape[1]
+    A, B = np.zeros((r, r), order="F"), np.zeros((r, len(targets)))
     for block in row_blocks(len(C), _BLOCK):
         rows = C[block] - centre
-        A += rows.T @ rows
+        A = dsyrk(1.0, rows.T, beta=1.0, c=A, overwrite_c=True)
         B += rows.T @ targets[:, block].T
     return A, B
 
