@@ -87,8 +87,21 @@ def _model_files(rows: Rows) -> str:
     return _markdown(["written with", "changes", *ends], lines)
 
 
+def _memory(rows: Rows) -> str:
+    """A line for each case and layout: megabytes of fit and predict for each number of classes."""
+    lines = []
+    for case, layout in dict.fromkeys((row["case"], row["layout"]) for row in rows):
+        mine = [row for row in rows if (row["case"], row["layout"]) == (case, layout)]
+        budgets = sorted({int(row["budget"]) for row in mine})
+        peaks = [f"{max(row.get('fit', 0), row.get('predict', 0)):.0f}" if "fit" in row else "refused" for row in mine]
+        lines.append([case, layout, ", ".join(map(str, budgets)), ", ".join(peaks)])
+    header = ["fit and predict", "layout", "budget, MB", "largest use, MB, of 2, 10 and 100 classes"]
+    return _markdown(header, lines)
+
+
 _TABLES: dict[str, Callable[[Rows], str]] = {
     "model_files": _model_files,
+    "memory": _memory,
     "limits_time": _limits_time,
     "limits_interrupts": _limits_interrupts,
     "soak": _soak,

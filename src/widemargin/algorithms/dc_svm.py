@@ -122,12 +122,15 @@ class Machine:
     levels : list of dict
         For each level: its number, clusters, support vectors, seconds for clustering and for training, and the dual
         value of its parts.
+    rows : ndarray of int or None
+        Of a pair of classes: which of all rows the result's coordinates are. None: all.
     """
 
     result: DualResult
     division: Division | None
     intercepts: Vector
     levels: list[dict[str, float]]
+    rows: Rows | None = None
 
 
 def train(
@@ -448,8 +451,8 @@ def train_pairs(data: Data, settings: Settings, progress: Progress, rng: np.rand
     Returns
     -------
     list of Machine
-        For the pairs (0, 1), (0, 2), ... (k - 2, k - 1), the first class positive; beta has the length n of all data,
-        zero outside the pair. Pairs run side by side and share `memory_budget`.
+        For the pairs (0, 1), (0, 2), ... (k - 2, k - 1), the first class positive, each with its own `rows`. Pairs run
+        side by side and share `memory_budget`.
     """
     pairs = list(combinations(range(int(data.y.max()) + 1), 2))
     n_workers = min(effective_n_jobs(settings.n_jobs), len(pairs))
@@ -480,17 +483,7 @@ def _train_small_pairs(
         problems.append((rows, np.repeat([1.0, -1.0], [len(of_class[first]), len(of_class[second])]), None))
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
         machines = _train_small(data, problems, settings, progress, team)
-    return [
-        replace(machine, result=_on_all_rows(machine.result, rows, len(data.y)))
-        for machine, (rows, _, _) in zip(machines, problems, strict=True)
-    ]
-
-
-def _on_all_rows(result: DualResult, rows: Rows, n: int) -> DualResult:
-    """A problem's result with coordinates for all n rows, zero for those that are not its own."""
-    beta, decision = np.zeros((2, n))
-    beta[rows], decision[rows] = result.beta, result.decision
-    return replace(result, beta=beta, decision=decision)
+    return [replace(machine, rows=rows) for machine, (rows, _, _) in zip(machines, problems, strict=True)]
 
 
 def _train_pair(
@@ -509,4 +502,4 @@ def _train_pair(
     part, rng = progress.part(n_workers), np.random.default_rng(seed)
     machine = train(data, settings, part, rng, division=local, always_whole=True)
     progress.advance()
-    return replace(machine, result=_on_all_rows(machine.result, rows, len(whole.y)), division=division)
+    return replace(machine, rows=rows, division=division)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,15 @@ Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
-def cluster_attributes(machines: list[Machine], signs: Vector, X: Any, kept: Rows, support: Rows, combine: str) -> Any:
+def cluster_attributes(machines: list[Machine], y: Rows, X: Any, kept: Rows, support: Rows, combine: str) -> Any:
     """What prediction needs of the clusters, as a dict of arrays; None for exact machines.
 
     Parameters
     ----------
     machines : list of Machine
         With one division of the n rows for all.
-    signs : ndarray of shape (n_machines, n)
-        Each machine's labels +-1, 0 for rows that are none of its.
+    y : ndarray of shape (n,), int
+        Class numbers.
     X : ndarray or CSR array of shape (n, d), or None
         The training rows; None for a precomputed kernel.
     kept : ndarray of shape (n,), int
@@ -42,10 +43,14 @@ def cluster_attributes(machines: list[Machine], signs: Vector, X: Any, kept: Row
     if division is None:
         return None
     regions = division.regions
-    sigmoids = [
-        _sigmoids(machine, sign, division.labels, regions, combine == "bcm")
-        for machine, sign in zip(machines, signs, strict=True)
-    ]
+    everyone, pairs = np.arange(len(y)), combinations(range(int(y.max()) + 1), 2)
+    sigmoids, log_prior = [], []
+    for machine, (first, _) in zip(machines, pairs, strict=True):
+        rows = everyone if machine.rows is None else machine.rows
+        # of a pair the first class is positive, of two classes alone the second
+        is_positive = y[rows] == first if machine.rows is not None else y[rows] > 0
+        sigmoids.append(_sigmoids(machine, is_positive, division.labels[rows], regions, combine == "bcm"))
+        log_prior.append(_log_odds(is_positive))
     return {
         "combine": combine,
         "method": regions.name,
@@ -55,23 +60,23 @@ def cluster_attributes(machines: list[Machine], signs: Vector, X: Any, kept: Row
         "support": division.labels[support],
         "intercepts": np.array([machine.intercepts for machine in machines]),
         "sigmoids": np.array(sigmoids),
-        "log_prior": np.array([_log_odds(sign) for sign in signs]),
+        "log_prior": np.array(log_prior),
     }
 
 
-def _sigmoids(machine: Machine, sign: Vector, labels: Rows, regions: Regions, wanted: bool) -> Vector:
+def _sigmoids(machine: Machine, is_positive: NDArray[np.bool_], labels: Rows, regions: Regions, wanted: bool) -> Vector:
     """The a and b of every cluster's probability 1 / (1 + exp(a f + b)), from its own training rows: shape (k, 2).
 
     Far from a cluster's rows its RBF machine says its intercept, 0 without one. That it knows nothing there must move
     no odds: the prior is the probability of f = intercept, and only the slope is fitted.
     """
-    log_prior = _log_odds(sign)
+    log_prior = _log_odds(is_positive)
     out = np.tile([0.0, -log_prior], (regions.n_clusters, 1))
     for c in range(regions.n_clusters if wanted else 0):
-        mine = (labels == c) & (sign != 0)
+        mine = labels == c
         if mine.any():
             base = machine.intercepts[c]
-            slope = fit_slope(machine.result.decision[mine] - base, sign[mine] > 0, log_prior)
+            slope = fit_slope(machine.result.decision[mine] - base, is_positive[mine], log_prior)
             out[c] = -slope, slope * base - log_prior
     return out
 
@@ -91,9 +96,9 @@ def fit_slope(f: Vector, is_positive: NDArray[np.bool_], log_prior: float) -> fl
     return float(minimize_scalar(loss, bounds=(0.0, 100.0), method="bounded").x)
 
 
-def _log_odds(sign: Vector) -> float:
+def _log_odds(is_positive: NDArray[np.bool_]) -> float:
     """Of the positive class among a machine's rows."""
-    positive = np.mean(sign[sign != 0] > 0)
+    positive = np.mean(is_positive)
     return float(np.log(positive / (1 - positive)))
 
 

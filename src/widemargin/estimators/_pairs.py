@@ -50,31 +50,27 @@ def machine_attributes(
         One, or one for every pair of classes.
     combine : {"early", "naive", "bcm"}
     """
-    results = [machine.result for machine in machines]
-    beta = np.array([result.beta for result in results])
-    support = np.flatnonzero(beta.any(axis=0))
+    is_support = np.zeros(len(y), np.bool_)
+    for machine in machines:
+        is_support[_rows_of(machine)[machine.result.beta != 0]] = True
+    support = np.flatnonzero(is_support)
     support = support[np.argsort(y[support], kind="stable")]
     n_support = np.bincount(y[support], minlength=len(classes))
-    signs = _signs(y, len(machines))
     return {
         "classes_": classes,
         "support_": kept[support],
         "support_vectors_": np.empty((0, 0)) if X is None else X[support],
         "n_support_": n_support,
-        "dual_coef_": _class_coefficients(beta[:, support], n_support),
+        "dual_coef_": _class_coefficients(machines, y, support),
         "intercept_": np.array([machine.intercepts.mean() for machine in machines]),
         "early_level_": int(machines[0].levels[-1]["level"]) if machines[0].division is not None else 0,
         "levels_": [{"problem": k, **level} for k, machine in enumerate(machines) for level in machine.levels],
-        "_clusters": cluster_attributes(machines, signs, X, kept, support, combine),
+        "_clusters": cluster_attributes(machines, y, X, kept, support, combine),
     }
 
 
-def _signs(y: Rows, n_machines: int) -> Vector:
-    """The labels that each machine was trained with: shape (n_machines, n), 0 for rows that are none of its."""
-    if n_machines == 1:
-        return np.where(y > 0, 1.0, -1.0)[None]
-    pairs = combinations(range(int(y.max()) + 1), 2)
-    return np.array([np.where(y == i, 1.0, np.where(y == j, -1.0, 0.0)) for i, j in pairs])
+def _rows_of(machine: Machine) -> Rows:
+    return np.arange(len(machine.result.beta)) if machine.rows is None else machine.rows
 
 
 def certificate_attributes(machines: list[Machine], *, is_semidefinite: bool) -> dict[str, Any]:
@@ -96,20 +92,24 @@ def certificate_attributes(machines: list[Machine], *, is_semidefinite: bool) ->
     }
 
 
-def _class_coefficients(beta: Vector, n_support: NDArray[np.intp]) -> Vector:
-    """From one row per pair of classes to scikit-learn's layout: row j of class i is its pair with the j-th other."""
-    if len(beta) == 1:
-        return beta
-    ends = np.cumsum(n_support)
-    coef = np.zeros((len(n_support) - 1, beta.shape[1]))
-    for row, (i, j) in zip(beta, combinations(range(len(n_support)), 2), strict=True):
-        first, second = (slice(ends[c] - n_support[c], ends[c]) for c in (i, j))
-        coef[j - 1, first], coef[i, second] = row[first], row[second]
+def _class_coefficients(machines: list[Machine], y: Rows, support: Rows) -> Vector:
+    """In scikit-learn's layout, (n_classes - 1, n_support): row j of class i is its pair with the j-th other class."""
+    if len(machines) == 1:
+        return machines[0].result.beta[None, support]
+    n_classes = int(y.max()) + 1
+    coef, place = np.zeros((n_classes - 1, len(support))), np.zeros(len(y), np.intp)
+    place[support] = np.arange(len(support))
+    for machine, (i, j) in zip(machines, combinations(range(n_classes), 2), strict=True):
+        mine = np.flatnonzero(machine.result.beta)
+        rows, beta = _rows_of(machine)[mine], machine.result.beta[mine]
+        is_first = y[rows] == i
+        coef[j - 1, place[rows[is_first]]] = beta[is_first]
+        coef[i, place[rows[~is_first]]] = beta[~is_first]
     return coef
 
 
 def pair_coefficients(coef: Vector, n_support: NDArray[np.intp]) -> Vector:
-    """The inverse of `_class_coefficients`."""
+    """The inverse of `_class_coefficients`: one row for each pair of classes, (n_pairs, n_support)."""
     if len(coef) == 1:
         return coef
     ends = np.cumsum(n_support)

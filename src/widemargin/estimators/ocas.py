@@ -319,7 +319,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     def _start(self, problem: Problem) -> list[Matrix] | None:
         """With `warm_start`, where the fitted machine's planes touch the risk, if it was of this shape."""
         points: list[Matrix] = getattr(self, "_points", []) if self.warm_start else []
-        sizes = [make().n_outputs * problem.rows.shape[1] for make in problem.risks] if points else []
+        sizes = [make().n_outputs * problem.rows.shape[1] for make in problem.risks] if points else None
         return points if [mine.shape[1] for mine in points] == sizes else None
 
     def _snapshot(self, problem: Problem, progress: Progress) -> dict[str, Any] | None:
