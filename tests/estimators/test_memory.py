@@ -89,9 +89,14 @@ def measure(name: str, form: str, budget: int | None, options: dict[str, Any], n
 def measure_within(limit: int, *args: Any, **more: Any) -> dict[str, Any]:
     """The least of at most three measurements: where two threads meet, small pieces of memory only add, by luck."""
     results: list[dict[str, Any]] = []
-    while not results or (results[-1]["fit"] > limit + results[-1]["data"] and len(results) < 3):
+    while not results or (results[-1]["fit"] > allowed(limit, results[-1]) and len(results) < 3):
         results.append(measure(*args, **more))
     return min(results, key=lambda result: int(result["fit"]))
+
+
+def allowed(budget: int, result: dict[str, Any]) -> float:
+    """What is promised: a tenth more than the budget, and 10 MB; or a copy of the data, where that is more."""
+    return max(budget + result["data"], 1.1 * budget + 10_000_000)
 
 
 def assert_same_model(a: dict[str, Any], b: dict[str, Any]) -> None:
@@ -113,8 +118,8 @@ def test_patches_in_sixty_megabytes(fit_intercept: bool) -> None:
     budget = 60_000_000
     small = measure_within(budget, "patches", "dense", budget, options, n=25_000)
     large = measure("patches", "dense", None, options, n=25_000)
-    assert small["fit"] <= budget + small["data"]
-    assert small["predict"] <= budget + small["data"]
+    assert small["fit"] <= allowed(budget, small)
+    assert small["predict"] <= allowed(budget, small)
     assert large["fit"] > 1.5 * budget  # otherwise the budget was never put to the test
     assert_same_model(small, large)
 
@@ -132,6 +137,6 @@ def test_a9a_in_two_hundred_megabytes(form: str) -> None:
     budget = 200_000_000
     small = measure_within(budget, "a9a", form, budget, options)
     large = measure("a9a", form, None, options)
-    assert small["fit"] <= budget + small["data"]
-    assert small["predict"] <= budget + small["data"]
+    assert small["fit"] <= allowed(budget, small)
+    assert small["predict"] <= allowed(budget, small)
     assert_same_model(small, large)

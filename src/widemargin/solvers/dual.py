@@ -55,7 +55,7 @@ _VECTORS = 16  # float64 vectors of n that a solve holds at its peak
 _SQUARE_SHARES = (0.3, 0.5)  # of the memory, least and most for the active set's kernel matrix; the rest keeps rows
 _CHEAP_ROW = 64  # multiply-adds: kernel entries of shorter rows are computed again sooner than kept
 _LEAST_BYTES = 2**22
-_SLACK = 7 * 2**22  # what the interpreter, SciPy, exact working sets and the allocator keep
+_SLACK = 2**24  # what the interpreter and the allocator keep
 _TILES = 8  # a thread holds at one time, with their batches and what the allocator keeps
 _GATHERED = 3 * _NEW_ROWS[-1]  # rows in batches at one time
 
