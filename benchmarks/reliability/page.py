@@ -88,15 +88,17 @@ def _model_files(rows: Rows) -> str:
 
 
 def _memory(rows: Rows) -> str:
-    """A line for each case and layout: megabytes of fit and predict for each number of classes."""
-    lines = []
-    for case, layout in dict.fromkeys((row["case"], row["layout"]) for row in rows):
-        mine = [row for row in rows if (row["case"], row["layout"]) == (case, layout)]
-        budgets = sorted({int(row["budget"]) for row in mine})
-        peaks = [f"{max(row.get('fit', 0), row.get('predict', 0)):.0f}" if "fit" in row else "refused" for row in mine]
-        lines.append([case, layout, ", ".join(map(str, budgets)), ", ".join(peaks)])
-    header = ["fit and predict", "layout", "budget, MB", "largest use, MB, of 2, 10 and 100 classes"]
-    return _markdown(header, lines)
+    """A line for each case and layout: the larger of fit's and predict's megabytes for each number of classes."""
+    classes = sorted({int(row["classes"]) for row in rows})
+    cells = {
+        (row["case"], row["layout"], int(row["classes"])): f"{max(row['fit'], row['predict']):.0f}"
+        if "fit" in row
+        else str(row["outcome"])
+        for row in rows
+    }
+    lines = [[*key, *(cells[(*key, k)] for k in classes)] for key in dict.fromkeys(key[:2] for key in cells)]
+    budget = int(rows[0]["budget"])
+    return _markdown(["fit and predict", "layout", *(f"MB of {budget}, {k} classes" for k in classes)], lines)
 
 
 _TABLES: dict[str, Callable[[Rows], str]] = {
