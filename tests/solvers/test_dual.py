@@ -15,6 +15,7 @@ from naive import dual as naive
 from naive import kernels as naive_kernels
 from widemargin._parallel import ThreadTeam
 from widemargin._progress import Progress
+from widemargin.kernels.blocks import entry_work
 from widemargin.kernels.cache import KernelRows
 from widemargin.kernels.functions import RBF, Precomputed
 from widemargin.kernels.samples import GramSamples, make_samples
@@ -481,7 +482,7 @@ def test_stopped_at_the_start_it_keeps_some_support_vectors(
         problem = problem._replace(X=problem.X[order], y=problem.y[order], upper=problem.upper[order])
     with ThreadTeam(1) as team:
         start = make_solver(problem, team, Progress(), equality=equality).solve(np.zeros(400)).beta
-        monkeypatch.setattr(dual, "_WORK_PER_LOOK", 100 * 400 * (dual._ENTRY_WORK + 3))  # 100 rows
+        monkeypatch.setattr(dual, "_WORK_PER_LOOK", entry_work(100 * 400, 3))  # 100 rows
         with Progress(max_time=0) as progress:
             result = make_solver(problem, team, progress, equality=equality).solve(start)
     kept = np.flatnonzero(result.beta)

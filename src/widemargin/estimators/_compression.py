@@ -20,6 +20,7 @@ from .._parallel import effective_n_jobs, row_blocks
 from .._progress import Progress
 from ..algorithms.dc_pred import Settings, train
 from ..algorithms.ocas import train_hinges
+from ..kernels.blocks import entry_work
 from ..kernels.functions import make_kernel
 from ..models.nystrom import NystromForest
 from ..partition.kmeans import sample_rows
@@ -60,7 +61,7 @@ _ROUNDING, _LARGEST = 1e-4, 1e18  # of a feature's spread, and of its values, th
 _VARIANCE = 0.92  # that a projection must keep
 _MOST_FEATURES = 0.4  # of the features, that it may take for it to be worth its cost
 _MOST_RANK = 256
-_WORK_PER_LOOK, _ENTRY_WORK = 2e9, 200  # multiply-adds between two looks at the clock; of an entry beside its product
+_WORK_PER_LOOK = 2e9  # multiply-adds between two looks at the clock
 
 
 @dataclass
@@ -145,7 +146,7 @@ class Compression:
     def _decide(self, progress: Progress) -> None:
         """The model's decision values; rows for which there is no time, half of all there is, are left out."""
         n, (n_points, d) = self.rows.shape[0], self.source.points.shape
-        order, size = self.rng.permutation(n), max(_FEW, int(_WORK_PER_LOOK / (n_points * (_ENTRY_WORK + d))))
+        order, size = self.rng.permutation(n), max(_FEW, int(_WORK_PER_LOOK / entry_work(n_points, d)))
         limits = {"n_jobs": self.budget.n_jobs, "memory_budget": resolve_memory_budget(self.budget.memory_budget)}
         share, blocks = progress.part(1), list[Vector]()
         for block in row_blocks(n, size):

@@ -8,11 +8,11 @@ import numpy as np
 
 from ..algorithms.dc_pred import Settings
 from ..partition.hierarchy import count_levels
+from ..solvers.local import NORMAL_BLOCK
 from ._parameters import check_pseudo_rule
 from ._validation import check_flag, check_integer, check_number
 
 _COST = 40.0  # inner products; the time of 5 to 10 linear predictions, whose own is mostly spent on checking the rows
-_BLOCK_ROWS = 1024  # of float64 numbers in the normal equations
 _LEAST_LEAF_ROWS = 100  # however little memory there is
 _LEAF_ROWS = 400  # with fewer, a leaf learns its rows by heart
 _MOST_LEAVES = 1024
@@ -103,7 +103,7 @@ def count_training_bytes(settings: Settings, n: int, d: int, n_workers: int) -> 
     in float32, the normal equations and their eigenvectors in float64."""
     m, k = settings.n_landmarks, settings.n_clusters
     r = m + settings.n_pseudo_landmarks + (d if settings.linear else 0)
-    return min(n_workers, k) * r * (8.0 * n / k + 16.0 * r + 8.0 * _BLOCK_ROWS)
+    return min(n_workers, k) * r * (8.0 * n / k + 16.0 * r + 8.0 * NORMAL_BLOCK)
 
 
 def most_training_rows(settings: Settings, d: int, n_workers: int, memory_budget: int) -> int:

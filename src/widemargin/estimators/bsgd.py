@@ -16,6 +16,7 @@ from .._config import resolve_memory_budget
 from .._progress import Progress
 from ..algorithms.bsgd import Epochs, Stream, one_against_rest, primal_value, train
 from ..budget.merge import MAINTENANCE, RULES
+from ..kernels.blocks import entry_work
 from ..models.expansion import KernelExpansion
 from ..solvers.result import History
 from ..solvers.sgd import BACK, COEF, DOUBT, FRONT, StepSettings, projection_bytes
@@ -40,7 +41,7 @@ from ._validation import (
 Vector = NDArray[np.float64]
 
 _LEAST_LAM = 1e-100  # coefficients are sums of up to 1 / lam, and their squares must be finite
-_QUICK_WORK, _ENTRY_WORK = 5e9, 200  # multiply-adds of a fraction of a second; of a kernel value beside its product
+_QUICK_WORK = 5e9  # multiply-adds of a fraction of a second
 _LEAST_ROWS = 100
 _STREAM_ROWS = 10_000  # for which `lam` is chosen, where their number is not known
 _CHECKED_ROWS = 1000  # at most, for their range and scale
@@ -490,6 +491,6 @@ def _check_machine(state: FittedState, d: int, maintenance: str, budget: int) ->
 def _some_rows(X: Any, signed_weights: Vector, n_points: int, rng: np.random.Generator) -> tuple[Any, Vector]:
     """Random rows, with weights that sum to those of all, whose kernel values with the points take a moment."""
     n, d = X.shape
-    m = min(n, max(_LEAST_ROWS, int(_QUICK_WORK / (max(n_points, 1) * (_ENTRY_WORK + d)))))
+    m = min(n, max(_LEAST_ROWS, int(_QUICK_WORK / entry_work(max(n_points, 1), d))))
     rows = np.sort(rng.choice(n, m, replace=False))
     return X[rows], signed_weights[:, rows] * (n / m)

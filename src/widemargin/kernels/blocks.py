@@ -19,6 +19,7 @@ Array = NDArray[np.floating]
 _Batches = list[tuple[slice, Samples]]
 
 TILE_ROWS = 256
+_ENTRY_WORK = 200  # multiply-adds that an entry costs beside its inner product
 _SHORT_ROW = 256  # bytes that an inner product reads of a row
 _LEAST_COLUMNS = 64  # that the number of rows of a tile is chosen for
 _ODD = 16  # columns less than a power of two: a tile column's entries would else compete for a few lines of the cache
@@ -27,6 +28,17 @@ _ODD = 16  # columns less than a power of two: a tile column's entries would els
 def tile_columns(dtype: np.dtype[Any]) -> int:
     """How many columns a tile of `TILE_ROWS` rows has."""
     return int(max(64, get_config()["block_bytes"] // (TILE_ROWS * np.dtype(dtype).itemsize) - _ODD))
+
+
+def entry_work(n_entries: int, row_cost: int) -> int:
+    """What kernel entries cost in multiply-adds, with inner products of `row_cost` of them.
+
+    Examples
+    --------
+    >>> entry_work(10, 30)
+    2300
+    """
+    return n_entries * (_ENTRY_WORK + row_cost)
 
 
 def accumulate(

@@ -26,6 +26,7 @@ from .._native import Stopped, dual, kernels
 from .._parallel import ThreadTeam
 from .._progress import Part, Progress
 from ..kernels.active import ActiveMatrix
+from ..kernels.blocks import entry_work
 from ..kernels.cache import KernelRows
 from ..kernels.functions import Kernel
 from ..kernels.samples import Samples
@@ -45,7 +46,7 @@ _MARGIN = 4.0  # standard deviations of the decision values' noise
 _NOISE_FLOOR = 10.0  # times that noise: the violation at which coarse entries have done their work
 _SURE = 20.0  # times that noise: a row that is so far from the margin is on the side where it seems to be
 _BLOCK_ROWS = 512  # at least, of kernel rows that are computed together
-_WORK_PER_LOOK, _ENTRY_WORK = 1e10, 200  # multiply-adds between two looks at the clock; of an entry beside its product
+_WORK_PER_LOOK = 1e10  # multiply-adds between two looks at the clock
 _NEW_ROWS = (2048, 8192)  # violators that join in a cold start's first round, and in later ones
 _FIRST_SHARE = 4  # one of so many rows, at most, joins in that first round
 _VIOLATOR_SHARE = 0.03  # of the largest violation: smaller ones wait
@@ -407,19 +408,17 @@ class DualSolver:
 
     def _n_looks(self, rows: Rows) -> int:
         """How often the clock is to be asked during products of these rows."""
-        work = len(rows) * len(self.rows) * (_ENTRY_WORK + self.rows.samples.row_cost)
-        return int(work / _WORK_PER_LOOK)
+        return int(entry_work(len(rows) * len(self.rows), self.rows.samples.row_cost) / _WORK_PER_LOOK)
 
     def _until_stopped(self, add: Callable[[Rows], None], rows: Rows) -> None:
         """Call `add` for blocks of the rows. Once the fit should end, `Stopped` is raised, in the middle of one too.
 
         Products that take a fraction of a second are always finished.
         """
-        blocks = self._blocks(rows)
         if self._n_looks(rows) == 0:
             return add(rows)
         with self.progress.interrupting(self.rows.team.native):
-            for block in blocks:
+            for block in self._blocks(rows):
                 if not self.progress.go_on():
                     raise Stopped
                 add(block)

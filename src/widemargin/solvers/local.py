@@ -21,7 +21,7 @@ Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
 
 _LARGEST_SQUARE = 2000  # rows of a leaf whose approximate kernel matrix is held: with more, planes are faster
-_BLOCK = 1024  # rows of a block of normal equations
+NORMAL_BLOCK = 1024  # rows of a block of normal equations
 _START_TOL = 0.1  # of the exact local machine, which only says where its support vectors are
 
 
@@ -293,7 +293,7 @@ def _normal_equations(C: Array, centre: Vector, targets: Vector) -> tuple[Vector
     """(C - centre)'(C - centre), the upper triangle, and (C - centre)' targets', in float64 over blocks of rows."""
     r = C.shape[1]
     A, B = np.zeros((r, r), order="F"), np.zeros((r, len(targets)))
-    for block in row_blocks(len(C), _BLOCK):
+    for block in row_blocks(len(C), NORMAL_BLOCK):
         rows = C[block] - centre
         A = dsyrk(1.0, rows.T, beta=1.0, c=A, overwrite_c=True)
         B += rows.T @ targets[:, block].T
