@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naive import cutting_plane as naive
-from widemargin.solvers.bundle import Bundle
+from widemargin.solvers.cutting_plane.master_problem import Bundle
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

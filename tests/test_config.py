@@ -7,7 +7,7 @@ import pytest
 
 from widemargin import _config
 from widemargin._config import config_context, get_config, resolve_memory_budget, set_config
-from widemargin._parallel import ThreadTeam, run
+from widemargin._threads import ThreadTeam, run
 
 MIB, GIB = 2**20, 2**30
 

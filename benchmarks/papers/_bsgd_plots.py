@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from _report import RESULTS, read_csv
 
-from widemargin.budget import merge_table
+from widemargin.solvers.sgd import merge_table
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 Rows = list[dict[str, Any]]

@@ -31,12 +31,12 @@ from _process import peak_bytes
 from _report import RESULTS, format_table, machine_card, read_csv, write_csv
 
 from widemargin import BSGDClassifier
-from widemargin._parallel import blas_limit
 from widemargin._progress import Progress
+from widemargin._threads import blas_limit
 from widemargin.algorithms.bsgd import Stream
-from widemargin.budget import RULES, find_partner, find_partners
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.sgd import StepSettings
+from widemargin.solvers.sgd import RULES, find_partner, find_partners
+from widemargin.solvers.sgd.machine import StepSettings
 
 Vector = NDArray[np.float64]
 

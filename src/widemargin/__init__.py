@@ -20,7 +20,7 @@ The rooms, and who may import whom (down only; import-linter checks it)::
      |
     kernels      rows         kernel functions, blocks by GEMM     a linear machine's passes over the data
      |
-    _parallel                 threads, and the threads of BLAS
+    _threads                 threads, and the threads of BLAS
      |
     _native  _array  _progress    compiled loops and their threads, array namespaces, the clock
      |
@@ -42,9 +42,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import datasets
     from ._config import config_context, get_config, set_config
+    from .compression import compress
+    from .displays import ConvergenceDisplay
     from .estimators import (
         BSGDClassifier,
-        C_path,
         DCPredClassifier,
         DCPredRegressor,
         DCSVMClassifier,
@@ -52,9 +53,8 @@ if TYPE_CHECKING:
         OCASClassifier,
         TwoStepKernelKMeans,
     )
-    from .estimators.compress import compress
     from .export import to_onnx
-    from .plots import ConvergenceDisplay
+    from .model_selection import C_path
 
 __version__ = "0.1.0"
 
@@ -79,15 +79,15 @@ __all__ = [
 
 _ROOM_OF = {
     "BSGDClassifier": "estimators",
-    "C_path": "estimators",
-    "ConvergenceDisplay": "plots",
+    "C_path": "model_selection",
+    "ConvergenceDisplay": "displays",
     "DCPredClassifier": "estimators",
     "DCPredRegressor": "estimators",
     "DCSVMClassifier": "estimators",
     "LandmarkNystroem": "estimators",
     "OCASClassifier": "estimators",
     "TwoStepKernelKMeans": "estimators",
-    "compress": "estimators.compress",
+    "compress": "compression",
     "config_context": "_config",
     "get_config": "_config",
     "set_config": "_config",

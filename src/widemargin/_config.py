@@ -1,7 +1,7 @@
 """Package configuration: how many bytes a fit may take, and how large one kernel tile is.
 
 The values live in a context variable: what one thread (or asyncio task) sets, another does not see, and the worker
-threads that `_parallel` starts see what their caller set.
+threads that `_threads` starts see what their caller set.
 """
 
 import math

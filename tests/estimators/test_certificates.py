@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, OCASClassifier
-from widemargin.solvers.certificate import MOST_GAP
+from widemargin.solvers.dual.certificate import MOST_GAP
 
 SECONDS = 20.0  # what each of these fits takes at most, on a busy machine; most take a few milliseconds
 

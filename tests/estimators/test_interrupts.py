@@ -26,8 +26,8 @@ from widemargin import (
     compress,
 )
 from widemargin.algorithms import dc_pred
-from widemargin.estimators import _compression
-from widemargin.landmarks import selection
+from widemargin.compression import search as _compression
+from widemargin.nystroem import landmarks as selection
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
 

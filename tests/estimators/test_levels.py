@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from widemargin import DCSVMClassifier
-from widemargin._parallel import ThreadTeam
+from widemargin._threads import ThreadTeam
 from widemargin.cli.model_files import load_model, save_model
 from widemargin.datasets import load_patches
 from widemargin.estimators._clusters import fit_slope

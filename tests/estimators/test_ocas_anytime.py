@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import OCASClassifier
-from widemargin.solvers import gram
+from widemargin.solvers.cutting_plane import gram_dual as gram
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import OCASClassifier
 from widemargin.algorithms import ocas
-from widemargin.solvers.near import NearRounds
+from widemargin.solvers.cutting_plane.active_rows import NearRounds
 
 Data = tuple[NDArray[np.float32], NDArray[np.int64]]
 

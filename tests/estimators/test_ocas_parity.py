@@ -13,7 +13,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from naive.cutting_plane import intercept_risk, margin_risk
 from widemargin import C_path, OCASClassifier
-from widemargin.solvers import gram
+from widemargin.solvers.cutting_plane import gram_dual as gram
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 

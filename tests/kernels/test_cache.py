@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from naive import kernels as naive
 from widemargin._config import config_context
-from widemargin._parallel import ThreadTeam
+from widemargin._threads import ThreadTeam
+from widemargin.data.samples import make_samples
 from widemargin.kernels.cache import KernelRows
 from widemargin.kernels.functions import RBF
-from widemargin.kernels.samples import make_samples
 
 N = 12
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)

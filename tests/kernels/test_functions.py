@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from naive import kernels as naive
+from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF, FunctionKernel, Kernel, Linear, Precomputed, make_kernel
 from widemargin.kernels.precision import entry_noise, refine
-from widemargin.kernels.samples import Samples, make_samples
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 NAMES = ["linear", "rbf", "laplacian", "poly", "sigmoid"]

@@ -10,9 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 from naive import kernels as naive
-from widemargin._parallel import ThreadTeam
+from widemargin._threads import ThreadTeam
+from widemargin.data.samples import GramSamples, make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
-from widemargin.kernels.samples import GramSamples, make_samples
 from widemargin.models import clustered
 from widemargin.models.clustered import ClusteredExpansion
 from widemargin.partition import InputRegions, KernelRegions, RandomRegions

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from naive import budget as naive
 from widemargin._native import budget
 from widemargin._native import csr as native_csr
-from widemargin.budget import RULES, tabulate
+from widemargin.solvers.sgd import RULES, tabulate
 
 GAMMA, LAM, BUDGET = 0.4, 0.01, 10
 quick = settings(max_examples=25, deadline=None, derandomize=True)

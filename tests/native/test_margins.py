@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from naive import cutting_plane as naive
 from widemargin._native import Team, linear
-from widemargin._parallel import ThreadTeam
-from widemargin.solvers.multiclass import MarginRisk
+from widemargin._threads import ThreadTeam
+from widemargin.solvers.cutting_plane.crammer_singer import MarginRisk
 
 quick = settings(max_examples=60, deadline=None, derandomize=True)
 

@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
-from widemargin._parallel import ThreadTeam
+from widemargin._threads import ThreadTeam
+from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
-from widemargin.kernels.samples import make_samples
 from widemargin.partition import between_cluster_mass, divide, regions
 from widemargin.partition.divide import Division
 

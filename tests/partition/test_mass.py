@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from naive import dual as qp
 from naive import kernels
 from naive import partition as naive
-from widemargin._parallel import ThreadTeam
 from widemargin._progress import Progress
+from widemargin._threads import ThreadTeam
 from widemargin.algorithms.dc_svm import Data, Machine, Settings, train
+from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Polynomial
-from widemargin.kernels.samples import make_samples
 from widemargin.partition import RandomRegions, between_cluster_mass, divide
 from widemargin.partition.divide import Division
 

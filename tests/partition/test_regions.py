@@ -9,10 +9,10 @@ import pytest
 import scipy.sparse as sp
 
 from naive import kernels as naive
-from widemargin._parallel import ThreadTeam
+from widemargin._threads import ThreadTeam
+from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
 from widemargin.kernels.precision import refine
-from widemargin.kernels.samples import make_samples
 from widemargin.partition import InputRegions, KernelRegions, RandomRegions
 
 GAMMA = 0.3

@@ -15,11 +15,11 @@ from benchmarks.papers._dc_pred.machines import compile_all
 from benchmarks.papers._dc_pred.problems import load_classes
 from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked
 from widemargin.kernels.functions import make_kernel
-from widemargin.landmarks.features import LandmarkFeatures, join_features
-from widemargin.landmarks.nystrom import nystrom_factor
-from widemargin.landmarks.pseudo import plain, polynomial, triangle
-from widemargin.landmarks.selection import select_landmarks
-from widemargin.models.nystrom import NystromForest, NystromTree
+from widemargin.models.nystroem_tree import NystromForest, NystromTree
+from widemargin.nystroem.factor import nystrom_factor
+from widemargin.nystroem.features import LandmarkFeatures, join_features
+from widemargin.nystroem.landmarks import select_landmarks
+from widemargin.nystroem.pseudo_landmarks import plain, polynomial, triangle
 from widemargin.partition.hierarchy import Hierarchy
 
 _LANDMARKS = (2, 5, 10, 15, 20, 30, 40, 60, 80)  # the paper: 2 to 30

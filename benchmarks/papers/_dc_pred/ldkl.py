@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.papers._dc_pred.rivals import Machine, Rows, Vector
-from widemargin._parallel import ThreadTeam, row_blocks
+from widemargin._threads import ThreadTeam, row_blocks
 
 _SIGMA = 1.0
 _SHARPNESS = 1.0, 30.0  # s at the start and the end

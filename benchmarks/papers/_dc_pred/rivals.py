@@ -15,10 +15,10 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import check_array
 
 from widemargin import DCSVMClassifier
-from widemargin._parallel import ThreadTeam, blas_limit, row_blocks
+from widemargin._threads import ThreadTeam, blas_limit, row_blocks
 from widemargin.kernels.functions import make_kernel
-from widemargin.landmarks.selection import select_landmarks
 from widemargin.models.expansion import KernelExpansion
+from widemargin.nystroem.landmarks import select_landmarks
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.float32]

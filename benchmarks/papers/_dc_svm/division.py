@@ -18,8 +18,8 @@ from widemargin._config import resolve_memory_budget
 from widemargin._progress import Progress
 from widemargin.algorithms.dc_svm import Data, Settings, train
 from widemargin.algorithms.dc_svm import Machine as Trained
+from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import make_kernel
-from widemargin.kernels.samples import make_samples
 from widemargin.partition import between_cluster_mass
 
 _METHODS = {"kernel": "kernel k-means", "input": "k-means", "random": "random"}

@@ -17,7 +17,7 @@ from benchmarks.papers._experiment import Experiment, Row, is_asked
 from benchmarks.papers._ocas import ours
 from benchmarks.papers._ocas.problems import Linear, Matrix, load_linear, objective
 from benchmarks.papers._ocas.rivals import liblinear, most_epochs, sgd
-from widemargin._parallel import ThreadTeam, row_blocks
+from widemargin._threads import ThreadTeam, row_blocks
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 # The paper's C is that of the mean loss, C n here: with it fixed, its Theorem 1 bounds the iterations whatever n is.

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import ThreadTeam, blas_limit
 from .._progress import Progress
+from .._threads import ThreadTeam, blas_limit
 from ..kernels.functions import Kernel
 from ..models.expansion import KernelExpansion
-from ..solvers.result import History
-from ..solvers.sgd import SGDMachine, StepSettings, Tally, make_machine
+from ..solvers.results import History
+from ..solvers.sgd.machine import SGDMachine, StepSettings, Tally, make_machine
 
 Vector = NDArray[np.float64]
 

@@ -24,18 +24,18 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from .._native import Stopped
-from .._parallel import ThreadTeam, blas_limit
 from .._progress import Progress
-from ..kernels.blocks import fill_square
+from .._threads import ThreadTeam, blas_limit
+from ..data.samples import make_samples
 from ..kernels.functions import Transform
-from ..kernels.samples import make_samples
-from ..landmarks.features import LandmarkFeatures, join_features
-from ..landmarks.nystrom import nystrom_factor
-from ..landmarks.pseudo import plain, with_pseudo
-from ..landmarks.selection import select_landmarks
-from ..models.nystrom import NystromForest, NystromTree
+from ..kernels.tiles import fill_square
+from ..models.nystroem_tree import NystromForest, NystromTree
+from ..nystroem.factor import nystrom_factor
+from ..nystroem.features import LandmarkFeatures, join_features
+from ..nystroem.landmarks import select_landmarks
+from ..nystroem.local_machines import Exact, Fit, Task
+from ..nystroem.pseudo_landmarks import plain, with_pseudo
 from ..partition.hierarchy import Hierarchy, grow
-from ..solvers.local import Exact, Fit, Task
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]

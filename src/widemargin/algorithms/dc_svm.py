@@ -24,19 +24,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import Stopped
-from .._parallel import ThreadTeam, blas_limit, effective_n_jobs, run
 from .._progress import Part, Progress
-from ..kernels.blocks import fill_square
+from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run
+from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
 from ..kernels.precision import entry_noise
-from ..kernels.samples import Samples, SampleSubset
 from ..kernels.scratch import Scratch, closing_scratch, release
+from ..kernels.tiles import fill_square
 from ..partition.divide import Division, divide
-from ..solvers.certificate import MOST_GAP, svm_problem
-from ..solvers.dual import SMALL, DualSolver, hides_violation, share_memory
-from ..solvers.result import DualResult, StoppedAtStartError, join_results
-from ..solvers.square import solve_square, unsolved
-from ..solvers.subproblems import Subproblem, solve_on_whole_matrix
+from ..solvers.dual.certificate import MOST_GAP, svm_problem
+from ..solvers.dual.in_memory import solve_square, unsolved
+from ..solvers.dual.solver import SMALL, DualSolver, hides_violation, share_memory
+from ..solvers.dual.subproblems import Subproblem, solve_on_whole_matrix
+from ..solvers.results import DualResult, StoppedAtStartError, join_results
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]

@@ -26,18 +26,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import Stopped, linear
-from .._parallel import ThreadTeam
 from .._progress import Aside, Part, Progress
-from ..rows import Rows, make_rows
-from ..solvers import newton
-from ..solvers.bundle import Bundle
-from ..solvers.coordinate import CoordinateAscent
-from ..solvers.cutting_plane import CuttingPlaneSolver, Plane, learn_planes
-from ..solvers.gram import is_for_few_rows, solve_few_rows
-from ..solvers.local import Fit, join_fits
-from ..solvers.near import NearRounds
-from ..solvers.result import History, LinearResult
-from ..solvers.risks import HingeRisk, Risk
+from .._threads import ThreadTeam
+from ..data import Rows, make_rows
+from ..nystroem.local_machines import Fit, join_fits
+from ..solvers.cutting_plane import smoothed_newton as newton
+from ..solvers.cutting_plane.active_rows import NearRounds
+from ..solvers.cutting_plane.dual_coordinate_ascent import CoordinateAscent
+from ..solvers.cutting_plane.gram_dual import is_for_few_rows, solve_few_rows
+from ..solvers.cutting_plane.losses import HingeRisk, Risk
+from ..solvers.cutting_plane.master_problem import Bundle
+from ..solvers.cutting_plane.solver import CuttingPlaneSolver, Plane, learn_planes
+from ..solvers.results import History, LinearResult
 
 Matrix = NDArray[np.float64]
 Solvers = Sequence[CuttingPlaneSolver]

@@ -12,11 +12,11 @@ from typing import Any, BinaryIO
 TRUSTED_TYPES: tuple[str, ...] = (
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
-    "widemargin.estimators._compressed.CompressedClassifier",
-    "widemargin.estimators._compressed.CompressedOutlierDetector",
-    "widemargin.estimators._compressed.CompressedRegressor",
-    "widemargin.estimators._compressed.CompressedVotes",
-    "widemargin.estimators._compressed.CompressionReport",
+    "widemargin.compression.compressed.CompressedClassifier",
+    "widemargin.compression.compressed.CompressedOutlierDetector",
+    "widemargin.compression.compressed.CompressedRegressor",
+    "widemargin.compression.compressed.CompressedVotes",
+    "widemargin.compression.compressed.CompressionReport",
     "widemargin.estimators.bsgd.BSGDClassifier",
     "widemargin.estimators.dc_pred.DCPredClassifier",
     "widemargin.estimators.dc_pred.DCPredRegressor",
@@ -78,7 +78,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 
 def _check_libsvm(path: str | os.PathLike[str], model: Any) -> None:
-    from ..estimators._sources import check_libsvm
+    from ..compression.sources import check_libsvm
 
     for step in [step for _, step in getattr(model, "steps", [])] or [model]:
         try:

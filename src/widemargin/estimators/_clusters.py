@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from ..algorithms.dc_svm import Machine
+from ..data.samples import GramSamples, make_samples
 from ..kernels.functions import Kernel
 from ..kernels.precision import refine
-from ..kernels.samples import GramSamples, make_samples
 from ..models.clustered import ClusteredExpansion
 from ..partition.regions import InputRegions, KernelRegions, RandomRegions, Regions
 from ._fitted_state import FittedState

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.dc_pred import Settings
+from ..nystroem.local_machines import NORMAL_BLOCK
 from ..partition.hierarchy import count_levels
-from ..solvers.local import NORMAL_BLOCK
 from ._parameters import check_pseudo_rule
 from ._validation import check_flag, check_integer, check_number
 

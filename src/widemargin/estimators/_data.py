@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils.validation import _check_feature_names, column_or_1d
 
-from .._parallel import ThreadTeam
-from ..rows import has_finite_rows, has_finite_values, is_partitioned, mapped_pages
+from .._threads import ThreadTeam
+from ..data import has_finite_rows, has_finite_values, is_partitioned, mapped_pages
 from ._validation import FLOATS, check_labels, validate_rows
 
 _LARGE = 2**24  # bytes: checked by all threads

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..data.samples import Samples, make_samples
 from ..kernels.functions import RBF, FunctionKernel, Kernel, Laplacian, Precomputed
 from ..kernels.precision import refine
-from ..kernels.samples import Samples, make_samples
 from ._training import warn_user
 
 Vector = NDArray[np.float64]

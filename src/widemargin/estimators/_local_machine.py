@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from ..algorithms.dc_pred import train
-from ..models.nystrom import NystromForest
-from ..solvers.local import Task
+from ..models.nystroem_tree import NystromForest
+from ..nystroem.local_machines import Task
 from ._cost import check_cost, spend
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.nystrom import NystromForest, NystromTree
+from ..models.nystroem_tree import NystromForest, NystromTree
 from ._fitted_state import FittedState
 
 Arrays = dict[str, NDArray[Any]]

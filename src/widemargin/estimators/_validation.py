@@ -14,9 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
-from .._native.sparse import check_sparse, with_usual_arrays
-from .._parallel import ThreadTeam, row_blocks
-from ..kernels.csr import canonical
+from .._threads import ThreadTeam, row_blocks
+from ..data.checked_csr import check_sparse, with_usual_arrays
+from ..data.csr_samples import canonical
 
 Vector = NDArray[np.float64]
 

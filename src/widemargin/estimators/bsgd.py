@@ -15,11 +15,11 @@ from sklearn.utils.multiclass import unique_labels
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from ..algorithms.bsgd import Epochs, Stream, one_against_rest, primal_value, train
-from ..budget.merge import MAINTENANCE, RULES
-from ..kernels.blocks import entry_work
+from ..kernels.tiles import entry_work
 from ..models.expansion import KernelExpansion
-from ..solvers.result import History
-from ..solvers.sgd import BACK, COEF, DOUBT, FRONT, StepSettings, projection_bytes
+from ..solvers.results import History
+from ..solvers.sgd.machine import BACK, COEF, DOUBT, FRONT, StepSettings, projection_bytes
+from ..solvers.sgd.merging import MAINTENANCE, RULES
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows

@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .._progress import Progress
 from ..algorithms.ocas import train_hinges
-from ..solvers.local import HingeTask, RidgeTask
+from ..nystroem.local_machines import HingeTask, RidgeTask
 from ._kernel_machine import TrainingRows
 from ._local_machine import LocalMachine
 from ._predictor import OneAgainstRestPredictor

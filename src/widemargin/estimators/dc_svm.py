@@ -11,15 +11,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 
 from .._config import resolve_memory_budget
-from .._parallel import blas_limit
 from .._progress import Progress
+from .._threads import blas_limit
 from ..algorithms.dc_svm import Data, Machine, Settings, train, train_pairs
+from ..data.samples import Samples
 from ..kernels.functions import Kernel
-from ..kernels.samples import Samples
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
-from ..solvers.certificate import MOST_GAP, balance
-from ..solvers.result import DualResult, History
+from ..solvers.dual.certificate import MOST_GAP, balance
+from ..solvers.results import DualResult, History
 from ._clusters import check_clusters, clustered_model
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples

@@ -10,10 +10,10 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._parallel import ThreadTeam, blas_limit
 from .._progress import Progress
+from .._threads import ThreadTeam, blas_limit
+from ..data.samples import make_samples
 from ..kernels.precision import refine
-from ..kernels.samples import make_samples
 from ..partition.divide import divide
 from ..partition.regions import KernelRegions
 from ._fitted_state import FittedState

@@ -12,16 +12,16 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._config import resolve_memory_budget
-from .._parallel import ThreadTeam, blas_limit
 from .._progress import Progress
-from ..kernels.blocks import fill_square
+from .._threads import ThreadTeam, blas_limit
+from ..data.samples import make_samples
 from ..kernels.functions import Transform
-from ..kernels.samples import make_samples
-from ..landmarks.features import LandmarkFeatures
-from ..landmarks.nystrom import nystrom_factor
-from ..landmarks.pseudo import plain, with_pseudo
-from ..landmarks.selection import select_landmarks
-from ..models.coordinates import NystromCoordinates
+from ..kernels.tiles import fill_square
+from ..models.nystroem_coordinates import NystromCoordinates
+from ..nystroem.factor import nystrom_factor
+from ..nystroem.features import LandmarkFeatures
+from ..nystroem.landmarks import select_landmarks
+from ..nystroem.pseudo_landmarks import plain, with_pseudo
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMethod

@@ -13,14 +13,14 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_consistent_length
 
 from .._config import resolve_memory_budget
-from .._parallel import ThreadTeam, blas_limit, row_blocks
 from .._progress import Progress
+from .._threads import ThreadTeam, blas_limit, row_blocks
 from ..algorithms.ocas import Settings, Trained, train_path
-from ..rows import Rows, RowsWithConstant, open_rows
-from ..solvers.multiclass import MarginRisk
-from ..solvers.profile import ProfileRisk
-from ..solvers.result import History, LinearResult
-from ..solvers.risks import HingeRisk, Risk, sign_weights
+from ..data import Rows, RowsWithConstant, open_rows
+from ..solvers.cutting_plane.crammer_singer import MarginRisk
+from ..solvers.cutting_plane.losses import HingeRisk, Risk, sign_weights
+from ..solvers.cutting_plane.optimal_intercept import ProfileRisk
+from ..solvers.results import History, LinearResult
 from ._callbacks import CallbackSupportMixin, with_callbacks
 from ._data import check_training_data, to_memory
 from ._fitted_state import FittedState

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
-from ..models.nystrom import NystromForest
+from ..models.nystroem_tree import NystromForest
 from .graph import Graph
 from .machines import write_expansion, write_forest, write_linear
 from .steps import write_step

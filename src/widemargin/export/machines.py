@@ -12,7 +12,7 @@ from .._native import nystroem
 from ..kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
-from ..models.nystrom import NystromForest, NystromTree
+from ..models.nystroem_tree import NystromForest, NystromTree
 from ..partition.hierarchy import Hierarchy
 from .graph import Graph, Value
 

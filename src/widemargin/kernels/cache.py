@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import kernels
-from .._parallel import ThreadTeam, row_blocks
-from .blocks import accumulate
+from .._threads import ThreadTeam, row_blocks
+from ..data.samples import Samples, SampleSubset
 from .functions import Kernel
-from .samples import Samples, SampleSubset
+from .tiles import accumulate
 
 Array = NDArray[np.floating]
 

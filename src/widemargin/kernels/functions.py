@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .._array import apply
 from .._native import kernels as tiles
-from .samples import Samples
+from ..data.samples import Samples
 from .scratch import Scratch
 
 Array = NDArray[np.floating]

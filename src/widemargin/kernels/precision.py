@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..data.samples import Samples
 from .functions import RBF, Kernel
-from .samples import Samples
 
 _PROBE = 64
 _COARSE = 1e-6  # a float32 entry has about 1e-7; much more comes from norms that are large beside the distances

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import ThreadTeam, blas_limit, row_blocks
-from ..kernels.blocks import accumulate
+from .._threads import ThreadTeam, blas_limit, row_blocks
+from ..data.samples import GramSamples, Samples
 from ..kernels.functions import Kernel
-from ..kernels.samples import GramSamples, Samples
+from ..kernels.tiles import accumulate
 from ..partition.regions import Regions
 from .expansion import KernelExpansion
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import ThreadTeam, blas_limit, row_blocks
-from ..kernels.blocks import accumulate
+from .._threads import ThreadTeam, blas_limit, row_blocks
+from ..data.samples import GramSamples, Samples, make_samples
 from ..kernels.functions import Kernel
 from ..kernels.precision import refine
-from ..kernels.samples import GramSamples, Samples, make_samples
+from ..kernels.tiles import accumulate
 
 _MIN_ROWS = 1024
 _FEW_OPERATIONS, _ENTRY_OPERATIONS = 2**20, 16  # fewer take less time than to limit BLAS and to ask a thread

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import ThreadTeam, blas_limit
-from ..rows import make_rows
+from .._threads import ThreadTeam, blas_limit
+from ..data import make_rows
 
 
 @dataclass

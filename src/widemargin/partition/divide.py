@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import ThreadTeam
+from .._threads import ThreadTeam
+from ..data.samples import Samples
 from ..kernels.functions import Kernel
-from ..kernels.samples import Samples
 from .kmeans import Labels, kernel_kmeans
 from .regions import InputRegions, KernelRegions, RandomRegions, Regions, cluster_rows
 

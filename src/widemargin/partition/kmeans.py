@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._parallel import openmp_limit
+from .._threads import openmp_limit
 
 Labels = NDArray[np.intp]
 

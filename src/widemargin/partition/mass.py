@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.samples import Samples
 from ..kernels.functions import Kernel
-from ..kernels.samples import Samples
 from .kmeans import Labels
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._parallel import ThreadTeam, row_blocks
-from ..kernels.blocks import accumulate
+from .._threads import ThreadTeam, row_blocks
+from ..data.samples import Samples, make_samples
 from ..kernels.functions import FunctionKernel, Kernel
-from ..kernels.samples import Samples, make_samples
+from ..kernels.tiles import accumulate
 from .kmeans import Labels, feature_distances, kernel_kmeans, kmeans, membership
 
 _ROWS = 4096

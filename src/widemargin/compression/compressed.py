@@ -1,0 +1,212 @@
+"""What `compress` returns: estimators that predict as the model they come from, and say how well."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
+
+from ..estimators._fitted_state import FittedState
+from ..estimators._kernel_machine import KernelMethod
+from ..estimators._nystrom_files import Arrays, check_trees, forest_of
+from ..estimators._predictor import OneAgainstRestPredictor, PairwisePredictor
+from ..estimators._validation import validate_rows
+from ..models.nystroem_tree import NystromForest
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CompressionReport:
+    """What compression gained and lost.
+
+    Attributes
+    ----------
+    agreement : float or None
+        Share of the rows held back that get the model's own label; None for a regressor.
+    error : float
+        Root mean square difference of decision values on these rows.
+    spread : float
+        Standard deviation of the model's own decision values there.
+    cost_before, cost_after : float
+        Of a prediction, in inner products.
+    bytes_before, bytes_after : int
+        Of the pickled models.
+    n_rows, n_held : int
+        Rows that were learnt from, and held back. None held back: the figures are those of the rows learnt from.
+    n_leaves, n_landmarks : int
+        Leaves of all trees, and landmarks in the largest.
+    gamma : float
+        Of the landmarks' kernel.
+    learnt : {"decision values", "labels"}
+    notes : tuple of str
+        What was reduced, and why.
+    """
+
+    agreement: float | None
+    error: float
+    spread: float
+    cost_before: float
+    cost_after: float
+    bytes_before: int
+    bytes_after: int
+    n_rows: int
+    n_held: int
+    n_leaves: int
+    n_landmarks: int
+    gamma: float
+    learnt: str
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        where = f"{self.n_held:,} rows held back" if self.n_held else "the rows learnt from (too few to hold any back)"
+        lines = [
+            f"cost of a prediction   {self.cost_before:,.0f} -> {self.cost_after:,.0f} inner products "
+            f"({self.cost_before / self.cost_after:,.0f} times less)",
+            f"size                   {self.bytes_before:,} -> {self.bytes_after:,} bytes "
+            f"({self.bytes_before / self.bytes_after:,.0f} times less)",
+            f"decision values        off by {self.error:.3g} (their spread: {self.spread:.3g}), on {where}",
+        ]
+        if self.agreement is not None:
+            lines.insert(0, f"same label             {self.agreement:.2%} of {where}")
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+class Compressed(KernelMethod):
+    """A forest of Nystroem machines, made by `compress`.
+
+    Attributes
+    ----------
+    report_ : CompressionReport
+    predictor_ : NystromForest
+        ``predictor_.as_function()`` predicts single rows without scikit-learn's checks.
+    n_features_in_ : int
+    """
+
+    report_: CompressionReport
+    predictor_: NystromForest
+    _trees: list[Arrays]
+    _projection: NDArray[np.floating] | None
+    _dtype: str
+
+    def __init__(
+        self,
+        kernel: str = "rbf",
+        *,
+        gamma: float = 1.0,
+        degree: int = 3,
+        coef0: float = 0.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Do nothing, as scikit-learn's `FrozenEstimator`: for other data, fit the original and compress it."""
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_trees")
+
+    def load(self, trees: list[Arrays], projection: NDArray[np.floating] | None) -> None:
+        """Become the forest of these arrays."""
+        self._trees = trees
+        self._projection = projection
+        self._gamma = float(self.gamma)
+        self._dtype = trees[0]["landmarks"].dtype.name
+        self.n_features_in_ = len(trees[0]["landmarks"][0, 0] if projection is None else projection)
+        self.predictor_ = forest_of(self._make_kernel(), trees, projection)
+
+    def _decide(self, X: Any) -> Vector:
+        rows = validate_rows(
+            self, X, reset=False, accept_sparse="csr", dtype=self._dtype, order="C", accept_large_sparse=True
+        )
+        return self.predictor_.decide(rows, n_jobs=self.n_jobs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The parameters and the arrays, without what prediction makes of them."""
+        return {name: value for name, value in dict(super().__getstate__()).items() if name != "predictor_"}
+
+    def _check_state(self, fitted: FittedState) -> None:
+        super()._check_state(fitted)
+        fitted.number("gamma", above=0)
+        if not isinstance(fitted.value("report_"), CompressionReport):
+            raise ValueError(f"report_ must be a CompressionReport, got {self.report_!r}")
+        d, dtype = self.n_features_in_, fitted.choice("_dtype", ("float32", "float64"))
+        if fitted.value("_projection") is not None:
+            d = fitted.array("_projection", dtype, d, ...).shape[1]
+        check_trees(fitted, d, self._n_outputs(fitted))
+
+    def _n_outputs(self, fitted: FittedState) -> int | None:
+        """Decision functions; None for any number."""
+        return None
+
+    def _restore(self) -> None:
+        self.load(self._trees, self._projection)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the pickled model."""
+        return len(pickle.dumps(self))
+
+
+class CompressedClassifier(ClassifierMixin, OneAgainstRestPredictor, Compressed):
+    """A classifier with one decision function for two classes, or one for each of more."""
+
+    def _n_outputs(self, fitted: FittedState) -> int:
+        k = fitted.classes()
+        return 1 if k == 2 else k
+
+
+class CompressedVotes(ClassifierMixin, PairwisePredictor, Compressed):
+    """A classifier with a decision function for every pair of classes."""
+
+    def _n_outputs(self, fitted: FittedState) -> int:
+        k = fitted.classes()
+        return k * (k - 1) // 2
+
+
+class CompressedRegressor(RegressorMixin, Compressed):
+    """A regressor."""
+
+    def predict(self, X: ArrayLike) -> Vector:
+        """The value of each row, of shape (n_samples,) or (n_samples, n_targets).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+        """
+        values = self._decide(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+
+class CompressedOutlierDetector(OutlierMixin, Compressed):
+    """An outlier detector: positive inside."""
+
+    def _n_outputs(self, fitted: FittedState) -> int:
+        return 1
+
+    def decision_function(self, X: ArrayLike) -> Vector:
+        """Signed distances, of shape (n_samples,): positive for inliers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+        """
+        return self._decide(X)[:, 0]
+
+    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
+        """1 for inliers, -1 for outliers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -1,0 +1,431 @@
+"""How a fitted kernel machine is compressed: candidates on some rows, the best one on all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import is_classifier, is_outlier_detector
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from .._config import resolve_memory_budget
+from .._progress import Progress
+from .._threads import effective_n_jobs, row_blocks
+from ..algorithms.dc_pred import Settings, train
+from ..algorithms.ocas import train_hinges
+from ..estimators._cost import check_cost, count_bytes, count_training_bytes, most_training_rows, spend, spend_flat
+from ..estimators._nystrom_files import describe_trees
+from ..estimators._pairs import votes
+from ..estimators._parameters import check_limits
+from ..estimators._predictor import largest
+from ..estimators._training import warn_user
+from ..estimators._validation import check_seed, validate_rows
+from ..kernels.functions import make_kernel
+from ..kernels.tiles import entry_work
+from ..models.nystroem_tree import NystromForest
+from ..nystroem.local_machines import HingeTask, ImitationTask, Task
+from ..partition.kmeans import sample_rows
+from .compressed import (
+    Compressed,
+    CompressedClassifier,
+    CompressedOutlierDetector,
+    CompressedRegressor,
+    CompressedVotes,
+    CompressionReport,
+)
+from .sources import source_of
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+_WIDTHS = (1.0, 4.0, 0.25)  # gammas of the landmarks' kernel to choose from, in multiples of the model's
+_LEAVES = 12, 4, 1, 48  # of a tree, to choose from
+_FINALS = 2  # candidates that learn from all rows
+_MOST_ROWS = 60_000  # are learnt from
+_HELD_SHARE, _MOST_HELD = 0.2, 10_000  # rows that are held back: half of them to choose by, half for the report
+_PILOT_ROWS = 8000
+_AGREED = 0.995  # labels, or share of the variance, from which on nothing else is tried
+_FEW = 50  # rows, of which none are held back
+_HARD_C = 10.0  # of machines that learn labels: these are the model's own, and free of noise
+_COST_SHARE, _LEAST_COST, _LARGEST_COST = 0.04, 40.0, 600.0  # of the model's cost, and bounds
+_TRAINING_SHARE = 0.5  # of the memory, for the least squares of a candidate
+_BYTES_SHARE = 0.047  # of the model's bytes
+_ROUNDING, _LARGEST = 1e-4, 1e18  # of a feature's spread, and of its values, that float32 may take
+_VARIANCE = 0.92  # that a projection must keep
+_MOST_FEATURES = 0.4  # of the features, that it may take for it to be worth its cost
+_MOST_RANK = 256
+_WORK_PER_LOOK = 2e9  # multiply-adds between two looks at the clock
+
+
+@dataclass
+class Budget:
+    """The parameters of `compress`."""
+
+    prediction_cost: float | str
+    n_clusters: int | str
+    n_landmarks: int | str
+    n_pseudo_landmarks: int | str
+    pseudo: str | None
+    linear_term: bool
+    n_trees: int
+    max_time: float | None
+    memory_budget: int | str | None
+    n_jobs: int | None
+    verbose: int
+    random_state: Any
+
+    def check(self) -> None:
+        """Raise a ValueError that names the first of them that cannot be, and its value."""
+        check_cost(self)
+        check_limits(self)
+        check_seed(self.random_state)
+
+
+class _Plan(NamedTuple):
+    """What a candidate is: the gamma of its kernel, what it learns, and how its landmarks are arranged."""
+
+    gamma: float
+    n_clusters: int
+    learnt: str = "decision values"
+    is_flat: bool = False
+
+
+class _Candidate(NamedTuple):
+    model: Compressed | None
+    agreement: float
+    merit: float  # what it is chosen by
+    plan: _Plan
+
+
+class _Split(NamedTuple):
+    learn: Rows
+    pilot: Rows  # of those to learn from: enough to choose by
+    choose: Rows
+    report: Rows
+
+
+@dataclass
+class Compression:
+    """One call of `compress`."""
+
+    model: Any
+    X: Any
+    budget: Budget
+    notes: list[str] = field(default_factory=list)
+    n_given: int = 0
+    known: Rows = field(default_factory=lambda: np.empty(0, np.intp))
+
+    def run(self) -> Compressed:
+        """Train candidates, keep the one that agrees best on rows held back, and report on others."""
+        self.source = source_of(self.model)
+        self._check_pseudo()
+        self.seed = int(check_random_state(self.budget.random_state).randint(2**31))
+        self.rng = np.random.default_rng(self.seed)
+        self.rows, self.alpha = self._pool()
+        with Progress(max_time=self.budget.max_time, verbose=self.budget.verbose, title="compress") as progress:
+            progress.stage("the model's own predictions", 2)
+            self._decide(progress)
+            self.split = self._split_rows()
+            self.rows = _in_single(self.rows)
+            best = self._best(progress)
+            report = self._report(best)
+        if progress.stopped_by:
+            share = f"{report.agreement:.2%} of the labels agree" if report.agreement is not None else "see its report_"
+            warn_user(f"compress was stopped by {progress.stopped_by}: the best so far, {share}", ConvergenceWarning)
+        assert best.model is not None
+        best.model.report_ = report
+        return best.model
+
+    def _decide(self, progress: Progress) -> None:
+        """The model's decision values; rows for which there is no time, half of all there is, are left out."""
+        n, (n_points, d) = self.rows.shape[0], self.source.points.shape
+        order, size = self.rng.permutation(n), max(_FEW, int(_WORK_PER_LOOK / entry_work(n_points, d)))
+        limits = {"n_jobs": self.budget.n_jobs, "memory_budget": resolve_memory_budget(self.budget.memory_budget)}
+        share, blocks = progress.part(1), list[Vector]()
+        for block in row_blocks(n, size):
+            if blocks and not share.go_on():
+                break
+            blocks.append(self.source.decide(self.rows[order[block]], **limits))
+        known = order[: sum(map(len, blocks))]
+        kept = np.sort(known)
+        self.values = np.concatenate(blocks)[np.argsort(known)]
+        if len(kept) < n:
+            self.notes.append(f"there was time for the model's own predictions of {len(kept):,} of {n:,} rows")
+            self.n_given = int(np.searchsorted(kept, self.n_given))
+            self.rows, self.alpha, self.known = self.rows[kept], self.alpha[kept], self.known[kept]
+
+    def _check_pseudo(self) -> None:
+        if self.budget.pseudo == "triangle" and self.source.kernel.measure == "products":
+            raise ValueError(
+                f"pseudo='triangle' needs a kernel of distances, rbf or laplacian, but the model has "
+                f"kernel={self.source.parameters['kernel']!r}; use pseudo='polynomial' or None"
+            )
+
+    def _pool(self) -> tuple[Any, Vector]:
+        """Rows to learn from: X, and the model's own points, which alone have weight as landmarks."""
+        points, alpha = self.source.points, self.source.alpha
+        classes = np.full(len(alpha), -1) if self.source.classes is None else self.source.classes
+        if self.X is None:
+            self.known = classes
+            self.notes.append("no X was given: learnt from the support vectors alone, which lie close to the border")
+            self.n_given = points.shape[0]
+            return points, alpha
+        how = {"accept_sparse": "csr", "dtype": points.dtype, "order": "C", "accept_large_sparse": True}
+        X = validate_rows(self.model, self.X, reset=False, **how)
+        if X.shape[0] > _MOST_ROWS:
+            self.notes.append(f"learnt from {_MOST_ROWS:,} of {X.shape[0]:,} rows")
+            X = X[np.sort(self.rng.choice(X.shape[0], _MOST_ROWS, replace=False))]
+        if sp.issparse(X) or sp.issparse(points):
+            X, points = sp.csr_array(X), sp.csr_array(points)
+        place, self.n_given = _find_rows(points, X), X.shape[0]
+        own, others = np.zeros(X.shape[0]), place < 0
+        np.add.at(own, place[~others], alpha[~others])
+        self.known = np.concatenate([np.full(X.shape[0], -1), classes[others]])
+        self.known[place[~others]] = classes[~others]
+        rows = sp.vstack([X, points[others]], format="csr") if sp.issparse(X) else np.concatenate([X, points[others]])
+        return rows, np.concatenate([own, alpha[others]])
+
+    def _split_rows(self) -> _Split:
+        """Rows to learn from, to choose by and to report on."""
+        n = self.n_given
+        order = self.rng.permutation(n)
+        if n < _FEW:
+            everything = np.arange(self.rows.shape[0])
+            return _Split(everything, everything, everything, everything)
+        held = order[: min(_MOST_HELD, int(_HELD_SHARE * n))]
+        learn = np.setdiff1d(np.arange(self.rows.shape[0]), held)
+        pilot = np.sort(self.rng.choice(learn, min(_PILOT_ROWS, len(learn)), replace=False))
+        return _Split(learn, pilot, np.sort(held[::2]), np.sort(held[1::2]))
+
+    def _best(self, progress: Progress) -> _Candidate:
+        """The best of the candidates on some rows, those of unlike arrangement, once more on all rows."""
+        pilots = sorted(self._pilots(progress), key=attrgetter("merit"), reverse=True)
+        if len(self.split.pilot) == len(self.split.learn):
+            return pilots[0]
+        arranged = {candidate.plan._replace(gamma=0.0): candidate.plan for candidate in reversed(pilots)}
+        finals = sorted(arranged.values(), key=[pilot.plan for pilot in pilots].index)
+        trained = self._train_all(finals[:_FINALS], self.split.learn, progress)
+        candidates = [*trained, *pilots] if progress.stopped_by else trained
+        return max(candidates, key=attrgetter("merit"))
+
+    def _pilots(self, progress: Progress) -> list[_Candidate]:
+        """Trees and one flat machine, with landmark kernels of several widths; then labels with the best of them."""
+        gamma = float(self.source.parameters["gamma"])
+        is_stationary = self.source.kernel.measure != "products"
+        widths, given = _WIDTHS if is_stationary else (1.0,), self.budget.n_clusters
+        first, others = (_LEAVES[0], _LEAVES[1:]) if given == "auto" else (int(given), ())
+        tried: list[_Candidate] = []
+
+        def attempt(plans: list[_Plan]) -> _Plan:
+            tried.extend(self._train_all(plans, self.split.pilot, progress, tried))
+            best = max(tried, key=attrgetter("merit"))
+            tried[:] = [
+                one if one is best else one._replace(model=None) for one in tried
+            ]  # the others are only compared
+            return best.plan
+
+        if given in ("auto", 1):
+            attempt([_Plan(gamma * width, 1, is_flat=True) for width in widths[:2]])
+        best = attempt([_Plan(gamma * width, first) for width in widths])
+        best = attempt([_Plan(best.gamma, k) for k in others])
+        if is_classifier(self.model) and getattr(self.model, "decision_function_shape", "ovr") == "ovr":
+            attempt([best._replace(learnt="labels")])
+        return tried
+
+    def _train_all(
+        self, plans: list[_Plan], learn: Rows, progress: Progress, before: Sequence[_Candidate] = ()
+    ) -> list[_Candidate]:
+        """Candidates of some plans, as far as there is need, after others `before`, and time."""
+        made: list[_Candidate] = []
+        for plan in plans:
+            known = [*before, *made]
+            if not known or (max(candidate.agreement for candidate in known) < _AGREED and progress.go_on()):
+                made.append(self._train(plan, learn, progress))
+        return made
+
+    def _train(self, plan: _Plan, learn: Rows, progress: Progress) -> _Candidate:
+        task = self._task(plan.learnt, learn)
+        parameters = {**self.source.parameters, "gamma": plan.gamma}
+        projection = self._projection if plan.is_flat else None
+        settings = self._settings(plan, len(learn), task.n_outputs)
+        d = self.rows.shape[1] if projection is None else projection.shape[1]
+        room = int(_TRAINING_SHARE * settings.memory_budget)
+        most = most_training_rows(settings, d, effective_n_jobs(self.budget.n_jobs), room)
+        if most < len(learn):
+            learn = np.sort(np.random.default_rng(self.seed).choice(learn, most, replace=False))
+            task = self._task(plan.learnt, learn)
+        kernel: Any = make_kernel(parameters["kernel"], **{k: v for k, v in parameters.items() if k != "kernel"})
+        rows = self.rows[learn]
+        rows = rows if projection is None else np.ascontiguousarray(rows @ projection)
+        forest = train(kernel, rows, task, settings, progress, np.random.default_rng(self.seed)).model
+        forest.projection = projection
+        compressed = self._wrap(forest, parameters, plan.learnt, learn)
+        values = self._values(compressed, self.split.choose)
+        agreement = self._agreement(compressed, values, self.split.choose)
+        return _Candidate(compressed, agreement, self._merit(compressed, values, agreement), plan)
+
+    def _settings(self, plan: _Plan, n: int, n_outputs: int) -> Settings:
+        """What a share of the model's own cost buys, as long as it stays many times smaller."""
+        d, projection = self.rows.shape[1], self._projection if plan.is_flat else None
+        rank = None if projection is None else projection.shape[1]
+        cost = float(np.clip(_COST_SHARE * self.cost_before, _LEAST_COST, _LARGEST_COST))
+        budget, n_workers = resolve_memory_budget(self.budget.memory_budget), effective_n_jobs(self.budget.n_jobs)
+        while True:
+            if plan.is_flat:
+                settings = spend_flat(self.budget, n, d, n_outputs, default=cost, rank=rank)
+            else:
+                settings = spend(replace(self.budget, n_clusters=plan.n_clusters), n, d, n_outputs, default=cost)
+            is_small = count_bytes(settings, d, n_outputs) <= _BYTES_SHARE * self.source.nbytes
+            is_small = is_small and count_training_bytes(settings, n, d, n_workers) <= _TRAINING_SHARE * budget
+            if is_small or cost <= _LEAST_COST:
+                return settings._replace(memory_budget=budget)
+            cost *= 0.8
+
+    @cached_property
+    def _projection(self) -> Any:
+        """Principal axes that keep nearly all of the rows' variance, of shape (d, r); None where they are too many."""
+        d = self.rows.shape[1]
+        measure = self.source.kernel.measure
+        if measure == "differences" or d < _FEW:
+            return None  # L1 distances change with the axes; few features are cheap as they are
+        probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng)]
+        most = min(int(_MOST_FEATURES * d), _MOST_RANK, probe.shape[0] - 1)
+        if sp.issparse(probe) or measure == "products":
+            from sklearn.decomposition import TruncatedSVD
+
+            model = TruncatedSVD(most, random_state=self.seed).fit(probe)
+        else:
+            from sklearn.decomposition import PCA
+
+            model = PCA(most, svd_solver="randomized", random_state=self.seed).fit(probe)
+        kept = np.cumsum(model.explained_variance_ratio_) < _VARIANCE
+        if kept.all():
+            return None
+        return np.ascontiguousarray(model.components_[: int(kept.sum()) + 1].T, self.rows.dtype)
+
+    @property
+    def cost_before(self) -> float:
+        """Inner products of the model's own prediction."""
+        n, d = self.source.points.shape
+        return float(n * (1 + self.values.shape[1] / d))
+
+    def _task(self, learnt: str, learn: Rows) -> Task:
+        if learnt == "decision values":
+            return ImitationTask(self.values[learn].T, self.alpha[learn])
+        numbers = self._labels[learn]
+        classes = [1] if len(self.model.classes_) == 2 else range(len(self.model.classes_))
+        signs = np.array([np.where(numbers == number, 1.0, -1.0) for number in classes])
+        return HingeTask(signs, np.full(len(learn), _HARD_C), 1e-2, train_hinges)
+
+    @cached_property
+    def _labels(self) -> Rows:
+        """The model's own, of all rows."""
+        return self._numbers(self.values, self.source.pairs)
+
+    def _numbers(self, values: Vector, has_votes: bool) -> Rows:
+        return votes(values, len(self.model.classes_)).argmax(axis=1) if has_votes else largest(values)
+
+    def _values(self, compressed: Compressed, rows: Rows) -> Vector:
+        return np.asarray(compressed.predictor_.decide(self.rows[rows], n_jobs=self.budget.n_jobs))
+
+    def _wrap(self, forest: NystromForest, parameters: dict[str, Any], learnt: str, learn: Rows) -> Compressed:
+        if is_outlier_detector(self.model):
+            made: Compressed = CompressedOutlierDetector(**parameters, n_jobs=self.budget.n_jobs)
+        elif not is_classifier(self.model):
+            made = CompressedRegressor(**parameters, n_jobs=self.budget.n_jobs)
+        elif self.source.pairs and learnt == "decision values":
+            made = CompressedVotes(**parameters, n_jobs=self.budget.n_jobs)
+            made.decision_function_shape = self.model.decision_function_shape
+            made.break_ties = self.model.break_ties
+        else:
+            made = CompressedClassifier(**parameters, n_jobs=self.budget.n_jobs)
+        if is_classifier(self.model):
+            made.classes_ = self.model.classes_
+        if hasattr(self.model, "feature_names_in_"):
+            made.feature_names_in_ = self.model.feature_names_in_
+        trees = describe_trees(forest)
+        if learnt == "labels" and self.values.shape[1] == 1:
+            trees = self._in_units(forest, trees, learn)
+        made.load(trees, forest.projection)
+        return made
+
+    def _in_units(self, forest: NystromForest, trees: list[Any], learn: Rows) -> list[Any]:
+        """The trees of a machine that learnt labels, scaled to the model's decision values; no label changes."""
+        f, g = self.values[learn, 0], forest.decide(self.rows[learn], n_jobs=self.budget.n_jobs)[:, 0]
+        scale = max(float(f @ g), 0.0) / max(float(g @ g), 1e-300) or 1.0
+        parts = ("coef", "products", "slopes", "intercept")
+        return [{**tree, **{name: (tree[name] * scale).astype(tree[name].dtype) for name in parts}} for tree in trees]
+
+    def _agreement(self, compressed: Compressed, values: Vector, rows: Rows) -> float:
+        """Share of equal labels; of a regressor, how much of the variance is met."""
+        if is_classifier(self.model):
+            return float(np.mean(self._numbers(values, isinstance(compressed, CompressedVotes)) == self._labels[rows]))
+        error = np.square(values - self.values[rows]).sum()
+        return 1.0 - float(error / max(np.square(self.values[rows] - self.values[rows].mean(axis=0)).sum(), 1e-300))
+
+    def _merit(self, compressed: Compressed, values: Vector, agreement: float) -> float:
+        """Share of right labels, as far as they are known: a model says which class its support vectors had."""
+        known = self.known[self.split.choose]
+        if not is_classifier(self.model) or not np.any(known >= 0):
+            return agreement
+        right = np.where(known < 0, self._labels[self.split.choose], known)
+        return float(np.mean(self._numbers(values, isinstance(compressed, CompressedVotes)) == right))
+
+    def _report(self, best: _Candidate) -> CompressionReport:
+        rows = self.split.report
+        assert best.model is not None
+        values = self._values(best.model, rows)
+        own = self.values[rows]
+        if values.shape != own.shape:
+            self.notes.append("its decision values are one for each class, learnt from labels: not the model's own")
+        same = values if values.shape == own.shape else own
+        trees = best.model.predictor_.trees
+        return CompressionReport(
+            agreement=self._agreement(best.model, values, rows) if is_classifier(self.model) else None,
+            error=float(np.sqrt(np.mean(np.square(same - own)))) if values.shape == own.shape else np.nan,
+            spread=float(own.std()),
+            cost_before=self.cost_before,
+            cost_after=best.model.predictor_.n_operations,
+            bytes_before=self.source.nbytes,
+            bytes_after=best.model.nbytes,
+            n_rows=len(self.split.learn),
+            n_held=0 if len(rows) == self.rows.shape[0] else len(rows),
+            n_leaves=sum(tree.tree.n_leaves for tree in trees),
+            n_landmarks=max(tree.features.landmarks.shape[1] for tree in trees),
+            gamma=best.plan.gamma,
+            learnt=best.plan.learnt,
+            notes=tuple(self.notes),
+        )
+
+
+def _in_single(X: Any) -> Any:
+    """Rows as float32, half as large and as slow, unless a feature's spread would be lost in rounding."""
+    if sp.issparse(X):
+        is_safe = np.abs(X.data).max(initial=0.0) < _LARGEST
+    else:
+        largest, spread = np.abs(X).max(axis=0), X.std(axis=0)
+        is_safe = np.all(
+            (largest < _LARGEST) & ((largest * np.finfo(np.float32).eps < _ROUNDING * spread) | (spread == 0))
+        )
+    return X.astype(np.float32) if is_safe else X
+
+
+def _find_rows(points: Any, X: Any) -> Rows:
+    """For each of the points the row of X that equals it; -1 where none does."""
+    where = {key: i for i, key in enumerate(_keys(X))}
+    return np.array([where.get(key, -1) for key in _keys(points)], np.intp)
+
+
+def _keys(X: Any) -> list[bytes]:
+    if not sp.issparse(X):
+        return [row.tobytes() for row in np.ascontiguousarray(X)]
+    bounds = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+    indices = X.indices.astype(np.int64)
+    return [indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in bounds]

@@ -1,0 +1,178 @@
+"""Fitted kernel machines, ours and scikit-learn's, as what `compress` needs of them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from ..data.checked_csr import check_sparse
+from ..estimators._fitted_state import FittedState
+from ..estimators._pairs import pair_coefficients
+from ..estimators.bsgd import BSGDClassifier
+from ..estimators.dc_svm import DCSVMClassifier
+from ..kernels.functions import Transform, make_kernel
+from ..models.expansion import KernelExpansion
+
+Vector = NDArray[np.float64]
+
+_RIDGE_KERNELS = {"polynomial": "poly"}
+
+
+@dataclass
+class Source:
+    """A kernel expansion, whoever trained it.
+
+    Attributes
+    ----------
+    decide : callable
+        Decision values of shape (n, q).
+    points : ndarray or CSR array of shape (n_points, d)
+    alpha : ndarray of shape (n_points,)
+        Squared coefficients, summed over the q functions.
+    kernel : Transform
+    parameters : dict
+        `kernel`, `gamma`, `degree` and `coef0`, gamma a number.
+    pairs : bool
+        Whether the functions are those of pairs of classes, which vote.
+    nbytes : int
+        Of the pickled model.
+    classes : ndarray of shape (n_points,), int, or None
+        The class that each point was given in training, where the model tells.
+    """
+
+    decide: Callable[..., Vector]
+    points: Any
+    alpha: Vector
+    kernel: Transform
+    parameters: dict[str, Any]
+    pairs: bool
+    nbytes: int
+    classes: NDArray[np.intp] | None
+
+
+def source_of(model: Any) -> Source:
+    """What a fitted estimator's decision function is made of.
+
+    Raises
+    ------
+    ValueError
+        Naming the estimator or its kernel, where nothing is made of kernel functions of rows.
+    """
+    check_is_fitted(model)
+    reader = next((reader for kinds, reader in _readers() if isinstance(model, kinds)), None)
+    if reader is None:
+        raise ValueError(
+            f"model must be a fitted kernel machine (DCSVMClassifier, BSGDClassifier, SVC, NuSVC, SVR, NuSVR, "
+            f"OneClassSVM or KernelRidge), a pipeline that ends in one, or a search over these with refit=True, "
+            f"got {type(model).__name__}"
+        )
+    if callable(model.kernel) or model.kernel == "precomputed":
+        raise ValueError(f"model has kernel={model.kernel!r}: compress needs a kernel that it can evaluate by name")
+    return reader(model)
+
+
+def _own(model: Any) -> Source:
+    coef, parameters = model._model.coef, _parameters(model, model._gamma)
+    points = model.support_vectors_
+    if isinstance(model, DCSVMClassifier):
+        coef = pair_coefficients(model.dual_coef_, model.n_support_)
+        return _source(model, model._model.decide, points, coef, parameters, pairs=len(model.classes_) > 2)
+    return _source(model, model._model.decide, points, coef, parameters, pairs=False)
+
+
+def check_libsvm(model: Any) -> None:
+    """Check what scikit-learn's machines hand over to LIBSVM, which reads as far as one of their arrays tells it.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted. One that is not LIBSVM's, or whose kernel is a callable, is not looked at.
+
+    Raises
+    ------
+    ValueError
+        Naming the first attribute that does not fit the others.
+    """
+    from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
+    if not isinstance(model, SVC | SVR | NuSVC | NuSVR | OneClassSVM):
+        return
+    fitted = FittedState(vars(model))
+    shape = fitted.inner("shape_fit_")
+    n_rows, d = (shape.integer(axis, 1) for axis in (0, 1))
+    k = len(fitted.array("_n_support", np.int32, None))
+    n = len(fitted.array("support_", np.int32, None, least=0, below=n_rows))
+    if fitted.value("kernel") != "precomputed" and not callable(model.kernel):
+        fitted.rows("support_vectors_", np.float64, n, d)
+    coef = fitted.rows("_dual_coef_", np.float64, k - 1, n)
+    if sp.issparse(coef) and coef.nnz != (k - 1) * n:
+        raise ValueError(f"_dual_coef_ must have {(k - 1) * n} entries, got {coef.nnz}")
+    if is_classifier(model) and ((model._n_support < 0).any() or model._n_support.sum() != n):
+        raise ValueError(f"_n_support must have the sum {n}, got {model._n_support}")
+    n_pairs = k * (k - 1) // 2
+    fitted.array("_intercept_", np.float64, n_pairs)
+    for key in ("_probA", "_probB"):
+        if len(fitted.array(key, np.float64, None)) not in (0, n_pairs):
+            raise ValueError(f"{key} must have {n_pairs} entries or none, got {len(fitted.value(key))}")
+
+
+def _libsvm(model: Any) -> Source:
+    check_libsvm(model)
+    parameters, points = _parameters(model, model._gamma), _rows(model.support_vectors_)
+    coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else np.asarray(model.dual_coef_)
+    if is_classifier(model):
+        coef = pair_coefficients(coef, model.n_support_)
+    expansion = KernelExpansion(_kernel(parameters), points, coef, np.asarray(model.intercept_, np.float64))
+    pairs = is_classifier(model) and len(model.classes_) > 2
+    return _source(model, expansion.decide, points, coef, parameters, pairs=pairs)
+
+
+def _ridge(model: Any) -> Source:
+    points = _rows(model.X_fit_)
+    name = _RIDGE_KERNELS.get(model.kernel, model.kernel)
+    gamma = 1.0 / points.shape[1] if model.gamma is None else model.gamma
+    parameters = {"kernel": name, "gamma": gamma, "degree": int(model.degree), "coef0": model.coef0}
+    coef = np.asarray(model.dual_coef_, np.float64).reshape(len(model.dual_coef_), -1).T
+    expansion = KernelExpansion(_kernel(parameters), points, coef, np.zeros(len(coef)))
+    return _source(model, expansion.decide, points, coef, parameters, pairs=False)
+
+
+def _source(
+    model: Any, decide: Callable[..., Vector], points: Any, coef: Vector, parameters: dict[str, Any], *, pairs: bool
+) -> Source:
+    alpha = np.square(coef).sum(axis=0)
+    counts = getattr(model, "n_support_", None) if is_classifier(model) else None  # of each class, one after the other
+    classes = None if counts is None else np.repeat(np.arange(len(counts)), counts)
+    return Source(decide, points, alpha, _kernel(parameters), parameters, pairs, len(pickle.dumps(model)), classes)
+
+
+def _parameters(model: Any, gamma: float) -> dict[str, Any]:
+    return {"kernel": model.kernel, "gamma": gamma, "degree": int(model.degree), "coef0": model.coef0}
+
+
+def _kernel(parameters: dict[str, Any]) -> Any:
+    name = parameters["kernel"]
+    return make_kernel(name, **{key: value for key, value in parameters.items() if key != "kernel"})
+
+
+def _rows(X: Any) -> Any:
+    if not sp.issparse(X):
+        return np.ascontiguousarray(X)
+    check_sparse(X)
+    return sp.csr_array(X)
+
+
+def _readers() -> list[tuple[Any, Callable[[Any], Source]]]:
+    from sklearn.kernel_ridge import KernelRidge  # with these comes more than a fit of ours needs
+    from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
+    libsvm = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
+    return [((DCSVMClassifier, BSGDClassifier), _own), (libsvm, _libsvm), (KernelRidge, _ridge)]

@@ -1,0 +1,119 @@
+"""Memory maps larger than the memory budget: their pages are given back once a block has been read."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._native import dense
+from .._threads import ThreadTeam, count_blocks, row_blocks
+from .dense import DenseRows
+
+Array = NDArray[np.floating]
+Matrix = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+_FILE_BYTES = 2**23  # read between two times of giving pages back
+_PARTS = 64  # of a sum: to be shared out
+
+
+class MappedPages:
+    """The pages of a read-only memory map that an array in C order lies in."""
+
+    def __init__(self, X: Array, source: mmap.mmap) -> None:
+        self._source = source
+        self._start = X.ctypes.data - np.frombuffer(source, np.uint8).ctypes.data
+        self._row_bytes = X.strides[0]
+
+    def release(self, rows: slice) -> None:
+        """Give the pages of some rows back; whoever reads them next has them read from the file again."""
+        first = -(-(self._start + rows.start * self._row_bytes) // mmap.PAGESIZE) * mmap.PAGESIZE
+        length = self._start + rows.stop * self._row_bytes - first
+        if length > 0:
+            self._source.madvise(mmap.MADV_DONTNEED, first, length)
+
+
+class MappedRows(DenseRows):
+    """`Rows` of a memory map that is larger than the memory budget: no more is held of it than some blocks."""
+
+    def __init__(self, X: Array, pages: MappedPages, team: ThreadTeam) -> None:
+        super().__init__(X, team)
+        self._pages = pages
+
+    @property
+    def arrays(self) -> None:
+        """None: rows are read in their order."""
+
+    @property
+    def block_rows(self) -> int:
+        """How many rows are held at a time, by each thread."""
+        return self._least_rows
+
+    def outputs(self, W: Matrix) -> Matrix:
+        """Block by block."""
+        out = np.empty((len(W), self.shape[0]))
+
+        def multiply(rows: slice) -> None:
+            out[:, rows] = DenseRows(self._X[rows], self._team).outputs(W)
+            self._pages.release(rows)
+
+        self._team.map(multiply, row_blocks(self.shape[0], self.block_rows))
+        return out
+
+    def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
+        """Block by block; the sums of several blocks are added by one thread."""
+        n, size = self.shape[0], self.block_rows
+        parts = row_blocks(n, max(size, count_blocks(n, _PARTS)))
+        sums = np.zeros((len(parts), len(coef), self.shape[1]))
+
+        def add(part: int) -> None:
+            for block in row_blocks(parts[part].stop - parts[part].start, size):
+                rows = slice(parts[part].start + block.start, parts[part].start + block.stop)
+                before = None if since is None else since[:, rows]
+                sums[part] += DenseRows(self._X[rows], self._team).weighted_sums(coef[:, rows], before)
+                self._pages.release(rows)
+
+        self._team.map(add, range(len(parts)))
+        total: Matrix = sums.sum(axis=0)
+        return total
+
+    def dense(self, chosen: Indices) -> tuple[Array, Indices]:
+        """A copy."""
+        return self.copy(chosen), np.arange(len(chosen))
+
+    def copy(self, chosen: Indices) -> Array:
+        """Some rows, in ascending order, block by block."""
+        taken = np.empty((len(chosen), self.shape[1]), self._X.dtype)
+
+        def copy(rows: slice) -> None:
+            first, end = np.searchsorted(chosen, (rows.start, rows.stop))
+            dense.take_rows(self._team.native, self._X, np.ascontiguousarray(chosen[first:end]), taken[first:end])
+            self._pages.release(rows)
+
+        self._team.map(copy, row_blocks(self.shape[0], self.block_rows))
+        return taken
+
+
+def mapped_pages(X: Any, memory_budget: int) -> MappedPages | None:
+    """The pages of X, if they are to be given back: X is a read-only map in C order and larger than the budget."""
+    source = X
+    while isinstance(source, np.ndarray):
+        source = source.base
+    if not isinstance(source, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
+        return None
+    # A writable private map would lose what has been written to it.
+    return (
+        None if X.flags.writeable or not X.flags.c_contiguous or X.nbytes <= memory_budget else MappedPages(X, source)
+    )
+
+
+def has_finite_rows(X: Array, pages: MappedPages) -> bool:
+    """Whether no entry is NaN or infinite, block by block."""
+    for rows in row_blocks(len(X), max(1, _FILE_BYTES // max(1, X.strides[0]))):
+        if not np.isfinite(X[rows]).all():
+            return False
+        pages.release(rows)
+    return True

@@ -1,0 +1,142 @@
+"""Kernel expansions and kernel matrices by tiles: every pass over pairs of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._config import get_config
+from .._native import kernels
+from .._threads import ThreadTeam, row_blocks
+from ..data.samples import Samples
+from .functions import Kernel
+from .scratch import Scratch
+
+Array = NDArray[np.floating]
+_Batches = list[tuple[slice, Samples]]
+
+TILE_ROWS = 256
+_ENTRY_WORK = 200  # multiply-adds that an entry costs beside its inner product
+_SHORT_ROW = 256  # bytes that an inner product reads of a row
+_LEAST_COLUMNS = 64  # that the number of rows of a tile is chosen for
+_ODD = 16  # columns less than a power of two: a tile column's entries would else compete for a few lines of the cache
+
+
+def tile_columns(dtype: np.dtype[Any]) -> int:
+    """How many columns a tile of `TILE_ROWS` rows has."""
+    return int(max(64, get_config()["block_bytes"] // (TILE_ROWS * np.dtype(dtype).itemsize) - _ODD))
+
+
+def entry_work(n_entries: int, row_cost: int) -> int:
+    """What kernel entries cost in multiply-adds, with inner products of `row_cost` of them.
+
+    Examples
+    --------
+    >>> entry_work(10, 30)
+    2300
+    """
+    return n_entries * (_ENTRY_WORK + row_cost)
+
+
+def accumulate(
+    kernel: Kernel,
+    A: Samples,
+    coef: NDArray[np.float64],
+    B: Samples,
+    out: NDArray[np.float64],
+    team: ThreadTeam,
+    keep: tuple[Array, NDArray[np.integer]] | None = None,
+) -> None:
+    """out += coef @ K(A, B), tile by tile on all threads.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    A : Samples of length r
+        The expansion's points.
+    coef : ndarray of shape (k, r), float64
+    B : Samples of length c
+        Where the expansion is evaluated.
+    out : ndarray of shape (k, c), float64
+        Changed in place.
+    team : ThreadTeam
+    keep : (ndarray of shape (m, c), ndarray of shape (r,)), optional
+        Where the kernel entries are kept as well: an array, and which of its rows.
+
+    Notes
+    -----
+    r c kernel entries are computed; extra memory is one tile a thread. Columns are split between threads and rows
+    are summed in order, so that the result does not depend on their number.
+    """
+    coef = np.ascontiguousarray(coef)
+    n_columns = _even_columns(len(B), A.dtype)
+    n_rows = TILE_ROWS if kernel.wants == "rows" else TILE_ROWS * tile_columns(A.dtype) // n_columns  # may copy batches
+    batches = _batches(A, n_rows)
+
+    def column_block(columns: slice) -> None:
+        for rows, K in _tiles(kernel, batches, B.take(columns), team):
+            kernels.add_product(K, coef[:, rows], out[:, columns])  # a class pair uses few rows: others are skipped
+            if keep is not None:
+                store, slots = keep
+                store[slots[rows], columns] = K
+
+    team.map(column_block, row_blocks(len(B), n_columns))
+
+
+def _even_columns(n: int, dtype: np.dtype[Any]) -> int:
+    """Columns of a tile, no more than `tile_columns`, of which all tiles have about the same number."""
+    most = tile_columns(dtype)
+    return max(_LEAST_COLUMNS, -(-n // max(1, -(-n // most))))
+
+
+def fill(kernel: Kernel, A: Samples, B: Samples, out: Array, mirror: Array, team: ThreadTeam) -> None:
+    """out[...] = K(A, B) and mirror[...] = K(B, A), tile by tile on all threads."""
+    batches = _batches(A)
+
+    def column_block(columns: slice) -> None:
+        for rows, K in _tiles(kernel, batches, B.take(columns), team):
+            out[rows, columns] = K
+            mirror[columns, rows] = K.T
+
+    team.map(column_block, row_blocks(len(B), tile_columns(A.dtype)))
+
+
+def fill_square(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> None:
+    """out[...] = K(A, A), of which half is computed and half is copied; all is computed where a copy takes longer."""
+    is_short = A.row_cost * A.precision.itemsize <= _SHORT_ROW
+    if is_short and out.flags.c_contiguous:
+        whole = A.take(slice(0, len(A)))
+        team.map(lambda rows: kernel.fill(whole.take(rows), whole, out[rows]), row_blocks(len(A), TILE_ROWS))
+        return
+    batches = _batches(A)
+
+    def column_block(columns: slice) -> None:
+        above = batches if is_short else [batch for batch in batches if batch[0].start < columns.stop]
+        for rows, K in _tiles(kernel, above, A.take(columns), team):
+            out[rows, columns] = K
+            if not is_short:
+                out[columns, rows] = K.T
+
+    # the last columns are the longest: they go first, so that no thread is left with one at the end
+    n_columns = _even_columns(len(A), A.dtype) if is_short else TILE_ROWS
+    team.map(column_block, row_blocks(len(A), n_columns)[::-1])
+
+
+def _batches(A: Samples, n_rows: int = TILE_ROWS) -> _Batches:
+    return [(rows, A.take(rows)) for rows in row_blocks(len(A), n_rows)]
+
+
+def _tiles(kernel: Kernel, batches: _Batches, points: Samples, team: ThreadTeam) -> Iterator[tuple[slice, Array]]:
+    """Each batch's rows and its tile against the points, in one borrowed buffer; `Stopped` once the team is stopped."""
+    c, dtype = len(points), points.dtype
+    n_rows = max((len(batch) for _, batch in batches), default=0)
+    with Scratch(n_rows * c * dtype.itemsize) as buffer:
+        for rows, batch in batches:
+            team.check()
+            n_bytes = len(batch) * c * dtype.itemsize
+            K = buffer[:n_bytes].view(dtype).reshape(len(batch), c)
+            kernel.fill(batch, points, K)
+            yield rows, K

@@ -1,0 +1,134 @@
+"""The choice of C: a whole path of machines, and their scores in cross-validation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import _safe_indexing, indexable
+
+from .._progress import Progress
+from ..data.checked_csr import check_sparse
+from ..estimators._training import warn_of_stop
+from ..estimators.ocas import OCASClassifier
+
+
+@dataclass
+class CPath:
+    """Machines for a path of C.
+
+    Attributes
+    ----------
+    Cs : ndarray of shape (n_C,)
+    models : list of OCASClassifier
+        Fitted on all data, one for each C.
+    scores : ndarray of shape (n_folds, n_C)
+        On the rows that a fold left out. Of a stopped search, of those folds that were finished.
+    """
+
+    Cs: NDArray[np.float64]
+    models: list[OCASClassifier]
+    scores: NDArray[np.float64]
+
+    @property
+    def best(self) -> OCASClassifier:
+        """The machine whose C has the best mean score; of equal ones that with the smallest C.
+
+        Raises
+        ------
+        ValueError
+            If the search was stopped before any fold was finished.
+        """
+        if not len(self.scores):
+            raise ValueError("scores must have at least one fold, but the search was stopped before: give it more time")
+        means = self.scores.mean(axis=0)
+        return self.models[min(np.flatnonzero(means == means.max()), key=lambda k: self.Cs[k])]
+
+
+def C_path(
+    estimator: OCASClassifier,
+    X: ArrayLike,
+    y: ArrayLike,
+    Cs: Sequence[float],
+    *,
+    cv: Any = None,
+    scoring: Any = None,
+) -> CPath:
+    """Train for every C, on all data and in cross-validation, each path in one go.
+
+    Parameters
+    ----------
+    estimator : OCASClassifier
+        Its other parameters; it is not changed. `max_time` is for the whole search.
+    X, y : as its `fit`
+    Cs : sequence of float
+        Best in ascending order.
+    cv : int, splitter or None, default=None
+        As in scikit-learn: None means five stratified folds.
+    scoring : str, callable or None, default=None
+        As in scikit-learn: None means accuracy.
+
+    Returns
+    -------
+    CPath
+
+    Warns
+    -----
+    ConvergenceWarning
+        When it was stopped, by `max_time` or Ctrl-C: folds that were not finished have no scores.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import C_path, OCASClassifier
+    >>> path = C_path(OCASClassifier(tol=1e-5), *load_iris(return_X_y=True), Cs=[0.01, 0.1, 1, 10])
+    >>> path.scores.shape
+    (5, 4)
+    >>> path.best.C
+    1
+    """
+    from sklearn.metrics import check_scoring
+    from sklearn.model_selection import check_cv  # it loads rich
+
+    if sp.issparse(X):
+        check_sparse(X)  # before any of its rows are taken
+    X, y = indexable(X, y)
+    score = check_scoring(estimator, scoring=scoring)
+    folds: list[list[float]] = []
+    with Progress(max_time=estimator.max_time, title="C_path") as progress:
+        splits = list(check_cv(cv, y, classifier=True).split(X, y))
+        models = _fit_share(estimator, X, y, Cs, progress, len(splits) + 1)
+        for k, (train, test) in enumerate(splits):
+            if not progress.go_on():
+                break
+            rows, labels = _safe_indexing(X, train), _safe_indexing(y, train)
+            path = _fit_share(estimator, rows, labels, Cs, progress, len(splits) - k)
+            if progress.go_on():
+                left_out = _safe_indexing(X, test), _safe_indexing(y, test)
+                folds.append([score(model, *left_out) for model in path])
+    n_open = sum(not model.converged_ for model in models)
+    if progress.stopped_by or (n_open and estimator.max_time is not None):
+        state = f"after {len(folds)} of {len(splits)} folds; {n_open} of {len(models)} machines had not converged."
+        warn_of_stop("C_path", progress.stopped_by or "max_time", state)
+    return CPath(np.array(Cs, dtype=np.float64), models, np.array(folds).reshape(-1, len(Cs)))
+
+
+def _fit_share(
+    estimator: OCASClassifier, X: Any, y: Any, Cs: Sequence[float], progress: Progress, n_left: int
+) -> list[OCASClassifier]:
+    """A path of machines in its share of the time: that of one of `n_left` paths."""
+    if not np.isfinite(progress.deadline):
+        return estimator.fit_path(X, y, Cs)
+    seconds = max(0.0, progress.deadline - perf_counter()) / n_left
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # one for all is enough
+        models = clone(estimator).set_params(max_time=seconds).fit_path(X, y, Cs)
+    return [model.set_params(max_time=estimator.max_time) for model in models]

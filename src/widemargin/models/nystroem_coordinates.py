@@ -1,0 +1,76 @@
+"""x -> c(x) F: coordinates whose inner products approximate a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._threads import ThreadTeam, blas_limit, row_blocks
+from ..data.samples import Samples, make_samples
+from ..kernels.precision import refine
+from ..nystroem.features import LandmarkFeatures
+
+Array = NDArray[np.floating]
+
+_BLOCK_ROWS = 64, 1024
+
+
+@dataclass
+class NystromCoordinates:
+    """Features of a row, times a factor.
+
+    Attributes
+    ----------
+    features : LandmarkFeatures
+        Of one leaf: landmarks in d dimensions, and r features.
+    factor : ndarray of shape (r, rank)
+        Of the data's dtype.
+    """
+
+    features: LandmarkFeatures
+    factor: Array
+
+    def transform(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Array:
+        """Coordinates of shape (n, rank), of X's dtype, which do not depend on `n_jobs`.
+
+        Parameters
+        ----------
+        X : ndarray or CSR array of shape (n, d)
+            Of the landmarks' dtype.
+        n_jobs : int or None
+        memory_budget : int
+            Bytes for blocks of rows, which are copied, and their features.
+
+        Notes
+        -----
+        n m d multiply-adds for the kernel values, n r rank for the coordinates.
+        """
+        out = np.empty((X.shape[0], self.factor.shape[1]), self.factor.dtype)
+        row_bytes = 3 * (X.shape[1] + self.features.n_features) * self.factor.itemsize
+        with blas_limit(1), ThreadTeam(n_jobs) as team:
+            self._points  # noqa: B018 - made once, before the threads share them
+            size = int(np.clip(memory_budget // (row_bytes * team.n_threads), *_BLOCK_ROWS))
+
+            def block(rows: slice) -> None:
+                np.matmul(self.values(X[rows]), self.factor, out=out[rows])
+
+            team.map(block, row_blocks(X.shape[0], size))
+        return out
+
+    def values(self, X: Any) -> Array:
+        """All features of some rows, of shape (n, r): by a matrix product, where kernel values are all there is."""
+        if self.features.anchors.shape[2]:
+            return self.features.values(X)  # bounds need distances that are exact where they are small
+        points, rows = self._points.against(X)
+        F = np.empty((len(rows), len(points)), self.features.landmarks.dtype)
+        self.features.kernel.fill(rows, points, F)
+        return self.features.multiplied(F)
+
+    @cached_property
+    def _points(self) -> Samples:
+        kernel = self.features.kernel
+        return refine(kernel, make_samples(self.features.landmarks[0], kernel.wants))

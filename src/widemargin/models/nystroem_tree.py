@@ -1,0 +1,228 @@
+"""Small Nystroem machines in the leaves of a tree: a row walks down and is compared with a few landmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._native import nystroem
+from .._threads import ThreadTeam, row_blocks
+from ..kernels.functions import Transform
+from ..nystroem.features import LandmarkFeatures
+from ..partition.hierarchy import Hierarchy, row_arrays
+
+Vector = NDArray[np.float64]
+Array = NDArray[np.floating]
+
+_FEW_ROWS = 64  # are decided in the calling thread
+_ROW_OPERATIONS = 100  # that finding a row's place takes as long as
+_LEAST_OPERATIONS = 4e6  # with fewer, waking the other threads takes longer than they save
+_PROJECTED_ROWS = 1024  # of a block
+_ALONE = ThreadTeam(1)
+
+
+@dataclass
+class NystromTree:
+    """Decision functions of q machines in each of k leaves.
+
+    Attributes
+    ----------
+    tree : Hierarchy
+        Of k leaves over d features.
+    features : LandmarkFeatures
+        m landmarks and p pseudo-landmarks by the triangle rule in each leaf: r = m + p values.
+    coef : ndarray of shape (k, q, r), float64
+    products : ndarray of shape (k, q, m, m), of the data's dtype
+        Lower triangles: coefficients of products of two landmarks' values; of shape (k, q, 0, 0) without.
+    slopes : ndarray of shape (k, q, d), of the data's dtype
+        A linear part for each machine; of shape (k, 0, d) without.
+    intercept : ndarray of shape (k, q), float64
+    """
+
+    tree: Hierarchy
+    features: LandmarkFeatures
+    coef: Vector
+    products: Array
+    slopes: Array
+    intercept: Vector
+
+    @cached_property
+    def compiled(self) -> nystroem.Machine:
+        """A copy for compiled code; ValueError if the arrays do not fit one another."""
+        arrays: Any = map(np.ascontiguousarray, (self.coef, self.products, self.slopes, self.intercept))
+        return nystroem.Machine(self.tree.compiled, self.features.compiled, *arrays)
+
+    @cached_property
+    def n_operations(self) -> float:
+        """What a dense row costs, in inner products: (routing + md + qd + mp + q (m + p + products)) / d."""
+        _, m, d = self.features.landmarks.shape
+        k, q, r = self.coef.shape
+        products = np.count_nonzero(self.products) / k
+        return float(self.tree.n_distances + m + self.slopes.shape[1] + (m * (r - m) + q * r + products) / d)
+
+    @classmethod
+    def from_arrays(cls, kernel: Transform, arrays: dict[str, NDArray[Any]]) -> Self:
+        """The tree whose `arrays` these are; ValueError where these do not fit one another."""
+        try:
+            tree = cls._from_arrays(kernel, arrays)
+            tree.compiled  # noqa: B018 - checks them
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"the arrays of a tree of Nystroem machines do not fit one another: {error}") from error
+        return tree
+
+    @classmethod
+    def _from_arrays(cls, kernel: Transform, arrays: dict[str, NDArray[Any]]) -> Self:
+        k, m, _ = arrays["anchors"].shape
+        return cls(
+            Hierarchy(arrays["centres"], arrays["sizes"], arrays["children"]),
+            LandmarkFeatures(
+                kernel, arrays["landmarks"], arrays["anchors"], arrays["rules"], np.empty((k, 2, 0), np.int32)
+            ),
+            arrays["coef"],
+            _unpack(arrays["products"], m),
+            arrays["slopes"],
+            arrays["intercept"],
+        )
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that has to be saved, by name."""
+        features, tree = self.features, self.tree
+        return {
+            "centres": tree.centres,
+            "sizes": tree.sizes,
+            "children": tree.children,
+            "landmarks": features.landmarks,
+            "anchors": features.anchors,
+            "rules": features.rules,
+            "coef": self.coef,
+            "products": _pack(self.products),
+            "slopes": self.slopes,
+            "intercept": self.intercept,
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def _pack(products: Array) -> Array:
+    """Lower triangles as rows: (k, q, m, m) to (k, q, m (m + 1) / 2)."""
+    a, b = np.tril_indices(products.shape[2])
+    return products[:, :, a, b]
+
+
+def _unpack(packed: Array, m: int) -> Array:
+    """The inverse of `_pack`."""
+    if packed.shape[2] not in (0, m * (m + 1) // 2):
+        raise ValueError(f"products has {packed.shape[2]} numbers for each machine of {m} landmarks")
+    m = m if packed.shape[2] else 0
+    products = np.zeros((*packed.shape[:2], m, m), packed.dtype)
+    a, b = np.tril_indices(m)
+    products[:, :, a, b] = packed
+    return products
+
+
+@dataclass
+class NystromForest:
+    """The mean of several trees' decision values; mostly there is one.
+
+    Attributes
+    ----------
+    trees : list of NystromTree
+    projection : ndarray of shape (d, r) or None
+        What rows are multiplied by before they meet the trees, whose rows then have r features.
+    """
+
+    trees: list[NystromTree]
+    projection: Array | None = None
+
+    @property
+    def n_operations(self) -> float:
+        """What a dense row costs, in inner products."""
+        within = sum(tree.n_operations for tree in self.trees)
+        if self.projection is None:
+            return within
+        d, r = self.projection.shape
+        return float(r + within * r / d)
+
+    @property
+    def nbytes(self) -> int:
+        """Of all arrays."""
+        trees = sum(array.nbytes for tree in self.trees for array in tree.arrays.values())
+        return trees + (0 if self.projection is None else int(self.projection.nbytes))
+
+    @property
+    def _dtype(self) -> np.dtype[Any]:
+        return self.trees[0].features.landmarks.dtype
+
+    @property
+    def n_outputs(self) -> int:
+        """q."""
+        return int(self.trees[0].intercept.shape[1])
+
+    def decide(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Vector:
+        """Decision values of shape (n, q), float64, which do not depend on `n_jobs`.
+
+        Parameters
+        ----------
+        X : ndarray or CSR array of shape (n, d)
+            Of the landmarks' dtype; dense rows C-contiguous.
+        n_jobs : int or None
+        memory_budget : int
+            Never reached: a thread holds some rows' kernel values, less than a megabyte.
+
+        Notes
+        -----
+        A row costs some distances on its way down each tree, m distances in its leaf, and cheap operations for
+        pseudo-landmarks. Nothing of X is copied.
+        """
+        out = np.empty((X.shape[0], self.n_outputs))
+        if self._is_short(*X.shape):
+            self._write(X, out, _ALONE)
+        else:
+            with ThreadTeam(n_jobs) as team:
+                self._write(X, out, team)
+        return out
+
+    def _is_short(self, n: int, d: int) -> bool:
+        return n <= _FEW_ROWS or n * (self.n_operations * d + _ROW_OPERATIONS) < _LEAST_OPERATIONS
+
+    def _write(self, X: Any, out: Vector, team: ThreadTeam) -> None:
+        projection = self.projection
+        if projection is None:
+            self._write_mean(row_arrays(X), out, team)
+        else:
+            blocks = row_blocks(len(out), _PROJECTED_ROWS)
+            team.map(lambda rows: self._write_mean(X[rows] @ projection, out[rows], team), blocks)
+
+    def _write_mean(self, rows: Any, out: Vector, team: ThreadTeam) -> None:
+        self.trees[0].compiled.decision_values(team.native, rows, out)
+        if len(self.trees) > 1:
+            part = np.empty_like(out)
+            for tree in self.trees[1:]:
+                tree.compiled.decision_values(team.native, rows, part)
+                out += part
+            out /= len(self.trees)
+
+    def as_function(self) -> Callable[[Array], Vector]:
+        """A function of one dense row, of shape (d,), that gives its q decision values: a microsecond or two a tree.
+
+        The row's values are not checked.
+        """
+        dtype, projection, alone = self._dtype, self.projection, _ALONE.native
+        shape = len(self.trees), 1, self.n_outputs
+        functions = [tree.compiled.decision_values for tree in self.trees]
+
+        def decide(x: Array) -> Vector:
+            row = np.ascontiguousarray(x if projection is None else x @ projection, dtype)[None]
+            values = np.empty(shape)
+            for function, out in zip(functions, values, strict=True):
+                function(alone, row, out)
+            return np.asarray(values[0, 0] if len(values) == 1 else np.add.reduce(values)[0] / len(values))
+
+        return decide

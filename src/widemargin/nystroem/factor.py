@@ -1,0 +1,50 @@
+"""The Nystroem approximation with any features of a row: C W C' that comes closest to the kernel matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh, svd
+
+from .._threads import row_blocks
+
+Array = NDArray[np.floating]
+
+_BLOCK = 512  # rows
+
+
+def nystrom_factor(C: Array, G: Array, damping: float = 0.0) -> NDArray[np.float64]:
+    """The factor F of W = F F' for which C W C' is nearest to a kernel matrix.
+
+    Parameters
+    ----------
+    C : ndarray of shape (n, r)
+        Features of n rows.
+    G : ndarray of shape (n, n)
+        Their kernel matrix.
+    damping : float, default 0.0
+        Of directions in which these rows' features hardly differ, relative to the largest singular value of C: a row
+        that comes later may differ there, and its coordinates must not explode.
+
+    Returns
+    -------
+    ndarray of shape (r, rank), float64
+        ``C @ F`` are coordinates whose inner products approximate the kernel.
+
+    Notes
+    -----
+    W = C+ G (C+)' minimises |G - C W C'|_F (Hsieh et al. 2014, equation 5; Wang and Zhang 2013); damped, C+ is
+    (C'C + (damping s)^2 I)^-1 C', with the largest singular value s. Directions of C below the rounding noise of its
+    entries are left out, and what is left of W is positive semidefinite whether G was or not. O(n^2 r), float64.
+    """
+    U, s, Vt = svd(C.astype(np.float64), full_matrices=False)
+    noise = np.sqrt(max(C.shape)) * np.finfo(C.dtype).eps  # of a matrix of independent rounding errors
+    kept = s > s.max(initial=0.0) * noise
+    U, s, Vt = U[:, kept], s[kept], Vt[kept]
+    scaled = Vt.T * (s / (s**2 + (damping * s.max(initial=0.0)) ** 2))
+    projected = np.empty_like(U)
+    for block in row_blocks(len(G), _BLOCK):  # G may be float32: a block at a time becomes float64
+        projected[block] = G[block] @ U
+    values, vectors = eigh(U.T @ projected)
+    positive = values > np.finfo(np.float64).eps * max(1.0, float(np.abs(values).max(initial=0.0)))
+    return np.asarray(scaled @ (vectors[:, positive] * np.sqrt(values[positive])))

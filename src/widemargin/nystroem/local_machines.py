@@ -1,0 +1,318 @@
+"""What the small machines of a leaf learn, on a few coordinates of each row: labels, numbers, or another machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg.blas import dsyrk
+
+from .._progress import Progress
+from .._threads import ThreadTeam, row_blocks
+from ..solvers.dual.certificate import MOST_GAP, DualProblem, svm_problem
+from ..solvers.dual.in_memory import solve_square
+from ..solvers.results import DualResult, LinearResult
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Array = NDArray[np.floating]
+
+_LARGEST_SQUARE = 2000  # rows of a leaf whose approximate kernel matrix is held: with more, planes are faster
+NORMAL_BLOCK = 1024  # rows of a block of normal equations
+_START_TOL = 0.1  # of the exact local machine, which only says where its support vectors are
+
+
+class Fit(NamedTuple):
+    """q linear machines on a leaf's r coordinates: weights (q, r), intercepts (q,), and where they stand."""
+
+    weights: Vector
+    intercept: Vector
+    objective: float
+    gap: float
+    converged: bool
+
+
+def join_fits(weights: Vector, results: Sequence[DualResult | LinearResult]) -> Fit:
+    """The results of q machines without intercept, whose weights are of shape (q, r)."""
+    return Fit(
+        weights,
+        np.zeros(len(results)),
+        sum(result.objective for result in results),
+        sum(result.gap for result in results),
+        all(result.converged for result in results),
+    )
+
+
+def unsolved_fit(intercept: Vector, objective: float) -> Fit:
+    """Weights of zero, (q, 1), with these intercepts: the objective is >= 0, so its gap is at most its value."""
+    return Fit(np.zeros((len(intercept), 1)), intercept, objective, objective, objective == 0.0)
+
+
+class Exact(NamedTuple):
+    """What a leaf's exact machine tells of its rows.
+
+    Attributes
+    ----------
+    importance : ndarray of shape (n,)
+        How much an error in each column of the kernel matrix matters: squared dual variables, summed over the outputs.
+    values : ndarray of shape (q, n)
+        Decision values.
+    """
+
+    importance: Vector
+    values: Vector
+
+
+class Task(Protocol):
+    """What the machines of a leaf are to learn: `rows` are the leaf's, or some of them."""
+
+    n_outputs: int
+    uses_kernel: bool  # or the features as they are, without the kernel matrix of the leaf
+
+    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> Exact:
+        """The machine of kernel matrix K itself."""
+
+    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+        """Train on coordinates of shape (n, r)."""
+
+    def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
+        """Of decision values (q, n) and weights (q, r)."""
+
+    def constant(self, rows: Rows) -> Fit:
+        """The best intercepts for weights of zero, (q, 1), with a gap as large as the objective: O(q n)."""
+
+
+class LinearTrainer(Protocol):
+    """Trains linear machines of hinge loss without intercept, C = 1, one for each row of `signed`: s_i y_i."""
+
+    def __call__(self, X: Array, signed: Vector, tol: float, progress: Progress, memory_budget: int) -> Fit:
+        """X of shape (n, r), float32; signed of shape (q, n)."""
+
+
+class HingeTask:
+    """Labels: one support vector machine for each output, without intercept.
+
+    Parameters
+    ----------
+    signs : ndarray of shape (q, n)
+        Labels +-1.
+    upper : ndarray of shape (n,)
+        C times weight.
+    tol : float
+    train_linear : LinearTrainer
+        For leaves of many rows.
+    """
+
+    uses_kernel = True
+
+    def __init__(self, signs: Vector, upper: Vector, tol: float, train_linear: LinearTrainer) -> None:
+        self.signs = signs
+        self.upper = upper
+        self.tol = tol
+        self.train_linear = train_linear
+        self.n_outputs = len(signs)
+
+    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> Exact:
+        """Of the outputs whose labels differ; values are 0 for the others."""
+        assert K is not None
+        importance, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
+        tol = max(self.tol, _START_TOL)
+        for output, problem in zip(np.flatnonzero(self._is_mixed(rows)), self._problems(rows), strict=True):
+            result = _solve(K, problem, tol, progress, most_gap=np.inf)
+            importance += np.square(result.beta)
+            values[output] = result.decision
+        return Exact(importance, values)
+
+    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+        """The hinge loss machine in the coordinates' space; where all labels are alike, that label."""
+        signs, single, is_mixed = self.signs[:, rows], coordinates.astype(np.float32), self._is_mixed(rows)
+        weights, intercept = np.zeros((self.n_outputs, coordinates.shape[1])), np.where(is_mixed, 0.0, signs[:, 0])
+        if not is_mixed.any():
+            return Fit(weights, intercept, 0.0, 0.0, True)
+        if len(rows) > _LARGEST_SQUARE:
+            fit = self.train_linear(single, signs[is_mixed] * self.upper[rows], self.tol, progress, memory_budget)
+        else:
+            fit = self._train_square(coordinates, single @ single.T, rows, progress)
+        weights[is_mixed] = fit.weights
+        return fit._replace(weights=weights, intercept=intercept)
+
+    def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
+        """Half the squared norm, and the hinge losses."""
+        losses = np.maximum(1.0 - self.signs[:, rows] * values, 0.0) @ self.upper[rows]
+        return float(0.5 * np.vdot(weights, weights) + losses.sum())
+
+    def constant(self, rows: Rows) -> Fit:
+        """For each output the label of more weight."""
+        label = np.where(self.signs[:, rows] @ self.upper[rows] >= 0, 1.0, -1.0)
+        none = np.zeros((self.n_outputs, 1))
+        return unsolved_fit(label, self.objective(label[:, None], none, rows))
+
+    def _train_square(self, coordinates: Array, K: Array, rows: Rows, progress: Progress) -> Fit:
+        """One machine after the other on the approximate kernel matrix."""
+        results = [_solve(K, problem, self.tol, progress) for problem in self._problems(rows)]
+        return join_fits(np.array([result.beta @ coordinates for result in results]), results)
+
+    def _problems(self, rows: Rows) -> list[DualProblem]:
+        """Of the mixed outputs."""
+        return [svm_problem(sign, self.upper[rows]) for sign in self.signs[self._is_mixed(rows)][:, rows]]
+
+    def _is_mixed(self, rows: Rows) -> NDArray[np.bool_]:
+        """Whether an output's labels differ among these rows."""
+        signs = self.signs[:, rows]
+        return np.asarray(np.any(signs != signs[:, :1], axis=1))
+
+
+def _solve(K: Array, problem: DualProblem, tol: float, progress: Progress, most_gap: float = MOST_GAP) -> DualResult:
+    """In float32, whatever the rows are: the coordinates are an approximation, and one solver compiles for all."""
+    K, start = K.astype(np.float32, copy=False), np.zeros(len(K))
+    return solve_square(K, problem, start, ThreadTeam(1), equality=False, tol=tol, progress=progress, most_gap=most_gap)
+
+
+class RidgeTask:
+    """Numbers: kernel ridge regression, sum_i s_i (y_i - f(x_i))^2 + penalty |f|^2.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (q, n)
+    penalty : float
+        The paper's lambda.
+    weights : ndarray of shape (n,)
+    """
+
+    uses_kernel = True
+
+    def __init__(self, targets: Vector, penalty: float, weights: Vector) -> None:
+        self.targets = targets
+        self.penalty = penalty
+        self.weights = weights
+        self.n_outputs = len(targets)
+
+    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> Exact:
+        """(K + penalty S^-1) alpha = y."""
+        assert K is not None
+        A, penalties, targets = K.astype(np.float64), self.penalty / self.weights[rows], self.targets[:, rows]
+        A[np.diag_indices(len(A))] += penalties
+        alpha = cho_solve(cho_factor(A), targets.T).T
+        return Exact(np.square(alpha).sum(axis=0), targets - penalties * alpha)
+
+    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+        """The normal equations in the coordinates' space, or their dual where rows are fewer: O(n r min(n, r))."""
+        n, r = coordinates.shape
+        targets, importance = self.targets[:, rows], self.weights[rows]
+        if n < r:
+            A = coordinates @ coordinates.T
+            A[np.diag_indices(n)] += self.penalty / importance
+            weights = cho_solve(cho_factor(A), targets.T).T @ coordinates
+        else:
+            weighted = coordinates * importance[:, None]
+            A = weighted.T @ coordinates
+            A[np.diag_indices(r)] += self.penalty
+            weights = cho_solve(cho_factor(A), weighted.T @ targets.T).T
+        objective = self.objective(weights @ coordinates.T, weights, rows)
+        return Fit(weights, np.zeros(self.n_outputs), objective, 0.0, True)
+
+    def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
+        """Squared errors, and the penalty."""
+        errors = np.square(self.targets[:, rows] - values) @ self.weights[rows]
+        return float(errors.sum() + self.penalty * np.vdot(weights, weights))
+
+    def constant(self, rows: Rows) -> Fit:
+        """Zero: there is no intercept."""
+        zero = np.zeros((self.n_outputs, 1))
+        return unsolved_fit(zero[:, 0], self.objective(zero, zero, rows))
+
+
+class ImitationTask:
+    """The decision values of another machine, by least squares.
+
+    Parameters
+    ----------
+    values : ndarray of shape (q, n)
+        The other machine's decision values.
+    alpha : ndarray of shape (n,)
+        Squared coefficients of its own points among the rows, summed over the q functions; 0 for other rows.
+    """
+
+    uses_kernel = False
+
+    def __init__(self, values: Vector, alpha: Vector) -> None:
+        self.values = values
+        self.alpha = alpha
+        self.n_outputs = len(values)
+
+    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> Exact:
+        """The other machine."""
+        return Exact(self.alpha[rows], self.values[:, rows])
+
+    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+        """Ridge regression with an intercept; the penalty is that of least generalised cross-validation error."""
+        values, n = self.values[:, rows], len(rows)
+        centre, means = coordinates.mean(axis=0, dtype=np.float64), values.mean(axis=1)
+        targets = values - means[:, None]
+        squares, V, projected = _principal_axes(coordinates, centre, targets)
+        total = float(np.square(targets).sum())
+        penalty = min(_penalties(squares), key=lambda penalty: _gcv(total, projected, squares, penalty, n))
+        weights = (V @ (projected * (_share(squares, penalty) / np.sqrt(squares))[:, None])).T
+        residual = total - float((np.square(projected) * (1 - (1 - _share(squares, penalty)) ** 2)[:, None]).sum())
+        return Fit(weights, means - weights @ centre, max(residual, 0.0), 0.0, True)
+
+    def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
+        """Squared differences."""
+        return float(np.square(self.values[:, rows] - values).sum())
+
+    def constant(self, rows: Rows) -> Fit:
+        """The means."""
+        means = self.values[:, rows].mean(axis=1)
+        return unsolved_fit(means, self.objective(means[:, None], means, rows))
+
+
+def _principal_axes(C: Array, centre: Vector, targets: Vector) -> tuple[Vector, Vector, Vector]:
+    """Squared singular values of C - centre, its right singular vectors, and the targets along its left ones."""
+    if len(C) <= C.shape[1]:
+        rows = C - centre
+        squares, U = eigh(rows @ rows.T, overwrite_a=True)
+        first = _first_above_noise(squares, len(C))
+        squares, U = squares[first:], U[:, first:]
+        return squares, rows.T @ (U / np.sqrt(squares)), U.T @ targets.T
+    A, B = _normal_equations(C, centre, targets)
+    squares, V = eigh(A, lower=False, overwrite_a=True)
+    first = _first_above_noise(squares, len(C))
+    squares, V = squares[first:], V[:, first:]
+    return squares, V, (V.T @ B) / np.sqrt(squares)[:, None]
+
+
+def _first_above_noise(squares: Vector, n: int) -> int:
+    """From which on ascending eigenvalues are more than rounding errors."""
+    return int(np.searchsorted(squares, np.finfo(np.float64).eps * n * max(float(squares[-1]), 0.0), side="right"))
+
+
+def _normal_equations(C: Array, centre: Vector, targets: Vector) -> tuple[Vector, Vector]:
+    """(C - centre)'(C - centre), the upper triangle, and (C - centre)' targets', in float64 over blocks of rows."""
+    r = C.shape[1]
+    A, B = np.zeros((r, r), order="F"), np.zeros((r, len(targets)))
+    for block in row_blocks(len(C), NORMAL_BLOCK):
+        rows = C[block] - centre
+        A = dsyrk(1.0, rows.T, beta=1.0, c=A, overwrite_c=True)
+        B += rows.T @ targets[:, block].T
+    return A, B
+
+
+def _penalties(squares: Vector) -> Vector:
+    largest = float(squares.max(initial=0.0))
+    return np.array([0.0, *(largest * 10.0 ** np.arange(-12, 0))]) if largest > 0 else np.zeros(1)
+
+
+def _share(squares: Vector, penalty: float) -> Vector:
+    """How much of each direction ridge regression keeps."""
+    return squares / (squares + penalty)
+
+
+def _gcv(total: float, projected: Vector, squares: Vector, penalty: float, n: int) -> float:
+    """Generalised cross-validation (Golub, Heath, Wahba 1979): residuals over the degrees of freedom that are left."""
+    share = _share(squares, penalty)
+    left = n - 1 - share.sum()
+    residual = total - (np.square(projected) * (1 - (1 - share) ** 2)[:, None]).sum()
+    return float(residual / left**2) if left > 0.5 else np.inf

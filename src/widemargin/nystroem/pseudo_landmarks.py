@@ -1,0 +1,102 @@
+"""Pseudo-landmark points: more points in the kernel approximation, at next to no cost for prediction.
+
+Source: Hsieh, Si, Dhillon, Fast Prediction for Large-Scale Kernel Machines, NIPS 2014, section 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._native import nystroem
+from ..kernels.functions import Transform
+from .features import LandmarkFeatures
+from .landmarks import select_landmarks
+
+Array = NDArray[np.floating]
+
+
+def plain(kernel: Transform, landmarks: Array) -> LandmarkFeatures:
+    """Landmarks alone: features of one leaf, from points of shape (m, d)."""
+    m = len(landmarks)
+    return LandmarkFeatures(
+        kernel,
+        np.ascontiguousarray(landmarks)[None],
+        np.empty((1, m, 0), landmarks.dtype),
+        np.array([nystroem.LOWER], np.int64),
+        np.empty((1, 2, 0), np.int32),
+    )
+
+
+def with_pseudo(
+    features: LandmarkFeatures,
+    X: Any,
+    pseudo: str | None,
+    p: int,
+    rng: np.random.Generator,
+    *,
+    weights: NDArray[np.float64] | None = None,
+) -> LandmarkFeatures:
+    """Add p pseudo-landmarks by one of the rules.
+
+    Parameters
+    ----------
+    features : LandmarkFeatures
+        Plain landmarks of one leaf.
+    X : ndarray or CSR array of shape (n, d)
+        The leaf's rows. Where all of them are landmarks, there is nothing left to estimate.
+    pseudo : {"triangle", "polynomial"} or None
+    p : int
+    rng : numpy.random.Generator
+    weights : ndarray of shape (n,), optional
+        Rows are drawn in proportion to them ("triangle").
+    """
+    if pseudo is None or p == 0 or features.landmarks.shape[1] == X.shape[0]:
+        return features
+    if pseudo == "polynomial":
+        return polynomial(features, p, rng)
+    points = select_landmarks(X, p, rng, weights=weights, method="uniform")
+    return triangle(features, points, X)
+
+
+def triangle(features: LandmarkFeatures, points: Array, probe: Array) -> LandmarkFeatures:
+    """Add pseudo-landmarks whose distance is estimated by the triangle inequality.
+
+    Parameters
+    ----------
+    features : LandmarkFeatures
+        Plain landmarks of one leaf, of a kernel of distances.
+    points : ndarray of shape (p, d)
+        The pseudo-landmarks.
+    probe : ndarray of shape (r, d)
+        Rows on which the lower and the upper bound are compared: the one that comes closer to the kernel is used.
+
+    Notes
+    -----
+    Equation 6: max_j | |x - u_j| - |v - u_j| | <= |x - v| <= min_j (|x - u_j| + |v - u_j|). O(m) a pseudo-landmark.
+    """
+    if features.kernel.measure == "products":
+        raise ValueError("pseudo='triangle' is for kernels of distances, rbf and laplacian; use 'polynomial' or None")
+    anchors = np.ascontiguousarray(features.distances(points).T)
+    exact = plain(features.kernel, points).values(probe)
+    rules = (nystroem.LOWER, nystroem.UPPER)
+    candidates = [replace(features, anchors=anchors[None], rules=np.array([r], np.int64)) for r in rules]
+    m = features.landmarks.shape[1]
+    return min(candidates, key=lambda candidate: float(np.square(candidate.values(probe)[:, m:] - exact).sum()))
+
+
+def polynomial(features: LandmarkFeatures, p: int, rng: np.random.Generator) -> LandmarkFeatures:
+    """Add p products of two landmarks' kernel values, drawn from all of them; all where p is large enough.
+
+    Notes
+    -----
+    Equation 7 with degree 2: what pseudo-landmark values would be regressed on. With all products and the whole kernel
+    matrix the approximation is at least as good as any such regression (lemma 1).
+    """
+    first, second = np.triu_indices(features.landmarks.shape[1])
+    chosen = np.sort(rng.permutation(len(first))[:p])
+    pairs = np.stack([first[chosen], second[chosen]]).astype(np.int32)
+    return replace(features, pairs=pairs[None])

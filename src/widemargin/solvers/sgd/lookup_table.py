@@ -1,0 +1,173 @@
+r"""The merging problem of two points, solved once on a grid.
+
+Two points of one sign with coefficients a_i, a_j and kernel value kappa = k(x_i, x_j) are replaced by z = h x_j +
+(1 - h) x_i. With m = a_j / (a_i + a_j), the Gaussian kernel gives k(x_j, z) = kappa^((1 - h)^2), k(x_i, z) =
+kappa^(h^2), the best coefficient a_z = (a_i + a_j) s(h) with s(h) = m kappa^((1 - h)^2) + (1 - m) kappa^(h^2), and
+
+    |a_i phi(x_i) + a_j phi(x_j) - a_z phi(z)|^2 = a_i^2 + a_j^2 + 2 a_i a_j kappa - a_z^2
+                                                 = (a_i + a_j)^2 wd(m, kappa),
+    wd = m^2 + (1 - m)^2 + 2 m (1 - m) kappa - max_h s(h)^2.
+
+So h and wd are functions of two numbers in [0, 1], and wd scales with the *square* of a_i + a_j. Exchanging the points
+turns m into 1 - m and h into 1 - h: the table covers m in [1/2, 1] alone, where h is continuous. (Over the whole square
+h jumps at m = 1/2, kappa < exp(-2), between two equal maxima of s, and wd has a kink there.) On that half the maximum
+lies in [1/2, 1] and s has no other one there, since the sign of s' is that of ln(m / (1 - m)) - 2 artanh(u) -
+u ln(kappa) with u = 2 h - 1, concave in u and not negative at 0.
+
+The table holds the *root* of wd. It falls like 1 - kappa near kappa = 1 and like 1 - m near m = 1, along straight
+lines, so that bilinear interpolation keeps the relative error small where wd itself vanishes quadratically; and roots
+order partners as squares do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..._config import cache_folder
+from ..._native import budget as compiled
+
+Grid = NDArray[np.float32]
+
+_VERSION = 2  # of what a file holds: raise it with any change of the values
+_GOLDEN = 0.6180339887498949
+_PRECISION = 1e-10
+
+
+@dataclass(frozen=True)
+class MergeTable:
+    """h and the root of wd on a square grid over m in [1/2, 1] and kappa in [0, 1].
+
+    Attributes
+    ----------
+    grids : ndarray of shape (2, size, size), float32
+    """
+
+    grids: Grid
+
+    @cached_property
+    def tables(self) -> Any:
+        """The same as compiled look-ups want it: one load finds the four corners of a cell."""
+        return compiled.MergeTables(self.grids)
+
+    def h(self, m: ArrayLike, kappa: ArrayLike) -> NDArray[np.float64]:
+        """The weight of x_j in z, by bilinear interpolation; m and kappa in [0, 1], of one shape."""
+        m = np.asarray(m, np.float64)
+        h = self._interpolate(0, np.maximum(m, 1 - m), np.asarray(kappa, np.float64))
+        return np.where(m < 0.5, 1 - h, h)
+
+    def wd(self, m: ArrayLike, kappa: ArrayLike) -> NDArray[np.float64]:
+        """The squared degradation of a_i + a_j = 1."""
+        m = np.asarray(m, np.float64)
+        return self._interpolate(1, np.maximum(m, 1 - m), np.asarray(kappa, np.float64)) ** 2
+
+    def _interpolate(self, which: int, m: NDArray[np.float64], kappa: NDArray[np.float64]) -> NDArray[np.float64]:
+        last = self.grids.shape[1] - 1
+        u, v = (2 * m - 1) * last, kappa * last
+        i, j = (np.minimum(w.astype(np.intp), last - 1) for w in (u, v))
+        u, v, g = u - i, v - j, self.grids[which].astype(np.float64)
+        low, high = (g[k, j] + v * (g[k, j + 1] - g[k, j]) for k in (i, i + 1))
+        return np.asarray(low + u * (high - low))
+
+
+@lru_cache(maxsize=4)
+def merge_table(size: int = 400) -> MergeTable:
+    """The table of `size` x `size` nodes: from memory, from the cache folder, or built.
+
+    Parameters
+    ----------
+    size : int
+        At least 2. 400 nodes a side take 1.3 MB, and 2.6 MB as pairs of nodes.
+
+    Notes
+    -----
+    Built in about 0.2 s. A file is named by its version and size and begins with its own checksum: one that does not
+    fit is built again and replaced. Where the folder cannot be written to, nothing is kept.
+    """
+    path = cache_folder() / f"merge-table-{_VERSION}-{size}.bin"
+    grids = _read(path, size)
+    if grids is None:
+        grids = tabulate(size)
+        _write(path, grids)
+    grids.setflags(write=False)
+    return MergeTable(grids)
+
+
+def tabulate(size: int) -> Grid:
+    """Solve the merging problem at every node by golden section search, to 1e-10 in h.
+
+    Returns
+    -------
+    ndarray of shape (2, size, size), float32
+        h, and the root of wd.
+
+    Notes
+    -----
+    47 passes of two exponentials over the nodes, in float64. Differences of s below its rounding, 1e-16, leave h
+    itself exact to about 1e-8.
+    """
+    m, kappa = np.linspace(0.5, 1, size)[:, None], np.linspace(0, 1, size)[None]
+    log_kappa = np.log(np.maximum(kappa, 1e-300))
+    h, s = _golden_section(m, log_kappa)
+    wd = np.maximum(m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - s**2, 0)
+    h[:, -1], wd[:, -1] = m[:, 0], 0  # of equal points every h is best; their mean is the limit
+    return np.stack([h, np.sqrt(wd)]).astype(np.float32)
+
+
+def _golden_section(
+    m: NDArray[np.float64], log_kappa: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The maximiser of s in [1/2, 1] and the maximum, for all nodes at once: brackets differ, their width does not."""
+
+    def s(h: NDArray[np.float64]) -> NDArray[np.float64]:
+        return m * np.exp((1 - h) ** 2 * log_kappa) + (1 - m) * np.exp(h**2 * log_kappa)
+
+    low, width = np.full(np.broadcast_shapes(m.shape, log_kappa.shape), 0.5), 0.5
+    left, right = low + (1 - _GOLDEN) * width, low + _GOLDEN * width
+    at_left, at_right = s(left), s(right)
+    while width > _PRECISION:
+        is_left = at_left > at_right
+        low = np.where(is_left, low, left)
+        width *= _GOLDEN
+        new = low + np.where(is_left, 1 - _GOLDEN, _GOLDEN) * width
+        at_new = s(new)
+        left, right = np.where(is_left, new, right), np.where(is_left, left, new)
+        at_left, at_right = np.where(is_left, at_new, at_right), np.where(is_left, at_left, at_new)
+    return np.where(at_left > at_right, left, right), np.maximum(at_left, at_right)
+
+
+def _digest(size: int, values: bytes) -> bytes:
+    return hashlib.sha256(f"{_VERSION} {size} ".encode() + values).digest()
+
+
+def _read(path: Path, size: int) -> Grid | None:
+    """The kept table, or None if there is none or it is not whole."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    check, values = content[:32], content[32:]
+    if len(values) != 2 * size * size * 4 or check != _digest(size, values):
+        return None
+    return np.frombuffer(values, "<f4").astype(np.float32).reshape(2, size, size)
+
+
+def _write(path: Path, grids: Grid) -> None:
+    """Keep a table, all of it or nothing: other processes may read and write the same file."""
+    values = grids.astype("<f4").tobytes()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(_digest(grids.shape[1], values) + values)
+        Path(name).replace(path)
+    except OSError:
+        return

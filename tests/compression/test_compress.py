@@ -1,0 +1,199 @@
+"""compress: everyone's kernel machines, predicted at a fraction of the cost."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
+
+from widemargin import BSGDClassifier, DCSVMClassifier, compress
+from widemargin.compression.sources import source_of
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, size=(1200, 3))
+WAVE = np.sin(2 * X[:, 0]) * X[:, 1]
+BINARY = np.where(WAVE > 0.1, "up", "down")
+FOUR = np.digitize(WAVE, [-0.8, 0, 0.8])
+TRAIN, TEST = slice(0, 800), slice(800, 1200)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SVC(C=100, gamma=0.5),
+        SVC(C=10, kernel="poly", gamma=0.5, coef0=1.0),
+        SVC(C=1, kernel="sigmoid", gamma=0.05),
+        SVC(C=1, kernel="linear"),
+        NuSVC(nu=0.2, gamma=0.5),
+        DCSVMClassifier(C=100, gamma=0.5),
+        DCSVMClassifier(C=100, gamma=0.5, n_levels=1, stop_level=1, random_state=0),
+        DCSVMClassifier(C=10, kernel="laplacian", gamma=0.3),
+        BSGDClassifier(C=100, gamma=0.5, budget=150, random_state=0),
+        make_pipeline(StandardScaler(), SVC(C=100, gamma=0.5)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("labels", [BINARY, FOUR], ids=["two", "four"])
+def test_classifiers(model: Any, labels: np.ndarray) -> None:
+    model.fit(X[TRAIN], labels[TRAIN])
+    fast = compress(model, X[TRAIN], prediction_cost=120, random_state=0)
+    agreement = np.mean(fast.predict(X[TEST]) == model.predict(X[TEST]))
+    assert agreement > (0.92 if labels is BINARY else 0.8)
+    np.testing.assert_array_equal(fast.classes_, model.classes_)
+    assert fast.decision_function(X[TEST]).shape == model.decision_function(X[TEST]).shape
+    report = (fast[-1] if hasattr(fast, "steps") else fast).report_
+    assert report.agreement == pytest.approx(agreement, abs=0.08)
+    assert report.n_held == 160 // 2
+    again = pickle.loads(pickle.dumps(fast))
+    np.testing.assert_array_equal(again.decision_function(X), fast.decision_function(X))
+
+
+@pytest.mark.parametrize("model", [SVR(C=10, gamma=0.5), KernelRidge(alpha=0.1, kernel="rbf", gamma=0.5)], ids=str)
+def test_regressors(model: Any) -> None:
+    model.fit(X[TRAIN], WAVE[TRAIN])
+    fast = compress(model, X[TRAIN], prediction_cost=80, random_state=0)
+    assert fast.score(X[TEST], model.predict(X[TEST])) > 0.97
+    assert fast.report_.agreement is None
+    assert fast.report_.error < 0.2 * fast.report_.spread
+    both = KernelRidge(alpha=0.1, kernel="rbf", gamma=0.5).fit(X[TRAIN], np.c_[WAVE, X[:, 0]][TRAIN])
+    assert compress(both, X[TRAIN], random_state=0).predict(X[TEST]).shape == (400, 2)
+
+
+def test_outlier_detectors() -> None:
+    model = OneClassSVM(nu=0.1, gamma=0.5).fit(X[TRAIN])
+    fast = compress(model, X[TRAIN], random_state=0)
+    assert np.mean(fast.predict(X[TEST]) == model.predict(X[TEST])) > 0.9
+    assert set(fast.predict(X)) == {-1, 1}
+
+
+def test_decision_values_are_met() -> None:
+    model = SVC(C=10, gamma=0.5).fit(X[TRAIN], BINARY[TRAIN])
+    fast = compress(model, X[TRAIN], random_state=0)
+    own, its = model.decision_function(X[TEST]), fast.decision_function(X[TEST])
+    assert np.corrcoef(own, its)[0, 1] > 0.98
+    assert 1 / 3 < np.sqrt(np.mean((own - its) ** 2)) / fast.report_.error < 3
+
+
+def test_a_linear_machine_stays_what_it_is() -> None:
+    model = SVC(C=1, kernel="linear").fit(X[TRAIN], BINARY[TRAIN])
+    fast = compress(model, X[TRAIN], n_clusters=1, random_state=0)
+    np.testing.assert_allclose(fast.decision_function(X), model.decision_function(X), atol=1e-3)
+
+
+def test_ovo_keeps_its_shape() -> None:
+    model = SVC(C=100, gamma=0.5, decision_function_shape="ovo").fit(X[TRAIN], FOUR[TRAIN])
+    fast = compress(model, X[TRAIN], random_state=0)
+    assert fast.decision_function(X).shape == (1200, 6)
+    assert fast.report_.learnt == "decision values"
+
+
+def test_without_rows_the_support_vectors_are_learnt_from() -> None:
+    model = SVC(C=1, gamma=0.5).fit(X[TRAIN], BINARY[TRAIN])
+    fast = compress(model, random_state=0)
+    assert "no X was given" in str(fast.report_)
+    assert np.mean(fast.predict(X[TEST]) == model.predict(X[TEST])) > 0.9
+
+
+def test_few_rows() -> None:
+    model = SVC(gamma=0.5).fit(X[:20], BINARY[:20])
+    fast = compress(model, X[:20], random_state=0)
+    assert fast.report_.n_held == 0
+    assert "too few" in str(fast.report_)
+
+
+def test_sparse_rows() -> None:
+    digits, y = load_digits(n_class=4, return_X_y=True)
+    model = SVC(C=10).fit(sp.csr_matrix(digits[:500]), y[:500])
+    fast = compress(model, sp.csr_matrix(digits[:500]), random_state=0)
+    same = fast.predict(sp.csr_matrix(digits[500:])) == model.predict(sp.csr_matrix(digits[500:]))
+    assert np.mean(same) > 0.95
+    np.testing.assert_array_equal(fast.predict(digits[500:]), fast.predict(sp.csr_matrix(digits[500:])))
+
+
+def test_many_features_are_projected() -> None:
+    digits, y = load_digits(return_X_y=True)
+    wide = np.hstack([digits, np.zeros((len(y), 30))]).astype(np.float32)
+    model = SVC(C=10, gamma=1e-3).fit(wide[:1200], y[:1200])
+    fast = compress(model, wide[:1200], prediction_cost=300, n_clusters=1, pseudo=None, random_state=0)
+    assert np.mean(fast.predict(wide[1200:]) == model.predict(wide[1200:])) > 0.95
+    again = pickle.loads(pickle.dumps(fast))
+    np.testing.assert_array_equal(again.predict(wide), fast.predict(wide))
+
+
+def test_more_cost_agrees_better() -> None:
+    model = SVC(C=1000, gamma=2.0).fit(X[TRAIN], BINARY[TRAIN])
+    cheap, dear = (compress(model, X[TRAIN], prediction_cost=cost, random_state=0) for cost in (6, 80))
+    assert dear.report_.cost_after > cheap.report_.cost_after
+    own = model.predict(X[TEST])
+    assert np.mean(dear.predict(X[TEST]) == own) > np.mean(cheap.predict(X[TEST]) == own)
+
+
+def test_same_seed_same_model() -> None:
+    model = SVC(C=10, gamma=0.5).fit(X[TRAIN], BINARY[TRAIN])
+    one, two = (compress(model, X[TRAIN], n_jobs=n, random_state=5).decision_function(X) for n in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_the_report_is_readable() -> None:
+    model = SVC(C=10, gamma=0.5).fit(X[TRAIN], BINARY[TRAIN])
+    text = str(compress(model, X[TRAIN], random_state=0).report_)
+    for words in ("same label", "cost of a prediction", "size", "decision values", "held back"):
+        assert words in text
+
+
+def test_what_is_returned_is_an_estimator() -> None:
+    frame = __import__("pandas").DataFrame(X[TRAIN], columns=["a", "b", "c"])
+    model = SVC(C=10, gamma=0.5).fit(frame, BINARY[TRAIN])
+    fast = compress(model, frame, random_state=0)
+    assert fast.fit(X, BINARY) is fast
+    assert fast.score(frame, BINARY[TRAIN]) > 0.9
+    assert fast.get_params()["gamma"] > 0
+    with pytest.raises(ValueError, match="features"):
+        fast.predict(X[:, :2])
+    with pytest.raises(ValueError, match="feature names should match"):
+        fast.predict(frame[["b", "a", "c"]])
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        (SVC(), NotFittedError, "not fitted"),
+        (LogisticRegression().fit(X, BINARY), ValueError, "must be a fitted kernel machine.*got LogisticRegression"),
+        (SVC(kernel=lambda A, B: A @ B.T).fit(X[:50], BINARY[:50]), ValueError, "kernel=.*by name"),
+        (SVC(kernel="precomputed").fit(X[:50] @ X[:50].T, BINARY[:50]), ValueError, "kernel='precomputed'"),
+    ],
+)
+def test_bad_models(model: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        compress(model, X)
+
+
+def test_bad_arguments() -> None:
+    model = SVC(kernel="poly").fit(X[:100], BINARY[:100])
+    with pytest.raises(ValueError, match="pseudo='triangle' needs a kernel of distances.*kernel='poly'"):
+        compress(model, X, pseudo="triangle")
+    with pytest.raises(ValueError, match="2 features, but SVC is expecting 3"):
+        compress(model, X[:, :2])
+    with pytest.raises(ValueError, match="prediction_cost must be at least 4, got 2"):
+        compress(model, X, prediction_cost=2)
+    with pytest.raises(ValueError, match="NaN"):
+        compress(model, np.full((5, 3), np.nan))
+
+
+@pytest.mark.parametrize("make", [SVC, NuSVC, DCSVMClassifier])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_support_vectors_tell_which_class_they_had(make: Any, n_classes: int) -> None:
+    X, y = load_digits(n_class=n_classes, return_X_y=True)
+    y[::17] = (y[::17] + 1) % n_classes  # some that no machine gets right
+    model = make(gamma=1e-3).fit(X, y)
+    np.testing.assert_array_equal(source_of(model).classes, y[model.support_])

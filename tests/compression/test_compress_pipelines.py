@@ -1,0 +1,89 @@
+"""What users compress: pipelines with tables of numbers and categories, and searches."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.model_selection import GridSearchCV, HalvingRandomSearchCV, RandomizedSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+
+from widemargin import DCSVMClassifier, compress
+from widemargin.compression.compressed import CompressedClassifier
+
+
+def mixed_table(n: int = 600) -> tuple[Any, NDArray[Any]]:
+    """Two numbers and two categories; labels that follow from all."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(size=n),
+            "colour": rng.choice(["red", "green", "blue"], n),
+            "weight": rng.normal(size=n),
+            "shape": pd.Categorical(rng.choice(["round", "square"], n)),
+        }
+    )
+    score = frame["size"] * np.where(frame["colour"] == "red", 1, -1) + frame["weight"] * (frame["shape"] == "round")
+    return frame, np.where(score > 0, "yes", "no")
+
+
+def table_pipeline(last: Any, *, sparse: bool) -> Any:
+    encoder = OneHotEncoder(sparse_output=sparse)
+    steps = (StandardScaler(), ["size", "weight"]), (encoder, ["colour", "shape"])
+    return make_pipeline(make_column_transformer(*steps, sparse_threshold=float(sparse)), last)
+
+
+@pytest.mark.parametrize("with_rows", [True, False])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("last", [SVC(C=10), DCSVMClassifier(C=10)], ids=["SVC", "DCSVMClassifier"])
+def test_a_pipeline_with_categories(last: Any, sparse: bool, with_rows: bool) -> None:
+    X, y = mixed_table()
+    slow = table_pipeline(last, sparse=sparse).fit(X, y)
+    fast = compress(slow, X if with_rows else None, random_state=0)
+    assert np.mean(fast.predict(X) == slow.predict(X)) > (0.9 if with_rows else 0.8)
+    assert fast[-1].report_.n_rows > 0
+
+
+@pytest.mark.parametrize("output", ["pandas", "default"])
+def test_a_pipeline_whose_steps_give_frames(output: str) -> None:
+    X, y = mixed_table()
+    slow = table_pipeline(SVC(C=10), sparse=False).set_output(transform=output).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # names of features are those of the fit
+        fast = compress(slow, X, random_state=0)
+        assert np.mean(fast.predict(X) == slow.predict(X)) > 0.9
+
+
+def test_a_search_is_its_best_estimator() -> None:
+
+    X, y = mixed_table()
+    pipeline, grid = table_pipeline(SVC(), sparse=False), {"svc__C": [0.1, 10.0]}
+    for search in (
+        GridSearchCV(pipeline, grid, cv=2),
+        RandomizedSearchCV(pipeline, grid, n_iter=2, cv=2, random_state=0),
+        HalvingRandomSearchCV(pipeline, grid, n_candidates=2, cv=2, random_state=0),
+        GridSearchCV(SVC(), {"C": [1.0, 10.0]}, cv=2),
+    ):
+        rows = X if search.estimator is pipeline else pipeline[:-1].fit_transform(X)
+        fast = compress(search.fit(rows, y), rows, random_state=0)
+        assert type(fast) is (type(pipeline) if search.estimator is pipeline else CompressedClassifier)
+        assert np.mean(fast.predict(rows) == search.predict(rows)) > 0.9
+
+
+def test_a_search_without_a_best_estimator_is_refused() -> None:
+
+    X, y = mixed_table()
+    with pytest.raises(NotFittedError):
+        compress(GridSearchCV(SVC(), {"C": [1.0]}), X)
+    search = GridSearchCV(SVC(), {"C": [1.0]}, cv=2, refit=False).fit(X[["size", "weight"]], y)
+    with pytest.raises(ValueError, match="refit=True"):
+        compress(search, X[["size", "weight"]])

@@ -1,0 +1,202 @@
+"""Batches of samples of every kind against the dense truth."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from naive import kernels as naive
+from widemargin.data.samples import DenseSamples, GramSamples, Samples, SampleSubset, SparseSamples, make_samples
+
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+TOLERANCE = {SINGLE: 1e-5, DOUBLE: 1e-12}
+quick = settings(max_examples=40, deadline=None, derandomize=True)
+
+
+def sparse_matrix(rng: np.random.Generator, n: int, d: int, dtype: np.dtype, *, index: type = np.int32) -> sp.csr_array:
+    """A CSR array with unsorted and repeated columns, explicit zeros and empty rows."""
+    counts = rng.integers(0, d + 1, size=n)
+    counts[n // 2 :] = np.minimum(counts[n // 2 :], 2)
+    indices = np.concatenate([np.zeros(0, index), *(rng.integers(0, d, size=k) for k in counts)]).astype(index)
+    data = (rng.normal(size=len(indices)) * rng.choice([0.0, 1.0, 1.0], size=len(indices))).astype(dtype)
+    matrix = sp.csr_array((n, d), dtype=dtype)
+    matrix.data, matrix.indices, matrix.indptr = data, indices, np.concatenate([[0], np.cumsum(counts)]).astype(index)
+    matrix.has_sorted_indices = matrix.has_canonical_format = False
+    return matrix
+
+
+def inner(A: Samples, B: Samples) -> NDArray[np.floating]:
+    out = np.full((len(A), len(B)), np.nan, A.dtype)
+    A.inner(B, out)
+    return out
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 9),
+    d=st.integers(1, 7),
+    is_sparse=st.booleans(),
+    dtype=st.sampled_from([SINGLE, DOUBLE]),
+    index=st.sampled_from([np.int32, np.int64]),
+)
+def test_batches_have_the_inner_products_and_norms_of_their_rows(
+    seed: int, n: int, d: int, is_sparse: bool, dtype: np.dtype, index: type
+) -> None:
+    rng = np.random.default_rng(seed)
+    X = sparse_matrix(rng, n, d, dtype, index=index) if is_sparse else rng.normal(size=(n, d)).astype(dtype)
+    dense = np.asarray(X.toarray() if is_sparse else X, DOUBLE)
+    samples = make_samples(X, "products")
+    assert isinstance(samples, SparseSamples if is_sparse else DenseSamples)
+    assert len(samples) == n
+    assert samples.dtype == samples.precision == dtype
+    truth = naive.linear(dense, dense)
+    np.testing.assert_allclose(inner(samples, samples), truth, rtol=TOLERANCE[dtype], atol=10 * TOLERANCE[dtype])
+    np.testing.assert_allclose(samples.squares, truth.diagonal(), rtol=1e-5)
+    assert samples.squares.dtype == DOUBLE
+
+    some, part = rng.integers(0, n, size=4), slice(n // 3, n)
+    for rows in (some, part):
+        batch = samples.take(rows)
+        np.testing.assert_allclose(batch.toarray(), dense[rows], rtol=1e-6, atol=1e-6)
+        np.testing.assert_array_equal(batch.squares, samples.squares[rows])
+        np.testing.assert_allclose(inner(batch, samples), truth[rows], rtol=1e-4, atol=10 * TOLERANCE[dtype])
+    for copy in (False, True):
+        subset = SampleSubset(samples, some, copy=copy)
+        assert len(subset) == 4
+        assert subset.dtype == subset.precision == dtype
+        assert subset.nbytes == samples.nbytes + copy * 4 * samples.row_bytes
+        np.testing.assert_array_equal(subset.squares, samples.squares[some])
+        np.testing.assert_array_equal(subset.toarray(), samples.take(some).toarray())
+        np.testing.assert_array_equal(
+            inner(subset, subset.take(slice(1, 3))), inner(samples.take(some), samples.take(some[1:3]))
+        )
+
+
+def test_sparse_samples_are_pickled_as_their_rows() -> None:
+    samples = make_samples(sparse_matrix(np.random.default_rng(0), 30, 7, DOUBLE))
+    copy = pickle.loads(pickle.dumps(samples.take(slice(4, 9))))
+    np.testing.assert_array_equal(copy.toarray(), samples.toarray()[4:9])
+    np.testing.assert_array_equal(inner(copy, samples), inner(samples, samples)[4:9])
+
+
+def test_the_callers_sparse_matrix_is_left_as_it_was() -> None:
+    X = sparse_matrix(np.random.default_rng(0), 6, 5, DOUBLE)
+    before = X.data.copy(), X.indices.copy(), X.indptr.copy()
+    make_samples(X, "distances")
+    for now, then in zip((X.data, X.indices, X.indptr), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_views_of_sparse_rows(index: type) -> None:
+    """Slices of slices, gathered rows of a slice, and what is asked of them."""
+    X = sparse_matrix(np.random.default_rng(0), 30, 7, DOUBLE)
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    samples = make_samples(X)
+    assert samples.nbytes == 0
+    dense, other = X.toarray(), make_samples(X[:5])
+    rows = samples.take(slice(4, 20)).take(slice(3, 9))
+    for batch, truth in (
+        (rows, dense[7:13]),
+        (rows.take(np.array([5, 0, 2])), dense[[12, 7, 9]]),
+        (samples.take(slice(5, 5)), dense[5:5]),
+    ):
+        assert len(batch) == len(truth)
+        np.testing.assert_array_equal(batch.toarray(), truth)
+        np.testing.assert_allclose(batch.squares, np.square(truth).sum(axis=1))
+        np.testing.assert_allclose(inner(batch, other), truth @ dense[:5].T, atol=1e-12)
+
+
+@pytest.mark.parametrize("wants", ["products", "distances"])
+def test_dense_data_of_mostly_zeros_are_held_as_csr(wants: str) -> None:
+    X = sp.random_array((50, 40), density=0.1, rng=np.random.default_rng(0)).toarray()
+    samples = make_samples(X, wants)
+    assert isinstance(samples, SparseSamples)
+    assert samples.nbytes > 0
+    np.testing.assert_allclose(inner(samples, samples), naive.linear(X, X), atol=1e-12)
+    assert isinstance(make_samples(X, "rows"), DenseSamples), "a function of rows gets the rows as they are"
+
+
+def test_a_large_constant_column_keeps_data_dense_and_centred() -> None:
+    X = sp.random_array((50, 40), density=0.1, rng=np.random.default_rng(0)).toarray()
+    X[:, 3] = 1e4
+    samples = make_samples(X, "distances")
+    assert isinstance(samples, DenseSamples)
+    assert samples.squares.max() < 100
+
+
+def test_centring_is_for_distances_only_and_follows_new_rows() -> None:
+    rng = np.random.default_rng(0)
+    X, Z = (1000 + rng.normal(size=(n, 3)) for n in (7, 4))
+    np.testing.assert_array_equal(make_samples(X, "products").toarray(), X)
+    samples = make_samples(X, "distances")
+    assert samples.nbytes == X.nbytes
+    assert np.abs(samples.toarray().mean(axis=0)).max() < 1e-9
+    for new in (Z, sp.csr_array(Z)):
+        A, B = samples.against(new)
+        difference = A.squares[:, None] + B.squares - 2 * inner(A, B)
+        np.testing.assert_allclose(difference, ((X[:, None] - Z) ** 2).sum(-1), rtol=1e-9)
+
+
+def test_new_rows_meet_sparse_points_in_either_form() -> None:
+    rng = np.random.default_rng(1)
+    X, Z = (sparse_matrix(rng, n, 6, SINGLE) for n in (5, 8))
+    truth = X.toarray().astype(DOUBLE) @ Z.toarray().T
+    for new in (Z, Z.toarray(), Z.astype(DOUBLE)):
+        A, B = make_samples(X, "products").against(new)
+        np.testing.assert_allclose(inner(A, B), truth, rtol=1e-5, atol=1e-5)
+
+
+def test_a_grams_batches_are_its_rows_and_columns() -> None:
+    K = np.arange(30.0).reshape(5, 6)[:, :5] + np.arange(5)[:, None]  # not symmetric, so that sides cannot be swapped
+    samples = make_samples(K, "entries")
+    assert isinstance(samples, GramSamples)
+    rows, columns = samples.take(np.array([3, 0])), samples.take(slice(1, 4))
+    np.testing.assert_array_equal(inner(rows, columns), K[[3, 0], 1:4])
+    np.testing.assert_array_equal(samples.squares, K.diagonal())
+    new = np.arange(15.0).reshape(3, 5)
+    A, B = rows.against(new)
+    np.testing.assert_array_equal(inner(A, B), new[:, [3, 0]].T)
+
+
+@pytest.mark.parametrize("kind", ["dense", "centred", "sparse", "gram", "subset"])
+def test_conversion_keeps_the_samples(kind: str) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(6, 6)).astype(SINGLE)
+    samples: Samples = {
+        "dense": lambda: make_samples(X, "products"),
+        "centred": lambda: make_samples(X, "distances"),
+        "sparse": lambda: make_samples(sp.csr_array(X), "products"),
+        "gram": lambda: make_samples(X, "entries"),
+        "subset": lambda: SampleSubset(make_samples(X, "products"), np.array([1, 4])),
+    }[kind]()
+    double = samples.astype(DOUBLE, DOUBLE)
+    assert double.dtype == double.precision == DOUBLE
+    assert len(double) == len(samples)
+    np.testing.assert_allclose(double.toarray(), samples.toarray(), rtol=1e-6)
+    if kind != "gram":
+        mixed = samples.astype(DOUBLE, SINGLE)
+        assert (mixed.precision, mixed.dtype) == (DOUBLE, SINGLE)
+        assert mixed.take(slice(0, 1)).precision == DOUBLE
+        assert mixed.take(slice(0, 1)).dtype == SINGLE
+
+
+def test_converting_a_batch_of_a_gram_copies_nothing() -> None:
+    K = np.zeros((400, 400), SINGLE)
+    batch = make_samples(K, "entries").take(np.arange(3)).astype(DOUBLE, DOUBLE)
+    assert batch.gram is K
+
+
+@pytest.mark.parametrize("X", [np.zeros((0, 3)), sp.csr_array((0, 3))])
+@pytest.mark.parametrize("wants", ["rows", "products", "distances"])
+def test_no_rows(X: object, wants: str) -> None:
+    samples = make_samples(X, wants)
+    assert len(samples) == 0
+    assert samples.squares.shape == (0,)

@@ -1,0 +1,93 @@
+"""The active set's matrix is the kernel matrix of its rows, however they came and went."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import kernels as naive
+from widemargin._threads import ThreadTeam
+from widemargin.data.samples import make_samples
+from widemargin.kernels.active_matrix import ActiveMatrix
+from widemargin.kernels.cache import KernelRows
+from widemargin.kernels.functions import RBF
+
+N = 14
+X = np.random.default_rng(0).normal(size=(N, 3))
+K = naive.rbf(X, X, 0.3)
+subsets = st.lists(st.integers(0, N - 1), unique=True, max_size=N)
+steps = st.lists(st.tuples(subsets, subsets), min_size=1, max_size=8)
+
+
+def make_active(team: ThreadTeam, capacity: int, kept_rows: int = N) -> ActiveMatrix:
+    rows = KernelRows(RBF(0.3), make_samples(X, RBF.wants), kept_rows * N * 8, team)
+    return ActiveMatrix(rows, capacity**2 * 8)
+
+
+def check(active: ActiveMatrix) -> None:
+    m = len(active.rows)
+    assert len(np.unique(active.rows)) == m <= active.capacity
+    matrix = active.K
+    assert matrix.flags.c_contiguous
+    np.testing.assert_allclose(matrix[:, :m], K[np.ix_(active.rows, active.rows)], atol=1e-12)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    steps=steps,
+    leading=st.integers(0, N),
+    capacity=st.sampled_from([4, N - 1, N]),
+    kept_rows=st.sampled_from([0, 3, N]),
+)
+def test_any_sequence_of_updates(
+    steps: list[tuple[list[int], list[int]]], leading: int, capacity: int, kept_rows: int
+) -> None:
+    with ThreadTeam(1) as team:
+        active = make_active(team, capacity, kept_rows)
+        if 0 < leading <= capacity:
+            active.fill_leading(leading)
+            np.testing.assert_array_equal(active.rows, np.arange(leading))
+            check(active)
+        for wanted, product in steps:
+            index = np.array(wanted[:capacity], np.intp)
+            active.update(index)
+            assert set(index) <= set(active.rows)
+            check(active)
+            active.source.add_product(np.array(product, np.intp), np.ones(len(product)), np.zeros(N))
+
+
+def test_memory_is_borrowed() -> None:
+    with ThreadTeam(1) as team:
+        for capacity, lender in ((4, N), (N, N), (N, 4)):
+            active, other = make_active(team, capacity), make_active(team, lender)
+            active.borrow(other)
+            assert active.capacity == min(capacity, lender)
+            active.update(np.arange(4))
+            check(active)
+            assert np.shares_memory(active.K, other._buffer)
+
+
+def test_rows_that_stay_are_not_computed_again() -> None:
+    with ThreadTeam(1) as team:
+        active = make_active(team, N, kept_rows=0)
+        active.update(np.arange(8))
+        before = active.source.n_entries
+        active.update(np.arange(1, 8))
+        active.update(np.arange(2, 7))  # three of eight are idle now: they go
+        assert active.source.n_entries == before
+        assert len(active.rows) == 5
+        active.update(np.arange(2, 8))
+        assert active.source.n_entries == before + 5 + 0
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_kept_rows_are_copied(n_threads: int) -> None:
+    with ThreadTeam(n_threads) as team:
+        active = make_active(team, N)
+        active.source.add_product(np.arange(5), np.ones(5), np.zeros(N))
+        before = active.source.n_entries
+        active.update(np.array([4, 1, 3]))
+        assert active.source.n_entries == before
+        check(active)

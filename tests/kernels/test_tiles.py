@@ -1,0 +1,114 @@
+"""Products with kernel matrices by tiles against the dense truth, whatever the tiles and threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from naive import kernels as naive
+from widemargin._config import config_context
+from widemargin._threads import ThreadTeam, blas_limit
+from widemargin.data.samples import SampleSubset, make_samples
+from widemargin.kernels.functions import RBF, Linear
+from widemargin.kernels.scratch import Scratch
+from widemargin.kernels.tiles import TILE_ROWS, accumulate, fill, fill_square, tile_columns
+
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+SMALL_TILES = 1024  # bytes: 64 columns, the least
+
+
+def data(n: int, dtype: np.dtype, seed: int = 0) -> NDArray[np.floating]:
+    return np.random.default_rng(seed).normal(size=(n, 3)).astype(dtype)
+
+
+def run_accumulate(n_threads: int, n_points: int, n: int, dtype: np.dtype, block_bytes: int) -> NDArray[np.float64]:
+    A, B = (make_samples(data(k, dtype, seed), Linear.wants) for seed, k in enumerate((n_points, n)))
+    rng = np.random.default_rng(2)
+    coef = rng.normal(size=(2, n_points)) * rng.integers(0, 2, size=(2, n_points))
+    out = np.ones((2, n))
+    with config_context(block_bytes=block_bytes), blas_limit(1), ThreadTeam(n_threads) as team:
+        accumulate(RBF(0.3), A, coef, B, out, team)
+    expected = 1 + coef @ naive.rbf(data(n_points, dtype, 0), data(n, dtype, 1), 0.3)
+    np.testing.assert_allclose(out, expected, atol=1e-12 if dtype == DOUBLE else 1e-4)
+    return out
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+@pytest.mark.parametrize(
+    ("n_points", "n"), [(0, 5), (1, 1), (20, 64), (20, 65), (TILE_ROWS + 3, 70), (5, 0), (9000, 3)]
+)
+def test_accumulate(n_points: int, n: int, dtype: np.dtype) -> None:
+    small = run_accumulate(1, n_points, n, dtype, SMALL_TILES)
+    large = run_accumulate(1, n_points, n, dtype, 2**22)
+    np.testing.assert_allclose(small, large, atol=1e-12 if dtype == DOUBLE else 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+def test_the_number_of_threads_does_not_show(dtype: np.dtype) -> None:
+    one, two, three = (run_accumulate(k, 60, 300, dtype, SMALL_TILES) for k in (1, 2, 3))
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(one, three)
+
+
+def test_accumulate_keeps_the_entries_it_is_asked_to() -> None:
+    X = data(150, DOUBLE)
+    samples, store = make_samples(X, Linear.wants), np.zeros((9, 150))
+    rows, slots = np.array([100, 3, 77]), np.array([8, 0, 4])
+    with config_context(block_bytes=SMALL_TILES), ThreadTeam(2) as team:
+        out = np.zeros((1, 150))
+        accumulate(RBF(0.3), samples.take(rows), np.ones((1, 3)), samples, out, team, (store, slots))
+    K = naive.rbf(X, X, 0.3)
+    np.testing.assert_allclose(store[slots], K[rows], atol=1e-12)
+    assert not np.delete(store, slots, axis=0).any()
+    np.testing.assert_allclose(out[0], K[rows].sum(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_fill_writes_a_block_and_its_mirror_and_nothing_else(n_threads: int) -> None:
+    X, Z = data(300, SINGLE), data(130, SINGLE)[::-1]
+    whole = np.full((340, 340), -1.0, SINGLE)
+    out, mirror = whole[:300, 210:], whole[210:, :300]
+    with config_context(block_bytes=SMALL_TILES), ThreadTeam(n_threads) as team:
+        A, B = (make_samples(np.ascontiguousarray(part), "products") for part in (X[:210], Z))
+        fill(RBF(0.2), A, B, whole[:210, 210:], whole[210:, :210], team)
+    expected = naive.rbf(X[:210], Z, 0.2)
+    np.testing.assert_allclose(out[:210], expected, atol=1e-5)
+    np.testing.assert_array_equal(mirror[:, :210], out[:210].T)
+    assert (whole[:210, :210] == -1).all()
+    assert (whole[210:, 210:] == -1).all()
+
+
+@pytest.mark.parametrize("room", [0, 3])  # whole rows of short samples need their place in one piece
+@pytest.mark.parametrize("n_rows", [1, 65, TILE_ROWS, 2 * TILE_ROWS + 30])
+def test_fill_square_is_symmetric(n_rows: int, room: int) -> None:
+    X = data(2 * n_rows, SINGLE)
+    index = np.arange(0, 2 * n_rows, 2)
+    subset = SampleSubset(make_samples(X, Linear.wants), index)
+    results = []
+    for n_threads in (1, 2):
+        out = np.full((n_rows, n_rows + room), -1.0, SINGLE)
+        with ThreadTeam(n_threads) as team:
+            fill_square(RBF(0.2), subset, out[:, :n_rows], team)
+        assert (out[:, n_rows:] == -1).all()
+        results.append(out[:, :n_rows])
+    np.testing.assert_allclose(results[0], naive.rbf(X[index], X[index], 0.2), atol=1e-5)
+    np.testing.assert_allclose(results[0], results[0].T, atol=1e-6)  # a tile on the diagonal is as exact as it is
+    np.testing.assert_array_equal(results[0], results[1])
+
+
+def test_tile_columns() -> None:
+    for n_bytes, single, double in ((2**22, 4080, 2032), (1024, 64, 64)):
+        with config_context(block_bytes=n_bytes):
+            assert tile_columns(SINGLE) == single
+            assert tile_columns(DOUBLE) == double
+
+
+def test_scratch_is_never_lent_twice_at_once() -> None:
+    with Scratch(100) as one, Scratch(50) as two, Scratch(200) as three:
+        assert one.nbytes >= 100
+        assert two.nbytes >= 50
+        assert three.nbytes >= 200
+        for k, buffer in enumerate((one, two, three)):
+            buffer[:] = k
+        assert [int(buffer[0]) for buffer in (one, two, three)] == [0, 1, 2]

@@ -1,0 +1,174 @@
+"""Trees of Nystroem machines: decision values against plain loops, however rows come."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from naive import nystrom as naive
+from widemargin.kernels.functions import make_kernel
+from widemargin.models import nystroem_tree
+from widemargin.models.nystroem_tree import NystromForest, NystromTree
+from widemargin.nystroem.features import join_features
+from widemargin.nystroem.pseudo_landmarks import plain, triangle
+from widemargin.partition.hierarchy import grow, single_leaf
+
+GAMMA, D, Q = 0.3, 5, 2
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, D)) * (RNG.random((300, D)) < 0.7)
+KERNEL: Any = make_kernel("rbf", gamma=GAMMA)
+
+
+def make_tree(k: int, m: int, p: int = 0, *, products: bool = False, slopes: bool = True, d: int = D) -> NystromTree:
+    rows = X[:, :d]
+    tree, labels = (
+        grow(rows, k, np.random.default_rng(k), lambda: True) if k > 1 else (single_leaf(rows), np.zeros(300, int))
+    )
+    parts = [plain(KERNEL, rows[labels == c][:m]) for c in range(tree.n_leaves)]
+    parts = [triangle(part, rows[7 : 7 + p], rows) if p else part for part in parts]
+    features, _, _ = join_features(parts)
+    k, m = tree.n_leaves, features.landmarks.shape[1]
+    form = (k, Q, m, m) if products else (k, Q, 0, 0)
+    return NystromTree(
+        tree,
+        features,
+        RNG.normal(size=(k, Q, features.n_values)),
+        np.tril(RNG.normal(size=form)),
+        RNG.normal(size=(k, Q if slopes else 0, d)),
+        RNG.normal(size=(k, Q)),
+    )
+
+
+def by_hand(tree: NystromTree, rows: np.ndarray) -> np.ndarray:
+    nodes = [getattr(tree.tree, name) for name in ("centres", "sizes", "children")]
+    leaves = naive.route(rows, *nodes) if len(nodes[0]) else np.zeros(len(rows), int)
+    out = np.empty((len(rows), Q))
+    for i, c in enumerate(leaves):
+        D2 = naive.measure(rows[i : i + 1], tree.features.landmarks[c], "squares")
+        f = np.exp(-GAMMA * D2)[0]
+        for q in range(Q):
+            slope = tree.slopes[c, q] if tree.slopes.shape[1] else np.zeros(rows.shape[1])
+            coef = tree.coef[c, q, : len(f)]
+            out[i, q] = naive.answer(f, coef, tree.products[c, q], slope, rows[i], tree.intercept[c, q])
+            if tree.features.anchors.shape[2]:
+                lower = tree.features.rules[c] == 0
+                far = naive.bound(np.sqrt(D2), tree.features.anchors[c], lower)[0]
+                out[i, q] += tree.coef[c, q, len(f) :] @ np.exp(-GAMMA * far**2)
+    return out
+
+
+@pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"k": 4, "m": 3},
+        {"k": 4, "m": 3, "p": 2},
+        {"k": 4, "m": 3, "products": True},
+        {"k": 4, "m": 3, "slopes": False},
+        {"k": 20, "m": 4, "p": 3, "products": True},
+    ],
+)
+def test_decision_values(shape: dict[str, Any], form: Any) -> None:
+    tree = make_tree(**shape)
+    np.testing.assert_allclose(
+        NystromForest([tree]).decide(form(X)), by_hand(tree, X), atol=1e-6 if "p" in shape else 1e-9
+    )
+
+
+@pytest.mark.parametrize("slopes", [False, True])
+def test_one_leaf_of_many_landmarks(slopes: bool) -> None:
+    tree = make_tree(1, 40, slopes=slopes)
+    np.testing.assert_allclose(NystromForest([tree]).decide(X), by_hand(tree, X), atol=1e-9)
+
+
+def test_trees_are_averaged() -> None:
+    trees = [make_tree(4, 3), make_tree(3, 5)]
+    truth = np.mean([by_hand(tree, X) for tree in trees], axis=0)
+    np.testing.assert_allclose(NystromForest(trees).decide(X), truth, atol=1e-9)
+
+
+@pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
+def test_rows_are_projected_first(form: Any) -> None:
+    projection = np.linalg.qr(RNG.normal(size=(D, 3)))[0]
+    tree = make_tree(4, 3, d=3)
+    forest = NystromForest([tree], projection)
+    np.testing.assert_allclose(forest.decide(form(X)), by_hand(tree, X @ projection), atol=1e-9)
+    assert forest.n_operations == pytest.approx(3 + tree.n_operations * 3 / D)
+
+
+@pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
+@pytest.mark.parametrize("has_projection", [False, True])
+def test_threads_change_nothing(form: Any, has_projection: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nystroem_tree, "_LEAST_OPERATIONS", 0)
+    monkeypatch.setattr(nystroem_tree, "_PROJECTED_ROWS", 100)
+    rows, projection = form(np.tile(X, (9, 1))), np.linalg.qr(RNG.normal(size=(D, D)))[0]
+    trees = [make_tree(20, 4, 3, products=True), make_tree(1, 40)]
+    forest = NystromForest(trees, projection if has_projection else None)
+    truth = forest.decide(rows, n_jobs=1)
+    np.testing.assert_array_equal(forest.decide(rows, n_jobs=2), truth)
+    np.testing.assert_allclose(forest.decide(rows[:50]), truth[:50], rtol=1e-9, atol=1e-9)
+    assert forest.decide(rows[:0]).shape == (0, Q)
+
+
+def test_single_rows() -> None:
+    forest = NystromForest([make_tree(4, 3, 2, products=True), make_tree(3, 5)])
+    decide = forest.as_function()
+    first, second = decide(X[0]), decide(X[1])
+    np.testing.assert_allclose([first, second], forest.decide(X[:2]), rtol=1e-12)
+    np.testing.assert_allclose(decide(X[:, ::-1][2, ::-1]), forest.decide(X[2:3])[0], rtol=1e-12)  # not contiguous
+
+
+def test_arrays_are_all_there_is() -> None:
+    tree = make_tree(4, 3, 2, products=True)
+    again = NystromTree.from_arrays(KERNEL, tree.arrays)
+    np.testing.assert_array_equal(NystromForest([again]).decide(X), NystromForest([tree]).decide(X))
+    forest = pickle.loads(pickle.dumps(NystromForest([tree])))
+    np.testing.assert_array_equal(forest.decide(X), NystromForest([tree]).decide(X))
+    assert forest.nbytes == sum(array.nbytes for array in tree.arrays.values())
+
+
+def lies() -> list[tuple[str, Any]]:
+    """What the arrays of a saved tree of 4 leaves, 3 landmarks and 2 pseudo-landmarks are not."""
+    return [
+        ("children", lambda a: a * 0),
+        ("children", lambda a: a + 9),
+        ("children", lambda a: a - 1),
+        ("children", lambda a: a.astype(float)),
+        ("sizes", lambda a: a + 1),
+        ("sizes", lambda a: a * 0),
+        ("sizes", lambda a: a[:0]),
+        ("rules", lambda a: a + 2),
+        ("products", lambda a: a[:, :, :1]),
+        ("products", lambda a: a[:1]),
+        ("products", lambda a: a.astype(object)),
+        ("anchors", lambda a: a[:, :, :1]),
+        ("anchors", lambda a: a[0]),
+        ("landmarks", lambda a: a[:, :2]),
+        ("landmarks", lambda a: a.astype(np.float32)),
+        ("centres", lambda a: a[:, :, :4]),
+        ("coef", lambda a: a[:, :1]),
+        ("slopes", lambda a: a[:, :, 1:]),
+        ("intercept", lambda a: a[1:]),
+        ("intercept", lambda a: None),
+    ]
+
+
+@pytest.mark.parametrize("number", range(len(lies())))
+def test_saved_arrays_that_do_not_fit_one_another(number: int) -> None:
+    name, change = lies()[number]
+    arrays = make_tree(4, 3, 2, products=True).arrays
+    with pytest.raises(ValueError, match="arrays of a tree of Nystroem machines do not fit one another"):
+        NystromTree.from_arrays(KERNEL, {**arrays, name: change(arrays[name])})
+    del arrays[name]
+    with pytest.raises(ValueError, match=name):
+        NystromTree.from_arrays(KERNEL, arrays)
+
+
+def test_operations() -> None:
+    tree = make_tree(4, 3, 2)
+    per_row = tree.tree.n_distances + 3 + Q + (3 * 2 + Q * 5) / D
+    assert tree.n_operations == pytest.approx(per_row)

@@ -1,0 +1,183 @@
+"""Landmarks: their choice, their features, and the kernel these make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import nystrom as naive
+from widemargin.kernels.functions import make_kernel
+from widemargin.nystroem.factor import nystrom_factor
+from widemargin.nystroem.features import join_features
+from widemargin.nystroem.landmarks import select_landmarks
+from widemargin.nystroem.pseudo_landmarks import plain, polynomial, triangle
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 4))
+KERNELS = {
+    "rbf": (make_kernel("rbf", gamma=0.3), "squares", lambda D: np.exp(-0.3 * D)),
+    "laplacian": (make_kernel("laplacian", gamma=0.3), "differences", lambda D: np.exp(-0.3 * D)),
+    "poly": (make_kernel("poly", gamma=0.5, degree=3, coef0=1.0), "products", lambda G: (0.5 * G + 1) ** 3),
+    "sigmoid": (make_kernel("sigmoid", gamma=0.1, coef0=0.2), "products", lambda G: np.tanh(0.1 * G + 0.2)),
+    "linear": (make_kernel("linear"), "products", lambda G: G),
+}
+
+
+def gram(A: np.ndarray, B: np.ndarray, name: str = "rbf") -> np.ndarray:
+    _, kind, function = KERNELS[name]
+    return function(naive.measure(A, B, kind))
+
+
+def error_of(C: np.ndarray, G: np.ndarray) -> float:
+    Z = C @ nystrom_factor(C, G)
+    return float(np.linalg.norm(G - Z @ Z.T))
+
+
+@pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
+def test_selection(form: Any) -> None:
+    rng = np.random.default_rng(0)
+    weights = np.zeros(200)
+    weights[:50] = 1.0
+    for method in ("kmeans", "uniform"):
+        chosen = select_landmarks(form(X), 7, rng, weights=weights, method=method)
+        assert chosen.shape == (7, 4)
+        assert chosen.dtype == X.dtype
+    rows = {tuple(row) for row in X[:50]}
+    assert {tuple(row) for row in select_landmarks(form(X), 9, rng, weights=weights, method="uniform")} <= rows
+    assert {tuple(row) for row in select_landmarks(form(X), 60, rng, weights=weights)} == rows
+
+
+def test_heavy_rows_draw_the_centroids() -> None:
+    heavy = np.where(np.arange(200) < 10, 1e6, 1e-6)
+    landmarks = select_landmarks(X, 10, np.random.default_rng(0), weights=heavy)
+    nearest = naive.measure(X[:10], landmarks, "squares").min(axis=1)
+    assert nearest.max() < 1.0
+    everywhere = select_landmarks(X, 10, np.random.default_rng(0))
+    assert nearest.sum() < naive.measure(X[:10], everywhere, "squares").min(axis=1).sum()
+
+
+@pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values(name: str, form: Any, dtype: type) -> None:
+    U = X[:6].astype(dtype)
+    C = plain(KERNELS[name][0], U).values(form(X.astype(dtype)))
+    np.testing.assert_allclose(C, gram(X, X[:6], name), rtol=2e-3 if dtype == np.float32 else 1e-10, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+def test_the_triangle_rule_bounds_the_kernel(name: str) -> None:
+    kernel, kind, function = KERNELS[name]
+    features = triangle(plain(kernel, X[:6]), X[10:15], X)
+    D, anchors = (naive.measure(A, X[:6], kind) ** (0.5 if kind == "squares" else 1) for A in (X, X[10:15]))
+    power = 2 if kind == "squares" else 1
+    both = [function(naive.bound(D, anchors.T, lower) ** power) for lower in (True, False)]
+    exact = gram(X, X[10:15], name)
+    assert np.all(both[0] >= exact - 1e-10)
+    assert np.all(both[1] <= exact + 1e-10)
+    nearer = min(both, key=lambda estimate: np.square(estimate - exact).sum())
+    np.testing.assert_allclose(features.values(X)[:, 6:], nearer, rtol=1e-9)
+
+
+def test_the_triangle_rule_needs_distances() -> None:
+    with pytest.raises(ValueError, match="pseudo='triangle' is for kernels of distances"):
+        triangle(plain(KERNELS["poly"][0], X[:3]), X[5:7], X)
+
+
+def test_products() -> None:
+    features = polynomial(plain(KERNELS["rbf"][0], X[:4]), 100, np.random.default_rng(0))
+    C = features.values(X)
+    assert C.shape == (200, 4 + 10)  # all of them, each once
+    pairs = {tuple(sorted(pair)) for pair in features.pairs[0].T}
+    assert len(pairs) == 10
+    for t, (a, b) in enumerate(features.pairs[0].T):
+        np.testing.assert_allclose(C[:, 4 + t], C[:, a] * C[:, b])
+    assert polynomial(plain(KERNELS["rbf"][0], X[:4]), 3, np.random.default_rng(0)).n_features == 7
+
+
+@pytest.mark.parametrize("name", ["rbf", "poly"])
+def test_all_rows_as_landmarks_give_the_kernel_back(name: str) -> None:
+    G = gram(X[:60], X[:60], name)
+    C = plain(KERNELS[name][0], X[:60]).values(X[:60])
+    Z = C @ nystrom_factor(C, G)
+    np.testing.assert_allclose(Z @ Z.T, G, atol=1e-6 * np.abs(G).max())
+
+
+def test_w_is_symmetric_positive_semidefinite_and_best() -> None:
+    G = gram(X, X)
+    C = plain(KERNELS["rbf"][0], X[:10]).values(X)
+    F = nystrom_factor(C, G)
+    W = F @ F.T
+    assert np.array_equal(W, W.T)
+    assert np.linalg.eigvalsh(W).min() > -1e-9 * np.abs(W).max()
+    inverse = np.linalg.pinv(C)
+    best = np.linalg.norm(G - C @ (inverse @ G @ inverse.T) @ C.T)
+    classical = np.linalg.norm(G - C @ np.linalg.pinv(gram(X[:10], X[:10])) @ C.T)
+    assert error_of(C, G) == pytest.approx(best, rel=1e-9)
+    assert best <= classical * (1 + 1e-12)
+
+
+def test_damped_w_is_that_of_ridge_regression() -> None:
+    G = gram(X, X)
+    C = plain(KERNELS["rbf"][0], X[:10]).values(X)
+    F = nystrom_factor(C, G, 0.01)
+    inverse = np.linalg.solve(C.T @ C + (0.01 * np.linalg.norm(C, 2)) ** 2 * np.eye(10), C.T)
+    np.testing.assert_allclose(F @ F.T, inverse @ G @ inverse.T, rtol=1e-8)
+
+
+def test_degenerate_features() -> None:
+    assert nystrom_factor(np.zeros((5, 3)), np.eye(5)).shape == (3, 0)
+    twice = np.repeat(RNG.normal(size=(20, 2)), 2, axis=1)  # every column twice
+    F = nystrom_factor(twice, twice @ twice.T)
+    assert F.shape == (4, 2)
+    np.testing.assert_allclose(twice @ F @ F.T @ twice.T, twice @ twice.T, atol=1e-9)
+    indefinite = np.diag([1.0, -1.0, 2.0])
+    Z = np.eye(3) @ nystrom_factor(np.eye(3), indefinite)
+    np.testing.assert_allclose(Z @ Z.T, np.diag([1.0, 0.0, 2.0]), atol=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**16), m=st.integers(1, 4), p=st.integers(1, 5))
+def test_lemma_1(seed: int, m: int, p: int) -> None:
+    """All products of two landmark values are never worse than pseudo-landmark values regressed on them."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(40, 3))
+    G = gram(rows, rows)
+    features = polynomial(plain(KERNELS["rbf"][0], rows[:m]), 10**6, rng)
+    C_hat = features.values(rows)
+    products = C_hat[:, m:]
+    pseudo = gram(rows, rows[rng.choice(40, p)])
+    regressed = products @ np.linalg.lstsq(products, pseudo, rcond=None)[0]
+    two_step = np.hstack([C_hat[:, :m], regressed])
+    assert error_of(C_hat, G) <= error_of(two_step, G) * (1 + 1e-6) + 1e-8
+
+
+def test_more_features_come_closer() -> None:
+    G, C = gram(X, X), plain(KERNELS["rbf"][0], X[:6])
+    plainly = error_of(C.values(X), G)
+    assert error_of(polynomial(C, 100, RNG).values(X), G) < 0.8 * plainly
+    assert error_of(triangle(C, X[20:40], X).values(X), G) < 0.95 * plainly
+
+
+def test_leaves_in_one_table() -> None:
+    kernel = KERNELS["rbf"][0]
+    wide = triangle(plain(kernel, X[:5]), X[30:34], X)
+    narrow = triangle(plain(kernel, X[5:7]), X[40:42], X)
+    table, places, _ = join_features([wide, narrow])
+    assert table.landmarks.shape == (2, 5, 4)
+    assert table.anchors.shape == (2, 5, 4)
+    for c, part in enumerate((wide, narrow)):
+        one = replace(
+            table,
+            landmarks=table.landmarks[c : c + 1],
+            anchors=table.anchors[c : c + 1],
+            rules=table.rules[c : c + 1],
+            pairs=table.pairs[c : c + 1],
+        )
+        np.testing.assert_allclose(one.values(X)[:, places[c]], part.values(X), rtol=1e-12)

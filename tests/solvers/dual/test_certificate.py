@@ -1,0 +1,79 @@
+"""Where a point stands, against the textbook's primal, dual and intercept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import dual as naive
+from widemargin.solvers.dual.certificate import certify, is_free, make_box, svm_problem
+
+quick = settings(max_examples=80, deadline=None, derandomize=True)
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(2, 12),
+    equality=st.booleans(),
+    converged=st.booleans(),
+    C=st.sampled_from([1e-3, 1.0, 1e4]),
+)
+def test_certificate_of_any_feasible_point(seed: int, n: int, equality: bool, converged: bool, C: float) -> None:
+    rng = np.random.default_rng(seed)
+    F = rng.normal(size=(n, 4))
+    K, y = F @ F.T, rng.choice([-1.0, 1.0], size=n)
+    y[:2] = 1, -1
+    upper = C * rng.choice([0.0, 0.5, 1.0], size=n)
+    alpha = upper * rng.choice([0.0, 0.4, 1.0], size=n)
+    if equality:
+        plus, minus = alpha @ (y > 0), alpha @ (y < 0)
+        alpha = np.where(
+            y > 0, alpha * min(1, minus / plus) if plus else 0, alpha * min(1, plus / minus) if minus else 0
+        )
+    beta, violations = y * alpha, np.empty(n)
+    box = make_box(svm_problem(y, upper), K.diagonal())
+    found = certify(box, beta, K @ beta, violations, equality=equality, tol=1e9 if converged else 0.0)
+
+    Q, p = naive.signed(K, y), -np.ones(n)
+    worst = naive.equality_violation(Q, p, y, upper, alpha) if equality else naive.violation(Q, p, upper, alpha)
+    assert found.violation == pytest.approx(max(worst, 0.0), abs=1e-9)
+    assert found.objective == pytest.approx(naive.primal(K, y, upper, alpha, found.intercept), rel=1e-9)
+    assert found.gap == pytest.approx(
+        naive.dual_gap(K, y, upper, alpha, found.intercept), rel=1e-7, abs=1e-9 * (1 + C**2)
+    )
+    assert found.gap >= 0
+    assert found.objective - found.gap == pytest.approx(-naive.objective(Q, p, alpha), rel=1e-7, abs=1e-9 * (1 + C**2))
+    assert np.abs(violations).max() <= max(found.violation, 0) + 1e-9
+    if not equality:
+        assert found.intercept == 0
+    elif not converged and upper.any():
+        best = naive.primal(K, y, upper, alpha, naive.best_intercept(K, y, upper, alpha))
+        assert found.objective == pytest.approx(best, rel=1e-9)
+    elif converged and is_free(box, beta).any():
+        free = is_free(box, beta)
+        assert found.intercept == pytest.approx((y - K @ beta)[free].mean())
+
+
+def test_bounds_of_the_signed_problem() -> None:
+    problem = svm_problem(np.array([1.0, -1.0, -1.0]), np.array([2.0, 3.0, 0.0]))
+    assert problem.lo.tolist() == [0.0, -3.0, 0.0]
+    assert problem.hi.tolist() == [2.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("diagonal", [[1.0, 1e-30, 0.0], [4.0, -1.0, 1.0]])
+def test_scale_of_a_diagonal_with_nothing_on_it(diagonal: list[float]) -> None:
+    box = make_box(svm_problem(np.ones(3), np.ones(3)), np.array(diagonal))
+    assert (box.scale > 0).all()
+    assert np.isfinite(box.scale**2).all()
+    assert box.scale[0] == diagonal[0] ** -0.5
+
+
+@pytest.mark.parametrize("diagonal", [[0.0, 0.0], [-1.0, -0.5]])
+def test_scale_where_no_diagonal_is_positive(diagonal: list[float]) -> None:
+    """A linear kernel on zeros; a sigmoid kernel with a negative coef0."""
+    box = make_box(svm_problem(np.ones(2), np.ones(2)), np.array(diagonal))
+    assert (box.scale < 1e15).all()
+    assert np.isfinite(box.scale.astype(np.float32) ** 2).all()

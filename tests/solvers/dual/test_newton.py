@@ -1,0 +1,133 @@
+"""Exact working sets: the optimum where coordinate steps crawl, and an end where precision ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from naive import dual as naive
+from widemargin._progress import Progress
+from widemargin._threads import ThreadTeam
+from widemargin.solvers.dual.certificate import certify, make_box, svm_problem
+from widemargin.solvers.dual.in_memory import TILE, solve_square
+from widemargin.solvers.dual.newton import CrawlTest, objective, solve_exact_sets
+
+Vector = NDArray[np.float64]
+
+
+def linear_problem(n: int, d: int, seed: int, noise: float = 1.0) -> tuple[Vector, Vector]:
+    """Rows of a linear kernel of rank d, and labels that are not separable where there are many rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-1, 1, d)
+    y = np.where(X[:, 0] + noise * rng.normal(size=n) > 0, 1.0, -1.0)
+    y[:2] = 1, -1
+    return X @ X.T, y
+
+
+def always() -> bool:
+    return True
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 1000),
+    n=st.integers(2, 25),
+    d=st.integers(1, 6),
+    C=st.sampled_from([1e-2, 1.0, 30.0]),
+    size=st.sampled_from([8, 512]),
+    equality=st.booleans(),
+)
+def test_the_optimum_is_the_textbooks(seed: int, n: int, d: int, C: float, size: int, equality: bool) -> None:
+    K, y = linear_problem(n, d, seed)
+    upper = np.full(n, C)
+    box, beta, f = make_box(svm_problem(y, upper), K.diagonal().copy()), np.zeros(n), np.zeros(n)
+    solve_exact_sets(K, box, beta, f, size, equality=equality, tol=1e-7, go_on=always)
+    np.testing.assert_allclose(f, K @ beta, atol=1e-9 * (1 + np.abs(K).max() * np.abs(beta).sum()))
+    assert (box.lo <= beta).all()
+    assert (beta <= box.hi).all()
+    assert abs(beta.sum()) <= 1e-9 * (1 + np.abs(beta).sum()) or not equality
+    Q, p, alpha = naive.signed(K, y), -np.ones(n), y * beta
+    violation = naive.equality_violation(Q, p, y, upper, alpha) if equality else naive.violation(Q, p, upper, alpha)
+    assert violation < 1e-6
+    best = naive.solve_equality_qp(Q, p, y, upper) if equality else naive.solve_box_qp(Q, p, upper, tol=1e-8)
+    assert naive.objective(Q, p, alpha) <= naive.objective(Q, p, best) + 1e-6 * (1 + C)
+
+
+@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("n", [20, 300, 700])
+def test_singular_problems_with_large_C_are_solved(n: int, equality: bool) -> None:
+    """Coordinate steps alone take tens of thousands of working sets, or do not get there."""
+    K, y = linear_problem(n, 4, 0)
+    start = np.zeros(n)
+    with ThreadTeam(1) as team, Progress(max_time=60) as progress:
+        problem = svm_problem(y, np.full(n, 1e6))
+        result = solve_square(K, problem, start, team, equality=equality, tol=1e-3, progress=progress)
+    assert progress.stopped_by is None
+    assert result.converged
+    assert result.n_iter < 1500
+    assert result.violation < 1e-3
+    assert result.gap < 1e-4 * result.objective
+
+
+def test_it_starts_from_any_point_and_holds_what_is_outside() -> None:
+    """f = K beta + c, where c is what coordinates outside the matrix have."""
+    K, y = linear_problem(60, 5, 1)
+    rng = np.random.default_rng(0)
+    box = make_box(svm_problem(y, np.full(60, 10.0)), K.diagonal().copy())
+    beta = np.clip(rng.normal(size=60) * 5, box.lo, box.hi)
+    outside = rng.normal(size=60)
+    f = K @ beta + outside
+    solve_exact_sets(K, box, beta, f, 512, equality=False, tol=1e-8, go_on=always)
+    np.testing.assert_allclose(f, K @ beta + outside, rtol=1e-9, atol=1e-6)
+    assert certify(box, beta, f, np.empty(60), equality=False, tol=1e-8).violation < 1e-6
+
+
+def test_it_asks_between_steps() -> None:
+    K, y = linear_problem(300, 10, 2)
+    box, asked = make_box(svm_problem(y, np.full(300, 1e4)), K.diagonal().copy()), []
+    beta, f = np.zeros(300), np.zeros(300)
+
+    def go_on() -> bool:
+        asked.append(1)
+        return len(asked) < 10
+
+    solve_exact_sets(K, box, beta, f, 512, equality=False, tol=1e-3, go_on=go_on)
+    assert len(asked) <= 13
+    np.testing.assert_allclose(f, K @ beta, rtol=1e-9, atol=1e-9 * np.abs(f).max())
+
+
+@pytest.mark.parametrize("kind", ["indefinite", "float32"])
+def test_a_matrix_that_is_not_semidefinite_ends_it(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    A: Any = rng.normal(size=(80, 80))
+    K = A + A.T + 10 * np.eye(80) if kind == "indefinite" else (A[:, :3] @ A[:, :3].T).astype(np.float32)
+    y = np.where(rng.random(80) < 0.5, 1.0, -1.0)
+    box = make_box(svm_problem(y, np.full(80, 1e3)), K.diagonal().astype(np.float64))
+    beta, f = np.zeros(80), np.zeros(80)
+    solve_exact_sets(K, box, beta, f, 512, equality=False, tol=1e-12, go_on=always)
+    assert np.isfinite(f).all()
+    assert objective(box, beta, f)[0] < 0
+
+
+def test_what_crawls() -> None:
+    K, y = linear_problem(TILE + 1, 3, 0)
+    n = len(y)
+    box = make_box(svm_problem(y, np.ones(n)), K.diagonal().copy())
+    crawls, beta = CrawlTest(TILE), y * 1e-6
+    f = K @ beta
+    assert not crawls(box, beta, f, 1.0, 100)
+    for look in range(9):
+        assert not crawls(box, beta, f, 0.9, 200 + look)
+    assert crawls(box, beta, f, 0.9, 300)  # ten looks without progress
+    assert not crawls(box, 2 * beta, 2 * f, 0.9, 400)  # the objective falls
+    for _ in range(9):
+        assert not crawls(box, beta, f, 0.9, 500)
+    assert not crawls(box, beta, f, 0.4, 600)  # the violation does
+    assert crawls(box, beta, f, 0.4, 30 * 20 * TILE)  # working sets end at their limit
+    small = make_box(svm_problem(y[:9], np.ones(9)), K.diagonal()[:9].copy())
+    assert CrawlTest(TILE)(small, beta[:9], f[:9], 1.0, 5)

@@ -1,0 +1,220 @@
+"""The exact solution of a binary problem and of pairs: precision, memory and threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from naive import dual as naive
+from widemargin._progress import Progress
+from widemargin.algorithms import dc_svm
+from widemargin.algorithms.dc_svm import Data, Machine, Settings, train, train_pairs
+from widemargin.data.samples import make_samples
+from widemargin.kernels.functions import RBF, Precomputed
+from widemargin.solvers.dual import solver as dual
+
+Vector = NDArray[np.float64]
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+
+
+def truth(X: NDArray[np.floating], gamma: float) -> NDArray[np.float64]:
+    """The RBF kernel matrix in float64."""
+    X = X.astype(DOUBLE)
+    squares = (X * X).sum(axis=1)
+    return np.exp(-gamma * np.maximum(squares[:, None] + squares - 2 * X @ X.T, 0.0))
+
+
+def problem(n: int, dtype: np.dtype = SINGLE, *, noise: float = 0.5, seed: int = 0) -> tuple[NDArray[Any], Vector]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)).astype(dtype)
+    return X, np.where(X[:, 0] + noise * rng.normal(size=n) > 0, 1.0, -1.0)
+
+
+def fit(
+    X: NDArray[Any], y: Vector, C: float, gamma: float, *, callback: Any = None, max_time: float = 60.0, **settings: Any
+) -> Machine:
+    data = Data(RBF(gamma), make_samples(X, RBF.wants), y, np.full(len(y), C))
+    with Progress(max_time=max_time, callback=callback) as progress:
+        return train(data, Settings(**{"n_jobs": 1, **settings}), progress, np.random.default_rng(0))
+
+
+def true_violation(X: NDArray[Any], y: Vector, C: float, gamma: float, beta: Vector) -> float:
+    Q = naive.signed(truth(X, gamma), y)
+    return naive.violation(Q, -np.ones(len(y)), np.full(len(y), C), y * beta)
+
+
+@pytest.fixture(autouse=True)
+def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small problems are solved as large ones are."""
+    monkeypatch.setattr(dc_svm, "_FEW_ENTRIES", 0)
+
+
+@pytest.fixture
+def precisions(monkeypatch: pytest.MonkeyPatch) -> list[np.dtype]:
+    """The precision of the samples in each run of the exact solver."""
+    seen: list[np.dtype] = []
+    original = dual.KernelRows
+
+    def watched(kernel: Any, samples: Any, *rest: Any) -> Any:
+        seen.append(samples.precision)
+        return original(kernel, samples, *rest)
+
+    monkeypatch.setattr(dual, "KernelRows", watched)
+    return seen
+
+
+def test_large_bounds_are_polished_in_float64(precisions: list[np.dtype]) -> None:
+    C, gamma = 3e4, 0.3
+    X, y = problem(700)
+    result = fit(X, y, C, gamma).result
+    assert precisions == [SINGLE, DOUBLE, DOUBLE]
+    assert result.converged
+    assert true_violation(X, y, C, gamma, result.beta) < 1.01e-3  # of the data as given, not as centring rounds them
+
+
+def test_the_polish_computes_what_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows without weight and far from the margin are left as they are; all others get float64 decision values."""
+    C, gamma = 3e4, 0.3
+    X, y = problem(3000)
+    seen: list[tuple[np.ndarray, np.ndarray]] = []
+    original = dual.DualSolver.correct_in_doubt
+
+    def watched(solver: Any, result: Any, decide: Any, most_rows: int) -> Any:
+        def kept(rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
+            seen.append((rows, decide(rows, beta)))
+            return seen[-1][1]
+
+        seen.append((result.beta, result.decision))
+        return original(solver, result, kept, most_rows)
+
+    monkeypatch.setattr(dual.DualSolver, "correct_in_doubt", watched)
+    assert fit(X, y, C, gamma).result.converged
+    (beta, rough), (rows, exact), *_ = seen
+    left = np.delete(np.arange(3000), rows)
+    assert len(left) > 0
+    assert not beta[left].any()
+    assert np.abs(rough[left] - y[left]).min() > 5 * np.abs(exact - rough[rows]).max()
+    assert np.abs(exact - rough[rows]).max() > 0
+
+
+def test_without_the_polish_the_violation_would_be_larger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above can fail."""
+    C, gamma = 3e4, 0.3
+    X, y = problem(700)
+    monkeypatch.setattr(dc_svm, "entry_noise", lambda *_: 0.0)
+    rough = fit(X, y, C, gamma).result
+    rows = make_samples(X, RBF.wants).toarray()
+    assert true_violation(rows, y, C, gamma, rough.beta) > 2e-3
+
+
+@pytest.mark.parametrize(("dtype", "C"), [(SINGLE, 1.0), (DOUBLE, 1e5)])
+def test_where_tiles_are_exact_enough_nothing_is_polished(
+    dtype: np.dtype, C: float, precisions: list[np.dtype]
+) -> None:
+    X, y = problem(60, dtype)
+    assert fit(X, y, C, 0.3).result.converged
+    assert precisions == [dtype]
+
+
+def test_stopped_before_the_polish_the_certificate_still_holds() -> None:
+    C, gamma = 1e5, 0.01
+    X, y = problem(150)
+    K, upper = truth(X, gamma), np.full(150, C)
+    result = fit(X, y, C, gamma, max_iter=400).result
+    alpha = y * result.beta
+    assert result.objective == pytest.approx(naive.primal(K, y, upper, alpha), rel=1e-3)
+    assert result.gap > 0.5 * naive.dual_gap(K, y, upper, alpha)
+
+
+def test_the_gap_of_a_hard_margin_is_true_of_the_data() -> None:
+    C, gamma = 1e6, 0.3
+    X, y = problem(60)
+    K, upper = truth(X, gamma), np.full(60, C)
+    result = fit(X, y, C, gamma).result
+    alpha = y * result.beta
+    assert result.converged
+    assert result.objective == pytest.approx(naive.primal(K, y, upper, alpha), rel=1e-2)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+def test_threads_and_memory_do_not_change_the_optimum(dtype: np.dtype, fit_intercept: bool) -> None:
+    X, y = problem(150, dtype, noise=1.0)
+    one, two, little = (
+        fit(X, y, 1.0, 0.5, fit_intercept=fit_intercept, n_jobs=n_jobs, memory_budget=budget).result
+        for n_jobs, budget in ((1, 2**30), (2, 2**30), (1, 1))
+    )
+    np.testing.assert_array_equal(one.beta, two.beta)
+    assert little.objective == pytest.approx(one.objective, rel=1e-6)
+
+
+def test_a_start_at_the_optimum_stays_there() -> None:
+    X, y = problem(60, DOUBLE)
+    data = Data(RBF(0.5), make_samples(X, RBF.wants), y, np.ones(60))
+    settings = Settings(n_jobs=1)
+    with Progress() as progress:
+        first = train(data, settings, progress, np.random.default_rng(0)).result
+        again = train(data, settings, progress, np.random.default_rng(0), start=first.beta).result
+    assert again.converged
+    np.testing.assert_allclose(again.beta, first.beta, atol=1e-7)
+    assert again.objective == pytest.approx(first.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("kind", ["rbf", "precomputed"])
+def test_pairs_are_the_binary_problems_on_their_rows(kind: str, fit_intercept: bool, n_jobs: int) -> None:
+    rng = np.random.default_rng(1)
+    X, classes = rng.normal(size=(45, 2)), rng.permutation(np.arange(45) % 3)
+    upper, gamma = rng.choice([0.5, 1.0], size=45), 0.7
+    K = truth(X, gamma)
+    kernel = RBF(gamma) if kind == "rbf" else Precomputed()
+    samples = make_samples(X if kind == "rbf" else K, kernel.wants)
+    settings = Settings(fit_intercept=fit_intercept, n_jobs=n_jobs)
+    with Progress() as progress:
+        machines = train_pairs(Data(kernel, samples, classes, upper), settings, progress, np.random.default_rng(0))
+    assert len(machines) == 3
+    for (i, j), machine in zip([(0, 1), (0, 2), (1, 2)], machines, strict=True):
+        rows = np.flatnonzero((classes == i) | (classes == j))
+        y = np.where(classes[rows] == i, 1.0, -1.0)
+        beta = np.zeros(45)
+        beta[machine.rows] = machine.result.beta
+        assert sorted(machine.rows) == list(rows)
+        Q, p = naive.signed(K[np.ix_(rows, rows)], y), -np.ones(len(rows))
+        alpha = (
+            naive.solve_equality_qp(Q, p, y, upper[rows]) if fit_intercept else naive.solve_box_qp(Q, p, upper[rows])
+        )
+        result = machine.result
+        assert result.gap - result.objective == pytest.approx(naive.objective(Q, p, alpha), rel=1e-7)
+        np.testing.assert_allclose(y * beta[rows], alpha, atol=1e-5)
+
+
+def test_pairs_do_not_depend_on_the_number_of_threads() -> None:
+    X, _ = problem(90, SINGLE)
+    classes = np.arange(90) % 4
+    results = []
+    for n_jobs in (1, 2, 3):
+        with Progress() as progress:
+            machines = train_pairs(
+                Data(RBF(0.5), make_samples(X, RBF.wants), classes, np.ones(90)),
+                Settings(n_jobs=n_jobs),
+                progress,
+                np.random.default_rng(0),
+            )
+        results.append(np.concatenate([machine.result.beta for machine in machines]))
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+
+
+@pytest.mark.parametrize(("noise", "has_level"), [(0.0, False), (1.0, True)])
+def test_no_level_where_few_support_vectors_are_expected(noise: float, has_level: bool) -> None:
+    X, y = problem(9000, noise=noise)
+    machine = fit(X, y, 1000.0, 0.02, n_levels="auto")
+    assert [level["n_clusters"] for level in machine.levels] == [16] * has_level
+    n_support = np.count_nonzero(machine.result.beta)
+    assert (n_support > 9000 / 16) == has_level
+    assert [level["level"] for level in fit(X, y, 1000.0, 0.02, n_levels=1).levels] == [1]  # one that was asked for
+    assert [level["level"] for level in fit(X, y, 1000.0, 0.02, n_levels="auto", stop_level=1).levels] == [1]

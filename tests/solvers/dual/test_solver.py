@@ -1,0 +1,495 @@
+"""The dual solver: optimal, feasible and honest, whatever fits in memory and whoever stops it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from naive import dual as naive
+from naive import kernels as naive_kernels
+from widemargin._progress import Progress
+from widemargin._threads import ThreadTeam
+from widemargin.data.samples import GramSamples, make_samples
+from widemargin.kernels.cache import KernelRows
+from widemargin.kernels.functions import RBF, Precomputed
+from widemargin.kernels.tiles import entry_work
+from widemargin.solvers.dual import in_memory as square
+from widemargin.solvers.dual import solver as dual
+from widemargin.solvers.dual.certificate import svm_problem
+from widemargin.solvers.dual.solver import DualSolver
+from widemargin.solvers.results import DualResult
+
+Vector = NDArray[np.float64]
+quick = settings(max_examples=25, deadline=None, derandomize=True)
+PLENTY = 2**30
+
+
+@pytest.fixture
+def tiny_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Working sets of 16 rows, so that small problems go through every round and carry-over."""
+    monkeypatch.setattr(dual, "TILE", 16)
+    monkeypatch.setattr(square, "TILE", 16)
+    monkeypatch.setattr(dual, "SMALL", 16)
+
+
+class Problem(NamedTuple):
+    """Data and the bounds of their dual."""
+
+    X: NDArray[np.floating]
+    y: Vector
+    upper: Vector
+    gamma: float
+
+    @property
+    def K(self) -> NDArray[np.float64]:
+        X = self.X.astype(np.float64)
+        squares = (X * X).sum(axis=1)
+        return np.exp(-self.gamma * np.maximum(squares[:, None] + squares - 2 * X @ X.T, 0.0))
+
+
+def make_problem(
+    n: int = 60, *, C: float = 1.0, gamma: float = 0.3, noise: float = 1.0, dtype: type = np.float64, seed: int = 0
+) -> Problem:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)).astype(dtype)
+    y = np.where(X[:, 0] + noise * rng.normal(size=n) > 0, 1.0, -1.0)
+    y[:2] = 1, -1
+    return Problem(X, y, C * rng.choice([0.5, 1.0, 1.5], size=n), gamma)
+
+
+def make_solver(
+    problem: Problem,
+    team: ThreadTeam,
+    progress: Progress,
+    *,
+    equality: bool = False,
+    tol: float = 1e-3,
+    cache_bytes: int = PLENTY,
+    square_bytes: int = PLENTY,
+    max_iter: int = -1,
+) -> DualSolver:
+    rows = KernelRows(RBF(problem.gamma), make_samples(problem.X, RBF.wants), cache_bytes, team)
+    return DualSolver(
+        rows,
+        svm_problem(problem.y, problem.upper),
+        equality=equality,
+        tol=tol,
+        square_bytes=square_bytes,
+        progress=progress,
+        max_iter=max_iter,
+    )
+
+
+def solve(
+    problem: Problem, *, start: Vector | None = None, n_jobs: int = 1, max_time: float = 60.0, **options: Any
+) -> DualResult:
+    with ThreadTeam(n_jobs) as team, Progress(max_time=max_time) as progress:
+        solver = make_solver(problem, team, progress, **options)
+        return solver.solve(np.zeros(len(problem.y)) if start is None else start)
+
+
+def check_feasible(problem: Problem, beta: Vector, equality: bool) -> Vector:
+    """Return alpha."""
+    alpha = problem.y * beta
+    assert (alpha >= 0).all()
+    assert (alpha <= problem.upper).all()
+    if equality:
+        assert abs(beta.sum()) <= 1e-9 * (1 + alpha.sum())
+    return alpha
+
+
+def check_certificate(problem: Problem, result: DualResult, equality: bool, *, atol: float = 1e-8) -> None:
+    """The point is feasible, and what the result says of it is what the textbook says."""
+    alpha, K = check_feasible(problem, result.beta, equality), problem.K
+    size = 1 + alpha.sum()
+    np.testing.assert_allclose(result.decision, K @ result.beta, atol=atol * size)
+    Q, p = naive.signed(K, problem.y), -np.ones(len(alpha))
+    worst = (
+        naive.equality_violation(Q, p, problem.y, problem.upper, alpha)
+        if equality
+        else naive.violation(Q, p, problem.upper, alpha)
+    )
+    assert result.violation == pytest.approx(max(worst, 0.0), abs=2 * atol * size)
+    primal = naive.primal(K, problem.y, problem.upper, alpha, result.intercept)
+    gap = naive.dual_gap(K, problem.y, problem.upper, alpha, result.intercept)
+    total = problem.upper.sum()
+    assert result.objective == pytest.approx(primal, rel=1e-6, abs=10 * atol * size * total)
+    assert result.gap == pytest.approx(gap, rel=1e-6, abs=10 * atol * size * total)
+    assert result.gap >= 0
+
+
+def optimum(problem: Problem, equality: bool) -> float:
+    Q, p = naive.signed(problem.K, problem.y), -np.ones(len(problem.y))
+    if equality:
+        return naive.objective(Q, p, naive.solve_equality_qp(Q, p, problem.y, problem.upper))
+    return naive.objective(Q, p, naive.solve_box_qp(Q, p, problem.upper, tol=1e-9))
+
+
+def dual_value(result: DualResult) -> float:
+    return result.gap - result.objective
+
+
+# --- the optimum -----------------------------------------------------------------------------------------------------
+
+
+@quick
+@given(
+    seed=st.integers(0, 1000),
+    n=st.integers(2, 30),
+    C=st.sampled_from([1e-3, 1.0, 20.0]),
+    equality=st.booleans(),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_a_problem_of_one_tile_is_solved_to_the_last_digits(
+    seed: int, n: int, C: float, equality: bool, dtype: type
+) -> None:
+    problem = make_problem(n, C=C, seed=seed, gamma=1.0, dtype=dtype)
+    result = solve(problem, equality=equality)
+    atol = 1e-9 if dtype is np.float64 else 1e-6
+    check_certificate(problem, result, equality, atol=atol)
+    assert result.converged
+    assert result.violation < 1e-9
+    best = optimum(problem, equality)
+    assert dual_value(result) == pytest.approx(best, rel=1e-7 if dtype is np.float64 else 1e-4)
+
+
+@pytest.mark.usefixtures("tiny_tiles")
+@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("cache_rows", [0, 5, 60])
+@pytest.mark.parametrize("square_rows", [0, 20, 60])
+def test_the_optimum_does_not_depend_on_what_fits_in_memory(square_rows: int, cache_rows: int, equality: bool) -> None:
+    problem = make_problem(60)
+    result = solve(
+        problem, equality=equality, tol=1e-5, square_bytes=8 * square_rows**2, cache_bytes=8 * 60 * cache_rows
+    )
+    check_certificate(problem, result, equality)
+    assert result.converged
+    assert dual_value(result) == pytest.approx(optimum(problem, equality), rel=1e-6)
+
+
+@pytest.mark.usefixtures("tiny_tiles")
+@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("order", ["sorted", "rare"])
+def test_sorted_and_rare_labels(order: str, equality: bool) -> None:
+    problem = make_problem(80)
+    y = np.sort(problem.y) if order == "sorted" else np.where(np.arange(80) == 70, 1.0, -1.0)
+    problem = problem._replace(y=y)
+    result = solve(problem, equality=equality)
+    check_certificate(problem, result, equality)
+    assert result.converged
+    assert dual_value(result) == pytest.approx(optimum(problem, equality), rel=1e-3)
+
+
+@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_more_rows_than_a_tile(dtype: type, equality: bool) -> None:
+    problem = make_problem(1500, dtype=dtype)._replace(upper=np.ones(1500))
+    problem = problem._replace(y=np.sort(problem.y))
+    result = solve(problem, equality=equality)
+    check_certificate(problem, result, equality, atol=1e-6 if dtype is np.float32 else 1e-9)
+    assert result.converged
+    assert result.violation < 1e-3
+    assert result.gap < 2e-3 * result.objective
+
+
+def test_few_of_a_class_among_many_with_an_intercept() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(9000, 2)), np.full(9000, -1.0)
+    y[[10, 4000, 8000]] = 1
+    X[y > 0] += 3
+    result = solve(Problem(X, y, np.ones(9000), 0.5), equality=True)
+    assert result.converged
+    assert np.count_nonzero(result.beta[y > 0]) == 3
+
+
+@pytest.mark.usefixtures("tiny_tiles")
+@pytest.mark.parametrize(
+    "equality",
+    [False, True],
+)
+def test_an_active_set_that_does_not_fit_still_gets_there(equality: bool) -> None:
+    """A hundred free coordinates and room for 16: more working sets, but not thirty times more."""
+    problem = make_problem(200, C=100.0)
+    fits = solve(problem, equality=equality)
+    capped = solve(problem, equality=equality, square_bytes=0, max_iter=15 * fits.n_iter)
+    assert fits.converged
+    assert capped.converged
+    assert dual_value(capped) == pytest.approx(dual_value(fits), rel=1e-4)
+
+
+@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("n_copies", [2, 7])
+def test_repeated_rows(n_copies: int, equality: bool) -> None:
+    base = make_problem(8)
+    index = np.repeat(np.arange(8), n_copies)
+    problem = Problem(base.X[index], base.y[index], base.upper[index], base.gamma)
+    result = solve(problem, equality=equality)
+    check_certificate(problem, result, equality)
+    assert result.converged
+    weighted = base._replace(upper=n_copies * base.upper)
+    assert dual_value(result) == pytest.approx(dual_value(solve(weighted, equality=equality)), rel=1e-9)
+
+
+@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("C", [1e-12, 1e-5, 1e5])
+def test_extreme_bounds(C: float, equality: bool) -> None:
+    problem = make_problem(30, C=C, gamma=2.0)
+    result = solve(problem, equality=equality)
+    check_feasible(problem, result.beta, equality)
+    assert result.violation < 1e-3
+    assert result.gap <= 1e-3 * result.objective
+
+
+@pytest.mark.parametrize("equality", [False, True])
+def test_rows_of_upper_bound_zero_do_not_count(equality: bool) -> None:
+    problem = make_problem(40)
+    out = np.arange(40) % 3 == 0
+    out[:2] = False
+    problem = problem._replace(upper=np.where(out, 0.0, problem.upper))
+    rest = Problem(problem.X[~out], problem.y[~out], problem.upper[~out], problem.gamma)
+    all_rows, without = solve(problem, equality=equality), solve(rest, equality=equality)
+    assert not all_rows.beta[out].any()
+    assert dual_value(all_rows) == pytest.approx(dual_value(without), rel=1e-9)
+
+
+@pytest.mark.parametrize("equality", [False, True])
+def test_one_class_only(equality: bool) -> None:
+    """With the equality only beta = 0 is feasible, and it is the optimum."""
+    problem = make_problem(20)._replace(y=np.ones(20))
+    result = solve(problem, equality=equality)
+    assert result.converged
+    assert np.isfinite([result.intercept, result.objective, result.gap]).all()
+    if equality:
+        assert not result.beta.any()
+
+
+def test_the_number_of_threads_does_not_show() -> None:
+    problem = make_problem(90, dtype=np.float32)
+    one, two = (solve(problem, n_jobs=k) for k in (1, 2))
+    np.testing.assert_array_equal(one.beta, two.beta)
+    np.testing.assert_array_equal(one.decision, two.decision)
+
+
+def test_the_number_of_threads_does_not_show_on_many_rows() -> None:
+    problem = make_problem(3000, dtype=np.float32)
+    one, two = (solve(problem, n_jobs=k, equality=True) for k in (1, 2))
+    np.testing.assert_array_equal(one.beta, two.beta)
+
+
+# --- starting and stopping -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("tiny_tiles")
+@pytest.mark.parametrize("equality", [False, True])
+def test_a_start_at_the_optimum_needs_no_working_set(equality: bool) -> None:
+    problem = make_problem(50)
+    first = solve(problem, equality=equality)
+    again = solve(problem, equality=equality, start=first.beta)
+    assert first.n_iter > 0
+    assert again.n_iter == 0
+    assert again.converged
+    np.testing.assert_array_equal(again.beta, first.beta)
+    check_certificate(problem, again, equality)
+
+
+def test_the_start_is_not_changed_and_its_decision_values_may_be_given() -> None:
+    problem = make_problem(40)
+    start = 0.5 * problem.y * problem.upper
+    decision = problem.K @ start
+    before = start.copy(), decision.copy()
+    with ThreadTeam(1) as team, Progress() as progress:
+        given_values = make_solver(problem, team, progress).solve(start, decision)
+        computed = make_solver(problem, team, progress).solve(start)
+    np.testing.assert_array_equal(start, before[0])
+    np.testing.assert_array_equal(decision, before[1])
+    for result in (given_values, computed):
+        check_certificate(problem, result, False)
+    assert dual_value(given_values) == pytest.approx(dual_value(computed), rel=1e-9)
+
+
+@pytest.mark.usefixtures("tiny_tiles")
+@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("after", [0, 1, 2, 3, 5, 8])
+def test_stopped_at_any_time_it_tells_the_truth(after: int, equality: bool) -> None:
+    problem = make_problem(100, C=10.0, noise=0.5)
+    calls: Iterator[int] = iter(range(10**9))
+    with ThreadTeam(1) as team, Progress(callback=lambda state: next(calls) >= after) as progress:
+        result = make_solver(problem, team, progress, equality=equality, tol=1e-9).solve(np.zeros(100))
+    check_certificate(problem, result, equality)
+    assert not result.converged
+    assert result.objective <= problem.upper.sum() + 1e-9, "no worse than the machine that says nothing"
+    assert progress.stopped_by == "callback"
+
+
+@pytest.mark.usefixtures("tiny_tiles")
+@pytest.mark.parametrize("max_iter", [0, 1, 4])
+def test_max_iter_counts_working_sets(max_iter: int) -> None:
+    problem = make_problem(100, C=10.0)
+    result = solve(problem, max_iter=max_iter, tol=1e-9)
+    assert result.n_iter == max_iter
+    assert not result.converged
+    check_certificate(problem, result, False)
+
+
+@pytest.mark.usefixtures("tiny_tiles")
+@pytest.mark.parametrize("equality", [False, True])
+def test_the_lower_bound_never_falls(equality: bool) -> None:
+    history = solve(make_problem(100, C=5.0), equality=equality).history.as_arrays()
+    assert len({len(column) for column in history.values()}) == 1
+    assert np.diff(history["lower_bound"]).min() >= -1e-9
+    assert (history["objective"] >= history["lower_bound"]).all()
+
+
+def test_the_progress_hears_of_every_round() -> None:
+    problem = make_problem(60)
+    states: list[dict[str, float]] = []
+
+    def listen(state: dict[str, float]) -> bool:
+        states.append(state)
+        return False
+
+    with ThreadTeam(1) as team, Progress(callback=listen) as progress:
+        make_solver(problem, team, progress).solve(np.zeros(60))
+    assert {"violation", "tol", "objective", "n_support", "round", "elapsed"} <= states[-1].keys()
+    assert progress.candidate is not None
+
+
+def test_a_small_problem_stopped_below_the_users_tol_has_converged() -> None:
+    problem = make_problem(40, C=10.0)
+    seen: list[float] = []
+
+    def stop_when_good(state: dict[str, float]) -> bool:
+        seen.append(state.get("violation", np.inf))
+        return seen[-1] < 0.1
+
+    with ThreadTeam(1) as team, Progress(callback=stop_when_good) as progress:
+        result = make_solver(problem, team, progress, tol=0.1).solve(np.zeros(40))
+    assert result.violation < 0.1
+    assert result.converged
+
+
+@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_indefinite_kernel_ends(seed: int, equality: bool) -> None:
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(size=(40, 40))
+    K = noise + noise.T + 2 * np.eye(40)
+    from widemargin.kernels.functions import Precomputed
+
+    y = rng.choice([-1.0, 1.0], size=40)
+    with ThreadTeam(1) as team, Progress(max_time=5.0) as progress:
+        rows = KernelRows(Precomputed(), make_samples(K, "entries"), PLENTY, team)
+        solver = DualSolver(
+            rows, svm_problem(y, np.ones(40)), equality=equality, tol=1e-3, square_bytes=PLENTY, progress=progress
+        )
+        result = solver.solve(np.zeros(40))
+    assert progress.stopped_by is None
+    assert (np.abs(result.beta) <= 1).all()
+    assert (result.beta * y >= 0).all()
+    value = 0.5 * result.beta @ K @ result.beta - y @ result.beta
+    assert value < 0
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("equality", [False, True])
+def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, equality: bool) -> None:
+    from widemargin.kernels.functions import FunctionKernel
+
+    def broken(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
+        K = naive_kernels.linear(A, B)
+        K[K > 4] = bad
+        return K
+
+    problem = make_problem(40)
+    with ThreadTeam(1) as team, Progress(max_time=5.0) as progress:
+        rows = KernelRows(FunctionKernel(broken), make_samples(problem.X), PLENTY, team)
+        problem_dual = svm_problem(problem.y, problem.upper)
+        with pytest.raises(ValueError, match="kernel"):
+            DualSolver(rows, problem_dual, equality=equality, tol=1e-3, square_bytes=PLENTY, progress=progress).solve(
+                np.zeros(40)
+            )
+
+
+@pytest.mark.usefixtures("tiny_tiles")
+@pytest.mark.parametrize("equality", [False, True])
+def test_working_sets_on_two_threads_are_those_of_one(equality: bool) -> None:
+    problem = make_problem(150)
+    one, two = (solve(problem, equality=equality, n_jobs=n) for n in (1, 2))
+    np.testing.assert_array_equal(one.beta, two.beta)
+    assert one.n_iter == two.n_iter
+
+
+@pytest.mark.usefixtures("tiny_tiles")
+@pytest.mark.parametrize("kept_rows", [0, 20, 100])
+@pytest.mark.parametrize("equality", [False, True])
+def test_refining_first_gives_the_same_solution(equality: bool, kept_rows: int) -> None:
+    """The leading coordinates are solved alone, and the whole goes on from what is known of them."""
+    problem = make_problem(100)
+    m = 40
+    with ThreadTeam(2) as team, Progress(max_time=60.0) as progress:
+        solver = make_solver(problem, team, progress, equality=equality, cache_bytes=kept_rows * 100 * 8)
+        refined, leading = solver.refine(np.zeros(m), 1e-3)
+        np.testing.assert_allclose(leading, problem.K[:m, :m] @ refined, atol=1e-9)
+        result = solver.solve(np.concatenate([refined, np.zeros(100 - m)]), leading)
+    check_certificate(problem, result, equality)
+    assert result.converged
+    exact = solve(problem, equality=equality, tol=1e-6)
+    assert result.objective - result.gap <= exact.objective
+    assert result.objective >= exact.objective - exact.gap
+
+
+@pytest.mark.parametrize("equality", [False, True])
+def test_a_solution_by_coarse_entries_is_corrected(equality: bool, tiny_tiles: None) -> None:
+    """Entries that are off by 1e-4: their certificate cannot be had, one of exact decision values can."""
+    problem, noise = make_problem(200, C=10.0), np.random.default_rng(0).normal(size=(200, 200))
+    coarse = problem.K + 1e-4 * (noise + noise.T) / np.sqrt(2)
+    with ThreadTeam(1) as team, Progress() as progress:
+        rows = KernelRows(Precomputed(), GramSamples(coarse, np.arange(200)), PLENTY, team)
+        solver = DualSolver(
+            rows,
+            svm_problem(problem.y, problem.upper),
+            equality=equality,
+            tol=1e-3,
+            square_bytes=PLENTY,
+            progress=progress,
+            entry_noise=1e-4,
+        )
+        rough = solver.solve(np.zeros(200))
+        rough_noise = solver.noise(rough.beta)
+        assert rough_noise > 0.25e-3
+        with pytest.raises(AssertionError):
+            check_certificate(problem, rough, equality, atol=1e-6)
+        fine = solver.correct(rough.beta, problem.K @ rough.beta)
+    check_certificate(problem, fine, equality, atol=1e-6)
+    assert fine.converged
+    assert 0 < solver.noise(fine.beta) < 0.1 * rough_noise  # that of the change alone
+    assert fine.n_iter > rough.n_iter
+
+
+@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_stopped_at_the_start_it_keeps_some_support_vectors(
+    equality: bool, is_sorted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = make_problem(400, C=0.02)
+    if is_sorted:
+        order = np.argsort(problem.y)
+        problem = problem._replace(X=problem.X[order], y=problem.y[order], upper=problem.upper[order])
+    with ThreadTeam(1) as team:
+        start = make_solver(problem, team, Progress(), equality=equality).solve(np.zeros(400)).beta
+        monkeypatch.setattr(dual, "_WORK_PER_LOOK", entry_work(100 * 400, 3))  # 100 rows
+        with Progress(max_time=0) as progress:
+            result = make_solver(problem, team, progress, equality=equality).solve(start)
+    kept = np.flatnonzero(result.beta)
+    assert 0 < len(kept) < np.count_nonzero(start)
+    assert np.all((np.abs(result.beta) <= np.abs(start) + 1e-15) & (result.beta * start >= 0))
+    assert not equality or abs(result.beta.sum()) < 1e-9
+    np.testing.assert_allclose(result.decision, problem.K @ result.beta, atol=1e-9)
+    assert not result.converged
+    assert result.objective <= problem.upper.sum()

@@ -1,0 +1,134 @@
+"""Problems on parts of one kernel matrix: as each by itself, whatever the threads and the slices of time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from naive import dual as naive
+from widemargin._native import Team, dual
+from widemargin._progress import Progress
+from widemargin._threads import ThreadTeam
+from widemargin.data.samples import make_samples
+from widemargin.kernels.functions import RBF
+from widemargin.solvers.dual import subproblems
+from widemargin.solvers.dual.certificate import svm_problem
+from widemargin.solvers.dual.subproblems import Subproblem, solve_on_whole_matrix, solve_subproblems
+from widemargin.solvers.results import DualResult
+
+Vector = NDArray[np.float64]
+
+
+def make_matrix(n: int, gamma: float = 0.3, dtype: Any = np.float64) -> NDArray[Any]:
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    squares = (X * X).sum(axis=1)
+    return np.exp(-gamma * np.maximum(squares[:, None] + squares - 2 * X @ X.T, 0.0)).astype(dtype)
+
+
+def make_parts(n: int, sizes: list[int], C: float = 1.0) -> list[Subproblem]:
+    rng = np.random.default_rng(1)
+    parts = []
+    for size in sizes:
+        y = np.where(rng.random(size) < 0.5, 1.0, -1.0)
+        y[:2] = 1, -1
+        parts.append(Subproblem(rng.permutation(n)[:size], svm_problem(y, np.full(size, C)), np.zeros(size)))
+    return parts
+
+
+def solve(K: NDArray[Any], parts: list[Subproblem], n_jobs: int = 1, **changes: Any) -> list[DualResult]:
+    how = {"equality": False, "tol": 1e-3, "max_iter": -1, **changes}
+    with ThreadTeam(n_jobs) as team, Progress() as progress:
+        return solve_subproblems(K, parts, team, progress=progress, **how)
+
+
+@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_each_is_solved_as_by_itself(equality: bool, dtype: Any) -> None:
+    K, parts = make_matrix(80, dtype=dtype), make_parts(80, [40, 3, 80, 25])
+    for part, result in zip(parts, solve(K, parts, equality=equality), strict=True):
+        square = K[np.ix_(part.rows, part.rows)].astype(np.float64)
+        y, upper = part.problem.target, part.problem.hi - part.problem.lo
+        Q, p, alpha = naive.signed(square, y), -np.ones(len(y)), y * result.beta
+        violation = naive.equality_violation(Q, p, y, upper, alpha) if equality else naive.violation(Q, p, upper, alpha)
+        assert violation < 1e-6
+        assert result.converged
+        np.testing.assert_allclose(result.decision, square @ result.beta, atol=1e-6)
+        assert abs(result.beta.sum()) < 1e-9 or not equality
+
+
+def test_threads_and_slices_of_time_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    K, parts = make_matrix(700), make_parts(700, [600, 550, 30, 700], C=10.0)
+    whole = solve(K, parts)
+    monkeypatch.setattr(subproblems, "_SLICE_SECONDS", 1e-4)
+    for n_jobs in (1, 2, 3):
+        for one, other in zip(whole, solve(K, parts, n_jobs), strict=True):
+            np.testing.assert_array_equal(one.beta, other.beta)
+            assert (one.n_iter, one.n_steps) == (other.n_iter, other.n_steps)
+
+
+def test_a_start_is_gone_on_from() -> None:
+    K, parts = make_matrix(60), make_parts(60, [60, 30])
+    solved = solve(K, parts)
+    again = solve(K, [part._replace(start=result.beta) for part, result in zip(parts, solved, strict=True)])
+    assert [result.n_iter for result in again] == [0, 0]
+
+
+def test_working_sets_are_limited() -> None:
+    K, parts = make_matrix(700), make_parts(700, [700, 600], C=1e4)
+    results = solve(K, parts, max_iter=2)
+    assert [result.n_iter for result in results] == [2, 2]
+    assert not any(result.converged for result in results)
+    assert all(result.gap > 0 for result in results)
+
+
+def test_what_float32_hides_is_solved_in_float64() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)).astype(np.float32)
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=300) > 0, 1.0, -1.0)
+    part = Subproblem(np.arange(300), svm_problem(y, np.full(300, 3e4)), np.zeros(300))
+    how = {"equality": False, "tol": 1e-3, "max_iter": -1}
+    with ThreadTeam(1) as team, Progress() as progress:
+        (result,) = solve_on_whole_matrix(RBF(0.3), make_samples(X, RBF.wants), [part], team, progress=progress, **how)
+    D = X.astype(np.float64)
+    squares = (D * D).sum(axis=1)
+    K = np.exp(-0.3 * np.maximum(squares[:, None] + squares - 2 * D @ D.T, 0.0))
+    assert len(result.history) == 2
+    assert naive.violation(naive.signed(K, y), -np.ones(300), np.full(300, 3e4), y * result.beta) < 1.01e-3
+
+
+def test_nan_in_the_kernel_is_an_error() -> None:
+    K = make_matrix(20)
+    K[3, 4] = K[4, 3] = np.nan
+    with pytest.raises(ValueError, match="kernel must be finite"):
+        solve(K, make_parts(20, [20], C=100.0))
+
+
+def test_lying_arguments_are_refused() -> None:
+    K, n = np.eye(5), 4
+    box = dual.Box(*(np.ones(n) * s for s in (1.0, -1.0, 1.0, 1.0)))
+    rows, starts, beta, f = np.arange(n), np.array([0, 2, n]), np.zeros(n), np.zeros(n)
+    good = [K, rows, starts, box, beta, f, False]
+    problems = dual.Subproblems64(*good)
+    for place, wrong, error in (
+        (1, np.array([0, 1, 2, 5]), IndexError),
+        (1, np.array([0, 1, 2, -1]), IndexError),
+        (1, rows[:3].copy(), ValueError),
+        (2, np.array([0, 3, 2, n]), ValueError),
+        (2, np.array([1, n]), ValueError),
+        (2, np.array([0, 3]), ValueError),
+        (2, np.array([], np.int64), ValueError),
+        (4, np.zeros(3), ValueError),
+        (5, np.zeros(n, np.float32), TypeError),
+        (0, np.eye(5, dtype=np.float32), TypeError),
+    ):
+        with pytest.raises(error):
+            dual.Subproblems64(*[wrong if k == place else argument for k, argument in enumerate(good)])
+    with pytest.raises(ValueError, match="tol"):
+        problems.solve(Team(1), np.ones(3), np.ones(2, np.int64), 1.0)
+    with pytest.raises(ValueError, match="max_sets"):
+        problems.solve(Team(1), np.ones(2), np.ones(1, np.int64), 1.0)
+    for seconds in (np.nan, -1.0, np.inf):
+        problems.solve(Team(1), np.ones(2), np.ones(2, np.int64), seconds)

@@ -1,0 +1,135 @@
+"""The table of the merging problem: right at its nodes, near enough between them, and never a wrong file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import budget as naive
+from widemargin.solvers.sgd import lookup_table as table
+from widemargin.solvers.sgd.lookup_table import MergeTable, merge_table, tabulate
+
+quick = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WIDEMARGIN_CACHE", str(tmp_path))
+    merge_table.cache_clear()
+
+
+def exact(m: np.ndarray, kappa: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """h and wd by Newton's method with bisection on the sign of s', in float64: no golden section here."""
+    share = np.maximum(m, 1 - m)
+    log_odds, rate = np.log(share) - np.log1p(-share), -np.log(kappa)
+    low, high = np.zeros_like(m), np.ones_like(m)
+    for _ in range(60):  # the derivative's sign is that of log_odds - 2 artanh(u) + u rate, u = 2 h - 1
+        u = (low + high) / 2
+        is_rising = log_odds - 2 * np.arctanh(u) + u * rate > 0
+        low, high = np.where(is_rising, u, low), np.where(is_rising, high, u)
+    h = (1 + low) / 2
+    s = share * kappa ** ((1 - h) ** 2) + (1 - share) * kappa ** (h**2)
+    wd = share**2 + (1 - share) ** 2 + 2 * share * (1 - share) * kappa - s**2
+    return np.where(m < 0.5, 1 - h, h), np.maximum(wd, 0)
+
+
+def test_error_over_a_million_random_pairs() -> None:
+    rng = np.random.default_rng(0)
+    m, kappa = rng.random(10**6), rng.random(10**6)
+    kappa[:100_000] **= 6  # more of them where points are far apart
+    kappa = np.maximum(kappa, 1e-12)
+    h, wd = exact(m, kappa)
+    look = merge_table()
+    assert np.abs(look.wd(m, kappa) - wd).max() < 5e-5
+    is_clear = np.abs(m - 0.5) > 0.01
+    assert np.abs(look.h(m, kappa) - h)[is_clear].max() < 0.02
+
+
+def test_relative_error_where_the_degradation_vanishes() -> None:
+    """Near copies: wd is of the order of 1e-8, and partners must still be told apart."""
+    rng = np.random.default_rng(1)
+    m, kappa = rng.uniform(0.01, 0.99, 10_000), 1 - rng.uniform(1e-4, 1e-2, 10_000)
+    wd = np.array([naive.best_h(a, b)[1] for a, b in zip(m[:200], kappa[:200], strict=True)])
+    np.testing.assert_allclose(merge_table().wd(m[:200], kappa[:200]), wd, rtol=0.03, atol=1e-12)
+
+
+@quick
+@given(m=st.floats(0, 1), kappa=st.floats(0, 1))
+def test_interpolation_is_the_obvious_one_and_symmetric(m: float, kappa: float) -> None:
+    look = merge_table(50)
+    folded = max(m, 1 - m)
+    assert float(look.wd(m, kappa)) == pytest.approx(naive.look_up(look.grids[1], folded, kappa) ** 2, abs=1e-12)
+    h = naive.look_up(look.grids[0], folded, kappa)
+    assert float(look.h(m, kappa)) == pytest.approx(h if m >= 0.5 else 1 - h, abs=1e-12)
+    assert float(look.wd(m, kappa)) == pytest.approx(float(look.wd(1 - m, kappa)), abs=1e-9)
+
+
+@quick
+@given(i=st.integers(0, 24), j=st.integers(0, 24))
+def test_nodes(i: int, j: int) -> None:
+    h, root = tabulate(25)[:, i, j]
+    m, kappa = 0.5 + 0.5 * i / 24, j / 24
+    _, wd = naive.best_h(m, kappa)
+    assert root**2 == pytest.approx(wd, abs=1e-7)
+    assert naive.degradation(float(h), m, kappa) == pytest.approx(wd, abs=1e-7)
+
+
+def test_limits() -> None:
+    look = merge_table()
+    m = np.linspace(0, 1, 101)
+    np.testing.assert_array_equal(look.wd(m, np.ones(101)), 0)  # equal points
+    np.testing.assert_allclose(look.wd(m, np.zeros(101)), np.minimum(m, 1 - m) ** 2, atol=1e-6)  # removal
+    assert np.all(np.isfinite(look.grids))
+
+
+def test_built_in_under_a_second() -> None:
+    start = time.perf_counter()
+    tabulate(400)
+    assert time.perf_counter() - start < 3.0  # 0.2 s; a shared machine may take longer
+
+
+def test_kept_and_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = merge_table(30)
+    assert len(list(tmp_path.iterdir())) == 1
+    merge_table.cache_clear()
+    monkeypatch.setattr(table, "tabulate", lambda size: pytest.fail("built although it was kept"))
+    np.testing.assert_array_equal(merge_table(30).grids, first.grids)
+    assert merge_table(30) is merge_table(30)
+
+
+def spoil(path: Path, how: str) -> None:
+    content = bytearray(path.read_bytes())
+    if how == "a bit":
+        content[100] ^= 1
+    path.write_bytes(content[:50] if how == "short" else b"" if how == "empty" else content)
+
+
+@pytest.mark.parametrize("how", ["a bit", "short", "empty"])
+def test_a_damaged_file_is_built_again(how: str, tmp_path: Path) -> None:
+    first = merge_table(30)
+    (path,) = tmp_path.iterdir()
+    spoil(path, how)
+    merge_table.cache_clear()
+    np.testing.assert_array_equal(merge_table(30).grids, first.grids)
+    merge_table.cache_clear()
+    assert table._read(path, 30) is not None  # and replaced
+
+
+def test_a_file_of_another_version_or_size_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    merge_table(30)
+    (path,) = tmp_path.iterdir()
+    assert table._read(path, 31) is None
+    monkeypatch.setattr(table, "_VERSION", table._VERSION + 1)
+    assert table._read(path, 30) is None
+
+
+def test_without_a_folder_that_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    monkeypatch.setenv("WIDEMARGIN_CACHE", str(blocker / "below"))
+    assert isinstance(merge_table(20), MergeTable)

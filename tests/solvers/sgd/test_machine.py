@@ -1,0 +1,325 @@
+"""Passes over rows against the papers' pseudo-code, step by step in float64."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from naive import budget as naive
+from widemargin.kernels.functions import Kernel, make_kernel
+from widemargin.solvers.sgd import machine as sgd
+from widemargin.solvers.sgd.machine import MergingMachine, SGDMachine, StepSettings, make_machine
+
+LAM = 0.01
+
+
+@pytest.fixture(autouse=True)
+def _short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many blocks in few rows, and small matrices where loops are interpreted."""
+    monkeypatch.setattr(sgd, "_FIXED_BLOCK", 8)
+
+
+def data(n: int = 90, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Rows, and weights times labels without ties."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)).astype(np.float32)
+    return X, np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0) * rng.uniform(0.5, 1.5, n)
+
+
+def settings_for(kernel: Kernel, **options: Any) -> StepSettings:
+    return StepSettings(kernel, LAM, **({"budget": 10, "average": False, "merge": "gss-precise"} | options))
+
+
+def run(settings: StepSettings, X: Any, signed_weights: np.ndarray) -> SGDMachine:
+    machine = make_machine(settings, X)
+    machine.run(X, np.arange(X.shape[0]), signed_weights)
+    return machine
+
+
+def decide(machine: SGDMachine, kernel: naive.KernelFunction, Z: np.ndarray) -> np.ndarray:
+    points, coef, intercept = machine.expansion()
+    dense = points.toarray() if sp.issparse(points) else points
+    return np.array([sum(c * kernel(p, z) for c, p in zip(coef, dense, strict=True)) + intercept for z in Z])
+
+
+def rbf(p: np.ndarray, q: np.ndarray) -> float:
+    return float(np.exp(-0.4 * np.sum((np.asarray(p, np.float64) - q) ** 2)))
+
+
+def polynomial(p: np.ndarray, q: np.ndarray) -> float:
+    return float(np.dot(np.asarray(p, np.float64), q) * 0.4 + 1.0) ** 2
+
+
+def twin(kernel: naive.KernelFunction, X: np.ndarray, signed_weights: np.ndarray, make_room: Any) -> naive.Machine:
+    machine = naive.Machine(kernel, LAM, 10)
+    for x, p in zip(X.astype(np.float64), signed_weights, strict=True):
+        machine.step(x, p, make_room)
+        machine.trace.append((list(machine.points), list(machine.coef)))
+    return machine
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("merge", ["gss-precise", "lookup-wd", "lookup-h"])
+def test_merging_is_the_papers(merge: str, form: Any) -> None:
+    X, signed_weights = data()
+    slow = twin(rbf, X, signed_weights, naive.merge)
+    fast = run(settings_for(make_kernel("rbf", gamma=0.4), merge=merge), form(X), signed_weights)
+    assert fast.tally().mergers == slow.n_mergers > 20
+    expected = np.array([slow.decide(z) for z in X])
+    np.testing.assert_allclose(decide(fast, rbf, X), expected, atol=2e-3 * np.abs(expected).max())
+    assert fast.tally().degradation == pytest.approx(slow.degradation, rel=1e-2)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("maintenance", "make_room"), [("removal", naive.remove), ("projection", naive.project)])
+@pytest.mark.parametrize(("name", "function"), [("rbf", rbf), ("poly", polynomial)])
+def test_points_that_stay(maintenance: str, make_room: Any, name: str, function: Any, form: Any) -> None:
+    X, signed_weights = data(d=4)
+    kernel = make_kernel(name, gamma=0.4, degree=2, coef0=1.0)
+    slow = twin(function, X, signed_weights, make_room)
+    fast = run(settings_for(kernel, maintenance=maintenance), form(X), signed_weights)
+    expected = np.array([slow.decide(z) for z in X])
+    np.testing.assert_allclose(decide(fast, function, X), expected, atol=1e-3 * np.abs(expected).max())
+    assert fast.tally().degradation == pytest.approx(slow.degradation, rel=1e-2)
+    assert fast.tally().removals > 15
+
+
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+def test_average_is_that_of_the_steps(maintenance: str) -> None:
+    """Without anything to make room for, the average is exact."""
+    X, signed_weights = data(40)
+    slow = naive.Machine(rbf, LAM, 100)
+    for x, p in zip(X.astype(np.float64), signed_weights, strict=True):
+        slow.step(x, p, naive.remove)
+        slow.trace.append((list(slow.points), list(slow.coef)))
+    settings = settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, budget=40, average=True)
+    t = np.arange(1.0, 41)
+    weights = (t + 1) * (t + 2) * (t + 3) / np.sum((t + 1) * (t + 2) * (t + 3))
+    values = [[sum(c * rbf(p, z) for c, p in zip(a, b, strict=True)) for b, a in slow.trace] for z in X[:10]]
+    fast = decide(run(settings, X, signed_weights), rbf, X[:10])
+    np.testing.assert_allclose(fast, np.array(values) @ weights, atol=1e-4 * np.abs(values).max())
+
+
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+def test_the_average_forgets_points_that_are_gone(maintenance: str) -> None:
+    """Weights of steps grow by 3 / t, and by 1 / budget with every merger, removal or projection."""
+    X, signed_weights = data()
+    machine = make_machine(settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance), X)
+    weights, n_before = [1.0], 0
+    for t in range(1, len(X) + 1):
+        machine.run(X, np.array([t - 1]), signed_weights)
+        n_events = machine.tally().mergers + machine.tally().removals
+        weights.append(weights[-1] * (1 + 3 / t + (n_events - n_before) / 10))
+        n_before = n_events
+    assert n_before > 15
+    assert machine.sums[sgd.WEIGHTS] == pytest.approx(sum(weights[1:]))
+    assert machine.sums[sgd.CLOCK] == pytest.approx(sum(w / t for t, w in enumerate(weights[1:], 1)))
+
+
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+def test_the_average_restarts_where_it_errs_more_often(maintenance: str) -> None:
+    """Page's cumulative sum of mistakes, limit 4, over every fourth row: step by step, with labels that turn."""
+    X, signed_weights = data(480)
+    signed_weights = np.where(X[:, 0] > 0, 1.0, -1.0)  # what the rows say: the machine of the last step errs seldom
+    signed_weights[240:] *= -1.0
+    settings = settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, budget=480, fit_intercept=True)
+    averaged = make_machine(replace(settings, average=True), X)
+    last, doubt, restarts = make_machine(settings, X), 0, []
+    trace: list[np.ndarray] = []
+    weights: list[float] = []
+    for t in range(len(X)):
+        if t % 4 == 0 and weights:
+            sign, f = np.sign(signed_weights[t]), trace[-1][t]
+            average = np.dot(weights, [values[t] for values in trace[-len(weights) :]])
+            doubt = max(0, doubt + int(sign * average <= 0) - int(sign * f <= 0))
+            if doubt >= 4:
+                weights, doubt = [], 0
+                restarts.append(t)
+        last.run(X, np.array([t]), signed_weights)
+        averaged.run(X, np.array([t]), signed_weights)
+        points, coef, intercept = last.expansion()
+        trace.append(np.exp(-0.4 * ((X[:, None] - points) ** 2).sum(-1)) @ coef + intercept)
+        weights.append((weights[-1] if weights else 1.0) * (1 + 3 / (t + 1)))
+    assert restarts
+    assert min(restarts) > 240
+    expected = np.dot(weights, trace[-len(weights) :]) / np.sum(weights)
+    np.testing.assert_allclose(decide(averaged, rbf, X[:20]), expected[:20], atol=1e-4 * np.abs(expected).max())
+    assert averaged.counts[sgd.DOUBT] == doubt
+
+
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+def test_weights_beyond_float64(maintenance: str) -> None:
+    """1.5 to the number of mergers: what was summed before counts for nothing by then, and nothing overflows."""
+    X, signed_weights = data(3300)
+    options = {"maintenance": maintenance, "budget": 2, "fit_intercept": True}
+    settings = settings_for(make_kernel("rbf", gamma=0.4), average=True, **options)
+    machine = run(settings, X, signed_weights)
+    tally = machine.tally()
+    assert tally.mergers + tally.removals > 1760  # 1.5^1760 is beyond float64
+    averaged, last = machine.expansion(), run(replace(settings, average=False), X, signed_weights).expansion()
+    assert np.isfinite(averaged.coef).all()
+    np.testing.assert_allclose(averaged.coef, last.coef, rtol=0.1)
+    np.testing.assert_allclose(averaged.intercept, last.intercept, rtol=0.1, atol=1e-3)
+
+
+def test_small_factors_are_folded_into_the_points() -> None:
+    X, signed_weights = data()
+    settings = settings_for(make_kernel("rbf", gamma=0.4), merge="lookup-wd")
+    plain, tiny = run(settings, X[:60], signed_weights[:60]), run(settings, X[:60], signed_weights[:60])
+    tiny.arrays.points[:] *= np.float32(2.0**60)  # type: ignore[attr-defined]
+    tiny.arrays.slots[sgd.SCALE] /= 2.0**60  # type: ignore[attr-defined]
+    for machine in (plain, tiny):
+        machine.run(X, np.arange(60, 90), signed_weights)
+    assert (tiny.arrays.slots[sgd.SCALE] == 1).any()  # type: ignore[attr-defined]
+    np.testing.assert_allclose(tiny.expansion().points, plain.expansion().points, atol=1e-5)
+    np.testing.assert_allclose(tiny.expansion().coef, plain.expansion().coef, rtol=1e-4)
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+def test_intercept_is_a_constant_feature(maintenance: str, average: bool) -> None:
+    X, signed_weights = data(40)
+    options = {"maintenance": maintenance, "budget": 40, "average": average}
+    machine = run(settings_for(make_kernel("rbf", gamma=0.4), fit_intercept=True, **options), X, signed_weights)
+    slow = naive.Machine(lambda p, q: rbf(p, q) + 1.0, LAM, 100)
+    for x, p in zip(X.astype(np.float64), signed_weights, strict=True):
+        slow.step(x, p, naive.remove)
+    assert machine.expansion().intercept != 0
+    if not average:
+        np.testing.assert_allclose(decide(machine, rbf, X), [slow.decide(z) for z in X], rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_chunks_and_state_change_no_bit(maintenance: str, form: Any, average: bool) -> None:
+    X, signed_weights = data(150)
+    X = form(X)
+    settings = settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, average=average, merge="lookup-wd")
+    whole = run(settings, X, signed_weights).expansion()
+    machine = make_machine(settings, X)
+    for start, stop in ((0, 1), (1, 60), (60, 71), (71, 149), (149, 150)):
+        machine.run(X[start:stop], np.arange(stop - start), signed_weights[start:stop])
+        machine = make_machine(settings, X, machine.state())
+    pieces = machine.expansion()
+    for a, b in zip(whole, pieces, strict=True):
+        np.testing.assert_array_equal(a.toarray() if sp.issparse(a) else a, b.toarray() if sp.issparse(b) else b)
+
+
+@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
+def test_never_more_than_the_budget(maintenance: str) -> None:
+    X, signed_weights = data(60)
+    settings = settings_for(make_kernel("rbf", gamma=50.0), maintenance=maintenance, budget=7)
+    machine = make_machine(settings, X)
+    for i in range(len(X)):
+        machine.run(X, np.array([i]), signed_weights)
+        assert len(machine) <= 7
+        assert len(machine.expansion().coef) == len(machine)
+
+
+def test_one_sign_alone_and_a_lonely_point_of_the_other() -> None:
+    X, _ = data(60)
+    signed_weights = np.ones(60)
+    signed_weights[3] = -0.1  # light, and without a partner of its sign: removed
+    machine = run(settings_for(make_kernel("rbf", gamma=50.0), budget=4), X, signed_weights)
+    assert machine.tally().removals == 1
+    assert np.all(machine.expansion().coef > 0)
+
+
+def test_identical_points_become_one_coefficient() -> None:
+    X = np.tile(np.array([[0.5, -1.0]], np.float32), (30, 1))
+    machine = run(settings_for(make_kernel("rbf", gamma=0.4), budget=2), X, np.ones(30) * 1e-6)
+    points, coef, _ = machine.expansion()
+    np.testing.assert_allclose(points, X[: len(points)], atol=1e-6)
+    assert coef.sum() == pytest.approx(30e-6 / (LAM * 30), rel=1e-9)  # every step added its share, no merger lost any
+
+
+@pytest.mark.parametrize("merge", ["lookup-wd", "lookup-h", "gss", "gss-precise"])
+@pytest.mark.parametrize("size", [1e-300, 1e-40, 1e100])
+def test_mergers_do_not_depend_on_the_unit_of_the_weights(merge: str, size: float) -> None:
+    """Shares of coefficients are what counts, be the coefficients beyond float32 or not."""
+    X, _ = data(40)
+    kernel = make_kernel("rbf", gamma=0.4)
+    runs = [run(StepSettings(kernel, scale, budget=10, merge=merge), X, np.full(40, scale)) for scale in (1.0, size)]
+    (points, coef, _), (others, sizes, _) = (machine.expansion() for machine in runs)
+    assert runs[0].tally().mergers == runs[1].tally().mergers > 5
+    np.testing.assert_allclose(others, points, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(sizes, coef, rtol=1e-4)
+
+
+def test_a_long_stream_scales_nothing_away() -> None:
+    """After 10^9 steps' worth of shrinking, coefficients are small and exact: they were never multiplied."""
+    X, signed_weights = data(20)
+    machine = run(settings_for(make_kernel("rbf", gamma=0.4), budget=50), X, signed_weights)
+    assert isinstance(machine, MergingMachine)
+    before = machine.expansion().coef * LAM * 20
+    machine.counts[0] = 10**9
+    np.testing.assert_allclose(machine.expansion().coef * LAM * 1e9, before, rtol=1e-12)
+
+
+def test_rows_of_weight_zero_change_nothing_but_the_clock() -> None:
+    X, signed_weights = data(50)
+    machine = run(settings_for(make_kernel("rbf", gamma=0.4)), X, signed_weights)
+    coef = machine.coef[0].copy()
+    machine.run(X, np.arange(50), np.zeros(50))
+    np.testing.assert_array_equal(machine.coef[0], coef)
+    assert machine.tally().steps == 100
+
+
+def test_dense_zeros_are_skipped_as_sparse_ones_are() -> None:
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((120, 40)) < 0.1, rng.normal(size=(120, 40)), 0).astype(np.float32)
+    X[0] = 0  # what a dense stream is shifted by
+    signed_weights = np.where(rng.random(120) < 0.5, 1.0, -1.0)
+    settings = settings_for(make_kernel("rbf", gamma=0.4), merge="lookup-wd")
+    dense, sparse = (run(settings, form(X), signed_weights).expansion() for form in (np.asarray, sp.csr_array))
+    np.testing.assert_array_equal(dense.points, sparse.points)
+    np.testing.assert_array_equal(dense.coef, sparse.coef)
+
+
+def test_merging_wants_the_gaussian_kernel() -> None:
+    with pytest.raises(ValueError, match="Gaussian"):
+        make_machine(settings_for(make_kernel("linear")), np.zeros((1, 2), np.float32))
+
+
+def test_rows_of_slots_begin_cache_lines() -> None:
+    """Whether a machine is new or goes on from a state: vectors across two lines cost a tenth of the speed."""
+    X, signed_weights = data(40)
+    settings = settings_for(make_kernel("rbf", gamma=0.4), budget=37)
+    first = run(settings, X, signed_weights)
+    for machine in (first, make_machine(settings, X, first.state())):
+        assert isinstance(machine, MergingMachine)
+        for array in (machine.arrays.points, machine.arrays.slots):
+            assert array.ctypes.data % 64 == 0
+            assert array.strides[0] % 64 == 0
+
+
+@pytest.mark.parametrize("width", [np.int32, np.int64])
+def test_a_stream_may_turn_sparse(width: Any) -> None:
+    """Dense rows are stored less the first one: sparse ones that come later must be, too."""
+    X, signed_weights = data(120, d=6)
+    X[::2, :3] = 0
+    settings = settings_for(make_kernel("rbf", gamma=0.4), merge="lookup-wd")
+    dense, mixed = make_machine(settings, X), make_machine(settings, X)
+    sparse = sp.csr_array(X)
+    sparse.indices, sparse.indptr = sparse.indices.astype(width), sparse.indptr.astype(width)
+    for rows, machine in ((X, dense), (sparse, mixed)):
+        machine.run(X, np.arange(40), signed_weights)
+        machine.run(rows, np.arange(40, 120), signed_weights)
+    assert dense.expansion().coef.size == 10
+    for a, b in zip(dense.expansion(), mixed.expansion(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_states_of_older_versions_are_read() -> None:
+    """They had scratch arrays beside the machine's own."""
+    X, signed_weights = data(60)
+    settings = settings_for(make_kernel("rbf", gamma=0.4))
+    machine = run(settings, X, signed_weights)
+    old = machine.state() | {"hand": np.zeros(5), "x": np.zeros(3, np.float32), "columns": np.zeros(3, np.int32)}
+    again = make_machine(settings, X, old)
+    np.testing.assert_array_equal(again.expansion().coef, machine.expansion().coef)

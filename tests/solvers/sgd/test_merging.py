@@ -1,0 +1,145 @@
+"""The rules of merging: each finds the partner that an exhaustive search finds, as nearly as its precision says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import budget as naive
+from widemargin.solvers.sgd import RULES, find_partner, merge_points
+
+quick = settings(max_examples=30, deadline=None, derandomize=True)
+problems = {
+    "seed": st.integers(0, 2**32 - 1),
+    "n": st.integers(2, 12),
+    "spread": st.sampled_from([0.01, 0.3, 2.0, 30.0]),
+    "sign": st.sampled_from([1.0, -1.0]),
+}
+
+
+def problem(seed: int, n: int, spread: float, sign: float) -> tuple[int, np.ndarray, np.ndarray]:
+    """Coefficients of one sign and exponents as float32 holds them; i is the lightest."""
+    rng = np.random.default_rng(seed)
+    coef = rng.uniform(0.5, 5, n)
+    i = int(coef.argmin())
+    log_kappa = -spread * rng.exponential(size=n)
+    log_kappa[i] = 0
+    return i, sign * coef, log_kappa.astype(np.float32).astype(np.float64)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@quick
+@given(**problems)
+def test_degradation_is_the_least(rule: str, seed: int, n: int, spread: float, sign: float) -> None:
+    i, coef, log_kappa = problem(seed, n, spread, sign)
+    found = find_partner(i, coef, log_kappa, rule)
+    _, _, least = naive.find_partner(i, coef, np.exp(log_kappa))
+    m = coef[found.partner] / (coef[found.partner] + coef[i])
+    total = (coef[found.partner] + coef[i]) ** 2
+    real = total * naive.degradation(found.h, float(m), float(np.exp(log_kappa[found.partner])))
+    assert found.partner != i
+    assert found.degradation == pytest.approx(real, rel=2e-3, abs=1e-9 * total)  # h is known to 1e-7
+    assert real <= least * (1 + 1e-3) + 1e-7 * total
+
+
+def exact_h(m: float, log_kappa: float) -> float:
+    """By bisection on the sign of s', that of ln(m / (1 - m)) - 2 artanh(u) - u ln(kappa), u = 2 h - 1."""
+    low, high, log_odds = 0.0, 1.0, np.log(m) - np.log1p(-m)
+    for _ in range(60):
+        u = (low + high) / 2
+        is_rising = u < 1 and log_odds - 2 * np.arctanh(u) - u * log_kappa > 0
+        low, high = (u, high) if is_rising else (low, u)
+    return (1 + low) / 2
+
+
+@pytest.mark.parametrize("log_spread", [-2, 0, 2])
+def test_newton_step_finds_the_place_in_the_bracket(log_spread: int) -> None:
+    """h to 0.01 is what the golden sections know; beside a heavy point the best 1 - h is a hundredth of that."""
+    rng = np.random.default_rng(0)
+    for m in 1 - 10 ** rng.uniform(-5, -0.5, 100):
+        log_kappa = float(np.float32(-(10**log_spread) * rng.exponential()))
+        found = find_partner(0, np.array([1 - m, m]), np.array([0.0, log_kappa]), "gss")
+        best = exact_h(float(m), log_kappa)
+        assert found.h == pytest.approx(best, abs=2e-4)
+        assert 1 - found.h == pytest.approx(1 - best, rel=0.02, abs=1e-6)
+
+
+@quick
+@given(m=st.floats(0.5, 0.999), log_kappa=st.floats(-50, 0))
+def test_precise_search(m: float, log_kappa: float) -> None:
+    log_kappa = float(np.float32(log_kappa))
+    found = find_partner(0, np.array([1 - m, m]), np.array([0.0, log_kappa]), "gss-precise")
+    assert 0.5 <= found.h <= 1
+    best = naive.best_h(m, float(np.exp(log_kappa)))[1]
+    assert naive.degradation(found.h, m, float(np.exp(log_kappa))) == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_equal_points_add_their_coefficients(rule: str) -> None:
+    found = find_partner(0, np.array([1.0, 3.0, 2.0]), np.array([0.0, 0.0, -1.0]), rule)
+    assert found.partner == 1
+    assert found.degradation == pytest.approx(0, abs=1e-12)
+    x = np.array([0.3, -0.2])
+    z, a_z = merge_points(x, x, (1.0, 3.0), found.h, gamma=5.0)
+    np.testing.assert_allclose(z, x)
+    assert a_z == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_points_so_far_apart_that_kappa_underflows(rule: str) -> None:
+    """Merging is then removal: the heavier point stays where it is, and the loss is the lighter one's coefficient."""
+    found = find_partner(0, np.array([1.0, 3.0, 2.0]), np.array([0.0, -900.0, -800.0]), rule)
+    assert found.h == pytest.approx(1.0, abs=1e-6)
+    assert found.degradation == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("log_kappa", [-1e2, -1e3, -1e4, -1e5, -1e6])
+def test_no_step_out_of_a_narrow_valley(log_kappa: float) -> None:
+    """So narrow a maximum at h = 1 that s may bend upwards in the last bracket: the heavy point stays where it is."""
+    for rule in RULES:
+        found = find_partner(0, np.array([1.0, 3.0]), np.array([0.0, log_kappa]), rule)
+        assert found.h == pytest.approx(1.0, abs=1e-6)
+
+
+def test_near_copies_are_told_apart() -> None:
+    """Degradations of 1e-10 beside each other, where 1 - s^2 has no digits left in float32."""
+    log_kappa = np.array([0.0, -4e-5, -2e-5, -8e-5])
+    for rule in ("lookup-wd", "lookup-h", "gss", "gss-precise"):
+        assert find_partner(0, np.array([1.0, 2.0, 2.0, 2.0]), log_kappa, rule).partner == 2
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_light_point_beside_heavy_ones(rule: str) -> None:
+    """A new point against thousandfold ones: wd is of the order of 1e-12, and partners must not be luck."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        coef, log_kappa = rng.uniform(500, 5000, 40), -rng.uniform(0.01, 0.05, 40)
+        coef[0], log_kappa[0] = 1.0, 0.0
+        found = find_partner(0, coef, log_kappa, rule)
+        best = find_partner(0, coef, log_kappa, "lookup-wd")
+        m, kappa = coef / (coef + 1), np.exp(log_kappa)
+        loss = np.array([(c + 1) ** 2 * naive.best_h(a, b)[1] for c, a, b in zip(coef, m, kappa, strict=True)])
+        assert loss[found.partner] <= 1.1 * loss[1:].min()
+        assert found.degradation <= 1.1 * best.degradation
+
+
+def test_merged_coefficient_is_the_best_one() -> None:
+    rng = np.random.default_rng(0)
+    x, z, gamma = rng.normal(size=3), rng.normal(size=3), 0.1
+
+    def k(p: np.ndarray, q: np.ndarray) -> float:
+        return float(np.exp(-gamma * np.sum((p - q) ** 2)))
+
+    def lost(h: float, a: float) -> float:
+        point = h * z + (1 - h) * x
+        cross = k(x, point) + 2 * k(z, point)
+        return 1 + 4 + 4 * k(x, z) + a * a - 2 * a * cross
+
+    found = find_partner(0, np.array([1.0, 2.0]), np.array([0.0, np.log(k(x, z))]), "gss-precise")
+    merged, a_z = merge_points(x, z, (1.0, 2.0), found.h, gamma)
+    np.testing.assert_allclose(merged, found.h * z + (1 - found.h) * x)
+    assert lost(found.h, a_z) == pytest.approx(found.degradation, rel=1e-4)
+    for change in (-1e-2, 1e-2):
+        assert lost(found.h + change, a_z) > lost(found.h, a_z) < lost(found.h, a_z + change)
