@@ -120,7 +120,7 @@ def merger_seconds(problem: Problem, stream: Stream, rule: str, n: int = 5000) -
 
 def accuracy(problem: Problem, stream: Stream) -> float:
     """Percent of test rows."""
-    return 100 * float(np.mean((stream.model().decide(problem.X_test)[:, 0] > 0) == (problem.y_test > 0)))
+    return 100 * float(np.mean((stream.model().decision_values(problem.X_test)[:, 0] > 0) == (problem.y_test > 0)))
 
 
 # Merging problems as they occur ------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def _decisions_at(problem: Problem, stream: Stream, rng: np.random.Generator, mo
     model, steps = stream.model(), stream.tally().steps
     y = problem.y[rows].astype(np.float64)
     weight = 1 / (stream.settings.lam * steps)
-    violating = rows[y * model.decide(problem.X[rows])[:, 0] < 1][:most]
+    violating = rows[y * model.decision_values(problem.X[rows])[:, 0] < 1][:most]
     for row in violating:
         points = np.concatenate([model.points, problem.X[row : row + 1]]).astype(np.float64)
         coef = np.append(model.coef[0], problem.y[row] * weight)

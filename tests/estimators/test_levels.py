@@ -184,9 +184,9 @@ def test_early_decision_is_that_of_the_routed_cluster_or_of_two(
 ) -> None:
     X, y = patches[0].astype(np.float64), patches[1]
     model = DCSVMClassifier(**EARLY, partition=partition, fit_intercept=fit_intercept).fit(X[:800], y[:800])
-    regions = model._model.regions
-    labels, own = regions.route(X, ThreadTeam(1)), regions.route(X[model.support_], ThreadTeam(1))
-    weights = model.dual_coef_[0][:, None] * (own[:, None] == np.arange(regions.n_clusters))
+    router = model._model.router
+    labels, own = router.route(X, ThreadTeam(1)), router.route(X[model.support_], ThreadTeam(1))
+    weights = model.dual_coef_[0][:, None] * (own[:, None] == np.arange(router.n_clusters))
     every = rbf_kernel(X, model.support_vectors_, gamma=1.0) @ weights + model._model.intercept[0]
     truth, given = every[np.arange(len(X)), labels], model.decision_function(X)
     is_own = np.isclose(given, truth, atol=1e-8, rtol=0)
@@ -195,7 +195,7 @@ def test_early_decision_is_that_of_the_routed_cluster_or_of_two(
     means = (every + truth[:, None])[~is_own] / 2
     assert np.isclose(means, given[~is_own, None], atol=1e-8, rtol=0).any(axis=1).all()
     if fit_intercept:
-        for c in range(regions.n_clusters):  # every cluster's own constraint
+        for c in range(router.n_clusters):  # every cluster's own constraint
             assert abs(model.dual_coef_[0, own == c].sum()) < 1e-9
 
 

@@ -174,7 +174,7 @@ def test_projection_before_the_trees(digits) -> None:
     P = np.linalg.svd(X, full_matrices=False)[2][:10].T
     model = DCPredClassifier(gamma=0.3, n_clusters=3, n_landmarks=5, random_state=0).fit(X @ P, y)
     model.n_features_in_, model.predictor_.projection = X.shape[1], P
-    scores = model.predictor_.decide(X)
+    scores = model.predictor_.decision_values(X)
     np.testing.assert_allclose(run(model, X)["scores"], scores, atol=1e-3 * scores.std())
 
 

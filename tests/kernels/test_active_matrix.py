@@ -22,7 +22,7 @@ steps = st.lists(st.tuples(subsets, subsets), min_size=1, max_size=8)
 
 
 def make_active(team: ThreadTeam, capacity: int, kept_rows: int = N) -> ActiveMatrix:
-    rows = KernelRows(RBF(0.3), make_samples(X, RBF.wants), kept_rows * N * 8, team)
+    rows = KernelRows(RBF(0.3), make_samples(X, RBF.sample_form), kept_rows * N * 8, team)
     return ActiveMatrix(rows, capacity**2 * 8)
 
 

@@ -24,7 +24,7 @@ calls = st.lists(st.tuples(subsets, st.booleans()), min_size=1, max_size=8)
 
 def make_rows(team: ThreadTeam, n_rows: float, dtype: np.dtype = DOUBLE, n: int = N) -> KernelRows:
     X = np.random.default_rng(0).normal(size=(n, 3)).astype(dtype)
-    return KernelRows(RBF(0.3), make_samples(X, RBF.wants), int(n_rows * n * dtype.itemsize), team)
+    return KernelRows(RBF(0.3), make_samples(X, RBF.sample_form), int(n_rows * n * dtype.itemsize), team)
 
 
 def dense(n: int = N, dtype: np.dtype = DOUBLE) -> NDArray[np.float64]:
@@ -133,7 +133,7 @@ def test_idle_rows_make_room() -> None:
 def test_the_cache_holds_no_more_bytes_than_it_may(dtype: np.dtype) -> None:
     with ThreadTeam(1) as team:
         for n_bytes in (0, 1, 100, 1000, 10**6):
-            rows = KernelRows(RBF(1.0), make_samples(np.eye(N, dtype=dtype), RBF.wants), n_bytes, team)
+            rows = KernelRows(RBF(1.0), make_samples(np.eye(N, dtype=dtype), RBF.sample_form), n_bytes, team)
             assert rows._store.nbytes <= n_bytes
 
 

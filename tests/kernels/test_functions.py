@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from naive import kernels as naive
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF, FunctionKernel, Kernel, Linear, Precomputed, make_kernel
-from widemargin.kernels.precision import entry_noise, refine
+from widemargin.kernels.precision import ensure_precision, entry_noise
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 NAMES = ["linear", "rbf", "laplacian", "poly", "sigmoid"]
@@ -52,7 +52,7 @@ def test_tiles_and_diagonals(
     n, m, d = shape
     X = (rng.normal(size=(n + m, d)) * rng.integers(0, 2, size=(n + m, d))).astype(dtype)
     kernel = make_kernel(name, gamma=gamma, degree=degree, coef0=coef0)
-    samples = make_samples(sp.csr_array(X) if is_sparse else X, kernel.wants)
+    samples = make_samples(sp.csr_array(X) if is_sparse else X, kernel.sample_form)
     A, B = samples.take(slice(0, n)), samples.take(np.arange(n, n + m))
     truth = naive.kernel_matrix(name, X, X, gamma=gamma, degree=degree, coef0=coef0)
     size = (1 + gamma * float((X.astype(DOUBLE) ** 2).sum(axis=1).max())) ** max(degree, 1)
@@ -67,13 +67,13 @@ def test_rbf_far_from_the_origin(dtype: np.dtype) -> None:
     """Distances do not notice a shift; inner products of float32 would lose all their digits."""
     rng = np.random.default_rng(0)
     X = (1000 + rng.normal(size=(20, 5))).astype(dtype)
-    samples = make_samples(X, RBF.wants)
+    samples = make_samples(X, RBF.sample_form)
     np.testing.assert_allclose(fill(RBF(0.5), samples, samples), naive.rbf(X, X, 0.5), rtol=2e-5, atol=1e-6)
 
 
 def test_rbf_of_equal_rows_is_one() -> None:
     X = np.random.default_rng(0).normal(size=(30, 7)).astype(SINGLE)
-    samples = make_samples(np.concatenate([X, X]), RBF.wants)
+    samples = make_samples(np.concatenate([X, X]), RBF.sample_form)
     K = fill(RBF(0.1), samples, samples)
     np.testing.assert_allclose(K.diagonal(), 1.0, atol=1e-6)
     np.testing.assert_allclose(K[:30, 30:].diagonal(), 1.0, atol=1e-6)
@@ -87,9 +87,9 @@ def test_float64_products_under_float32_tiles(is_sparse: bool) -> None:
     centres = rng.normal(size=(8, 3)) * 1000
     X = (centres[rng.integers(0, 8, 64)] + 0.1 * rng.normal(size=(64, 3))).astype(SINGLE)
     X = X[np.lexsort(X.T)]
-    rough = make_samples(sp.csr_array(X) if is_sparse else X, RBF.wants)
+    rough = make_samples(sp.csr_array(X) if is_sparse else X, RBF.sample_form)
     kernel, truth = RBF(10.0), naive.rbf(X, X, 10.0)
-    fine = refine(kernel, rough)
+    fine = ensure_precision(kernel, rough)
     assert (fine.precision, fine.dtype) == (DOUBLE, SINGLE)
     assert np.abs(fill(kernel, rough, rough) - truth).max() > 0.1
     # centring rounds the rows themselves to float32: half a unit of their last place
@@ -99,11 +99,11 @@ def test_float64_products_under_float32_tiles(is_sparse: bool) -> None:
 
 def test_noise_of_float64_and_of_nothing_is_zero() -> None:
     X = np.random.default_rng(0).normal(size=(5, 2))
-    assert entry_noise(RBF(1.0), make_samples(X, RBF.wants)) == 0
-    assert entry_noise(RBF(1.0), make_samples(np.zeros((0, 2), SINGLE), RBF.wants)) == 0
-    single = make_samples(X.astype(SINGLE), RBF.wants)
+    assert entry_noise(RBF(1.0), make_samples(X, RBF.sample_form)) == 0
+    assert entry_noise(RBF(1.0), make_samples(np.zeros((0, 2), SINGLE), RBF.sample_form)) == 0
+    single = make_samples(X.astype(SINGLE), RBF.sample_form)
     assert 0 < entry_noise(RBF(1.0), single) < 1e-6
-    assert refine(RBF(1.0), single) is single
+    assert ensure_precision(RBF(1.0), single) is single
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
@@ -116,7 +116,7 @@ def test_a_callable_gets_the_users_own_rows(is_sparse: bool) -> None:
 
     X = np.array([[1000.0, 1.0], [1001.0, 0.0], [0.0, 2.0]])
     kernel = make_kernel(product)
-    samples = make_samples(sp.csr_array(X) if is_sparse else X, kernel.wants)
+    samples = make_samples(sp.csr_array(X) if is_sparse else X, kernel.sample_form)
     np.testing.assert_array_equal(fill(kernel, samples.take(slice(0, 2)), samples), X[:2] @ X.T)
     np.testing.assert_array_equal(kernel.diagonal(samples), (X * X).sum(axis=1))
     assert all(sp.issparse(A) == is_sparse for A in seen)
@@ -130,7 +130,7 @@ def test_a_callable_of_the_wrong_shape_is_named() -> None:
 
 def test_precomputed_entries_are_copied() -> None:
     K = np.arange(16.0, dtype=SINGLE).reshape(4, 4)
-    samples = make_samples(K, Precomputed.wants)
+    samples = make_samples(K, Precomputed.sample_form)
     np.testing.assert_array_equal(fill(Precomputed(), samples.take(np.array([2, 1])), samples), K[[2, 1]])
     np.testing.assert_array_equal(Precomputed().diagonal(samples), K.diagonal())
 
@@ -145,5 +145,5 @@ def test_make_kernel() -> None:
 @pytest.mark.parametrize("name", [*NAMES, "precomputed"])
 def test_a_tile_may_be_empty(name: str) -> None:
     kernel = make_kernel(name)
-    samples = make_samples(np.ones((3, 3)), kernel.wants)
+    samples = make_samples(np.ones((3, 3)), kernel.sample_form)
     assert fill(kernel, samples.take(slice(0, 0)), samples).shape == (0, 3)

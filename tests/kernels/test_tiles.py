@@ -12,7 +12,7 @@ from widemargin._threads import ThreadTeam, blas_limit
 from widemargin.data.samples import SampleSubset, make_samples
 from widemargin.kernels.functions import RBF, Linear
 from widemargin.kernels.scratch import Scratch
-from widemargin.kernels.tiles import TILE_ROWS, accumulate, fill, fill_square, tile_columns
+from widemargin.kernels.tiles import TILE_ROWS, add_kernel_product, fill, fill_gram, tile_columns
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 SMALL_TILES = 1024  # bytes: 64 columns, the least
@@ -23,12 +23,12 @@ def data(n: int, dtype: np.dtype, seed: int = 0) -> NDArray[np.floating]:
 
 
 def run_accumulate(n_threads: int, n_points: int, n: int, dtype: np.dtype, block_bytes: int) -> NDArray[np.float64]:
-    A, B = (make_samples(data(k, dtype, seed), Linear.wants) for seed, k in enumerate((n_points, n)))
+    A, B = (make_samples(data(k, dtype, seed), Linear.sample_form) for seed, k in enumerate((n_points, n)))
     rng = np.random.default_rng(2)
     coef = rng.normal(size=(2, n_points)) * rng.integers(0, 2, size=(2, n_points))
     out = np.ones((2, n))
     with config_context(block_bytes=block_bytes), blas_limit(1), ThreadTeam(n_threads) as team:
-        accumulate(RBF(0.3), A, coef, B, out, team)
+        add_kernel_product(RBF(0.3), A, coef, B, out, team)
     expected = 1 + coef @ naive.rbf(data(n_points, dtype, 0), data(n, dtype, 1), 0.3)
     np.testing.assert_allclose(out, expected, atol=1e-12 if dtype == DOUBLE else 1e-4)
     return out
@@ -53,11 +53,11 @@ def test_the_number_of_threads_does_not_show(dtype: np.dtype) -> None:
 
 def test_accumulate_keeps_the_entries_it_is_asked_to() -> None:
     X = data(150, DOUBLE)
-    samples, store = make_samples(X, Linear.wants), np.zeros((9, 150))
+    samples, store = make_samples(X, Linear.sample_form), np.zeros((9, 150))
     rows, slots = np.array([100, 3, 77]), np.array([8, 0, 4])
     with config_context(block_bytes=SMALL_TILES), ThreadTeam(2) as team:
         out = np.zeros((1, 150))
-        accumulate(RBF(0.3), samples.take(rows), np.ones((1, 3)), samples, out, team, (store, slots))
+        add_kernel_product(RBF(0.3), samples.take(rows), np.ones((1, 3)), samples, out, team, (store, slots))
     K = naive.rbf(X, X, 0.3)
     np.testing.assert_allclose(store[slots], K[rows], atol=1e-12)
     assert not np.delete(store, slots, axis=0).any()
@@ -84,12 +84,12 @@ def test_fill_writes_a_block_and_its_mirror_and_nothing_else(n_threads: int) -> 
 def test_fill_square_is_symmetric(n_rows: int, room: int) -> None:
     X = data(2 * n_rows, SINGLE)
     index = np.arange(0, 2 * n_rows, 2)
-    subset = SampleSubset(make_samples(X, Linear.wants), index)
+    subset = SampleSubset(make_samples(X, Linear.sample_form), index)
     results = []
     for n_threads in (1, 2):
         out = np.full((n_rows, n_rows + room), -1.0, SINGLE)
         with ThreadTeam(n_threads) as team:
-            fill_square(RBF(0.2), subset, out[:, :n_rows], team)
+            fill_gram(RBF(0.2), subset, out[:, :n_rows], team)
         assert (out[:, n_rows:] == -1).all()
         results.append(out[:, :n_rows])
     np.testing.assert_allclose(results[0], naive.rbf(X[index], X[index], 0.2), atol=1e-5)

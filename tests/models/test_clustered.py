@@ -15,7 +15,7 @@ from widemargin.data.samples import GramSamples, make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
 from widemargin.models import clustered
 from widemargin.models.clustered import ClusteredExpansion
-from widemargin.partition import InputRegions, KernelRegions, RandomRegions
+from widemargin.partition import InputRouter, KernelRouter, RandomRouter
 
 GAMMA, K = 0.4, 4
 RNG = np.random.default_rng(0)
@@ -31,13 +31,13 @@ SIGMOIDS, LOG_PRIOR = RNG.normal(size=(2, K, 2)), np.array([0.3, -0.7])
 
 def model(combine: str = "early", routing: str = "kernel", form: Any = np.asarray) -> ClusteredExpansion:
     kernel = make_kernel("rbf", gamma=GAMMA)
-    anchors = make_samples(form(ANCHORS), kernel.wants)
-    regions: Any = {
-        "kernel": lambda: KernelRegions(kernel, anchors, ANCHOR_LABELS),
-        "input": lambda: InputRegions(anchors, ANCHOR_LABELS),
-        "random": lambda: RandomRegions(anchors, ANCHOR_LABELS),
+    anchors = make_samples(form(ANCHORS), kernel.sample_form)
+    router: Any = {
+        "kernel": lambda: KernelRouter(kernel, anchors, ANCHOR_LABELS),
+        "input": lambda: InputRouter(anchors, ANCHOR_LABELS),
+        "random": lambda: RandomRouter(anchors, ANCHOR_LABELS),
     }[routing]()
-    parts = (form(POINTS), STARTS, COEF, INTERCEPT, regions, combine, SIGMOIDS.copy(), LOG_PRIOR)
+    parts = (form(POINTS), STARTS, COEF, INTERCEPT, router, combine, SIGMOIDS.copy(), LOG_PRIOR)
     return ClusteredExpansion(kernel, *parts)
 
 
@@ -54,7 +54,7 @@ def distances(routing: str) -> np.ndarray:
     if routing == "input":
         return np.array([((x - mine.T @ ANCHORS) ** 2).sum(axis=1) for x in X])
     if routing == "random":
-        labels = model("early", routing).regions.route(X, ThreadTeam(1))
+        labels = model("early", routing).router.route(X, ThreadTeam(1))
         return np.where(np.arange(K) == labels[:, None], 0.0, np.inf)
     spread = mine.T @ naive.rbf(ANCHORS, ANCHORS, GAMMA) @ mine
     return 1.0 - 2.0 * naive.rbf(X, ANCHORS, GAMMA) @ mine + spread.diagonal()
@@ -73,12 +73,12 @@ def test_early_asks_the_rows_own_cluster_and_the_next_when_in_doubt(routing: str
     assert is_asked.any() == (routing != "random")
     assert not is_asked.all()
     truth[is_asked] = (truth + values[next_to, rows])[is_asked] / 2
-    np.testing.assert_allclose(model("early", routing, form).decide(form(X)), truth, atol=1e-10)
+    np.testing.assert_allclose(model("early", routing, form).decision_values(form(X)), truth, atol=1e-10)
 
 
 def test_naive_sums_over_all_clusters() -> None:
     truth = naive.rbf(X, POINTS, GAMMA) @ COEF.T + INTERCEPT.mean(axis=1)
-    np.testing.assert_allclose(model("naive").decide(X), truth, atol=1e-10)
+    np.testing.assert_allclose(model("naive").decision_values(X), truth, atol=1e-10)
 
 
 def test_bcm_multiplies_the_clusters_probabilities() -> None:
@@ -87,7 +87,7 @@ def test_bcm_multiplies_the_clusters_probabilities() -> None:
     positive = 1 / (1 + np.exp(SIGMOIDS[:, :, 0].T[:, None] * f + SIGMOIDS[:, :, 1].T[:, None]))
     prior = 1 / (1 + np.exp(-LOG_PRIOR))
     odds = (positive.prod(axis=0) / prior ** (K - 1)) / ((1 - positive).prod(axis=0) / (1 - prior) ** (K - 1))
-    np.testing.assert_allclose(model("bcm").decide(X), np.log(odds), atol=1e-8)
+    np.testing.assert_allclose(model("bcm").decision_values(X), np.log(odds), atol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,14 @@ def test_bcm_multiplies_the_clusters_probabilities() -> None:
 )
 def test_blocks_threads_and_memory_do_not_matter(combine: str, routing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = model(combine, routing or "kernel")
-    whole = machine.decide(X, n_jobs=1)
-    np.testing.assert_array_equal(machine.decide(X, n_jobs=2), whole)
-    np.testing.assert_allclose(machine.decide(X, memory_budget=1), whole, atol=1e-12)
+    whole = machine.decision_values(X, n_jobs=1)
+    np.testing.assert_array_equal(machine.decision_values(X, n_jobs=2), whole)
+    np.testing.assert_allclose(machine.decision_values(X, memory_budget=1), whole, atol=1e-12)
     monkeypatch.setattr(clustered, "_ROWS", (7, 7))
-    np.testing.assert_allclose(machine.decide(X), whole, atol=1e-12)
-    one_by_one = np.concatenate([machine.decide(X[i : i + 1]) for i in range(len(X))])
+    np.testing.assert_allclose(machine.decision_values(X), whole, atol=1e-12)
+    one_by_one = np.concatenate([machine.decision_values(X[i : i + 1]) for i in range(len(X))])
     np.testing.assert_allclose(one_by_one, whole, atol=1e-12)
-    assert machine.decide(X[:0]).shape == (0, 2)
+    assert machine.decision_values(X[:0]).shape == (0, 2)
 
 
 def test_a_cluster_that_says_its_intercept_changes_nothing() -> None:
@@ -116,32 +116,32 @@ def test_a_cluster_that_says_its_intercept_changes_nothing() -> None:
         np.delete(STARTS, 1),
         COEF,
         INTERCEPT[:, kept],
-        machine.regions,
+        machine.router,
         "bcm",
         machine.sigmoids[:, kept],
         LOG_PRIOR,
     )
-    np.testing.assert_allclose(machine.decide(X), without.decide(X), atol=1e-10)
+    np.testing.assert_allclose(machine.decision_values(X), without.decision_values(X), atol=1e-10)
 
 
 @pytest.mark.parametrize("combine", ["early", "naive", "bcm"])
 @pytest.mark.parametrize("routing", ["kernel", "input", "random"])
 def test_pickle_keeps_every_bit(routing: str, combine: str) -> None:
     machine = model(combine, routing)
-    before = machine.decide(X)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(machine)).decide(X), before)
+    before = machine.decision_values(X)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(machine)).decision_values(X), before)
 
 
 @pytest.mark.parametrize("combine", ["early", "naive", "bcm"])
 def test_a_precomputed_kernel_by_row_numbers(combine: str) -> None:
     """Points and anchors are numbers of training rows; the matrix has a row for each new one."""
     train = np.concatenate([ANCHORS, POINTS])
-    spread = KernelRegions(make_kernel("rbf", gamma=GAMMA), make_samples(ANCHORS, "distances"), ANCHOR_LABELS).spread
-    regions = KernelRegions(Precomputed(), GramSamples(np.empty((0, 0)), np.arange(12)), ANCHOR_LABELS, spread)
+    spread = KernelRouter(make_kernel("rbf", gamma=GAMMA), make_samples(ANCHORS, "distances"), ANCHOR_LABELS).spread
+    router = KernelRouter(Precomputed(), GramSamples(np.empty((0, 0)), np.arange(12)), ANCHOR_LABELS, spread)
     machine = ClusteredExpansion(
-        Precomputed(), np.arange(12, 27), STARTS, COEF, INTERCEPT, regions, combine, SIGMOIDS, LOG_PRIOR
+        Precomputed(), np.arange(12, 27), STARTS, COEF, INTERCEPT, router, combine, SIGMOIDS, LOG_PRIOR
     )
-    truth = model(combine).decide(X)
+    truth = model(combine).decision_values(X)
     if combine == "early":  # a row's own cluster alone: how far it is from the others, the matrix does not tell
         truth = by_cluster()[distances("kernel").argmin(axis=1), np.arange(len(X))]
-    np.testing.assert_allclose(machine.decide(naive.rbf(X, train, GAMMA)), truth, atol=1e-9)
+    np.testing.assert_allclose(machine.decision_values(naive.rbf(X, train, GAMMA)), truth, atol=1e-9)

@@ -75,20 +75,20 @@ def by_hand(tree: NystromTree, rows: np.ndarray) -> np.ndarray:
 def test_decision_values(shape: dict[str, Any], form: Any) -> None:
     tree = make_tree(**shape)
     np.testing.assert_allclose(
-        NystromForest([tree]).decide(form(X)), by_hand(tree, X), atol=1e-6 if "p" in shape else 1e-9
+        NystromForest([tree]).decision_values(form(X)), by_hand(tree, X), atol=1e-6 if "p" in shape else 1e-9
     )
 
 
 @pytest.mark.parametrize("slopes", [False, True])
 def test_one_leaf_of_many_landmarks(slopes: bool) -> None:
     tree = make_tree(1, 40, slopes=slopes)
-    np.testing.assert_allclose(NystromForest([tree]).decide(X), by_hand(tree, X), atol=1e-9)
+    np.testing.assert_allclose(NystromForest([tree]).decision_values(X), by_hand(tree, X), atol=1e-9)
 
 
 def test_trees_are_averaged() -> None:
     trees = [make_tree(4, 3), make_tree(3, 5)]
     truth = np.mean([by_hand(tree, X) for tree in trees], axis=0)
-    np.testing.assert_allclose(NystromForest(trees).decide(X), truth, atol=1e-9)
+    np.testing.assert_allclose(NystromForest(trees).decision_values(X), truth, atol=1e-9)
 
 
 @pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
@@ -96,7 +96,7 @@ def test_rows_are_projected_first(form: Any) -> None:
     projection = np.linalg.qr(RNG.normal(size=(D, 3)))[0]
     tree = make_tree(4, 3, d=3)
     forest = NystromForest([tree], projection)
-    np.testing.assert_allclose(forest.decide(form(X)), by_hand(tree, X @ projection), atol=1e-9)
+    np.testing.assert_allclose(forest.decision_values(form(X)), by_hand(tree, X @ projection), atol=1e-9)
     assert forest.n_operations == pytest.approx(3 + tree.n_operations * 3 / D)
 
 
@@ -108,26 +108,28 @@ def test_threads_change_nothing(form: Any, has_projection: bool, monkeypatch: py
     rows, projection = form(np.tile(X, (9, 1))), np.linalg.qr(RNG.normal(size=(D, D)))[0]
     trees = [make_tree(20, 4, 3, products=True), make_tree(1, 40)]
     forest = NystromForest(trees, projection if has_projection else None)
-    truth = forest.decide(rows, n_jobs=1)
-    np.testing.assert_array_equal(forest.decide(rows, n_jobs=2), truth)
-    np.testing.assert_allclose(forest.decide(rows[:50]), truth[:50], rtol=1e-9, atol=1e-9)
-    assert forest.decide(rows[:0]).shape == (0, Q)
+    truth = forest.decision_values(rows, n_jobs=1)
+    np.testing.assert_array_equal(forest.decision_values(rows, n_jobs=2), truth)
+    np.testing.assert_allclose(forest.decision_values(rows[:50]), truth[:50], rtol=1e-9, atol=1e-9)
+    assert forest.decision_values(rows[:0]).shape == (0, Q)
 
 
 def test_single_rows() -> None:
     forest = NystromForest([make_tree(4, 3, 2, products=True), make_tree(3, 5)])
     decide = forest.as_function()
     first, second = decide(X[0]), decide(X[1])
-    np.testing.assert_allclose([first, second], forest.decide(X[:2]), rtol=1e-12)
-    np.testing.assert_allclose(decide(X[:, ::-1][2, ::-1]), forest.decide(X[2:3])[0], rtol=1e-12)  # not contiguous
+    np.testing.assert_allclose([first, second], forest.decision_values(X[:2]), rtol=1e-12)
+    np.testing.assert_allclose(
+        decide(X[:, ::-1][2, ::-1]), forest.decision_values(X[2:3])[0], rtol=1e-12
+    )  # not contiguous
 
 
 def test_arrays_are_all_there_is() -> None:
     tree = make_tree(4, 3, 2, products=True)
     again = NystromTree.from_arrays(KERNEL, tree.arrays)
-    np.testing.assert_array_equal(NystromForest([again]).decide(X), NystromForest([tree]).decide(X))
+    np.testing.assert_array_equal(NystromForest([again]).decision_values(X), NystromForest([tree]).decision_values(X))
     forest = pickle.loads(pickle.dumps(NystromForest([tree])))
-    np.testing.assert_array_equal(forest.decide(X), NystromForest([tree]).decide(X))
+    np.testing.assert_array_equal(forest.decision_values(X), NystromForest([tree]).decision_values(X))
     assert forest.nbytes == sum(array.nbytes for array in tree.arrays.values())
 
 

@@ -70,14 +70,14 @@ class Machine:
         self.degradation = 0.0
         self.trace: list[tuple[list[Vector], list[float]]] = []
 
-    def decide(self, x: Vector) -> float:
+    def decision_values(self, x: Vector) -> float:
         """Return f(x)."""
         return sum(c * self.kernel(p, x) for c, p in zip(self.coef, self.points, strict=True))
 
     def step(self, x: Vector, push: float, make_room: Callable[[Machine], None]) -> None:
         """Make one step on a row; push is weight times label."""
         self.n_steps += 1
-        margin = np.sign(push) * self.decide(x)
+        margin = np.sign(push) * self.decision_values(x)
         self.coef = [c * (1 - 1 / self.n_steps) for c in self.coef]
         if margin < 1:
             self.points.append(np.asarray(x, np.float64))

@@ -182,7 +182,7 @@ def test_merging_is_the_papers(rule: str, width: Any, tables: Any) -> None:
     points = (state.points * state.slots[3])[:, used].T
     coef = state.slots[0, used] / (LAM * len(X))
     f = [sum(c * rbf(p, x) for c, p in zip(coef, points, strict=True)) for x in X]
-    expected = np.array([slow.decide(x) for x in X])
+    expected = np.array([slow.decision_values(x) for x in X])
     np.testing.assert_allclose(f, expected, atol=3e-3 * np.abs(expected).max())
 
 
@@ -374,7 +374,7 @@ def test_points_that_stay(steps: Any, make_room: Any) -> None:
     assert fast.counts[REMOVALS] > 20
     assert np.count_nonzero(fast.coef[0]) == fast.counts[FRONT] == BUDGET
     assert fast.sums[DEGRADATION] == pytest.approx(slow.degradation, rel=1e-2)
-    expected = np.array([slow.decide(x) for x in X])
+    expected = np.array([slow.decision_values(x) for x in X])
     np.testing.assert_allclose(K @ fast.coef[0] / (LAM * len(X)), expected, atol=1e-3 * np.abs(expected).max())
     if steps is budget.projection_steps:
         used = np.flatnonzero(fast.coef[0])

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
-from widemargin.partition import between_cluster_mass, divide, regions
+from widemargin.partition import between_cluster_mass, divide, routing
 from widemargin.partition.divide import Division
 
 METHODS = ("kernel", "input", "random")
@@ -23,7 +23,7 @@ def cut(
     X: Any, k: int, method: str = "kernel", seed: int = 0, n_jobs: int = 1, kernel: Any = RBF, **more: Any
 ) -> Division:
     with ThreadTeam(n_jobs) as team:
-        samples = make_samples(X, kernel.wants)
+        samples = make_samples(X, kernel.sample_form)
         return divide(kernel, samples, k, method=method, rng=np.random.default_rng(seed), team=team, **more)
 
 
@@ -35,23 +35,23 @@ def lopsided(n: int = 3000) -> np.ndarray:
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("method", METHODS)
-def test_labels_are_the_regions_own_assignment(method: str, form: Any) -> None:
+def test_labels_are_the_routers_own_assignment(method: str, form: Any) -> None:
     X = form(np.random.default_rng(0).normal(size=(600, 3)))
     division = cut(X, 8, method, n_sample=100)
     team = ThreadTeam(1)
-    np.testing.assert_array_equal(division.regions.assign(make_samples(X, RBF.wants), team), division.labels)
+    np.testing.assert_array_equal(division.router.assign(make_samples(X, RBF.sample_form), team), division.labels)
     if method != "random":
-        np.testing.assert_array_equal(division.regions.route(X, team), division.labels)
-    assert division.regions.name == method
-    assert len(division.chosen) == len(division.regions.labels) == 100
-    assert np.all(np.diff(division.chosen) > 0)
-    assert division.labels.max() < division.regions.n_clusters
+        np.testing.assert_array_equal(division.router.route(X, team), division.labels)
+    assert division.router.name == method
+    assert len(division.sample_indices) == len(division.router.labels) == 100
+    assert np.all(np.diff(division.sample_indices) > 0)
+    assert division.labels.max() < division.router.n_clusters
 
 
 def test_the_samples_kernel_matrix_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However often clusters are split and joined."""
     points, rounds = [], []
-    fill, relabelled = type(RBF).fill, regions.KernelRegions.relabelled
+    fill, with_labels = type(RBF).fill, routing.KernelRouter.with_labels
 
     def count(kernel: Any, A: Any, B: Any, out: Any) -> None:
         points.extend([A] if A is B else [])
@@ -59,14 +59,14 @@ def test_the_samples_kernel_matrix_is_computed_once(monkeypatch: pytest.MonkeyPa
 
     def note(self: Any, labels: Any) -> Any:
         rounds.append(labels)
-        return relabelled(self, labels)
+        return with_labels(self, labels)
 
     monkeypatch.setattr(type(RBF), "fill", count)
-    monkeypatch.setattr(regions.KernelRegions, "relabelled", note)
+    monkeypatch.setattr(routing.KernelRouter, "with_labels", note)
     division = cut(lopsided(), 16, "kernel")
     assert len(rounds) >= 2
     assert len(points) == 1
-    assert len(points[0]) == len(division.chosen)
+    assert len(points[0]) == len(division.sample_indices)
 
 
 @pytest.mark.parametrize(
@@ -94,17 +94,17 @@ def test_candidates_are_where_the_sample_comes_from(method: str) -> None:
     X = np.random.default_rng(0).normal(size=(1000, 2))
     candidates = np.arange(300, 400)
     division = cut(X, 4, method, candidates=candidates, n_sample=60)
-    assert set(division.chosen) <= set(candidates)
-    assert len(division.chosen) == 60
+    assert set(division.sample_indices) <= set(candidates)
+    assert len(division.sample_indices) == 60
     few = cut(X, 4, method, candidates=candidates[:39], n_sample=60)  # less than ten for each cluster
-    assert len(few.chosen) == 60
-    assert not set(few.chosen) <= set(candidates)
+    assert len(few.sample_indices) == 60
+    assert not set(few.sample_indices) <= set(candidates)
 
 
 def test_at_least_ten_points_for_a_cluster() -> None:
     X = np.random.default_rng(0).normal(size=(1000, 2))
-    assert len(cut(X, 8, n_sample=1).chosen) == 80
-    assert len(cut(X[:50], 8, n_sample=1).chosen) == 50
+    assert len(cut(X, 8, n_sample=1).sample_indices) == 80
+    assert len(cut(X[:50], 8, n_sample=1).sample_indices) == 50
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -120,7 +120,7 @@ def test_from_one_cluster_to_one_for_each_row(k: int, method: str) -> None:
 def test_equal_rows(k: int, method: str) -> None:
     division = cut(np.ones((40, 2)), k, method)
     assert division.labels.shape == (40,)
-    assert division.labels.max() < division.regions.n_clusters
+    assert division.labels.max() < division.router.n_clusters
     if method == "kernel":
         assert len(np.unique(division.labels)) == 1  # equal rows cannot be told apart
 
@@ -149,14 +149,14 @@ def test_one_seed_one_division(method: str) -> None:
     X = lopsided()
     one, two, other = cut(X, 16, method), cut(X, 16, method, n_jobs=2), cut(X, 16, method, seed=1)
     np.testing.assert_array_equal(one.labels, two.labels)
-    np.testing.assert_array_equal(one.chosen, two.chosen)
-    assert not np.array_equal(one.chosen, other.chosen)
+    np.testing.assert_array_equal(one.sample_indices, two.sample_indices)
+    assert not np.array_equal(one.sample_indices, other.sample_indices)
 
 
 @pytest.mark.parametrize("k", [4, 16])
 @pytest.mark.parametrize("method", ["kernel", "input"])
 def test_clusters_keep_more_of_the_kernel_than_chance(method: str, k: int) -> None:
     X = np.random.default_rng(0).normal(size=(800, 2))
-    samples = make_samples(X, RBF.wants)
+    samples = make_samples(X, RBF.sample_form)
     mass = {name: between_cluster_mass(RBF, samples, cut(X, k, name).labels) for name in (method, "random")}
     assert mass[method] < 0.9 * mass["random"]

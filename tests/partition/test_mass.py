@@ -17,7 +17,7 @@ from widemargin._threads import ThreadTeam
 from widemargin.algorithms.dc_svm import Data, Machine, Settings, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Polynomial
-from widemargin.partition import RandomRegions, between_cluster_mass, divide
+from widemargin.partition import RandomRouter, between_cluster_mass, divide
 from widemargin.partition.divide import Division
 
 
@@ -32,13 +32,13 @@ def problem(n: int, seed: int, centres: int = 3, spread: float = 1.0) -> tuple[A
 
 def division_of(X: Any, labels: Any) -> Division:
     points = make_samples(X)
-    return Division(RandomRegions(points, np.asarray(labels)), np.asarray(labels), np.arange(len(X)))
+    return Division(RandomRouter(points, np.asarray(labels)), np.asarray(labels), np.arange(len(X)))
 
 
 def glue(kernel: Any, X: Any, y: Any, upper: Any, labels: Any, **more: Any) -> Machine:
     """The concatenated solutions of the clusters."""
     options = Settings(n_jobs=1, n_levels=1, stop_level=1, tol=1e-9, **more)
-    data = Data(kernel, make_samples(X, kernel.wants), y, upper)
+    data = Data(kernel, make_samples(X, kernel.sample_form), y, upper)
     with Progress() as progress:
         return train(data, options, progress, np.random.default_rng(0), division=division_of(X, labels))
 
@@ -53,7 +53,7 @@ def test_mass_is_that_of_the_double_loop(kind: str, weighted: bool) -> None:
     kernel = RBF(0.5) if kind == "rbf" else Polynomial(0.5, 3, 0.0)  # with negative entries: |k| is meant
     K = kernels.rbf(X, X, 0.5) if kind == "rbf" else kernels.polynomial(X, X, 0.5)
     labels = np.arange(40) % 7
-    mass = between_cluster_mass(kernel, make_samples(X, kernel.wants), labels, upper=upper if weighted else None)
+    mass = between_cluster_mass(kernel, make_samples(X, kernel.sample_form), labels, upper=upper if weighted else None)
     assert mass == pytest.approx(naive.between_cluster_mass(K, labels, upper if weighted else np.ones(40)), rel=1e-10)
 
 
@@ -123,7 +123,7 @@ def test_theorem_1(n: int, k: int, seed: int, gamma: float, C: float, weighted: 
     X, y, upper = problem(n, seed)
     upper = C * upper if weighted else np.full(n, C)
     kernel, rng = RBF(gamma), np.random.default_rng(seed)
-    samples = make_samples(X, kernel.wants)
+    samples = make_samples(X, kernel.sample_form)
     if method == "any":  # sizes as they fall, some empty
         labels = rng.integers(k, size=n)
         labels[0] = k - 1
@@ -199,7 +199,7 @@ def test_points_of_largest_gradient_are_no_support_vectors(seed: int) -> None:
     X, y, _ = problem(200, seed)
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     upper, kernel = np.full(200, 10.0), RBF(0.5)
-    samples = make_samples(X, kernel.wants)
+    samples = make_samples(X, kernel.sample_form)
     labels = divide(kernel, samples, 4, rng=np.random.default_rng(0), team=ThreadTeam(1)).labels
     glued = glue(kernel, X, y, upper, labels).result
     with Progress() as progress:

@@ -68,7 +68,7 @@ def _figure1(name: str, options: Namespace) -> Iterator[Row]:
                     "machine": how,
                     "m": m,
                     "error": float(np.linalg.norm(G - Z @ Z.T) / np.linalg.norm(G)),
-                    **linear.multiple(forest.decide),
+                    **linear.multiple(forest.decision_values),
                     "operations": forest.n_operations,
                 }
 

@@ -75,7 +75,7 @@ class Landmarks(Machine):
         return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 
     def _decide(self, X: Rows) -> Vector:
-        return np.asarray(self.model_.decide(X)[:, 0])
+        return np.asarray(self.model_.decision_values(X)[:, 0])
 
 
 class Fourier(Machine):
@@ -169,7 +169,7 @@ class ReducedSet(Machine):
         return abs(float(_kernel_values(z[None], centres, self.gamma)[0] @ rest))
 
     def _decide(self, X: Rows) -> Vector:
-        return np.asarray(self.model_.decide(X)[:, 0])
+        return np.asarray(self.model_.decision_values(X)[:, 0])
 
 
 class Exact(Machine):

@@ -59,7 +59,7 @@ def _figure1(name: str, options: Namespace) -> Iterator[Row]:
 def _data(problem: Problem) -> Data:
     kernel = make_kernel("rbf", gamma=problem.gamma, degree=3, coef0=0.0)
     y = problem.y.astype(np.float64)
-    return Data(kernel, make_samples(problem.X, kernel.wants), y, np.full(len(y), problem.C))
+    return Data(kernel, make_samples(problem.X, kernel.sample_form), y, np.full(len(y), problem.C))
 
 
 def _train(data: Data, settings: Settings) -> Trained:
@@ -81,7 +81,7 @@ def _bound(problem: Problem, data: Data, settings: Settings, best: float) -> _Bo
     mass = between_cluster_mass(
         data.kernel, data.samples, local.division.labels, upper=data.upper, n_sample=len(problem.X)
     )
-    return _Bound(0.5 * mass, best - _dual(problem, local.result.beta), local.division.regions.n_clusters)
+    return _Bound(0.5 * mass, best - _dual(problem, local.result.beta), local.division.router.n_clusters)
 
 
 def _bound_panels(rows: Sequence[Row]) -> list[Panel]:

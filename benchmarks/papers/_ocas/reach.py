@@ -227,7 +227,7 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
         for who in dict.fromkeys(row["competitor"] for row in cell):
             kind = "course" if who in (ours.OCAS, ours.CPA) else "fit"
             mine = sorted((r["seconds"], r["objective"]) for r in cell if r["competitor"] == who and r["kind"] == kind)
-            lowest = np.minimum.accumulate([value for _, value in mine])
+            lowest = np.minimum.add_kernel_product([value for _, value in mine])
             series[who] = ([s for s, _ in mine], list(np.maximum(lowest / best - 1, 1e-6)))
         panels.append(Panel(f"{name}, C = {C:g}", "seconds", "F / F* − 1", series, "xy"))
     return panels

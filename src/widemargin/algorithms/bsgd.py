@@ -230,7 +230,7 @@ def primal_value(
     model: KernelExpansion, X: Any, signed_weights: Vector, C: float, n_jobs: int | None, memory: int
 ) -> float:
     """1/2 (|w|^2 + b^2) + C sum_i s_i max(0, 1 - y_i f(x_i)), summed over the machines."""
-    at_points = model.decide(model.points, n_jobs=n_jobs, memory_budget=memory) - model.intercept
+    at_points = model.decision_values(model.points, n_jobs=n_jobs, memory_budget=memory) - model.intercept
     norms = np.sum(model.coef.T * at_points) + np.sum(model.intercept**2)
-    margins = np.sign(signed_weights) * model.decide(X, n_jobs=n_jobs, memory_budget=memory).T
+    margins = np.sign(signed_weights) * model.decision_values(X, n_jobs=n_jobs, memory_budget=memory).T
     return float(0.5 * norms + C * np.sum(np.abs(signed_weights) * np.maximum(0.0, 1.0 - margins)))

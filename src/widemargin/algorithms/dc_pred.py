@@ -28,7 +28,7 @@ from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from ..data.samples import make_samples
 from ..kernels.functions import Transform
-from ..kernels.tiles import fill_square
+from ..kernels.tiles import fill_gram
 from ..models.nystroem_tree import NystromForest, NystromTree
 from ..nystroem.factor import nystrom_factor
 from ..nystroem.features import LandmarkFeatures, join_features
@@ -283,7 +283,7 @@ class _Leaf:
 
     def _kernel_matrix(self, batch: Any) -> Array:
         K = np.empty((batch.shape[0],) * 2, batch.dtype)
-        fill_square(self.kernel, make_samples(batch, self.kernel.wants), K, self.team)
+        fill_gram(self.kernel, make_samples(batch, self.kernel.sample_form), K, self.team)
         return K
 
     def _features(

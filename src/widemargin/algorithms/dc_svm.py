@@ -30,11 +30,11 @@ from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
 from ..kernels.precision import entry_noise
 from ..kernels.scratch import Scratch, closing_scratch, release
-from ..kernels.tiles import fill_square
+from ..kernels.tiles import fill_gram
 from ..partition.divide import Division, divide
-from ..solvers.dual.certificate import MOST_GAP, svm_problem
-from ..solvers.dual.in_memory import solve_square, unsolved
-from ..solvers.dual.solver import SMALL, DualSolver, hides_violation, share_memory
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, svm_problem
+from ..solvers.dual.in_memory import solve_in_memory, zero_result
+from ..solvers.dual.solver import SINGLE_SET_ROWS, DualSolver, hides_violation, split_memory
 from ..solvers.dual.subproblems import Subproblem, solve_on_whole_matrix
 from ..solvers.results import DualResult, StoppedAtStartError, join_results
 
@@ -57,7 +57,7 @@ class Settings:
     ----------
     fit_intercept : bool
     tol : float
-    most_gap : float
+    max_relative_gap : float
         Largest share of the objective that the gap of a machine that has converged may be; infinite where the kernel
         is not positive semidefinite, and so the gap no bound.
     max_iter : int
@@ -78,7 +78,7 @@ class Settings:
 
     fit_intercept: bool = False
     tol: float = 1e-3
-    most_gap: float = MOST_GAP
+    max_relative_gap: float = MAX_RELATIVE_GAP
     max_iter: int = -1
     memory_budget: int = 2**30
     n_jobs: int | None = None
@@ -214,15 +214,15 @@ class _Fit:
         if division is None or level != self.settings.stop_level:
             division = _divide(self.data, level, beta, self.settings, self.progress, self.rng, self.team)
         clustered = time.perf_counter()
-        n_clusters = division.regions.n_clusters
+        n_clusters = division.router.n_clusters
         self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
         bounds = np.cumsum(np.bincount(division.labels, minlength=n_clusters))[:-1]
         clusters = np.split(np.argsort(division.labels, kind="stable"), bounds)
         largest_first = sorted(range(n_clusters), key=lambda c: -len(clusters[c]))
-        tol, most_gap = max(self.settings.tol, _START_TOL), np.inf
+        tol, max_relative_gap = max(self.settings.tol, _START_TOL), np.inf
         if level == self.settings.stop_level:
-            tol, most_gap = self.settings.tol, self.settings.most_gap
-        solve = partial(self._solve_cluster, beta=beta, tol=tol, most_gap=most_gap)
+            tol, max_relative_gap = self.settings.tol, self.settings.max_relative_gap
+        solve = partial(self._solve_cluster, beta=beta, tol=tol, max_relative_gap=max_relative_gap)
         solved = self.team.map(solve, [clusters[c] for c in largest_first])
         release()
         parts = [solved[largest_first.index(c)] for c in range(n_clusters)]
@@ -241,31 +241,37 @@ class _Fit:
         )
         return self.early.result.beta
 
-    def _solve_cluster(self, rows: Rows, beta: Vector, tol: float, most_gap: float) -> DualResult:
+    def _solve_cluster(self, rows: Rows, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
         """One GEMM and one compiled solve for a cluster whose kernel matrix is small; else as the whole is solved."""
         m = len(rows)
         if not self.progress.go_on():
-            return unsolved(svm_problem(self.data.y[rows], self.data.upper[rows]), equality=self.settings.fit_intercept)
+            return zero_result(
+                svm_problem(self.data.y[rows], self.data.upper[rows]), equality=self.settings.fit_intercept
+            )
         itemsize = self.data.samples.dtype.itemsize
         share = max(1, self.settings.memory_budget - self.data.samples.nbytes) // (2 * self.team.n_threads)
         part = self._take(self.data, rows)
         with ThreadTeam(self.settings.n_jobs) as team:  # of one thread where clusters are solved side by side
             if m > _LARGEST_SQUARE or m * m * itemsize > share:
-                result = self._solver(part, team, tol=tol, most_gap=most_gap, memory_budget=share).solve(beta[rows])
+                result = self._solver(
+                    part, team, tol=tol, max_relative_gap=max_relative_gap, memory_budget=share
+                ).solve(beta[rows])
             else:
-                result = self._solve_square(part, team, beta[rows], tol, most_gap)
+                result = self._solve_in_memory(part, team, beta[rows], tol, max_relative_gap)
         self.progress.advance()
         return result
 
-    def _solve_square(self, part: Data, team: ThreadTeam, beta: Vector, tol: float, most_gap: float) -> DualResult:
+    def _solve_in_memory(
+        self, part: Data, team: ThreadTeam, beta: Vector, tol: float, max_relative_gap: float
+    ) -> DualResult:
         m, dtype = len(part.y), part.samples.dtype
         with Scratch(m * m * dtype.itemsize) as buffer:
             K = buffer[: m * m * dtype.itemsize].view(dtype).reshape(m, m)
-            fill_square(part.kernel, part.samples.take(np.arange(m)), K, team)
+            fill_gram(part.kernel, part.samples.take(np.arange(m)), K, team)
             problem, equality = svm_problem(part.y, part.upper), self.settings.fit_intercept
             progress = self.progress
-            return solve_square(
-                K, problem, beta, team, equality=equality, tol=tol, progress=progress, most_gap=most_gap
+            return solve_in_memory(
+                K, problem, beta, team, equality=equality, tol=tol, progress=progress, max_relative_gap=max_relative_gap
             )
 
     def early_machine(self) -> Machine:
@@ -292,7 +298,7 @@ class _Fit:
     def _refine_and_solve(self, beta: Vector, must_start: bool) -> DualResult:
         """Solve on the support vectors of the last level alone, whose kernel matrix then is part of the whole's."""
         support = np.flatnonzero(beta)
-        if len(support) <= SMALL:
+        if len(support) <= SINGLE_SET_ROWS:
             self.progress.stage("whole problem")
             solver = self._solver(self.data, must_start=must_start)
             return self._polish(self.data, solver, solver.solve(beta))
@@ -306,12 +312,12 @@ class _Fit:
             if solver.rows.has_room and len(support) <= solver.active.capacity:
                 refined, leading = solver.refine(refined, tol)
             else:
-                part = self._solver(self._take(self.data, support), tol=tol, most_gap=np.inf)
-                refined, leading = part.solve_within(solver, refined)
+                part = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
+                refined, leading = part.solve_in_memory_of(solver, refined)
         start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
         self.progress.stage("whole problem")
         result = self._polish(data, solver, solver.solve(start, leading))
-        beta, decision = (solver.in_callers_order(values) for values in (result.beta, result.decision))
+        beta, decision = (solver.to_original_order(values) for values in (result.beta, result.decision))
         return replace(result, beta=beta, decision=decision)
 
     def _take(self, data: Data, rows: Rows) -> Data:
@@ -331,13 +337,15 @@ class _Fit:
             return self._solver(part, must_start=False, is_exact=True, **changes)
 
         try:
-            if len(result.beta) > SMALL:
+            if len(result.beta) > SINGLE_SET_ROWS:
                 most_rows = max(0, self.settings.memory_budget - solver.nbytes) // (2 * data.samples.row_bytes)
-                result = solver.correct_in_doubt(
-                    result, lambda rows, beta: exact(self._take(data, rows), memory_budget=0).decide(beta), most_rows
+                result = solver.refine_uncertain_rows(
+                    result,
+                    lambda rows, beta: exact(self._take(data, rows), memory_budget=0).decision_values(beta),
+                    most_rows,
                 )
             if self._is_coarse(solver, result):
-                result = solver.replaced_by(exact(data, order=solver.order)).solve(result.beta)
+                result = solver.release_to(exact(data, order=solver.order)).solve(result.beta)
         except (Stopped, StoppedAtStartError):
             return replace(result, converged=False)
         return result
@@ -359,18 +367,18 @@ class _Fit:
     ) -> DualSolver:
         """The exact solver, with the fit's settings and threads or some changed."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
-        rows, square_bytes = share_memory(data.kernel, data.samples, settings.memory_budget, team or self.team, first)
+        rows, active_bytes = split_memory(data.kernel, data.samples, settings.memory_budget, team or self.team, first)
         solver = DualSolver(
             rows,
             svm_problem(data.y, data.upper),
             equality=settings.fit_intercept,
             tol=settings.tol,
-            square_bytes=square_bytes,
+            active_bytes=active_bytes,
             progress=self.progress,
             max_iter=settings.max_iter,
             must_start=must_start,
             entry_noise=0.0 if is_exact else self.entry_noise,
-            most_gap=settings.most_gap,
+            max_relative_gap=settings.max_relative_gap,
         )
         solver.order = order
         return solver
@@ -410,7 +418,7 @@ def _train_small(
         tol=settings.tol,
         max_iter=settings.max_iter,
         progress=progress,
-        most_gap=settings.most_gap,
+        max_relative_gap=settings.max_relative_gap,
     )
     return [Machine(result, None, np.array([result.intercept]), []) for result in results]
 

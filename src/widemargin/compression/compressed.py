@@ -128,7 +128,7 @@ class Compressed(KernelMethod):
         rows = validate_rows(
             self, X, reset=False, accept_sparse="csr", dtype=self._dtype, order="C", accept_large_sparse=True
         )
-        return self.predictor_.decide(rows, n_jobs=self.n_jobs)
+        return self.predictor_.decision_values(rows, n_jobs=self.n_jobs)
 
     def __getstate__(self) -> dict[str, Any]:
         """The parameters and the arrays, without what prediction makes of them."""

@@ -152,7 +152,7 @@ class Compression:
         for block in row_blocks(n, size):
             if blocks and not share.go_on():
                 break
-            blocks.append(self.source.decide(self.rows[order[block]], **limits))
+            blocks.append(self.source.decision_values(self.rows[order[block]], **limits))
         known = order[: sum(map(len, blocks))]
         kept = np.sort(known)
         self.values = np.concatenate(blocks)[np.argsort(known)]
@@ -333,7 +333,7 @@ class Compression:
         return votes(values, len(self.model.classes_)).argmax(axis=1) if has_votes else largest(values)
 
     def _values(self, compressed: Compressed, rows: Rows) -> Vector:
-        return np.asarray(compressed.predictor_.decide(self.rows[rows], n_jobs=self.budget.n_jobs))
+        return np.asarray(compressed.predictor_.decision_values(self.rows[rows], n_jobs=self.budget.n_jobs))
 
     def _wrap(self, forest: NystromForest, parameters: dict[str, Any], learnt: str, learn: Rows) -> Compressed:
         if is_outlier_detector(self.model):
@@ -358,7 +358,7 @@ class Compression:
 
     def _in_units(self, forest: NystromForest, trees: list[Any], learn: Rows) -> list[Any]:
         """The trees of a machine that learnt labels, scaled to the model's decision values; no label changes."""
-        f, g = self.values[learn, 0], forest.decide(self.rows[learn], n_jobs=self.budget.n_jobs)[:, 0]
+        f, g = self.values[learn, 0], forest.decision_values(self.rows[learn], n_jobs=self.budget.n_jobs)[:, 0]
         scale = max(float(f @ g), 0.0) / max(float(g @ g), 1e-300) or 1.0
         parts = ("coef", "products", "slopes", "intercept")
         return [{**tree, **{name: (tree[name] * scale).astype(tree[name].dtype) for name in parts}} for tree in trees]

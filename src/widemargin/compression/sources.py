@@ -32,7 +32,7 @@ class Source:
 
     Attributes
     ----------
-    decide : callable
+    decision_values : callable
         Decision values of shape (n, q).
     points : ndarray or CSR array of shape (n_points, d)
     alpha : ndarray of shape (n_points,)
@@ -48,7 +48,7 @@ class Source:
         The class that each point was given in training, where the model tells.
     """
 
-    decide: Callable[..., Vector]
+    decision_values: Callable[..., Vector]
     points: Any
     alpha: Vector
     kernel: Transform
@@ -84,8 +84,8 @@ def _own(model: Any) -> Source:
     points = model.support_vectors_
     if isinstance(model, DCSVMClassifier):
         coef = pair_coefficients(model.dual_coef_, model.n_support_)
-        return _source(model, model._model.decide, points, coef, parameters, pairs=len(model.classes_) > 2)
-    return _source(model, model._model.decide, points, coef, parameters, pairs=False)
+        return _source(model, model._model.decision_values, points, coef, parameters, pairs=len(model.classes_) > 2)
+    return _source(model, model._model.decision_values, points, coef, parameters, pairs=False)
 
 
 def check_libsvm(model: Any) -> None:
@@ -132,7 +132,7 @@ def _libsvm(model: Any) -> Source:
         coef = pair_coefficients(coef, model.n_support_)
     expansion = KernelExpansion(_kernel(parameters), points, coef, np.asarray(model.intercept_, np.float64))
     pairs = is_classifier(model) and len(model.classes_) > 2
-    return _source(model, expansion.decide, points, coef, parameters, pairs=pairs)
+    return _source(model, expansion.decision_values, points, coef, parameters, pairs=pairs)
 
 
 def _ridge(model: Any) -> Source:
@@ -142,16 +142,24 @@ def _ridge(model: Any) -> Source:
     parameters = {"kernel": name, "gamma": gamma, "degree": int(model.degree), "coef0": model.coef0}
     coef = np.asarray(model.dual_coef_, np.float64).reshape(len(model.dual_coef_), -1).T
     expansion = KernelExpansion(_kernel(parameters), points, coef, np.zeros(len(coef)))
-    return _source(model, expansion.decide, points, coef, parameters, pairs=False)
+    return _source(model, expansion.decision_values, points, coef, parameters, pairs=False)
 
 
 def _source(
-    model: Any, decide: Callable[..., Vector], points: Any, coef: Vector, parameters: dict[str, Any], *, pairs: bool
+    model: Any,
+    decision_values: Callable[..., Vector],
+    points: Any,
+    coef: Vector,
+    parameters: dict[str, Any],
+    *,
+    pairs: bool,
 ) -> Source:
     alpha = np.square(coef).sum(axis=0)
     counts = getattr(model, "n_support_", None) if is_classifier(model) else None  # of each class, one after the other
     classes = None if counts is None else np.repeat(np.arange(len(counts)), counts)
-    return Source(decide, points, alpha, _kernel(parameters), parameters, pairs, len(pickle.dumps(model)), classes)
+    return Source(
+        decision_values, points, alpha, _kernel(parameters), parameters, pairs, len(pickle.dumps(model)), classes
+    )
 
 
 def _parameters(model: Any, gamma: float) -> dict[str, Any]:

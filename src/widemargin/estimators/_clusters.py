@@ -12,9 +12,9 @@ from scipy.optimize import minimize_scalar
 from ..algorithms.dc_svm import Machine
 from ..data.samples import GramSamples, make_samples
 from ..kernels.functions import Kernel
-from ..kernels.precision import refine
+from ..kernels.precision import ensure_precision
 from ..models.clustered import ClusteredExpansion
-from ..partition.regions import InputRegions, KernelRegions, RandomRegions, Regions
+from ..partition.routing import InputRouter, KernelRouter, RandomRouter, Router
 from ._fitted_state import FittedState
 
 Vector = NDArray[np.float64]
@@ -42,21 +42,21 @@ def cluster_attributes(machines: list[Machine], y: Rows, X: Any, kept: Rows, sup
     division = machines[0].division
     if division is None:
         return None
-    regions = division.regions
+    router = division.router
     everyone, pairs = np.arange(len(y)), combinations(range(int(y.max()) + 1), 2)
     sigmoids, log_prior = [], []
     for machine, (first, _) in zip(machines, pairs, strict=True):
         rows = everyone if machine.rows is None else machine.rows
         # of a pair the first class is positive, of two classes alone the second
         is_positive = y[rows] == first if machine.rows is not None else y[rows] > 0
-        sigmoids.append(_sigmoids(machine, is_positive, division.labels[rows], regions, combine == "bcm"))
+        sigmoids.append(_sigmoids(machine, is_positive, division.labels[rows], router, combine == "bcm"))
         log_prior.append(_log_odds(is_positive))
     return {
         "combine": combine,
-        "method": regions.name,
-        "points": kept[division.chosen] if X is None else X[division.chosen],
-        "labels": regions.labels,
-        "spread": regions.spread if isinstance(regions, KernelRegions) else np.zeros(regions.n_clusters),
+        "method": router.name,
+        "points": kept[division.sample_indices] if X is None else X[division.sample_indices],
+        "labels": router.labels,
+        "spread": router.spread if isinstance(router, KernelRouter) else np.zeros(router.n_clusters),
         "support": division.labels[support],
         "intercepts": np.array([machine.intercepts for machine in machines]),
         "sigmoids": np.array(sigmoids),
@@ -64,15 +64,15 @@ def cluster_attributes(machines: list[Machine], y: Rows, X: Any, kept: Rows, sup
     }
 
 
-def _sigmoids(machine: Machine, is_positive: NDArray[np.bool_], labels: Rows, regions: Regions, wanted: bool) -> Vector:
+def _sigmoids(machine: Machine, is_positive: NDArray[np.bool_], labels: Rows, router: Router, wanted: bool) -> Vector:
     """The a and b of every cluster's probability 1 / (1 + exp(a f + b)), from its own training rows: shape (k, 2).
 
     Far from a cluster's rows its RBF machine says its intercept, 0 without one. That it knows nothing there must move
     no odds: the prior is the probability of f = intercept, and only the slope is fitted.
     """
     log_prior = _log_odds(is_positive)
-    out = np.tile([0.0, -log_prior], (regions.n_clusters, 1))
-    for c in range(regions.n_clusters if wanted else 0):
+    out = np.tile([0.0, -log_prior], (router.n_clusters, 1))
+    for c in range(router.n_clusters if wanted else 0):
         mine = labels == c
         if mine.any():
             base = machine.intercepts[c]
@@ -141,18 +141,18 @@ def clustered_model(kernel: Kernel, points: Any, coef: Vector, clusters: dict[st
         starts=np.searchsorted(clusters["support"][order], np.arange(k + 1)),
         coef=coef[:, order],
         intercept=clusters["intercepts"],
-        regions=_regions(kernel, clusters),
+        router=_router(kernel, clusters),
         combine=clusters["combine"],
         sigmoids=clusters["sigmoids"],
         log_prior=clusters["log_prior"],
     )
 
 
-def _regions(kernel: Kernel, clusters: dict[str, Any]) -> Regions:
+def _router(kernel: Kernel, clusters: dict[str, Any]) -> Router:
     points, labels = clusters["points"], clusters["labels"]
-    if kernel.wants == "entries":
-        return KernelRegions(kernel, GramSamples(np.empty((0, 0)), points), labels, clusters["spread"])
-    samples = refine(kernel, make_samples(points, kernel.wants))
+    if kernel.sample_form == "entries":
+        return KernelRouter(kernel, GramSamples(np.empty((0, 0)), points), labels, clusters["spread"])
+    samples = ensure_precision(kernel, make_samples(points, kernel.sample_form))
     if clusters["method"] == "kernel":
-        return KernelRegions(kernel, samples, labels, clusters["spread"])
-    return InputRegions(samples, labels) if clusters["method"] == "input" else RandomRegions(samples, labels)
+        return KernelRouter(kernel, samples, labels, clusters["spread"])
+    return InputRouter(samples, labels) if clusters["method"] == "input" else RandomRouter(samples, labels)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import RBF, FunctionKernel, Kernel, Laplacian, Precomputed
-from ..kernels.precision import refine
+from ..kernels.precision import ensure_precision
 from ._training import warn_user
 
 Vector = NDArray[np.float64]
@@ -69,10 +69,10 @@ def make_checked_samples(kernel: Kernel, X: Any, targets: NDArray[Any] | None = 
     targets : ndarray of shape (n,), optional
         Class numbers (integers) or a regressor's targets (floats); none for a transformer or a clusterer.
     """
-    samples = make_samples(X, kernel.wants)
+    samples = make_samples(X, kernel.sample_form)
     check_range(kernel, samples)
     warn_of_scale(kernel, samples, X, targets)
-    return refine(kernel, samples)
+    return ensure_precision(kernel, samples)
 
 
 def check_range(kernel: Kernel, samples: Samples) -> None:

@@ -72,7 +72,7 @@ class KernelMethod(CheckedState):
 class Model(Protocol):
     """Decision functions."""
 
-    def decide(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Vector:
+    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Vector:
         """Decision values of shape (n, n_functions)."""
 
 
@@ -203,7 +203,7 @@ class KernelMachine(CallbackSupportMixin, KernelMethod):
         check_is_fitted(self)
         X = self._validate(X, reset=False, dtype=self._dtype)
         budget = resolve_memory_budget(self.memory_budget)
-        return self._model.decide(X, n_jobs=self.n_jobs, memory_budget=budget)
+        return self._model.decision_values(X, n_jobs=self.n_jobs, memory_budget=budget)
 
     def __getstate__(self) -> dict[str, Any]:
         """The parameters and the fitted attributes, without what predict can make of them."""

@@ -152,7 +152,7 @@ class LinearPredictor(OneAgainstRestPredictor, CheckedState):
     def _decide(self, X: Any) -> Vector:
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
-        return LinearModel(self.coef_, self.intercept_).decide(X, n_jobs=self.n_jobs)
+        return LinearModel(self.coef_, self.intercept_).decision_values(X, n_jobs=self.n_jobs)
 
 
 def largest(values: Vector) -> NDArray[np.intp]:

@@ -348,7 +348,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         return lam
 
     def _score_held(self, X: Any, y: NDArray[np.intp], model: KernelExpansion) -> float:
-        values = model.decide(X, n_jobs=self.n_jobs, memory_budget=resolve_memory_budget(self.memory_budget))
+        values = model.decision_values(X, n_jobs=self.n_jobs, memory_budget=resolve_memory_budget(self.memory_budget))
         return float(np.mean(largest(values) == y))
 
     def _begin(self, X: Any, y: NDArray[Any], classes: ArrayLike | None, weights: Vector) -> None:

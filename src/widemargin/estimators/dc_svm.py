@@ -18,7 +18,7 @@ from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
-from ..solvers.dual.certificate import MOST_GAP, balance
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, rescale_to_zero_sum
 from ..solvers.results import DualResult, History
 from ._clusters import check_clusters, clustered_model
 from ._fitted_state import FittedState
@@ -297,7 +297,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
         settings = Settings(
             fit_intercept=bool(self.fit_intercept),
             tol=float(self.tol),
-            most_gap=MOST_GAP if kernel.is_semidefinite else np.inf,
+            max_relative_gap=MAX_RELATIVE_GAP if kernel.is_semidefinite else np.inf,
             max_iter=int(self.max_iter),
             memory_budget=resolve_memory_budget(self.memory_budget),
             n_jobs=self.n_jobs,
@@ -332,7 +332,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
         beta, is_there = np.zeros(int(kept[-1]) + 1), self.support_ <= kept[-1]
         beta[self.support_[is_there]] = self.dual_coef_[0, is_there]
         beta = np.clip(beta[kept], np.where(data.y > 0, 0, -data.upper), np.where(data.y > 0, data.upper, 0))
-        return balance(beta) if self.fit_intercept else beta
+        return rescale_to_zero_sum(beta) if self.fit_intercept else beta
 
     def _own_limit(self) -> str:
         """What stopped a fit that the progress object did not stop as a whole."""

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from ..data.samples import make_samples
-from ..kernels.precision import refine
+from ..kernels.precision import ensure_precision
 from ..partition.divide import divide
-from ..partition.regions import KernelRegions
+from ..partition.routing import KernelRouter
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMethod
@@ -145,10 +145,10 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
         if progress.stopped_by:
             warn_of_stop(self, progress.stopped_by, "before its clusters were balanced: they may differ much in size.")
         self.labels_ = division.labels.astype(np.int32)
-        self.n_clusters_ = division.regions.n_clusters
-        self.sample_indices_ = division.chosen
-        self.sample_labels_ = division.regions.labels
-        self._points = X[division.chosen]
+        self.n_clusters_ = division.router.n_clusters
+        self.sample_indices_ = division.sample_indices
+        self.sample_labels_ = division.router.labels
+        self._points = X[division.sample_indices]
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
@@ -175,7 +175,7 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
         self._check_state(FittedState(vars(self)))
         rows = self._validate(X, reset=False, dtype=self._points.dtype)
         kernel = self._make_kernel()
-        points = refine(kernel, make_samples(self._points, kernel.wants))
+        points = ensure_precision(kernel, make_samples(self._points, kernel.sample_form))
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
-            labels = KernelRegions(kernel, points, self.sample_labels_).route(rows, team)
+            labels = KernelRouter(kernel, points, self.sample_labels_).route(rows, team)
         return np.asarray(labels, np.int32)

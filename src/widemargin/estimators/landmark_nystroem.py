@@ -16,7 +16,7 @@ from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from ..data.samples import make_samples
 from ..kernels.functions import Transform
-from ..kernels.tiles import fill_square
+from ..kernels.tiles import fill_gram
 from ..models.nystroem_coordinates import NystromCoordinates
 from ..nystroem.factor import nystrom_factor
 from ..nystroem.features import LandmarkFeatures
@@ -221,7 +221,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """Of W, with each column's largest entry positive: any other signs would do as well."""
         G = np.empty((sample.shape[0],) * 2, sample.dtype)
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
-            fill_square(kernel, make_samples(sample, kernel.wants), G, team)
+            fill_gram(kernel, make_samples(sample, kernel.sample_form), G, team)
         C = NystromCoordinates(features, G[:0]).values(sample)
         factor = nystrom_factor(C, G)
         factor *= np.where(factor.max(axis=0, initial=0.0) < -factor.min(axis=0, initial=0.0), -1.0, 1.0)

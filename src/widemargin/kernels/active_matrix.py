@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from .._threads import row_blocks
 from .cache import KernelRows
-from .tiles import fill, fill_square
+from .tiles import fill, fill_gram
 
 Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
@@ -65,7 +65,7 @@ class ActiveMatrix:
         self._set(np.arange(m))
         source = self.source
         source.n_entries += m * m // 2
-        fill_square(source.kernel, source.samples.take(self.rows), self.K, source.team)
+        fill_gram(source.kernel, source.samples.take(self.rows), self.K, source.team)
 
     def update(self, wanted: Rows) -> None:
         """Let the wanted rows, `capacity` at most, be among those that are there."""
@@ -119,4 +119,4 @@ class ActiveMatrix:
             fill(
                 source.kernel, batch, source.samples.take(self.rows[:m]), K[end:last, :m], K[:m, end:last], source.team
             )
-            fill_square(source.kernel, batch, K[end:last, end:last], source.team)
+            fill_gram(source.kernel, batch, K[end:last, end:last], source.team)

@@ -9,7 +9,7 @@ from .._native import kernels
 from .._threads import ThreadTeam, row_blocks
 from ..data.samples import Samples, SampleSubset
 from .functions import Kernel
-from .tiles import accumulate
+from .tiles import add_kernel_product
 
 Array = NDArray[np.floating]
 
@@ -102,7 +102,7 @@ class KernelRows:
         """f[columns] += coef @ K[rows, columns], without a look at what is kept."""
         self.n_entries += len(rows) * len(columns)
         part = np.zeros(len(columns))
-        accumulate(
+        add_kernel_product(
             self.kernel,
             SampleSubset(self.samples, rows),
             coef[None],
@@ -125,7 +125,7 @@ class KernelRows:
         for block in row_blocks(len(rows), _GATHERED):
             keep = None if slots is None else (self._store[:, first:], slots[block])
             batch = self.samples.take(rows[block])
-            accumulate(self.kernel, batch, coef[None, block], columns, f[None, first:], self.team, keep)
+            add_kernel_product(self.kernel, batch, coef[None, block], columns, f[None, first:], self.team, keep)
 
     def _keep_leading(self, slots: NDArray[np.integer], leading: Array, rows: NDArray[np.integer]) -> None:
         def row_block(block: slice) -> None:

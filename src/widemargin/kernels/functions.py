@@ -26,7 +26,7 @@ Array = NDArray[np.floating]
 class Kernel(Protocol):
     """A symmetric function of two samples, evaluated by tiles. `wants` is `make_samples`' word for them."""
 
-    wants: ClassVar[str]
+    sample_form: ClassVar[str]
 
     @property
     def is_semidefinite(self) -> bool:
@@ -55,7 +55,7 @@ class RBF:
     measure: ClassVar[str] = "squares"
 
     is_semidefinite: ClassVar[bool] = True
-    wants: ClassVar[str] = "distances"
+    sample_form: ClassVar[str] = "distances"
     gamma: float
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
@@ -86,7 +86,7 @@ class Linear:
 
     measure: ClassVar[str] = "products"
     is_semidefinite: ClassVar[bool] = True
-    wants: ClassVar[str] = "products"
+    sample_form: ClassVar[str] = "products"
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the inner products."""
@@ -105,7 +105,7 @@ class Polynomial:
     """(gamma <x, z> + coef0)^degree, degree an integer >= 0."""
 
     measure: ClassVar[str] = "products"
-    wants: ClassVar[str] = "products"
+    sample_form: ClassVar[str] = "products"
     gamma: float
     degree: int
     coef0: float
@@ -135,7 +135,7 @@ class Sigmoid:
 
     measure: ClassVar[str] = "products"
     is_semidefinite: ClassVar[bool] = False
-    wants: ClassVar[str] = "products"
+    sample_form: ClassVar[str] = "products"
     gamma: float
     coef0: float
 
@@ -161,7 +161,7 @@ class Laplacian:
 
     measure: ClassVar[str] = "differences"
     is_semidefinite: ClassVar[bool] = True
-    wants: ClassVar[str] = "rows"
+    sample_form: ClassVar[str] = "rows"
     gamma: float
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
@@ -183,7 +183,7 @@ class Precomputed:
     """Entries of a given Gram matrix; the samples are its rows and columns."""
 
     is_semidefinite: ClassVar[bool] = True  # taken on trust
-    wants: ClassVar[str] = "entries"
+    sample_form: ClassVar[str] = "entries"
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Copy the entries."""
@@ -199,7 +199,7 @@ class FunctionKernel:
     """A user's function of two arrays of shapes (r, d) and (c, d), dense or CSR as the data, returning (r, c)."""
 
     is_semidefinite: ClassVar[bool] = True  # taken on trust
-    wants: ClassVar[str] = "rows"
+    sample_form: ClassVar[str] = "rows"
     function: Callable[[Array, Array], Array]
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:

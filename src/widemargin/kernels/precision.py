@@ -16,7 +16,7 @@ def entry_noise(kernel: Kernel, samples: Samples) -> float:
 
     0 for float64 tiles, and for a given matrix, of which no more is known.
     """
-    if samples.dtype == np.float64 or not len(samples) or kernel.wants == "entries":
+    if samples.dtype == np.float64 or not len(samples) or kernel.sample_form == "entries":
         return 0.0
     n = len(samples)
     single, double = np.dtype(np.float32), np.dtype(np.float64)
@@ -29,7 +29,7 @@ def entry_noise(kernel: Kernel, samples: Samples) -> float:
     return float(np.sqrt(np.mean((rough - exact) ** 2)))
 
 
-def refine(kernel: Kernel, samples: Samples) -> Samples:
+def ensure_precision(kernel: Kernel, samples: Samples) -> Samples:
     """Where float32 products leave the RBF kernel much less exact than float32 is, take them in float64.
 
     Tiles stay float32. The samples are copied in float64 and a matrix product takes twice as long.

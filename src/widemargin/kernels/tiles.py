@@ -41,7 +41,7 @@ def entry_work(n_entries: int, row_cost: int) -> int:
     return n_entries * (_ENTRY_WORK + row_cost)
 
 
-def accumulate(
+def add_kernel_product(
     kernel: Kernel,
     A: Samples,
     coef: NDArray[np.float64],
@@ -73,7 +73,9 @@ def accumulate(
     """
     coef = np.ascontiguousarray(coef)
     n_columns = _even_columns(len(B), A.dtype)
-    n_rows = TILE_ROWS if kernel.wants == "rows" else TILE_ROWS * tile_columns(A.dtype) // n_columns  # may copy batches
+    n_rows = (
+        TILE_ROWS if kernel.sample_form == "rows" else TILE_ROWS * tile_columns(A.dtype) // n_columns
+    )  # may copy batches
     batches = _batches(A, n_rows)
 
     def column_block(columns: slice) -> None:
@@ -104,7 +106,7 @@ def fill(kernel: Kernel, A: Samples, B: Samples, out: Array, mirror: Array, team
     team.map(column_block, row_blocks(len(B), tile_columns(A.dtype)))
 
 
-def fill_square(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> None:
+def fill_gram(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> None:
     """out[...] = K(A, A), of which half is computed and half is copied; all is computed where a copy takes longer."""
     is_short = A.row_cost * A.precision.itemsize <= _SHORT_ROW
     if is_short and out.flags.c_contiguous:

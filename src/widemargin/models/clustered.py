@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from ..data.samples import GramSamples, Samples
 from ..kernels.functions import Kernel
-from ..kernels.tiles import accumulate
-from ..partition.regions import Regions
+from ..kernels.tiles import add_kernel_product
+from ..partition.routing import Router
 from .expansion import KernelExpansion
 
 _ROWS = 1024, 65_536  # of a block, which is converted once for all clusters: at least and at most
@@ -37,7 +37,7 @@ class ClusteredExpansion:
         Points ``starts[c]`` to ``starts[c + 1]`` belong to cluster c.
     coef : ndarray of shape (n_functions, n_points), float64
     intercept : ndarray of shape (n_functions, k), float64
-    regions : Regions
+    router : Router
         Routes a row to its cluster.
     combine : {"early", "naive", "bcm"}
         Ask the row's own cluster, and the next one where that is in doubt; add up all of them; or combine their
@@ -53,12 +53,12 @@ class ClusteredExpansion:
     starts: NDArray[np.intp]
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
-    regions: Regions
+    router: Router
     combine: str
     sigmoids: NDArray[np.float64]
     log_prior: NDArray[np.float64]
 
-    def decide(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> NDArray[np.float64]:
+    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> NDArray[np.float64]:
         """Decision values of shape (n, n_functions), float64.
 
         Notes
@@ -67,7 +67,7 @@ class ClusteredExpansion:
         those of all support vectors.
         """
         if self.combine == "naive":
-            return self._whole.decide(X, n_jobs=n_jobs, memory_budget=memory_budget)
+            return self._whole.decision_values(X, n_jobs=n_jobs, memory_budget=memory_budget)
         ask = self._ask_own if self.combine == "early" else self._ask_all
         out = np.empty((X.shape[0], len(self.coef)))
         row_bytes = 4 * max(1, X.shape[1]) * X.dtype.itemsize  # converted, gathered, and both again to be routed
@@ -90,13 +90,13 @@ class ClusteredExpansion:
 
     def _ask_own(self, X: Any, team: ThreadTeam, memory_budget: int) -> NDArray[np.float64]:
         """Early prediction: a row's own cluster is asked; where it is in doubt, the one next to it as well."""
-        labels, batch = self.regions.locate(X, team)
+        labels, batch = self.router.route_with_samples(X, team)
         points = self._points_against(X)
         out = self._ask_each(batch, labels, points, team)
         doubtful = np.flatnonzero((np.abs(out) < _DOUBT).any(axis=1))
         if not len(doubtful):  # most single rows
             return out
-        second, ratio = self.regions.second(batch.take(doubtful), labels[doubtful], team)
+        second, ratio = self.router.next_cluster(batch.take(doubtful), labels[doubtful], team)
         is_between = ratio > _NEAR
         between = doubtful[is_between]
         out[between] += self._ask_each(batch.take(between), second[is_between], points, team)
@@ -116,7 +116,7 @@ class ClusteredExpansion:
             c, rows = group
             mine = slice(self.starts[c], self.starts[c + 1])
             values = np.tile(self.intercept[:, c, None], rows.stop - rows.start)
-            accumulate(self.kernel, points.take(mine), self.coef[:, mine], grouped.take(rows), values, team)
+            add_kernel_product(self.kernel, points.take(mine), self.coef[:, mine], grouped.take(rows), values, team)
             out[order[rows]] = values.T
 
         sizes = np.diff(self.starts)
@@ -127,19 +127,19 @@ class ClusteredExpansion:
         return out
 
     def _points_against(self, X: Any) -> Samples:
-        """The support vectors in the form that the regions' points have, and that rows get to be routed."""
-        return GramSamples(X.T, self.points) if self.kernel.wants == "entries" else self._routed_points
+        """The support vectors in the form that the router' points have, and that rows get to be routed."""
+        return GramSamples(X.T, self.points) if self.kernel.sample_form == "entries" else self._routed_points
 
     @cached_property
     def _routed_points(self) -> Samples:
-        return self.regions.points.against(self.points)[1]
+        return self.router.points.against(self.points)[1]
 
     def _ask_all(self, X: Any, team: ThreadTeam, memory_budget: int) -> NDArray[np.float64]:
         """Bayesian committee machine (Tresp 2000): p(y|x) ~ prod_c p_c(y|x) / p(y)^(k-1), as log odds."""
         k = self.intercept.shape[1]
 
         def log_odds(c: int) -> NDArray[np.float64]:
-            f = self._parts[c].decide(X, n_jobs=1, memory_budget=memory_budget // team.n_threads)
+            f = self._parts[c].decision_values(X, n_jobs=1, memory_budget=memory_budget // team.n_threads)
             return np.asarray(-(self.sigmoids[:, c, 0] * f + self.sigmoids[:, c, 1]))
 
         self._parts  # noqa: B018 - made once, before the threads share them

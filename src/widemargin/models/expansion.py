@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from ..data.samples import GramSamples, Samples, make_samples
 from ..kernels.functions import Kernel
-from ..kernels.precision import refine
-from ..kernels.tiles import accumulate
+from ..kernels.precision import ensure_precision
+from ..kernels.tiles import add_kernel_product
 
 _MIN_ROWS = 1024
 _FEW_OPERATIONS, _ENTRY_OPERATIONS = 2**20, 16  # fewer take less time than to limit BLAS and to ask a thread
@@ -38,7 +38,7 @@ class KernelExpansion:
     intercept: NDArray[np.float64]
     _samples: Samples | None = field(default=None, repr=False, compare=False)
 
-    def decide(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> NDArray[np.float64]:
+    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> NDArray[np.float64]:
         """Decision values, by tiles on all cores.
 
         Parameters
@@ -64,12 +64,12 @@ class KernelExpansion:
         row_bytes = 2 * max(1, X.shape[1]) * X.dtype.itemsize
         if X.shape[0] * len(points) * (X.shape[1] + _ENTRY_OPERATIONS) < _FEW_OPERATIONS:
             A, B = points.against(X)
-            accumulate(self.kernel, A, self.coef, B, out, _ALONE)
+            add_kernel_product(self.kernel, A, self.coef, B, out, _ALONE)
             return out.T
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             for rows in row_blocks(X.shape[0], max(_MIN_ROWS, memory_budget // (2 * row_bytes))):
                 A, B = points.against(X[rows])
-                accumulate(self.kernel, A, self.coef, B, out[:, rows], team)
+                add_kernel_product(self.kernel, A, self.coef, B, out[:, rows], team)
         return out.T
 
     def against(self, X: Any) -> tuple[Samples, Samples]:
@@ -78,10 +78,10 @@ class KernelExpansion:
 
     def _points(self) -> Samples:
         if self._samples is None:
-            if self.kernel.wants == "entries":
+            if self.kernel.sample_form == "entries":
                 self._samples = GramSamples(np.empty((0, 0)), self.points)
             else:
-                self._samples = refine(self.kernel, make_samples(self.points, self.kernel.wants))
+                self._samples = ensure_precision(self.kernel, make_samples(self.points, self.kernel.sample_form))
         return self._samples
 
     def __getstate__(self) -> dict[str, Any]:

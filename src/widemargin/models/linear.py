@@ -25,7 +25,7 @@ class LinearModel:
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
 
-    def decide(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def decision_values(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Decision values, on all cores.
 
         Parameters

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from ..data.samples import Samples, make_samples
-from ..kernels.precision import refine
+from ..kernels.precision import ensure_precision
 from ..nystroem.features import LandmarkFeatures
 
 Array = NDArray[np.floating]
@@ -73,4 +73,4 @@ class NystromCoordinates:
     @cached_property
     def _points(self) -> Samples:
         kernel = self.features.kernel
-        return refine(kernel, make_samples(self.features.landmarks[0], kernel.wants))
+        return ensure_precision(kernel, make_samples(self.features.landmarks[0], kernel.sample_form))

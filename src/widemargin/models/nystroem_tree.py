@@ -165,7 +165,7 @@ class NystromForest:
         """q."""
         return int(self.trees[0].intercept.shape[1])
 
-    def decide(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Vector:
+    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Vector:
         """Decision values of shape (n, q), float64, which do not depend on `n_jobs`.
 
         Parameters

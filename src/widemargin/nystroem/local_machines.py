@@ -12,8 +12,8 @@ from scipy.linalg.blas import dsyrk
 
 from .._progress import Progress
 from .._threads import ThreadTeam, row_blocks
-from ..solvers.dual.certificate import MOST_GAP, DualProblem, svm_problem
-from ..solvers.dual.in_memory import solve_square
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem, svm_problem
+from ..solvers.dual.in_memory import solve_in_memory
 from ..solvers.results import DualResult, LinearResult
 
 Vector = NDArray[np.float64]
@@ -121,7 +121,7 @@ class HingeTask:
         importance, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
         tol = max(self.tol, _START_TOL)
         for output, problem in zip(np.flatnonzero(self._is_mixed(rows)), self._problems(rows), strict=True):
-            result = _solve(K, problem, tol, progress, most_gap=np.inf)
+            result = _solve(K, problem, tol, progress, max_relative_gap=np.inf)
             importance += np.square(result.beta)
             values[output] = result.decision
         return Exact(importance, values)
@@ -165,10 +165,14 @@ class HingeTask:
         return np.asarray(np.any(signs != signs[:, :1], axis=1))
 
 
-def _solve(K: Array, problem: DualProblem, tol: float, progress: Progress, most_gap: float = MOST_GAP) -> DualResult:
+def _solve(
+    K: Array, problem: DualProblem, tol: float, progress: Progress, max_relative_gap: float = MAX_RELATIVE_GAP
+) -> DualResult:
     """In float32, whatever the rows are: the coordinates are an approximation, and one solver compiles for all."""
     K, start = K.astype(np.float32, copy=False), np.zeros(len(K))
-    return solve_square(K, problem, start, ThreadTeam(1), equality=False, tol=tol, progress=progress, most_gap=most_gap)
+    return solve_in_memory(
+        K, problem, start, ThreadTeam(1), equality=False, tol=tol, progress=progress, max_relative_gap=max_relative_gap
+    )
 
 
 class RidgeTask:

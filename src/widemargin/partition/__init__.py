@@ -3,13 +3,13 @@
 from .divide import divide
 from .kmeans import kmeans
 from .mass import between_cluster_mass
-from .regions import InputRegions, KernelRegions, RandomRegions, Regions
+from .routing import InputRouter, KernelRouter, RandomRouter, Router
 
 __all__ = [
-    "InputRegions",
-    "KernelRegions",
-    "RandomRegions",
-    "Regions",
+    "InputRouter",
+    "KernelRouter",
+    "RandomRouter",
+    "Router",
     "between_cluster_mass",
     "divide",
     "kmeans",

@@ -12,7 +12,7 @@ from .._threads import ThreadTeam
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from .kmeans import Labels, kernel_kmeans
-from .regions import InputRegions, KernelRegions, RandomRegions, Regions, cluster_rows
+from .routing import InputRouter, KernelRouter, RandomRouter, Router, cluster_rows
 
 _POINTS_PER_CENTRE = 10
 _MOST_POINTS = 5000  # their kernel matrix is held: 100 MB, and k is at most a tenth of them
@@ -26,16 +26,16 @@ class Division(NamedTuple):
 
     Attributes
     ----------
-    regions : Regions
+    router : Router
     labels : ndarray of shape (n,), int
-        The cluster of each sample, below ``regions.n_clusters``.
-    chosen : ndarray of shape (m,), int
-        Which samples are the regions' sample points.
+        The cluster of each sample, below ``router.n_clusters``.
+    sample_indices : ndarray of shape (m,), int
+        Which samples are the router' sample points.
     """
 
-    regions: Regions
+    router: Router
     labels: Labels
-    chosen: NDArray[np.intp]
+    sample_indices: NDArray[np.intp]
 
 
 def divide(
@@ -88,45 +88,45 @@ def divide(
     k = min(k, max(1, _MOST_POINTS // _POINTS_PER_CENTRE))
     m = min(len(pool), _MOST_POINTS, max(n_sample, _POINTS_PER_CENTRE * k))
     index = np.sort(rng.choice(pool, m, replace=False))
-    regions = _cluster(kernel, samples.take(index), k, method, rng)
-    labels = regions.assign(samples, team)
+    router = _cluster(kernel, samples.take(index), k, method, rng)
+    labels = router.assign(samples, team)
     for _ in range(_ROUNDS):
-        better = _balance(regions, np.bincount(labels, minlength=regions.n_clusters), n / k, rng)
+        better = _balance(router, np.bincount(labels, minlength=router.n_clusters), n / k, rng)
         if better is None or not go_on():
             break
-        regions = regions.relabelled(better)
-        labels = regions.assign(samples, team)
-    return Division(regions, labels, index)
+        router = router.with_labels(better)
+        labels = router.assign(samples, team)
+    return Division(router, labels, index)
 
 
-def _cluster(kernel: Kernel, points: Samples, k: int, method: str, rng: np.random.Generator) -> Regions:
+def _cluster(kernel: Kernel, points: Samples, k: int, method: str, rng: np.random.Generator) -> Router:
     if method == "random":
-        return RandomRegions(points, rng.permutation(len(points)) % k)
+        return RandomRouter(points, rng.permutation(len(points)) % k)
     if method == "input":
-        return InputRegions(points, _dense_labels(cluster_rows(points, k, rng)))
-    regions = KernelRegions(kernel, points, np.zeros(len(points), np.intp))
-    return regions.relabelled(_dense_labels(kernel_kmeans(regions.gram, k, rng)))
+        return InputRouter(points, _dense_labels(cluster_rows(points, k, rng)))
+    router = KernelRouter(kernel, points, np.zeros(len(points), np.intp))
+    return router.with_labels(_dense_labels(kernel_kmeans(router.gram, k, rng)))
 
 
-def _balance(regions: Regions, sizes: NDArray[np.intp], mean: float, rng: np.random.Generator) -> Labels | None:
+def _balance(router: Router, sizes: NDArray[np.intp], mean: float, rng: np.random.Generator) -> Labels | None:
     """Labels of the sample points with large clusters split and small ones dissolved; None if all is well."""
-    labels = regions.labels.copy()
+    labels = router.labels.copy()
     k = len(sizes)
     for c in np.flatnonzero(sizes > _LARGEST * mean):
         points = np.flatnonzero(labels == c)
         parts = min(len(points), int(np.ceil(sizes[c] / mean)))
         if parts > 1:
-            new = _dense_labels(regions.split(points, parts, rng))
+            new = _dense_labels(router.split(points, parts, rng))
             labels[points] = np.where(new == 0, c, k + new - 1)
             k += int(new.max())
     small = np.flatnonzero(sizes < _SMALLEST * mean)
     if len(small) and len(small) < len(sizes):
-        distances = regions.distances()
+        distances = router.distances()
         distances[:, small] = np.inf
         lost = np.isin(labels, small)
         labels[lost] = distances.argmin(axis=1)[lost]
     labels = _dense_labels(labels)
-    return None if np.array_equal(labels, regions.labels) else labels
+    return None if np.array_equal(labels, router.labels) else labels
 
 
 def _dense_labels(labels: Labels) -> Labels:

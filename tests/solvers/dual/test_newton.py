@@ -14,8 +14,8 @@ from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.solvers.dual.certificate import certify, make_box, svm_problem
-from widemargin.solvers.dual.in_memory import TILE, solve_square
-from widemargin.solvers.dual.newton import CrawlTest, objective, solve_exact_sets
+from widemargin.solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory
+from widemargin.solvers.dual.newton import StallTest, objective, solve_newton_sets
 
 Vector = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ def test_the_optimum_is_the_textbooks(seed: int, n: int, d: int, C: float, size:
     K, y = linear_problem(n, d, seed)
     upper = np.full(n, C)
     box, beta, f = make_box(svm_problem(y, upper), K.diagonal().copy()), np.zeros(n), np.zeros(n)
-    solve_exact_sets(K, box, beta, f, size, equality=equality, tol=1e-7, go_on=always)
+    solve_newton_sets(K, box, beta, f, size, equality=equality, tol=1e-7, go_on=always)
     np.testing.assert_allclose(f, K @ beta, atol=1e-9 * (1 + np.abs(K).max() * np.abs(beta).sum()))
     assert (box.lo <= beta).all()
     assert (beta <= box.hi).all()
@@ -66,7 +66,7 @@ def test_singular_problems_with_large_C_are_solved(n: int, equality: bool) -> No
     start = np.zeros(n)
     with ThreadTeam(1) as team, Progress(max_time=60) as progress:
         problem = svm_problem(y, np.full(n, 1e6))
-        result = solve_square(K, problem, start, team, equality=equality, tol=1e-3, progress=progress)
+        result = solve_in_memory(K, problem, start, team, equality=equality, tol=1e-3, progress=progress)
     assert progress.stopped_by is None
     assert result.converged
     assert result.n_iter < 1500
@@ -82,7 +82,7 @@ def test_it_starts_from_any_point_and_holds_what_is_outside() -> None:
     beta = np.clip(rng.normal(size=60) * 5, box.lo, box.hi)
     outside = rng.normal(size=60)
     f = K @ beta + outside
-    solve_exact_sets(K, box, beta, f, 512, equality=False, tol=1e-8, go_on=always)
+    solve_newton_sets(K, box, beta, f, 512, equality=False, tol=1e-8, go_on=always)
     np.testing.assert_allclose(f, K @ beta + outside, rtol=1e-9, atol=1e-6)
     assert certify(box, beta, f, np.empty(60), equality=False, tol=1e-8).violation < 1e-6
 
@@ -96,7 +96,7 @@ def test_it_asks_between_steps() -> None:
         asked.append(1)
         return len(asked) < 10
 
-    solve_exact_sets(K, box, beta, f, 512, equality=False, tol=1e-3, go_on=go_on)
+    solve_newton_sets(K, box, beta, f, 512, equality=False, tol=1e-3, go_on=go_on)
     assert len(asked) <= 13
     np.testing.assert_allclose(f, K @ beta, rtol=1e-9, atol=1e-9 * np.abs(f).max())
 
@@ -109,16 +109,16 @@ def test_a_matrix_that_is_not_semidefinite_ends_it(kind: str) -> None:
     y = np.where(rng.random(80) < 0.5, 1.0, -1.0)
     box = make_box(svm_problem(y, np.full(80, 1e3)), K.diagonal().astype(np.float64))
     beta, f = np.zeros(80), np.zeros(80)
-    solve_exact_sets(K, box, beta, f, 512, equality=False, tol=1e-12, go_on=always)
+    solve_newton_sets(K, box, beta, f, 512, equality=False, tol=1e-12, go_on=always)
     assert np.isfinite(f).all()
     assert objective(box, beta, f)[0] < 0
 
 
 def test_what_crawls() -> None:
-    K, y = linear_problem(TILE + 1, 3, 0)
+    K, y = linear_problem(WORKING_SET_ROWS + 1, 3, 0)
     n = len(y)
     box = make_box(svm_problem(y, np.ones(n)), K.diagonal().copy())
-    crawls, beta = CrawlTest(TILE), y * 1e-6
+    crawls, beta = StallTest(WORKING_SET_ROWS), y * 1e-6
     f = K @ beta
     assert not crawls(box, beta, f, 1.0, 100)
     for look in range(9):
@@ -128,6 +128,6 @@ def test_what_crawls() -> None:
     for _ in range(9):
         assert not crawls(box, beta, f, 0.9, 500)
     assert not crawls(box, beta, f, 0.4, 600)  # the violation does
-    assert crawls(box, beta, f, 0.4, 30 * 20 * TILE)  # working sets end at their limit
+    assert crawls(box, beta, f, 0.4, 30 * 20 * WORKING_SET_ROWS)  # working sets end at their limit
     small = make_box(svm_problem(y[:9], np.ones(9)), K.diagonal()[:9].copy())
-    assert CrawlTest(TILE)(small, beta[:9], f[:9], 1.0, 5)
+    assert StallTest(WORKING_SET_ROWS)(small, beta[:9], f[:9], 1.0, 5)

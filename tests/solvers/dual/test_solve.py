@@ -36,7 +36,7 @@ def problem(n: int, dtype: np.dtype = SINGLE, *, noise: float = 0.5, seed: int =
 def fit(
     X: NDArray[Any], y: Vector, C: float, gamma: float, *, callback: Any = None, max_time: float = 60.0, **settings: Any
 ) -> Machine:
-    data = Data(RBF(gamma), make_samples(X, RBF.wants), y, np.full(len(y), C))
+    data = Data(RBF(gamma), make_samples(X, RBF.sample_form), y, np.full(len(y), C))
     with Progress(max_time=max_time, callback=callback) as progress:
         return train(data, Settings(**{"n_jobs": 1, **settings}), progress, np.random.default_rng(0))
 
@@ -80,7 +80,7 @@ def test_the_polish_computes_what_counts(monkeypatch: pytest.MonkeyPatch) -> Non
     C, gamma = 3e4, 0.3
     X, y = problem(3000)
     seen: list[tuple[np.ndarray, np.ndarray]] = []
-    original = dual.DualSolver.correct_in_doubt
+    original = dual.DualSolver.refine_uncertain_rows
 
     def watched(solver: Any, result: Any, decide: Any, most_rows: int) -> Any:
         def kept(rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
@@ -90,7 +90,7 @@ def test_the_polish_computes_what_counts(monkeypatch: pytest.MonkeyPatch) -> Non
         seen.append((result.beta, result.decision))
         return original(solver, result, kept, most_rows)
 
-    monkeypatch.setattr(dual.DualSolver, "correct_in_doubt", watched)
+    monkeypatch.setattr(dual.DualSolver, "refine_uncertain_rows", watched)
     assert fit(X, y, C, gamma).result.converged
     (beta, rough), (rows, exact), *_ = seen
     left = np.delete(np.arange(3000), rows)
@@ -106,7 +106,7 @@ def test_without_the_polish_the_violation_would_be_larger(monkeypatch: pytest.Mo
     X, y = problem(700)
     monkeypatch.setattr(dc_svm, "entry_noise", lambda *_: 0.0)
     rough = fit(X, y, C, gamma).result
-    rows = make_samples(X, RBF.wants).toarray()
+    rows = make_samples(X, RBF.sample_form).toarray()
     assert true_violation(rows, y, C, gamma, rough.beta) > 2e-3
 
 
@@ -153,7 +153,7 @@ def test_threads_and_memory_do_not_change_the_optimum(dtype: np.dtype, fit_inter
 
 def test_a_start_at_the_optimum_stays_there() -> None:
     X, y = problem(60, DOUBLE)
-    data = Data(RBF(0.5), make_samples(X, RBF.wants), y, np.ones(60))
+    data = Data(RBF(0.5), make_samples(X, RBF.sample_form), y, np.ones(60))
     settings = Settings(n_jobs=1)
     with Progress() as progress:
         first = train(data, settings, progress, np.random.default_rng(0)).result
@@ -172,7 +172,7 @@ def test_pairs_are_the_binary_problems_on_their_rows(kind: str, fit_intercept: b
     upper, gamma = rng.choice([0.5, 1.0], size=45), 0.7
     K = truth(X, gamma)
     kernel = RBF(gamma) if kind == "rbf" else Precomputed()
-    samples = make_samples(X if kind == "rbf" else K, kernel.wants)
+    samples = make_samples(X if kind == "rbf" else K, kernel.sample_form)
     settings = Settings(fit_intercept=fit_intercept, n_jobs=n_jobs)
     with Progress() as progress:
         machines = train_pairs(Data(kernel, samples, classes, upper), settings, progress, np.random.default_rng(0))
@@ -199,7 +199,7 @@ def test_pairs_do_not_depend_on_the_number_of_threads() -> None:
     for n_jobs in (1, 2, 3):
         with Progress() as progress:
             machines = train_pairs(
-                Data(RBF(0.5), make_samples(X, RBF.wants), classes, np.ones(90)),
+                Data(RBF(0.5), make_samples(X, RBF.sample_form), classes, np.ones(90)),
                 Settings(n_jobs=n_jobs),
                 progress,
                 np.random.default_rng(0),

@@ -33,9 +33,9 @@ PLENTY = 2**30
 @pytest.fixture
 def tiny_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Working sets of 16 rows, so that small problems go through every round and carry-over."""
-    monkeypatch.setattr(dual, "TILE", 16)
-    monkeypatch.setattr(square, "TILE", 16)
-    monkeypatch.setattr(dual, "SMALL", 16)
+    monkeypatch.setattr(dual, "WORKING_SET_ROWS", 16)
+    monkeypatch.setattr(square, "WORKING_SET_ROWS", 16)
+    monkeypatch.setattr(dual, "SINGLE_SET_ROWS", 16)
 
 
 class Problem(NamedTuple):
@@ -71,16 +71,16 @@ def make_solver(
     equality: bool = False,
     tol: float = 1e-3,
     cache_bytes: int = PLENTY,
-    square_bytes: int = PLENTY,
+    active_bytes: int = PLENTY,
     max_iter: int = -1,
 ) -> DualSolver:
-    rows = KernelRows(RBF(problem.gamma), make_samples(problem.X, RBF.wants), cache_bytes, team)
+    rows = KernelRows(RBF(problem.gamma), make_samples(problem.X, RBF.sample_form), cache_bytes, team)
     return DualSolver(
         rows,
         svm_problem(problem.y, problem.upper),
         equality=equality,
         tol=tol,
-        square_bytes=square_bytes,
+        active_bytes=active_bytes,
         progress=progress,
         max_iter=max_iter,
     )
@@ -166,7 +166,7 @@ def test_a_problem_of_one_tile_is_solved_to_the_last_digits(
 def test_the_optimum_does_not_depend_on_what_fits_in_memory(square_rows: int, cache_rows: int, equality: bool) -> None:
     problem = make_problem(60)
     result = solve(
-        problem, equality=equality, tol=1e-5, square_bytes=8 * square_rows**2, cache_bytes=8 * 60 * cache_rows
+        problem, equality=equality, tol=1e-5, active_bytes=8 * square_rows**2, cache_bytes=8 * 60 * cache_rows
     )
     check_certificate(problem, result, equality)
     assert result.converged
@@ -217,7 +217,7 @@ def test_an_active_set_that_does_not_fit_still_gets_there(equality: bool) -> Non
     """A hundred free coordinates and room for 16: more working sets, but not thirty times more."""
     problem = make_problem(200, C=100.0)
     fits = solve(problem, equality=equality)
-    capped = solve(problem, equality=equality, square_bytes=0, max_iter=15 * fits.n_iter)
+    capped = solve(problem, equality=equality, active_bytes=0, max_iter=15 * fits.n_iter)
     assert fits.converged
     assert capped.converged
     assert dual_value(capped) == pytest.approx(dual_value(fits), rel=1e-4)
@@ -386,7 +386,7 @@ def test_an_indefinite_kernel_ends(seed: int, equality: bool) -> None:
     with ThreadTeam(1) as team, Progress(max_time=5.0) as progress:
         rows = KernelRows(Precomputed(), make_samples(K, "entries"), PLENTY, team)
         solver = DualSolver(
-            rows, svm_problem(y, np.ones(40)), equality=equality, tol=1e-3, square_bytes=PLENTY, progress=progress
+            rows, svm_problem(y, np.ones(40)), equality=equality, tol=1e-3, active_bytes=PLENTY, progress=progress
         )
         result = solver.solve(np.zeros(40))
     assert progress.stopped_by is None
@@ -411,7 +411,7 @@ def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, equality: bool
         rows = KernelRows(FunctionKernel(broken), make_samples(problem.X), PLENTY, team)
         problem_dual = svm_problem(problem.y, problem.upper)
         with pytest.raises(ValueError, match="kernel"):
-            DualSolver(rows, problem_dual, equality=equality, tol=1e-3, square_bytes=PLENTY, progress=progress).solve(
+            DualSolver(rows, problem_dual, equality=equality, tol=1e-3, active_bytes=PLENTY, progress=progress).solve(
                 np.zeros(40)
             )
 
@@ -456,7 +456,7 @@ def test_a_solution_by_coarse_entries_is_corrected(equality: bool, tiny_tiles: N
             svm_problem(problem.y, problem.upper),
             equality=equality,
             tol=1e-3,
-            square_bytes=PLENTY,
+            active_bytes=PLENTY,
             progress=progress,
             entry_noise=1e-4,
         )

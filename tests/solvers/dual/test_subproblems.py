@@ -91,7 +91,9 @@ def test_what_float32_hides_is_solved_in_float64() -> None:
     part = Subproblem(np.arange(300), svm_problem(y, np.full(300, 3e4)), np.zeros(300))
     how = {"equality": False, "tol": 1e-3, "max_iter": -1}
     with ThreadTeam(1) as team, Progress() as progress:
-        (result,) = solve_on_whole_matrix(RBF(0.3), make_samples(X, RBF.wants), [part], team, progress=progress, **how)
+        (result,) = solve_on_whole_matrix(
+            RBF(0.3), make_samples(X, RBF.sample_form), [part], team, progress=progress, **how
+        )
     D = X.astype(np.float64)
     squares = (D * D).sum(axis=1)
     K = np.exp(-0.3 * np.maximum(squares[:, None] + squares - 2 * D @ D.T, 0.0))

@@ -69,7 +69,7 @@ def test_merging_is_the_papers(merge: str, form: Any) -> None:
     slow = twin(rbf, X, signed_weights, naive.merge)
     fast = run(settings_for(make_kernel("rbf", gamma=0.4), merge=merge), form(X), signed_weights)
     assert fast.tally().mergers == slow.n_mergers > 20
-    expected = np.array([slow.decide(z) for z in X])
+    expected = np.array([slow.decision_values(z) for z in X])
     np.testing.assert_allclose(decide(fast, rbf, X), expected, atol=2e-3 * np.abs(expected).max())
     assert fast.tally().degradation == pytest.approx(slow.degradation, rel=1e-2)
 
@@ -82,7 +82,7 @@ def test_points_that_stay(maintenance: str, make_room: Any, name: str, function:
     kernel = make_kernel(name, gamma=0.4, degree=2, coef0=1.0)
     slow = twin(function, X, signed_weights, make_room)
     fast = run(settings_for(kernel, maintenance=maintenance), form(X), signed_weights)
-    expected = np.array([slow.decide(z) for z in X])
+    expected = np.array([slow.decision_values(z) for z in X])
     np.testing.assert_allclose(decide(fast, function, X), expected, atol=1e-3 * np.abs(expected).max())
     assert fast.tally().degradation == pytest.approx(slow.degradation, rel=1e-2)
     assert fast.tally().removals > 15
@@ -190,7 +190,7 @@ def test_intercept_is_a_constant_feature(maintenance: str, average: bool) -> Non
         slow.step(x, p, naive.remove)
     assert machine.expansion().intercept != 0
     if not average:
-        np.testing.assert_allclose(decide(machine, rbf, X), [slow.decide(z) for z in X], rtol=1e-3, atol=1e-2)
+        np.testing.assert_allclose(decide(machine, rbf, X), [slow.decision_values(z) for z in X], rtol=1e-3, atol=1e-2)
 
 
 @pytest.mark.parametrize("average", [False, True])

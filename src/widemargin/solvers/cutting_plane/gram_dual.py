@@ -63,7 +63,7 @@ def solve_few_rows(
         tol=_TOL,
         max_iter=_MOST_SETS,
         progress=progress,
-        most_gap=np.inf,  # the machine's own gap is looked at below
+        max_relative_gap=np.inf,  # the machine's own gap is looked at below
     )
     results = []
     for risk, dual in zip(risks, duals, strict=True):

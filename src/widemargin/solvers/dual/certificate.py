@@ -11,7 +11,7 @@ from ..._native import dual
 
 Vector = NDArray[np.float64]
 
-MOST_GAP = 0.05  # of the objective: a machine with more has not converged, however small its violation
+MAX_RELATIVE_GAP = 0.05  # of the objective: a machine with more has not converged, however small its violation
 _LEAST_CUT, _MOST_CUT = 1e-3, 0.5  # of a violation whose gap is too large
 
 
@@ -40,13 +40,15 @@ class Certificate(NamedTuple):
     gap: float
     violation: float
 
-    def is_tight(self, most_gap: float) -> bool:
+    def is_tight(self, max_relative_gap: float) -> bool:
         """Whether the gap is at most this share of the objective."""
-        return self.gap <= most_gap * self.objective or most_gap == np.inf
+        return self.gap <= max_relative_gap * self.objective or max_relative_gap == np.inf
 
-    def smaller_goal(self, most_gap: float) -> float:
+    def tighter_tol(self, max_relative_gap: float) -> float:
         """The violation at which the gap would be half of that share, if the two fall in proportion."""
-        return self.violation * float(np.clip(0.5 * most_gap * self.objective / self.gap, _LEAST_CUT, _MOST_CUT))
+        return self.violation * float(
+            np.clip(0.5 * max_relative_gap * self.objective / self.gap, _LEAST_CUT, _MOST_CUT)
+        )
 
 
 def svm_problem(y: Vector, upper: Vector) -> DualProblem:
@@ -54,7 +56,7 @@ def svm_problem(y: Vector, upper: Vector) -> DualProblem:
     return DualProblem(y, np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0))
 
 
-def sub_box(box: dual.Box, rows: slice | NDArray[np.integer]) -> dual.Box:
+def restrict_box(box: dual.Box, rows: slice | NDArray[np.integer]) -> dual.Box:
     """The box of some of the coordinates."""
     return _box_of([part[rows] for part in (box.target, box.lo, box.hi, box.scale)])
 
@@ -68,7 +70,7 @@ def is_free(box: dual.Box, beta: Vector) -> NDArray[np.bool_]:
     return np.asarray((beta > box.lo) & (beta < box.hi))
 
 
-def balance(beta: Vector) -> Vector:
+def rescale_to_zero_sum(beta: Vector) -> Vector:
     """Multiply the coordinates of the sign with the larger sum so that sum(beta) = 0."""
     up, down = beta[beta > 0].sum(), -beta[beta < 0].sum()
     if min(up, down) == 0:

@@ -27,8 +27,8 @@ Array = NDArray[np.floating]
 Rows = NDArray[np.intp]
 GoOn = Callable[[], bool]
 
-SETS_PER_LOOK = 30  # working sets: nine real sets of up to 512 rows take up to 21 at C from 1 to 960
-PATIENCE = 10  # looks, or rounds, without progress
+SETS_PER_CHECK = 30  # working sets: nine real sets of up to 512 rows take up to 21 at C from 1 to 960
+MAX_IDLE_CHECKS = 10  # looks, or rounds, without progress
 _CUT_SHORT = 0.8  # of the steps allowed: working sets that take more on average end unsolved
 _EPS = float(np.finfo(np.float64).eps)
 _DAMPING, _MORE_DAMPING, _MOST_DAMPING = 1e-12, 100.0, 1e-2  # of a matrix of unit diagonal
@@ -37,7 +37,7 @@ _NEGLIGIBLE = 0.1  # of the goal: a violation
 _SHORTER = 1 / 16  # of a projected step that does not decrease the objective
 
 
-class ProgressTest:
+class ProgressMonitor:
     """Whether steps still come to something, asked now and then.
 
     They do while the objective falls beyond rounding or the violation by half, below the least value so far: float32
@@ -57,8 +57,8 @@ class ProgressTest:
         return has_come
 
 
-class CrawlTest:
-    """Whether coordinate steps have come to nothing: looked at after every `SETS_PER_LOOK` working sets of a problem.
+class StallTest:
+    """Whether coordinate steps have come to nothing: looked at after every `SETS_PER_CHECK` working sets of a problem.
 
     Parameters
     ----------
@@ -69,20 +69,20 @@ class CrawlTest:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._progress = ProgressTest()
+        self._progress = ProgressMonitor()
         self._steps = 0
 
     def __call__(self, box: dual.Box, beta: Vector, decision: Vector, violation: float, n_steps: int) -> bool:
         """`n_steps` is the number of steps in all working sets so far."""
         if len(beta) <= self.size:
             return True
-        is_cut_short = n_steps - self._steps > _CUT_SHORT * SETS_PER_LOOK * dual.STEPS_PER_ROW * self.size
+        is_cut_short = n_steps - self._steps > _CUT_SHORT * SETS_PER_CHECK * dual.STEPS_PER_ROW * self.size
         self._steps = n_steps
         self._progress(box, beta, decision, violation)
-        return is_cut_short or self._progress.n_idle >= PATIENCE
+        return is_cut_short or self._progress.n_idle >= MAX_IDLE_CHECKS
 
 
-def solve_exact_sets(
+def solve_newton_sets(
     K: Array,
     box: dual.Box,
     beta: Vector,
@@ -92,7 +92,7 @@ def solve_exact_sets(
     equality: bool,
     tol: float,
     go_on: GoOn,
-    most_gap: float = np.inf,
+    max_relative_gap: float = np.inf,
 ) -> int:
     """Improve beta and decision = K beta in place, as far as is asked for or rounding allows.
 
@@ -109,7 +109,7 @@ def solve_exact_sets(
         Largest violation.
     go_on : callable
         Asked before every step.
-    most_gap : float
+    max_relative_gap : float
         Largest share of the objective that the gap may be.
 
     Returns
@@ -118,13 +118,13 @@ def solve_exact_sets(
         Working sets solved.
     """
     m, violations, n_sets = len(beta), np.empty(len(beta)), 0
-    makes_progress, last = ProgressTest(), np.empty(0, np.intp)
+    makes_progress, last = ProgressMonitor(), np.empty(0, np.intp)
     while go_on():
         found = certify(box, beta, decision, violations, equality=equality, tol=tol)
         if found.violation < tol:
-            if found.is_tight(most_gap):
+            if found.is_tight(max_relative_gap):
                 break
-            tol = found.smaller_goal(most_gap)
+            tol = found.tighter_tol(max_relative_gap)
         if not makes_progress(box, beta, decision, found.violation):
             break
         rows, last = _choose(box, beta, violations, size, last)

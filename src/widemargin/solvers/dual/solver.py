@@ -31,16 +31,25 @@ from ...kernels.cache import KernelRows
 from ...kernels.functions import Kernel
 from ...kernels.tiles import entry_work
 from ..results import DualResult, History, StoppedAtStartError
-from .certificate import MOST_GAP, Certificate, DualProblem, balance, certify, is_free, make_box, sub_box
-from .in_memory import NO_LIMIT, TILE, SquareSolver
-from .newton import PATIENCE, ProgressTest
+from .certificate import (
+    MAX_RELATIVE_GAP,
+    Certificate,
+    DualProblem,
+    certify,
+    is_free,
+    make_box,
+    rescale_to_zero_sum,
+    restrict_box,
+)
+from .in_memory import NO_LIMIT, WORKING_SET_ROWS, InMemorySolver
+from .newton import MAX_IDLE_CHECKS, ProgressMonitor
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Decide = Callable[[Rows, Vector], Vector]
 
-SMALL = TILE  # a problem of one tile is solved to the last digits
-_SMALL_TOL = 1e-9
+SINGLE_SET_ROWS = WORKING_SET_ROWS  # a problem of one tile is solved to the last digits
+SINGLE_SET_TOL = 1e-9
 NOISE_SHARE = 0.25  # of tol: more noise than this in the decision values cannot be certified
 _MARGIN = 4.0  # standard deviations of the decision values' noise
 _NOISE_FLOOR = 10.0  # times that noise: the violation at which coarse entries have done their work
@@ -80,7 +89,7 @@ class DualSolver:
         Whether sum(beta) = 0, the dual of an unregularised intercept.
     tol : float
         Largest violation at the end.
-    square_bytes : int
+    active_bytes : int
         For the active set's kernel matrix.
     progress : Progress or Part
     max_iter : int
@@ -91,7 +100,7 @@ class DualSolver:
     entry_noise : float
         Error of a kernel entry. Where it leaves more than `tol` in the decision values, `solve` returns as soon as the
         violation is no longer large beside it: there is nothing to be gained from these entries any more.
-    most_gap : float
+    max_relative_gap : float
         Share of the objective that the gap may be at the end.
 
     Attributes
@@ -107,26 +116,26 @@ class DualSolver:
         *,
         equality: bool,
         tol: float,
-        square_bytes: int,
+        active_bytes: int,
         progress: Progress | Part,
         max_iter: int = -1,
         must_start: bool = True,
         entry_noise: float = 0.0,
-        most_gap: float = MOST_GAP,
+        max_relative_gap: float = MAX_RELATIVE_GAP,
     ) -> None:
         n = len(problem.target)
         self.rows = rows
         self.equality = equality
         self.tol = self.wanted = tol  # `wanted` is less where the gap is still too large at tol
-        self.goal = min(tol, _SMALL_TOL) if n <= SMALL else tol
-        self.most_gap = most_gap
+        self.goal = min(tol, SINGLE_SET_TOL) if n <= SINGLE_SET_ROWS else tol
+        self.max_relative_gap = max_relative_gap
         self.progress = progress
         self.must_start = must_start
         self.entry_noise = entry_noise
         self.order: Rows | None = None
         self.max_iter = max_iter if max_iter >= 0 else NO_LIMIT
         self.box = make_box(problem, np.asarray(rows.kernel.diagonal(rows.samples), np.float64))
-        self.active = ActiveMatrix(rows, max(square_bytes, TILE**2 * rows.samples.dtype.itemsize))
+        self.active = ActiveMatrix(rows, max(active_bytes, WORKING_SET_ROWS**2 * rows.samples.dtype.itemsize))
         self.exact_at: Vector | float = 0.0  # where the decision values had no noise
         self.history = History()
         self.n_iter = 0
@@ -161,7 +170,7 @@ class DualSolver:
         m = len(beta)
         with self.progress.interrupting(self.rows.team.native):
             self.active.fill_leading(m)
-        box = sub_box(self.box, slice(m))
+        box = restrict_box(self.box, slice(m))
         beta, decision, support = beta.copy(), np.zeros(m), np.flatnonzero(beta)
         kernels.add_rows(self.rows.team.native, self.active.K, support, beta[support], decision)
         self._run(self.active.K, box, beta, decision, tol)
@@ -174,20 +183,20 @@ class DualSolver:
         """
         self.n_rounds = len(_NEW_ROWS) - 1 if beta.any() else 0
         try:
-            state = _State(beta.copy(), self.decide(beta, leading), np.empty(len(beta)))
+            state = _State(beta.copy(), self.decision_values(beta, leading), np.empty(len(beta)))
         except Stopped:
             if not self.must_start:
                 raise StoppedAtStartError from None
             state = self._reduced(beta)
         return self._go_on(state)
 
-    def solve_within(self, whole: DualSolver, beta: Vector) -> tuple[Vector, Vector]:
+    def solve_in_memory_of(self, whole: DualSolver, beta: Vector) -> tuple[Vector, Vector]:
         """As `solve`, in the memory of a solver that begins later; the solution and its decision values."""
         self.active.borrow(whole.active)
         result = self.solve(beta)
         return result.beta, result.decision
 
-    def replaced_by(self, other: DualSolver) -> DualSolver:
+    def release_to(self, other: DualSolver) -> DualSolver:
         """Hand the counts over to a solver that goes on, and give back the memory."""
         other.n_iter, other.n_steps, other.history = self.n_iter, self.n_steps, self.history
         self.rows.release()
@@ -199,7 +208,7 @@ class DualSolver:
         self.exact_at = beta
         return self._go_on(_State(beta.copy(), decision, np.empty(len(beta))))
 
-    def correct_in_doubt(self, result: DualResult, decide: Decide, most_rows: int) -> DualResult:
+    def refine_uncertain_rows(self, result: DualResult, decide: Decide, most_rows: int) -> DualResult:
         """As `correct`, of the rows alone that count to the last digits, and of those that come to count on the way.
 
         `decide` takes rows and their beta. Where there are more than `most_rows`, the result stays as it is.
@@ -218,14 +227,14 @@ class DualSolver:
 
     def _go_on(self, state: _State) -> DualResult:
         found = self._certify(state)
-        best, test = (state, found), ProgressTest()
-        patience = PATIENCE if len(state.beta) > SMALL else 1
+        best, test = (state, found), ProgressMonitor()
+        patience = MAX_IDLE_CHECKS if len(state.beta) > SINGLE_SET_ROWS else 1
         while not self._is_done(state, found) and self._report(state, found):
             test(self.box, state.beta, state.decision, found.violation)
             if test.n_idle >= patience:
                 break
             if found.violation < self._goal(state):
-                self.wanted = found.smaller_goal(self.most_gap)
+                self.wanted = found.tighter_tol(self.max_relative_gap)
                 self.goal = min(self.goal, self.wanted)
             improved = self._improve(state, found)
             if improved is None:
@@ -248,16 +257,16 @@ class DualSolver:
     def _is_done(self, state: _State, found: Certificate) -> bool:
         if self.n_iter >= self.max_iter:
             return True
-        if found.violation < self._goal(state) and found.is_tight(self.most_gap):
+        if found.violation < self._goal(state) and found.is_tight(self.max_relative_gap):
             return True
         noise = self.noise(state.beta)
         return noise > NOISE_SHARE * self.wanted and found.violation < _NOISE_FLOOR * noise
 
     def _result(self, state: _State, found: Certificate) -> DualResult:
-        converged = found.violation < self.tol and found.is_tight(self.most_gap)
+        converged = found.violation < self.tol and found.is_tight(self.max_relative_gap)
         return DualResult(state.beta, state.decision, *found, converged, self.n_iter, self.n_steps, self.history)
 
-    def decide(self, beta: Vector, leading: Vector | None = None) -> Vector:
+    def decision_values(self, beta: Vector, leading: Vector | None = None) -> Vector:
         """The decision values K beta; `Stopped` is raised if the fit is stopped before many of them are computed."""
         decision, first, K = np.zeros(len(beta)), 0, None
         if leading is not None and (len(self.active.rows) or not self.rows.has_room):
@@ -281,13 +290,13 @@ class DualSolver:
         rows = rows[:: self._n_looks(rows) + 1]
         few[rows] = beta[rows]
         if self.equality:
-            few = balance(few)
+            few = rescale_to_zero_sum(few)
         self.rows.add_product(rows, few[rows], decision, keep=False)
         return min(
             zero, _State(few, decision, np.empty(len(beta))), key=lambda state: self._find_certificate(state).objective
         )
 
-    def in_callers_order(self, values: Vector) -> Vector:
+    def to_original_order(self, values: Vector) -> Vector:
         """One value for each coordinate (n,), in the caller's order."""
         if self.order is None:
             return values
@@ -315,7 +324,7 @@ class DualSolver:
         return certify(self.box, state.beta, state.decision, state.violations, equality=self.equality, tol=self.tol)
 
     def _report(self, state: _State, found: Certificate) -> bool:
-        self.progress.candidate = self.in_callers_order(state.beta), found.intercept
+        self.progress.candidate = self.to_original_order(state.beta), found.intercept
         return self.progress.go_on(
             violation=found.violation,
             tol=self.goal,
@@ -351,7 +360,7 @@ class DualSolver:
         wanted = (size > max(0.5 * self.goal, _VIOLATOR_SHARE * size.max())) & ~free
         quota = _NEW_ROWS[self.n_rounds]
         if self.n_rounds == 0:
-            quota = min(quota, max(SMALL, len(size) // _FIRST_SHARE))
+            quota = min(quota, max(SINGLE_SET_ROWS, len(size) // _FIRST_SHARE))
         self.n_rounds = min(self.n_rounds + 1, len(_NEW_ROWS) - 1)
         if self.equality:  # one side alone cannot move
             rising, falling = (np.flatnonzero(wanted & (sign * state.violations > 0)) for sign in (1, -1))
@@ -385,16 +394,16 @@ class DualSolver:
 
     def _solve_active(self, state: _State, active: Rows, goal: float) -> tuple[Vector, Vector]:
         """Solve on the active set's kernel matrix: its new point and decision values."""
-        box = sub_box(self.box, active)
+        box = restrict_box(self.box, active)
         beta, decision = state.beta[active], state.decision[active]
         self._run(self.active.K, box, beta, decision, goal)
         return beta, decision
 
     def _run(self, K: NDArray[np.floating], box: dual.Box, beta: Vector, decision: Vector, goal: float) -> None:
         """Improve beta and decision in place, and book the work."""
-        is_small = len(self.rows) <= SMALL
-        square = SquareSolver(
-            K, box, self.rows.team, equality=self.equality, progress=self.progress, to_last_digits=is_small
+        is_small = len(self.rows) <= SINGLE_SET_ROWS
+        square = InMemorySolver(
+            K, box, self.rows.team, equality=self.equality, progress=self.progress, use_float64=is_small
         )
         left = self.max_iter - self.n_iter
         square.solve(beta, decision, goal, left)
@@ -454,7 +463,7 @@ def hides_violation(noise: float, tol: float, problem: DualProblem | dual.Box, r
     return noise > NOISE_SHARE * tol or noise * total > 0.01 * result.objective
 
 
-def share_memory(
+def split_memory(
     kernel: Kernel, samples: Samples, memory_budget: int, team: ThreadTeam, first: int = 0
 ) -> tuple[KernelRows, int]:
     """Kernel rows with their cache, and the bytes that are left for the active set's matrix.
@@ -479,10 +488,10 @@ def share_memory(
     overhead = samples.nbytes + gathered + _VECTORS * 8 * n + _TILES * team.n_threads * get_config()["block_bytes"]
     free = max(_LEAST_BYTES, memory_budget - overhead - _SLACK)
     least, most = _SQUARE_SHARES
-    if kernel.wants != "rows" and samples.row_cost <= _CHEAP_ROW:
+    if kernel.sample_form != "rows" and samples.row_cost <= _CHEAP_ROW:
         return KernelRows(kernel, samples, 0, team), min(n * n * itemsize, free)
-    square_bytes = min(n * n * itemsize, int(np.clip(first**2 * itemsize, least * free, most * free)))
-    return KernelRows(kernel, samples, free - square_bytes, team), square_bytes
+    active_bytes = min(n * n * itemsize, int(np.clip(first**2 * itemsize, least * free, most * free)))
+    return KernelRows(kernel, samples, free - active_bytes, team), active_bytes
 
 
 def _largest(values: Vector, rows: Rows, k: int) -> Rows:

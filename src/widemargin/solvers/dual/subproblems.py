@@ -22,11 +22,11 @@ from ..._threads import ThreadTeam
 from ...data.samples import Samples
 from ...kernels.functions import Kernel
 from ...kernels.precision import entry_noise
-from ...kernels.tiles import fill_square
+from ...kernels.tiles import fill_gram
 from ..results import DualResult, History
-from .certificate import MOST_GAP, Certificate, DualProblem, certify, make_box, sub_box
-from .in_memory import NO_LIMIT, TILE
-from .newton import SETS_PER_LOOK, CrawlTest, solve_exact_sets
+from .certificate import MAX_RELATIVE_GAP, Certificate, DualProblem, certify, make_box, restrict_box
+from .in_memory import NO_LIMIT, WORKING_SET_ROWS
+from .newton import SETS_PER_CHECK, StallTest, solve_newton_sets
 from .solver import hides_violation
 
 Vector = NDArray[np.float64]
@@ -34,7 +34,7 @@ Array = NDArray[np.floating]
 Rows = NDArray[np.intp]
 
 _SLICE_SECONDS = 0.05
-_SMALL_TOL = 1e-9  # of a problem of one tile, which is solved to the last digits
+SINGLE_SET_TOL = 1e-9  # of a problem of one tile, which is solved to the last digits
 
 
 class Subproblem(NamedTuple):
@@ -55,7 +55,7 @@ def solve_on_whole_matrix(
     tol: float,
     max_iter: int,
     progress: Progress | Part | Aside,
-    most_gap: float = MOST_GAP,
+    max_relative_gap: float = MAX_RELATIVE_GAP,
 ) -> list[DualResult]:
     """Compute the kernel matrix of all samples, and solve problems on parts of it.
 
@@ -65,9 +65,16 @@ def solve_on_whole_matrix(
 
     def solve(samples: Samples, parts: Sequence[Subproblem]) -> list[DualResult]:
         K = np.empty((len(samples), len(samples)), samples.dtype)
-        fill_square(kernel, samples, K, team)
+        fill_gram(kernel, samples, K, team)
         return solve_subproblems(
-            K, parts, team, equality=equality, tol=tol, max_iter=max_iter, progress=progress, most_gap=most_gap
+            K,
+            parts,
+            team,
+            equality=equality,
+            tol=tol,
+            max_iter=max_iter,
+            progress=progress,
+            max_relative_gap=max_relative_gap,
         )
 
     results, noise = solve(samples, parts), entry_noise(kernel, samples)
@@ -93,7 +100,7 @@ def solve_subproblems(
     tol: float,
     max_iter: int,
     progress: Progress | Part | Aside,
-    most_gap: float = MOST_GAP,
+    max_relative_gap: float = MAX_RELATIVE_GAP,
 ) -> list[DualResult]:
     """Solve problems on parts of a kernel matrix.
 
@@ -109,7 +116,7 @@ def solve_subproblems(
         Working sets for each problem; -1 for no limit.
     progress : Progress or Part
         Asked between slices of 50 ms.
-    most_gap : float
+    max_relative_gap : float
         Share of the objective that each gap may be at the end.
 
     Returns
@@ -117,7 +124,7 @@ def solve_subproblems(
     list of DualResult
         With a row of history each.
     """
-    batch = _Batch(K, parts, equality=equality, tol=tol, max_iter=max_iter, most_gap=most_gap)
+    batch = _Batch(K, parts, equality=equality, tol=tol, max_iter=max_iter, max_relative_gap=max_relative_gap)
     while batch.advance(team):
         if not progress.go_on(violation=float(batch.violations.max()), tol=tol):
             break
@@ -129,13 +136,20 @@ class _Batch:
     """The problems' points, as slices of common arrays, and how far they are."""
 
     def __init__(
-        self, K: Array, parts: Sequence[Subproblem], *, equality: bool, tol: float, max_iter: int, most_gap: float
+        self,
+        K: Array,
+        parts: Sequence[Subproblem],
+        *,
+        equality: bool,
+        tol: float,
+        max_iter: int,
+        max_relative_gap: float,
     ) -> None:
         self.K = K
         self.parts = parts
         self.equality = equality
         self.tol = tol
-        self.most_gap = most_gap
+        self.max_relative_gap = max_relative_gap
         self.limit = max_iter if max_iter >= 0 else NO_LIMIT
         starts = np.cumsum([0, *(len(part.rows) for part in parts)], dtype=np.int64)
         self.slices = [slice(*ends) for ends in pairwise(starts.tolist())]
@@ -147,13 +161,13 @@ class _Batch:
         for part, mine in zip(parts, self.slices, strict=True):
             if part.start.any():
                 self.f[mine] = self._entries(part) @ part.start
-        self.goals = np.where(np.diff(starts) <= TILE, min(tol, _SMALL_TOL), tol)
+        self.goals = np.where(np.diff(starts) <= WORKING_SET_ROWS, min(tol, SINGLE_SET_TOL), tol)
         self.sets, self.steps = np.zeros((2, len(parts)), np.int64)
-        self.next_look = np.full(len(parts), SETS_PER_LOOK)
+        self.next_look = np.full(len(parts), SETS_PER_CHECK)
         self.is_open = np.ones(len(parts), bool)
         self.violations = np.zeros(len(parts))
         self.found: dict[int, Certificate] = {}  # of problems that are solved
-        self.crawls: dict[int, CrawlTest] = {}
+        self.crawls: dict[int, StallTest] = {}
         make: Any = dual.Subproblems32 if K.dtype == np.float32 else dual.Subproblems64
         self.problems = make(K, rows, starts, self.box, self.beta, self.f, equality)
 
@@ -173,35 +187,35 @@ class _Batch:
         self.goals[~self.is_open] = np.inf  # which ends a problem at once
         for k in np.flatnonzero(self.is_open & (self.violations < self.goals)).tolist():
             found = self._certify(k)
-            if found.is_tight(self.most_gap):
+            if found.is_tight(self.max_relative_gap):
                 self.is_open[k], self.found[k] = False, found
             else:
-                self.goals[k] = found.smaller_goal(self.most_gap)
+                self.goals[k] = found.tighter_tol(self.max_relative_gap)
         return bool(self.is_open.any())
 
     def finish_crawling(self, go_on: Callable[[], bool]) -> None:
         """Exact steps for the problems whose coordinate steps have come to nothing."""
         for k in np.flatnonzero(self.is_open & (self.sets >= self.next_look)).tolist():
-            self.next_look[k] += SETS_PER_LOOK
+            self.next_look[k] += SETS_PER_CHECK
             mine = self.slices[k]
-            box, beta, f = sub_box(self.box, mine), self.beta[mine], self.f[mine]
-            crawls = self.crawls.setdefault(k, CrawlTest(TILE))
+            box, beta, f = restrict_box(self.box, mine), self.beta[mine], self.f[mine]
+            crawls = self.crawls.setdefault(k, StallTest(WORKING_SET_ROWS))
             if crawls(box, beta, f, float(self.violations[k]), int(self.steps[k])):
-                self.sets[k] += solve_exact_sets(
+                self.sets[k] += solve_newton_sets(
                     self._entries(self.parts[k]),
                     box,
                     beta,
                     f,
-                    TILE,
+                    WORKING_SET_ROWS,
                     equality=self.equality,
                     tol=self.goals[k],
-                    most_gap=self.most_gap,
+                    max_relative_gap=self.max_relative_gap,
                     go_on=go_on,
                 )
                 self.is_open[k], self.goals[k] = False, np.inf
 
     def _certify(self, k: int) -> Certificate:
-        box, beta, f = sub_box(self.box, self.slices[k]), self.beta[self.slices[k]], self.f[self.slices[k]]
+        box, beta, f = restrict_box(self.box, self.slices[k]), self.beta[self.slices[k]], self.f[self.slices[k]]
         return certify(box, beta, f, np.empty(len(beta)), equality=self.equality, tol=self.tol)
 
     def results(self, elapsed: float) -> list[DualResult]:
@@ -216,7 +230,7 @@ class _Batch:
                 violation=found.violation,
                 n_support=int(np.count_nonzero(self.beta[mine])),
             )
-            converged = found.violation < self.tol and found.is_tight(self.most_gap)
+            converged = found.violation < self.tol and found.is_tight(self.max_relative_gap)
             counts = int(self.sets[k]), int(self.steps[k])
             results.append(DualResult(self.beta[mine], self.f[mine], *found, converged, *counts, history))
         return results

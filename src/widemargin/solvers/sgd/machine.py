@@ -260,7 +260,7 @@ def _positionless(X: Any, kernel: Kernel) -> Samples:
 
     So a stream gives one model, however it is cut into chunks.
     """
-    if kernel.wants == "rows":
+    if kernel.sample_form == "rows":
         return make_samples(X)
     return SparseSamples(CsrRows.of(sp.csr_array(X, dtype=np.float64)), dtype=np.dtype(np.float32))
 

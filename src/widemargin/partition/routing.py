@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from .._threads import ThreadTeam, row_blocks
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import FunctionKernel, Kernel
-from ..kernels.tiles import accumulate
+from ..kernels.tiles import add_kernel_product
 from .kmeans import Labels, feature_distances, kernel_kmeans, kmeans, membership
 
 _ROWS = 4096
 _DENSE_BYTES = 2**24
 
 
-class Regions(Protocol):
-    """A division of the sample space into k regions, each around the mean of some sample points.
+class Router(Protocol):
+    """A division of the sample space into k router, each around the mean of some sample points.
 
     Attributes
     ----------
@@ -53,14 +53,14 @@ class Regions(Protocol):
     def route(self, X: Any, team: ThreadTeam) -> Labels:
         """The region of every row of X, of shape (n, d) as the training data were."""
 
-    def locate(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+    def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
         """As `route`, and the rows as samples of the points' own kind."""
 
-    def second(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
+    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
         """The region next to a sample's own, and their squared distances' ratio, 0 to 1: 0 where there is no other."""
 
-    def relabelled(self, labels: Labels) -> Self:
-        """The regions of other labels."""
+    def with_labels(self, labels: Labels) -> Self:
+        """The router of other labels."""
 
     def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
         """Cluster some of the sample points anew, into k."""
@@ -70,11 +70,11 @@ class Regions(Protocol):
 
 
 @dataclass(frozen=True)
-class KernelRegions:
+class KernelRouter:
     """Nearest mean in a kernel's feature space (Hsieh et al. 2014, section 3): m kernel values to route a sample.
 
-    The points' kernel matrix (m, m) is computed when it is first asked for, and handed on to regions of other labels.
-    `known_spread` spares regions that only route their kernel matrix.
+    The points' kernel matrix (m, m) is computed when it is first asked for, and handed on to router of other labels.
+    `known_spread` spares router that only route their kernel matrix.
     """
 
     kernel: Kernel
@@ -114,7 +114,7 @@ class KernelRegions:
         """Kernel k-means on their kernel matrix."""
         return kernel_kmeans(self.gram[np.ix_(rows, rows)], k, rng)
 
-    def relabelled(self, labels: Labels) -> Self:
+    def with_labels(self, labels: Labels) -> Self:
         """The same points in other clusters."""
         return replace(self, labels=labels, known_spread=None, known_gram=self.gram)
 
@@ -124,18 +124,18 @@ class KernelRegions:
 
     def route(self, X: Any, team: ThreadTeam) -> Labels:
         """As `assign`."""
-        return self.locate(X, team)[0]
+        return self.route_with_samples(X, team)[0]
 
-    def locate(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+    def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
         """As `assign`, with the samples."""
         points, samples = self.points.against(X)
         return self._nearest(points, samples, team), samples
 
-    def second(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
+    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
         """By the same distances, where they are cheap: not those of a function, nor new rows' own norms in a matrix."""
-        if self.kernel.wants == "entries" or isinstance(self.kernel, FunctionKernel):
+        if self.kernel.sample_form == "entries" or isinstance(self.kernel, FunctionKernel):
             return labels, np.zeros(len(labels))
-        return _second(
+        return _next_cluster(
             samples, labels, team, lambda part: self._scores(self.points, part, team).T, self.kernel.diagonal
         )
 
@@ -148,12 +148,12 @@ class KernelRegions:
     def _scores(self, points: Samples, samples: Samples, team: ThreadTeam) -> NDArray[np.float64]:
         members = np.ascontiguousarray(membership(self.labels, self.n_clusters).T)
         products = np.zeros((self.n_clusters, len(samples)))
-        accumulate(self.kernel, points, members, samples, products, team)
+        add_kernel_product(self.kernel, points, members, samples, products, team)
         return self.spread[:, None] - 2.0 * products
 
 
 @dataclass(frozen=True)
-class InputRegions:
+class InputRouter:
     """Nearest mean in input space: k distances to route a sample."""
 
     points: Samples
@@ -173,7 +173,7 @@ class InputRegions:
         """k-means."""
         return cluster_rows(self.points.take(rows), k, rng)
 
-    def relabelled(self, labels: Labels) -> Self:
+    def with_labels(self, labels: Labels) -> Self:
         """The same points in other clusters."""
         return replace(self, labels=labels)
 
@@ -188,17 +188,17 @@ class InputRegions:
 
     def route(self, X: Any, team: ThreadTeam) -> Labels:
         """As `assign`."""
-        return self.locate(X, team)[0]
+        return self.route_with_samples(X, team)[0]
 
-    def locate(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+    def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
         """As `assign`, with the samples."""
         samples = self.points.against(X)[1]
         return self.assign(samples, team), samples
 
-    def second(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
+    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
         """By the same distances."""
         centres = self._centres
-        return _second(samples, labels, team, lambda part: self._scores(part, centres), lambda part: part.squares)
+        return _next_cluster(samples, labels, team, lambda part: self._scores(part, centres), lambda part: part.squares)
 
     @cached_property
     def _centres(self) -> Samples:
@@ -214,14 +214,14 @@ class InputRegions:
         return centres.squares - 2.0 * products
 
 
-def _second(
+def _next_cluster(
     samples: Samples,
     labels: Labels,
     team: ThreadTeam,
     scores: Callable[[Samples], NDArray[np.floating]],
     squares: Callable[[Samples], NDArray[np.floating]],
 ) -> tuple[Labels, NDArray[np.float64]]:
-    """As `Regions.second`, in blocks, from scores (n, k): squared distances less the samples' own `squares`."""
+    """As `Router.next_cluster`, in blocks, from scores (n, k): squared distances less the samples' own `squares`."""
     second, ratio = np.empty_like(labels), np.empty(len(labels))
 
     def block(rows: slice) -> None:
@@ -245,7 +245,7 @@ def cluster_rows(points: Samples, k: int, rng: np.random.Generator) -> Labels:
 
 
 @dataclass(frozen=True)
-class RandomRegions:
+class RandomRouter:
     """No geometry at all, as in Cascade SVM: training samples by a shuffle, new ones by a hash of their numbers."""
 
     points: Samples
@@ -265,7 +265,7 @@ class RandomRegions:
         """Another shuffle."""
         return np.asarray(rng.permutation(len(rows)) % k)
 
-    def relabelled(self, labels: Labels) -> Self:
+    def with_labels(self, labels: Labels) -> Self:
         """Other parts."""
         return replace(self, labels=labels)
 
@@ -281,10 +281,10 @@ class RandomRegions:
         hashed = sp.csr_array((bits, rows.indices, rows.indptr), rows.shape) @ factors
         return np.asarray((hashed.view(np.uint64) >> np.uint64(32)) % np.uint64(self.n_clusters), np.intp)
 
-    def locate(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+    def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
         """As `route`, with the samples."""
         return self.route(X, team), self.points.against(X)[1]
 
-    def second(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
+    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
         """None: no part is nearer than another."""
         return labels, np.zeros(len(labels))

@@ -1,4 +1,4 @@
-"""Regions: the training set and new rows are routed by one rule, and it is the one that is written down."""
+"""Router: the training set and new rows are routed by one rule, and it is the one that is written down."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from naive import kernels as naive
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
-from widemargin.kernels.precision import refine
-from widemargin.partition import InputRegions, KernelRegions, RandomRegions
+from widemargin.kernels.precision import ensure_precision
+from widemargin.partition import InputRouter, KernelRouter, RandomRouter
 
 GAMMA = 0.3
 FORMS = {
@@ -34,11 +34,11 @@ def rows_of(kind: str, n: int) -> np.ndarray:
     return sparse_rows(n) if kind == "mostly zeros" else np.random.default_rng(0).normal(size=(n, 3)) + 2.0
 
 
-def make_regions(name: str, kernel: Any, samples: Any, chosen: np.ndarray, labels: np.ndarray) -> Any:
+def make_router(name: str, kernel: Any, samples: Any, chosen: np.ndarray, labels: np.ndarray) -> Any:
     points = samples.take(chosen)
     if name == "kernel":
-        return KernelRegions(kernel, points, labels)
-    return InputRegions(points, labels) if name == "input" else RandomRegions(points, labels)
+        return KernelRouter(kernel, points, labels)
+    return InputRouter(points, labels) if name == "input" else RandomRouter(points, labels)
 
 
 @pytest.mark.parametrize("rows", ["dense", "mostly zeros"])
@@ -48,17 +48,17 @@ def make_regions(name: str, kernel: Any, samples: Any, chosen: np.ndarray, label
 def test_training_rows_are_routed_to_where_they_were_assigned(name: str, kernel: str, form: str, rows: str) -> None:
     X = FORMS[form](rows_of(rows, 150))
     k = make_kernel(kernel, gamma=GAMMA, degree=2, coef0=1.0)
-    samples = refine(k, make_samples(X, k.wants))
+    samples = ensure_precision(k, make_samples(X, k.sample_form))
     chosen, labels = np.arange(0, 150, 4), np.arange(38) % 5
-    regions = make_regions(name, k, samples, chosen, labels)
+    router = make_router(name, k, samples, chosen, labels)
     team = ThreadTeam(1)
-    assigned = regions.assign(samples, team)
+    assigned = router.assign(samples, team)
     assert assigned.shape == (150,)
-    assert regions.n_clusters == 5
-    np.testing.assert_array_equal(regions.route(X, team), assigned)
+    assert router.n_clusters == 5
+    np.testing.assert_array_equal(router.route(X, team), assigned)
     # and a few at a time, as predict may
     np.testing.assert_array_equal(
-        np.concatenate([regions.route(X[i : i + 7], team) for i in range(0, 150, 7)]), assigned
+        np.concatenate([router.route(X[i : i + 7], team) for i in range(0, 150, 7)]), assigned
     )
 
 
@@ -66,12 +66,12 @@ def test_a_precomputed_matrix_routes_by_its_columns() -> None:
     X = np.random.default_rng(0).normal(size=(80, 3))
     K = naive.rbf(X, X, GAMMA)
     chosen, labels = np.arange(1, 80, 3), np.arange(27) % 4
-    given = KernelRegions(Precomputed(), make_samples(K, "entries").take(chosen), labels)
+    given = KernelRouter(Precomputed(), make_samples(K, "entries").take(chosen), labels)
     team, kernel = ThreadTeam(1), make_kernel("rbf", gamma=GAMMA)
     assigned = given.assign(make_samples(K, "entries"), team)
     np.testing.assert_array_equal(given.route(K, team), assigned)
     np.testing.assert_array_equal(given.route(K[10:20], team), assigned[10:20])
-    own = KernelRegions(kernel, make_samples(X, kernel.wants).take(chosen), labels)
+    own = KernelRouter(kernel, make_samples(X, kernel.sample_form).take(chosen), labels)
     np.testing.assert_array_equal(own.route(X, team), assigned)
 
 
@@ -79,15 +79,15 @@ def test_kernel_regions_are_nearest_means_in_feature_space() -> None:
     X, Z = np.random.default_rng(1).normal(size=(2, 60, 3))
     labels = np.arange(60) % 6
     kernel = make_kernel("rbf", gamma=GAMMA)
-    regions = KernelRegions(kernel, make_samples(X, kernel.wants), labels)
+    router = KernelRouter(kernel, make_samples(X, kernel.sample_form), labels)
     K, cross = naive.rbf(X, X, GAMMA), naive.rbf(Z, X, GAMMA)
     means = [labels == c for c in range(6)]
     spread = np.array([K[np.ix_(mine, mine)].mean() for mine in means])
     truth = np.array([1.0 - 2.0 * cross[:, mine].mean(axis=1) + s for mine, s in zip(means, spread, strict=True)])
-    np.testing.assert_allclose(regions.spread, spread, rtol=1e-12)
-    np.testing.assert_array_equal(regions.route(Z, ThreadTeam(1)), truth.argmin(axis=0))
-    # regions that only route are told the spread and never see the points' own matrix
-    lean = KernelRegions(kernel, make_samples(X, kernel.wants), labels, spread)
+    np.testing.assert_allclose(router.spread, spread, rtol=1e-12)
+    np.testing.assert_array_equal(router.route(Z, ThreadTeam(1)), truth.argmin(axis=0))
+    # router that only route are told the spread and never see the points' own matrix
+    lean = KernelRouter(kernel, make_samples(X, kernel.sample_form), labels, spread)
     np.testing.assert_array_equal(lean.route(Z, ThreadTeam(1)), truth.argmin(axis=0))
     assert "gram" not in vars(lean)
 
@@ -96,15 +96,15 @@ def test_kernel_regions_are_nearest_means_in_feature_space() -> None:
 def test_the_second_region_and_how_much_nearer_the_first_is(name: str) -> None:
     X, Z = np.random.default_rng(1).normal(size=(2, 60, 3))
     labels, kernel, team = np.arange(60) % 6, make_kernel("rbf", gamma=GAMMA), ThreadTeam(1)
-    regions = make_regions(name, kernel, make_samples(X, kernel.wants), np.arange(60), labels)
+    router = make_router(name, kernel, make_samples(X, kernel.sample_form), np.arange(60), labels)
     mine = np.eye(6)[labels] / 10
     if name == "kernel":
         K = naive.rbf(X, X, GAMMA)
         far = 1.0 - 2.0 * naive.rbf(Z, X, GAMMA) @ mine + (mine.T @ K @ mine).diagonal()
     else:
         far = np.array([((z - mine.T @ X) ** 2).sum(axis=1) for z in Z])
-    own, samples = regions.locate(Z, team)
-    second, ratio = regions.second(samples, own, team)
+    own, samples = router.route_with_samples(Z, team)
+    second, ratio = router.next_cluster(samples, own, team)
     np.testing.assert_array_equal(np.stack([own, second]), np.argsort(far, axis=1)[:, :2].T)
     nearest = np.sort(far, axis=1)
     np.testing.assert_allclose(ratio, nearest[:, 0] / nearest[:, 1], rtol=1e-9)
@@ -113,17 +113,17 @@ def test_the_second_region_and_how_much_nearer_the_first_is(name: str) -> None:
 @pytest.mark.parametrize("name", ["kernel", "input", "random"])
 def test_where_there_is_one_region_none_is_second(name: str) -> None:
     X, kernel, team = np.random.default_rng(1).normal(size=(9, 3)), make_kernel("rbf", gamma=GAMMA), ThreadTeam(1)
-    regions = make_regions(name, kernel, make_samples(X, kernel.wants), np.arange(9), np.zeros(9, int))
-    assert not regions.second(make_samples(X, kernel.wants), np.zeros(9, int), team)[1].any()
+    router = make_router(name, kernel, make_samples(X, kernel.sample_form), np.arange(9), np.zeros(9, int))
+    assert not router.next_cluster(make_samples(X, kernel.sample_form), np.zeros(9, int), team)[1].any()
 
 
 @pytest.mark.parametrize("name", ["kernel", "input"])
 def test_rows_at_two_centres_at_once(name: str) -> None:
     """Nothing is divided by nothing: both are as near."""
     X, kernel, team = np.zeros((8, 3)), make_kernel("rbf", gamma=GAMMA), ThreadTeam(1)
-    regions = make_regions(name, kernel, make_samples(X, kernel.wants), np.arange(8), np.arange(8) % 2)
-    own, samples = regions.locate(X, team)
-    second, ratio = regions.second(samples, own, team)
+    router = make_router(name, kernel, make_samples(X, kernel.sample_form), np.arange(8), np.arange(8) % 2)
+    own, samples = router.route_with_samples(X, team)
+    second, ratio = router.next_cluster(samples, own, team)
     np.testing.assert_array_equal(second, 1 - own)
     np.testing.assert_array_equal(ratio, np.ones(8))
 
@@ -136,10 +136,10 @@ def test_input_regions_are_nearest_means_of_rows(form: str, offset: float) -> No
     X, Z = (np.random.default_rng(1).normal(size=(2, 60, 3)) + offset).round(2)
     labels = np.arange(60) % 6
     X[:, 0] += labels
-    regions = InputRegions(make_samples(FORMS[form](X), "distances"), labels)
+    router = InputRouter(make_samples(FORMS[form](X), "distances"), labels)
     centres = np.array([X[labels == c].mean(axis=0) for c in range(6)])
     distances = ((Z[:, None] - centres) ** 2).sum(axis=2)
-    chosen = regions.route(FORMS[form](Z), ThreadTeam(1))
+    chosen = router.route(FORMS[form](Z), ThreadTeam(1))
     assert np.all(distances[np.arange(60), chosen] <= distances.min(axis=1) + 1e-3)
     assert np.mean(chosen == distances.argmin(axis=1)) > 0.97
 
@@ -148,50 +148,50 @@ def test_input_regions_are_nearest_means_of_rows(form: str, offset: float) -> No
 def test_distances_differ_from_the_true_ones_by_a_term_of_each_point(name: str) -> None:
     X, labels = np.random.default_rng(2).normal(size=(30, 3)), np.arange(30) % 3
     kernel = make_kernel("rbf", gamma=GAMMA)
-    regions = make_regions(name, kernel, make_samples(X, kernel.wants), np.arange(30), labels)
+    router = make_router(name, kernel, make_samples(X, kernel.sample_form), np.arange(30), labels)
     K = naive.rbf(X, X, GAMMA) if name == "kernel" else X @ X.T
     means = [labels == c for c in range(3)]
     truth = np.array([K.diagonal() - 2 * K[:, m].mean(axis=1) + K[np.ix_(m, m)].mean() for m in means]).T
-    rest = truth - regions.distances()
+    rest = truth - router.distances()
     np.testing.assert_allclose(rest - rest[:, :1], 0, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["kernel", "input", "random"])
-def test_relabelled_and_split(name: str) -> None:
+def test_other_labels_and_splits(name: str) -> None:
     X = np.concatenate([np.random.default_rng(0).normal(c, 0.1, (10, 2)) for c in (0, 3, 6)])
     kernel = make_kernel("rbf", gamma=1.0)
-    regions = make_regions(name, kernel, make_samples(X, kernel.wants), np.arange(30), np.repeat([0, 1], (10, 20)))
-    parts = regions.split(np.arange(10, 30), 2, np.random.default_rng(0))
+    router = make_router(name, kernel, make_samples(X, kernel.sample_form), np.arange(30), np.repeat([0, 1], (10, 20)))
+    parts = router.split(np.arange(10, 30), 2, np.random.default_rng(0))
     assert np.bincount(parts).tolist() == [10, 10]
-    other = regions.relabelled(np.repeat([0, 1, 2], 10))
-    assert (regions.n_clusters, other.n_clusters) == (2, 3)
+    other = router.with_labels(np.repeat([0, 1, 2], 10))
+    assert (router.n_clusters, other.n_clusters) == (2, 3)
     assert other.name == name
     if name != "random":
         assert len(set(parts[:10])) == len(set(parts[10:])) == 1
         np.testing.assert_array_equal(other.route(X, ThreadTeam(1)), np.repeat([0, 1, 2], 10))
-        np.testing.assert_array_equal(regions.route(X[:10], ThreadTeam(1)), np.zeros(10))  # unchanged
+        np.testing.assert_array_equal(router.route(X[:10], ThreadTeam(1)), np.zeros(10))  # unchanged
 
 
 def test_random_parts_are_equal_and_the_same_again() -> None:
     """Rows are dealt out: sizes differ by one at most, and the parts have nothing to do with X."""
     X = np.random.default_rng(0).normal(size=(103, 2))
     samples = make_samples(X)
-    regions = RandomRegions(samples.take(slice(0, 20)), np.arange(20) % 5)
+    router = RandomRouter(samples.take(slice(0, 20)), np.arange(20) % 5)
     team = ThreadTeam(1)
-    assert np.ptp(np.bincount(regions.assign(samples, team), minlength=5)) <= 1
-    np.testing.assert_array_equal(regions.assign(samples, team), regions.assign(make_samples(-X), team))
+    assert np.ptp(np.bincount(router.assign(samples, team), minlength=5)) <= 1
+    np.testing.assert_array_equal(router.assign(samples, team), router.assign(make_samples(-X), team))
 
 
 def test_random_parts_of_new_rows_depend_on_the_row_alone() -> None:
     X = np.random.default_rng(0).integers(-4, 5, size=(3000, 4)).astype(np.float32)
     X[X == 0] *= -1.0  # negative zeros
-    regions, team = RandomRegions(make_samples(X[:20]), np.arange(20) % 5), ThreadTeam(1)
-    labels = regions.route(X, team)
+    router, team = RandomRouter(make_samples(X[:20]), np.arange(20) % 5), ThreadTeam(1)
+    labels = router.route(X, team)
     for other in (X.astype(np.float64), sp.csr_array(X), X + 0.0):
-        np.testing.assert_array_equal(regions.route(other, team), labels)
+        np.testing.assert_array_equal(router.route(other, team), labels)
     shuffled = np.random.default_rng(1).permutation(3000)
-    np.testing.assert_array_equal(regions.route(X[shuffled], team), labels[shuffled])
-    np.testing.assert_array_equal(np.concatenate([regions.route(x[None], team) for x in X[:50]]), labels[:50])
+    np.testing.assert_array_equal(router.route(X[shuffled], team), labels[shuffled])
+    np.testing.assert_array_equal(np.concatenate([router.route(x[None], team) for x in X[:50]]), labels[:50])
     assert np.abs(np.bincount(labels, minlength=5) - 600).max() < 100  # 22 is one standard deviation of chance
 
 
@@ -199,7 +199,7 @@ def test_random_parts_of_new_rows_depend_on_the_row_alone() -> None:
 def test_threads_do_not_change_the_routing(name: str) -> None:
     X = np.random.default_rng(0).normal(size=(9000, 3)).astype(np.float32)
     kernel = make_kernel("rbf", gamma=GAMMA)
-    regions = make_regions(name, kernel, make_samples(X, kernel.wants), np.arange(40), np.arange(40) % 4)
+    router = make_router(name, kernel, make_samples(X, kernel.sample_form), np.arange(40), np.arange(40) % 4)
     with ThreadTeam(2) as team:
-        np.testing.assert_array_equal(regions.route(X, team), regions.route(X, ThreadTeam(1)))
-    assert regions.route(X[:0], ThreadTeam(1)).shape == (0,)
+        np.testing.assert_array_equal(router.route(X, team), router.route(X, ThreadTeam(1)))
+    assert router.route(X[:0], ThreadTeam(1)).shape == (0,)
