@@ -15,7 +15,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._array import apply
 from .._native import kernels as tiles
 from ..data.samples import Samples
 from .scratch import Scratch
@@ -145,10 +144,10 @@ class Sigmoid:
         self.transform(out)
 
     def transform(self, G: Array) -> None:
-        """tanh."""
+        """Tanh of the scaled products, in place."""
         G *= self.gamma
         G += self.coef0
-        apply("tanh", G)
+        np.tanh(G, out=G)
 
     def diagonal(self, A: Samples) -> Array:
         """Tanh of the squared norms."""
@@ -229,7 +228,7 @@ def _exponential(G: Array, factor: float) -> None:
     else:
         if factor != 1.0:
             G *= factor
-        apply("exp", G)
+        np.exp(G, out=G)
 
 
 def make_kernel(
