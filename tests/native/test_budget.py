@@ -111,7 +111,7 @@ def test_search_among_numbers_that_are_none(rule: str, value: float, tables: Any
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"own": np.ones(3)}, ValueError),
+        ({"candidates": np.ones(3)}, ValueError),
         ({"coef": np.ones((2, 4, 1))}, TypeError),
         ({"coef": np.ones((2, 4), np.float32)}, TypeError),
         ({"coef": np.ones((2, 8))[:, ::2]}, TypeError),
@@ -129,7 +129,7 @@ def test_search_among_numbers_that_are_none(rule: str, value: float, tables: Any
 )
 def test_arguments_of_a_search(change: dict[str, Any], error: type[Exception], tables: Any) -> None:
     arguments = {
-        "own": np.ones(2),
+        "candidates": np.ones(2),
         "coef": np.ones((2, 4)),
         "log_kappa": np.zeros((2, 4), np.float32),
         "sizes": np.array([4, 4]),

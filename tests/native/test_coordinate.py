@@ -51,7 +51,7 @@ class Point:
         self.shrink = np.inf, -np.inf
 
     def epoch(self, C: float) -> None:
-        kept, *self.shrink = linear.ascend(
+        kept, *self.shrink = linear.ascent_epoch(
             self.rows, self.signed, C, self.sigma, self.alpha, self.w, self.order, *self.shrink
         )
         self.order = self.order[:kept]
@@ -110,9 +110,9 @@ def test_rows_that_no_cache_holds(form: str) -> None:
     rows = far(FORMS[form])(X)
     n, order = len(rows), np.random.default_rng(0).permutation(60)
     alpha, w, weights = np.zeros(n), np.zeros(6), np.append(signed, np.ones(n - 60))
-    linear.ascend(rows, weights, 1.0, 0.0, alpha, w, order.copy(), np.inf, -np.inf)
+    linear.ascent_epoch(rows, weights, 1.0, 0.0, alpha, w, order.copy(), np.inf, -np.inf)
     near, v = np.zeros(60), np.zeros(6)
-    linear.ascend(FORMS[form](X), signed, 1.0, 0.0, near, v, order.copy(), np.inf, -np.inf)
+    linear.ascent_epoch(FORMS[form](X), signed, 1.0, 0.0, near, v, order.copy(), np.inf, -np.inf)
     np.testing.assert_array_equal(alpha[:60], near)
     np.testing.assert_array_equal(w, v)
 
@@ -135,7 +135,7 @@ def test_arguments_are_checked(form: str) -> None:
     def ascend(**changed: Any) -> Any:
         arrays: dict[str, Any] = {
             "X": rows,
-            "signed": signed,
+            "signed_weights": signed,
             "C": 1.0,
             "sigma": 0.0,
             "alpha": np.zeros(60),
@@ -144,14 +144,14 @@ def test_arguments_are_checked(form: str) -> None:
             "shrink_above": np.inf,
             "shrink_below": -np.inf,
         }
-        return linear.ascend(**(arrays | changed))
+        return linear.ascent_epoch(**(arrays | changed))
 
     assert ascend()[0] == 60
     assert ascend(order=np.empty(0, np.int64))[0] == 0
     for index in (-1, 60, 2**62, -(2**62)):
         with pytest.raises(IndexError, match=r"order\[2\] must be in \[0, 60\)"):
             ascend(order=np.array([0, 59, index]))
-    for name, size in (("signed", 59), ("alpha", 61), ("w", 5), ("w", 0)):
+    for name, size in (("signed_weights", 59), ("alpha", 61), ("w", 5), ("w", 0)):
         with pytest.raises(ValueError, match=f"len.{name}. must be"):
             ascend(**{name: np.zeros(size)})
     order = np.arange(60)
@@ -176,4 +176,4 @@ def test_arguments_are_checked(form: str) -> None:
 def test_numbers_that_are_not_finite_do_no_harm() -> None:
     X, signed = problem(5)
     X[0, 0], X[1, 1] = np.nan, np.inf
-    linear.ascend(X, signed, np.nan, 0.0, np.full(60, np.nan), np.zeros(6), np.arange(60), np.inf, -np.inf)
+    linear.ascent_epoch(X, signed, np.nan, 0.0, np.full(60, np.nan), np.zeros(6), np.arange(60), np.inf, -np.inf)

@@ -65,7 +65,7 @@ def test_a_view_and_its_slices() -> None:
     assert part.shape == (7, 7)
     assert part.nnz == rows[2][13] - rows[2][6]
     out = np.empty((7, 20))
-    csr.inner(part, X, out)
+    csr.inner_products(part, X, out)
     np.testing.assert_allclose(out, naive.csr_inner(rows, rows, 7)[6:13], atol=1e-12)
     assert X.rows(20, 20).shape == (0, 7)
     for first, end in ((-1, 3), (3, 2), (0, 21), (21, 21), (2**62, 2**63 - 1)):
@@ -90,7 +90,7 @@ def test_a_slice_keeps_the_arrays_alive() -> None:
     gc.collect()
     assert gone() is not None
     out = np.empty((2, 2))
-    csr.inner(part, part, out)
+    csr.inner_products(part, part, out)
     np.testing.assert_array_equal(out, np.eye(2))
     del part
     gc.collect()
@@ -155,7 +155,7 @@ def test_scipys_arrays_are_shared_where_they_can_be() -> None:
         Z = X.copy()
         change(Z)
         out = np.empty((30, 30))
-        csr.inner(make_csr(Z), make_csr(Z), out)
+        csr.inner_products(make_csr(Z), make_csr(Z), out)
         np.testing.assert_allclose(out, expected @ expected.T, atol=1e-12)
     assert view.shape == (30, 20)
 
@@ -180,7 +180,7 @@ def test_inner(seed: int, r: int, c: int, d: int, dtype: type, width: type, othe
     expected = naive.csr_inner(one, other, d)
     for a, b in ((one, other), (in_order(one), in_order(other)), (one, in_order(other)), (in_order(one), other)):
         out = np.full((r, c + 2), np.nan, dtype)[:, 1:-1]
-        csr.inner(matrix(a, d, width), matrix(b, d, other_width), out)
+        csr.inner_products(matrix(a, d, width), matrix(b, d, other_width), out)
         np.testing.assert_allclose(out, expected, **tolerance(dtype))
 
 
@@ -200,7 +200,7 @@ def test_panels(c: int, d: int, most: int, dtype: type, is_sorted: bool) -> None
 
     one, other = rows(7), rows(c)
     out = np.full((7, c), np.nan, dtype)
-    csr.inner(matrix(one, d), matrix(other, d), out)
+    csr.inner_products(matrix(one, d), matrix(other, d), out)
     np.testing.assert_allclose(out, naive.csr_inner(one, other, d), **tolerance(dtype))
 
 
@@ -208,14 +208,14 @@ def test_a_product_does_not_depend_on_the_rows_beside_it() -> None:
     rng = np.random.default_rng(0)
     one, other = (in_order(random_rows(rng, n, 900, np.float32, repeats=False)) for n in (9, 150))
     whole, part = np.empty((9, 150), np.float32), np.empty((2, 5), np.float32)
-    csr.inner(matrix(one, 900), matrix(other, 900), whole)
-    csr.inner(matrix(one, 900).rows(3, 5), matrix(other, 900).rows(70, 75), part)
+    csr.inner_products(matrix(one, 900), matrix(other, 900), whole)
+    csr.inner_products(matrix(one, 900).rows(3, 5), matrix(other, 900).rows(70, 75), part)
     np.testing.assert_array_equal(part, whole[3:5, 70:75])
 
 
 def test_no_columns_at_all() -> None:
     empty, out = csr.CSRMatrix(np.empty(0), np.empty(0, int), np.zeros(4, int), 0), np.full((3, 3), np.nan)
-    csr.inner(empty, empty, out)
+    csr.inner_products(empty, empty, out)
     np.testing.assert_array_equal(out, 0.0)
 
 
@@ -224,15 +224,15 @@ def test_inner_refuses_what_does_not_fit() -> None:
     other, single = matrix(random_rows(np.random.default_rng(0), 3, 6, np.float64), 6), np.empty((4, 3), np.float32)
     for a, b, out in ((X, Z, np.empty((3, 4))), (X, Z, np.empty((4, 4))), (X, other, np.empty((4, 3)))):
         with pytest.raises(ValueError, match="must be"):
-            csr.inner(a, b, out)
+            csr.inner_products(a, b, out)
     fixed = np.empty((4, 3))
     fixed.flags.writeable = False
     for unfit in (single, fixed, np.empty(12), np.empty((4, 3), int)):
         with pytest.raises(TypeError):
-            csr.inner(X, Z, unfit)
+            csr.inner_products(X, Z, unfit)
     for strided in (np.empty((4, 6))[:, ::2], np.lib.stride_tricks.as_strided(np.empty(6), (4, 3), (8, 8))):
         with pytest.raises(ValueError, match="out must have"):
-            csr.inner(X, Z, strided)
+            csr.inner_products(X, Z, strided)
 
 
 # ---------------------------------------------------------------------------------------------------- non-zeros
@@ -289,12 +289,12 @@ def test_outputs_and_sums(seed: int, n: int, d: int, k: int, dtype: type, width:
     rows = random_rows(rng, n, d, dtype)
     X, exact = matrix(rows, d, width), naive.to_dense(rows, d)
     W, coef, out, sums = rng.normal(size=(k, d)), weights(rng, k, n), np.full((k, n), np.nan), np.full((k, d), np.nan)
-    csr.outputs(TWO, X, W, out)
+    csr.matvec(TWO, X, W, out)
     np.testing.assert_allclose(out, W @ exact.T, atol=1e-12)
-    csr.row_sums(TWO, X, coef, None, sums)
+    csr.rmatvec(TWO, X, coef, None, sums)
     np.testing.assert_allclose(sums, coef @ exact, atol=1e-11)
     since = coef * rng.choice([0.0, 0.5, 1.0], size=(k, n))
-    csr.row_sums(TWO, X, coef, since, sums)
+    csr.rmatvec(TWO, X, coef, since, sums)
     np.testing.assert_allclose(sums, (coef - since) @ exact, atol=1e-11)
 
 
@@ -310,8 +310,8 @@ def test_results_are_the_same_on_any_number_of_threads(k: int, shape: Any) -> No
     found = []
     for team in (ONE, TWO, THREE):
         out, sums = np.full((k, shape[0]), np.nan), np.full((k, shape[1]), np.nan)
-        csr.outputs(team, view, W, out)
-        csr.row_sums(team, view, coef, None, sums)
+        csr.matvec(team, view, W, out)
+        csr.rmatvec(team, view, coef, None, sums)
         found.append((out, sums))
     for other in found[1:]:
         for one, two in zip(found[0], other, strict=True):
@@ -328,7 +328,7 @@ def test_several_threads_share_a_matrix() -> None:
 
     def total(coef: NDArray[np.float64]) -> NDArray[np.float64]:
         out = np.empty((len(coef), 300))
-        csr.row_sums(ONE, X, coef, None, out)
+        csr.rmatvec(ONE, X, coef, None, out)
         return out
 
     alone = [total(coef) for coef in coefs]
@@ -341,15 +341,15 @@ def test_passes_refuse_what_does_not_fit() -> None:
     X = make_csr(many_rows(10, 6, 0.5))
     W, out, coef, sums = np.ones((2, 6)), np.empty((2, 10)), np.ones((2, 10)), np.empty((2, 6))
     calls: list[Callable[[], None]] = [
-        lambda: csr.outputs(ONE, X, W[:, :5].copy(), out),
-        lambda: csr.outputs(ONE, X, W, out[:1]),
-        lambda: csr.outputs(ONE, X, W, np.empty((2, 9))),
-        lambda: csr.row_sums(ONE, X, coef[:, :9], None, sums),
-        lambda: csr.row_sums(ONE, X, coef, coef[:1], sums),
-        lambda: csr.row_sums(ONE, X, coef, coef[:, :9], sums),
-        lambda: csr.row_sums(ONE, X, coef, None, sums[:1]),
-        lambda: csr.row_sums(ONE, X, coef, None, np.empty((2, 7))),
-        lambda: csr.row_sums(ONE, X, np.ones((10, 2)).T, None, sums),
+        lambda: csr.matvec(ONE, X, W[:, :5].copy(), out),
+        lambda: csr.matvec(ONE, X, W, out[:1]),
+        lambda: csr.matvec(ONE, X, W, np.empty((2, 9))),
+        lambda: csr.rmatvec(ONE, X, coef[:, :9], None, sums),
+        lambda: csr.rmatvec(ONE, X, coef, coef[:1], sums),
+        lambda: csr.rmatvec(ONE, X, coef, coef[:, :9], sums),
+        lambda: csr.rmatvec(ONE, X, coef, None, sums[:1]),
+        lambda: csr.rmatvec(ONE, X, coef, None, np.empty((2, 7))),
+        lambda: csr.rmatvec(ONE, X, np.ones((10, 2)).T, None, sums),
     ]
     for call in calls:
         with pytest.raises(ValueError, match="must "):
@@ -357,12 +357,12 @@ def test_passes_refuse_what_does_not_fit() -> None:
     fixed = np.empty((2, 10))
     fixed.flags.writeable = False
     for call in (
-        lambda: csr.outputs(ONE, X, W, fixed),
-        lambda: csr.outputs(ONE, X, W.astype(np.float32), out),
-        lambda: csr.outputs(ONE, X, W[0], out),
-        lambda: csr.outputs(ONE, many_rows(10, 6, 0.5), W, out),
-        lambda: csr.row_sums(ONE, X, coef, None, fixed[:, :6]),
-        lambda: csr.row_sums(None, X, coef, None, sums),
+        lambda: csr.matvec(ONE, X, W, fixed),
+        lambda: csr.matvec(ONE, X, W.astype(np.float32), out),
+        lambda: csr.matvec(ONE, X, W[0], out),
+        lambda: csr.matvec(ONE, many_rows(10, 6, 0.5), W, out),
+        lambda: csr.rmatvec(ONE, X, coef, None, fixed[:, :6]),
+        lambda: csr.rmatvec(None, X, coef, None, sums),
     ):
         with pytest.raises(TypeError):
             call()
@@ -376,9 +376,9 @@ def test_indptr_beyond_32_bits(tmp_path: Path) -> None:
     data[far - 1 :], indices[far - 1 :] = 2.0, 1
     X = csr.CSRMatrix(data, indices, np.array([far - 1, far, far + 3]), 3)
     out, sums, products = np.empty((1, 2)), np.empty((1, 3)), np.empty((2, 2), np.float32)
-    csr.outputs(ONE, X, np.array([[0.0, 10.0, 0.0]]), out)
-    csr.row_sums(ONE, X, np.array([[1.0, 10.0]]), None, sums)
-    csr.inner(X, X, products)
+    csr.matvec(ONE, X, np.array([[0.0, 10.0, 0.0]]), out)
+    csr.rmatvec(ONE, X, np.array([[1.0, 10.0]]), None, sums)
+    csr.inner_products(X, X, products)
     np.testing.assert_array_equal(out, [[20.0, 60.0]])
     np.testing.assert_array_equal(sums, [[0.0, 62.0, 0.0]])
     np.testing.assert_array_equal(products, [[4.0, 12.0], [12.0, 36.0]])

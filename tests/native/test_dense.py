@@ -19,10 +19,10 @@ def passes(X: np.ndarray) -> list[tuple[Any, Any, np.ndarray]]:
     wide, tall = np.full((n, d + 3), np.nan, X.dtype), np.full((n + 3, d), np.nan, X.dtype, "F")
     wide[:, 2 : d + 2], tall[1 : n + 1] = X, X
     return [
-        (dense.row_outputs, dense.row_sums, X),
-        (dense.row_outputs, dense.row_sums, wide[:, 2 : d + 2]),
-        (dense.column_outputs, dense.column_sums, np.asfortranarray(X).T),
-        (dense.column_outputs, dense.column_sums, tall[1 : n + 1].T),
+        (dense.matvec, dense.rmatvec, X),
+        (dense.matvec, dense.rmatvec, wide[:, 2 : d + 2]),
+        (dense.matvec_transposed, dense.rmatvec_transposed, np.asfortranarray(X).T),
+        (dense.matvec_transposed, dense.rmatvec_transposed, tall[1 : n + 1].T),
     ]
 
 
@@ -48,7 +48,7 @@ def test_outputs_and_sums(n: int, d: int, dtype: type) -> None:
 def test_coefficients_of_a_block_of_columns() -> None:
     X, coef = np.random.default_rng(0).normal(size=(50, 4)), np.random.default_rng(1).normal(size=(2, 90))
     total = np.empty((2, 4))
-    dense.row_sums(TEAM, X, coef[:, 10:60], coef[:, 40:], total)
+    dense.rmatvec(TEAM, X, coef[:, 10:60], coef[:, 40:], total)
     np.testing.assert_allclose(total, (coef[:, 10:60] - coef[:, 40:]) @ X, atol=1e-12)
 
 
@@ -69,7 +69,7 @@ def test_the_number_of_threads_does_not_matter(n: int, d: int, dtype: type) -> N
             results[-1] += [out.copy(), total.copy()]
         dense.take_rows(team, X, chosen, taken)
         results[-1].append(taken)
-        dense.moments(team, few, chosen, np.zeros(len(moments)), factors, moments)
+        dense.second_moments(team, few, chosen, np.zeros(len(moments)), factors, moments)
         results[-1].append(moments)
     for one, two, three in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)
@@ -98,7 +98,7 @@ def test_moments_of_some_rows(m: int, d: int, dtype: type) -> None:
     rng = np.random.default_rng(m + d)
     X, chosen = rng.normal(size=(90, d + 2)).astype(dtype)[:, 1:-1], rng.integers(0, 90, m)
     centre, factors, moments = rng.normal(size=d), rng.normal(size=m), np.full((d, d), np.nan)
-    dense.moments(TEAM, X, chosen, centre, factors, moments)
+    dense.second_moments(TEAM, X, chosen, centre, factors, moments)
     scaled = (X[chosen] - centre) * factors[:, None]
     np.testing.assert_allclose(moments, scaled.T @ scaled, rtol=1e-12, atol=1e-11)
     np.testing.assert_array_equal(moments, moments.T)
@@ -134,10 +134,10 @@ READ_ONLY = np.zeros(6)
 READ_ONLY.flags.writeable = False
 
 
-@pytest.mark.parametrize("form", ["row", "column"])
+@pytest.mark.parametrize("form", ["", "_transposed"])
 def test_sizes_are_checked(form: str) -> None:
-    outputs, sums = getattr(dense, f"{form}_outputs"), getattr(dense, f"{form}_sums")
-    take, data = getattr(dense, f"take_{form}s"), X if form == "row" else np.asfortranarray(X).T
+    outputs, sums = getattr(dense, f"matvec{form}"), getattr(dense, f"rmatvec{form}")
+    take, data = (dense.take_columns, np.asfortranarray(X).T) if form else (dense.take_rows, X)
     w, out, coef, total = np.ones(4), np.empty(6), np.ones((2, 6)), np.empty((2, 4))
     for arrays in ((data, w[:3], out), (data, w, out[:5]), (data[:0], w, out), (data[:, :0], w, out)):
         with pytest.raises(ValueError, match="must be"):
@@ -173,7 +173,7 @@ def test_sizes_are_checked(form: str) -> None:
 def test_sizes_of_moments_are_checked() -> None:
     chosen, centre, factors, out = np.array([0, 5]), np.ones(4), np.ones(2), np.empty((4, 4))
     with pytest.raises(IndexError, match="chosen"):
-        dense.moments(TEAM, X, np.array([0, 6]), centre, factors, out)
+        dense.second_moments(TEAM, X, np.array([0, 6]), centre, factors, out)
     for arrays in (
         (chosen, centre[:3], factors, out),
         (chosen, centre, factors[:1], out),
@@ -181,7 +181,7 @@ def test_sizes_of_moments_are_checked() -> None:
         (chosen, centre, factors, np.empty((4, 5))),
     ):
         with pytest.raises(ValueError, match="must be"):
-            dense.moments(TEAM, X, *arrays)
+            dense.second_moments(TEAM, X, *arrays)
 
 
 def test_indices_are_not_written_over() -> None:
@@ -191,4 +191,4 @@ def test_indices_are_not_written_over() -> None:
         with pytest.raises(ValueError, match="chosen and out must not share memory"):
             take(TEAM, data, chosen, out)
     with pytest.raises(ValueError, match="chosen and out must not share memory"):
-        dense.moments(TEAM, X, chosen, np.zeros(4), np.ones(4), out)
+        dense.second_moments(TEAM, X, chosen, np.zeros(4), np.ones(4), out)

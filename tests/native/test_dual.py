@@ -97,14 +97,14 @@ def solve_tile(tile: Any, tol: float, equality: bool) -> int:
 
 
 def solve(
-    problem: Problem, *, size: int, tol: float, equality: bool, dtype: np.dtype = DOUBLE, max_outer: int = 500
+    problem: Problem, *, size: int, tol: float, equality: bool, dtype: np.dtype = DOUBLE, max_sets: int = 500
 ) -> tuple[Vector, Vector, int, float]:
     """Run `solve_active` from zero: beta, decision values, working sets, violation left."""
     m = len(problem.y)
     beta, f = np.zeros(m), np.zeros(m)
     tile, work = make_tile(size, dtype), dual.WorkingSet(size, m)
     K = problem.K.astype(dtype)
-    n_sets, _, _, violation = dual.solve_active(ALONE, K, problem.box, beta, f, tile, work, tol, equality, max_outer)
+    n_sets, _, _, violation = dual.solve_active(ALONE, K, problem.box, beta, f, tile, work, tol, equality, max_sets)
     return beta, f, n_sets, violation
 
 
@@ -250,7 +250,7 @@ def test_working_sets_solve_the_box_problem(
     if not unit:
         problem = problem._replace(upper=problem.upper / problem.K.diagonal())
     tol = 1e-6 if dtype == DOUBLE else 1e-3
-    beta, f, _, violation = solve(problem, size=min(share, m), tol=tol, equality=False, dtype=dtype, max_outer=3000)
+    beta, f, _, violation = solve(problem, size=min(share, m), tol=tol, equality=False, dtype=dtype, max_sets=3000)
     box = problem.box
     assert (beta >= box.lo).all()
     assert (beta <= box.hi).all()
@@ -290,7 +290,7 @@ def test_small_working_sets_solve_the_equality_problem(size: int, order: str) ->
         "one of a kind": np.where(np.arange(24) == 20, 1.0, -1.0),
     }[order]
     problem = problem._replace(y=y)
-    beta, _, _, violation = solve(problem, size=size, tol=1e-6, equality=True, max_outer=20_000)
+    beta, _, _, violation = solve(problem, size=size, tol=1e-6, equality=True, max_sets=20_000)
     assert violation < 1e-6
     assert beta.any()
     assert problem.objective(beta) == pytest.approx(problem.optimum(True), abs=1e-5)
@@ -353,7 +353,7 @@ def test_indefinite_matrices_end_inside_the_box(seed: int, m: int, equality: boo
     noise = rng.normal(size=(m, m))
     noise[0, 0] = 1.0  # elsewhere the diagonal may be anything: the scale is made of the largest
     problem = make_problem(seed, m, C=2.0)._replace(K=noise + noise.T)
-    beta, _, n_sets, _ = solve(problem, size=m, tol=1e-3, equality=equality, dtype=dtype, max_outer=200)
+    beta, _, n_sets, _ = solve(problem, size=m, tol=1e-3, equality=equality, dtype=dtype, max_sets=200)
     assert n_sets <= 200
     assert np.isfinite(beta).all()
     assert (beta >= problem.box.lo).all()
@@ -376,7 +376,7 @@ def test_bounds_are_hit_exactly(dtype: np.dtype) -> None:
 
 def test_a_second_call_goes_on_where_the_first_ended() -> None:
     problem = make_problem(6, 30, ridge=0.02, C=10.0)
-    at_once, *_ = solve(problem, size=6, tol=1e-5, equality=False, max_outer=10_000)
+    at_once, *_ = solve(problem, size=6, tol=1e-5, equality=False, max_sets=10_000)
     beta, f = np.zeros(30), np.zeros(30)
     tile, work = make_tile(6, DOUBLE), dual.WorkingSet(6, 30)
     for _ in range(10_000):
@@ -400,10 +400,10 @@ def test_half_of_a_full_working_set_is_carried_over() -> None:
     assert len(set(second)) == len(second)
 
 
-def test_max_outer_is_obeyed() -> None:
+def test_max_sets_is_obeyed() -> None:
     problem = make_problem(8, 40, ridge=0.01, C=100.0)
     for quota in (0, 1, 3):
-        _, _, n_sets, violation = solve(problem, size=4, tol=1e-9, equality=False, max_outer=quota)
+        _, _, n_sets, violation = solve(problem, size=4, tol=1e-9, equality=False, max_sets=quota)
         assert n_sets == quota
         assert violation > 1e-9
 
@@ -448,9 +448,9 @@ def test_kkt_violation_where_nothing_can_rise_or_nothing_fall(at: str) -> None:
     values=st.lists(st.one_of(st.just(0.0), st.just(1.0), st.floats(0, 1e6), st.floats(1e-9, 1e-3)), max_size=40),
     k=st.integers(0, 45),
 )
-def test_largest_rows_are_the_largest_but_for_a_bin(values: list[float], k: int) -> None:
+def test_largest_violators_are_the_largest_but_for_a_bin(values: list[float], k: int) -> None:
     violation = np.array(values)
-    chosen = dual.largest_rows(violation, 0, k)
+    chosen = dual.largest_violators(violation, 0, k)
     n = len(chosen)
     expected = naive.largest_rows(violation, k)
     assert n == len(expected)
@@ -463,9 +463,9 @@ def test_largest_rows_are_the_largest_but_for_a_bin(values: list[float], k: int)
 
 
 @pytest.mark.parametrize("side", [1, -1])
-def test_largest_rows_of_one_side(side: int) -> None:
+def test_largest_violators_of_one_side(side: int) -> None:
     violation = np.random.default_rng(0).normal(size=500)
-    chosen = dual.largest_rows(violation, side, 50)
+    chosen = dual.largest_violators(violation, side, 50)
     assert len(chosen) == 50
     worst = side * violation[naive.largest_rows(side * violation, 50)[-1]]
     assert (side * violation[chosen] > worst - 1.01 * np.abs(violation).max() / dual.BINS).all()
@@ -587,10 +587,10 @@ def active_arguments(m: int = 6, dtype: np.dtype = DOUBLE) -> dict[str, Any]:
         "beta": np.zeros(m),
         "f": np.zeros(m),
         "tile": make_tile(4, dtype),
-        "work": dual.WorkingSet(4, m),
+        "working_set": dual.WorkingSet(4, m),
         "tol": 1e-3,
         "equality": False,
-        "max_outer": 3,
+        "max_sets": 3,
     }
 
 
@@ -625,9 +625,9 @@ def read_only(size: int) -> Vector:
         ("f", read_only(6)),
         ("tile", lambda: dual.Tile64(3)),
         ("tile", lambda: dual.Tile64(5)),
-        ("work", lambda: dual.WorkingSet(5, 6)),
-        ("work", lambda: dual.WorkingSet(4, 5)),
-        ("work", lambda: dual.WorkingSet(4, 7)),
+        ("working_set", lambda: dual.WorkingSet(5, 6)),
+        ("working_set", lambda: dual.WorkingSet(4, 5)),
+        ("working_set", lambda: dual.WorkingSet(4, 7)),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(name: str, value: Any) -> None:
@@ -670,7 +670,7 @@ def test_no_rows(equality: bool, dtype: np.dtype) -> None:
     args = K, box, empty.copy(), empty.copy(), tile, dual.WorkingSet(0, 0), 1e-3, equality, 9
     assert dual.solve_active(ALONE, *args) == (0, 0, 0.0, 0.0)
     assert dual.kkt_violation(box, empty, empty, equality, empty.copy()) == (0.0, 0.0)
-    assert len(dual.largest_rows(empty, 0, 5)) == 0
+    assert len(dual.largest_violators(empty, 0, 5)) == 0
 
 
 def test_boxes_of_arrays_that_do_not_fit() -> None:
@@ -711,7 +711,7 @@ def test_numbers_that_are_none_end(entries: np.dtype, tiles: np.dtype, equality:
     violations = np.empty(40)
     dual.kkt_violation(box, parts["beta"], parts["f"], equality, violations)
     for side in (-1, 0, 1):
-        assert len(dual.largest_rows(violations, side, 20)) <= 20
+        assert len(dual.largest_violators(violations, side, 20)) <= 20
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -726,13 +726,13 @@ def test_tiles_without_numbers_end(dtype: np.dtype, equality: bool, bad: float) 
 
 
 @pytest.mark.parametrize("values", [[np.nan] * 3, [np.inf, 1.0, np.nan], [np.inf] * 3, [5e-324, 5e-324, 0.0]])
-def test_largest_rows_of_anything_are_rows(values: list[float]) -> None:
+def test_largest_violators_of_anything_are_rows(values: list[float]) -> None:
     for side in (-1, 0, 1):
         for k in (-1, 0, 2, 2**62):
-            chosen = dual.largest_rows(np.array(values), side, k)
+            chosen = dual.largest_violators(np.array(values), side, k)
             assert set(chosen.tolist()) <= {0, 1, 2}
     with pytest.raises(ValueError, match="side"):
-        dual.largest_rows(np.array(values), 2, 1)
+        dual.largest_violators(np.array(values), 2, 1)
 
 
 @pytest.mark.parametrize("rows", [[-1], [0, 5], [2**62], [-(2**63)]])

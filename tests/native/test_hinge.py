@@ -83,7 +83,7 @@ def test_the_new_plane_touches_the_risk(seed: int, n: int, step: float, mu: floa
     best = f + step * (target - f)
     near = best + mu * (target - best)
     outputs, coef = f.copy(), np.full(n, np.nan)
-    risk, offset = hinge.advance_hinges(ALONE, outputs, target, signed, step, mu, coef)
+    risk, offset = hinge.advance(ALONE, outputs, target, signed, step, mu, coef)
     np.testing.assert_allclose(outputs, best, atol=1e-12)
     assert np.isclose(risk, naive.intercept_risk(best, signed, 0.0))
     assert np.isclose(coef @ near + offset, naive.intercept_risk(near, signed, 0.0))
@@ -95,12 +95,12 @@ def test_a_step_of_zero_may_go_nowhere() -> None:
     """Then the target may be the outputs themselves, which may be infinite."""
     f, _, signed = lines(0, 1000, ties=False)
     coef, other, outputs = np.empty(1000), np.empty(1000), f.copy()
-    expected = hinge.advance_hinges(ALONE, f.copy(), f, signed, 0.0, 0.1, other)
-    assert hinge.advance_hinges(ALONE, outputs, outputs, signed, 0.0, 0.1, coef) == expected
+    expected = hinge.advance(ALONE, f.copy(), f, signed, 0.0, 0.1, other)
+    assert hinge.advance(ALONE, outputs, outputs, signed, 0.0, 0.1, coef) == expected
     np.testing.assert_array_equal(outputs, f)
     np.testing.assert_array_equal(coef, other)
     outputs[:] = np.inf
-    hinge.advance_hinges(ALONE, outputs, f, signed, 0.0, 0.1, coef)
+    hinge.advance(ALONE, outputs, f, signed, 0.0, 0.1, coef)
     assert np.all(outputs == np.inf)
 
 
@@ -168,7 +168,7 @@ def test_the_quantile(seed: int, n: int, share: float, ties: bool) -> None:
     level = share * weights.sum()
     order = np.argsort(values, kind="stable")
     reached = np.searchsorted(np.cumsum(weights[order]), level - 1e-9)
-    found = hinge.find_quantile(values, weights, level)
+    found = hinge.weighted_quantile(values, weights, level)
     upto = [weights[values <= found].sum(), weights[values < found].sum()]
     assert found in values
     assert np.isclose(found, values[order][min(reached, n - 1)]) or (
@@ -181,7 +181,7 @@ def test_the_quantile(seed: int, n: int, share: float, ties: bool) -> None:
 def test_values_in_between(seed: int, n: int, k: float, ties: bool) -> None:
     f, target, signed = lines(seed, n, ties=ties)
     values = np.full(n, np.nan)
-    below, upto, some, weights = hinge.collect_values(ALONE, f, target, k, signed, -1.0, 0.5, values)
+    below, upto, some, weights = hinge.collect_residuals(ALONE, f, target, k, signed, -1.0, 0.5, values)
     np.testing.assert_allclose(values, np.sign(signed) - (f + k * (target - f)), atol=1e-12)
     is_between = (values >= -1.0) & (values <= 0.5)
     np.testing.assert_array_equal(some, values[is_between])
@@ -196,11 +196,11 @@ def test_rows_on_the_border_balance_the_others(seed: int, n: int, step: float, p
     f, target, signed = lines(seed, n, ties=True)
     values, coef, outputs = np.sign(signed) - f, np.full(n, np.nan), f.copy()
     level = np.maximum(signed, 0).sum() + pull
-    near = hinge.find_quantile(values, np.abs(signed), level)
+    near = hinge.weighted_quantile(values, np.abs(signed), level)
     arguments = target, signed, step, 0.25, values, near, pull, coef
-    risk, offset = hinge.advance_at_intercept(ALONE, outputs, *arguments)
+    risk, offset = hinge.advance_with_intercept(ALONE, outputs, *arguments)
     best = f + step * (target - f)
-    np.testing.assert_allclose(outputs, best)
+    np.testing.assert_allclose(outputs, best, atol=1e-12)
     assert np.isclose(risk, naive.intercept_risk(best, signed, 0.25))
     if level < np.abs(signed).sum():
         assert np.isclose(coef.sum(), pull)
@@ -214,9 +214,9 @@ def test_rows_on_the_border_balance_the_others(seed: int, n: int, step: float, p
 @pytest.mark.parametrize("n", [0, 7, BLOCK + 3])
 def test_signs_of_a_class(dtype: type, n: int) -> None:
     numbers, out = np.random.default_rng(n).integers(0, 3, n).astype(dtype), np.full(n, np.nan)
-    hinge.sign_rows(ALONE, numbers, 1, out)
+    hinge.one_vs_rest_signs(ALONE, numbers, 1, out)
     np.testing.assert_array_equal(out, np.where(numbers == 1, 1.0, -1.0))
-    hinge.sign_rows(ALONE, numbers, 257, out)  # 1, in eight bits
+    hinge.one_vs_rest_signs(ALONE, numbers, 257, out)  # 1, in eight bits
     assert np.all(out == -1.0)
 
 
@@ -235,17 +235,17 @@ def every_pass(team: Team, n: int) -> list[Any]:
     f, target, signed = lines(n, n, ties=False)
     numbers, chosen = (signed > 0).astype(np.int8), np.arange(n)[::-1].copy()
     coefs, values, moved = np.full((6, n), np.nan), np.empty(n), f.copy()
-    near = hinge.collect_values(team, f, target, 0.5, signed, -FAR, FAR, values)[2][n // 2] if n else 0.0
+    near = hinge.collect_residuals(team, f, target, 0.5, signed, -FAR, FAR, values)[2][n // 2] if n else 0.0
     results = [
         hinge.scan_breakpoints(team, f, target, 0.1, -0.2, signed, 0.1, 0.7),
-        hinge.advance_hinges(team, moved, target, signed, 0.3, 0.1, coefs[0]),
+        hinge.advance(team, moved, target, signed, 0.3, 0.1, coefs[0]),
         hinge.smoothed_hinges(team, f, 0.1, signed, 0.5, 0.5, 1.0, coefs[1]),
         hinge.smoothed_slopes(team, f, 0.1, signed, 0.5),
         hinge.rows_near_kink(team, f, 0.1, signed, 0.3),
-        hinge.collect_values(team, f, target, 0.5, signed, -0.2, 0.3, coefs[2]),
-        hinge.advance_at_intercept(team, moved, target, signed, 0.3, 0.1, values, near, 0.2, coefs[3]),
+        hinge.collect_residuals(team, f, target, 0.5, signed, -0.2, 0.3, coefs[2]),
+        hinge.advance_with_intercept(team, moved, target, signed, 0.3, 0.1, values, near, 0.2, coefs[3]),
         hinge.absolute_sum(team, f),
-        hinge.sign_rows(team, numbers, 1, coefs[4]),
+        hinge.one_vs_rest_signs(team, numbers, 1, coefs[4]),
         hinge.gather(team, f, chosen, coefs[5]),
     ]
     returned = [part for result in results for part in (result if isinstance(result, tuple) else (result,))]
@@ -282,21 +282,21 @@ def test_numbers_that_are_none_do_no_harm(bad: float, share: float) -> None:
     coef = np.empty(300)
     for lo, hi in ((0.0, FAR), (bad, FAR), (0.0, bad)):
         hinge.scan_breakpoints(ALONE, f, target, 0.0, bad, signed, lo, hi)
-        hinge.collect_values(ALONE, f, target, 0.5, signed, lo, hi, coef)
+        hinge.collect_residuals(ALONE, f, target, 0.5, signed, lo, hi, coef)
     for keys, jumps in ((f, signed), (target, np.abs(signed)), (np.abs(f), f)):
         for level in (1.0, -1.0, bad, -100.0, 1e9):
             hinge.find_root(keys, jumps, 1.0, level, 0.0)
-            hinge.find_quantile(keys, jumps, level)
+            hinge.weighted_quantile(keys, jumps, level)
     for number in (0.3, bad):
-        hinge.advance_at_intercept(ALONE, f.copy(), target, signed, number, bad, f, bad, bad, coef)
-        hinge.advance_hinges(ALONE, f.copy(), target, signed, number, 0.1, coef)
+        hinge.advance_with_intercept(ALONE, f.copy(), target, signed, number, bad, f, bad, bad, coef)
+        hinge.advance(ALONE, f.copy(), target, signed, number, 0.1, coef)
         hinge.smoothed_hinges(ALONE, f, number, signed, 0.0, bad, 1.0, coef)
         hinge.smoothed_slopes(ALONE, f, number, signed, bad)
         hinge.rows_near_kink(ALONE, f, number, signed, bad)
 
 
 def test_a_quantile_of_nothing_is_no_number() -> None:
-    assert np.isnan(hinge.find_quantile(np.empty(0), np.empty(0), 1.0))
+    assert np.isnan(hinge.weighted_quantile(np.empty(0), np.empty(0), 1.0))
     assert hinge.find_root(np.empty(0), np.empty(0), 2.0, -1.0, 0.0) == 0.5
 
 
@@ -310,14 +310,14 @@ def arguments_of(name: str) -> tuple[Callable[..., Any], list[Any]]:
     tables: dict[str, list[Any]] = {
         "scan_breakpoints": [ALONE, f, target, 0.0, 0.0, signed, 0.0, 1.0],
         "find_root": [f, target, 1.0, -1.0, 0.0],
-        "advance_hinges": [ALONE, f, target, signed, 0.1, 0.1, out],
+        "advance": [ALONE, f, target, signed, 0.1, 0.1, out],
         "smoothed_hinges": [ALONE, f, 0.0, signed, 1.0, 1.0, 1.0, out],
         "smoothed_slopes": [ALONE, f, 0.0, signed, 1.0],
         "rows_near_kink": [ALONE, f, 0.0, signed, 1.0],
-        "find_quantile": [f, target, 1.0],
-        "collect_values": [ALONE, f, target, 0.5, signed, 0.0, 1.0, out],
-        "advance_at_intercept": [ALONE, f, target, signed, 0.1, 0.1, values, 0.0, 0.0, out],
-        "sign_rows": [ALONE, np.zeros(N, np.int64), 0, out],
+        "weighted_quantile": [f, target, 1.0],
+        "collect_residuals": [ALONE, f, target, 0.5, signed, 0.0, 1.0, out],
+        "advance_with_intercept": [ALONE, f, target, signed, 0.1, 0.1, values, 0.0, 0.0, out],
+        "one_vs_rest_signs": [ALONE, np.zeros(N, np.int64), 0, out],
         "gather": [ALONE, f, np.zeros(N, np.int64), out],
     }
     return getattr(hinge, name), tables[name]
@@ -326,14 +326,14 @@ def arguments_of(name: str) -> tuple[Callable[..., Any], list[Any]]:
 PASSES = [
     "scan_breakpoints",
     "find_root",
-    "advance_hinges",
+    "advance",
     "smoothed_hinges",
     "smoothed_slopes",
     "rows_near_kink",
-    "find_quantile",
-    "collect_values",
-    "advance_at_intercept",
-    "sign_rows",
+    "weighted_quantile",
+    "collect_residuals",
+    "advance_with_intercept",
+    "one_vs_rest_signs",
     "gather",
 ]
 
@@ -360,7 +360,7 @@ def test_wrong_arguments(name: str) -> None:
                 call(wrong, *arguments[1:])
 
 
-@pytest.mark.parametrize("name", ["advance_hinges", "smoothed_hinges", "collect_values", "sign_rows", "gather"])
+@pytest.mark.parametrize("name", ["advance", "smoothed_hinges", "collect_residuals", "one_vs_rest_signs", "gather"])
 def test_what_is_written_must_be_writable(name: str) -> None:
     call, arguments = arguments_of(name)
     arguments[-1].flags.writeable = False
@@ -369,7 +369,7 @@ def test_what_is_written_must_be_writable(name: str) -> None:
 
 
 def test_outputs_must_be_writable() -> None:
-    for name in ("advance_hinges", "advance_at_intercept"):
+    for name in ("advance", "advance_with_intercept"):
         call, arguments = arguments_of(name)
         arguments[1].flags.writeable = False
         with pytest.raises(TypeError):

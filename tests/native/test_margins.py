@@ -69,7 +69,7 @@ def test_blocks_of_rows(n: int, n_classes: int) -> None:
     assert np.isclose(np.vdot(coef, moved + 0.5 * (target - moved)) + offset, risk(0.25 + 0.5 * 0.75))
     slope = hinge.slope(team, f, target, rows, 0.3)
     assert np.isclose(slope, (risk(0.3 + 1e-7) - risk(0.3)) / 1e-7, rtol=1e-4, atol=1e-4)
-    kept, settled = hinge.settle(team, f, target, rows, 0.2, 0.4)
+    kept, settled = hinge.drop_linear_rows(team, f, target, rows, 0.2, 0.4)
     assert np.all(np.diff(rows[:kept]) > 0)
     assert np.isclose(settled + hinge.slope(team, f, target, rows[:kept].copy(), 0.3), slope)
 
@@ -80,7 +80,7 @@ def test_the_number_of_threads_does_not_matter() -> None:
     for n_threads in (1, 2, 3):
         team, moved, coef, rows = Team(n_threads), f.copy(), np.empty_like(f), np.arange(20_000)
         results.append((hinge.advance(team, moved, target, 0.2, 0.1, coef), hinge.slope(team, f, target, rows, 0.1)))
-        results[-1] += (hinge.settle(team, f, target, rows, 0.1, 0.2), moved.sum(), coef.sum(), rows.tolist())
+        results[-1] += (hinge.drop_linear_rows(team, f, target, rows, 0.1, 0.2), moved.sum(), coef.sum(), rows.tolist())
     assert results[0] == results[1] == results[2]
 
 
@@ -103,17 +103,17 @@ def test_arguments_are_checked() -> None:
         with pytest.raises(ValueError, match="must be"):
             hinge.slope(team, wrong, target, rows, 0.1)
         with pytest.raises(ValueError, match="must be"):
-            hinge.settle(team, f, wrong, rows, 0.1, 0.2)
+            hinge.drop_linear_rows(team, f, wrong, rows, 0.1, 0.2)
     for index in (-1, 6, 2**62):
         with pytest.raises(IndexError, match="rows"):
             hinge.slope(team, f, target, np.append(rows, index), 0.1)
         with pytest.raises(IndexError, match="rows"):
-            hinge.settle(team, f, target, np.append(index, rows), 0.1, 0.2)
+            hinge.drop_linear_rows(team, f, target, np.append(index, rows), 0.1, 0.2)
     for unsuited in (f.astype(np.float32), np.asfortranarray(f), f[0], None):
         with pytest.raises(TypeError):
             hinge.slope(team, unsuited, target, rows, 0.1)
     with pytest.raises(TypeError):
-        hinge.settle(team, f, target, rows.astype(np.int32), 0.1, 0.2)
+        hinge.drop_linear_rows(team, f, target, rows.astype(np.int32), 0.1, 0.2)
 
 
 def test_labels_that_change_later_do_no_harm() -> None:

@@ -87,9 +87,9 @@ def test_a_stopped_team_leaves_a_pass_and_can_be_used_again() -> None:
         team = Team(n_threads)
         team.stop()
         with pytest.raises(Stopped):
-            dense.row_outputs(team, X, w, out)
+            dense.matvec(team, X, w, out)
         team.resume()
-        dense.row_outputs(team, X, w, again)
+        dense.matvec(team, X, w, again)
         np.testing.assert_array_equal(again, 8.0)
         team.close()
 

@@ -14,7 +14,7 @@ class MergeTables:
         """
 
 def find_partners(
-    own: NDArray[np.float64],
+    candidates: NDArray[np.float64],
     coef: NDArray[np.float64],
     log_kappa: NDArray[np.float32],
     sizes: NDArray[np.int64],

@@ -48,7 +48,7 @@ def check_arrays(
     Raise a ValueError that names the first row whose indices or whose place in the arrays are wrong.
     """
 
-def inner(one: CSRMatrix, other: CSRMatrix, out: NDArray[np.floating]) -> None:
+def inner_products(one: CSRMatrix, other: CSRMatrix, out: NDArray[np.floating]) -> None:
     """Write the inner products of all rows of `one` and `other`."""
 
 def count_nonzeros(X: NDArray[np.floating], indptr: NDArray[np.int64]) -> None:
@@ -59,14 +59,14 @@ def count_nonzeros(X: NDArray[np.floating], indptr: NDArray[np.int64]) -> None:
 def copy_nonzeros(X: NDArray[np.floating], data: NDArray[np.floating], indices: NDArray[np.integer]) -> None:
     """Write the values and columns of the non-zeros of X, row by row."""
 
-def outputs(team: Team, X: CSRMatrix, W: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def matvec(team: Team, X: CSRMatrix, W: NDArray[np.float64], out: NDArray[np.float64]) -> None:
     """
     Write W @ X.T in float64: X (n, d), W (k, d) float64, out (k, n) float64.
     """
 
-def row_sums(
-    team: Team, X: CSRMatrix, coef: NDArray[np.float64], since: NDArray[np.float64] | None, out: NDArray[np.float64]
+def rmatvec(
+    team: Team, X: CSRMatrix, coef: NDArray[np.float64], previous: NDArray[np.float64] | None, out: NDArray[np.float64]
 ) -> None:
     """
-    Write (coef - since) @ X in float64: coef and since (k, n) float64, since None for zeros, out (k, d) float64.
+    Write (coef - previous) @ X in float64: coef and previous (k, n) float64, previous None for zeros, out (k, d) float64.
     """

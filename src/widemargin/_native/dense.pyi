@@ -5,32 +5,32 @@ from numpy.typing import NDArray
 
 from . import Team
 
-def row_outputs(team: Team, X: NDArray[np.floating], w: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def matvec(team: Team, X: NDArray[np.floating], w: NDArray[np.float64], out: NDArray[np.float64]) -> None:
     """Write X w (n,), for X (n, d) with contiguous rows."""
 
-def column_outputs(team: Team, Xt: NDArray[np.floating], w: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-    """As `row_outputs`, from the transpose (d, n)."""
+def matvec_transposed(team: Team, Xt: NDArray[np.floating], w: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """As `matvec`, from the transpose (d, n)."""
 
-def row_sums(
+def rmatvec(
     team: Team,
     X: NDArray[np.floating],
     coef: NDArray[np.float64],
-    since: NDArray[np.float64] | None,
+    previous: NDArray[np.float64] | None,
     out: NDArray[np.float64],
 ) -> None:
     """
-    Write (coef - since) X (k, d), for X (n, d) with contiguous rows. since (k, n) or None. Most rows of weight 0
+    Write (coef - previous) X (k, d), for X (n, d) with contiguous rows. previous (k, n) or None. Most rows of weight 0
     are not read.
     """
 
-def column_sums(
+def rmatvec_transposed(
     team: Team,
     Xt: NDArray[np.floating],
     coef: NDArray[np.float64],
-    since: NDArray[np.float64] | None,
+    previous: NDArray[np.float64] | None,
     out: NDArray[np.float64],
 ) -> None:
-    """As `row_sums`, from the transpose (d, n)."""
+    """As `rmatvec`, from the transpose (d, n)."""
 
 def take_rows(team: Team, X: NDArray[np.floating], chosen: NDArray[np.int64], out: NDArray[np.floating]) -> None:
     """Write X[chosen], for X (n, d) with contiguous rows."""
@@ -41,7 +41,7 @@ def take_columns(team: Team, Xt: NDArray[np.floating], chosen: NDArray[np.int64]
 def are_finite(team: Team, numbers: NDArray[np.floating]) -> bool:
     """Whether there is neither NaN nor infinity."""
 
-def moments(
+def second_moments(
     team: Team,
     X: NDArray[np.floating],
     chosen: NDArray[np.int64],

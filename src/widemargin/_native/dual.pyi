@@ -102,7 +102,7 @@ def kkt_violation(
     All arrays are (m,), f = K beta. Returns the intercept (0 without the equality) and the violation.
     """
 
-def largest_rows(violation: NDArray[np.float64], side: int, k: int) -> Any:
+def largest_violators(violation: NDArray[np.float64], side: int, k: int) -> Any:
     """
     Indices of about the k rows of largest violation that ask to rise (side 1), to fall (-1), or both (0).
     """
@@ -114,15 +114,15 @@ def solve_active(
     beta: NDArray[np.float64],
     f: NDArray[np.float64],
     tile: Tile32 | Tile64,
-    work: WorkingSet,
+    working_set: WorkingSet,
     tol: float,
     equality: bool,
-    max_outer: int,
+    max_sets: int,
 ) -> tuple[Any, ...]:
     """
     Improve a feasible beta (m,) and f = K beta (m,) in place, by working sets on K (m, >= m).
 
-    Until the violation is below tol, after max_outer sets, or when the team is stopped. Returns sets, steps in
+    Until the violation is below tol, after max_sets sets, or when the team is stopped. Returns sets, steps in
     them, intercept and violation left. beta and f belong together whatever ends it, an exception too.
     """
 

@@ -13,7 +13,7 @@ def scan_breakpoints(
     target: NDArray[np.float64],
     shift: float,
     target_shift: float,
-    signed: NDArray[np.float64],
+    signed_weights: NDArray[np.float64],
     lo: float,
     hi: float,
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
@@ -29,11 +29,11 @@ def find_root(
     The k >= lo where curvature k + slope + sum of jumps[keys < k] crosses zero; all keys > lo.
     """
 
-def advance_hinges(
+def advance(
     team: Team,
     f: NDArray[np.float64],
     target: NDArray[np.float64],
-    signed: NDArray[np.float64],
+    signed_weights: NDArray[np.float64],
     step: float,
     mu: float,
     coef: NDArray[np.float64],
@@ -47,10 +47,10 @@ def smoothed_hinges(
     team: Team,
     f: NDArray[np.float64],
     shift: float,
-    signed: NDArray[np.float64],
+    signed_weights: NDArray[np.float64],
     width: float,
-    on_positive: float,
-    on_negative: float,
+    positive_factor: float,
+    negative_factor: float,
     coef: NDArray[np.float64],
 ) -> tuple[float, float, float, float]:
     """
@@ -59,30 +59,30 @@ def smoothed_hinges(
     """
 
 def smoothed_slopes(
-    team: Team, f: NDArray[np.float64], shift: float, signed: NDArray[np.float64], width: float
+    team: Team, f: NDArray[np.float64], shift: float, signed_weights: NDArray[np.float64], width: float
 ) -> tuple[float, float, float]:
     """
     The slopes of smoothed hinges, summed over positive and over negative rows, and how their difference falls.
     """
 
 def rows_near_kink(
-    team: Team, f: NDArray[np.float64], shift: float, signed: NDArray[np.float64], distance: float
+    team: Team, f: NDArray[np.float64], shift: float, signed_weights: NDArray[np.float64], distance: float
 ) -> NDArray[np.int64]:
     """
     The rows with weight where |1 - y (f + shift)| <= distance, in ascending order.
     """
 
-def find_quantile(values: NDArray[np.float64], weights: NDArray[np.float64], level: float) -> float:
+def weighted_quantile(values: NDArray[np.float64], weights: NDArray[np.float64], level: float) -> float:
     """
     The smallest of the values up to which the weights sum to `level`; NaN if there are none.
     """
 
-def collect_values(
+def collect_residuals(
     team: Team,
     f: NDArray[np.float64],
     target: NDArray[np.float64],
     k: float,
-    signed: NDArray[np.float64],
+    signed_weights: NDArray[np.float64],
     lo: float,
     hi: float,
     values: NDArray[np.float64],
@@ -92,24 +92,24 @@ def collect_values(
     values in [lo, hi], and their weights.
     """
 
-def advance_at_intercept(
+def advance_with_intercept(
     team: Team,
     f: NDArray[np.float64],
     target: NDArray[np.float64],
-    signed: NDArray[np.float64],
+    signed_weights: NDArray[np.float64],
     step: float,
-    best: float,
+    intercept: float,
     values: NDArray[np.float64],
-    near: float,
-    pull: float,
+    plane_intercept: float,
+    coef_sum: float,
     coef: NDArray[np.float64],
 ) -> tuple[float, float]:
     """
-    As advance_hinges, at the intercept `best`. values: y - f where the plane is, near: their optimal intercept.
+    As advance, at the intercept `best`. values: y - f where the plane is, near: their optimal intercept.
     Rows on the border, values == near, count in part, so that coef sums to `pull`.
     """
 
-def sign_rows(team: Team, numbers: NDArray[np.integer], positive: int, out: NDArray[np.float64]) -> None:
+def one_vs_rest_signs(team: Team, classes: NDArray[np.integer], positive: int, out: NDArray[np.float64]) -> None:
     """Write 1.0 where a row's class has this number, else -1.0."""
 
 def absolute_sum(team: Team, values: NDArray[np.float64]) -> float:

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from . import Team, csr
 
-def solve_simplex(
+def solve_simplex_qp(
     H: NDArray[np.float64], b: NDArray[np.float64], beta: NDArray[np.float64], tol: float, max_rounds: int
 ) -> tuple[int, float]:
     """
@@ -40,7 +40,7 @@ class MulticlassHinge:
         The derivative just after k of the risk of some rows along the line from f to target.
         """
 
-    def settle(
+    def drop_linear_rows(
         self,
         team: Team,
         f: NDArray[np.float64],
@@ -54,9 +54,9 @@ class MulticlassHinge:
         others add to the derivative.
         """
 
-def ascend(
+def ascent_epoch(
     X: NDArray[np.floating] | csr.CSRMatrix,
-    signed: NDArray[np.float64],
+    signed_weights: NDArray[np.float64],
     C: float,
     sigma: float,
     alpha: NDArray[np.float64],

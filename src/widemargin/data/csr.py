@@ -46,14 +46,14 @@ class CSRRows:
     def outputs(self, W: Matrix) -> Matrix:
         """One pass over all rows."""
         out = np.empty((len(W), self.shape[0]))
-        csr.outputs(self._team.native, self._view, np.ascontiguousarray(W), out)
+        csr.matvec(self._team.native, self._view, np.ascontiguousarray(W), out)
         return out
 
     def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
         """One pass over the rows that count."""
         out = np.empty((len(coef), self.shape[1]))
         before = None if since is None else np.ascontiguousarray(since)
-        csr.row_sums(self._team.native, self._view, np.ascontiguousarray(coef), before, out)
+        csr.rmatvec(self._team.native, self._view, np.ascontiguousarray(coef), before, out)
         return out
 
     def dense(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:

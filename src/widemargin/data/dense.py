@@ -56,7 +56,7 @@ class DenseRows:
         """Of one vector in a compiled pass, of several as products of matrices."""
         out = np.empty((len(W), self.shape[0]))
         if len(W) == 1:
-            outputs = dense.row_outputs if self._is_by_rows else dense.column_outputs
+            outputs = dense.matvec if self._is_by_rows else dense.matvec_transposed
             outputs(self._team.native, self._values, np.ascontiguousarray(W[0]), out[0])
         else:
             V = W.astype(self._X.dtype, copy=False)
@@ -71,7 +71,7 @@ class DenseRows:
         """One compiled pass over the rows that count."""
         total = np.empty((len(coef), self.shape[1]))
         before = None if since is None else np.ascontiguousarray(since)
-        sums = dense.row_sums if self._is_by_rows else dense.column_sums
+        sums = dense.rmatvec if self._is_by_rows else dense.rmatvec_transposed
         sums(self._team.native, self._values, np.ascontiguousarray(coef), before, total)
         return total
 

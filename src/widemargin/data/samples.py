@@ -205,10 +205,10 @@ class SparseSamples:
     def inner(self, other: SparseSamples, out: Array) -> None:
         """Non-zeros of these rows against dense panels of the other ones."""
         if out.dtype == self.precision:
-            csr.inner(self.X.view, other.X.view, out)
+            csr.inner_products(self.X.view, other.X.view, out)
             return
         exact = np.empty(out.shape, self.precision)
-        csr.inner(self.X.view, other.X.view, exact)
+        csr.inner_products(self.X.view, other.X.view, exact)
         out[...] = exact
 
     def toarray(self) -> Array:

@@ -203,7 +203,7 @@ void bind_search(nb::module_& budget) {
                 find_all<rule()>(span(own), a, matrix(log_kappa), span(sizes), tables, span(partners), matrix(found));
             });
         },
-        array("own"), array("coef"), array("log_kappa"), array("sizes"), "tables"_a, "rule"_a, array("partners"),
+        array("candidates"), array("coef"), array("log_kappa"), array("sizes"), "tables"_a, "rule"_a, array("partners"),
         array("found"),
         "Solve p merging problems: own (p,) is the candidate's coefficient; coef and log_kappa (p, n), float64 and\n"
         "float32, have in their first sizes[i] columns coefficients of its sign, none smaller, and ln k. Writes the best\n"

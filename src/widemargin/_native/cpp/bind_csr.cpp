@@ -48,7 +48,7 @@ template <class I> void bind_check(nb::module_& m) {
 
 template <class T> void bind_products(nb::module_& m) {
     m.def(
-        "inner",
+        "inner_products",
         [](const CSRMatrix& one, const CSRMatrix& other, const RowsArray<T>& out) {
             const Matrix<T> into = rows_matrix(out, "out");
             check_size("len(out)", into.rows, one.rows());
@@ -96,7 +96,7 @@ template <class T, class I> void bind_copy(nb::module_& m) {
 
 // W @ X.T by a team: each thread takes another block of rows.
 template <int G, class T, class I>
-void compute_outputs(Team& team, const CSR<T, I>& X, Matrix<const double> W, KeptScratch& kept, Matrix<double> out) {
+void compute_matvec(Team& team, const CSR<T, I>& X, Matrix<const double> W, KeptScratch& kept, Matrix<double> out) {
     Borrowed interleaved(kept, G > 1 ? count_blocks(W.rows, G) * G * W.columns : 0);
     const double* const vectors = G > 1 ? interleaved.numbers() : W.data;
     if (G > 1)
@@ -106,11 +106,11 @@ void compute_outputs(Team& team, const CSR<T, I>& X, Matrix<const double> W, Kep
         });
     const Index size = output_block_rows(X);
     for_each_block(team, count_blocks(X.rows(), size), [&](Index block) {
-        csr_outputs<G>(X, vectors, block * size, least((block + 1) * size, X.rows()), out);
+        csr_matvec<G>(X, vectors, block * size, least((block + 1) * size, X.rows()), out);
     });
 }
 
-void outputs(Team& team, const CSRMatrix& rows, const Array<const double>& W, const Array<double>& out) {
+void matvec(Team& team, const CSRMatrix& rows, const Array<const double>& W, const Array<double>& out) {
     const Matrix<const double> vectors = matrix(W);
     const Matrix<double> into = matrix(out);
     check_size("W.shape[1]", vectors.columns, rows.columns());
@@ -119,14 +119,14 @@ void outputs(Team& team, const CSRMatrix& rows, const Array<const double>& W, co
     nb::gil_scoped_release unlocked;
     rows.visit([&](const auto& X) {
         with_group_size(group_size(vectors.rows, X.nnz(), X.columns, vectors.rows * X.columns), [&](auto size) {
-            compute_outputs<decltype(size)::value>(team, X, vectors, rows.scratch(), into);
+            compute_matvec<decltype(size)::value>(team, X, vectors, rows.scratch(), into);
         });
     });
 }
 
-// (coef - since) @ X by a team: each thread takes another block of rows and group of sums.
+// (coef - previous) @ X by a team: each thread takes another block of rows and group of sums.
 template <int G, class T, class I>
-void compute_sums(Team& team, const CSR<T, I>& X, Matrix<const double> coef, Matrix<const double> since,
+void compute_rmatvec(Team& team, const CSR<T, I>& X, Matrix<const double> coef, Matrix<const double> previous,
                   KeptScratch& kept, Matrix<double> out) {
     const Index groups = count_blocks(coef.rows, G), blocks = sum_blocks(X, coef.rows, G);
     const Index rows = count_blocks(X.rows(), blocks), size = G * X.columns;
@@ -134,7 +134,7 @@ void compute_sums(Team& team, const CSR<T, I>& X, Matrix<const double> coef, Mat
     Borrowed sums(kept, is_sum ? 0 : blocks * groups * size);
     for_each_block(team, blocks * groups, [&](Index task) {
         const Index first = least(task / groups * rows, X.rows()), group = task % groups;
-        csr_sum<G>(X, coef, since, group * G, first, least(first + rows, X.rows()),
+        csr_rmatvec<G>(X, coef, previous, group * G, first, least(first + rows, X.rows()),
                    is_sum ? out[group].data : sums.numbers() + task * size);
     });
     if (is_sum) return;
@@ -144,20 +144,20 @@ void compute_sums(Team& team, const CSR<T, I>& X, Matrix<const double> coef, Mat
     });
 }
 
-void row_sums(Team& team, const CSRMatrix& rows, const RowsArray<const double>& coef,
-              const std::optional<RowsArray<const double>>& since, const Array<double>& out) {
+void rmatvec(Team& team, const CSRMatrix& rows, const RowsArray<const double>& coef,
+              const std::optional<RowsArray<const double>>& previous, const Array<double>& out) {
     const Matrix<const double> weights = rows_matrix(coef, "coef");
-    const Matrix<const double> before = since ? rows_matrix(*since, "since") : Matrix<const double>{};
+    const Matrix<const double> before = previous ? rows_matrix(*previous, "previous") : Matrix<const double>{};
     const Matrix<double> into = matrix(out);
     check_size("coef.shape[1]", weights.columns, rows.rows());
-    if (since) check_size("len(since)", before.rows, weights.rows);
-    if (since) check_size("since.shape[1]", before.columns, weights.columns);
+    if (previous) check_size("len(previous)", before.rows, weights.rows);
+    if (previous) check_size("previous.shape[1]", before.columns, weights.columns);
     check_size("len(out)", into.rows, weights.rows);
     check_size("out.shape[1]", into.columns, rows.columns());
     nb::gil_scoped_release unlocked;
     rows.visit([&](const auto& X) {
         with_group_size(group_size(weights.rows, X.nnz(), X.columns, kCachedEntries), [&](auto size) {
-            compute_sums<decltype(size)::value>(team, X, weights, before, rows.scratch(), into);
+            compute_rmatvec<decltype(size)::value>(team, X, weights, before, rows.scratch(), into);
         });
     });
 }
@@ -191,10 +191,10 @@ void bind_csr(nb::module_& m) {
     bind_copy<float, std::int64_t>(csr);
     bind_copy<double, std::int32_t>(csr);
     bind_copy<double, std::int64_t>(csr);
-    csr.def("outputs", &outputs, "team"_a, "X"_a, array("W"), array("out"),
+    csr.def("matvec", &matvec, "team"_a, "X"_a, array("W"), array("out"),
             "Write W @ X.T in float64: X (n, d), W (k, d) float64, out (k, n) float64.");
-    csr.def("row_sums", &row_sums, "team"_a, "X"_a, array("coef"), array("since").none(), array("out"),
-            "Write (coef - since) @ X in float64: coef and since (k, n) float64, since None for zeros, out (k, d) float64.");
+    csr.def("rmatvec", &rmatvec, "team"_a, "X"_a, array("coef"), array("previous").none(), array("out"),
+            "Write (coef - previous) @ X in float64: coef and previous (k, n) float64, previous None for zeros, out (k, d) float64.");
 }
 
 }  // namespace wm

@@ -17,67 +17,67 @@ auto run_in(Team& team) {
 // An array in C order as one vector.
 template <class T> Span<T> flat(const Array<T>& a) { return {a.data(), static_cast<Index>(a.size())}; }
 
-RowWeights row_weights(const RowsArray<const double>& coef, const std::optional<RowsArray<const double>>& since, Index n,
+RowWeights row_weights(const RowsArray<const double>& coef, const std::optional<RowsArray<const double>>& previous, Index n,
                        Matrix<double> out) {
-    const RowWeights weights{rows_matrix(coef, "coef"), since ? rows_matrix(*since, "since") : Matrix<const double>()};
+    const RowWeights weights{rows_matrix(coef, "coef"), previous ? rows_matrix(*previous, "previous") : Matrix<const double>()};
     check_size("coef.shape[1]", weights.coef.columns, n);
     check_size("len(out)", out.rows, weights.coef.rows);
-    if (since) {
-        check_size("since.shape[1]", weights.since.columns, n);
-        check_size("len(since)", weights.since.rows, weights.coef.rows);
+    if (previous) {
+        check_size("previous.shape[1]", weights.previous.columns, n);
+        check_size("len(previous)", weights.previous.rows, weights.coef.rows);
     }
     return weights;
 }
 
 template <class T> void bind_outputs(nb::module_& m) {
     m.def(
-        "row_outputs",
+        "matvec",
         [](Team& team, const RowsArray<const T>& X, const Vector<const double>& w, const Vector<double>& out) {
             const Matrix<const T> rows = rows_matrix(X, "X");
             check_size("len(w)", span(w).size, rows.columns);
             check_size("len(out)", span(out).size, rows.rows);
             nb::gil_scoped_release unlocked;
-            row_outputs<T>(rows, span(w), span(out), run_in(team));
+            matvec<T>(rows, span(w), span(out), run_in(team));
         },
         "team"_a, array("X"), array("w"), array("out"), "Write X w (n,), for X (n, d) with contiguous rows.");
     m.def(
-        "column_outputs",
+        "matvec_transposed",
         [](Team& team, const RowsArray<const T>& Xt, const Vector<const double>& w, const Vector<double>& out) {
             const Matrix<const T> columns = rows_matrix(Xt, "Xt");
             check_size("len(w)", span(w).size, columns.rows);
             check_size("len(out)", span(out).size, columns.columns);
             nb::gil_scoped_release unlocked;
-            column_outputs<T>(columns, span(w), span(out), run_in(team));
+            matvec_transposed<T>(columns, span(w), span(out), run_in(team));
         },
-        "team"_a, array("Xt"), array("w"), array("out"), "As `row_outputs`, from the transpose (d, n).");
+        "team"_a, array("Xt"), array("w"), array("out"), "As `matvec`, from the transpose (d, n).");
 }
 
 template <class T> void bind_sums(nb::module_& m) {
     m.def(
-        "row_sums",
+        "rmatvec",
         [](Team& team, const RowsArray<const T>& X, const RowsArray<const double>& coef,
-           const std::optional<RowsArray<const double>>& since, const Array<double>& out) {
+           const std::optional<RowsArray<const double>>& previous, const Array<double>& out) {
             const Matrix<const T> rows = rows_matrix(X, "X");
-            const RowWeights weights = row_weights(coef, since, rows.rows, matrix(out));
+            const RowWeights weights = row_weights(coef, previous, rows.rows, matrix(out));
             check_size("out.shape[1]", matrix(out).columns, rows.columns);
             nb::gil_scoped_release unlocked;
-            row_sums<T>(rows, weights, matrix(out), run_in(team));
+            rmatvec<T>(rows, weights, matrix(out), run_in(team));
         },
-        "team"_a, array("X"), array("coef"), array("since").none(), array("out"),
-        "Write (coef - since) X (k, d), for X (n, d) with contiguous rows. since (k, n) or None. Most rows of weight 0\n"
+        "team"_a, array("X"), array("coef"), array("previous").none(), array("out"),
+        "Write (coef - previous) X (k, d), for X (n, d) with contiguous rows. previous (k, n) or None. Most rows of weight 0\n"
         "are not read.");
     m.def(
-        "column_sums",
+        "rmatvec_transposed",
         [](Team& team, const RowsArray<const T>& Xt, const RowsArray<const double>& coef,
-           const std::optional<RowsArray<const double>>& since, const Array<double>& out) {
+           const std::optional<RowsArray<const double>>& previous, const Array<double>& out) {
             const Matrix<const T> columns = rows_matrix(Xt, "Xt");
-            const RowWeights weights = row_weights(coef, since, columns.columns, matrix(out));
+            const RowWeights weights = row_weights(coef, previous, columns.columns, matrix(out));
             check_size("out.shape[1]", matrix(out).columns, columns.rows);
             nb::gil_scoped_release unlocked;
-            column_sums<T>(columns, weights, matrix(out), run_in(team));
+            rmatvec_transposed<T>(columns, weights, matrix(out), run_in(team));
         },
-        "team"_a, array("Xt"), array("coef"), array("since").none(), array("out"),
-        "As `row_sums`, from the transpose (d, n).");
+        "team"_a, array("Xt"), array("coef"), array("previous").none(), array("out"),
+        "As `rmatvec`, from the transpose (d, n).");
 }
 
 template <class T> void bind_copies(nb::module_& m) {
@@ -116,7 +116,7 @@ template <class T> void bind_copies(nb::module_& m) {
 
 template <class T> void bind_moments(nb::module_& m) {
     m.def(
-        "moments",
+        "second_moments",
         [](Team& team, const RowsArray<const T>& X, const Vector<const Index>& chosen, const Vector<const double>& centre,
            const Vector<const double>& factors, const Array<double>& out) {
             const Matrix<const T> rows = rows_matrix(X, "X");
@@ -127,7 +127,7 @@ template <class T> void bind_moments(nb::module_& m) {
             check_size("len(out)", matrix(out).rows, rows.columns);
             check_size("out.shape[1]", matrix(out).columns, rows.columns);
             nb::gil_scoped_release unlocked;
-            moments<T>(rows, span(chosen), span(centre), span(factors), matrix(out), run_in(team));
+            second_moments<T>(rows, span(chosen), span(centre), span(factors), matrix(out), run_in(team));
         },
         "team"_a, array("X"), array("chosen"), array("centre"), array("factors"), array("out"),
         "Write A' A (d, d), with A = (X[chosen] - centre) * factors[:, None].");

@@ -78,29 +78,29 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
     m.def(
         "solve_active",
         [](Team& team, const RowsArray<const Entry>& K, const BoundBox& box, const Vector<double>& beta,
-           const Vector<double>& f, Tile<T>& tile, WorkingSet& work, double tol, bool equality, Index max_outer) {
+           const Vector<double>& f, Tile<T>& tile, WorkingSet& work, double tol, bool equality, Index max_sets) {
             const Problem<Entry> problem{rows_matrix(K, "K"), box.box, equality};
             const Index size = box.length();
             check_at_least("len(K)", problem.K.rows, size);
             check_at_least("K.shape[1]", problem.K.columns, size);
             check_size("len(beta)", span(beta).size, size);
             check_size("len(f)", span(f).size, size);
-            check_size("work.n_rows", all(work.violation).size, size);
-            check_size("work.size", all(work.rows).size, tile.size);
+            check_size("working_set.n_rows", all(work.violation).size, size);
+            check_size("working_set.size", all(work.rows).size, tile.size);
             ActiveResult done;
             {
                 nb::gil_scoped_release unlocked;
                 SignalHandlers run_signal_handlers;
                 const auto go_on = [&] { return team.may_go_on() && run_signal_handlers(); };
-                done = solve_active(team, problem, {span(beta), span(f)}, tile, work, tol, max_outer, go_on);
+                done = solve_active(team, problem, {span(beta), span(f)}, tile, work, tol, max_sets, go_on);
                 run_signal_handlers.rethrow();
             }
             return nb::make_tuple(done.n_sets, done.steps, done.left.offset, done.left.largest);
         },
-        "team"_a, array("K"), "box"_a, array("beta"), array("f"), "tile"_a, "work"_a, "tol"_a, "equality"_a,
-        "max_outer"_a,
+        "team"_a, array("K"), "box"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "equality"_a,
+        "max_sets"_a,
         "Improve a feasible beta (m,) and f = K beta (m,) in place, by working sets on K (m, >= m).\n\n"
-        "Until the violation is below tol, after max_outer sets, or when the team is stopped. Returns sets, steps in\n"
+        "Until the violation is below tol, after max_sets sets, or when the team is stopped. Returns sets, steps in\n"
         "them, intercept and violation left. beta and f belong together whatever ends it, an exception too.");
 }
 
@@ -238,13 +238,13 @@ void bind_dual(nb::module_& m) {
         "Write each row's violation of its optimality condition: positive where beta should rise.\n\n"
         "All arrays are (m,), f = K beta. Returns the intercept (0 without the equality) and the violation.");
     dual.def(
-        "largest_rows",
+        "largest_violators",
         [](const Vector<const double>& violation, int side, Index k) {
             if (side < -1 || side > 1) throw nb::value_error("side must be -1, 0 or 1");
             const Span<const double> values = span(violation);
             std::vector<Index> out(most<Index>(least(k, values.size), 0));
             std::vector<std::int16_t> bins(values.size);
-            const Index n = largest_rows(values, static_cast<Side>(side), all(out).size, all(bins), all(out));
+            const Index n = largest_violators(values, static_cast<Side>(side), all(out).size, all(bins), all(out));
             return copy(all(out).head(n));
         },
         array("violation"), "side"_a, "k"_a,

@@ -11,7 +11,7 @@
 namespace wm {
 namespace {
 
-std::pair<Index, double> solve_simplex(const RowsArray<const double>& H, const Vector<const double>& b,
+std::pair<Index, double> solve_simplex_qp(const RowsArray<const double>& H, const Vector<const double>& b,
                                        const Vector<double>& beta, double tol, Index max_rounds) {
     const Matrix<const double> gram = rows_matrix(H, "H");
     const Index t = span(beta).size;
@@ -55,12 +55,12 @@ class MulticlassHinge {
         nb::gil_scoped_release unlocked;
         return margin_slope(line(matrix(f), matrix(target)), span(rows), k, run_in(team));
     }
-    std::pair<Index, double> settle(Team& team, const Array<const double>& f, const Array<const double>& target,
+    std::pair<Index, double> drop_linear_rows(Team& team, const Array<const double>& f, const Array<const double>& target,
                                     const Vector<Index>& rows, double lo, double hi) const {
         check(matrix(f), matrix(target), span(rows));
         nb::gil_scoped_release unlocked;
         const auto [n_kept, change] =
-            settle_margins(line(matrix(f), matrix(target)), span(rows), lo, hi, run_in(team));
+            drop_linear_margins(line(matrix(f), matrix(target)), span(rows), lo, hi, run_in(team));
         return {n_kept, change};
     }
 
@@ -94,7 +94,7 @@ void bind_margins(nb::module_& m) {
              "further, and return the risk at f and the plane's offset.")
         .def("slope", &MulticlassHinge::slope, "team"_a, array("f"), array("target"), array("rows"), "k"_a,
              "The derivative just after k of the risk of some rows along the line from f to target.")
-        .def("settle", &MulticlassHinge::settle, "team"_a, array("f"), array("target"), array("rows"), "lo"_a, "hi"_a,
+        .def("drop_linear_rows", &MulticlassHinge::drop_linear_rows, "team"_a, array("f"), array("target"), array("rows"), "lo"_a, "hi"_a,
              "Move to the front the rows whose worst class may change for lo <= k <= hi; return how many, and what the\n"
              "others add to the derivative.");
 }
@@ -105,24 +105,24 @@ template <class F> auto visit_rows(const CSRMatrix& X, F&& f) { return X.visit(f
 
 template <class RowArrays> void bind_ascent(nb::module_& m) {
     m.def(
-        "ascend",
+        "ascent_epoch",
         [](const RowArrays& X, const Vector<const double>& signed_weights, double C, double sigma,
            const Vector<double>& alpha, const Vector<double>& w, const Vector<Index>& order, double shrink_above,
            double shrink_below) {
             return visit_rows(X, [&](const auto& rows) {
-                check_size("len(signed)", span(signed_weights).size, n_rows(rows));
+                check_size("len(signed_weights)", span(signed_weights).size, n_rows(rows));
                 check_size("len(alpha)", span(alpha).size, n_rows(rows));
                 check_size("len(w)", span(w).size, rows.columns + 1);
                 check_indices<Index>("order", span(order), n_rows(rows));
                 check_apart("order", span(order), "alpha", span(alpha));
                 check_apart("order", span(order), "w", span(w));
                 nb::gil_scoped_release unlocked;
-                const Epoch epoch = ascend(rows, DualPoint{span(signed_weights), C, sigma, span(alpha), span(w)},
+                const Epoch epoch = ascent_epoch(rows, DualPoint{span(signed_weights), C, sigma, span(alpha), span(w)},
                                            span(order), shrink_above, shrink_below);
                 return std::make_tuple(epoch.n_kept, epoch.largest, epoch.least);
             });
         },
-        array("X"), array("signed"), "C"_a, "sigma"_a, array("alpha"), array("w"), array("order"), "shrink_above"_a,
+        array("X"), array("signed_weights"), "C"_a, "sigma"_a, array("alpha"), array("w"), array("order"), "shrink_above"_a,
         "shrink_below"_a,
         "One epoch of dual coordinate ascent over the rows in `order`, replaced at its head by those that are not set\n"
         "aside. Return how many these are, and the projected gradients beyond which the next epoch may set rows aside.");
@@ -155,7 +155,7 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
 
 void bind_linear(nb::module_& m) {
     nb::module_ linear = m.def_submodule("linear", "Small solvers of linear machines.");
-    linear.def("solve_simplex", &solve_simplex, array("H"), array("b"), array("beta"), "tol"_a, "max_rounds"_a,
+    linear.def("solve_simplex_qp", &solve_simplex_qp, array("H"), array("b"), array("beta"), "tol"_a, "max_rounds"_a,
                "Minimise 1/2 beta' H beta - b' beta over beta >= 0, its sum unchanged, to a duality gap of tol, in place.\n"
                "H (>= t, >= t): its head counts. Return the number of rounds, and the gap that is left.");
     bind_margins(linear);

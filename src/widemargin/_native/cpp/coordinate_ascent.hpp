@@ -93,7 +93,7 @@ struct DualPoint {
 // Source  Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML 2008, algorithm 3; the intercept by the method of multipliers
 // Twin    tests/naive/cutting_plane.py::ascend
 template <class Rows>
-Epoch ascend(const Rows& X, const DualPoint& point, Span<Index> order, double shrink_above, double shrink_below) {
+Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, double shrink_above, double shrink_below) {
     constexpr Index kAhead = 8;  // rows: the memory's answer takes about as long as their steps
     constexpr Index kFar = 1 << 23;  // bytes that no cache is trusted to hold
     const bool is_far = count_values(X) * static_cast<Index>(sizeof(value_of(X))) > kFar;

@@ -122,7 +122,7 @@ template <class Run> double margin_slope(const MarginLine& line, Span<const Inde
     return sums[0];
 }
 
-struct SettledRows {
+struct KeptRows {
     Index n_kept;
     double slope;
 };
@@ -132,7 +132,7 @@ struct SettledRows {
 //
 // Returns how many are kept; what the others add to the derivative
 template <class Run>
-SettledRows settle_margins(const MarginLine& line, Span<Index> rows, double lo, double hi, const Run& run) {
+KeptRows drop_linear_margins(const MarginLine& line, Span<Index> rows, double lo, double hi, const Run& run) {
     std::vector<Index> kept(count_blocks(rows.size, kMarginBlock));
     const auto sums = sum_blocks(count_blocks(rows.size, kMarginBlock), run, [&](Index block) {
         double slope = 0.0;

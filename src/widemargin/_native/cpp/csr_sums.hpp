@@ -107,7 +107,7 @@ void row_products(const T* x, const I* columns, Index n, const double* W, double
 // Cost    count_blocks(k, G) nnz vector operations of G numbers; the rows are read for each group: they should fit a cache
 // Twin    W @ X.toarray().T
 template <int G, class T, class I>
-void csr_outputs(const CSR<T, I>& X, const double* W, Index first, Index end, Matrix<double> out) {
+void csr_matvec(const CSR<T, I>& X, const double* W, Index first, Index end, Matrix<double> out) {
     for (Index c = 0; c < out.rows; c += G, W += G * X.columns)
         for (Index i = first; i < end; ++i) {
             const Index begin = X.row_begin(i), n = X.row_end(i) - begin;
@@ -123,14 +123,14 @@ void csr_outputs(const CSR<T, I>& X, const double* W, Index first, Index end, Ma
         }
 }
 
-// Weights (n, G) of the n rows from `first` on, for the sums from c on: those of coef, less those of `since` unless it is
+// Weights (n, G) of the n rows from `first` on, for the sums from c on: those of coef, less those of `previous` unless it is
 // empty. Lists the rows that have any, and returns how many.
 template <int G>
-Index load_weights(Matrix<const double> coef, Matrix<const double> since, Index c, Index first, Index n, double* weights,
+Index load_weights(Matrix<const double> coef, Matrix<const double> previous, Index c, Index first, Index n, double* weights,
                    Index* rows) {
     for (Index s = 0; s < G; ++s) {
         const double* const now = c + s < coef.rows ? coef[c + s].data + first : nullptr;
-        const double* const before = now && since.rows ? since[c + s].data + first : nullptr;
+        const double* const before = now && previous.rows ? previous[c + s].data + first : nullptr;
         for (Index i = 0; i < n; ++i) weights[i * G + s] = now ? now[i] : 0.0;
         if (before)
             for (Index i = 0; i < n; ++i) weights[i * G + s] -= before[i];
@@ -145,19 +145,19 @@ Index load_weights(Matrix<const double> coef, Matrix<const double> since, Index 
     return count;
 }
 
-// total (d, G), overwritten: the sums of the rows from `first` to `end`, weighted by rows c .. c + G of coef - since.
+// total (d, G), overwritten: the sums of the rows from `first` to `end`, weighted by rows c .. c + G of coef - previous.
 //
-// Given   CSR rows X (n, d); coef (k, n); since (k, n) or empty
+// Given   CSR rows X (n, d); coef (k, n); previous (k, n) or empty
 // Cost    a vector operation of G numbers for each non-zero of a row with a weight that is not zero
-// Twin    (coef - since) @ X.toarray()
+// Twin    (coef - previous) @ X.toarray()
 template <int G, class T, class I>
-void csr_sum(const CSR<T, I>& X, Matrix<const double> coef, Matrix<const double> since, Index c, Index first, Index end,
+void csr_rmatvec(const CSR<T, I>& X, Matrix<const double> coef, Matrix<const double> previous, Index c, Index first, Index end,
              double* total) {
     double weights[kRowsTogether * G];
     Index rows[kRowsTogether];
     std::fill_n(total, X.columns * G, 0.0);
     for (; first < end; first += kRowsTogether) {
-        const Index n = load_weights<G>(coef, since, c, first, least(kRowsTogether, end - first), weights, rows);
+        const Index n = load_weights<G>(coef, previous, c, first, least(kRowsTogether, end - first), weights, rows);
         for (Index k = 0; k < n; ++k) {
             const auto weight = Group<G>::load(weights + rows[k] * G);
             const Index row_end = X.row_end(first + rows[k]);

@@ -65,7 +65,7 @@ template <class T, class Run> bool are_finite(Span<const T> numbers, const Run& 
 
 // Given   X (n, d); w (d,); out (n,), written: X w
 // Cost    reads X once; four rows at a time share the reading of w
-template <class T> void row_outputs(Matrix<const T> X, const double* __restrict w, double* __restrict out) {
+template <class T> void matvec(Matrix<const T> X, const double* __restrict w, double* __restrict out) {
     const Index d = X.columns;
     Stream<T> stream(X);
     Index i = 0;
@@ -95,17 +95,17 @@ template <class T> void row_outputs(Matrix<const T> X, const double* __restrict 
     for (; i < X.rows; ++i) out[i] = inner_product(X[i].data, w, d);
 }
 template <class T, class Run>
-void row_outputs(Matrix<const T> X, Span<const double> w, Span<double> out, const Run& run) {
+void matvec(Matrix<const T> X, Span<const double> w, Span<double> out, const Run& run) {
     const Index size = rows_of_block(X.columns * sizeof(T));
     run(count_blocks(X.rows, size), [&](Index block) {
         const Index first = block * size, end = least(first + size, X.rows);
-        row_outputs(X.slice(first, end), w.data, out.data + first);
+        matvec(X.slice(first, end), w.data, out.data + first);
     });
 }
 
-// As `row_outputs`, for X in Fortran's order: a sum of the rows of Xt (d, n), for some of their entries at a time.
+// As `matvec`, for X in Fortran's order: a sum of the rows of Xt (d, n), for some of their entries at a time.
 template <class T, class Run>
-void column_outputs(Matrix<const T> Xt, Span<const double> w, Span<double> out, const Run& run) {
+void matvec_transposed(Matrix<const T> Xt, Span<const double> w, Span<double> out, const Run& run) {
     constexpr Index kSize = 4 * kTogether;
     run(count_blocks(Xt.columns, kSize), [&](Index block) {
         const Index first = block * kSize, n = least(kSize, Xt.columns - first);
@@ -123,15 +123,15 @@ void column_outputs(Matrix<const T> Xt, Span<const double> w, Span<double> out, 
 
 // -------------------------------------------------------------------------------------------------------------- sums
 
-// Weights of n rows for k sums: coef (k, n), less since (k, n) if that is not empty.
+// Weights of n rows for k sums: coef (k, n), less previous (k, n) if that is not empty.
 struct RowWeights {
-    Matrix<const double> coef, since;
+    Matrix<const double> coef, previous;
 
     // Those of row c of coef, for n <= kTogether rows from `first`; in scratch or where they are.
     const double* load(Index c, Index first, Index n, double* scratch) const {
         const double* now = coef[c].data + first;
-        if (!since.data) return now;
-        const double* before = since[c].data + first;
+        if (!previous.data) return now;
+        const double* before = previous[c].data + first;
         for (Index i = 0; i < n; ++i) scratch[i] = now[i] - before[i];
         return scratch;
     }
@@ -238,17 +238,17 @@ void sum_rows(const SumPlan& plan, Index n, const RowWeights& weights, Matrix<do
 // Given   X (n, d); weights (k, n); out (k, d), written
 // Cost    d multiplications for each weight but zero, or for every row where these are many and narrow; beyond out, the
 //         sums of at most 64 blocks and 2^17 k columns
-// Twin    out = (coef - since) @ X.astype(float)
+// Twin    out = (coef - previous) @ X.astype(float)
 template <class T, class Run>
-void row_sums(Matrix<const T> X, const RowWeights& weights, Matrix<double> out, const Run& run) {
+void rmatvec(Matrix<const T> X, const RowWeights& weights, Matrix<double> out, const Run& run) {
     const auto add = [&](Index first, Index n, Index tile, Index d, const double* w, Index* rows, double* total) {
         add_rows<T>({X.data + first * X.stride + tile, n, d, X.stride}, w, rows, total);
     };
     sum_rows(SumPlan(X.rows, X.columns, X.columns * sizeof(T)), X.rows, weights, out, run, add);
 }
-// As `row_sums`, for X in Fortran's order.
+// As `rmatvec`, for X in Fortran's order.
 template <class T, class Run>
-void column_sums(Matrix<const T> Xt, const RowWeights& weights, Matrix<double> out, const Run& run) {
+void rmatvec_transposed(Matrix<const T> Xt, const RowWeights& weights, Matrix<double> out, const Run& run) {
     const auto add = [&](Index first, Index n, Index tile, Index d, const double* w, Index* rows, double* total) {
         add_columns<T>({Xt.data + tile * Xt.stride + first, d, n, Xt.stride}, w, rows, total);
     };

@@ -179,7 +179,7 @@ inline Violation kkt_violation(const Box& box, Span<const double> beta, Span<con
     return found;
 }
 
-// Which violations `largest_rows` looks at: of rows that ask to rise, to fall, or both.
+// Which violations `largest_violators` looks at: of rows that ask to rise, to fall, or both.
 enum class Side { kFall = -1, kBoth = 0, kRise = 1 };
 
 // Indices of about the k rows of largest violation, by a histogram.
@@ -187,8 +187,8 @@ enum class Side { kFall = -1, kBoth = 0, kRise = 1 };
 // Given   violation (m,) as kkt_violation writes it; bins (m,), scratch; out (>= min(k, m),), written
 // Returns how many were written: at most k, in no order but that the top bins come first
 // Cost    O(m), no sort
-// Twin    tests/naive/dual.py::largest_rows
-inline Index largest_rows(Span<const double> violation, Side side, Index k, Span<std::int16_t> bins, Span<Index> out) {
+// Twin    tests/naive/dual.py::largest_violators
+inline Index largest_violators(Span<const double> violation, Side side, Index k, Span<std::int16_t> bins, Span<Index> out) {
     const double sign = static_cast<double>(side);
     const auto size_of = [&](double v) { return side == Side::kBoth ? std::abs(v) : sign * v; };
     Bits<double> largest = 0;
@@ -438,7 +438,7 @@ inline Span<const Index> renew(WorkingSet& work, bool equality) {
     for (Index t = 0; t < n; ++t) violation[rows[t] = rows[limit - n + t]] = 0.0;
     work.n_kept = n;
     const auto add = [&](Side side, Index k) {
-        n += largest_rows(violation, side, k, all(work.bins), rows.slice(n, limit));
+        n += largest_violators(violation, side, k, all(work.bins), rows.slice(n, limit));
     };
     if (equality) add(Side::kRise, (limit - n + 1) / 2);
     add(equality ? Side::kFall : Side::kBoth, limit - n);
@@ -562,9 +562,9 @@ struct ActiveResult {
 // Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
 template <class Entry, class T, class GoOn>
 ActiveResult solve_active(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work,
-                          double tol, Index max_outer, const GoOn& go_on) {
+                          double tol, Index max_sets, const GoOn& go_on) {
     ActiveResult done;
-    while (done.n_sets < max_outer && go_on()) {
+    while (done.n_sets < max_sets && go_on()) {
         const SetResult set = solve_set(team, problem, point, tile, work, tol);
         done.steps += set.steps;
         done.left = set.before;

@@ -102,7 +102,7 @@ inline void move_along(Span<double> f, Span<const double> target, double step) {
 //         weight of each row
 // Returns the risk at the new f; the plane's offset
 // Source  Franc and Sonnenburg 2008, equations 7 and 8 and the subgradient below 4
-inline Sums<2> advance_hinges(Span<double> f, Span<const double> target, Span<const double> signed_weights, double step,
+inline Sums<2> advance_block(Span<double> f, Span<const double> target, Span<const double> signed_weights, double step,
                               double mu, Span<double> coef) {
     move_along(f, target, step);
     const double *g = f.data, *end = target.data, *signed_ = signed_weights.data;
@@ -189,7 +189,7 @@ inline void find_rows_near_kink(Span<const double> f, double shift, Span<const d
 }
 
 // 1 where a row's class has this number, else -1.
-template <class I> void sign_rows(Span<const I> numbers, Index positive, Span<double> out) {
+template <class I> void one_vs_rest_signs(Span<const I> numbers, Index positive, Span<double> out) {
     double* __restrict into = out.data;
     for (Index i = 0; i < numbers.size; ++i) into[i] = numbers.data[i] == positive ? 1.0 : -1.0;
 }

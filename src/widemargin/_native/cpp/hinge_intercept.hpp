@@ -12,7 +12,7 @@ namespace wm {
 // Returns it; NaN where there are no values
 // Cost    O(m) expected
 // Twin    tests/naive/cutting_plane.py::profile_risk
-inline double find_quantile(Span<const double> values, Span<const double> weights, double level) {
+inline double weighted_quantile(Span<const double> values, Span<const double> weights, double level) {
     if (values.size == 0) return std::nan("");
     Selection left(values, weights);
     while (left.size() > 1) {
@@ -40,7 +40,7 @@ struct WeightedValue {
 // Returns the weight of values below lo, and of those up to hi; found: one list more, the values in [lo, hi]
 // Cost    O(n), one vectorised pass; another over those found
 // Source  Floyd and Rivest, Expected Time Bounds for Selection, CACM 18, 1975, with weights
-inline Sums<2> collect_values(Span<const double> f, Span<const double> target, double k,
+inline Sums<2> collect_residuals(Span<const double> f, Span<const double> target, double k,
                               Span<const double> signed_weights, double lo, double hi, Span<double> values, Index block,
                               BlockLists<WeightedValue>& found) {
     const double *g = f.data, *end = target.data, *signed_ = signed_weights.data;
@@ -75,7 +75,7 @@ inline Sums<2> collect_values(Span<const double> f, Span<const double> target, d
 //         row
 // Returns the risk at the new f; the plane's offset; the sum of s y over violating rows; the weight of positive and of
 //         negative rows on the border, values == near
-inline Sums<5> advance_with_intercept(Span<double> f, Span<const double> target, Span<const double> signed_weights,
+inline Sums<5> advance_block_with_intercept(Span<double> f, Span<const double> target, Span<const double> signed_weights,
                                          double step, double best, Span<const double> values, double near,
                                          Span<double> coef) {
     move_along(f, target, step);

@@ -73,7 +73,7 @@ inline void add_panels(const PackedRows& X, Index p, Index q, Index n, Matrix<do
 // Cost    m d^2 / 2 multiplications; memory for 256 rows
 // Twin    A.T @ A with A = (X[chosen] - centre) * factors[:, None]
 template <class T, class Run>
-void moments(Matrix<const T> X, Span<const Index> chosen, Span<const double> centre, Span<const double> factors,
+void second_moments(Matrix<const T> X, Span<const Index> chosen, Span<const double> centre, Span<const double> factors,
              Matrix<double> out, const Run& run) {
     constexpr Index kPacked = 32;  // rows that a thread packs at a time
     PackedRows packed(X.columns);

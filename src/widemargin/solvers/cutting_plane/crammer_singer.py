@@ -76,6 +76,6 @@ class _MarginLine:
         return self._settled + float(self._hinge.slope(*self._line, self._rows, k))
 
     def settle(self, lo: float, hi: float) -> None:
-        kept, slope = self._hinge.settle(*self._line, self._rows, lo, hi)
+        kept, slope = self._hinge.drop_linear_rows(*self._line, self._rows, lo, hi)
         self._rows = self._rows[:kept]
         self._settled += slope

@@ -138,7 +138,7 @@ class CoordinateAscent:
             order = _shuffled_runs(self._active, self._rng)
             self._w[-1] += self._sigma * self._imbalance()
             self._visits += len(order) / n
-            kept, *shrink = linear.ascend(
+            kept, *shrink = linear.ascent_epoch(
                 self._arrays, self._signed, self._C, self._sigma, self._alpha, self._w, order, *self._shrink
             )
             self._shrink = shrink[0], shrink[1]

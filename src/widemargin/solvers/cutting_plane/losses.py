@@ -138,7 +138,7 @@ class HingeRisk:
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
         """One pass over the outputs."""
         coef = np.empty((1, self.n_rows))
-        risk, offset = hinge.advance_hinges(self.team.native, f[0], target[0], self.signed, step, mu, coef[0])
+        risk, offset = hinge.advance(self.team.native, f[0], target[0], self.signed, step, mu, coef[0])
         return Cut(risk, coef, offset)
 
     def rounded(self, f: Matrix, width: float) -> Rounded | None:
@@ -190,7 +190,7 @@ class HingeRisk:
 def sign_weights(y: NDArray[np.integer], positive: int, s: Vector | None, team: ThreadTeam) -> Vector:
     """The weights s, by default 1, of the rows of one class, -s of the others: for a `HingeRisk`."""
     signed = np.empty(len(y))
-    hinge.sign_rows(team.native, y, positive, signed)
+    hinge.one_vs_rest_signs(team.native, y, positive, signed)
     if s is not None:
         signed *= s
     return signed

@@ -83,7 +83,7 @@ class Bundle:
         total = beta.sum()
         beta *= C / total if total > 0 else 0.0
         beta[0] += C - beta.sum()
-        linear.solve_simplex(self._gram, self._offsets[:t], beta, tol, _MAX_ROUNDS)
+        linear.solve_simplex_qp(self._gram, self._offsets[:t], beta, tol, _MAX_ROUNDS)
         self._idle[:t] = np.where(beta > 0.0, 0.0, self._idle[:t] + 1.0)
         w = -beta @ self.normals
         return w, float(self._offsets[:t] @ beta - 0.5 * w @ w)

@@ -70,7 +70,7 @@ class ProfileRisk(HingeRisk):
         best = self._quantile(f[0], target[0], step)
         near = self._quantile(f[0], target[0], step + mu * (1.0 - step))
         rows = self.team.native, f[0], target[0], self.signed
-        risk, offset = hinge.advance_at_intercept(*rows, step, best, self._values, near, self._pull, coef[0])
+        risk, offset = hinge.advance_with_intercept(*rows, step, best, self._values, near, self._pull, coef[0])
         self._known = f, best
         return Cut(risk - self._pull * best, coef, offset)
 
@@ -119,10 +119,10 @@ class ProfileRisk(HingeRisk):
         """The best intercept at f + k (target - f): a value of y - f, which are left behind for the plane."""
         for lo, hi in (self._enclose(f, target, k), (-math.inf, math.inf)):
             rows = self.team.native, f, target, k, self.signed
-            below, upto, kept, weights = hinge.collect_values(*rows, lo, hi, self._values)
+            below, upto, kept, weights = hinge.collect_residuals(*rows, lo, hi, self._values)
             if below < self._level <= upto and len(kept):
                 break
-        best: float = hinge.find_quantile(kept, weights, self._level - below)
+        best: float = hinge.weighted_quantile(kept, weights, self._level - below)
         return best
 
     def _enclose(self, f: Vector, target: Vector, k: float) -> tuple[float, float]:
@@ -133,6 +133,8 @@ class ProfileRisk(HingeRisk):
         values, weights = np.sign(signed) - (f + k * (target - f)), np.abs(signed)
         pull = self._pull * float(weights.sum()) / self._total
         level, margin = np.maximum(signed, 0.0).sum() + pull, 4.0 * 0.5 * float(np.linalg.norm(signed))
-        lo: float = hinge.find_quantile(values, weights, level - margin) if level > margin else -math.inf
-        hi: float = hinge.find_quantile(values, weights, level + margin) if level + margin < weights.sum() else math.inf
+        lo: float = hinge.weighted_quantile(values, weights, level - margin) if level > margin else -math.inf
+        hi: float = (
+            hinge.weighted_quantile(values, weights, level + margin) if level + margin < weights.sum() else math.inf
+        )
         return lo, hi

@@ -87,7 +87,7 @@ class CornerHessian:
         """Sum of w (x - c)(x - c)'."""
         X, places = self._rows.dense(chosen)
         total = np.empty((len(centre), len(centre)))
-        dense.moments(self._risk.team.native, X, places, centre, np.sqrt(weights), total)
+        dense.second_moments(self._risk.team.native, X, places, centre, np.sqrt(weights), total)
         return total
 
 
