@@ -465,7 +465,7 @@ def test_a_solution_by_coarse_entries_is_corrected(equality: bool, tiny_tiles: N
         assert rough_noise > 0.25e-3
         with pytest.raises(AssertionError):
             check_certificate(problem, rough, equality, atol=1e-6)
-        fine = solver.correct(rough.beta, problem.K @ rough.beta)
+        fine = solver.refine_from(rough.beta, problem.K @ rough.beta)
     check_certificate(problem, fine, equality, atol=1e-6)
     assert fine.converged
     assert 0 < solver.noise(fine.beta) < 0.1 * rough_noise  # that of the change alone
@@ -483,7 +483,7 @@ def test_stopped_at_the_start_it_keeps_some_support_vectors(
         problem = problem._replace(X=problem.X[order], y=problem.y[order], upper=problem.upper[order])
     with ThreadTeam(1) as team:
         start = make_solver(problem, team, Progress(), equality=equality).solve(np.zeros(400)).beta
-        monkeypatch.setattr(dual, "_WORK_PER_LOOK", entry_work(100 * 400, 3))  # 100 rows
+        monkeypatch.setattr(dual, "_WORK_PER_CHECK", entry_work(100 * 400, 3))  # 100 rows
         with Progress(max_time=0) as progress:
             result = make_solver(problem, team, progress, equality=equality).solve(start)
     kept = np.flatnonzero(result.beta)

@@ -1,4 +1,4 @@
-"""The dual problem in signed form, and where a point of it stands: violation, intercept, primal value and gap."""
+"""The dual problem in the coefficients beta = y * alpha, and the certificate of a feasible point."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..._native import dual
 
 Vector = NDArray[np.float64]
 
-MAX_RELATIVE_GAP = 0.05  # of the objective: a machine with more has not converged, however small its violation
-_LEAST_CUT, _MOST_CUT = 1e-3, 0.5  # of a violation whose gap is too large
+MAX_RELATIVE_GAP = 0.05  # gap / objective above which a machine has not converged, however small its violation
+_TOL_FACTORS = 1e-3, 0.5  # least and most reduction of the tolerance where the gap is too large
 
 
 class DualProblem(NamedTuple):
-    """Targets and signed bounds, float64 arrays of shape (n,)."""
+    """min 1/2 b'Kb - target'b subject to lo <= b <= hi: float64 arrays of shape (n,)."""
 
     target: Vector
     lo: Vector
@@ -24,7 +24,7 @@ class DualProblem(NamedTuple):
 
 
 def make_box(problem: DualProblem, diagonal: Vector) -> dual.Box:
-    """Add the scale that gives K a unit diagonal; where it vanishes it is lifted to 1e-12 of its largest entry."""
+    """The box constraint with scale = K_ii^(-1/2), where K_ii is raised to at least 1e-12 of the largest K_ii."""
     if not np.all(np.isfinite(diagonal)):
         raise ValueError("kernel must be finite, but k(x, x) is NaN or infinite for some row")
     largest = float(np.max(diagonal, initial=0.0))
@@ -33,7 +33,7 @@ def make_box(problem: DualProblem, diagonal: Vector) -> dual.Box:
 
 
 class Certificate(NamedTuple):
-    """Where a point stands: intercept, primal value, duality gap, violation."""
+    """The optimal intercept at a feasible point, the primal objective, the duality gap and the KKT violation."""
 
     intercept: float
     objective: float
@@ -41,23 +41,21 @@ class Certificate(NamedTuple):
     violation: float
 
     def is_tight(self, max_relative_gap: float) -> bool:
-        """Whether the gap is at most this share of the objective."""
+        """Whether gap <= max_relative_gap * objective; true for an infinite limit."""
         return self.gap <= max_relative_gap * self.objective or max_relative_gap == np.inf
 
     def tighter_tol(self, max_relative_gap: float) -> float:
-        """The violation at which the gap would be half of that share, if the two fall in proportion."""
-        return self.violation * float(
-            np.clip(0.5 * max_relative_gap * self.objective / self.gap, _LEAST_CUT, _MOST_CUT)
-        )
+        """A smaller tolerance, at which the gap is half the allowed one if it is proportional to the violation."""
+        return self.violation * float(np.clip(0.5 * max_relative_gap * self.objective / self.gap, *_TOL_FACTORS))
 
 
 def svm_problem(y: Vector, upper: Vector) -> DualProblem:
-    """The C-SVM's signed dual: labels y = +-1 and alpha in [0, upper]."""
+    """The dual of the C-SVM in beta = y * alpha, for labels y = +-1 and 0 <= alpha <= upper, all of shape (n,)."""
     return DualProblem(y, np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0))
 
 
 def restrict_box(box: dual.Box, rows: slice | NDArray[np.integer]) -> dual.Box:
-    """The box of some of the coordinates."""
+    """The box constraint of the coordinates `rows`."""
     return _box_of([part[rows] for part in (box.target, box.lo, box.hi, box.scale)])
 
 
@@ -66,12 +64,12 @@ def _box_of(parts: list[Vector]) -> dual.Box:
 
 
 def is_free(box: dual.Box, beta: Vector) -> NDArray[np.bool_]:
-    """Which coordinates lie strictly between their bounds."""
+    """Mask (n,) of the free coordinates, lo < beta < hi."""
     return np.asarray((beta > box.lo) & (beta < box.hi))
 
 
 def rescale_to_zero_sum(beta: Vector) -> Vector:
-    """Multiply the coordinates of the sign with the larger sum so that sum(beta) = 0."""
+    """Scale down the positive or the negative coordinates, whichever sum is larger, so that sum(beta) = 0."""
     up, down = beta[beta > 0].sum(), -beta[beta < 0].sum()
     if min(up, down) == 0:
         return np.zeros_like(beta)
@@ -81,19 +79,20 @@ def rescale_to_zero_sum(beta: Vector) -> Vector:
 def certify(
     box: dual.Box, beta: Vector, decision: Vector, violations: Vector, *, equality: bool, tol: float
 ) -> Certificate:
-    """Where a feasible point stands.
+    """Compute the certificate of a feasible point.
 
     Parameters
     ----------
     box : dual.Box of (n,) arrays
     beta, decision : ndarray of shape (n,)
-        The point and K beta.
+        A feasible point, and its decision values K beta without intercept.
     violations : ndarray of shape (n,)
-        Overwritten with each coordinate's violation.
+        Overwritten with the signed KKT violations: positive where a coordinate should increase.
     equality : bool
+        Whether sum(beta) = 0 is a constraint, which gives the machine an intercept.
     tol : float
-        Below this violation the intercept is LIBSVM's, the mean over free coordinates; above it, where those are not
-        in line yet, the one that is best for the primal.
+        Below this violation the intercept is LIBSVM's, the mean of target - decision over free coordinates. Above it
+        these still differ, and the intercept is the minimiser of the primal objective.
 
     Returns
     -------
@@ -101,8 +100,8 @@ def certify(
 
     Notes
     -----
-    O(n), with the intercept before the end O(n log n). The gap is
-    sum_i b_i g_i + hi_i max(0, -g_i) - lo_i max(0, g_i) with g = K b - t + intercept: free once g is known.
+    O(n); O(n log n) where the intercept minimises the primal. The gap is
+    sum_i b_i g_i + hi_i max(0, -g_i) - lo_i max(0, g_i) with g = K b - t + intercept, and needs no kernel entry.
     """
     offset, violation = dual.kkt_violation(box, beta, decision, equality, violations)
     if equality:
@@ -123,10 +122,10 @@ def _intercept(box: dual.Box, beta: Vector, decision: Vector, midpoint: float, *
 
 
 def _weighted_quantile(values: Vector, weights: Vector, total: float) -> float:
-    """The smallest value up to which the weights sum to `total`.
+    """The smallest of `values` (n,) up to which the `weights` (n,) sum to `total`.
 
-    As a function of the intercept, the losses fall by hi for each coordinate with target - decision above it and rise
-    by -lo for each below: sum(hi) units of hi - lo below it balance the two.
+    With values target - decision, weights hi - lo and total sum(hi) it minimises the primal over the intercept: the
+    loss has the slope -hi in coordinates whose value is above the intercept and -lo in those below.
     """
     if not len(values):
         return 0.0

@@ -1,9 +1,11 @@
-"""Dual problems whose kernel matrix is in memory: working sets, in slices of time.
+"""The dual of a problem whose kernel matrix is in memory, by working sets.
 
 Solve    min_b  1/2 b'Kb - t'b   s.t.  lo <= b <= hi   [and sum(b) = 0]
 Given    K (m, m) in memory; a feasible start
-Method   compiled working sets. Where the matrix is large, reading its rows takes longer than solving the working set,
-         and is shared out among threads. Where coordinate steps crawl, exact working sets (`active_set`) go on.
+Returns  beta and its decision values K beta
+Method   compiled working sets of two-coordinate steps, interrupted every 50 ms for the clock and Ctrl-C. Threads share
+         the update of K beta. Where coordinate steps stall, Newton steps on the free coordinates go on (`newton.py`)
+Source   decomposition: Joachims 1999; working sets: Fan, Chen, Lin, JMLR 6, 2005
 """
 
 from __future__ import annotations
@@ -23,24 +25,26 @@ from .newton import SETS_PER_CHECK, StallTest, solve_newton_sets
 Vector = NDArray[np.float64]
 Array = NDArray[np.floating]
 
-WORKING_SET_ROWS = 512  # rows of a working set: a float32 tile of 1 MiB fits the second-level cache
+WORKING_SET_ROWS = 512  # a float32 tile of 1 MiB fits the second-level cache; measured best from 512 to 1024
+SINGLE_SET_TOL = 1e-9  # tolerance of a problem that is one working set: weighted and repeated rows then agree
 NO_LIMIT = int(np.iinfo(np.int64).max)
-_SLICE_SECONDS = 0.05
+_SECONDS_PER_CHECK = 0.05
 
 
 class InMemorySolver:
-    """Working sets on a kernel matrix in memory, in slices of time so that a clock or an interrupt is heard.
+    """Solves duals on one kernel matrix in memory, and counts working sets (`n_iter`) and steps (`n_steps`).
 
     Parameters
     ----------
     K : ndarray of shape (m, >= m)
-        In its leading m columns.
+        The kernel matrix is the leading m columns.
     box : dual.Box of (m,) arrays
     team : ThreadTeam
     equality : bool
+        Whether sum(beta) = 0 is a constraint.
     progress : Progress or Part
     use_float64 : bool
-        Whether tiles are float64 even if K is not.
+        Whether the working sets' tiles are float64 even if K is float32.
     """
 
     def __init__(
@@ -63,28 +67,28 @@ class InMemorySolver:
         self.n_steps = 0
 
     def solve(self, beta: Vector, decision: Vector, tol: float, max_iter: int = NO_LIMIT) -> None:
-        """Improve beta and decision = K beta in place, until the violation is below tol or no more is allowed."""
+        """Improve beta (m,) and decision = K beta (m,) in place until violation < tol or `max_iter` working sets."""
         size, m = min(WORKING_SET_ROWS, len(beta)), len(beta)
-        # steps that must keep sum(beta) = 0 over thousands of tiles are not rounded to float32
+        # with the equality, float32 steps over thousands of tiles would let sum(beta) drift from 0
         dtype = np.dtype(np.float64) if self.equality or self.use_float64 else self.K.dtype
         tile = dual.Tile64(size) if dtype == np.float64 else dual.Tile32(size)
         point = self.K, self.box, beta, decision, tile, dual.WorkingSet(size, m), tol, self.equality
-        quota, crawls, first_steps = 4, StallTest(WORKING_SET_ROWS), self.n_steps
-        until_look = SETS_PER_CHECK
+        n_sets, is_stalled, first_steps = 4, StallTest(WORKING_SET_ROWS), self.n_steps
+        until_check = SETS_PER_CHECK
         while self.n_iter < max_iter:
-            quota, begin = min(quota, until_look, max_iter - self.n_iter), time.perf_counter()
-            done, steps, _, violation = dual.solve_active(self.team.native, *point, quota)
+            n_sets, begin = min(n_sets, until_check, max_iter - self.n_iter), time.perf_counter()
+            done, steps, _, violation = dual.solve_active(self.team.native, *point, n_sets)
             self.n_iter += done
             self.n_steps += steps
-            until_look -= done
-            if done < quota or not self.progress.go_on():
+            until_check -= done
+            if done < n_sets or not self.progress.go_on():
                 break
-            if not until_look:
-                if crawls(self.box, beta, decision, violation, self.n_steps - first_steps):
+            if not until_check:
+                if is_stalled(self.box, beta, decision, violation, self.n_steps - first_steps):
                     self._solve_exactly(beta, decision, tol)
                     break
-                until_look = SETS_PER_CHECK
-            quota = int(np.clip(quota * _SLICE_SECONDS / (time.perf_counter() - begin + 1e-9), 1, 1000))
+                until_check = SETS_PER_CHECK
+            n_sets = int(np.clip(n_sets * _SECONDS_PER_CHECK / (time.perf_counter() - begin + 1e-9), 1, 1000))
 
     def _solve_exactly(self, beta: Vector, decision: Vector, tol: float) -> None:
         self.n_iter += solve_newton_sets(
@@ -110,7 +114,7 @@ def solve_in_memory(
     progress: Progress | Part,
     max_relative_gap: float = MAX_RELATIVE_GAP,
 ) -> DualResult:
-    """Solve a problem whose kernel matrix is at hand.
+    """Solve the dual of a problem whose kernel matrix is given.
 
     Parameters
     ----------
@@ -123,7 +127,7 @@ def solve_in_memory(
     tol : float
     progress : Progress or Part
     max_relative_gap : float
-        Share of the objective that the gap may be at the end.
+        Largest gap / objective at the end: where it is larger at `tol`, the tolerance is made smaller.
 
     Returns
     -------
@@ -135,20 +139,20 @@ def solve_in_memory(
     decision = np.zeros(len(beta))
     kernels.add_rows(team.native, K, np.flatnonzero(beta), beta[beta != 0], decision)
     solver = InMemorySolver(K, box, team, equality=equality, progress=progress)
-    goal, violations = tol, np.empty(len(beta))
+    inner_tol, violations = tol, np.empty(len(beta))
     while True:
-        solver.solve(beta, decision, goal)
-        found = certify(box, beta, decision, violations, equality=equality, tol=tol)
-        if not found.violation < goal or found.is_tight(max_relative_gap) or progress.stopped_by:
+        solver.solve(beta, decision, inner_tol)
+        certificate = certify(box, beta, decision, violations, equality=equality, tol=tol)
+        if not certificate.violation < inner_tol or certificate.is_tight(max_relative_gap) or progress.stopped_by:
             break
-        goal = found.tighter_tol(max_relative_gap)
-    converged = found.violation < tol and found.is_tight(max_relative_gap)
-    return DualResult(beta, decision, *found, converged, solver.n_iter, solver.n_steps, History())
+        inner_tol = certificate.tighter_tol(max_relative_gap)
+    converged = certificate.violation < tol and certificate.is_tight(max_relative_gap)
+    return DualResult(beta, decision, *certificate, converged, solver.n_iter, solver.n_steps, History())
 
 
 def zero_result(problem: DualProblem, *, equality: bool) -> DualResult:
-    """The point zero of a problem for which there is no time, with its certificate: O(m), no kernel entry."""
+    """beta = 0 with its certificate, for a fit that is out of time: O(m), no kernel entry."""
     m = len(problem.target)
     zero, box = np.zeros(m), make_box(problem, np.ones(m))
-    found = certify(box, zero, zero, np.empty(m), equality=equality, tol=0.0)
-    return DualResult(zero, zero.copy(), *found, False, 0, 0, History())
+    certificate = certify(box, zero, zero, np.empty(m), equality=equality, tol=0.0)
+    return DualResult(zero, zero.copy(), *certificate, False, 0, 0, History())

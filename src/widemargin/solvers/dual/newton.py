@@ -1,11 +1,11 @@
-"""Duals whose coordinate steps crawl: exact working sets, by Newton steps on the free coordinates.
+"""The dual on ill-conditioned kernel matrices: working sets solved by Newton steps on the free coordinates.
 
 Solve    min_b  1/2 b'Kb - t'b   s.t.  lo <= b <= hi   [and sum(b) = 0]
 Given    K (m, m) in memory, positive semidefinite, of any rank; a feasible start
-Method   Where K is nearly singular on the free coordinates, steps of one or two coordinates need a number of steps
-         that grows with its condition. Here a working set of at most 512 rows is solved to rounding: Newton steps on
-         its free coordinates, cut where coordinates reach their bounds, which hold them from then on; at the optimum
-         of the free ones the largest violator is freed.
+Method   The number of one- or two-coordinate steps grows with the condition number of K on the free coordinates. Here
+         each working set of at most 512 rows is solved to rounding by a primal active-set method: a Newton step on the
+         free coordinates; coordinates that reach a bound are fixed there; at the optimum of the free ones the largest
+         violator becomes free.
 Cost     O(q^3 / 3) a step for q free coordinates; about as many steps as coordinates that change sides
 Source   primal active sets: Nocedal, Wright, Numerical Optimization, 2006, algorithm 16.3; steps that meet several
          bounds: Bertsekas, SIAM J. Control Optim. 20, 1982; singular K: proximal point, Rockafellar 1976
@@ -27,59 +27,59 @@ Array = NDArray[np.floating]
 Rows = NDArray[np.intp]
 GoOn = Callable[[], bool]
 
-SETS_PER_CHECK = 30  # working sets: nine real sets of up to 512 rows take up to 21 at C from 1 to 960
-MAX_IDLE_CHECKS = 10  # looks, or rounds, without progress
-_CUT_SHORT = 0.8  # of the steps allowed: working sets that take more on average end unsolved
+SETS_PER_CHECK = 30  # working sets between stall tests: nine data sets of up to 512 rows took 21 at most, C <= 960
+MAX_IDLE_CHECKS = 10  # stall tests, or rounds, without progress
+_STEP_LIMIT_SHARE = 0.8  # mean steps of a working set / its limit of steps, above which it mostly ends unsolved
 _EPS = float(np.finfo(np.float64).eps)
-_DAMPING, _MORE_DAMPING, _MOST_DAMPING = 1e-12, 100.0, 1e-2  # of a matrix of unit diagonal
+_DAMPING, _DAMPING_FACTOR, _MAX_DAMPING = 1e-12, 100.0, 1e-2  # added to a unit diagonal
 _STEPS_PER_ROW = 20
-_NEGLIGIBLE = 0.1  # of the goal: a violation
-_SHORTER = 1 / 16  # of a projected step that does not decrease the objective
+_NEGLIGIBLE = 0.1  # violation / tolerance below which free coordinates are optimal
+_BACKTRACKING = 1 / 16  # factor of a projected step that does not decrease the objective
 
 
 class ProgressMonitor:
-    """Whether steps still come to something, asked now and then.
+    """Tests now and then whether the steps since the last test made progress.
 
-    They do while the objective falls beyond rounding or the violation by half, below the least value so far: float32
-    entries let either rise for a while.
+    Progress: the dual objective fell below its least value so far by more than rounding, or the violation below half
+    of its least value. (With float32 entries either can increase for a while.)
     """
 
     def __init__(self) -> None:
-        self.n_idle = 0  # answers since the last progress
+        self.n_idle = 0  # tests since the last progress
         self._value = self._violation = np.inf
 
     def __call__(self, box: dual.Box, beta: Vector, decision: Vector, violation: float) -> bool:
-        """Whether anything has come of the steps since the last call."""
+        """Whether there was progress since the last call."""
         value, rounding = objective(box, beta, decision)
-        has_come = value < self._value - rounding or violation < 0.5 * self._violation
-        self.n_idle = 0 if has_come else self.n_idle + 1
+        has_progress = value < self._value - rounding or violation < 0.5 * self._violation
+        self.n_idle = 0 if has_progress else self.n_idle + 1
         self._value, self._violation = min(value, self._value), min(violation, self._violation)
-        return has_come
+        return has_progress
 
 
 class StallTest:
-    """Whether coordinate steps have come to nothing: looked at after every `SETS_PER_CHECK` working sets of a problem.
+    """Tests, after every `SETS_PER_CHECK` working sets of a problem, whether coordinate steps have stalled.
 
     Parameters
     ----------
     size : int
-        Rows of a working set. A problem of no more that is not solved by then is ill-conditioned. A larger one is
-        where working sets end at their limit of steps, or ten looks have seen no progress.
+        Rows of a working set. A problem of at most `size` rows has stalled at the first test. A larger one has where
+        its working sets end at their limit of steps, or after ten tests without progress.
     """
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._progress = ProgressMonitor()
+        self._monitor = ProgressMonitor()
         self._steps = 0
 
     def __call__(self, box: dual.Box, beta: Vector, decision: Vector, violation: float, n_steps: int) -> bool:
         """`n_steps` is the number of steps in all working sets so far."""
         if len(beta) <= self.size:
             return True
-        is_cut_short = n_steps - self._steps > _CUT_SHORT * SETS_PER_CHECK * dual.STEPS_PER_ROW * self.size
+        is_cut_short = n_steps - self._steps > _STEP_LIMIT_SHARE * SETS_PER_CHECK * dual.STEPS_PER_ROW * self.size
         self._steps = n_steps
-        self._progress(box, beta, decision, violation)
-        return is_cut_short or self._progress.n_idle >= MAX_IDLE_CHECKS
+        self._monitor(box, beta, decision, violation)
+        return is_cut_short or self._monitor.n_idle >= MAX_IDLE_CHECKS
 
 
 def solve_newton_sets(
@@ -94,12 +94,12 @@ def solve_newton_sets(
     go_on: GoOn,
     max_relative_gap: float = np.inf,
 ) -> int:
-    """Improve beta and decision = K beta in place, as far as is asked for or rounding allows.
+    """Improve beta (m,) and decision = K beta (m,) in place, until `tol` or until rounding ends progress.
 
     Parameters
     ----------
     K : ndarray of shape (m, >= m)
-        In its leading m columns.
+        The kernel matrix is the leading m columns.
     box : dual.Box of (m,) arrays
     beta, decision : ndarray of shape (m,)
     size : int
@@ -108,9 +108,9 @@ def solve_newton_sets(
     tol : float
         Largest violation.
     go_on : callable
-        Asked before every step.
+        Called before every step; the solver stops where it returns False.
     max_relative_gap : float
-        Largest share of the objective that the gap may be.
+        Largest gap / objective at the end.
 
     Returns
     -------
@@ -120,14 +120,14 @@ def solve_newton_sets(
     m, violations, n_sets = len(beta), np.empty(len(beta)), 0
     makes_progress, last = ProgressMonitor(), np.empty(0, np.intp)
     while go_on():
-        found = certify(box, beta, decision, violations, equality=equality, tol=tol)
-        if found.violation < tol:
-            if found.is_tight(max_relative_gap):
+        certificate = certify(box, beta, decision, violations, equality=equality, tol=tol)
+        if certificate.violation < tol:
+            if certificate.is_tight(max_relative_gap):
                 break
-            tol = found.tighter_tol(max_relative_gap)
-        if not makes_progress(box, beta, decision, found.violation):
+            tol = certificate.tighter_tol(max_relative_gap)
+        if not makes_progress(box, beta, decision, certificate.violation):
             break
-        rows, last = _choose(box, beta, violations, size, last)
+        rows, last = _select_working_set(box, beta, violations, size, last)
         new = _solve_set(K, rows, box, beta, decision, equality=equality, tol=tol, go_on=go_on)
         change, beta[rows] = new - beta[rows], new
         decision += K[:m, rows] @ change
@@ -136,7 +136,7 @@ def solve_newton_sets(
 
 
 def objective(box: dual.Box, beta: Vector, decision: Vector) -> tuple[float, float]:
-    """1/2 b'Kb - t'b, and its rounding error: less of a decrease is none.
+    """The dual objective 1/2 b'Kb - t'b, and its rounding error: a smaller decrease is no progress.
 
     An entry of K b is a sum of terms K_ij b_j, of at most sqrt(K_ii K_jj) |b_j|, with independent errors.
     """
@@ -145,11 +145,11 @@ def objective(box: dual.Box, beta: Vector, decision: Vector) -> tuple[float, flo
     return float(beta @ (0.5 * decision - box.target)), rounding
 
 
-def _choose(box: dual.Box, beta: Vector, violations: Vector, size: int, last: Rows) -> tuple[Rows, Rows]:
-    """The coordinates that most want to rise, and those that most want to fall, with the last ones chosen: (<= size,).
+def _select_working_set(box: dual.Box, beta: Vector, violations: Vector, size: int, last: Rows) -> tuple[Rows, Rows]:
+    """A working set of at most `size` coordinates in ascending order, and those of them that are new.
 
-    `violations` is signed: positive where a coordinate should rise. Free coordinates without one come next. Returns
-    the working set in ascending order, and what is new in it.
+    A quarter of it has the largest positive `violations` (the coordinate should increase), a quarter the most negative
+    ones, then free coordinates; the rest is `last`, the new coordinates of the working set before.
     """
     if len(beta) <= size:
         return np.arange(len(beta)), last
@@ -162,31 +162,31 @@ def _choose(box: dual.Box, beta: Vector, violations: Vector, size: int, last: Ro
 def _solve_set(
     K: Array, rows: Rows, box: dual.Box, beta: Vector, decision: Vector, *, equality: bool, tol: float, go_on: GoOn
 ) -> Vector:
-    """The new values of some coordinates (q,), the others held."""
+    """The optimal values of the coordinates `rows` (q,) with all others fixed, to rounding."""
     scale, now = box.scale[rows], beta[rows]
     lo, hi = box.lo[rows], box.hi[rows]
     grad = decision[rows] - box.target[rows]
     entries = K[np.ix_(rows, rows)].astype(np.float64)
     noise = _EPS * (np.abs(K[rows, : len(beta)]) @ np.abs(beta) + np.abs(box.target[rows]))
-    active = _ActiveSet(
+    newton = _BoxNewton(
         entries * scale[:, None] * scale,
         grad * scale,
         (lo - now) / scale,
         (hi - now) / scale,
         scale,
-        goal=np.maximum(0.5 * tol, noise) * scale,
+        tol=np.maximum(0.5 * tol, noise) * scale,
         equality=equality,
     )
-    active.solve(go_on)
-    new = np.clip(now + active.x * scale, lo, hi)
-    new = np.where(active.hi == 0.0, hi, np.where(active.lo == 0.0, lo, new))
-    if equality:  # the sum to its last digits
-        roomiest = int(np.minimum(new - lo, hi - new).argmax())
-        new[roomiest] = np.clip(new[roomiest] - (new - now).sum(), lo[roomiest], hi[roomiest])
+    newton.solve(go_on)
+    new = np.clip(now + newton.x * scale, lo, hi)
+    new = np.where(newton.hi == 0.0, hi, np.where(newton.lo == 0.0, lo, new))
+    if equality:  # the rounding error of the sum goes to the coordinate farthest from its bounds
+        farthest = int(np.minimum(new - lo, hi - new).argmax())
+        new[farthest] = np.clip(new[farthest] - (new - now).sum(), lo[farthest], hi[farthest])
     return new
 
 
-class _ActiveSet:
+class _BoxNewton:
     """min_x  1/2 x'Qx + g'x   s.t.  lo <= x <= hi   [and a'x = 0], from x = 0; all vectors of q.
 
     Parameters
@@ -194,99 +194,100 @@ class _ActiveSet:
     Q : ndarray of shape (q, q)
         Of unit diagonal.
     grad, lo, hi : ndarray of shape (q,)
-        Of the objective at x, and what x may still move: both are kept up to date.
+        Gradient at x, and the bounds less x: both are updated with x.
     normal : ndarray of shape (q,)
         a > 0: the scale of the coordinates.
-    goal : ndarray of shape (q,)
-        Violations that are none.
+    tol : ndarray of shape (q,)
+        Largest violation of each coordinate at the end.
     equality : bool
     """
 
     def __init__(
-        self, Q: Vector, grad: Vector, lo: Vector, hi: Vector, normal: Vector, *, goal: Vector, equality: bool
+        self, Q: Vector, grad: Vector, lo: Vector, hi: Vector, normal: Vector, *, tol: Vector, equality: bool
     ) -> None:
         self.Q = Q
         self.grad = grad
         self.lo = lo
         self.hi = hi
         self.normal = normal
-        self.goal = goal
+        self.tol = tol
         self.equality = equality
         self.x = np.zeros(len(Q))
         self.free = (lo < 0.0) & (hi > 0.0)
         self._damping = _DAMPING
 
     def solve(self, go_on: GoOn) -> None:
-        """Steps on the free coordinates to their optimum, then with one more (or a pair) free."""
+        """Minimise over the free coordinates, free the largest violator (or violating pair), and repeat."""
         for _ in range(_STEPS_PER_ROW * len(self.Q)):
-            if not go_on() or (self._step() and not self._release()):
+            if not go_on() or (self._step() and not self._free_violators()):
                 return
 
     def _step(self) -> bool:
-        """A Newton step on the free coordinates; whether it takes them to their optimum."""
+        """Take a Newton step on the free coordinates; whether they are optimal then."""
         free = np.flatnonzero(self.free)
         if not len(free):
             return True
         direction, offset = self._newton(free)
-        before = self._excess(free, offset)
+        before = self._relative_violation(free, offset)
         if before <= _NEGLIGIBLE or not direction.any():
             return True
-        step, change, is_held = self._cut(free, direction)
+        step, change, is_bounded = self._projected_step(free, direction)
         self.x[free] += step
         self.lo[free] -= step
         self.hi[free] -= step
         self.grad += change
-        self.free[free[is_held]] = False
-        return not is_held.any() and not _NEGLIGIBLE < self._excess(free, offset) < 0.5 * before
+        self.free[free[is_bounded]] = False
+        after = self._relative_violation(free, offset)
+        return not is_bounded.any() and not _NEGLIGIBLE < after < 0.5 * before
 
-    def _excess(self, free: Rows, offset: float) -> float:
-        """Largest violation of free coordinates, over its goal."""
-        return float(np.max(np.abs(self.grad[free] - offset * self.normal[free]) / self.goal[free]))
+    def _relative_violation(self, free: Rows, offset: float) -> float:
+        """Largest violation / tolerance of the free coordinates."""
+        return float(np.max(np.abs(self.grad[free] - offset * self.normal[free]) / self.tol[free]))
 
-    def _cut(self, free: Rows, direction: Vector) -> tuple[Vector, Vector, NDArray[np.bool_]]:
-        """A step along the direction, no longer than 1, its change of the gradient, and which coordinates it bounds.
+    def _projected_step(self, free: Rows, direction: Vector) -> tuple[Vector, Vector, NDArray[np.bool_]]:
+        """A step along `direction` of length <= 1, the change of the gradient, and which coordinates reach a bound.
 
-        The longest of some that are cut to the box and decrease the objective more than the one to the first bound;
-        with the equality, which does not hold for a cut step, the one to the first bound.
+        Lengths 1, 1/16, 1/256, ..., each clipped to the box, are tried until one decreases the objective more than the
+        step to the first bound does. With the equality constraint, which clipping breaks, it is the step to that bound.
         """
         bound = np.where(direction > 0, self.hi[free], self.lo[free])
         with np.errstate(over="ignore"):
             room = np.divide(bound, direction, out=np.full(len(free), np.inf), where=direction != 0)
         columns, grad = self.Q[:, free], self.grad[free]
 
-        def cut(length: float) -> tuple[float, Vector, Vector]:
+        def clipped(length: float) -> tuple[float, Vector, Vector]:
             step = np.where(room <= length, bound, length * direction)
             change = columns @ step
             return float(step @ (grad + 0.5 * change[free])), step, change
 
         first = min(1.0, float(room.min()))
-        length, (decrease, step, change) = 1.0, cut(first)
+        length, (decrease, step, change) = 1.0, clipped(first)
         while not self.equality and length > first:
-            trial = cut(length)
+            trial = clipped(length)
             if trial[0] < decrease:
                 return trial[1], trial[2], room <= length
-            length *= _SHORTER
+            length *= _BACKTRACKING
         return step, change, room <= first
 
     def _newton(self, free: Rows) -> tuple[Vector, float]:
-        """The free coordinates' way to their optimum with the others held, and the equality's multiplier.
+        """The Newton direction of the free coordinates with the others fixed, and the multiplier of the equality.
 
-        Damped by a multiple of the identity: where Q is singular, this is a step of the proximal point method, long
-        along directions that Q does not see.
+        Q is damped by a multiple of the identity, increased until the Cholesky factorisation exists: where Q is
+        singular this is a proximal point step, long in the null space of Q.
         """
         grad, normal = self.grad[free], self.normal[free]
         Q = self.Q[np.ix_(free, free)]
-        while self._damping <= _MOST_DAMPING:
+        while self._damping <= _MAX_DAMPING:
             damped = Q + self._damping * np.eye(len(free))
             try:
                 factor = cho_factor(damped, lower=True, overwrite_a=True, check_finite=False)
             except LinAlgError:
-                self._damping *= _MORE_DAMPING
+                self._damping *= _DAMPING_FACTOR
                 continue
             if not self.equality:
                 return -cho_solve(factor, grad, check_finite=False), 0.0
             across, offset = cho_solve(factor, normal, check_finite=False), 0.0
-            for _ in range(2):  # the first offset is of few digits where the steps are long
+            for _ in range(2):  # where the direction is long, cancellation leaves the first offset few digits
                 along = cho_solve(factor, grad - offset * normal, check_finite=False)
                 more = float(normal @ along / (normal @ across))
                 offset += more
@@ -294,18 +295,18 @@ class _ActiveSet:
             return direction - normal * float(normal @ direction / (normal @ normal)), offset
         return np.zeros(len(free)), 0.0
 
-    def _release(self) -> bool:
-        """Free the largest violator, or with the equality the pair that violates most; False if there is none."""
+    def _free_violators(self) -> bool:
+        """Free the largest violator, or with the equality the maximal violating pair; False if there is none."""
         rising, falling = self.hi > 0.0, self.lo < 0.0
         if not self.equality:
-            excess = np.maximum(np.where(rising, -self.grad, 0.0), np.where(falling, self.grad, 0.0))
-            excess[self.free | (excess <= self.goal)] = 0.0
-            chosen = [int(excess.argmax())] if excess.any() else []
+            violations = np.maximum(np.where(rising, -self.grad, 0.0), np.where(falling, self.grad, 0.0))
+            violations[self.free | (violations <= self.tol)] = 0.0
+            chosen = [int(violations.argmax())] if violations.any() else []
         else:
-            slope, goal = self.grad / self.normal, self.goal / self.normal
+            slope, tol = self.grad / self.normal, self.tol / self.normal
             up = int(np.where(rising, slope, np.inf).argmin())
             down = int(np.where(falling, slope, -np.inf).argmax())
-            is_none = not rising[up] or not falling[down] or slope[down] - slope[up] <= max(goal[up], goal[down])
+            is_none = not rising[up] or not falling[down] or slope[down] - slope[up] <= max(tol[up], tol[down])
             chosen = [] if is_none else [k for k in (up, down) if not self.free[k]]
         self.free[chosen] = True
         return bool(chosen)

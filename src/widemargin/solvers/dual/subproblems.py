@@ -1,9 +1,9 @@
-"""Duals on parts of one kernel matrix that is in memory, side by side: one for each pair of classes.
+"""Several duals on parts of one kernel matrix in memory, such as one for each pair of classes.
 
 Solve    for each problem   min_b  1/2 b'K_p b - t'b   s.t.  lo <= b <= hi   [and sum(b) = 0],   K_p = K[rows, rows]
 Given    K (n, n); the rows of each problem; feasible starts
-Method   compiled working sets, a problem to a thread, all problems in one call, in slices of time; where they crawl,
-         exact ones (`active_set`)
+Method   compiled working sets, one problem a thread, interrupted every 50 ms for the clock and Ctrl-C; where coordinate
+         steps stall, Newton steps on the free coordinates (`newton.py`)
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ...kernels.precision import entry_noise
 from ...kernels.tiles import fill_gram
 from ..results import DualResult, History
 from .certificate import MAX_RELATIVE_GAP, Certificate, DualProblem, certify, make_box, restrict_box
-from .in_memory import NO_LIMIT, WORKING_SET_ROWS
+from .in_memory import NO_LIMIT, SINGLE_SET_TOL, WORKING_SET_ROWS
 from .newton import SETS_PER_CHECK, StallTest, solve_newton_sets
 from .solver import hides_violation
 
@@ -33,12 +33,11 @@ Vector = NDArray[np.float64]
 Array = NDArray[np.floating]
 Rows = NDArray[np.intp]
 
-_SLICE_SECONDS = 0.05
-SINGLE_SET_TOL = 1e-9  # of a problem of one tile, which is solved to the last digits
+_SECONDS_PER_CHECK = 0.05
 
 
 class Subproblem(NamedTuple):
-    """A dual on some rows of the kernel matrix: rows (m,), the problem of m coordinates, a feasible start (m,)."""
+    """A dual on K[rows, rows]: rows (m,), the problem of m coordinates and a feasible start (m,)."""
 
     rows: Rows
     problem: DualProblem
@@ -57,10 +56,10 @@ def solve_on_whole_matrix(
     progress: Progress | Part | Aside,
     max_relative_gap: float = MAX_RELATIVE_GAP,
 ) -> list[DualResult]:
-    """Compute the kernel matrix of all samples, and solve problems on parts of it.
+    """Compute the kernel matrix of all samples and solve problems on parts of it.
 
-    Parameters and results are those of `solve_subproblems`. Where float32 entries are too coarse for a problem, it goes
-    on with float64 ones.
+    Parameters and results are those of `solve_subproblems`. Problems for which float32 entries are too coarse go on
+    with a float64 kernel matrix from their float32 solutions.
     """
 
     def solve(samples: Samples, parts: Sequence[Subproblem]) -> list[DualResult]:
@@ -102,7 +101,7 @@ def solve_subproblems(
     progress: Progress | Part | Aside,
     max_relative_gap: float = MAX_RELATIVE_GAP,
 ) -> list[DualResult]:
-    """Solve problems on parts of a kernel matrix.
+    """Solve duals on parts of a given kernel matrix.
 
     Parameters
     ----------
@@ -111,29 +110,28 @@ def solve_subproblems(
     team : ThreadTeam
     equality : bool
     tol : float
-        Largest violation; of a problem that fits one tile 1e-9, where rounding allows it.
+        Largest violation; 1e-9 for a problem of at most 512 rows, where rounding allows it.
     max_iter : int
         Working sets for each problem; -1 for no limit.
     progress : Progress or Part
-        Asked between slices of 50 ms.
     max_relative_gap : float
-        Share of the objective that each gap may be at the end.
+        Largest gap / objective of each problem at the end.
 
     Returns
     -------
     list of DualResult
-        With a row of history each.
+        Each with one row of history.
     """
     batch = _Batch(K, parts, equality=equality, tol=tol, max_iter=max_iter, max_relative_gap=max_relative_gap)
     while batch.advance(team):
         if not progress.go_on(violation=float(batch.violations.max()), tol=tol):
             break
-        batch.finish_crawling(progress.go_on)
+        batch.solve_stalled(progress.go_on)
     return batch.results(progress.elapsed)
 
 
 class _Batch:
-    """The problems' points, as slices of common arrays, and how far they are."""
+    """The points of all problems, as slices of common arrays, with the tolerance and the counts of each."""
 
     def __init__(
         self,
@@ -158,16 +156,16 @@ class _Batch:
         self.box = make_box(problem, np.asarray(K.diagonal()[rows], np.float64))
         self.beta = np.concatenate([part.start for part in parts])
         self.f = np.zeros(len(rows))
-        for part, mine in zip(parts, self.slices, strict=True):
+        for part, part_slice in zip(parts, self.slices, strict=True):
             if part.start.any():
-                self.f[mine] = self._entries(part) @ part.start
-        self.goals = np.where(np.diff(starts) <= WORKING_SET_ROWS, min(tol, SINGLE_SET_TOL), tol)
+                self.f[part_slice] = self._entries(part) @ part.start
+        self.tols = np.where(np.diff(starts) <= WORKING_SET_ROWS, min(tol, SINGLE_SET_TOL), tol)
         self.sets, self.steps = np.zeros((2, len(parts)), np.int64)
-        self.next_look = np.full(len(parts), SETS_PER_CHECK)
-        self.is_open = np.ones(len(parts), bool)
+        self.next_check = np.full(len(parts), SETS_PER_CHECK)
+        self.is_unsolved = np.ones(len(parts), bool)
         self.violations = np.zeros(len(parts))
-        self.found: dict[int, Certificate] = {}  # of problems that are solved
-        self.crawls: dict[int, StallTest] = {}
+        self.certificates: dict[int, Certificate] = {}  # of solved problems
+        self.stall_tests: dict[int, StallTest] = {}
         make: Any = dual.Subproblems32 if K.dtype == np.float32 else dual.Subproblems64
         self.problems = make(K, rows, starts, self.box, self.beta, self.f, equality)
 
@@ -175,32 +173,32 @@ class _Batch:
         return self.K[np.ix_(part.rows, part.rows)]
 
     def advance(self, team: ThreadTeam) -> bool:
-        """One slice of time; whether anything is left to do."""
-        most = np.minimum(self.next_look, self.limit) - self.sets
-        new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, self.goals, most, _SLICE_SECONDS)
+        """Solve for 50 ms; whether any problem is left unsolved."""
+        max_sets = np.minimum(self.next_check, self.limit) - self.sets
+        new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, self.tols, max_sets, _SECONDS_PER_CHECK)
         self.violations = np.asarray(left)
         if not (np.isfinite(self.violations).all() and np.isfinite(self.f).all()):
             raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
         self.sets += new_sets
         self.steps += new_steps
-        self.is_open &= ~np.asarray(is_stuck) & (self.sets < self.limit)
-        self.goals[~self.is_open] = np.inf  # which ends a problem at once
-        for k in np.flatnonzero(self.is_open & (self.violations < self.goals)).tolist():
-            found = self._certify(k)
-            if found.is_tight(self.max_relative_gap):
-                self.is_open[k], self.found[k] = False, found
+        self.is_unsolved &= ~np.asarray(is_stuck) & (self.sets < self.limit)
+        self.tols[~self.is_unsolved] = np.inf  # no more working sets for these
+        for k in np.flatnonzero(self.is_unsolved & (self.violations < self.tols)).tolist():
+            certificate = self._certify(k)
+            if certificate.is_tight(self.max_relative_gap):
+                self.is_unsolved[k], self.certificates[k] = False, certificate
             else:
-                self.goals[k] = found.tighter_tol(self.max_relative_gap)
-        return bool(self.is_open.any())
+                self.tols[k] = certificate.tighter_tol(self.max_relative_gap)
+        return bool(self.is_unsolved.any())
 
-    def finish_crawling(self, go_on: Callable[[], bool]) -> None:
-        """Exact steps for the problems whose coordinate steps have come to nothing."""
-        for k in np.flatnonzero(self.is_open & (self.sets >= self.next_look)).tolist():
-            self.next_look[k] += SETS_PER_CHECK
-            mine = self.slices[k]
-            box, beta, f = restrict_box(self.box, mine), self.beta[mine], self.f[mine]
-            crawls = self.crawls.setdefault(k, StallTest(WORKING_SET_ROWS))
-            if crawls(box, beta, f, float(self.violations[k]), int(self.steps[k])):
+    def solve_stalled(self, go_on: Callable[[], bool]) -> None:
+        """Solve by Newton steps the problems whose coordinate steps no longer make progress."""
+        for k in np.flatnonzero(self.is_unsolved & (self.sets >= self.next_check)).tolist():
+            self.next_check[k] += SETS_PER_CHECK
+            part_slice = self.slices[k]
+            box, beta, f = restrict_box(self.box, part_slice), self.beta[part_slice], self.f[part_slice]
+            is_stalled = self.stall_tests.setdefault(k, StallTest(WORKING_SET_ROWS))
+            if is_stalled(box, beta, f, float(self.violations[k]), int(self.steps[k])):
                 self.sets[k] += solve_newton_sets(
                     self._entries(self.parts[k]),
                     box,
@@ -208,29 +206,31 @@ class _Batch:
                     f,
                     WORKING_SET_ROWS,
                     equality=self.equality,
-                    tol=self.goals[k],
+                    tol=self.tols[k],
                     max_relative_gap=self.max_relative_gap,
                     go_on=go_on,
                 )
-                self.is_open[k], self.goals[k] = False, np.inf
+                self.is_unsolved[k], self.tols[k] = False, np.inf
 
     def _certify(self, k: int) -> Certificate:
         box, beta, f = restrict_box(self.box, self.slices[k]), self.beta[self.slices[k]], self.f[self.slices[k]]
         return certify(box, beta, f, np.empty(len(beta)), equality=self.equality, tol=self.tol)
 
     def results(self, elapsed: float) -> list[DualResult]:
-        """Where each problem stands."""
+        """The point and the certificate of each problem."""
         results = []
-        for k, mine in enumerate(self.slices):
-            found, history = self.found.get(k) or self._certify(k), History()
+        for k, part_slice in enumerate(self.slices):
+            certificate, history = self.certificates.get(k) or self._certify(k), History()
             history.record(
                 time=elapsed,
-                objective=found.objective,
-                lower_bound=found.objective - found.gap,
-                violation=found.violation,
-                n_support=int(np.count_nonzero(self.beta[mine])),
+                objective=certificate.objective,
+                lower_bound=certificate.objective - certificate.gap,
+                violation=certificate.violation,
+                n_support=int(np.count_nonzero(self.beta[part_slice])),
             )
-            converged = found.violation < self.tol and found.is_tight(self.max_relative_gap)
+            converged = certificate.violation < self.tol and certificate.is_tight(self.max_relative_gap)
             counts = int(self.sets[k]), int(self.steps[k])
-            results.append(DualResult(self.beta[mine], self.f[mine], *found, converged, *counts, history))
+            results.append(
+                DualResult(self.beta[part_slice], self.f[part_slice], *certificate, converged, *counts, history)
+            )
         return results
