@@ -59,8 +59,8 @@ def test_passes_and_where_rows_are(client: Any) -> None:
         W, coef = RNG.normal(size=(3, 7)), RNG.normal(size=(3, 600))
         before = client.who_has(rows._blocks)
         for _ in range(3):
-            assert np.allclose(rows.outputs(W), W @ X.T)
-            assert np.allclose(rows.weighted_sums(coef), coef @ X)
+            assert np.allclose(rows.matvec(W), W @ X.T)
+            assert np.allclose(rows.rmatvec(coef), coef @ X)
         assert rows.shape == X.shape
         assert client.who_has(rows._blocks) == before
         assert all(len(workers) == 1 for workers in before.values())
@@ -197,8 +197,8 @@ def test_a_pass_ends_when_the_team_is_stopped(client: Any) -> None:
 
 
 def test_blocks_that_never_come_back_are_given_up(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("widemargin.data.dask._MOST_WAIT", 0.2)
+    monkeypatch.setattr("widemargin.data.dask._MAX_WAIT", 0.2)
     with open_partitions(da.from_array(X, chunks=(300, 7)), ThreadTeam(1)) as rows:
         monkeypatch.setattr(client, "who_has", lambda blocks: {})
         with pytest.raises(LostPartitionError, match=r"partitions \[0, 1\] of X are on no worker"):
-            rows.outputs(np.zeros((1, 7)))
+            rows.matvec(np.zeros((1, 7)))

@@ -11,7 +11,15 @@ import pytest
 import scipy.sparse as sp
 
 from widemargin._threads import ThreadTeam
-from widemargin.data import RowsWithConstant, has_finite_rows, has_finite_values, make_rows, mapped_pages
+from widemargin.data import (
+    LocalMatrix,
+    RowAccess,
+    has_finite_rows,
+    has_finite_values,
+    make_design_matrix,
+    mapped_pages,
+    with_constant,
+)
 
 
 def kinds(X: np.ndarray) -> dict[str, Any]:
@@ -40,29 +48,29 @@ def test_passes(data: np.ndarray, kind: str, k: int, monkeypatch: pytest.MonkeyP
     rng = np.random.default_rng(k)
     W, coef = rng.normal(size=(k, 9)), rng.normal(size=(k, 700)) * rng.choice([0.0, 1.0], (k, 700))
     with ThreadTeam(2) as team:
-        rows = make_rows(kinds(data)[kind], team)
-        outputs, sums = rows.outputs(W), rows.weighted_sums(coef)
+        rows = make_design_matrix(kinds(data)[kind], team)
+        outputs, sums = rows.matvec(W), rows.rmatvec(coef)
     exact = data.astype(np.float64)
     np.testing.assert_allclose(outputs, W @ exact.T, atol=1e-12 if k == 1 else 1e-5)
     np.testing.assert_allclose(sums, coef @ exact, atol=1e-11)
-    alone = make_rows(kinds(data)[kind], ThreadTeam(1))
-    np.testing.assert_array_equal(outputs, alone.outputs(W))
-    np.testing.assert_array_equal(sums, alone.weighted_sums(coef))
+    alone = make_design_matrix(kinds(data)[kind], ThreadTeam(1))
+    np.testing.assert_array_equal(outputs, alone.matvec(W))
+    np.testing.assert_array_equal(sums, alone.rmatvec(coef))
     since = coef * rng.choice([0.5, 1.0], coef.shape)
-    np.testing.assert_allclose(alone.weighted_sums(coef, since), (coef - since) @ exact, atol=1e-11)
+    np.testing.assert_allclose(alone.rmatvec(coef, since), (coef - since) @ exact, atol=1e-11)
 
 
 def test_no_rows() -> None:
     for X in (np.empty((0, 3)), sp.csr_array((0, 3))):
-        rows = make_rows(X, ThreadTeam(1))
-        assert rows.outputs(np.ones((1, 3))).shape == (1, 0)
-        np.testing.assert_array_equal(rows.weighted_sums(np.empty((2, 0))), np.zeros((2, 3)))
+        rows = make_design_matrix(X, ThreadTeam(1))
+        assert rows.matvec(np.ones((1, 3))).shape == (1, 0)
+        np.testing.assert_array_equal(rows.rmatvec(np.empty((2, 0))), np.zeros((2, 3)))
 
 
 def test_sums_of_few_wide_rows_take_one_block() -> None:
-    rows = make_rows(np.ones((100, 50_000), np.float32), ThreadTeam(1))
+    rows = make_design_matrix(np.ones((100, 50_000), np.float32), ThreadTeam(1))
     tracemalloc.start()
-    rows.weighted_sums(np.ones((5, 100)))
+    rows.rmatvec(np.ones((5, 100)))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak <= 3 * 5 * 50_000 * 8
@@ -88,23 +96,24 @@ def test_some_of_the_rows(data: np.ndarray, kind: str, tmp_path: Path, monkeypat
     chosen = np.array([0, 1, 5, 255, 256, 300, 699])
     W = np.random.default_rng(0).normal(size=(2, 9))
     with ThreadTeam(2) as team:
-        rows = make_rows(X, team, 1)
+        rows = make_design_matrix(X, team, 1)
         taken = rows.take(chosen)
         assert taken.shape == (7, 9)
-        np.testing.assert_allclose(taken.outputs(W), W @ data[chosen].astype(np.float64).T, atol=1e-5)
-        with_constant = RowsWithConstant(rows).take(chosen)
-        assert with_constant.shape == (7, 10)
+        np.testing.assert_allclose(taken.matvec(W), W @ data[chosen].astype(np.float64).T, atol=1e-5)
+        augmented = with_constant(rows)
+        assert isinstance(augmented, LocalMatrix)
+        assert augmented.take(chosen).shape == (7, 10)
     assert 0 < rows.row_bytes <= 9 * 12 + 1
 
 
 def test_a_constant_feature(data: np.ndarray) -> None:
     rng = np.random.default_rng(0)
     W, coef = rng.normal(size=(2, 10)), rng.normal(size=(2, 700))
-    rows = RowsWithConstant(make_rows(data.astype(np.float64), ThreadTeam(1)))
+    rows = with_constant(make_design_matrix(data.astype(np.float64), ThreadTeam(1)))
     whole = np.column_stack([data, np.ones(700)])
     assert rows.shape == (700, 10)
-    np.testing.assert_allclose(rows.outputs(W), W @ whole.T, atol=1e-12)
-    np.testing.assert_allclose(rows.weighted_sums(coef), coef @ whole, atol=1e-11)
+    np.testing.assert_allclose(rows.matvec(W), W @ whole.T, atol=1e-12)
+    np.testing.assert_allclose(rows.rmatvec(coef), coef @ whole, atol=1e-11)
 
 
 def test_pages_of_a_memory_map(data: np.ndarray, tmp_path: Path) -> None:
@@ -118,7 +127,7 @@ def test_pages_of_a_memory_map(data: np.ndarray, tmp_path: Path) -> None:
     assert has_finite_rows(np.asarray(X)[10:], pages)
     W = np.random.default_rng(0).normal(size=(1, 9))
     for _ in range(2):  # once given back, the pages are read again
-        outputs = make_rows(np.asarray(X)[10:], ThreadTeam(1), 1).outputs(W)
+        outputs = make_design_matrix(np.asarray(X)[10:], ThreadTeam(1), 1).matvec(W)
         np.testing.assert_allclose(outputs, W @ data[10:].astype(np.float64).T, atol=1e-12)
 
 
@@ -130,16 +139,16 @@ def test_passes_over_a_memory_map(k: int, tmp_path: Path) -> None:
     W, coef, since = rng.normal(size=(k, 9)), *rng.normal(size=(2, k, 3000))
     with ThreadTeam(2) as team, pytest.MonkeyPatch.context() as patch:
         patch.setattr("widemargin.data.dense._BLOCK_BYTES", 1)  # blocks of 256 rows
-        rows = make_rows(np.load(tmp_path / "X.npy", mmap_mode="r"), team, 1)
-        assert rows.arrays is None
-        np.testing.assert_allclose(rows.outputs(W), W @ exact.T, atol=1e-12 if k == 1 else 1e-4)
-        np.testing.assert_allclose(rows.weighted_sums(coef), coef @ exact, atol=1e-11)
-        np.testing.assert_allclose(rows.weighted_sums(coef, since), (coef - since) @ exact, atol=1e-11)
+        rows = make_design_matrix(np.load(tmp_path / "X.npy", mmap_mode="r"), team, 1)
+        assert not isinstance(rows, RowAccess)
+        np.testing.assert_allclose(rows.matvec(W), W @ exact.T, atol=1e-12 if k == 1 else 1e-4)
+        np.testing.assert_allclose(rows.rmatvec(coef), coef @ exact, atol=1e-11)
+        np.testing.assert_allclose(rows.rmatvec(coef, since), (coef - since) @ exact, atol=1e-11)
 
 
 def test_some_of_fortran_ordered_rows_without_a_copy_of_all() -> None:
     X = np.asfortranarray(np.random.default_rng(0).normal(size=(20_000, 50)))
-    rows, chosen = make_rows(X, ThreadTeam(1)), np.arange(0, 20_000, 100)
+    rows, chosen = make_design_matrix(X, ThreadTeam(1)), np.arange(0, 20_000, 100)
     tracemalloc.start()
     taken = rows.take(chosen)
     peak = tracemalloc.get_traced_memory()[1]
@@ -149,10 +158,10 @@ def test_some_of_fortran_ordered_rows_without_a_copy_of_all() -> None:
 
 
 def test_sums_for_several_threads_at_once(data: np.ndarray) -> None:
-    rows = make_rows(data, ThreadTeam(1))
+    rows = make_design_matrix(data, ThreadTeam(1))
     coefs = [np.random.default_rng(k).normal(size=(1, 700)) for k in range(40)]
-    alone = [rows.weighted_sums(coef) for coef in coefs]
+    alone = [rows.rmatvec(coef) for coef in coefs]
     with ThreadTeam(4) as team:
         for _ in range(10):
-            for one, other in zip(alone, team.map(rows.weighted_sums, coefs), strict=True):
+            for one, other in zip(alone, team.map(rows.rmatvec, coefs), strict=True):
                 np.testing.assert_array_equal(one, other)

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from naive import kernels as naive
+from widemargin.data.csr import prefers_csr
+from widemargin.data.probe import spread_rows
 from widemargin.data.samples import DenseSamples, GramSamples, Samples, SampleSubset, SparseSamples, make_samples
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -200,3 +202,20 @@ def test_no_rows(X: object, wants: str) -> None:
     samples = make_samples(X, wants)
     assert len(samples) == 0
     assert samples.squares.shape == (0,)
+
+
+def test_probe_rows_are_spread_over_all_runs() -> None:
+    for n in (0, 1, 63, 64, 127, 128, 129, 1000, 4097):
+        rows = spread_rows(n, 64)
+        assert min(n, 64) <= len(rows) <= 127
+        assert np.all(np.diff(rows) > 0)
+        assert np.all((rows >= 0) & (rows < n))
+    np.testing.assert_array_equal(spread_rows(127, 64), np.arange(127))
+
+
+def test_density_of_periodic_data() -> None:
+    """Every eighth row is sparse: rows at a fixed stride of 8 would all be, or none."""
+    X = np.random.default_rng(0).normal(size=(8 * 512, 40))
+    X[::8] = np.eye(40)[np.arange(512) % 40]
+    assert not prefers_csr(X)
+    assert prefers_csr(np.where(np.arange(len(X))[:, None] % 8, np.eye(40)[np.arange(len(X)) % 40], X))

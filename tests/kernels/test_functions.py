@@ -97,6 +97,16 @@ def test_float64_products_under_float32_tiles(is_sparse: bool) -> None:
     assert entry_noise(kernel, fine) < entry_noise(kernel, rough)
 
 
+def test_noise_of_periodic_data() -> None:
+    """All rows at a fixed stride, and those that follow them, are near the origin; the others are far from it."""
+    X = np.random.default_rng(0).normal(size=(63 * 16 + 1, 3)).astype(SINGLE)
+    X[np.arange(len(X)) % 16 > 1] += 1000
+    X[np.arange(len(X)) % 16 > 8] -= 2000
+    samples = make_samples(X, RBF.sample_form)
+    assert entry_noise(RBF(1.0), samples) > 1e-4
+    assert ensure_precision(RBF(1.0), samples).precision == DOUBLE
+
+
 def test_noise_of_float64_and_of_nothing_is_zero() -> None:
     X = np.random.default_rng(0).normal(size=(5, 2))
     assert entry_noise(RBF(1.0), make_samples(X, RBF.sample_form)) == 0

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from naive import sparse as naive
 from widemargin._native import Team, csr
-from widemargin.data.checked_csr import make_csr
+from widemargin.data.csr import make_csr
 
 quick = settings(max_examples=60, deadline=None, derandomize=True)
 dtypes = st.sampled_from([np.float32, np.float64])

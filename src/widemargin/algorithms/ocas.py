@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from .._native import Stopped, linear
 from .._progress import Aside, Part, Progress
 from .._threads import ThreadTeam
-from ..data import Rows, make_rows
+from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix
 from ..nystroem.local_machines import Fit, join_fits
 from ..solvers.cutting_plane import smoothed_newton as newton
 from ..solvers.cutting_plane.active_rows import NearRounds
@@ -86,7 +86,7 @@ class Settings:
 
 
 def train(
-    rows: Rows,
+    rows: DesignMatrix,
     risks: Sequence[Risk],
     settings: Settings,
     progress: Progress | Part | Aside,
@@ -97,7 +97,7 @@ def train(
 
     Parameters
     ----------
-    rows : Rows
+    rows : DesignMatrix
     risks : sequence of Risk
     settings : Settings
     progress : Progress
@@ -117,7 +117,7 @@ def train(
 
 
 def train_path(
-    rows: Rows,
+    rows: DesignMatrix,
     risks: Sequence[Risk],
     Cs: Sequence[float],
     settings: Settings,
@@ -147,7 +147,7 @@ def train_path(
 
 
 def _solve_sample(
-    rows: Rows, risks: Sequence[Risk], settings: Settings, progress: Progress | Part | Aside, team: ThreadTeam
+    rows: LocalMatrix, risks: Sequence[Risk], settings: Settings, progress: Progress | Part | Aside, team: ThreadTeam
 ) -> tuple[list[Matrix], list[bool], int]:
     """The machines of a sample, as points to begin with; which of them Newton's method has found; its size."""
     n = rows.shape[0]
@@ -170,7 +170,7 @@ def _solve_sample(
     return found, [k not in left for k in range(len(parts))], len(chosen)
 
 
-def _leap(rows: Rows, risk: Risk, C: float, tol: float, progress: Aside) -> Matrix | None:
+def _leap(rows: LocalMatrix, risk: Risk, C: float, tol: float, progress: Aside) -> Matrix | None:
     """A machine by Newton's method, if that leads to it."""
     if not isinstance(risk, HingeRisk):
         return None
@@ -180,22 +180,22 @@ def _leap(rows: Rows, risk: Risk, C: float, tol: float, progress: Aside) -> Matr
     return descent.point if descent.approach(tol, progress.go_on) else None
 
 
-def _is_sampled(rows: Rows, settings: Settings) -> bool:
+def _is_sampled(rows: DesignMatrix, settings: Settings) -> bool:
     """Whether a sample of the rows says much about all of them."""
     return _are_many(rows, settings, _SAMPLED, _SAMPLED_PER_COLUMN)
 
 
-def _are_many(rows: Rows, settings: Settings, least: int, per_column: int) -> bool:
+def _are_many(rows: DesignMatrix, settings: Settings, least: int, per_column: int) -> bool:
     """Whether few rows can be read for all; not beside CPA, which is to be compared with."""
     n, d = rows.shape
-    return settings.line_search and rows.is_local and n >= max(least, per_column * d)
+    return settings.line_search and n >= max(least, per_column * d)
 
 
 def train_hinges(X: NDArray[np.floating], signed: Matrix, tol: float, progress: Progress, memory_budget: int) -> Fit:
     """Train machines without intercept on dense rows in this thread: a `solvers.local.LinearTrainer`."""
     team = ThreadTeam(1)
     settings = Settings(tol=tol, memory_budget=memory_budget, keep_points=False)
-    results, _ = train(make_rows(X, team), [HingeRisk(s, team) for s in signed], settings, progress, team=team)
+    results, _ = train(make_design_matrix(X, team), [HingeRisk(s, team) for s in signed], settings, progress, team=team)
     return join_fits(np.concatenate([result.w for result in results]), results)
 
 
@@ -204,7 +204,7 @@ class _Descent:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: DesignMatrix,
         risks: Sequence[Risk],
         settings: Settings,
         progress: Progress | Part | Aside,
@@ -233,7 +233,9 @@ class _Descent:
         self.near = {
             solver: NearRounds(rows, solver, settings.tol, share, Aside(progress).go_on)
             for solver in self.solvers
-            if isinstance(solver.risk, HingeRisk) and _are_many(rows, settings, _MANY, _PER_COLUMN)
+            if isinstance(rows, LocalMatrix)
+            and isinstance(solver.risk, HingeRisk)
+            and _are_many(rows, settings, _MANY, _PER_COLUMN)
         }
 
     def solve_few_rows(self, C: float) -> Trained | None:
@@ -242,9 +244,9 @@ class _Descent:
             return None
         risks = [solver.risk for solver in self.solvers]
         hinges = [risk for risk in risks if isinstance(risk, HingeRisk)]
-        if len(hinges) < len(risks) or not self.rows.is_local:
+        if len(hinges) < len(risks) or not isinstance(self.rows, LocalMatrix):
             return None
-        X, places = self.rows.dense(np.arange(self.rows.shape[0]))
+        X, places = self.rows.gather(np.arange(self.rows.shape[0]))
         clock = _Clock()
         results = solve_few_rows(X[places], hinges, C, self.settings.tol, self.team, self.progress)
         if results is None:
@@ -264,7 +266,7 @@ class _Descent:
 
     def _ascent(self, risk: Risk) -> CoordinateAscent | None:
         """Where it pays; not beside CPA, which is to be compared with."""
-        arrays = self.rows.arrays
+        arrays = self.rows.row_arrays if isinstance(self.rows, RowAccess) else None
         if arrays is None or linear.count_values(arrays) < _SMALL or not self.settings.line_search:
             return None
         return None if _is_sampled(self.rows, self.settings) else risk.ascent(arrays, self.rows.shape[1])
@@ -306,7 +308,7 @@ class _Descent:
     def begin(self, start: Sequence[Matrix] | None, settings: Settings) -> None:
         """Take the first planes: at the points given, or where a sample of the rows leads."""
         self.has_begun = True
-        if start is None and _is_sampled(self.rows, settings):
+        if start is None and isinstance(self.rows, LocalMatrix) and _is_sampled(self.rows, settings):
             risks = [solver.risk for solver in self.solvers]
             start, smooth, size = _solve_sample(self.rows, risks, settings, self.progress, self.team)
             for solver, is_smooth in zip(self.solvers, smooth, strict=True):
@@ -381,7 +383,7 @@ class _Descent:
 
     def _outputs(self, solvers: Solvers, points: Sequence[Matrix]) -> list[Matrix]:
         """The outputs of one point of each solver, in one pass."""
-        return _split(self.rows.outputs(np.concatenate(points)), solvers)
+        return _split(self.rows.matvec(np.concatenate(points)), solvers)
 
     def _open(self) -> list[CuttingPlaneSolver]:
         return [solver for solver in self.solvers if not self._is_done(solver)]

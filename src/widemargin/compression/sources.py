@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from ..data.checked_csr import check_sparse
+from ..data.csr import check_sparse
 from ..estimators._fitted_state import FittedState
 from ..estimators._pairs import pair_coefficients
 from ..estimators.bsgd import BSGDClassifier

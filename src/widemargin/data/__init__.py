@@ -1,21 +1,34 @@
-"""The two passes of a linear machine over its data, wherever the rows lie: in memory, in a file, on other machines."""
+"""Samples: a storage class for each kind of data, the products of linear machines and the tiles of kernel machines.
 
-from .constant import RowsWithConstant
-from .dask import LostPartitionError, is_partitioned
+`design_matrix` has the products with weight vectors of dense, CSR and memory-mapped data (`dask`: of data on other
+machines), `samples` the tiles of inner products; `csr` is the sparse storage and its checks.
+"""
+
+from .dask import LostPartitionError
 from .dense import has_finite_values
-from .design_matrix import RowArrays, Rows, make_rows
-from .door import open_rows
+from .design_matrix import (
+    DesignMatrix,
+    LocalMatrix,
+    RowAccess,
+    RowArrays,
+    is_partitioned,
+    make_design_matrix,
+    open_design_matrix,
+    with_constant,
+)
 from .mapped import has_finite_rows, mapped_pages
 
 __all__ = [
+    "DesignMatrix",
+    "LocalMatrix",
     "LostPartitionError",
+    "RowAccess",
     "RowArrays",
-    "Rows",
-    "RowsWithConstant",
     "has_finite_rows",
     "has_finite_values",
     "is_partitioned",
-    "make_rows",
+    "make_design_matrix",
     "mapped_pages",
-    "open_rows",
+    "open_design_matrix",
+    "with_constant",
 ]

@@ -1,65 +1,231 @@
-"""Rows of a CSR array."""
+"""CSR storage for kernel and linear machines: checked indices, the compiled view, conversion from dense arrays.
+
+SciPy checks the indices of a sparse array only on request, and its compiled code trusts them: arrays that contradict
+their shape make it read and write outside its memory. Every sparse array is checked once, where it enters the library.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import csr
-from .._threads import ThreadTeam
-from .checked_csr import make_csr
-from .dense import read_only
+from .probe import spread_rows
 
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
+Array = NDArray[np.floating]
+
+_SPARSE_DENSITY = 0.25  # up to this share of non-zeros, CSR tiles are faster than the matrix product (decision 0003)
+_SPARSE_COLUMNS = 32  # narrower dense data stay dense: their products are cheap
+_PROBE = 512  # rows, at least, whose zeros are counted
+_LINES = {"csr": ("row", "column"), "csc": ("column", "row"), "bsr": ("block of rows", "block column")}
 
 
-class CSRRows:
-    """`Rows` of a CSR array with 32- or 64-bit indices that is never copied, its columns in any order, repeated or not.
+@dataclass(frozen=True)
+class CSRArray:
+    """Consecutive rows of a SciPy CSR array, with the view of them that compiled loops take.
+
+    Attributes
+    ----------
+    array : csr_array
+        The whole SciPy array.
+    first : int
+        Index in `array` of the first of these rows.
+    view : CSRMatrix
+        The compiled view of these rows alone.
+    """
+
+    array: sp.csr_array
+    first: int
+    view: csr.CSRMatrix
+
+    @classmethod
+    def of(cls, X: sp.csr_array) -> Self:
+        """All rows of X, its indices checked in O(n + nnz)."""
+        return cls(X, 0, make_csr(X))
+
+    def __len__(self) -> int:
+        return len(self.view)
+
+    def __getitem__(self, rows: slice | NDArray[np.integer]) -> CSRArray:
+        """Return a view for a slice of step 1, a copy for indices. (SciPy's own slice copies, at 0.1 ms or more.)"""
+        if not isinstance(rows, slice):
+            return CSRArray.of(self.array[self.first + rows])
+        start, stop, _ = rows.indices(len(self))
+        return CSRArray(self.array, self.first + start, self.view.rows(start, max(start, stop)))
+
+    def __reduce__(self) -> Any:
+        return CSRArray.of, (self.to_scipy(),)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the values."""
+        dtype: np.dtype[Any] = self.array.dtype
+        return dtype
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries of these rows."""
+        return int(self.view.nnz)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values and column indices of these rows."""
+        return int(self.array.data.itemsize + self.array.indices.itemsize) * self.nnz
+
+    def to_scipy(self) -> sp.csr_array:
+        """These rows as a SciPy array; a copy unless they are all of `array`."""
+        is_all = len(self) == self.array.shape[0]
+        return self.array if is_all else self.array[self.first : self.first + len(self)]
+
+
+def canonical(X: Any) -> sp.csr_array:
+    """X as CSR without repeated entries; a sparse X is shared where that is possible, and never changed."""
+    if not sp.issparse(X):
+        return _nonzeros(np.ascontiguousarray(X))
+    check_sparse(X)
+    rows = sp.csr_array(X)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def prefers_csr(X: Array) -> bool:
+    """Whether most entries of a dense X (n, d) are zero, and its column means are small beside its rows' norms.
+
+    (Columns with a large constant are better held dense and centred.) Judged by at least 512 rows spread over X.
+    """
+    if not len(X) or X.shape[1] < _SPARSE_COLUMNS:
+        return False
+    probe = X[spread_rows(len(X), _PROBE)].astype(np.float64)
+    if np.count_nonzero(probe) > _SPARSE_DENSITY * probe.size:
+        return False
+    mean = probe.mean(axis=0)
+    return bool(mean @ mean < 0.9 * np.einsum("ij,ij->", probe, probe) / len(probe))
+
+
+def _nonzeros(X: Array) -> sp.csr_array:
+    """CSR of a dense array in C order, in a fifth of SciPy's time."""
+    indptr = np.empty(len(X) + 1, np.int64)
+    csr.count_nonzeros(X, indptr)
+    n = int(indptr[-1])
+    width = np.int32 if max(n, X.shape[1]) <= np.iinfo(np.int32).max else np.int64
+    data = np.empty(n, X.dtype)
+    indices: NDArray[np.integer] = np.empty(n, width)
+    csr.copy_nonzeros(X, data, indices)
+    return sp.csr_array((data, indices, indptr.astype(width)), X.shape)
+
+
+def make_csr(X: Any) -> csr.CSRMatrix:
+    """The checked view of a SciPy CSR array that compiled loops take: O(n + nnz).
 
     Parameters
     ----------
-    X : csr_array
-    team : ThreadTeam
+    X : csr_array of float32 or float64
+        Its arrays are shared where they are contiguous and of SciPy's usual dtypes, else copied. They must not be
+        changed as long as the view is in use.
+
+    Raises
+    ------
+    ValueError
+        Naming the first row whose indices are not within X's shape, or whose place in the arrays is not in them.
     """
+    indices, indptr = _index_arrays(X)
+    if len(indptr) != X.shape[0] + 1:
+        raise ValueError(f"the CSR array has {X.shape[0]} rows, but its indptr is of {len(indptr) - 1} rows")
+    return csr.CSRMatrix(np.ascontiguousarray(X.data), indices, indptr, X.shape[1])
 
-    is_local = True
 
-    def __init__(self, X: sp.csr_array, team: ThreadTeam) -> None:
-        self._X = X
-        self._view = make_csr(X)
-        self._team = team
-        self.shape: tuple[int, int] = X.shape
+def check_sparse(X: Any) -> None:
+    """Raise a ValueError if the indices of a SciPy sparse array are not within its shape, or not in its arrays.
 
-    @property
-    def arrays(self) -> csr.CSRMatrix:
-        """The rows as compiled code visits them, in any order."""
-        return self._view
+    Parameters
+    ----------
+    X : sparse array of any format
+        Only what SciPy itself does not check when it converts the array to CSR.
+    """
+    if X.ndim != 2:  # scikit-learn refuses it
+        return
+    if X.format in _LINES:
+        _check_compressed(X)
+    elif X.format == "coo":
+        _check_coordinates(X)
+    elif X.format == "lil":
+        _check_lists(X)
+    elif X.format == "dia" and (X.data.ndim != 2 or X.offsets.shape != (len(X.data),)):
+        raise ValueError(f"the DIA array has {X.data.shape} values for {X.offsets.size} diagonals")
 
-    @property
-    def row_bytes(self) -> int:
-        """Of its values and their columns."""
-        X = self._X
-        return 1 + int(X.nnz * (X.data.itemsize + X.indices.itemsize) // max(1, self.shape[0]))
 
-    def outputs(self, W: Matrix) -> Matrix:
-        """One pass over all rows."""
-        out = np.empty((len(W), self.shape[0]))
-        csr.matvec(self._team.native, self._view, np.ascontiguousarray(W), out)
-        return out
+def with_usual_arrays(X: Any) -> Any:
+    """A CSR array of contiguous arrays, indices and indptr of one dtype: X itself, or one that shares what it can."""
+    data, (indices, indptr) = np.ascontiguousarray(X.data), _index_arrays(X)
+    if data is X.data and indices is X.indices and indptr is X.indptr:
+        return X
+    return type(X)((data, indices, indptr), X.shape)
 
-    def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
-        """One pass over the rows that count."""
-        out = np.empty((len(coef), self.shape[1]))
-        before = None if since is None else np.ascontiguousarray(since)
-        csr.rmatvec(self._team.native, self._view, np.ascontiguousarray(coef), before, out)
-        return out
 
-    def dense(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
-        """A copy, with their zeros."""
-        return read_only(self._X[chosen].toarray()), np.arange(len(chosen))
+def _check_compressed(X: Any) -> None:
+    (n_lines, n_others), data = X.shape, np.asarray(X.data)
+    if X.format == "csc":
+        n_lines, n_others = n_others, n_lines
+    if X.format == "bsr":
+        if data.ndim != 3 or 0 in data.shape[1:] or n_lines % data.shape[1] or n_others % data.shape[2]:
+            raise ValueError(f"the BSR array of shape {X.shape} has blocks of shape {data.shape[1:]}")
+        n_lines, n_others = n_lines // data.shape[1], n_others // data.shape[2]
+    elif data.ndim != 1:
+        raise ValueError(f"the data of the {X.format.upper()} array must have one dimension, got {data.ndim}")
+    indices, indptr = _index_arrays(X)
+    csr.check_arrays(indices, indptr, len(data), n_lines, n_others, X.format.upper(), *_LINES[X.format])
 
-    def take(self, chosen: Indices) -> CSRRows:
-        """By SciPy."""
-        return CSRRows(self._X[chosen], self._team)
+
+def _check_coordinates(X: Any) -> None:
+    for axis, (index, size) in enumerate(zip(X.coords, X.shape, strict=True)):
+        numbers = _integers(index, f"the indices of the COO array along axis {axis}")
+        if numbers.shape != np.shape(X.data):
+            raise ValueError(
+                f"the COO array has {np.size(X.data)} values, but {numbers.size} indices along axis {axis}"
+            )
+        if numbers.size and (numbers.min() < 0 or numbers.max() >= size):
+            entry = int(np.argmax((numbers < 0) | (numbers >= size)))
+            raise ValueError(
+                f"entry {entry} of the COO array has the index {numbers[entry]} along axis {axis}, "
+                f"which must be in [0, {size})"
+            )
+
+
+def _check_lists(X: Any) -> None:
+    n_rows = X.shape[0]
+    if X.rows.shape != (n_rows,) or X.data.shape != (n_rows,):
+        raise ValueError(f"the LIL array of {n_rows} rows has lists of {len(X.rows)} and {len(X.data)} rows")
+    for i, (columns, values) in enumerate(zip(X.rows, X.data, strict=True)):
+        if len(columns) != len(values):
+            raise ValueError(f"row {i} of the LIL array has {len(values)} values in {len(columns)} columns")
+        if columns and (min(columns) < 0 or max(columns) >= X.shape[1]):
+            wrong = next(column for column in columns if not 0 <= column < X.shape[1])
+            raise ValueError(f"row {i} of the LIL array has the column index {wrong}, must be in [0, {X.shape[1]})")
+
+
+def _index_arrays(X: Any) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """`indices` and `indptr`, contiguous and of one dtype, int32 or int64; `indices` is copied only if it must be."""
+    indices = _integers(X.indices, f"the {X.format.upper()} array's indices")
+    indptr = _integers(X.indptr, f"the {X.format.upper()} array's indptr")
+    if indices.dtype == np.int32 and indptr.dtype != np.int32:
+        if not len(indptr) or (indptr.min() >= 0 and indptr.max() <= np.iinfo(np.int32).max):
+            indptr = indptr.astype(np.int32)
+        else:
+            indices = indices.astype(np.int64)
+    return indices, indptr.astype(indices.dtype, copy=False)
+
+
+def _integers(values: Any, name: str) -> NDArray[np.integer]:
+    """Indices as a contiguous array of int32 or int64."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise ValueError(f"{name} must be integers in one dimension, got {array.dtype} in {array.ndim}")
+    if array.dtype not in (np.int32, np.int64):
+        array = array.astype(np.int64)
+    return np.ascontiguousarray(array)

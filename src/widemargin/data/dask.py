@@ -1,8 +1,8 @@
-"""Rows of a dask array or data frame: partitions that stay on the workers that made them.
+"""The design matrix of a dask array or data frame: partitions that stay on the workers that computed them.
 
-An iteration of a solver is one map over the partitions (outputs: a number for each row comes back) and one map-reduce
-(a sum of rows: one vector comes back). A partition's tasks are bound to the worker that holds it, so that its rows
-are never sent. If a worker is lost, dask makes its partitions again elsewhere, and the pass is repeated.
+`matvec` is a map over the partitions (one number a sample comes back), `rmatvec` a map-reduce (one vector comes back).
+A partition's tasks are bound to the worker that holds it, so that samples are never sent. If a worker is lost, dask
+computes its partitions again elsewhere, and the pass is repeated.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._threads import ThreadTeam
-from .checked_csr import check_sparse
-from .design_matrix import Rows, make_rows
+from .csr import check_sparse
+from .design_matrix import LocalMatrix, make_design_matrix
 
 Matrix = NDArray[np.float64]
 
 _FAN_IN = 8  # partial sums that one task adds
-_PATIENCE = 1.0  # seconds between two looks at whether all workers are still there
-_ASK_EVERY = 0.1  # seconds between two looks at the clock
-_MOST_LOSSES = 5  # during one pass
-_MOST_WAIT = 60.0  # seconds that the scheduler may take to notice a loss
+_WORKER_CHECK = 1.0  # seconds between two checks whether all workers are still there
+_STOP_CHECK = 0.1  # seconds between two checks whether the fit was stopped
+_MAX_LOSSES = 5  # workers lost during one pass, after which it is given up
+_MAX_WAIT = 60.0  # seconds that the scheduler may take to notice a loss
 
 
 class LostPartitionError(RuntimeError):
-    """A partition was lost with its worker, and dask cannot make it again."""
+    """A partition was lost with its worker, and dask cannot compute it again."""
 
 
-class PartitionedRows:
-    """`Rows` whose blocks are futures on a cluster.
+class PartitionedMatrix:
+    """`DesignMatrix` whose blocks are futures on a cluster.
 
     Parameters
     ----------
     client : distributed.Client
     blocks : list of distributed.Future
-        Of `Rows` in the memory of a worker.
+        Of a `LocalMatrix` in the memory of a worker.
     lengths : sequence of int
-        Rows of each block.
+        Samples of each block.
     n_features : int
     team : ThreadTeam
         A pass ends with `Stopped` once this team is stopped.
@@ -58,39 +58,26 @@ class PartitionedRows:
         self._cuts = np.cumsum([0, *lengths])
         self.shape = (int(self._cuts[-1]), n_features)
         self.row_bytes = 8 * n_features  # at most
-        self.is_local = False
 
-    @property
-    def arrays(self) -> None:
-        """None: the rows are elsewhere."""
-
-    def outputs(self, W: Matrix) -> Matrix:
-        """Products of k vectors (k, d) with every row, (k, n): a map."""
+    def matvec(self, W: Matrix) -> Matrix:
+        """W Xᵀ (k, n): a map."""
 
         def submit(owners: list[str]) -> list[Any]:
-            once = self._client.submit(_copy, W, pure=False)  # the workers take it from each other
-            return self._map(_outputs, [once] * len(self._blocks), owners)
+            once = self._client.submit(_copy, W, pure=False)  # sent once, then from worker to worker
+            return self._map(_matvec, [once] * len(self._blocks), owners)
 
         return np.concatenate(self._pass(submit), axis=1)
 
-    def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
-        """Sums of the rows, weighted by each row of coef (k, n), (k, d): a map-reduce, in the partitions' order."""
+    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
+        """(coef - since) X (k, d): a map-reduce, in the order of the partitions."""
         coef = coef if since is None else coef - since
         slices = [np.ascontiguousarray(part) for part in np.split(coef, self._cuts[1:-1], axis=1)]
 
         def submit(owners: list[str]) -> list[Any]:
-            return self._reduce(self._map(_weighted_sums, slices, owners))
+            return self._reduce(self._map(_rmatvec, slices, owners))
 
         total: Matrix = self._pass(submit)[0]
         return total
-
-    def dense(self, chosen: NDArray[np.int64]) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
-        """Refused, as `take`."""
-        raise NotImplementedError("rows are on the workers")
-
-    def take(self, chosen: NDArray[np.int64]) -> Rows:
-        """Refused: they stay where they are."""
-        raise NotImplementedError("rows are on the workers")
 
     def _map(self, fn: Callable[..., Any], pieces: list[Any], owners: list[str]) -> list[Any]:
         jobs = zip(self._blocks, pieces, owners, strict=True)
@@ -103,16 +90,16 @@ class PartitionedRows:
         return tasks
 
     def _pass(self, submit: Callable[[list[str]], list[Any]]) -> list[Any]:
-        """Results of the tasks that `submit` starts; once more from the beginning if a worker is lost meanwhile."""
-        for _ in range(_MOST_LOSSES):
+        """Results of the tasks that `submit` starts, all of them again if a worker is lost meanwhile."""
+        for _ in range(_MAX_LOSSES):
             owners = self._owners()
             results = self._collect(submit(owners), set(owners))
             if results is not None:
                 return results
-        raise LostPartitionError(f"{_MOST_LOSSES} workers were lost during one pass over the data")
+        raise LostPartitionError(f"{_MAX_LOSSES} workers were lost during one pass over the data")
 
     def _owners(self) -> list[str]:
-        """The worker of each block. Blocks of a lost worker are waited for until they are made again."""
+        """The worker of each block. Waits until blocks of a lost worker have been computed again."""
         begin = monotonic()
         while True:
             _finish(self._blocks, self._check)
@@ -120,38 +107,38 @@ class PartitionedRows:
             owners = [next(iter(where.get(block.key, ())), None) for block in self._blocks]
             if all(owners):
                 return owners  # type: ignore[return-value]  # all are strings
-            if monotonic() - begin > _MOST_WAIT:
+            if monotonic() - begin > _MAX_WAIT:
                 lost = [number for number, owner in enumerate(owners) if owner is None]
-                raise LostPartitionError(f"partitions {lost} of X are on no worker, after {_MOST_WAIT:g} seconds")
+                raise LostPartitionError(f"partitions {lost} of X are on no worker, after {_MAX_WAIT:g} seconds")
             self._check()
-            sleep(0.05)  # the scheduler knows of the loss, this process does not yet
+            sleep(0.05)  # the scheduler has noticed the loss, this process has not
 
     def _collect(self, tasks: list[Any], owners: set[str]) -> list[Any] | None:
-        """Wait for results; None if one of the workers is gone, for which its tasks would wait forever."""
+        """The results of tasks; None if a worker is gone, whose tasks would never end."""
         from distributed import CancelledError
 
-        gather, patience = partial(self._client.gather, tasks, asynchronous=True), _PATIENCE
+        gather, timeout = partial(self._client.gather, tasks, asynchronous=True), _WORKER_CHECK
         while True:
             try:
                 if self._are_done(tasks):
-                    results: list[Any] = self._client.sync(gather, callback_timeout=patience)
+                    results: list[Any] = self._client.sync(gather, callback_timeout=timeout)
                     return results
             except (TimeoutError, CancelledError) as error:
-                patience *= 2
+                timeout *= 2
                 if isinstance(error, CancelledError) and self._has_all(owners):
                     raise
             if not self._has_all(owners):
                 return None
 
     def _are_done(self, tasks: list[Any]) -> bool:
-        """Wait for tasks, for a second."""
+        """Wait for tasks, at most a second; whether they have ended."""
         from distributed import wait
 
-        end = monotonic() + _PATIENCE
+        end = monotonic() + _WORKER_CHECK
         while monotonic() < end:
             self._check()
             with suppress(TimeoutError):
-                wait(tasks, timeout=_ASK_EVERY)
+                wait(tasks, timeout=_STOP_CHECK)
                 return True
         return False
 
@@ -159,13 +146,8 @@ class PartitionedRows:
         return owners <= set(self._client.scheduler_info(n_workers=-1)["workers"])
 
 
-def is_partitioned(X: Any) -> bool:
-    """Whether X is a dask collection. Imports nothing."""
-    return hasattr(X, "__dask_graph__")
-
-
 @contextmanager
-def open_partitions(X: Any, team: ThreadTeam) -> Iterator[PartitionedRows]:
+def open_partitions(X: Any, team: ThreadTeam) -> Iterator[PartitionedMatrix]:
     """Hold the partitions of X in the memory of the cluster inside a ``with`` block.
 
     Parameters
@@ -174,11 +156,11 @@ def open_partitions(X: Any, team: ThreadTeam) -> Iterator[PartitionedRows]:
         Of numbers. Partitions may be NumPy arrays, data frames or sparse arrays; float32 stays float32, everything
         else becomes float64. An array whose columns are divided too is joined first.
     team : ThreadTeam
-        As of `PartitionedRows`.
+        As of `PartitionedMatrix`.
 
     Yields
     ------
-    PartitionedRows
+    PartitionedMatrix
         On the active client's cluster; where there is none, in threads of this process.
 
     Raises
@@ -186,7 +168,7 @@ def open_partitions(X: Any, team: ThreadTeam) -> Iterator[PartitionedRows]:
     ValueError
         If a partition holds NaN or infinity, no numbers, or another number of columns than the first: naming it.
     LostPartitionError
-        Here and during a pass, if a lost partition cannot be made again: it had been put on its worker by hand.
+        Here and during a pass, if a lost partition cannot be computed again because it had been scattered by hand.
     """
     with _active_client() as client:
         parts = client.compute(np.ravel((X.rechunk({1: -1}) if hasattr(X, "rechunk") else X).to_delayed()).tolist())
@@ -200,7 +182,7 @@ def open_partitions(X: Any, team: ThreadTeam) -> Iterator[PartitionedRows]:
                     f"X must have the same columns everywhere: partition {number} has {n_features}, "
                     f"partition 0 has {shapes[0][1]}"
                 )
-        yield PartitionedRows(client, blocks, [n for n, _ in shapes], shapes[0][1], team)
+        yield PartitionedMatrix(client, blocks, [n for n, _ in shapes], shapes[0][1], team)
 
 
 @contextmanager
@@ -220,7 +202,7 @@ def _active_client() -> Iterator[Any]:
 
 
 def _finish(blocks: list[Any], check: Callable[[], None] = lambda: None) -> None:
-    """Wait for blocks, with a check every moment; raise what kept one from being made."""
+    """Wait for blocks, calling `check` every 0.1 s; raise the error of a block that failed."""
     from distributed import CancelledError, wait
 
     try:
@@ -228,7 +210,7 @@ def _finish(blocks: list[Any], check: Callable[[], None] = lambda: None) -> None
         while not is_done:
             check()
             with suppress(TimeoutError):
-                wait(blocks, timeout=_ASK_EVERY)
+                wait(blocks, timeout=_STOP_CHECK)
                 is_done = True
     except CancelledError as error:
         lost = [number for number, block in enumerate(blocks) if block.cancelled()]
@@ -243,15 +225,15 @@ def _finish(blocks: list[Any], check: Callable[[], None] = lambda: None) -> None
 # --------------------------------------------------------------------------------------------------- on the workers
 
 
-def _make_block(part: Any, number: int) -> Rows:
-    """A partition as rows in memory, for one thread: the worker's other threads have other partitions."""
+def _make_block(part: Any, number: int) -> LocalMatrix:
+    """A partition as a design matrix for one thread: the worker's other threads have other partitions."""
     try:
         X = _as_array(part)
     except (TypeError, ValueError) as error:
         raise ValueError(f"X must hold numbers: partition {number} does not ({error})") from error
     if not np.isfinite(X.data if sp.issparse(X) else X).all():
         raise ValueError(f"Input X contains NaN or infinity, in partition {number}")
-    return make_rows(X, ThreadTeam(1))
+    return make_design_matrix(X, ThreadTeam(1))
 
 
 def _as_array(part: Any) -> Any:
@@ -267,7 +249,7 @@ def _float_of(dtype: Any) -> type:
     return np.float32 if dtype == np.float32 else np.float64
 
 
-def _shape(block: Rows) -> tuple[int, int]:
+def _shape(block: LocalMatrix) -> tuple[int, int]:
     return block.shape
 
 
@@ -275,12 +257,12 @@ def _copy(W: Matrix) -> Matrix:
     return W.copy()
 
 
-def _outputs(block: Rows, W: Matrix) -> Matrix:
-    return block.outputs(W)
+def _matvec(block: LocalMatrix, W: Matrix) -> Matrix:
+    return block.matvec(W)
 
 
-def _weighted_sums(block: Rows, coef: Matrix) -> Matrix:
-    return block.weighted_sums(coef)
+def _rmatvec(block: LocalMatrix, coef: Matrix) -> Matrix:
+    return block.rmatvec(coef)
 
 
 def _add_up(parts: list[Matrix]) -> Matrix:

@@ -1,8 +1,14 @@
-"""Rows in blocks on all cores. A solver sees `Rows`: two passes."""
+"""The design matrix X (n, d) of a linear machine: products with weight vectors, wherever the samples are stored.
+
+Every kind of storage has the two products of `DesignMatrix`. Samples that this process can read are a `LocalMatrix`
+too, and those that compiled code can visit one by one a `RowAccess`.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,62 +16,165 @@ from numpy.typing import NDArray
 
 from .._native import csr
 from .._threads import ThreadTeam
-from .csr import CSRRows
-from .dense import DenseRows
-from .mapped import MappedRows, mapped_pages
+from .csr import CSRArray
+from .dense import ColumnMajorMatrix, DenseMatrix, RowMajorMatrix, has_contiguous_rows, read_only
+from .mapped import MappedMatrix, mapped_pages
 
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
-RowArrays: TypeAlias = "NDArray[np.floating] | csr.CSRMatrix"  # in C order
+RowArrays: TypeAlias = "NDArray[np.floating] | csr.CSRMatrix"  # dense ones in C order
 
 
-class Rows(Protocol):
-    """The data as the solver sees them: n rows of d features."""
+class DesignMatrix(Protocol):
+    """n samples of d features."""
 
     @property
     def shape(self) -> tuple[int, int]:
         """n and d."""
 
     @property
-    def arrays(self) -> RowArrays | None:
-        """The rows as compiled code can visit them one by one, in any order; None where that is dear."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether this process can read the rows itself."""
-
-    @property
     def row_bytes(self) -> int:
-        """What a row takes in memory, in the mean."""
+        """Mean number of bytes of a sample."""
 
-    def outputs(self, W: Matrix) -> Matrix:
-        """Products of k vectors (k, d) with every row: (k, n)."""
+    def matvec(self, W: Matrix) -> Matrix:
+        """W Xᵀ (k, n): products of k weight vectors (k, d) with every sample."""
 
-    def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
-        """Sums of the rows, weighted by each row of coef (k, n), less those of `since` (k, n): (k, d).
+    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
+        """(coef - since) X (k, d): sums of the samples, weighted by the rows of coef and of since (k, n).
 
-        Most rows of weight 0 are not read.
+        Most samples whose weights are all zero are not read.
         """
 
-    def dense(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
-        """An array in C order that has some rows among its own, and where; if they are local."""
 
-    def take(self, chosen: Indices) -> Rows:
-        """A copy of some rows, in ascending order, if they are local."""
+@runtime_checkable
+class LocalMatrix(DesignMatrix, Protocol):
+    """Samples that this process can read."""
+
+    def take(self, chosen: Indices) -> LocalMatrix:
+        """A copy of the samples `chosen`, in ascending order."""
+
+    def gather(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
+        """An array with contiguous rows, and which of its rows are the samples `chosen`; not a copy if it need not."""
 
 
-def make_rows(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Rows:
-    """Wrap validated data of shape (n, d): an array in C or Fortran order, a memory map, or CSR.
+@runtime_checkable
+class RowAccess(Protocol):
+    """Samples that compiled code can visit one by one, in any order."""
+
+    @property
+    def row_arrays(self) -> RowArrays:
+        """The samples as compiled code takes them."""
+
+
+def make_design_matrix(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> LocalMatrix:
+    """Wrap validated data of shape (n, d) in this process, without a copy.
 
     Parameters
     ----------
     X : ndarray, memmap or CSR array, float32 or float64
-        Not copied.
+        A dense array in neither C nor Fortran order, nor with contiguous rows, is copied.
     team : ThreadTeam
     memory_budget : int
-        Bytes. Of a read-only memory map that is larger, in C order, no more than some blocks are held at a time.
+        Bytes. A read-only memory map in C order that is larger is read in blocks, whose pages are given back.
     """
     if sp.issparse(X):
-        return CSRRows(X, team)
-    pages = mapped_pages(X, memory_budget)
-    return DenseRows(X, team) if pages is None else MappedRows(X, pages, team)
+        return SparseMatrix(CSRArray.of(X), team)
+    if (pages := mapped_pages(X, memory_budget)) is not None:
+        return MappedMatrix(X, pages, team)
+    if X.flags.c_contiguous:
+        return RowMajorMatrix(X, team)
+    if has_contiguous_rows(X):
+        return DenseMatrix(X, team)
+    return ColumnMajorMatrix(X, team) if has_contiguous_rows(X.T) else RowMajorMatrix(np.ascontiguousarray(X), team)
+
+
+@contextmanager
+def open_design_matrix(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Iterator[DesignMatrix]:
+    """Hold the samples ready inside a ``with`` block: a dask collection on its cluster, all other data where they are.
+
+    Parameters
+    ----------
+    X, team, memory_budget : as of `make_design_matrix`, or of `open_partitions`
+    """
+    if is_partitioned(X):
+        from .dask import open_partitions  # it makes design matrices of its partitions
+
+        with open_partitions(X, team) as partitioned:
+            yield partitioned
+    else:
+        yield make_design_matrix(X, team, memory_budget)
+
+
+class SparseMatrix:
+    """`LocalMatrix` and `RowAccess` of CSR storage, the columns of a row in any order, repeated or not."""
+
+    def __init__(self, X: CSRArray, team: ThreadTeam) -> None:
+        self._X = X
+        self._team = team
+        self.shape: tuple[int, int] = X.array.shape
+        self.row_arrays = X.view
+        self.row_bytes = 1 + X.nbytes // max(1, self.shape[0])
+
+    def matvec(self, W: Matrix) -> Matrix:
+        """W Xᵀ (k, n), in float64."""
+        out = np.empty((len(W), self.shape[0]))
+        csr.matvec(self._team.native, self._X.view, np.ascontiguousarray(W), out)
+        return out
+
+    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
+        """(coef - since) X (k, d), in float64."""
+        out = np.empty((len(coef), self.shape[1]))
+        before = None if since is None else np.ascontiguousarray(since)
+        csr.rmatvec(self._team.native, self._X.view, np.ascontiguousarray(coef), before, out)
+        return out
+
+    def gather(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
+        """A dense copy of the samples `chosen`."""
+        return read_only(self._X[chosen].array.toarray()), np.arange(len(chosen))
+
+    def take(self, chosen: Indices) -> SparseMatrix:
+        """A copy of the samples `chosen`."""
+        return SparseMatrix(self._X[chosen], self._team)
+
+
+class AugmentedMatrix:
+    """[X, 1] (n, d + 1): a constant last feature, whose weight is a regularised intercept. X is not copied."""
+
+    def __init__(self, X: DesignMatrix) -> None:
+        self._X = X
+        self.shape = X.shape[0], X.shape[1] + 1
+        self.row_bytes = X.row_bytes
+
+    def matvec(self, W: Matrix) -> Matrix:
+        """[X, 1] times k weight vectors: (k, n)."""
+        return self._X.matvec(np.ascontiguousarray(W[:, :-1])) + W[:, -1:]
+
+    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
+        """(coef - since) [X, 1]: (k, d + 1)."""
+        coef = coef if since is None else coef - since
+        return np.column_stack([self._X.rmatvec(coef), coef.sum(axis=1)])
+
+
+class LocalAugmentedMatrix(AugmentedMatrix):
+    """[X, 1] of samples that this process can read."""
+
+    _X: LocalMatrix
+
+    def take(self, chosen: Indices) -> LocalAugmentedMatrix:
+        """[X, 1] of a copy of the samples `chosen`."""
+        return LocalAugmentedMatrix(self._X.take(chosen))
+
+    def gather(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
+        """A dense copy of the samples `chosen`, with the constant."""
+        X, places = self._X.gather(chosen)
+        return np.column_stack([X[places], np.ones(len(chosen), X.dtype)]), np.arange(len(chosen))
+
+
+def is_partitioned(X: Any) -> bool:
+    """Whether X is a dask collection. Imports nothing."""
+    return hasattr(X, "__dask_graph__")
+
+
+def with_constant(X: DesignMatrix) -> DesignMatrix:
+    """[X, 1], a `LocalMatrix` if X is one."""
+    return LocalAugmentedMatrix(X) if isinstance(X, LocalMatrix) else AugmentedMatrix(X)

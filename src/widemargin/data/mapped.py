@@ -1,4 +1,4 @@
-"""Memory maps larger than the memory budget: their pages are given back once a block has been read."""
+"""The design matrix of a memory map larger than the memory budget: pages are released once a block has been read."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 from .._native import dense
 from .._threads import ThreadTeam, count_blocks, row_blocks
-from .dense import DenseRows
+from .dense import DenseMatrix
 
 Array = NDArray[np.floating]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-_FILE_BYTES = 2**23  # read between two times of giving pages back
-_PARTS = 64  # of a sum: to be shared out
+_FILE_BYTES = 2**23  # size of a block of the check for NaN
+_PARTS = 64  # largest number of partial sums: enough to share out
 
 
 class MappedPages:
-    """The pages of a read-only memory map that an array in C order lies in."""
+    """The pages of a read-only memory map `source` that hold an array X (n, d) in C order."""
 
     def __init__(self, X: Array, source: mmap.mmap) -> None:
         self._source = source
@@ -29,42 +29,38 @@ class MappedPages:
         self._row_bytes = X.strides[0]
 
     def release(self, rows: slice) -> None:
-        """Give the pages of some rows back; whoever reads them next has them read from the file again."""
+        """Release the pages of some rows: the next access reads them from the file again."""
         first = -(-(self._start + rows.start * self._row_bytes) // mmap.PAGESIZE) * mmap.PAGESIZE
         length = self._start + rows.stop * self._row_bytes - first
         if length > 0:
             self._source.madvise(mmap.MADV_DONTNEED, first, length)
 
 
-class MappedRows(DenseRows):
-    """`Rows` of a memory map that is larger than the memory budget: no more is held of it than some blocks."""
+class MappedMatrix(DenseMatrix):
+    """`LocalMatrix` of a memory map of which each thread holds one block at a time."""
 
     def __init__(self, X: Array, pages: MappedPages, team: ThreadTeam) -> None:
         super().__init__(X, team)
         self._pages = pages
 
     @property
-    def arrays(self) -> None:
-        """None: rows are read in their order."""
-
-    @property
     def block_rows(self) -> int:
-        """How many rows are held at a time, by each thread."""
+        """Samples of a block: as few as make a fast matrix product."""
         return self._least_rows
 
-    def outputs(self, W: Matrix) -> Matrix:
-        """Block by block."""
+    def matvec(self, W: Matrix) -> Matrix:
+        """W Xᵀ (k, n), block by block."""
         out = np.empty((len(W), self.shape[0]))
 
         def multiply(rows: slice) -> None:
-            out[:, rows] = DenseRows(self._X[rows], self._team).outputs(W)
+            out[:, rows] = DenseMatrix(self._X[rows], self._team).matvec(W)
             self._pages.release(rows)
 
         self._team.map(multiply, row_blocks(self.shape[0], self.block_rows))
         return out
 
-    def weighted_sums(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
-        """Block by block; the sums of several blocks are added by one thread."""
+    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
+        """(coef - since) X (k, d), block by block; at most 64 partial sums are held."""
         n, size = self.shape[0], self.block_rows
         parts = row_blocks(n, max(size, count_blocks(n, _PARTS)))
         sums = np.zeros((len(parts), len(coef), self.shape[1]))
@@ -73,19 +69,19 @@ class MappedRows(DenseRows):
             for block in row_blocks(parts[part].stop - parts[part].start, size):
                 rows = slice(parts[part].start + block.start, parts[part].start + block.stop)
                 before = None if since is None else since[:, rows]
-                sums[part] += DenseRows(self._X[rows], self._team).weighted_sums(coef[:, rows], before)
+                sums[part] += DenseMatrix(self._X[rows], self._team).rmatvec(coef[:, rows], before)
                 self._pages.release(rows)
 
         self._team.map(add, range(len(parts)))
         total: Matrix = sums.sum(axis=0)
         return total
 
-    def dense(self, chosen: Indices) -> tuple[Array, Indices]:
-        """A copy."""
+    def gather(self, chosen: Indices) -> tuple[Array, Indices]:
+        """A copy of the samples `chosen`."""
         return self.copy(chosen), np.arange(len(chosen))
 
     def copy(self, chosen: Indices) -> Array:
-        """Some rows, in ascending order, block by block."""
+        """The samples `chosen`, in ascending order, block by block."""
         taken = np.empty((len(chosen), self.shape[1]), self._X.dtype)
 
         def copy(rows: slice) -> None:
@@ -98,20 +94,19 @@ class MappedRows(DenseRows):
 
 
 def mapped_pages(X: Any, memory_budget: int) -> MappedPages | None:
-    """The pages of X, if they are to be given back: X is a read-only map in C order and larger than the budget."""
+    """The pages of X if it is a read-only memory map in C order that is larger than the budget; else None."""
     source = X
     while isinstance(source, np.ndarray):
         source = source.base
     if not isinstance(source, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
         return None
-    # A writable private map would lose what has been written to it.
-    return (
-        None if X.flags.writeable or not X.flags.c_contiguous or X.nbytes <= memory_budget else MappedPages(X, source)
-    )
+    if X.flags.writeable or not X.flags.c_contiguous or X.nbytes <= memory_budget:
+        return None  # (a writable private map would lose what has been written to it)
+    return MappedPages(X, source)
 
 
 def has_finite_rows(X: Array, pages: MappedPages) -> bool:
-    """Whether no entry is NaN or infinite, block by block."""
+    """Whether no entry of X is NaN or infinite, block by block; the pages are released."""
     for rows in row_blocks(len(X), max(1, _FILE_BYTES // max(1, X.strides[0]))):
         if not np.isfinite(X[rows]).all():
             return False

@@ -1,7 +1,9 @@
-"""Batches of samples: where a kernel's inner products come from. Dense, sparse or a given Gram matrix, all alike.
+"""Samples as kernels take them: tiles of inner products of dense, CSR or Gram data.
 
-Every kind has `take` (a batch of rows), `inner` (one tile of inner products with another batch of the kind) and
-`squares` (squared norms). Nobody outside this file asks which kind it holds.
+Every kind has `take` (a batch of rows), `inner` (one tile of inner products with another batch of the same kind) and
+`squares` (squared norms); code outside this file does not depend on the kind. CSR data share their storage with
+design matrices (`csr.CSRArray`); dense data do not, because kernels need them in C order, converted and centred
+(decision 0015).
 """
 
 from __future__ import annotations
@@ -13,12 +15,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import csr
-from .csr_samples import CsrRows, canonical, prefers_csr
+from .csr import CSRArray, canonical, prefers_csr
 
 Array = NDArray[np.floating]
-Rows = slice | NDArray[np.integer]
+Selection = slice | NDArray[np.integer]
 
-_SPARSE_COST = 4  # of a non-zero, beside a column of the matrix product
+_SPARSE_COST = 4  # cost of a non-zero, in multiply-adds of a dense matrix product
 
 
 class Samples(Protocol):
@@ -26,23 +28,23 @@ class Samples(Protocol):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of tiles made of these samples."""
+        """Dtype of the tiles."""
 
     @property
     def precision(self) -> np.dtype[Any]:
-        """The dtype of their inner products: that of the tiles, or more exact."""
+        """Dtype in which inner products are computed: that of the tiles, or float64."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes held beyond the caller's own array."""
+        """Bytes held beside the caller's own array."""
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row in a gathered batch, on average."""
+        """Mean bytes of a row of a gathered batch."""
 
     @property
     def row_cost(self) -> int:
-        """What an inner product with a row costs on average, in multiply-adds of a matrix product."""
+        """Mean cost of an inner product with a row, in multiply-adds of a dense matrix product."""
 
     def __len__(self) -> int: ...
 
@@ -50,7 +52,7 @@ class Samples(Protocol):
     def squares(self) -> NDArray[np.float64]:
         """Squared norms, of shape (n,)."""
 
-    def take(self, rows: Rows) -> Samples:
+    def take(self, rows: Selection) -> Samples:
         """A batch of some of the rows: a view for a slice, a copy for indices."""
 
     def inner(self, other: Any, out: Array) -> None:
@@ -60,17 +62,17 @@ class Samples(Protocol):
         """The batch as a dense (n, d) array."""
 
     def original(self) -> Any:
-        """The batch as the user's own kind of matrix."""
+        """The samples as the kind of matrix that the user passed in: dense, CSR, or rows of the Gram matrix."""
 
     def against(self, X: Any) -> tuple[Samples, Samples]:
-        """This batch and the rows of X, both of this kind, ready for a tile."""
+        """This batch and the rows of X, both of this kind, so that `inner` takes them."""
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> Samples:
-        """The same samples with inner products and tiles of other dtypes."""
+        """The same samples, with inner products in `precision` and tiles of `dtype`."""
 
 
 class DenseSamples:
-    """Rows of a C-contiguous array, less a shift that distances do not notice."""
+    """Rows of an array in C order, minus a `shift` (d,) for kernels of distances, which it does not change."""
 
     def __init__(
         self,
@@ -79,34 +81,34 @@ class DenseSamples:
         shift: Array | None = None,
         squares: NDArray[np.float64] | None = None,
         dtype: np.dtype[Any] | None = None,
-        source: tuple[Array, Rows] | None = None,
-        own: bool = False,
+        source: tuple[Array, Selection] | None = None,
+        is_copy: bool = False,
     ) -> None:
         self.X = X
         self.shift = shift
         self.dtype = dtype or X.dtype
-        self.source = source  # the caller's array and which of its rows these are: what centring has rounded
-        self.own = own
+        self.source = source  # the caller's array, and which of its rows: not yet rounded by centring
+        self.is_copy = is_copy
         self._squares = squares
 
     @property
     def precision(self) -> np.dtype[Any]:
-        """The rows' dtype."""
+        """Dtype of the array."""
         return self.X.dtype
 
     @property
     def nbytes(self) -> int:
-        """The centred or converted copy."""
-        return self.X.nbytes if self.own else 0
+        """Bytes of the centred or converted copy, if this is one."""
+        return self.X.nbytes if self.is_copy else 0
 
     @property
     def row_bytes(self) -> int:
-        """All columns."""
+        """Bytes of d values."""
         return int(self.X.shape[1] * self.X.itemsize)
 
     @property
     def row_cost(self) -> int:
-        """All columns."""
+        """The number of columns d."""
         return int(self.X.shape[1])
 
     def __len__(self) -> int:
@@ -114,76 +116,78 @@ class DenseSamples:
 
     @property
     def squares(self) -> NDArray[np.float64]:
-        """Squared norms, accumulated in float64 once for the whole set."""
+        """Squared norms (n,), in float64, computed once."""
         if self._squares is None:
             self._squares = np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
         return self._squares
 
-    def take(self, rows: Rows) -> DenseSamples:
-        """A batch of some of the rows."""
+    def take(self, rows: Selection) -> DenseSamples:
+        """A view for a slice, a copy for indices."""
         source = None if self.source is None else (self.source[0], _rows_of_rows(self.source[1], rows, len(self)))
         squares = self.squares[rows]
         return DenseSamples(self.X[rows], shift=self.shift, squares=squares, dtype=self.dtype, source=source)
 
     def inner(self, other: DenseSamples, out: Array) -> None:
-        """One matrix product."""
+        """Write X Zᵀ, one matrix product, into out."""
         np.matmul(self.X, other.X.T, out=out)
 
     def toarray(self) -> Array:
-        """The rows themselves."""
+        """The array, as shifted."""
         return self.X
 
     original = toarray
 
     def against(self, X: Any) -> tuple[Samples, Samples]:
-        """The rows of X, made dense and shifted alike."""
+        """This batch, and the rows of X as a dense batch with the same shift."""
         rows = (X.toarray() if sp.issparse(X) else X).astype(self.precision, copy=False)
         shifted = np.ascontiguousarray(rows if self.shift is None else rows - self.shift)
         return self, DenseSamples(shifted, dtype=self.dtype)
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> DenseSamples:
-        """Converted rows, centred in the new precision."""
+        """A converted copy, centred in the new precision."""
         if self.shift is None or self.source is None:
-            return DenseSamples(self.X.astype(precision), shift=self.shift, dtype=dtype, own=True)
+            return DenseSamples(self.X.astype(precision), shift=self.shift, dtype=dtype, is_copy=True)
         shift = self.shift.astype(precision)
         X, rows = self.source
-        return DenseSamples(X[rows].astype(precision) - shift, shift=shift, dtype=dtype, source=self.source, own=True)
+        return DenseSamples(
+            X[rows].astype(precision) - shift, shift=shift, dtype=dtype, source=self.source, is_copy=True
+        )
 
 
 class SparseSamples:
-    """Rows of a CSR array; a tile costs its non-zeros, not its columns."""
+    """Rows of CSR storage: a tile costs its non-zeros, not its columns."""
 
     def __init__(
         self,
-        X: CsrRows,
+        X: CSRArray,
         *,
         squares: NDArray[np.float64] | None = None,
         dtype: np.dtype[Any] | None = None,
-        own: bool = False,
+        is_copy: bool = False,
     ) -> None:
         self.X = X
         self.dtype = dtype or X.dtype
-        self.own = own
+        self.is_copy = is_copy
         self._squares = squares
 
     @property
     def precision(self) -> np.dtype[Any]:
-        """The values' dtype."""
+        """Dtype of the values."""
         return self.X.dtype
 
     @property
     def nbytes(self) -> int:
-        """The CSR copy of a dense array."""
-        return self.X.nonzero_bytes * self.X.nnz if self.own else 0
+        """Bytes of the CSR copy of a dense array, if this is one."""
+        return self.X.nbytes if self.is_copy else 0
 
     @property
     def row_bytes(self) -> int:
-        """Values and column numbers."""
-        return self.X.nonzero_bytes * self.X.nnz // max(1, len(self))
+        """Mean bytes of the values and column indices of a row."""
+        return self.X.nbytes // max(1, len(self))
 
     @property
     def row_cost(self) -> int:
-        """The non-zeros."""
+        """Four times the mean number of non-zeros of a row."""
         return _SPARSE_COST * self.X.nnz // max(1, len(self))
 
     def __len__(self) -> int:
@@ -191,19 +195,19 @@ class SparseSamples:
 
     @property
     def squares(self) -> NDArray[np.float64]:
-        """Squared norms in float64."""
+        """Squared norms (n,), in float64, computed once."""
         if self._squares is None:
             X = self.original().astype(np.float64)
             X.data **= 2
             self._squares = np.asarray(X.sum(axis=1))
         return self._squares
 
-    def take(self, rows: Rows) -> SparseSamples:
-        """A batch of some of the rows."""
+    def take(self, rows: Selection) -> SparseSamples:
+        """A view for a slice, a copy for indices."""
         return SparseSamples(self.X[rows], squares=self.squares[rows], dtype=self.dtype)
 
     def inner(self, other: SparseSamples, out: Array) -> None:
-        """Non-zeros of these rows against dense panels of the other ones."""
+        """Write X Zᵀ into out, by the non-zeros of X and dense panels of Z."""
         if out.dtype == self.precision:
             csr.inner_products(self.X.view, other.X.view, out)
             return
@@ -212,25 +216,25 @@ class SparseSamples:
         out[...] = exact
 
     def toarray(self) -> Array:
-        """The rows with their zeros."""
+        """A dense copy."""
         dense: Array = self.original().toarray()
         return dense
 
     def original(self) -> sp.csr_array:
-        """The rows as CSR."""
+        """A SciPy CSR array."""
         return self.X.to_scipy()
 
     def against(self, X: Any) -> tuple[Samples, Samples]:
-        """The rows of X as CSR."""
-        return self, SparseSamples(CsrRows.of(canonical(X).astype(self.precision, copy=False)), dtype=self.dtype)
+        """This batch, and the rows of X as CSR."""
+        return self, SparseSamples(CSRArray.of(canonical(X).astype(self.precision, copy=False)), dtype=self.dtype)
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> SparseSamples:
-        """Converted values."""
-        return SparseSamples(CsrRows.of(self.original().astype(precision)), dtype=dtype, own=True)
+        """A copy with converted values."""
+        return SparseSamples(CSRArray.of(self.original().astype(precision)), dtype=dtype, is_copy=True)
 
 
 class GramSamples:
-    """Rows or columns of a given Gram matrix: a left batch indexes its rows, a right one its columns."""
+    """Indices into a given Gram matrix: `A.inner(B, out)` takes rows of A's indices and columns of B's."""
 
     nbytes = 0
     row_bytes = 8
@@ -243,7 +247,7 @@ class GramSamples:
 
     @property
     def precision(self) -> np.dtype[Any]:
-        """That of the tiles: entries are copied."""
+        """Dtype of the tiles: entries are copied."""
         return self.dtype
 
     def __len__(self) -> int:
@@ -251,29 +255,29 @@ class GramSamples:
 
     @property
     def squares(self) -> NDArray[np.float64]:
-        """The diagonal."""
+        """Diagonal entries (n,), in float64."""
         return np.asarray(self.gram[self.index, self.index], np.float64)
 
-    def take(self, rows: Rows) -> GramSamples:
+    def take(self, rows: Selection) -> GramSamples:
         """A batch of some of the indices."""
         return GramSamples(self.gram, self.index[rows], dtype=self.dtype)
 
     def inner(self, other: GramSamples, out: Array) -> None:
-        """Copy the entries."""
+        """Copy the entries into out."""
         out[...] = self.gram[np.ix_(self.index, other.index)]
 
     def toarray(self) -> Array:
-        """The rows of the matrix."""
+        """The rows of the Gram matrix."""
         return np.asarray(self.gram[self.index])
 
     original = toarray
 
     def against(self, X: Any) -> tuple[Samples, Samples]:
-        """These indices, into the columns of X = K(new rows, training rows)."""
+        """These indices and those of new rows, both into Xᵀ, where X = K(new rows, training rows)."""
         return GramSamples(X.T, self.index), GramSamples(X.T, np.arange(X.shape[0]))
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> GramSamples:
-        """The same entries in tiles of another dtype."""
+        """The same entries, in tiles of another dtype."""
         return GramSamples(self.gram, self.index, dtype=dtype)
 
 
@@ -284,23 +288,24 @@ def make_samples(X: Any, wants: str = "rows") -> Samples:
     ----------
     X : ndarray or CSR array of shape (n, d), float32 or float64
     wants : {"rows", "products", "distances", "entries"}
-        "products" of rows alone let dense data be held as CSR where three quarters are zeros. "distances" also let
-        them be centred, which keeps more of their digits in float32. "entries" says that X is the Gram matrix.
+        What the kernel is a function of. For "products", dense data are held as CSR where three quarters of them are
+        zero; for "distances" they are also centred, which keeps more of their digits in float32. For "entries", X is
+        the Gram matrix.
     """
     if wants == "entries":
         return GramSamples(X, np.arange(X.shape[0]))
     if sp.issparse(X):
-        return SparseSamples(CsrRows.of(canonical(X)))
+        return SparseSamples(CSRArray.of(canonical(X)))
     if wants != "rows" and prefers_csr(X):
-        return SparseSamples(CsrRows.of(canonical(X)), own=True)
+        return SparseSamples(CSRArray.of(canonical(X)), is_copy=True)
     if wants != "distances" or not len(X):
         return DenseSamples(np.ascontiguousarray(X))
     shift = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-    return DenseSamples(X - shift, shift=shift, source=(X, slice(0, len(X))), own=True)
+    return DenseSamples(X - shift, shift=shift, source=(X, slice(0, len(X))), is_copy=True)
 
 
-def _rows_of_rows(outer: Rows, inner: Rows, n: int) -> Rows:
-    """The rows of an array that taking `inner` of its n rows `outer` gives."""
+def _rows_of_rows(outer: Selection, inner: Selection, n: int) -> Selection:
+    """The selection `outer[inner]`, where `outer` selects n rows."""
     if not isinstance(outer, slice):
         return np.asarray(outer[inner])
     if not isinstance(inner, slice):
@@ -310,21 +315,21 @@ def _rows_of_rows(outer: Rows, inner: Rows, n: int) -> Rows:
 
 
 class SampleSubset:
-    """Some rows of a sample set. Without a copy of them a tile gathers what it needs."""
+    """The rows `index` of `base`: gathered once (`copy=True`), or again for each tile."""
 
     @property
     def nbytes(self) -> int:
-        """What the set holds, and the copy."""
+        """Bytes held by the base, and by the copy."""
         return self.base.nbytes + (0 if self._copy is None else len(self) * self.row_bytes)
 
     @property
     def row_bytes(self) -> int:
-        """As the set's."""
+        """Mean bytes of a row of the base."""
         return self.base.row_bytes
 
     @property
     def row_cost(self) -> int:
-        """As the set's."""
+        """Mean cost of an inner product with a row of the base."""
         return self.base.row_cost
 
     def __init__(self, base: Samples, index: NDArray[np.integer], *, copy: bool = False) -> None:
@@ -334,12 +339,12 @@ class SampleSubset:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The set's dtype."""
+        """Dtype of the base's tiles."""
         return self.base.dtype
 
     @property
     def precision(self) -> np.dtype[Any]:
-        """The set's precision."""
+        """Dtype of the base's inner products."""
         return self.base.precision
 
     def __len__(self) -> int:
@@ -347,29 +352,29 @@ class SampleSubset:
 
     @property
     def squares(self) -> NDArray[np.float64]:
-        """The subset's squared norms."""
+        """Squared norms (m,)."""
         return np.asarray(self.base.squares[self.index])
 
-    def take(self, rows: Rows) -> Samples:
-        """A batch of the copy, or a gathered one."""
+    def take(self, rows: Selection) -> Samples:
+        """A batch of the copy if there is one, else of the base."""
         return self.base.take(self.index[rows]) if self._copy is None else self._copy.take(rows)
 
     def inner(self, other: Samples, out: Array) -> None:
-        """Gather everything: for small subsets."""
+        """Write the inner products with another batch into out; gathers all rows first."""
         self.base.take(self.index).inner(other, out)
 
     def toarray(self) -> Array:
-        """The gathered rows, dense."""
+        """A dense copy."""
         return self.base.take(self.index).toarray()
 
     def original(self) -> Any:
-        """The gathered rows."""
+        """The rows as the kind of matrix that the user passed in."""
         return self.base.take(self.index).original()
 
     def against(self, X: Any) -> tuple[Samples, Samples]:
-        """As the gathered rows would."""
+        """The gathered rows and those of X, both of the base's kind."""
         return self.base.take(self.index).against(X)
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> Samples:
-        """The gathered rows, converted."""
+        """A converted copy."""
         return self.base.take(self.index).astype(precision, dtype)

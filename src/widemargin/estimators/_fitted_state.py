@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from ..data.checked_csr import check_sparse
+from ..data.csr import check_sparse
 from ._validation import check_choice, check_flag, check_integer, check_number
 
 Size = int | EllipsisType | None  # of an axis: this, one or more, any

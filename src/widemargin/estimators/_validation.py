@@ -15,8 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from .._threads import ThreadTeam, row_blocks
-from ..data.checked_csr import check_sparse, with_usual_arrays
-from ..data.csr_samples import canonical
+from ..data.csr import canonical, check_sparse, with_usual_arrays
 
 Vector = NDArray[np.float64]
 

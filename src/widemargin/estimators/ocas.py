@@ -16,7 +16,7 @@ from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from ..algorithms.ocas import Settings, Trained, train_path
-from ..data import Rows, RowsWithConstant, open_rows
+from ..data import DesignMatrix, open_design_matrix, with_constant
 from ..solvers.cutting_plane.crammer_singer import MarginRisk
 from ..solvers.cutting_plane.losses import HingeRisk, Risk, sign_weights
 from ..solvers.cutting_plane.optimal_intercept import ProfileRisk
@@ -50,7 +50,7 @@ class Problem(NamedTuple):
     """What a fit solves: a machine for each risk on the same rows; risks hold vectors of n and are made when needed."""
 
     classes: NDArray[Any]
-    rows: Rows
+    rows: DesignMatrix
     risks: list[Callable[[], Risk]]
 
 
@@ -266,7 +266,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             training(self, X, y) as (progress, bridge),
             blas_limit(1),  # the products are bound by memory, and the same on any number of threads
             ThreadTeam(self.n_jobs) as team,
-            open_rows(X, team, budget) as rows,
+            open_design_matrix(X, team, budget) as rows,
         ):
             check_consistent_length(rows, labels)
             problem = self._pose(rows, labels, weights, team)
@@ -305,14 +305,14 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             keep_points=self.warm_start,
         )
 
-    def _pose(self, rows: Rows, labels: NDArray[Any], weights: Vector | None, team: ThreadTeam) -> Problem:
+    def _pose(self, rows: DesignMatrix, labels: NDArray[Any], weights: Vector | None, team: ThreadTeam) -> Problem:
         classes, y = number_classes(labels, weights, team)
         ones = partial(np.ones, len(y))
         if weights is not None or self.class_weight is not None:
             weights = weigh_classes(self.class_weight, classes, y, ones() if weights is None else weights)
         if self.multi_class == "ovr":
             return Problem(classes, rows, self._hinge_risks(y, len(classes), weights, team))
-        rows = RowsWithConstant(rows) if self.fit_intercept else rows
+        rows = with_constant(rows) if self.fit_intercept else rows
         s = ones() if weights is None else weights
         return Problem(classes, rows, [partial(MarginRisk, y.astype(np.int64, copy=False), s, len(classes), team)])
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..data.probe import spread_rows
 from ..data.samples import Samples
 from .functions import RBF, Kernel
 
-_PROBE = 64
+_PROBE = 64  # rows, at least
 _COARSE = 1e-6  # a float32 entry has about 1e-7; much more comes from norms that are large beside the distances
 
 
 def entry_noise(kernel: Kernel, samples: Samples) -> float:
-    """Root mean square error of float32 kernel entries, against float64 on a probe of 64 x 64.
+    """Root mean square error of float32 kernel entries, against float64 ones.
 
-    0 for float64 tiles, and for a given matrix, of which no more is known.
+    Measured between 64 to 127 rows spread over the data and the rows that follow them: neighbours, where entries are
+    often large, and pairs from everywhere. 0 for float64 tiles, and for a Gram matrix, whose own error is not known.
     """
     if samples.dtype == np.float64 or not len(samples) or kernel.sample_form == "entries":
         return 0.0
-    n = len(samples)
     single, double = np.dtype(np.float32), np.dtype(np.float64)
-    A = samples.take(np.unique(np.linspace(0, n - 1, _PROBE).astype(np.intp)))
-    # neighbours in the data as given, where entries are large, and pairs from everywhere
-    B = samples.take(np.unique(np.minimum(np.linspace(1, n, _PROBE).astype(np.intp), n - 1)))
+    rows = spread_rows(len(samples), _PROBE)
+    A, B = samples.take(rows), samples.take(np.minimum(rows + 1, len(samples) - 1))
     rough, exact = np.empty((len(A), len(B)), single), np.empty((len(A), len(B)), double)
     kernel.fill(A, B, rough)
     kernel.fill(A.astype(double, double), B.astype(double, double), exact)

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, indexable
 
 from .._progress import Progress
-from ..data.checked_csr import check_sparse
+from ..data.csr import check_sparse
 from ..estimators._training import warn_of_stop
 from ..estimators.ocas import OCASClassifier
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._threads import ThreadTeam, blas_limit
-from ..data import make_rows
+from ..data import make_design_matrix
 
 
 @dataclass
@@ -43,5 +43,5 @@ class LinearModel:
         One pass over X, which is not copied.
         """
         with blas_limit(1), ThreadTeam(n_jobs) as team:
-            outputs = make_rows(X, team).outputs(self.coef)
+            outputs = make_design_matrix(X, team).matvec(self.coef)
         return np.asarray(outputs.T + self.intercept)

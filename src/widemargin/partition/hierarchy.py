@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import nystroem
-from ..data.checked_csr import make_csr
+from ..data.csr import make_csr
 from .kmeans import Labels, centroids, kmeans, sample_rows
 
 Array = NDArray[np.floating]

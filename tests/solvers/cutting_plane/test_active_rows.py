@@ -13,7 +13,7 @@ from planes import always, assert_planes_hold, true_risk
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms.ocas import Settings, _Descent
-from widemargin.data import make_rows
+from widemargin.data import make_design_matrix
 from widemargin.solvers.cutting_plane import active_rows as near
 from widemargin.solvers.cutting_plane.active_rows import NearRounds
 from widemargin.solvers.cutting_plane.losses import HingeRisk
@@ -35,11 +35,14 @@ def problem(seed: int, n: int, *, ties: bool = False) -> tuple[np.ndarray, np.nd
 def begun(X: np.ndarray, signed: np.ndarray, *, has_intercept: bool) -> tuple[Any, CuttingPlaneSolver]:
     """A solver after some rounds on all rows."""
     team = ThreadTeam(1)
-    rows, solver = make_rows(X, team), CuttingPlaneSolver(RISKS[has_intercept](signed, team), Bundle(3, 1000), C)
+    rows, solver = (
+        make_design_matrix(X, team),
+        CuttingPlaneSolver(RISKS[has_intercept](signed, team), Bundle(3, 1000), C),
+    )
     learn_planes(rows, [solver], [solver.look_at(solver.w, np.zeros((1, len(X))))])
     for _ in range(4):
         solver.solve_reduced()
-        learn_planes(rows, [solver], [solver.descend(rows.outputs(solver.target))])
+        learn_planes(rows, [solver], [solver.descend(rows.matvec(solver.target))])
     solver.solve_reduced()
     return rows, solver
 
@@ -62,7 +65,7 @@ def test_planes_of_few_rows_are_planes_of_all(seed: int, has_intercept: bool, ti
         rng = np.random.default_rng(seed)
         points = [solver.target[0] + scale * rng.normal(size=3) for scale in (0.0, 0.01, 1.0, 10.0)]
         assert_planes_hold(solver.bundle, points, X, signed, has_intercept=has_intercept)
-        learn_planes(rows, [solver], [solver.descend(rows.outputs(solver.target))])
+        learn_planes(rows, [solver], [solver.descend(rows.matvec(solver.target))])
         solver.solve_reduced()
         assert solver.objective <= best
         best = solver.objective
@@ -85,7 +88,7 @@ def test_few_rounds_on_all_rows_are_left(has_intercept: bool, monkeypatch: pytes
                 return k
             if on_few:
                 helper.run()
-            learn_planes(rows, [solver], [solver.descend(rows.outputs(solver.target))])
+            learn_planes(rows, [solver], [solver.descend(rows.matvec(solver.target))])
             solver.solve_reduced()
         raise AssertionError("no convergence")
 
@@ -98,7 +101,7 @@ def test_equal_at_the_best_point(has_intercept: bool) -> None:
     X, signed = problem(2, 400)
     rows, solver = begun(X, signed, has_intercept=has_intercept)
     solver.lead(solver)  # the next plane on all rows touches at the best point
-    learn_planes(rows, [solver], [solver.descend(rows.outputs(solver.target))])
+    learn_planes(rows, [solver], [solver.descend(rows.matvec(solver.target))])
     found = NearRounds(rows, solver, 1e-6, 2**30, always)._surrogate()
     assert found is not None
     few, stand_in, leash = found
@@ -134,11 +137,11 @@ def test_the_leash_is_on_the_first_outputs(has_intercept: bool) -> None:
     found = NearRounds(rows, solver, 1e-6, 2**30, always)._surrogate()
     assert found is not None
     few, near, leash = found
-    first = few.outputs(near.w)
+    first = few.matvec(near.w)
     for _ in range(3):
-        learn_planes(few, [near], [near.descend(few.outputs(near.target))])
+        learn_planes(few, [near], [near.descend(few.matvec(near.target))])
         near.solve_reduced()
-    gone = near.risk.distance(first, few.outputs(near.w))
+    gone = near.risk.distance(first, few.matvec(near.w))
     assert gone > 0.0
     assert np.isclose(leash._risk.distance(leash._first, near.outputs), gone, rtol=1e-6)
 
@@ -157,7 +160,7 @@ def test_ties_at_the_largest_share() -> None:
 def test_rounds_without_progress_are_counted_anew_for_another_C() -> None:
     """The objective of a larger C is larger: that is no failure of the rounds on few rows."""
     X, signed = problem(3, 400)
-    rows, team = make_rows(X, ThreadTeam(1)), ThreadTeam(1)
+    rows, team = make_design_matrix(X, ThreadTeam(1)), ThreadTeam(1)
     descent = _Descent(rows, [HingeRisk(signed, team)], Settings(C=C), Progress(), team)
     (solver,) = descent.solvers
     descent.near[solver] = helper = NearRounds(rows, solver, 1e-6, 2**30, always)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from naive import cutting_plane as naive
 from planes import always, assert_planes_hold, true_risk
 from widemargin._threads import ThreadTeam
-from widemargin.data import RowsWithConstant, make_rows
+from widemargin.data import make_design_matrix
+from widemargin.data.design_matrix import LocalAugmentedMatrix
 from widemargin.solvers.cutting_plane import smoothed_hessian as hessian
 from widemargin.solvers.cutting_plane import smoothed_newton as newton
 from widemargin.solvers.cutting_plane.losses import HingeRisk
@@ -36,7 +37,10 @@ def problem(seed: int, n: int, *, ties: bool = False) -> tuple[np.ndarray, np.nd
 def begun(X: Any, signed: np.ndarray, C: float, *, has_intercept: bool) -> tuple[Any, CuttingPlaneSolver]:
     """A solver that has looked at zero."""
     team = ThreadTeam(1)
-    rows, solver = make_rows(X, team), CuttingPlaneSolver(RISKS[has_intercept](signed, team), Bundle(3, 1000), C)
+    rows, solver = (
+        make_design_matrix(X, team),
+        CuttingPlaneSolver(RISKS[has_intercept](signed, team), Bundle(3, 1000), C),
+    )
     learn_planes(rows, [solver], [solver.look_at(solver.w, np.zeros((1, X.shape[0])))])
     return rows, solver
 
@@ -199,9 +203,10 @@ def test_few_columns_and_many_rows_suit_it() -> None:
 def test_rows_as_an_array(kind: str) -> None:
     X = np.random.default_rng(0).normal(size=(9, 4)) * (np.arange(4) != 2)
     chosen = np.array([0, 3, 3, 8])
-    rows = make_rows({"C": X, "F": np.asfortranarray(X), "csr": sp.csr_array(X)}[kind], ThreadTeam(1))
-    for some, exact in ((rows, X), (RowsWithConstant(rows), np.column_stack([X, np.ones(9)]))):
-        array, places = some.dense(chosen)
+    rows = make_design_matrix({"C": X, "F": np.asfortranarray(X), "csr": sp.csr_array(X)}[kind], ThreadTeam(1))
+    augmented = LocalAugmentedMatrix(rows)
+    for some, exact in ((rows, X), (augmented, np.column_stack([X, np.ones(9)]))):
+        array, places = some.gather(chosen)
         assert array.flags.c_contiguous
         np.testing.assert_array_equal(array[places], exact[chosen])
 

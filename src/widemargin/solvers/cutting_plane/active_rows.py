@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...data import Rows
+from ...data import LocalMatrix
 from . import smoothed_newton as newton
 from .losses import HingeRisk
 from .solver import Anchor, CuttingPlaneSolver, Leash, Plane, Rest, learn_planes
@@ -44,7 +44,7 @@ class NearRounds:
 
     Parameters
     ----------
-    rows : Rows
+    rows : LocalMatrix
         All of them.
     solver : CuttingPlaneSolver
         Of a hinge risk.
@@ -62,7 +62,7 @@ class NearRounds:
     """
 
     def __init__(
-        self, rows: Rows, solver: CuttingPlaneSolver, tol: float, memory_budget: int, go_on: Callable[[], bool]
+        self, rows: LocalMatrix, solver: CuttingPlaneSolver, tol: float, memory_budget: int, go_on: Callable[[], bool]
     ) -> None:
         self._rows = rows
         self.solver = solver
@@ -103,12 +103,12 @@ class NearRounds:
         used = leash.moved / ((_SETTLED if self.is_smooth else _USE) * leash.reach)
         self._scale_share(_GROWTH if leash.is_taut else max(used, 1.0 / _GROWTH))
 
-    def _add_planes(self, rows: Rows, near: CuttingPlaneSolver, leash: Leash, goal: float) -> None:
+    def _add_planes(self, rows: LocalMatrix, near: CuttingPlaneSolver, leash: Leash, goal: float) -> None:
         """Rounds of the cutting plane algorithm."""
         goal = max(_DROP * near.gap, goal * near.objective)
         visits, most = 0, _WORK * self._rows.shape[0]
         while visits < most and near.gap > goal and not leash.is_taut and self._go_on():
-            plane = near.descend(rows.outputs(near.target))
+            plane = near.descend(rows.matvec(near.target))
             learn_planes(rows, [near], [plane])
             near.solve_reduced()
             visits += rows.shape[0]
@@ -125,7 +125,7 @@ class NearRounds:
     def _scale_share(self, factor: float) -> None:
         self._share = min(max(factor * self._share, _LEAST_SHARE), _MOST_SHARE)
 
-    def _surrogate(self) -> tuple[Rows, CuttingPlaneSolver, Leash] | None:
+    def _surrogate(self) -> tuple[LocalMatrix, CuttingPlaneSolver, Leash] | None:
         """The rows near the margin, and a solver for the risk that is exact on them and a line for the rest."""
         solver, n = self.solver, self._rows.shape[0]
         if solver.anchor is None:
@@ -142,7 +142,7 @@ class NearRounds:
         rows = self._rows.take(chosen)
         plane, normal = solver.anchor
         coef, f = (solver.risk.pick(values, chosen) for values in (plane.coef, solver.outputs))
-        here = Anchor(Plane(coef, float(np.abs(coef).sum()), plane.point), rows.weighted_sums(coef))
+        here = Anchor(Plane(coef, float(np.abs(coef).sum()), plane.point), rows.rmatvec(coef))
         rest = Rest(normal - here.normal, plane.offset - here.plane.offset)
         risk = solver.risk.part(chosen, pull=float(coef.sum()))
         leash = Leash(risk, f, _REACH * distance)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..._native import hinge
 from ..._threads import ThreadTeam
 from ...data import RowArrays
+from ...data.probe import spread_rows
 from .dual_coordinate_ascent import CoordinateAscent
 
 Vector = NDArray[np.float64]
@@ -91,10 +92,8 @@ class HingeRisk:
 
     @cached_property
     def _sample(self) -> Indices:
-        """One row at random out of each run of n / 2,048 rows, in ascending order; of few rows, of each run of 8."""
-        run = max(1, self.n_rows // min(_SAMPLE, 1 + self.n_rows // 8))
-        first = np.arange(0, self.n_rows - run + 1, run)
-        return first + np.random.default_rng(0).integers(run, size=len(first))
+        """At least 2,048 rows spread over all; of few rows, one in eight."""
+        return spread_rows(self.n_rows, min(_SAMPLE, 1 + self.n_rows // 8))
 
     def ascent(self, arrays: RowArrays, n_features: int) -> CoordinateAscent:
         """Dual coordinate ascent."""

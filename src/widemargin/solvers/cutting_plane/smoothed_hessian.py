@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from ..._native import dense
-from ...data import Rows
+from ...data import LocalMatrix
 from .losses import HingeRisk
 
 Vector = NDArray[np.float64]
@@ -30,7 +30,7 @@ class CornerHessian:
 
     Parameters
     ----------
-    rows : Rows
+    rows : LocalMatrix
         In this process.
     risk : HingeRisk
     C : float
@@ -41,7 +41,7 @@ class CornerHessian:
         Whether the latest step was made with a Hessian of its own.
     """
 
-    def __init__(self, rows: Rows, risk: HingeRisk, C: float) -> None:
+    def __init__(self, rows: LocalMatrix, risk: HingeRisk, C: float) -> None:
         self.is_new = False
         self._rows = rows
         self._risk = risk
@@ -80,12 +80,12 @@ class CornerHessian:
             return np.zeros(self._rows.shape[1])
         coef = np.zeros((1, self._rows.shape[0]))
         np.add.at(coef[0], chosen, weights / weights.sum())
-        mean: Vector = self._rows.weighted_sums(coef)[0]
+        mean: Vector = self._rows.rmatvec(coef)[0]
         return mean
 
     def _moments(self, chosen: Indices, weights: Vector, centre: Vector) -> Matrix:
         """Sum of w (x - c)(x - c)'."""
-        X, places = self._rows.dense(chosen)
+        X, places = self._rows.gather(chosen)
         total = np.empty((len(centre), len(centre)))
         dense.second_moments(self._risk.team.native, X, places, centre, np.sqrt(weights), total)
         return total

@@ -21,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data import Rows
+from ...data import LocalMatrix
 from .losses import HingeRisk, Rounded
 from .smoothed_hessian import CornerHessian
 from .solver import Anchor, CuttingPlaneSolver, Plane
@@ -48,7 +48,7 @@ class NewtonDescent:
 
     Parameters
     ----------
-    rows : Rows
+    rows : LocalMatrix
         In this process.
     solver : CuttingPlaneSolver
         Of a hinge risk; it has looked at a point, where this begins.
@@ -61,7 +61,7 @@ class NewtonDescent:
         Where it has come to.
     """
 
-    def __init__(self, rows: Rows, solver: CuttingPlaneSolver, width: float) -> None:
+    def __init__(self, rows: LocalMatrix, solver: CuttingPlaneSolver, width: float) -> None:
         assert isinstance(solver.risk, HingeRisk)
         self._rows = rows
         self._solver = solver
@@ -132,7 +132,7 @@ class NewtonDescent:
     def _slope(self, rounded: Rounded) -> Matrix:
         """The gradient of the rounded objective."""
         known = self._known
-        normal = self._rows.weighted_sums(rounded.coef, known and known.plane.coef)
+        normal = self._rows.rmatvec(rounded.coef, known and known.plane.coef)
         if known is not None:
             normal += known.normal
         self._known = Anchor(Plane(rounded.coef, rounded.offset, self.point.ravel()), normal)
@@ -146,7 +146,7 @@ class NewtonDescent:
 
     def _search(self, step: Matrix, value: float, decrement: float) -> Rounded | None:
         """Go along the step as far as the rounded objective falls; None, and stay, if that is not far."""
-        ahead = self._rows.outputs(self.point + step)
+        ahead = self._rows.matvec(self.point + step)
         length = 1.0
         while length >= _SHORTEST:
             point = self.point + length * step

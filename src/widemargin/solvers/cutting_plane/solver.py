@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data import Rows
+from ...data import DesignMatrix
 from .dual_coordinate_ascent import CoordinateAscent
 from .losses import HingeRisk, Risk
 from .master_problem import Bundle
@@ -280,7 +280,7 @@ class CuttingPlaneSolver:
         return 0.5 * float(np.vdot(w, w)) + self.C * (risk + rest)
 
 
-def learn_planes(rows: Rows, solvers: Sequence[CuttingPlaneSolver], planes: Sequence[Plane]) -> None:
+def learn_planes(rows: DesignMatrix, solvers: Sequence[CuttingPlaneSolver], planes: Sequence[Plane]) -> None:
     """Sum the rows for one plane of each solver, in one pass, and let it learn the plane.
 
     Only rows are read whose weight is not that in the solver's anchor: late in a fit, few of those that count.
@@ -288,10 +288,10 @@ def learn_planes(rows: Rows, solvers: Sequence[CuttingPlaneSolver], planes: Sequ
     anchors = [solver.known for solver in solvers]
     known = [None if anchor is None else anchor.plane.coef for anchor in anchors]
     if len(planes) == 1:
-        sums = rows.weighted_sums(planes[0].coef, known[0])
+        sums = rows.rmatvec(planes[0].coef, known[0])
     elif planes:
         news = [plane.coef if old is None else plane.coef - old for plane, old in zip(planes, known, strict=True)]
-        sums = rows.weighted_sums(np.concatenate(news))
+        sums = rows.rmatvec(np.concatenate(news))
     ends = np.cumsum([0, *(len(plane.coef) for plane in planes)])
     for k, (solver, plane, anchor) in enumerate(zip(solvers, planes, anchors, strict=True)):
         change = sums[ends[k] : ends[k + 1]]

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from ..._native import budget as compiled
 from ..._native import csr
-from ...data.checked_csr import make_csr
-from ...data.csr_samples import CsrRows
+from ...data.csr import CSRArray, make_csr
 from ...data.samples import Samples, SparseSamples, make_samples
 from ...kernels.functions import RBF, Kernel
 from .lookup_table import merge_table
@@ -262,7 +261,7 @@ def _positionless(X: Any, kernel: Kernel) -> Samples:
     """
     if kernel.sample_form == "rows":
         return make_samples(X)
-    return SparseSamples(CsrRows.of(sp.csr_array(X, dtype=np.float64)), dtype=np.dtype(np.float32))
+    return SparseSamples(CSRArray.of(sp.csr_array(X, dtype=np.float64)), dtype=np.dtype(np.float32))
 
 
 def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | None = None) -> SGDMachine:
