@@ -33,10 +33,10 @@ from _report import RESULTS, format_table, machine_card, read_csv, write_csv
 from widemargin import BSGDClassifier
 from widemargin._progress import Progress
 from widemargin._threads import blas_limit
-from widemargin.algorithms.bsgd import Stream
+from widemargin.algorithms.bsgd import BudgetedSGD
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.sgd import RULES, find_partner, find_partners
-from widemargin.solvers.sgd.machine import StepSettings
+from widemargin.solvers.sgd.budgeted_machine import StepSettings
 
 Vector = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ class Run(NamedTuple):
     seconds: Vector  # of each piece
     steps: int
     mergers: int
-    stream: Stream
+    sgd: BudgetedSGD
 
 
 def settings_of(problem: Problem, budget: int, rule: str, lam: float | None = None) -> StepSettings:
@@ -81,46 +81,46 @@ def train(problem: Problem, budget: int, rules: Sequence[str], n_epochs: int, se
     order = np.concatenate([rng.permutation(len(problem.y)) for _ in range(n_epochs)])
     first = seed % len(rules)  # where its memory lies is luck: none is always the first to get some
     rules = (*rules[first:], *rules[:first])
-    streams = {rule: Stream(settings_of(problem, budget, rule), problem.X, 1) for rule in rules}
+    solvers = {rule: BudgetedSGD(settings_of(problem, budget, rule), problem.X, 1) for rule in rules}
     seconds = {rule: np.zeros(PIECES) for rule in rules}
     for at, piece in enumerate(np.array_split(order, PIECES)):
         first = at % len(rules)
         for rule in (*rules[first:], *rules[:first]):
             start = time.perf_counter()
-            streams[rule].machines[0].run(problem.X, piece, signed_weights)
+            solvers[rule].machines[0].run(problem.X, piece, signed_weights)
             seconds[rule][at] = time.perf_counter() - start
-    tallies = {rule: stream.tally() for rule, stream in streams.items()}
-    return {rule: Run(seconds[rule], t.steps, t.mergers, streams[rule]) for rule, t in tallies.items()}
+    totals = {rule: sgd.totals() for rule, sgd in solvers.items()}
+    return {rule: Run(seconds[rule], t.steps, t.mergers, solvers[rule]) for rule, t in totals.items()}
 
 
-def step_seconds(problem: Problem, stream: Stream) -> float:
+def step_seconds(problem: Problem, sgd: BudgetedSGD) -> float:
     """Seconds of a step without its merger: rows of weight 0 ask the same of the machine, and change nothing."""
     order = np.random.default_rng(0).permutation(len(problem.y))[:100_000]
     nothing = np.zeros((1, len(problem.y)))
     start = time.perf_counter()
-    stream.read(problem.X, nothing, order, Progress(), 1)
+    sgd.take_steps(problem.X, nothing, order, Progress(), 1)
     return (time.perf_counter() - start) / len(order)
 
 
-def merger_seconds(problem: Problem, stream: Stream, rule: str, n: int = 5000) -> float:
+def merger_seconds(problem: Problem, sgd: BudgetedSGD, rule: str, n: int = 5000) -> float:
     """Seconds of a merger, the search and all around it: at so small a step size every row is within the margin."""
-    settings = settings_of(problem, stream.settings.budget, rule, lam=1e12)
+    settings = settings_of(problem, sgd.settings.budget, rule, lam=1e12)
     order, signed_weights = np.random.default_rng(1).permutation(len(problem.y))[:n], problem.y.astype(np.float64)[None]
     best, without = np.inf, np.inf
     for _ in range(5):
-        busy = Stream(settings, problem.X, 1, stream.states())
+        busy = BudgetedSGD(settings, problem.X, 1, sgd.states())
         start = time.perf_counter()
-        busy.read(problem.X, signed_weights, order, Progress(), 1)
+        busy.take_steps(problem.X, signed_weights, order, Progress(), 1)
         best = min(best, time.perf_counter() - start)
         start = time.perf_counter()
-        busy.read(problem.X, 0 * signed_weights, order, Progress(), 1)
+        busy.take_steps(problem.X, 0 * signed_weights, order, Progress(), 1)
         without = min(without, time.perf_counter() - start)
     return (best - without) / len(order)
 
 
-def accuracy(problem: Problem, stream: Stream) -> float:
+def accuracy(problem: Problem, sgd: BudgetedSGD) -> float:
     """Percent of test rows."""
-    return 100 * float(np.mean((stream.model().decision_values(problem.X_test)[:, 0] > 0) == (problem.y_test > 0)))
+    return 100 * float(np.mean((sgd.model().decision_values(problem.X_test)[:, 0] > 0) == (problem.y_test > 0)))
 
 
 # Merging problems as they occur ------------------------------------------------------------------------------------
@@ -136,21 +136,21 @@ class Decision(NamedTuple):
 
 def record_decisions(problem: Problem, budget: int, n_epochs: int, per_look: int = 60) -> list[Decision]:
     """At 40 places of a run with lookup-wd, what the next rows within the margin would make the machine decide."""
-    stream = Stream(settings_of(problem, budget, "lookup-wd"), problem.X, 1)
+    sgd = BudgetedSGD(settings_of(problem, budget, "lookup-wd"), problem.X, 1)
     signed_weights, rng, found = problem.y.astype(np.float64)[None], np.random.default_rng(1), []
     order = np.concatenate([rng.permutation(len(problem.y)) for _ in range(min(n_epochs, 4))])
     for part in np.array_split(order, 40):
-        stream.read(problem.X, signed_weights, part, Progress(), 1)
-        if len(stream.machines[0]) == budget:
-            found += list(_decisions_at(problem, stream, rng, per_look))
+        sgd.take_steps(problem.X, signed_weights, part, Progress(), 1)
+        if len(sgd.machines[0]) == budget:
+            found += list(_decisions_at(problem, sgd, rng, per_look))
     return found
 
 
-def _decisions_at(problem: Problem, stream: Stream, rng: np.random.Generator, most: int) -> Iterator[Decision]:
+def _decisions_at(problem: Problem, sgd: BudgetedSGD, rng: np.random.Generator, most: int) -> Iterator[Decision]:
     rows = rng.choice(len(problem.y), min(2000, len(problem.y)), replace=False)
-    model, steps = stream.model(), stream.tally().steps
+    model, steps = sgd.model(), sgd.totals().steps
     y = problem.y[rows].astype(np.float64)
-    weight = 1 / (stream.settings.lam * steps)
+    weight = 1 / (sgd.settings.lam * steps)
     violating = rows[y * model.decision_values(problem.X[rows])[:, 0] < 1][:most]
     for row in violating:
         points = np.concatenate([model.points, problem.X[row : row + 1]]).astype(np.float64)
@@ -241,11 +241,11 @@ def tables(name: str, budgets: Sequence[int], n_seeds: int, precise: Sequence[in
             if budget in precise and seed == 0:
                 new |= train(problem, budget, ("gss-precise",), EPOCHS[name], seed)
             for rule, run in new.items():
-                scores[rule].append(accuracy(problem, run.stream))
-                steps.append(step_seconds(problem, run.stream))
+                scores[rule].append(accuracy(problem, run.sgd))
+                steps.append(step_seconds(problem, run.sgd))
                 if seed < 2:
-                    mergers[rule].append(merger_seconds(problem, run.stream, rule))
-                runs[rule].append(run._replace(stream=None))  # type: ignore[arg-type]
+                    mergers[rule].append(merger_seconds(problem, run.sgd, rule))
+                runs[rule].append(run._replace(sgd=None))  # type: ignore[arg-type]
         decisions = record_decisions(problem, budget, EPOCHS[name])
         verdict = judge(decisions)
         for rule in filter(runs.get, RULES):
@@ -308,7 +308,7 @@ def tradeoff(name: str) -> list[dict[str, Any]]:
     for budget in (50, 100, 200, 500, 1000, 2000):
         run = train(problem, budget, ["lookup-wd"], 5, 0)["lookup-wd"]
         seconds = float(run.seconds.sum())
-        rows.append(_tradeoff_row(name, "BSGD lookup-wd", budget, seconds, accuracy(problem, run.stream)))
+        rows.append(_tradeoff_row(name, "BSGD lookup-wd", budget, seconds, accuracy(problem, run.sgd)))
         for label in ("random Fourier features + SGD", "Nystroem + SGD"):
             with blas_limit(1):
                 rows.append(_tradeoff_row(name, label, budget, *_linear_sgd(problem, label, budget)))
@@ -348,7 +348,7 @@ def rival(name: str, folder: Path, n_epochs: int = 3, budget: int = 100) -> list
     for seed in range(5):
         run = train(problem, budget, ["lookup-wd"], n_epochs, seed)["lookup-wd"]
         seconds = float(run.seconds.sum()) / n_epochs
-        rows.append(_rival_row(name, "widemargin", n_epochs, seconds, accuracy(problem, run.stream)))
+        rows.append(_rival_row(name, "widemargin", n_epochs, seconds, accuracy(problem, run.sgd)))
     with tempfile.TemporaryDirectory() as place:
         files = {"train": (problem.X, problem.y), "test": (problem.X_test, problem.y_test)}
         for part, (X, y) in files.items():

@@ -26,6 +26,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from naive import budget as naive
 from widemargin import BSGDClassifier
 from widemargin.datasets import load_patches
 
@@ -239,6 +240,33 @@ def test_objective_is_the_primal_value(n_classes: int, fit_intercept: bool, four
         losses = np.maximum(0, 1 - np.where(y == number, 1, -1) * (k(X32, P) @ c + b))
         expected += 0.5 * (c @ k(P, P) @ c + b * b) + 2.0 * losses.sum()
     assert model.objective_ == pytest.approx(expected, rel=1e-5)
+
+
+def test_plain_bsgd_is_algorithm_1(binary: Data) -> None:
+    """lam given, no average, rows in their order: two passes of the paper's steps, with its Budget Maintenance.
+
+    With weights: of two equal coefficients the search meets equal values at its first two points, and rounding decides.
+    """
+    X, y = binary[0].astype(np.float32).astype(np.float64), binary[1]
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, len(y))
+    model = machine(lam=0.01, merge="gss-paper", average=False, shuffle=False, n_epochs=2)
+    model.fit(X, y, sample_weight=weights)
+    twin = naive.Machine(lambda x, z: float(np.exp(-0.2 * np.sum((x - z) ** 2))), lam=0.01, budget=20)
+    for _ in range(2):
+        for x, signed_weight in zip(X, np.where(y == 1, weights, -weights), strict=True):
+            twin.step(x, signed_weight, naive.algorithm_1)
+    assert twin.n_mergers == model.history_["mergers"].sum() > 20
+    expected = np.array([twin.decision_values(x) for x in X])
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-3 * np.abs(expected).max())
+
+
+def test_merging_in_numpy_keeps_max_time(patches: Any) -> None:
+    X, y = patches
+    model = machine(gamma=1.0, merge="gss-paper", n_epochs=10**6, max_time=0.3)
+    start = time.perf_counter()
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model.fit(X, y)
+    assert time.perf_counter() - start < 1.5
 
 
 # ------------------------------------------------------------------------------------------------------------- streams

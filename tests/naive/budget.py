@@ -1,6 +1,7 @@
 """Budgeted stochastic gradient descent as the papers write it: one row at a time, in float64, nothing clever.
 
-Coefficients are true ones, scaled at every step; a merging problem is solved on a fine grid over all of [0, 1].
+Coefficients are those of w, scaled at every step. A merging problem is solved on a fine grid over all of [0, 1], or by
+the golden section search of Algorithm 1.
 """
 
 from __future__ import annotations
@@ -74,16 +75,16 @@ class Machine:
         """Return f(x)."""
         return sum(c * self.kernel(p, x) for c, p in zip(self.coef, self.points, strict=True))
 
-    def step(self, x: Vector, push: float, make_room: Callable[[Machine], None]) -> None:
-        """Make one step on a row; push is weight times label."""
+    def step(self, x: Vector, signed_weight: float, maintain_budget: Callable[[Machine], None]) -> None:
+        """Make one step on a row; signed_weight is weight times label."""
         self.n_steps += 1
-        margin = np.sign(push) * self.decision_values(x)
+        margin = np.sign(signed_weight) * self.decision_values(x)
         self.coef = [c * (1 - 1 / self.n_steps) for c in self.coef]
         if margin < 1:
             self.points.append(np.asarray(x, np.float64))
-            self.coef.append(push / (self.lam * self.n_steps))
+            self.coef.append(signed_weight / (self.lam * self.n_steps))
             if len(self.coef) > self.budget:
-                make_room(self)
+                maintain_budget(self)
 
     def average(self, x: Vector) -> float:
         """Return the mean over the traced machines of f(x)."""
@@ -106,6 +107,49 @@ def merge(machine: Machine) -> None:
         machine.n_mergers += 1
         machine.degradation += lost
     del machine.points[i], machine.coef[i]
+
+
+def golden_section(f: Callable[[float], float], low: float, high: float, precision: float) -> float:
+    """Return the better inner point of the last bracket, of width at most `precision`, around a maximum of f."""
+    golden = (np.sqrt(5) - 1) / 2
+    left, right = high - golden * (high - low), low + golden * (high - low)
+    while high - low > precision:
+        if f(left) > f(right):
+            high, right = right, left
+            left = high - golden * (high - low)
+        else:
+            low, left = left, right
+            right = low + golden * (high - low)
+    return left if f(left) > f(right) else right
+
+
+def algorithm_1(machine: Machine) -> None:
+    """Procedure Budget Maintenance of Glasmachers and Qaadan, line by line.
+
+    Of equally small |alpha| the newest is taken; partners are of its sign, and without one it is removed. Lines 8, 13
+    and 14 have the two points the other way round in the paper, which contradicts line 7.
+    """
+    model = list(zip(machine.coef, machine.points, strict=True))  # line 1
+    smallest = min(abs(alpha) for alpha, _ in model)  # line 2
+    i_min = max(i for i, (alpha, _) in enumerate(model) if abs(alpha) <= smallest * (1 + 1e-9))
+    alpha_min, x_min = model.pop(i_min)
+    best_wd, best = np.inf, (-1, 0.0, 0.0)  # line 3
+    for i, (alpha, x) in enumerate(model):  # line 4
+        if alpha * alpha_min < 0:
+            continue
+        m = alpha / (alpha + alpha_min)  # line 5
+        kappa = machine.kernel(x, x_min)  # line 6
+        h = golden_section(lambda h, m=m, kappa=kappa: float(s(h, m, kappa)), 0.0, 1.0, 0.01)  # line 7
+        alpha_z = alpha * kappa ** ((1 - h) ** 2) + alpha_min * kappa ** (h**2)  # line 8
+        wd = alpha_min**2 + alpha**2 - alpha_z**2 + 2 * alpha_min * alpha * kappa  # line 9
+        if wd < best_wd:  # line 10
+            best_wd, best = wd, (i, h, alpha_z)  # lines 11, 12
+    i, h, alpha_z = best
+    if i >= 0:
+        model[i] = (alpha_z, h * model[i][1] + (1 - h) * x_min)  # lines 13 to 15
+        machine.n_mergers += 1
+    machine.degradation += best_wd if i >= 0 else alpha_min**2
+    machine.coef, machine.points = [alpha for alpha, _ in model], [x for _, x in model]
 
 
 def remove(machine: Machine) -> None:

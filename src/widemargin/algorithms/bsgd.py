@@ -1,14 +1,14 @@
-"""BSGD: kernel machines of a fixed size, one stochastic gradient step a row.
+"""BSGD: kernel machines with at most B support vectors, by one stochastic gradient step a row.
 
 Sources: Wang, Crammer, Vucetic, Breaking the Curse of Kernelization, JMLR 13, 2012; Glasmachers, Qaadan, Speeding Up
-Budgeted Stochastic Gradient Descent SVM Training with Precomputed Golden Section Search, 2018, Algorithm 1:
+Budgeted Stochastic Gradient Descent SVM Training with Precomputed Golden Section Search, 2018, section 2:
 
-    for t = 1, 2, ...: take a row (x, y)
+    for t = 1, 2, ...: take a row (x, y) of weight s
         w <- (1 - 1 / t) w
         if y f(x) < 1 before that:  w <- w + s y phi(x) / (lam t)
-        if w has more than B points:  merge two, remove one, or project one onto the others
+        if w has more than B support vectors:  budget maintenance: merge two, remove one, or project one onto the others
 
-Several classes are one machine each against the rest, on the same stream.
+The steps are in `solvers.sgd.budgeted_machine`. Several classes: one machine each against the rest, on the same rows.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ from .._threads import ThreadTeam, blas_limit
 from ..kernels.functions import Kernel
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
-from ..solvers.sgd.machine import SGDMachine, StepSettings, Tally, make_machine
+from ..solvers.sgd.budgeted_machine import BudgetedMachine, StepSettings, StepTotals, make_machine
+from ..solvers.sgd.merging import ALGORITHM_1
 
 Vector = NDArray[np.float64]
 
-_BLOCK_OPERATIONS = 2e8  # of a block of steps: some tens of milliseconds between two looks at the clock
-_PATIENCE = 3  # passes without a better score on the validation rows
+_BLOCK_OPERATIONS = 2e8  # of a block of steps, between two looks at the clock: some tens of milliseconds
+_INTERPRETED_MERGER = 1e6  # operations in the time of a merger of a PaperMachine
+_PATIENCE = 3  # early stopping: passes without a better score on the validation rows
 
 
-class Stream:
-    """Machines that read the same rows.
+class BudgetedSGD:
+    """One machine for each binary problem, and steps of all of them on the same rows.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ class Stream:
     like : ndarray or CSR array of shape (n, d), float32
     n_machines : int
     states : list of dict, optional
-        Of machines to go on from.
+        Of the machines of an earlier `BudgetedSGD` of equal maintenance and budget, which these continue.
     """
 
     def __init__(
@@ -54,27 +56,27 @@ class Stream:
         self.machines = [make_machine(settings, like, state) for state in starts]
         self.history = History()
 
-    def read(
+    def take_steps(
         self, X: Any, signed_weights: Vector, order: NDArray[np.int64], progress: Progress, n_jobs: int | None = None
     ) -> bool:
-        """One step of every machine on each of the rows X[order].
+        """One step of each machine on each of the rows X[order].
 
         Parameters
         ----------
         X : ndarray or CSR array of shape (n, d), float32
         signed_weights : ndarray of shape (n_machines, n), float64
-            Weight times label of each row, for each machine.
+            s_i y_i of each row, for each machine.
         order : ndarray of shape (r,), int64
         progress : Progress
         n_jobs : int or None
-            Threads: machines run side by side.
+            Threads, at most one a machine.
 
         Returns
         -------
         bool
-            False if `progress` stopped it before the last row.
+            Whether all steps were made: False if `progress` stopped them.
         """
-        before = self.tally()
+        before = self.totals()
         go_on = True
         with blas_limit(1), ThreadTeam(min(len(self.machines), n_jobs) if n_jobs and n_jobs > 0 else n_jobs) as team:
             X = self.machines[0].prepare(X)
@@ -83,34 +85,35 @@ class Stream:
                     break
                 team.map(partial(_run, X, block), list(zip(self.machines, signed_weights, strict=True)))
                 progress.advance(len(block))
-                go_on = progress.go_on(**self._state(before))
+                go_on = progress.go_on(**self._callback_state(before))
         self._record(before, progress)
         return go_on
 
-    def tally(self) -> Tally:
-        """The sum over the machines; steps are rows, counted once."""
-        tallies = [machine.tally() for machine in self.machines]
-        total = Tally(*(sum(column) for column in zip(*tallies, strict=True)))
-        return total._replace(steps=tallies[0].steps)
+    def totals(self) -> StepTotals:
+        """Sums over the machines; a row is one step."""
+        parts = [machine.totals() for machine in self.machines]
+        total = StepTotals(*(sum(column) for column in zip(*parts, strict=True)))
+        return total._replace(steps=parts[0].steps)
 
     def model(self) -> KernelExpansion:
-        """The decision functions as they stand, one a machine."""
+        """The decision functions of all machines, (q, n) coefficients of the n support vectors of all."""
         return make_model(self.settings.kernel, self.machines)
 
     def states(self) -> list[dict[str, Any]]:
-        """What another stream can go on from."""
+        """The arrays of the machines: not copied."""
         return [machine.state() for machine in self.machines]
 
     def _blocks(self, order: NDArray[np.int64], d: int) -> Iterator[NDArray[np.int64]]:
-        size = max(16, int(_BLOCK_OPERATIONS / ((self.settings.budget + 16) * (d + 16) * len(self.machines))))
+        work = (self.settings.budget + 16) * (d + 16) + _INTERPRETED_MERGER * (self.settings.merge == ALGORITHM_1)
+        size = max(16, int(_BLOCK_OPERATIONS / (work * len(self.machines))))
         return (order[start : start + size] for start in range(0, len(order), size))
 
-    def _state(self, before: Tally) -> dict[str, float]:
-        now = self.tally().since(before)
+    def _callback_state(self, before: StepTotals) -> dict[str, float]:
+        now = self.totals().since(before)
         return {"hinge": now.hinge / max(1, now.steps), "n_support": sum(map(len, self.machines))}
 
-    def _record(self, before: Tally, progress: Progress) -> None:
-        total = self.tally()
+    def _record(self, before: StepTotals, progress: Progress) -> None:
+        total = self.totals()
         now = total.since(before)
         n_steps, n_events = max(1, now.steps), max(1, now.mergers + now.removals)
         self.history.record(
@@ -126,13 +129,13 @@ class Stream:
         )
 
 
-def _run(X: Any, order: NDArray[np.int64], task: tuple[SGDMachine, Vector]) -> None:
+def _run(X: Any, order: NDArray[np.int64], task: tuple[BudgetedMachine, Vector]) -> None:
     machine, signed_weights = task
     machine.run(X, order, signed_weights)
 
 
-def make_model(kernel: Kernel, machines: list[SGDMachine]) -> KernelExpansion:
-    """The machines' decision functions on all their points together, those of one machine side by side."""
+def make_model(kernel: Kernel, machines: list[BudgetedMachine]) -> KernelExpansion:
+    """One expansion of q decision functions: the n points of all machines, one after the other; (q, n) coefficients."""
     import scipy.sparse as sp
 
     parts = [machine.expansion() for machine in machines]
@@ -145,21 +148,9 @@ def make_model(kernel: Kernel, machines: list[SGDMachine]) -> KernelExpansion:
     return KernelExpansion(kernel, points, coef, np.array([part.intercept for part in parts]))
 
 
-def one_against_rest(classes: NDArray[np.intp], weights: Vector, n_classes: int) -> Vector:
-    """Weight times label of each row for each machine: one for two classes, positive for number 1, else one a class.
-
-    Examples
-    --------
-    >>> one_against_rest(np.array([0, 1, 1]), np.array([1.0, 2.0, 3.0]), 2)
-    array([[-1.,  2.,  3.]])
-    """
-    numbers = [1] if n_classes == 2 else range(n_classes)
-    return np.array([np.where(classes == number, weights, -weights) for number in numbers])
-
-
 @dataclass(frozen=True)
 class Epochs:
-    """How often the rows are read, and in which order.
+    """Passes over the rows of `train`.
 
     Attributes
     ----------
@@ -167,8 +158,8 @@ class Epochs:
     shuffle : bool
         Whether each pass has a new random order.
     score : callable, optional
-        From a model to a number: with it, the best model of all passes is returned, and passes end once three in a row
-        have brought no better one.
+        From a KernelExpansion to a number: early stopping. The best model of all passes is returned, and the passes end
+        after three in a row without a better one.
     """
 
     n_epochs: int = 20
@@ -177,7 +168,7 @@ class Epochs:
 
 
 def train(
-    stream: Stream,
+    sgd: BudgetedSGD,
     X: Any,
     signed_weights: Vector,
     epochs: Epochs,
@@ -185,12 +176,12 @@ def train(
     rng: np.random.Generator,
     n_jobs: int | None = None,
 ) -> tuple[KernelExpansion, bool]:
-    """Read the rows `n_epochs` times.
+    """Make `n_epochs` passes over the rows, one step of each machine on each row.
 
     Parameters
     ----------
-    stream : Stream
-    X, signed_weights : as for `Stream.read`
+    sgd : BudgetedSGD
+    X, signed_weights : as for `BudgetedSGD.take_steps`
     epochs : Epochs
     progress : Progress
     rng : numpy.random.Generator
@@ -201,20 +192,20 @@ def train(
     KernelExpansion
         The last model, or the one of best score.
     bool
-        Whether the passes came to their end, or `score` ended them.
+        Whether all passes were made, or early stopping ended them.
     """
     n = X.shape[0]
-    model, best, since_best = stream.model(), -np.inf, 0
+    model, best, since_best = sgd.model(), -np.inf, 0
     for epoch in range(epochs.n_epochs):
         progress.stage(f"pass {epoch + 1} of {epochs.n_epochs}", n)
         order = rng.permutation(n) if epochs.shuffle else np.arange(n)
-        go_on = stream.read(X, signed_weights, order, progress, n_jobs)
+        go_on = sgd.take_steps(X, signed_weights, order, progress, n_jobs)
         if epochs.score is None:
-            model = stream.model()
+            model = sgd.model()
         else:
-            candidate = stream.model()
+            candidate = sgd.model()
             score = epochs.score(candidate)
-            stream.history.columns.setdefault("validation_score", []).append(score)
+            sgd.history.columns.setdefault("validation_score", []).append(score)
             if score > best:
                 model, best, since_best = candidate, score, 0
             else:
@@ -226,7 +217,7 @@ def train(
     return model, True
 
 
-def primal_value(
+def primal_objective(
     model: KernelExpansion, X: Any, signed_weights: Vector, C: float, n_jobs: int | None, memory: int
 ) -> float:
     """1/2 (|w|^2 + b^2) + C sum_i s_i max(0, 1 - y_i f(x_i)), summed over the machines."""

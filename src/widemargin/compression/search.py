@@ -20,6 +20,7 @@ from .._progress import Progress
 from .._threads import effective_n_jobs, row_blocks
 from ..algorithms.dc_pred import Settings, train
 from ..algorithms.ocas import train_hinges
+from ..data.labels import one_vs_rest_signs
 from ..estimators._cost import check_cost, count_bytes, count_training_bytes, most_training_rows, spend, spend_flat
 from ..estimators._nystrom_files import describe_trees
 from ..estimators._pairs import votes
@@ -319,9 +320,7 @@ class Compression:
     def _task(self, learnt: str, learn: Rows) -> Task:
         if learnt == "decision values":
             return ImitationTask(self.values[learn].T, self.alpha[learn])
-        numbers = self._labels[learn]
-        classes = [1] if len(self.model.classes_) == 2 else range(len(self.model.classes_))
-        signs = np.array([np.where(numbers == number, 1.0, -1.0) for number in classes])
+        signs = one_vs_rest_signs(self._labels[learn], len(self.model.classes_))
         return HingeTask(signs, np.full(len(learn), _HARD_C), 1e-2, train_hinges)
 
     @cached_property

@@ -14,12 +14,13 @@ from sklearn.utils.multiclass import unique_labels
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
-from ..algorithms.bsgd import Epochs, Stream, one_against_rest, primal_value, train
+from ..algorithms.bsgd import BudgetedSGD, Epochs, primal_objective, train
+from ..data.labels import one_vs_rest_signs
 from ..kernels.tiles import entry_work
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
-from ..solvers.sgd.machine import BACK, COEF, DOUBT, FRONT, StepSettings, projection_bytes
-from ..solvers.sgd.merging import MAINTENANCE, RULES
+from ..solvers.sgd.budgeted_machine import COEF, EXCESS_MISTAKES, N_BACK, N_FRONT, StepSettings, projection_bytes
+from ..solvers.sgd.merging import ALGORITHM_1, MAINTENANCE, RULES
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
@@ -45,7 +46,7 @@ _QUICK_WORK = 5e9  # multiply-adds of a fraction of a second
 _LEAST_ROWS = 100
 _STREAM_ROWS = 10_000  # for which `lam` is chosen, where their number is not known
 _CHECKED_ROWS = 1000  # at most, for their range and scale
-_OLDER_COUNTS = 6  # in files from before an average could restart: all but `DOUBT`
+_OLDER_COUNTS = 6  # entries of `counts` in files of versions without EXCESS_MISTAKES
 _MOST_NODES = 4096  # a side: compiled look-ups number the nodes in float32, exact up to 2^24
 
 
@@ -255,7 +256,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         if self.table_size > _MOST_NODES:
             raise ValueError(f"table_size must be at most {_MOST_NODES}, got {plain(self.table_size)!r}")
         check_choice("maintenance", self.maintenance, MAINTENANCE)
-        check_choice("merge", self.merge, tuple(RULES))
+        check_choice("merge", self.merge, (*RULES, ALGORITHM_1))
         if self.maintenance == "merge" and self.kernel != "rbf":
             raise ValueError(f"maintenance='merge' is for kernel='rbf' alone, got kernel={self.kernel!r}")
         check_number("validation_fraction", self.validation_fraction, above=0)
@@ -268,7 +269,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         check_seed(self.random_state)
         check_limits(self)
 
-    def _check_stream(self) -> None:
+    def _check_stream_parameters(self) -> None:
         if isinstance(self.class_weight, str):
             raise ValueError(f"class_weight must be None or a dict for partial_fit, got {plain(self.class_weight)!r}")
 
@@ -294,18 +295,18 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         """
         with all_or_nothing(self):
             self._check_parameters()
-            self._check_stream()
+            self._check_stream_parameters()
             is_first = not hasattr(self, "_states")
             X, labels = self._check_data(X, y, reset=is_first)
             weights = check_weights(sample_weight, X)
             if is_first:
-                self._begin(X, labels, classes, weights)
+                self._start_stream(X, labels, classes, weights)
             elif classes is not None and not np.array_equal(unique_labels(classes), self.classes_):
                 raise ValueError(
                     f"classes must be those of the first call, {plain(self.classes_)}, got {plain(np.asarray(classes))}"
                 )
             with clock(self) as progress:
-                self._read_on(X, self._numbers(labels), weights, progress)
+                self._train_on_chunk(X, self._class_numbers(labels), weights, progress)
         return self
 
     def _check_data(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
@@ -322,23 +323,24 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             X, X_held, y, y_held, weights, _ = train_test_split(
                 X, y, weights, test_size=self.validation_fraction, random_state=seed, stratify=y
             )
-            score = partial(self._score_held, X_held, y_held)
+            score = partial(self._score_validation_rows, X_held, y_held)
         self._classes_and_gamma(classes, X, y, weights)
-        signed_weights = one_against_rest(y, weigh_classes(self.class_weight, classes, y, weights), len(classes))
-        self.lam_ = self._lam_of(X.shape[0])
+        weights = weigh_classes(self.class_weight, classes, y, weights)
+        signed_weights = weights * one_vs_rest_signs(y, len(classes))
+        self.lam_ = self._resolve_lam(X.shape[0])
         settings = self._settings(signed_weights)
-        stream = Stream(settings, X, len(signed_weights))
+        sgd = BudgetedSGD(settings, X, len(signed_weights))
         rng = np.random.default_rng(seed.randint(2**31))
         epochs = Epochs(self.n_epochs, bool(self.shuffle), score)
-        model, self.converged_ = train(stream, X, signed_weights, epochs, progress, rng, self.n_jobs)
-        self._keep(stream, model)
+        model, self.converged_ = train(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
+        self._set_fitted_attributes(sgd, model)
         C, memory = 1 / (self.lam_ * X.shape[0]), resolve_memory_budget(self.memory_budget)
         if progress.stopped_by:
-            X, signed_weights = _some_rows(X, signed_weights, len(model.coef.T), rng)
-        self.objective_ = primal_value(model, X, signed_weights, C, self.n_jobs, memory)
+            X, signed_weights = _sample_rows(X, signed_weights, len(model.coef.T), rng)
+        self.objective_ = primal_objective(model, X, signed_weights, C, self.n_jobs, memory)
         self._warn_if_stopped(progress)
 
-    def _lam_of(self, n: int) -> float:
+    def _resolve_lam(self, n: int) -> float:
         """The given `lam`, or that of n rows."""
         if self.lam is not None:
             return float(self.lam)
@@ -347,35 +349,35 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             raise ValueError(f"C must be at most {1 / (_LEAST_LAM * n):g} with {n} rows, got {plain(self.C)!r}")
         return lam
 
-    def _score_held(self, X: Any, y: NDArray[np.intp], model: KernelExpansion) -> float:
+    def _score_validation_rows(self, X: Any, y: NDArray[np.intp], model: KernelExpansion) -> float:
         values = model.decision_values(X, n_jobs=self.n_jobs, memory_budget=resolve_memory_budget(self.memory_budget))
         return float(np.mean(largest(values) == y))
 
-    def _begin(self, X: Any, y: NDArray[Any], classes: ArrayLike | None, weights: Vector) -> None:
+    def _start_stream(self, X: Any, y: NDArray[Any], classes: ArrayLike | None, weights: Vector) -> None:
         """The first chunk of a stream: classes, and what "scale" stands for."""
         if classes is None:
             raise ValueError("classes must be given in the first call of partial_fit, got None")
         self.classes_ = unique_labels(classes)
         if len(self.classes_) < 2:
             raise ValueError(f"classes must be at least two, got {plain(self.classes_)}")
-        self._classes_and_gamma(self.classes_, X, self._numbers(y), weights)
+        self._classes_and_gamma(self.classes_, X, self._class_numbers(y), weights)
         self._states: list[dict[str, Any]] | None = None
         self.history_: dict[str, Vector] = {}
         self.converged_ = True
 
-    def _read_on(self, X: Any, y: NDArray[np.intp], weights: Vector, progress: Progress) -> None:
+    def _train_on_chunk(self, X: Any, y: NDArray[np.intp], weights: Vector, progress: Progress) -> None:
         if self._states is not None and self._shape != [self.maintenance, self.budget]:
             raise ValueError(f"maintenance and budget must stay as the machine was made, {self._shape}")
         weights = weigh_classes(self.class_weight, self.classes_, y, weights)
-        signed_weights = one_against_rest(y, weights, len(self.classes_))
+        signed_weights = weights * one_vs_rest_signs(y, len(self.classes_))
         if self.lam is not None or not hasattr(self, "lam_"):
-            self.lam_ = self._lam_of(_STREAM_ROWS)
-        stream = Stream(self._settings(signed_weights), X, len(signed_weights), self._states)
-        stream.history = History({name: column.tolist() for name, column in self.history_.items()})
+            self.lam_ = self._resolve_lam(_STREAM_ROWS)
+        sgd = BudgetedSGD(self._settings(signed_weights), X, len(signed_weights), self._states)
+        sgd.history = History({name: column.tolist() for name, column in self.history_.items()})
         progress.stage("chunk", X.shape[0])
         order = np.flatnonzero(weights)
-        self.converged_ = stream.read(X, signed_weights, order, progress, self.n_jobs)
-        self._keep(stream, stream.model())
+        self.converged_ = sgd.take_steps(X, signed_weights, order, progress, self.n_jobs)
+        self._set_fitted_attributes(sgd, sgd.model())
         self._warn_if_stopped(progress)
 
     def _classes_and_gamma(self, classes: NDArray[Any], X: Any, y: NDArray[np.integer], weights: Vector) -> None:
@@ -405,22 +407,22 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             )
         return settings
 
-    def _numbers(self, labels: NDArray[Any]) -> NDArray[np.intp]:
+    def _class_numbers(self, labels: NDArray[Any]) -> NDArray[np.intp]:
         """Positions of labels among the classes of a stream."""
         unknown = np.setdiff1d(labels, self.classes_)
         if len(unknown):
             raise ValueError(f"y has labels that are not among the classes of the first call: {plain(unknown)}")
         return np.searchsorted(self.classes_, labels)
 
-    def _keep(self, stream: Stream, model: KernelExpansion) -> None:
+    def _set_fitted_attributes(self, sgd: BudgetedSGD, model: KernelExpansion) -> None:
         """Set the fitted attributes."""
-        self._states = stream.states()
+        self._states = sgd.states()
         self.support_vectors_ = model.points.astype(self._dtype)  # predictions are in the precision of the data
         self.dual_coef_, self.intercept_ = model.coef, model.intercept
         self.n_support_ = np.array([np.count_nonzero(row) for row in model.coef])
         self._shape = [self.maintenance, int(self.budget)]
-        self.history_ = stream.history.as_arrays()
-        self.n_iter_, self.t_ = len(stream.history), stream.tally().steps
+        self.history_ = sgd.history.as_arrays()
+        self.n_iter_, self.t_ = len(sgd.history), sgd.totals().steps
         self._model = self._make_model()
 
     def _make_model(self) -> KernelExpansion:
@@ -443,12 +445,12 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         check_choice("_shape[0]", shape[0], MAINTENANCE)
         check_integer("_shape[1]", shape[1], 2)
         for state in fitted.inners("_states", q):
-            _check_machine(state, self.n_features_in_, *shape)
+            _check_machine_state(state, self.n_features_in_, *shape)
 
     def _restore(self) -> None:
         super()._restore()
         for state in self._states or ():
-            state["counts"] = np.pad(state["counts"], (0, DOUBT + 1 - len(state["counts"])))
+            state["counts"] = np.pad(state["counts"], (0, EXCESS_MISTAKES + 1 - len(state["counts"])))
 
     def _warn_if_stopped(self, progress: Progress) -> None:
         if not self.converged_:
@@ -461,7 +463,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             )
 
 
-def _check_machine(state: FittedState, d: int, maintenance: str, budget: int) -> None:
+def _check_machine_state(state: FittedState, d: int, maintenance: str, budget: int) -> None:
     """Raise a ValueError that names the first array of a machine's state that cannot be."""
     is_merging = maintenance == "merge"
     coef = "slots" if is_merging else "coef"  # more columns than the budget: so they bound it
@@ -469,9 +471,9 @@ def _check_machine(state: FittedState, d: int, maintenance: str, budget: int) ->
     if budget >= width:
         raise ValueError(f"_shape[1] must be below the {width} columns of {state.name(coef)}, got {budget}")
     counts = state.array("counts", np.int64, None, least=0)
-    if len(counts) not in (_OLDER_COUNTS, DOUBT + 1):
-        raise ValueError(f"{state.name('counts')} must have {DOUBT + 1} entries, got {len(counts)}")
-    n_front, n_back = map(int, counts[FRONT : BACK + 1])
+    if len(counts) not in (_OLDER_COUNTS, EXCESS_MISTAKES + 1):
+        raise ValueError(f"{state.name('counts')} must have {EXCESS_MISTAKES + 1} entries, got {len(counts)}")
+    n_front, n_back = map(int, counts[N_FRONT : N_BACK + 1])
     if n_front + n_back > budget:
         raise ValueError(f"{state.name('counts')} must be of at most {budget} points, got {n_front} and {n_back}")
     state.array("sums", np.float64, 7)
@@ -488,7 +490,7 @@ def _check_machine(state: FittedState, d: int, maintenance: str, budget: int) ->
     state.array("inverse", np.float64, side, side)
 
 
-def _some_rows(X: Any, signed_weights: Vector, n_points: int, rng: np.random.Generator) -> tuple[Any, Vector]:
+def _sample_rows(X: Any, signed_weights: Vector, n_points: int, rng: np.random.Generator) -> tuple[Any, Vector]:
     """Random rows, with weights that sum to those of all, whose kernel values with the points take a moment."""
     n, d = X.shape
     m = min(n, max(_LEAST_ROWS, int(_QUICK_WORK / entry_work(max(n_points, 1), d))))

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .._progress import Progress
 from ..algorithms.ocas import train_hinges
+from ..data.labels import one_vs_rest_signs
 from ..nystroem.local_machines import HingeTask, RidgeTask
 from ._kernel_machine import TrainingRows
 from ._local_machine import LocalMachine
@@ -175,8 +176,7 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, LocalMachine):
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         upper = self.C * weigh_classes(self.class_weight, rows.classes, rows.y, rows.weights)
-        numbers = [1] if len(rows.classes) == 2 else range(len(rows.classes))
-        signs = np.array([np.where(rows.y == number, 1.0, -1.0) for number in numbers])
+        signs = one_vs_rest_signs(rows.y, len(rows.classes))
         self._train(rows, HingeTask(signs, upper, self.tol, train_hinges), progress)
         self.classes_ = rows.classes
 

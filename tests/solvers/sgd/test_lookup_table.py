@@ -117,15 +117,15 @@ def test_a_damaged_file_is_built_again(how: str, tmp_path: Path) -> None:
     merge_table.cache_clear()
     np.testing.assert_array_equal(merge_table(30).grids, first.grids)
     merge_table.cache_clear()
-    assert table._read(path, 30) is not None  # and replaced
+    assert table._read_cached(path, 30) is not None  # and replaced
 
 
-def test_a_file_of_another_version_or_size_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_another_version_or_size_is_not_read_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     merge_table(30)
     (path,) = tmp_path.iterdir()
-    assert table._read(path, 31) is None
+    assert table._read_cached(path, 31) is None
     monkeypatch.setattr(table, "_VERSION", table._VERSION + 1)
-    assert table._read(path, 30) is None
+    assert table._read_cached(path, 30) is None
 
 
 def test_without_a_folder_that_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,14 @@
-"""Keeping the number of support vectors: the table of the merging problem, and the rules that make room."""
+"""Stochastic gradient descent on a budget of support vectors.
+
+::
+
+    budgeted_machine   the state of one machine between steps, the steps, budget maintenance
+    merging            the partner that a support vector is merged with, by four rules
+    lookup_table       the merging problem of two support vectors; its table, by golden section search
+"""
 
 from .lookup_table import MergeTable, merge_table, tabulate
-from .merging import MAINTENANCE, RULES, Merger, find_partner, find_partners, merge_points
+from .merging import MAINTENANCE, RULES, Merger, find_partner, find_partners
 
 __all__ = [
     "MAINTENANCE",
@@ -10,7 +17,6 @@ __all__ = [
     "Merger",
     "find_partner",
     "find_partners",
-    "merge_points",
     "merge_table",
     "tabulate",
 ]

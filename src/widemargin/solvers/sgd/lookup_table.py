@@ -1,22 +1,23 @@
-r"""The merging problem of two points, solved once on a grid.
+r"""The merging problem of two support vectors, and its solution on a grid: the look-up table.
 
-Two points of one sign with coefficients a_i, a_j and kernel value kappa = k(x_i, x_j) are replaced by z = h x_j +
-(1 - h) x_i. With m = a_j / (a_i + a_j), the Gaussian kernel gives k(x_j, z) = kappa^((1 - h)^2), k(x_i, z) =
-kappa^(h^2), the best coefficient a_z = (a_i + a_j) s(h) with s(h) = m kappa^((1 - h)^2) + (1 - m) kappa^(h^2), and
+Support vectors x_i, x_j with coefficients a_i, a_j of one sign and kernel value kappa = k(x_i, x_j) are replaced by
+z = h x_j + (1 - h) x_i. With m = a_j / (a_i + a_j), the Gaussian kernel gives k(x_j, z) = kappa^((1 - h)^2), k(x_i, z)
+= kappa^(h^2), the best coefficient a_z = (a_i + a_j) s(h) with s(h) = m kappa^((1 - h)^2) + (1 - m) kappa^(h^2), and
+the squared weight degradation
 
     |a_i phi(x_i) + a_j phi(x_j) - a_z phi(z)|^2 = a_i^2 + a_j^2 + 2 a_i a_j kappa - a_z^2
                                                  = (a_i + a_j)^2 wd(m, kappa),
     wd = m^2 + (1 - m)^2 + 2 m (1 - m) kappa - max_h s(h)^2.
 
-So h and wd are functions of two numbers in [0, 1], and wd scales with the *square* of a_i + a_j. Exchanging the points
-turns m into 1 - m and h into 1 - h: the table covers m in [1/2, 1] alone, where h is continuous. (Over the whole square
-h jumps at m = 1/2, kappa < exp(-2), between two equal maxima of s, and wd has a kink there.) On that half the maximum
-lies in [1/2, 1] and s has no other one there, since the sign of s' is that of ln(m / (1 - m)) - 2 artanh(u) -
-u ln(kappa) with u = 2 h - 1, concave in u and not negative at 0.
+So h and wd are functions of two numbers in [0, 1], and the degradation scales with the *square* of a_i + a_j.
+Exchanging the points turns m into 1 - m and h into 1 - h: the table covers m in [1/2, 1] alone, where h is continuous.
+(Over the whole square h jumps at m = 1/2, kappa < exp(-2), between two equal maxima of s, and wd has a kink there.) On
+that half the maximum lies in [1/2, 1] and s has no other one there, since the sign of s' is that of ln(m / (1 - m)) -
+2 artanh(u) - u ln(kappa) with u = 2 h - 1, concave in u and not negative at 0.
 
-The table holds the *root* of wd. It falls like 1 - kappa near kappa = 1 and like 1 - m near m = 1, along straight
-lines, so that bilinear interpolation keeps the relative error small where wd itself vanishes quadratically; and roots
-order partners as squares do.
+The table holds the *root* of wd, which falls like 1 - kappa near kappa = 1 and like 1 - m near m = 1, along straight
+lines: bilinear interpolation keeps the relative error small where wd itself vanishes quadratically, and roots have the
+order of their squares.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -36,10 +38,11 @@ from ..._config import cache_folder
 from ..._native import budget as compiled
 
 Grid = NDArray[np.float32]
+Vector = NDArray[np.float64]
 
-_VERSION = 2  # of what a file holds: raise it with any change of the values
+_VERSION = 2  # of the cached file: to be raised with any change of the values
 _GOLDEN = 0.6180339887498949
-_PRECISION = 1e-10
+_PRECISION = 1e-10  # of h at the nodes: that of the paper
 
 
 @dataclass(frozen=True)
@@ -55,17 +58,17 @@ class MergeTable:
 
     @cached_property
     def tables(self) -> Any:
-        """The same as compiled look-ups want it: one load finds the four corners of a cell."""
+        """`compiled.MergeTables` of the grids: the four corners of a cell are read by one load."""
         return compiled.MergeTables(self.grids)
 
     def h(self, m: ArrayLike, kappa: ArrayLike) -> NDArray[np.float64]:
-        """The weight of x_j in z, by bilinear interpolation; m and kappa in [0, 1], of one shape."""
+        """h by bilinear interpolation; m and kappa in [0, 1], of one shape."""
         m = np.asarray(m, np.float64)
         h = self._interpolate(0, np.maximum(m, 1 - m), np.asarray(kappa, np.float64))
         return np.where(m < 0.5, 1 - h, h)
 
     def wd(self, m: ArrayLike, kappa: ArrayLike) -> NDArray[np.float64]:
-        """The squared degradation of a_i + a_j = 1."""
+        """wd by bilinear interpolation: the squared weight degradation for a_i + a_j = 1."""
         m = np.asarray(m, np.float64)
         return self._interpolate(1, np.maximum(m, 1 - m), np.asarray(kappa, np.float64)) ** 2
 
@@ -80,7 +83,7 @@ class MergeTable:
 
 @lru_cache(maxsize=4)
 def merge_table(size: int = 400) -> MergeTable:
-    """The table of `size` x `size` nodes: from memory, from the cache folder, or built.
+    """The table of `size` x `size` nodes: from memory, from the cache folder, or computed.
 
     Parameters
     ----------
@@ -89,14 +92,14 @@ def merge_table(size: int = 400) -> MergeTable:
 
     Notes
     -----
-    Built in about 0.2 s. A file is named by its version and size and begins with its own checksum: one that does not
-    fit is built again and replaced. Where the folder cannot be written to, nothing is kept.
+    Computed in about 0.2 s and written to the cache folder. A file is named after version and size and begins with its
+    checksum; one whose checksum is wrong is replaced. Where the folder cannot be written to, nothing is cached.
     """
     path = cache_folder() / f"merge-table-{_VERSION}-{size}.bin"
-    grids = _read(path, size)
+    grids = _read_cached(path, size)
     if grids is None:
         grids = tabulate(size)
-        _write(path, grids)
+        _write_cached(path, grids)
     grids.setflags(write=False)
     return MergeTable(grids)
 
@@ -116,29 +119,51 @@ def tabulate(size: int) -> Grid:
     """
     m, kappa = np.linspace(0.5, 1, size)[:, None], np.linspace(0, 1, size)[None]
     log_kappa = np.log(np.maximum(kappa, 1e-300))
-    h, s = _golden_section(m, log_kappa)
+    h, s = golden_section(lambda h: merged_coef(h, m, log_kappa), np.full((size, size), 0.5), 0.5, _PRECISION)
     wd = np.maximum(m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - s**2, 0)
     h[:, -1], wd[:, -1] = m[:, 0], 0  # of equal points every h is best; their mean is the limit
     return np.stack([h, np.sqrt(wd)]).astype(np.float32)
 
 
-def _golden_section(
-    m: NDArray[np.float64], log_kappa: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The maximiser of s in [1/2, 1] and the maximum, for all nodes at once: brackets differ, their width does not."""
+def merged_coef(h: Vector, m: Vector, log_kappa: NDArray[np.floating]) -> Vector:
+    """s(h) = m kappa^((1 - h)^2) + (1 - m) kappa^(h^2): the coefficient of z for a_i + a_j = 1; arrays broadcast."""
+    return np.asarray(m * np.exp((1 - h) ** 2 * log_kappa) + (1 - m) * np.exp(h**2 * log_kappa))
 
-    def s(h: NDArray[np.float64]) -> NDArray[np.float64]:
-        return m * np.exp((1 - h) ** 2 * log_kappa) + (1 - m) * np.exp(h**2 * log_kappa)
 
-    low, width = np.full(np.broadcast_shapes(m.shape, log_kappa.shape), 0.5), 0.5
+def golden_section(f: Callable[[Vector], Vector], low: Vector, width: float, precision: float) -> tuple[Vector, Vector]:
+    """Maximise functions of one variable, all at once: brackets differ, their common width does not.
+
+    Parameters
+    ----------
+    f : callable
+        Values of the functions at one point each: from an array of the shape of `low` to another.
+    low : ndarray of any shape, float64
+        Lower ends of the brackets [low, low + width].
+    width : float
+    precision : float
+        Width of a bracket at the end.
+
+    Returns
+    -------
+    ndarray of the shape of `low`, float64
+        The better inner point of each last bracket.
+    ndarray of the shape of `low`, float64
+        The value there.
+
+    Examples
+    --------
+    >>> x, _ = golden_section(lambda x: -((x - [0.2, 0.7]) ** 2), np.zeros(2), 1.0, 1e-6)
+    >>> x.round(5).tolist()
+    [0.2, 0.7]
+    """
     left, right = low + (1 - _GOLDEN) * width, low + _GOLDEN * width
-    at_left, at_right = s(left), s(right)
-    while width > _PRECISION:
+    at_left, at_right = f(left), f(right)
+    while width > precision:
         is_left = at_left > at_right
         low = np.where(is_left, low, left)
         width *= _GOLDEN
         new = low + np.where(is_left, 1 - _GOLDEN, _GOLDEN) * width
-        at_new = s(new)
+        at_new = f(new)
         left, right = np.where(is_left, new, right), np.where(is_left, left, new)
         at_left, at_right = np.where(is_left, at_new, at_right), np.where(is_left, at_left, at_new)
     return np.where(at_left > at_right, left, right), np.maximum(at_left, at_right)
@@ -148,8 +173,8 @@ def _digest(size: int, values: bytes) -> bytes:
     return hashlib.sha256(f"{_VERSION} {size} ".encode() + values).digest()
 
 
-def _read(path: Path, size: int) -> Grid | None:
-    """The kept table, or None if there is none or it is not whole."""
+def _read_cached(path: Path, size: int) -> Grid | None:
+    """The cached grids, or None without a file of the right length and checksum."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -160,8 +185,8 @@ def _read(path: Path, size: int) -> Grid | None:
     return np.frombuffer(values, "<f4").astype(np.float32).reshape(2, size, size)
 
 
-def _write(path: Path, grids: Grid) -> None:
-    """Keep a table, all of it or nothing: other processes may read and write the same file."""
+def _write_cached(path: Path, grids: Grid) -> None:
+    """Write the file under another name and rename it: other processes may read and write it at the same time."""
     values = grids.astype("<f4").tobytes()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

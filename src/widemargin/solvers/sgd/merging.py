@@ -1,19 +1,21 @@
-"""How room is made when a machine has one point more than its budget.
+"""Budget maintenance: what is done to a machine of budget + 1 support vectors, and the search for merge partners.
 
-Three ways, of Wang, Crammer and Vucetic (JMLR 13, 2012):
+Three kinds of maintenance, of Wang, Crammer and Vucetic (JMLR 13, 2012):
 
-    merge        replace two points of one sign by one between them (Gaussian kernel): two points become one that
-                 moves through the input space. The point of smallest |coefficient| meets its best partner
-    removal      drop the point that weighs least, |coefficient|^2 k(x, x); of equals the oldest
-    projection   drop a point after adding its best approximation by the others to their coefficients: the point
-                 whose dropping changes the machine least
+    merge        replace two support vectors of one sign by one between them (Gaussian kernel): the one of smallest
+                 |coefficient| and the partner for which the weight degradation is least
+    removal      drop the support vector of least |coefficient|^2 k(x, x); of equals the oldest
+    projection   drop a support vector after its projection onto the span of the others is added to them: the one for
+                 which the weight degradation is least
 
-and four rules of Glasmachers and Qaadan (2018) to find h, and with it a merger's degradation, for every partner:
+Four compiled rules of Glasmachers and Qaadan (2018) give h and the weight degradation for every partner:
 
-    lookup-wd    read the degradation from a table; h, from another one, for the chosen partner alone
-    lookup-h     read h from a table and compute the degradation from it
-    gss          golden section search for h, to 0.01, and one step of Newton's method
-    gss-precise  the same, to 1e-10
+    lookup-wd    the degradation from a look-up table; h, from another table, for the chosen partner alone
+    lookup-h     h from a look-up table, the degradation computed from it
+    gss          h by golden section search over [1/2, 1] to 0.01, and one step of Newton's method
+    gss-precise  the same to 1e-10
+
+`ALGORITHM_1` names the search as published, over [0, 1] to 0.01 without Newton's step, in NumPy.
 """
 
 from __future__ import annotations
@@ -27,11 +29,12 @@ from ..._native import budget as compiled
 from .lookup_table import merge_table
 
 RULES = ("lookup-wd", "lookup-h", "gss", "gss-precise")
+ALGORITHM_1 = "gss-paper"
 MAINTENANCE = ("merge", "removal", "projection")
 
 
 class Merger(NamedTuple):
-    """What a rule decides.
+    """A partner and the solution of the merging problem with it.
 
     Attributes
     ----------
@@ -40,7 +43,7 @@ class Merger(NamedTuple):
     h : float
         z = h x_j + (1 - h) x_i.
     degradation : float
-        Squared norm of the change.
+        Squared weight degradation.
     """
 
     partner: int
@@ -51,12 +54,12 @@ class Merger(NamedTuple):
 def find_partner(
     i: int, coef: NDArray[np.float64], log_kappa: NDArray[np.float64], rule: str, table_size: int = 400
 ) -> Merger:
-    """The partner of point i among points of its sign.
+    """The partner of support vector i of least weight degradation, among support vectors of its sign.
 
     Parameters
     ----------
     i : int
-        The point of smallest |coefficient|.
+        The support vector of smallest |coefficient|.
     coef : ndarray of shape (n,), float64
         Coefficients of one sign; n >= 2.
     log_kappa : ndarray of shape (n,)
@@ -87,58 +90,29 @@ def find_partners(
     rule: str,
     table_size: int = 400,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The partners of many candidates, each among points of its own.
+    """Solve p searches for a partner, each among support vectors of its own.
 
     Parameters
     ----------
     own : ndarray of shape (p,), float64
-        The candidates' coefficients.
+        Coefficients of the support vectors that a partner is searched for.
     coef : ndarray of shape (p, n), float64
-        Of possible partners: of their candidate's sign, and none smaller.
+        Coefficients of their merge candidates: of the same sign, and none smaller in magnitude.
     log_kappa : ndarray of shape (p, n)
-        ln k(candidate, partner) <= 0.
+        ln k(x, candidate) <= 0.
     sizes : ndarray of shape (p,), int64, or None
-        How many of the columns count; None: all.
+        Number of candidates of each: the first columns of its row; None: n.
     rule, table_size : as for `find_partner`
 
     Returns
     -------
     ndarray of shape (p,), int64
-        Partners: -1 where there is none.
+        Columns of the partners: -1 without a candidate.
     ndarray of shape (p, 2), float64
-        h and the squared degradation.
+        h and the squared weight degradation.
     """
     sizes = np.full(len(own), coef.shape[1], np.int64) if sizes is None else sizes
     partners, found = np.empty(len(own), np.int64), np.empty((len(own), 2))
     tables, exponents = merge_table(table_size).tables, np.ascontiguousarray(log_kappa, np.float32)
     compiled.find_partners(own, np.ascontiguousarray(coef), exponents, sizes, tables, rule, partners, found)
     return partners, found
-
-
-def merge_points(
-    x_i: NDArray[np.floating],
-    x_j: NDArray[np.floating],
-    coef: tuple[float, float],
-    h: float,
-    gamma: float,
-) -> tuple[NDArray[np.floating], float]:
-    """z = h x_j + (1 - h) x_i, and the coefficient with which it replaces both best.
-
-    Parameters
-    ----------
-    x_i, x_j : ndarray of shape (n_features,)
-    coef : (float, float)
-        Coefficients of x_i and x_j, of one sign.
-    h : float
-    gamma : float
-        Of the Gaussian kernel.
-
-    Examples
-    --------
-    >>> x = np.array([1.0, 2.0])
-    >>> merge_points(x, x, (1.0, 3.0), 0.7, gamma=2.0)  # equal points: coefficients add up
-    (array([1., 2.]), 4.0)
-    """
-    log_kappa = -gamma * float(np.sum((x_i - x_j) ** 2))
-    a_z = coef[1] * np.exp((1 - h) ** 2 * log_kappa) + coef[0] * np.exp(h**2 * log_kappa)
-    return h * x_j + (1 - h) * x_i, float(a_z)

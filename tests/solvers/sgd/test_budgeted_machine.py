@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from naive import budget as naive
 from widemargin.kernels.functions import Kernel, make_kernel
-from widemargin.solvers.sgd import machine as sgd
-from widemargin.solvers.sgd.machine import MergingMachine, SGDMachine, StepSettings, make_machine
+from widemargin.solvers.sgd import budgeted_machine as sgd
+from widemargin.solvers.sgd.budgeted_machine import BudgetedMachine, MergingMachine, StepSettings, make_machine
 
 LAM = 0.01
 
@@ -20,7 +20,7 @@ LAM = 0.01
 @pytest.fixture(autouse=True)
 def _short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many blocks in few rows, and small matrices where loops are interpreted."""
-    monkeypatch.setattr(sgd, "_FIXED_BLOCK", 8)
+    monkeypatch.setattr(sgd, "_BLOCK_ROWS", 8)
 
 
 def data(n: int = 90, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -34,13 +34,13 @@ def settings_for(kernel: Kernel, **options: Any) -> StepSettings:
     return StepSettings(kernel, LAM, **({"budget": 10, "average": False, "merge": "gss-precise"} | options))
 
 
-def run(settings: StepSettings, X: Any, signed_weights: np.ndarray) -> SGDMachine:
+def run(settings: StepSettings, X: Any, signed_weights: np.ndarray) -> BudgetedMachine:
     machine = make_machine(settings, X)
     machine.run(X, np.arange(X.shape[0]), signed_weights)
     return machine
 
 
-def decide(machine: SGDMachine, kernel: naive.KernelFunction, Z: np.ndarray) -> np.ndarray:
+def decide(machine: BudgetedMachine, kernel: naive.KernelFunction, Z: np.ndarray) -> np.ndarray:
     points, coef, intercept = machine.expansion()
     dense = points.toarray() if sp.issparse(points) else points
     return np.array([sum(c * kernel(p, z) for c, p in zip(coef, dense, strict=True)) + intercept for z in Z])
@@ -54,10 +54,12 @@ def polynomial(p: np.ndarray, q: np.ndarray) -> float:
     return float(np.dot(np.asarray(p, np.float64), q) * 0.4 + 1.0) ** 2
 
 
-def twin(kernel: naive.KernelFunction, X: np.ndarray, signed_weights: np.ndarray, make_room: Any) -> naive.Machine:
+def twin(
+    kernel: naive.KernelFunction, X: np.ndarray, signed_weights: np.ndarray, maintain_budget: Any
+) -> naive.Machine:
     machine = naive.Machine(kernel, LAM, 10)
     for x, p in zip(X.astype(np.float64), signed_weights, strict=True):
-        machine.step(x, p, make_room)
+        machine.step(x, p, maintain_budget)
         machine.trace.append((list(machine.points), list(machine.coef)))
     return machine
 
@@ -68,24 +70,55 @@ def test_merging_is_the_papers(merge: str, form: Any) -> None:
     X, signed_weights = data()
     slow = twin(rbf, X, signed_weights, naive.merge)
     fast = run(settings_for(make_kernel("rbf", gamma=0.4), merge=merge), form(X), signed_weights)
-    assert fast.tally().mergers == slow.n_mergers > 20
+    assert fast.totals().mergers == slow.n_mergers > 20
     expected = np.array([slow.decision_values(z) for z in X])
     np.testing.assert_allclose(decide(fast, rbf, X), expected, atol=2e-3 * np.abs(expected).max())
-    assert fast.tally().degradation == pytest.approx(slow.degradation, rel=1e-2)
+    assert fast.totals().degradation == pytest.approx(slow.degradation, rel=1e-2)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize(("maintenance", "make_room"), [("removal", naive.remove), ("projection", naive.project)])
+def test_gss_paper_is_algorithm_1_line_by_line(form: Any) -> None:
+    """Support vectors and coefficients of the twin, and merge="gss" has others: it searches [1/2, 1], then Newton."""
+    X, signed_weights = data()
+    slow = twin(rbf, X, signed_weights, naive.algorithm_1)
+    kernel = make_kernel("rbf", gamma=0.4)
+    fast = run(settings_for(kernel, merge="gss-paper"), form(X), signed_weights)
+    points, coef, _ = fast.expansion()
+    np.testing.assert_allclose(np.sort(coef), np.sort(slow.coef), rtol=1e-4)
+    np.testing.assert_allclose(points[np.argsort(coef)], np.array(slow.points)[np.argsort(slow.coef)], atol=1e-4)
+    assert fast.totals().mergers == slow.n_mergers > 20
+    assert fast.totals().degradation == pytest.approx(slow.degradation, rel=1e-4)
+    other = run(settings_for(kernel, merge="gss"), form(X), signed_weights).expansion()
+    assert np.abs(np.sort(other.coef) - np.sort(slow.coef)).max() > 1e-3 * np.abs(slow.coef).max()
+
+
+@pytest.mark.parametrize("first", ["gss-paper", "lookup-wd"])
+@pytest.mark.parametrize("budget", [15, 47])  # with room for one more the arrays have more slots
+def test_a_state_goes_on_with_another_merge_rule(first: str, budget: int) -> None:
+    X, signed_weights = data(200)
+    settings = settings_for(make_kernel("rbf", gamma=4.0), merge=first, budget=budget, average=True)
+    second = replace(settings, merge="lookup-wd" if first == "gss-paper" else "gss-paper")
+    machine = make_machine(settings, X)
+    machine.run(X, np.arange(100), signed_weights)
+    other = make_machine(second, X, machine.state())
+    for a, b in zip(machine.expansion(), other.expansion(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    other.run(X, np.arange(100, 200), signed_weights)
+    assert len(other) == budget
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("maintenance", "maintain_budget"), [("removal", naive.remove), ("projection", naive.project)])
 @pytest.mark.parametrize(("name", "function"), [("rbf", rbf), ("poly", polynomial)])
-def test_points_that_stay(maintenance: str, make_room: Any, name: str, function: Any, form: Any) -> None:
+def test_points_that_stay(maintenance: str, maintain_budget: Any, name: str, function: Any, form: Any) -> None:
     X, signed_weights = data(d=4)
     kernel = make_kernel(name, gamma=0.4, degree=2, coef0=1.0)
-    slow = twin(function, X, signed_weights, make_room)
+    slow = twin(function, X, signed_weights, maintain_budget)
     fast = run(settings_for(kernel, maintenance=maintenance), form(X), signed_weights)
     expected = np.array([slow.decision_values(z) for z in X])
     np.testing.assert_allclose(decide(fast, function, X), expected, atol=1e-3 * np.abs(expected).max())
-    assert fast.tally().degradation == pytest.approx(slow.degradation, rel=1e-2)
-    assert fast.tally().removals > 15
+    assert fast.totals().degradation == pytest.approx(slow.degradation, rel=1e-2)
+    assert fast.totals().removals > 15
 
 
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
@@ -104,20 +137,23 @@ def test_average_is_that_of_the_steps(maintenance: str) -> None:
     np.testing.assert_allclose(fast, np.array(values) @ weights, atol=1e-4 * np.abs(values).max())
 
 
-@pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
-def test_the_average_forgets_points_that_are_gone(maintenance: str) -> None:
+@pytest.mark.parametrize(
+    ("maintenance", "merge"),
+    [("merge", "lookup-wd"), ("merge", "gss-paper"), ("removal", "gss"), ("projection", "gss")],
+)
+def test_the_average_forgets_points_that_are_gone(maintenance: str, merge: str) -> None:
     """Weights of steps grow by 3 / t, and by 1 / budget with every merger, removal or projection."""
     X, signed_weights = data()
-    machine = make_machine(settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance), X)
+    machine = make_machine(settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, merge=merge), X)
     weights, n_before = [1.0], 0
     for t in range(1, len(X) + 1):
         machine.run(X, np.array([t - 1]), signed_weights)
-        n_events = machine.tally().mergers + machine.tally().removals
+        n_events = machine.totals().mergers + machine.totals().removals
         weights.append(weights[-1] * (1 + 3 / t + (n_events - n_before) / 10))
         n_before = n_events
     assert n_before > 15
-    assert machine.sums[sgd.WEIGHTS] == pytest.approx(sum(weights[1:]))
-    assert machine.sums[sgd.CLOCK] == pytest.approx(sum(w / t for t, w in enumerate(weights[1:], 1)))
+    assert machine.sums[sgd.WEIGHT_SUM] == pytest.approx(sum(weights[1:]))
+    assert machine.sums[sgd.STEP_SIZE_SUM] == pytest.approx(sum(w / t for t, w in enumerate(weights[1:], 1)))
 
 
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
@@ -128,16 +164,16 @@ def test_the_average_restarts_where_it_errs_more_often(maintenance: str) -> None
     signed_weights[240:] *= -1.0
     settings = settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, budget=480, fit_intercept=True)
     averaged = make_machine(replace(settings, average=True), X)
-    last, doubt, restarts = make_machine(settings, X), 0, []
+    last, excess, restarts = make_machine(settings, X), 0, []
     trace: list[np.ndarray] = []
     weights: list[float] = []
     for t in range(len(X)):
         if t % 4 == 0 and weights:
             sign, f = np.sign(signed_weights[t]), trace[-1][t]
             average = np.dot(weights, [values[t] for values in trace[-len(weights) :]])
-            doubt = max(0, doubt + int(sign * average <= 0) - int(sign * f <= 0))
-            if doubt >= 4:
-                weights, doubt = [], 0
+            excess = max(0, excess + int(sign * average <= 0) - int(sign * f <= 0))
+            if excess >= 4:
+                weights, excess = [], 0
                 restarts.append(t)
         last.run(X, np.array([t]), signed_weights)
         averaged.run(X, np.array([t]), signed_weights)
@@ -148,7 +184,7 @@ def test_the_average_restarts_where_it_errs_more_often(maintenance: str) -> None
     assert min(restarts) > 240
     expected = np.dot(weights, trace[-len(weights) :]) / np.sum(weights)
     np.testing.assert_allclose(decide(averaged, rbf, X[:20]), expected[:20], atol=1e-4 * np.abs(expected).max())
-    assert averaged.counts[sgd.DOUBT] == doubt
+    assert averaged.counts[sgd.EXCESS_MISTAKES] == excess
 
 
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
@@ -158,7 +194,7 @@ def test_weights_beyond_float64(maintenance: str) -> None:
     options = {"maintenance": maintenance, "budget": 2, "fit_intercept": True}
     settings = settings_for(make_kernel("rbf", gamma=0.4), average=True, **options)
     machine = run(settings, X, signed_weights)
-    tally = machine.tally()
+    tally = machine.totals()
     assert tally.mergers + tally.removals > 1760  # 1.5^1760 is beyond float64
     averaged, last = machine.expansion(), run(replace(settings, average=False), X, signed_weights).expansion()
     assert np.isfinite(averaged.coef).all()
@@ -221,12 +257,13 @@ def test_never_more_than_the_budget(maintenance: str) -> None:
         assert len(machine.expansion().coef) == len(machine)
 
 
-def test_one_sign_alone_and_a_lonely_point_of_the_other() -> None:
+@pytest.mark.parametrize("merge", ["lookup-wd", "gss-paper"])
+def test_one_sign_alone_and_a_lonely_point_of_the_other(merge: str) -> None:
     X, _ = data(60)
     signed_weights = np.ones(60)
     signed_weights[3] = -0.1  # light, and without a partner of its sign: removed
-    machine = run(settings_for(make_kernel("rbf", gamma=50.0), budget=4), X, signed_weights)
-    assert machine.tally().removals == 1
+    machine = run(settings_for(make_kernel("rbf", gamma=50.0), budget=4, merge=merge), X, signed_weights)
+    assert machine.totals().removals == 1
     assert np.all(machine.expansion().coef > 0)
 
 
@@ -246,7 +283,7 @@ def test_mergers_do_not_depend_on_the_unit_of_the_weights(merge: str, size: floa
     kernel = make_kernel("rbf", gamma=0.4)
     runs = [run(StepSettings(kernel, scale, budget=10, merge=merge), X, np.full(40, scale)) for scale in (1.0, size)]
     (points, coef, _), (others, sizes, _) = (machine.expansion() for machine in runs)
-    assert runs[0].tally().mergers == runs[1].tally().mergers > 5
+    assert runs[0].totals().mergers == runs[1].totals().mergers > 5
     np.testing.assert_allclose(others, points, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(sizes, coef, rtol=1e-4)
 
@@ -267,7 +304,7 @@ def test_rows_of_weight_zero_change_nothing_but_the_clock() -> None:
     coef = machine.coef[0].copy()
     machine.run(X, np.arange(50), np.zeros(50))
     np.testing.assert_array_equal(machine.coef[0], coef)
-    assert machine.tally().steps == 100
+    assert machine.totals().steps == 100
 
 
 def test_dense_zeros_are_skipped_as_sparse_ones_are() -> None:

@@ -1,0 +1,428 @@
+"""Stochastic gradient descent on a machine of at most B support vectors: the state between steps, and the steps.
+
+    min_w  lam/2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)),   w a combination of at most B points in feature space
+
+by steps of size 1 / (lam t) on one row each (Wang, Crammer, Vucetic 2012). In a `MergingMachine` (Gaussian kernel)
+support vectors are merged and so move through the input space; those of a `SubsetMachine` (any kernel) are rows of the
+data. A machine keeps lam t w instead of w: so a step scales no coefficient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..._native import budget as compiled
+from ..._native import csr
+from ...data.csr import CSRArray, make_csr
+from ...data.samples import Samples, SparseSamples, make_samples
+from ...kernels.functions import RBF, Kernel
+from .lookup_table import golden_section, merge_table, merged_coef
+from .merging import ALGORITHM_1, RULES
+
+Vector = NDArray[np.float64]
+Order = NDArray[np.int64]
+
+# Places in the arrays of a machine, which the compiled steps and the files of models number alike.
+# counts: N_FRONT and N_BACK are support vectors of positive and of negative coefficients, which fill the slots of a
+# MergingMachine from either end; those of a SubsetMachine count as N_FRONT. EXCESS_MISTAKES: see StepSettings.average
+STEPS, N_FRONT, N_BACK, VIOLATIONS, MERGERS, REMOVALS, EXCESS_MISTAKES = range(7)
+# sums: STEP_SIZE_SUM = sum_t v_t / t and WEIGHT_SUM = sum_t v_t, where v_t is the weight of step t in the average
+INTERCEPT, INTERCEPT_SUM, STEP_SIZE_SUM, LAST_WEIGHT, WEIGHT_SUM, HINGE_SUM, DEGRADATION_SUM = range(7)
+# slots: COEF_SUM has the terms of COEF, each times STEP_SIZE_SUM when it was added; SQUARED_NORM is gamma |x|^2 of the
+# point x = SCALE * column + shift, less the shift
+COEF, COEF_SUM, SQUARED_NORM, SCALE = range(4)
+
+_MERGING_ARRAYS = ("points", "slots", "counts", "sums", "shift")
+_BLOCK_ROWS = 128  # of a block of kernel values in a SubsetMachine: as many columns are computed beside the budget's
+_PAPER_PRECISION = 0.01  # of h: section 2 of Glasmachers and Qaadan
+
+
+@dataclass(frozen=True)
+class StepSettings:
+    """Parameters of the steps.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    lam : float
+        Weight of |w|^2 / 2 against the *mean* of the losses.
+    budget : int
+    maintenance : {"merge", "removal", "projection"}
+    merge : {"lookup-wd", "lookup-h", "gss", "gss-precise", "gss-paper"}
+    table_size : int
+    fit_intercept : bool
+    average : bool
+        Whether the machine is the average over its steps. Weights grow like t^3 (polynomial decay, Shamir and Zhang,
+        ICML 2013), and by 1 + 1 / budget where budget maintenance changes support vectors: steps on support vectors
+        that are gone are forgotten. The average restarts where it makes more mistakes than the machine of the last
+        step (Page's cumulative sum of the difference, limit 4, over every fourth row): so it follows a stream that
+        changes.
+    """
+
+    kernel: Kernel
+    lam: float
+    budget: int = 100
+    maintenance: str = "merge"
+    merge: str = "lookup-wd"
+    table_size: int = 400
+    fit_intercept: bool = False
+    average: bool = True
+
+
+class StepTotals(NamedTuple):
+    """Counts and sums over all steps so far."""
+
+    steps: int
+    violations: int
+    mergers: int
+    removals: int
+    hinge: float
+    degradation: float
+
+    def since(self, earlier: StepTotals) -> StepTotals:
+        """The differences to earlier totals: those of the steps between."""
+        return StepTotals(*(new - old for new, old in zip(self, earlier, strict=True)))  # type: ignore[arg-type]
+
+
+class Expansion(NamedTuple):
+    """sum_j coef_j k(points_j, x) + intercept; points (n, d) float32, dense or CSR."""
+
+    points: Any
+    coef: Vector
+    intercept: float
+
+
+class BudgetedMachine:
+    """The state of one decision function between steps: `lam t w`, in coefficients of at most `budget` points."""
+
+    counts: NDArray[np.int64]
+    sums: Vector
+    coef: Vector  # (2, n_slots): rows COEF and COEF_SUM
+
+    def __init__(self, settings: StepSettings) -> None:
+        self.settings = settings
+
+    def prepare(self, X: Any) -> Any:
+        """X (n, d), float32, dense or CSR, checked and converted once for several calls of `run`."""
+        return X
+
+    def run(self, X: Any, order: Order, signed_weights: Vector) -> None:
+        """One step on each of the rows X[order].
+
+        Parameters
+        ----------
+        X : ndarray or CSR array of shape (n, d), float32, or what `prepare` returned for it
+        order : ndarray of shape (r,), int64
+        signed_weights : ndarray of shape (n,), float64
+            s_i y_i of every row of X.
+        """
+        raise NotImplementedError
+
+    def expansion(self) -> Expansion:
+        """The decision function of the last step or, with `settings.average`, the average over the steps."""
+        raise NotImplementedError
+
+    def state(self) -> dict[str, Any]:
+        """The arrays, not copied, from which `make_machine` makes an equal machine."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def totals(self) -> StepTotals:
+        """Counts and sums since the first step."""
+        steps, _, _, violations, mergers, removals, _ = (int(count) for count in self.counts)
+        hinge, degradation = (float(value) for value in self.sums[HINGE_SUM:])
+        return StepTotals(steps, violations, mergers, removals, hinge, degradation)
+
+    def _scaled_coef(self) -> tuple[Vector, float]:
+        """Coefficients of all slots and the intercept, of w instead of lam t w: last step's, or the average."""
+        steps, lam = int(self.counts[STEPS]), self.settings.lam
+        intercept, intercept_sum, step_sizes, _, weights = (float(value) for value in self.sums[: WEIGHT_SUM + 1])
+        if not self.settings.average or not steps:
+            scale = lam * max(steps, 1)
+            return self.coef[0] / scale, intercept / scale
+        scale = lam * weights
+        return (step_sizes * self.coef[0] - self.coef[1]) / scale, (step_sizes * intercept - intercept_sum) / scale
+
+
+class MergingMachine(BudgetedMachine):
+    """Support vectors that are merged, columns of one feature-major array. Dense rows are shifted by the first row."""
+
+    def __init__(self, settings: StepSettings, arrays: Any) -> None:
+        super().__init__(settings)
+        self.arrays = arrays  # a compiled.MergingState
+        self.rule = settings.merge
+        self.counts, self.sums, self.coef = arrays.counts, arrays.sums, arrays.slots[: COEF_SUM + 1]
+
+    def prepare(self, X: Any) -> Any:
+        """C-contiguous array, or checked `csr.CSRMatrix`."""
+        if isinstance(X, csr.CSRMatrix):
+            return X
+        if sp.issparse(X):
+            return make_csr(X)
+        return np.ascontiguousarray(X)
+
+    def run(self, X: Any, order: Order, signed_weights: Vector) -> None:
+        """Steps with budget maintenance by merging."""
+        X = self.prepare(X)
+        if not isinstance(X, csr.CSRMatrix) and not self.counts[STEPS] and len(order):
+            self.arrays.shift[:] = X[order[0]]  # distances stay as they are, and lose fewer digits
+        self._take_steps(X, order, signed_weights)
+
+    def _take_steps(self, X: Any, order: Order, signed_weights: Vector) -> None:
+        settings = self.settings
+        tables, gamma = merge_table(settings.table_size).tables, settings.kernel.gamma  # type: ignore[attr-defined]
+        rule = self.rule, gamma, 1 / settings.lam, settings.fit_intercept
+        self.arrays.run(X, order, signed_weights, tables, *rule)
+
+    def expansion(self) -> Expansion:
+        """The used slots: those of positive coefficients, then the others."""
+        coef, intercept = self._scaled_coef()
+        used = self._used_slots()
+        scales = self.arrays.slots[SCALE, used].astype(np.float32)
+        points = (scales * self.arrays.points[:, used]).T + self.arrays.shift
+        return Expansion(np.ascontiguousarray(points), coef[used], intercept)
+
+    def _used_slots(self) -> NDArray[np.intp]:
+        n_slots, n_front, n_back = self.coef.shape[1], int(self.counts[N_FRONT]), int(self.counts[N_BACK])
+        return np.concatenate([np.arange(n_front), np.arange(n_slots - n_back, n_slots)])
+
+    def state(self) -> dict[str, Any]:
+        """The arrays."""
+        return {name: getattr(self.arrays, name) for name in _MERGING_ARRAYS}
+
+    def __len__(self) -> int:
+        return int(self.counts[N_FRONT] + self.counts[N_BACK])
+
+
+class PaperMachine(MergingMachine):
+    """Budget maintenance as Glasmachers and Qaadan (2018) publish it, to be compared with: Algorithm 1 in NumPy.
+
+    The search for h is over [0, 1], to 0.01. The compiled steps add support vectors and never merge any, as `arrays`
+    has room for budget + 1; a merger takes some 0.2 ms. Lines 8, 13 and 14 of the paper exchange the two points: here
+    they agree with lines 5 to 7.
+    """
+
+    def __init__(self, settings: StepSettings, arrays: Any) -> None:
+        super().__init__(settings, arrays)
+        self.rule = RULES[0]
+
+    def _take_steps(self, X: Any, order: Order, signed_weights: Vector) -> None:
+        for t in range(len(order)):
+            super()._take_steps(X, order[t : t + 1], signed_weights)
+            if len(self) > self.settings.budget:
+                self._maintain_budget(self._slots_of(signed_weights[order[t]])[-1])
+
+    def _slots_of(self, sign: float) -> NDArray[np.intp]:
+        """Slots of the support vectors of one sign, the last beside the empty slots: a new one is the last."""
+        n_slots = self.coef.shape[1]
+        return np.arange(self.counts[N_FRONT]) if sign > 0 else n_slots - 1 - np.arange(self.counts[N_BACK])
+
+    def _maintain_budget(self, newest: np.intp) -> None:
+        """Merge the support vector of smallest |coefficient| (of equals the newest), or remove the last of its sign."""
+        coef, coef_sum, _, _ = slots = self.arrays.slots
+        used = np.append(newest, self._used_slots())
+        i = used[np.abs(coef[used]).argmin()]  # line 2
+        same_sign = self._slots_of(coef[i])
+        others = same_sign[same_sign != i]
+        self.counts[MERGERS if len(others) else REMOVALS] += 1
+        self._enter_maintenance(self._merge(i, others) if len(others) else coef[i] ** 2)
+        last = same_sign[-1]  # closes the gap
+        slots[:, i], self.arrays.points[:, i] = slots[:, last], self.arrays.points[:, last]
+        coef[last] = coef_sum[last] = 0.0
+        self.counts[N_FRONT if last < self.counts[N_FRONT] else N_BACK] -= 1
+
+    def _merge(self, i: np.intp, others: NDArray[np.intp]) -> float:
+        """Merge i into the best of the others (lines 4 to 15 but for the removal of i); the squared degradation."""
+        points, (coef, coef_sum, norm, scale) = self.arrays.points, self.arrays.slots
+        gamma = self.settings.kernel.gamma  # type: ignore[attr-defined]
+        a, b = coef[i], coef[others]
+        m = b / (b + a)  # line 5, for all others at once
+        products = scale[i] * scale * (points[:, i] @ points)
+        log_kappa = np.minimum(2 * gamma * products - norm[i] - norm, 0.0)[others]  # line 6
+        h, _ = golden_section(lambda h: merged_coef(h, m, log_kappa), np.zeros(len(m)), 1.0, _PAPER_PRECISION)  # line 7
+        a_z = (b + a) * merged_coef(h, m, log_kappa)  # line 8
+        degradations = a**2 + b**2 - a_z**2 + 2 * a * b * np.exp(log_kappa)  # line 9
+        best = degradations.argmin()  # lines 10 to 12
+        j, h_j, exponent = others[best], h[best], log_kappa[best]
+        z = h_j * scale[j] * points[:, j] + (1 - h_j) * scale[i] * points[:, i]  # line 13
+        coef_sum[j] = coef_sum[j] * np.exp((1 - h_j) ** 2 * exponent) + coef_sum[i] * np.exp(h_j**2 * exponent)
+        points[:, j], coef[j], norm[j], scale[j] = z, a_z[best], gamma * (z @ z), 1.0  # line 14
+        return max(float(degradations[best]), 0.0)
+
+    def _enter_maintenance(self, degradation: float) -> None:
+        """Add the squared degradation of lam t w to the totals, and the growth 1 / budget to the weight of the step."""
+        t, settings = float(self.counts[STEPS]), self.settings
+        self.sums[DEGRADATION_SUM] += degradation / (settings.lam * t) ** 2
+        growth = self.sums[LAST_WEIGHT] / (1 + 3 / t) / settings.budget
+        self.sums[[LAST_WEIGHT, WEIGHT_SUM]] += growth
+        self.sums[STEP_SIZE_SUM] += growth / t
+
+
+class SubsetMachine(BudgetedMachine):
+    """Support vectors that are rows of the data (removal, projection): compiled steps on blocks of kernel values.
+
+    Support vectors and the rows of a block have columns of their own, in the order in which they were read. After every
+    `_BLOCK_ROWS` steps since the start the support vectors are moved to the first columns: so the order of sums over
+    columns, and with it their last digit, does not depend on the chunks.
+
+    Parameters
+    ----------
+    points : ndarray or CSR array of shape (n, d), float32
+    columns : ndarray of shape (n,), intp
+        Columns of the points.
+    diagonal : ndarray of shape (budget + _BLOCK_ROWS,), float64
+        k(x, x) by columns.
+    coef : ndarray of shape (2, budget + _BLOCK_ROWS), float64
+        Rows COEF and COEF_SUM by columns.
+    inverse : ndarray of shape (budget + _BLOCK_ROWS, budget + _BLOCK_ROWS), float64
+        Inverse of the points' kernel matrix, for projection; (0, 0) for removal.
+    counts, sums : ndarray of shape (7,)
+    """
+
+    def __init__(
+        self,
+        settings: StepSettings,
+        points: Any,
+        columns: NDArray[np.intp],
+        diagonal: Vector,
+        coef: Vector,
+        inverse: Vector,
+        counts: NDArray[np.int64],
+        sums: Vector,
+    ) -> None:
+        super().__init__(settings)
+        self.points, self.columns, self.diagonal, self.inverse = points, columns, diagonal, inverse
+        self.counts, self.sums, self.coef = counts, sums, coef
+
+    def run(self, X: Any, order: Order, signed_weights: Vector) -> None:
+        """Steps by blocks of rows; the kernel values of a row do not depend on its block."""
+        while len(order):
+            n_rows = _BLOCK_ROWS - int(self.counts[STEPS]) % _BLOCK_ROWS
+            self._run_block(X[order[:n_rows]], signed_weights[order[:n_rows]])
+            order = order[n_rows:]
+
+    def _run_block(self, X: Any, signed_weights: Vector) -> None:
+        if sp.issparse(X) != sp.issparse(self.points):
+            X = sp.csr_array(X) if sp.issparse(self.points) else X.toarray()
+        candidates = sp.vstack([self.points, X], "csr") if sp.issparse(X) else np.concatenate([self.points, X])
+        first = self.settings.budget + int(self.counts[STEPS]) % _BLOCK_ROWS
+        columns = np.concatenate([self.columns, first + np.arange(len(signed_weights))])
+        kernel, samples = self.settings.kernel, _as_order_free_samples(candidates, self.settings.kernel)
+        tile = np.empty((len(signed_weights), len(columns)), np.float32)
+        new = samples.take(slice(len(self.columns), len(columns)))
+        kernel.fill(new, samples, tile)
+        K = np.zeros((len(signed_weights), self.coef.shape[1]), np.float32)
+        K[:, columns] = tile
+        self.diagonal[first : first + len(signed_weights)] = kernel.diagonal(new)
+        settings = self.settings
+        steps = compiled.removal_steps if settings.maintenance == "removal" else compiled.projection_steps
+        arrays = self.coef, self.inverse, self.counts, self.sums
+        rule = settings.budget, 1 / settings.lam, settings.fit_intercept
+        steps(K, first, self.diagonal, signed_weights, *arrays, *rule)
+        is_point = (self.inverse.diagonal() if self.inverse.size else self.coef[0])[columns] != 0
+        self.points, self.columns = candidates[np.flatnonzero(is_point)], columns[is_point]
+        if self.counts[STEPS] % _BLOCK_ROWS == 0:
+            self._move_to_first_columns()
+
+    def _move_to_first_columns(self) -> None:
+        """Move the points to columns 0, ..., n - 1 of all arrays."""
+        n, old = len(self.columns), self.columns
+        coef, self.diagonal[:n] = self.coef[:, old], self.diagonal[old]
+        self.coef[:] = 0.0
+        self.coef[:, :n] = coef
+        if self.inverse.size:
+            inverse = self.inverse[np.ix_(old, old)]
+            self.inverse[:] = 0.0
+            self.inverse[:n, :n] = inverse
+        self.columns = np.arange(n)
+
+    def expansion(self) -> Expansion:
+        """The points in the order in which they were read."""
+        coef, intercept = self._scaled_coef()
+        return Expansion(self.points, coef[self.columns], intercept)
+
+    def state(self) -> dict[str, Any]:
+        """The arrays."""
+        names = ("points", "columns", "diagonal", "coef", "inverse", "counts", "sums")
+        return {name: getattr(self, name) for name in names}
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+def _as_order_free_samples(X: Any, kernel: Kernel) -> Samples:
+    """Samples whose kernel values are bit-identical in every block, unlike a dense matrix product's.
+
+    So a stream gives one model, however it is cut into chunks.
+    """
+    if kernel.sample_form == "rows":
+        return make_samples(X)
+    return SparseSamples(CSRArray.of(sp.csr_array(X, dtype=np.float64)), dtype=np.dtype(np.float32))
+
+
+def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | None = None) -> BudgetedMachine:
+    """A machine without support vectors, or one with the arrays of a state, copied.
+
+    Parameters
+    ----------
+    settings : StepSettings
+    like : ndarray or CSR array of shape (n, d), float32
+        Rows of the kind that the steps will read.
+    state : mapping, optional
+        Of a machine of equal maintenance and budget.
+    """
+    if settings.maintenance == "merge":
+        return _make_merging(settings, like, state)
+    if state is not None:
+        return SubsetMachine(settings, **_copied(state))
+    width = settings.budget + _BLOCK_ROWS
+    side = width if settings.maintenance == "projection" else 0
+    return SubsetMachine(
+        settings,
+        points=like[:0],
+        columns=np.zeros(0, np.intp),
+        diagonal=np.zeros(width),
+        coef=np.zeros((2, width)),
+        inverse=np.zeros((side, side)),
+        counts=np.zeros(7, np.int64),
+        sums=np.eye(7)[LAST_WEIGHT],
+    )
+
+
+def _make_merging(settings: StepSettings, like: Any, state: Mapping[str, Any] | None) -> MergingMachine:
+    if not isinstance(settings.kernel, RBF):
+        raise ValueError("maintenance='merge' needs the Gaussian kernel")
+    is_paper = settings.merge == ALGORITHM_1
+    arrays = compiled.MergingState(like.shape[1], settings.budget + is_paper)
+    if state is not None:
+        n_front, n_back = (int(state["counts"][at]) for at in (N_FRONT, N_BACK))
+        for name in ("counts", "sums", "shift"):
+            getattr(arrays, name)[:] = state[name]
+        for name in ("points", "slots"):  # a state of another `merge` may have another number of slots
+            to, of = getattr(arrays, name), state[name]
+            to[:, :n_front], to[:, to.shape[1] - n_back :] = of[:, :n_front], of[:, of.shape[1] - n_back :]
+    return (PaperMachine if is_paper else MergingMachine)(settings, arrays)
+
+
+def _copied(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in state.items()}
+
+
+def projection_bytes(settings: StepSettings, n_machines: int) -> int:
+    """Bytes of the inverse kernel matrices of projection, one a machine, and of a copy of one; 0 without projection.
+
+    Examples
+    --------
+    >>> from widemargin.kernels.functions import RBF
+    >>> projection_bytes(StepSettings(RBF(1.0), lam=1e-3, maintenance="merge"), 2)
+    0
+    """
+    return 8 * (n_machines + 1) * (settings.budget + _BLOCK_ROWS) ** 2 if settings.maintenance == "projection" else 0
