@@ -133,6 +133,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "early CSR kernel": _levels(kind="csr", partition="kernel", kernel="poly"),
     "early precomputed": _levels(kernel="precomputed", kind="gram"),
     "early callable": lambda: _levels(kernel=_callable_kernel())(),
+    "early own cluster": _levels(combine="early"),
     "early naive": _levels(combine="naive"),
     "early BCM": _levels(combine="bcm", labels="three"),
     "DCPredClassifier": _model("DCPredClassifier", n_clusters=3, random_state=0),

@@ -37,7 +37,7 @@ KINDS: dict[str, Callable[[random.Random], Any]] = {
         C=10 ** draw.uniform(-2, 1), kernel=draw.choice(["rbf", "laplacian", "poly"]), fit_intercept=draw.random() < 0.5
     ),
     "DCSVMClassifier, early": lambda draw: wm.DCSVMClassifier(
-        n_levels=1, stop_level=1, n_sample=100, combine=draw.choice(["early", "naive", "bcm"])
+        n_levels=1, stop_level=1, n_sample=100, combine=draw.choice(["early", "soft", "naive", "bcm"])
     ),
     "DCPredClassifier": lambda draw: wm.DCPredClassifier(n_trees=draw.choice([1, 2])),
     "OCASClassifier": lambda draw: wm.OCASClassifier(

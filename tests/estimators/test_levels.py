@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
+from naive import dc_svm as naive
 from widemargin import DCSVMClassifier
 from widemargin._threads import ThreadTeam
 from widemargin.cli.model_files import load_model, save_model
@@ -142,9 +144,9 @@ def test_early_accuracy_is_near_the_exact_one() -> None:
             assert model.score(*test) > exact - loss
     values = {
         combine: DCSVMClassifier(**EARLY, combine=combine).fit(*train).decision_function(test[0])
-        for combine in ("early", "naive", "bcm")
+        for combine in ("early", "soft", "naive", "bcm")
     }
-    for one, other in (("early", "naive"), ("early", "bcm"), ("naive", "bcm")):
+    for one, other in combinations(values, 2):
         assert np.abs(values[one] - values[other]).max() > 0.1
     assert all(np.isfinite(f).all() and np.mean((f > 0) == test[1]) > 0.6 for f in values.values())
 
@@ -179,7 +181,29 @@ def test_the_slope_of_a_clusters_probability_is_the_most_likely() -> None:
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("partition", ["kernel", "input"])
-def test_early_decision_is_that_of_the_routed_cluster_or_of_two(
+def test_early_prediction_is_the_papers(partition: str, fit_intercept: bool, patches: Data) -> None:
+    """Section 4: route the row to its nearest centre, and sum over that cluster's support vectors alone."""
+    X, y = patches[0].astype(np.float64), patches[1]
+    model = DCSVMClassifier(**EARLY, partition=partition, fit_intercept=fit_intercept, combine="early", n_sample=100)
+    model.fit(X[:500], y[:500])
+    clusters, rows = model._clusters, X[700:730]
+
+    def rbf(x: Any, z: Any) -> float:
+        return float(np.exp(-np.sum((x - z) ** 2)))
+
+    def linear(x: Any, z: Any) -> float:  # k-means in input space is kernel k-means with the linear kernel
+        return float(x @ z)
+
+    space = rbf if partition == "kernel" else linear
+    support = model.support_vectors_, model.dual_coef_[0], clusters["support"], clusters["intercepts"][0]
+    own = [naive.nearest_cluster(space, x, clusters["points"], clusters["labels"]) for x in rows]
+    truth = [naive.early_decision_value(rbf, x, c, *support) for x, c in zip(rows, own, strict=True)]
+    np.testing.assert_allclose(model.decision_function(rows), truth, atol=1e-9)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("partition", ["kernel", "input"])
+def test_soft_decision_is_that_of_the_routed_cluster_or_the_mean_of_two(
     partition: str, fit_intercept: bool, patches: Data
 ) -> None:
     X, y = patches[0].astype(np.float64), patches[1]
@@ -210,7 +234,7 @@ def test_copies_of_an_early_machine(early: DCSVMClassifier, patches: Data, tmp_p
     assert not hasattr(fresh, "levels_")
 
 
-@pytest.mark.parametrize("combine", ["early", "naive", "bcm"])
+@pytest.mark.parametrize("combine", ["early", "soft", "naive", "bcm"])
 def test_sparse_model_files(combine: str, binary: Data, tmp_path: Path) -> None:
     X, y = sp.csr_array(binary[0]), binary[1]
     model = DCSVMClassifier(n_levels=1, stop_level=1, combine=combine, random_state=0).fit(X, y)

@@ -1,4 +1,4 @@
-"""Clustered machines: each way of asking the clusters against its formula, row by row."""
+"""Clustered machines: each combination of the clusters' decision values against its formula, row by row."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COEF, INTERCEPT = RNG.normal(size=(2, 15)), RNG.normal(size=(2, K))
 SIGMOIDS, LOG_PRIOR = RNG.normal(size=(2, K, 2)), np.array([0.3, -0.7])
 
 
-def model(combine: str = "early", routing: str = "kernel", form: Any = np.asarray) -> ClusteredExpansion:
+def model(combine: str = "soft", routing: str = "kernel", form: Any = np.asarray) -> ClusteredExpansion:
     kernel = make_kernel("rbf", gamma=GAMMA)
     anchors = make_samples(form(ANCHORS), kernel.sample_form)
     router: Any = {
@@ -62,18 +62,26 @@ def distances(routing: str) -> np.ndarray:
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("routing", ["kernel", "input", "random"])
-def test_early_asks_the_rows_own_cluster_and_the_next_when_in_doubt(routing: str, form: Any) -> None:
+def test_early_is_the_value_of_the_rows_own_cluster(routing: str, form: Any) -> None:
+    labels = distances(routing).argmin(axis=1)
+    assert len(set(labels)) == K  # rows of the empty cluster get its intercept
+    truth = by_cluster()[labels, np.arange(len(X))]
+    np.testing.assert_allclose(model("early", routing, form).decision_values(form(X)), truth, atol=1e-10)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("routing", ["kernel", "input", "random"])
+def test_soft_is_the_mean_with_the_next_cluster_where_uncertain(routing: str, form: Any) -> None:
     values, far = by_cluster(), distances(routing)
     labels, next_to = np.argsort(far, axis=1)[:, :2].T
-    assert len(set(labels)) == K  # the empty one is asked too: its intercept is the answer
     np.testing.assert_allclose(values[1], np.broadcast_to(INTERCEPT[:, 1], values[1].shape))
     rows = np.arange(len(X))
     truth = values[labels, rows]
-    is_asked = (np.abs(truth) < 0.35).any(axis=1) & (far[rows, labels] > 0.7 * far[rows, next_to])
-    assert is_asked.any() == (routing != "random")
-    assert not is_asked.all()
-    truth[is_asked] = (truth + values[next_to, rows])[is_asked] / 2
-    np.testing.assert_allclose(model("early", routing, form).decision_values(form(X)), truth, atol=1e-10)
+    is_mean = (np.abs(truth) < 0.35).any(axis=1) & (far[rows, labels] > 0.7 * far[rows, next_to])
+    assert is_mean.any() == (routing != "random")
+    assert not is_mean.all()
+    truth[is_mean] = (truth + values[next_to, rows])[is_mean] / 2
+    np.testing.assert_allclose(model("soft", routing, form).decision_values(form(X)), truth, atol=1e-10)
 
 
 def test_naive_sums_over_all_clusters() -> None:
@@ -91,7 +99,8 @@ def test_bcm_multiplies_the_clusters_probabilities() -> None:
 
 
 @pytest.mark.parametrize(
-    ("combine", "routing"), [("early", "kernel"), ("early", "input"), ("early", "random"), ("naive", ""), ("bcm", "")]
+    ("combine", "routing"),
+    [("early", "kernel"), ("soft", "kernel"), ("soft", "input"), ("soft", "random"), ("naive", ""), ("bcm", "")],
 )
 def test_blocks_threads_and_memory_do_not_matter(combine: str, routing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = model(combine, routing or "kernel")
@@ -105,8 +114,8 @@ def test_blocks_threads_and_memory_do_not_matter(combine: str, routing: str, mon
     assert machine.decision_values(X[:0]).shape == (0, 2)
 
 
-def test_a_cluster_that_says_its_intercept_changes_nothing() -> None:
-    """Where that stands for the prior: the committee is the same with and without cluster 1, which has no points."""
+def test_a_cluster_whose_value_is_its_intercept_leaves_the_committee_unchanged() -> None:
+    """The intercept has the probability of the prior: the committee with and without cluster 1, without points."""
     machine = model("bcm")
     machine.sigmoids[:, 1, 1] = -machine.sigmoids[:, 1, 0] * INTERCEPT[:, 1] - LOG_PRIOR
     kept = np.array([0, 2, 3])
@@ -124,7 +133,7 @@ def test_a_cluster_that_says_its_intercept_changes_nothing() -> None:
     np.testing.assert_allclose(machine.decision_values(X), without.decision_values(X), atol=1e-10)
 
 
-@pytest.mark.parametrize("combine", ["early", "naive", "bcm"])
+@pytest.mark.parametrize("combine", ["early", "soft", "naive", "bcm"])
 @pytest.mark.parametrize("routing", ["kernel", "input", "random"])
 def test_pickle_keeps_every_bit(routing: str, combine: str) -> None:
     machine = model(combine, routing)
@@ -132,7 +141,7 @@ def test_pickle_keeps_every_bit(routing: str, combine: str) -> None:
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(machine)).decision_values(X), before)
 
 
-@pytest.mark.parametrize("combine", ["early", "naive", "bcm"])
+@pytest.mark.parametrize("combine", ["early", "soft", "naive", "bcm"])
 def test_a_precomputed_kernel_by_row_numbers(combine: str) -> None:
     """Points and anchors are numbers of training rows; the matrix has a row for each new one."""
     train = np.concatenate([ANCHORS, POINTS])
@@ -142,6 +151,6 @@ def test_a_precomputed_kernel_by_row_numbers(combine: str) -> None:
         Precomputed(), np.arange(12, 27), STARTS, COEF, INTERCEPT, router, combine, SIGMOIDS, LOG_PRIOR
     )
     truth = model(combine).decision_values(X)
-    if combine == "early":  # a row's own cluster alone: how far it is from the others, the matrix does not tell
+    if combine == "soft":  # the own cluster alone: the matrix has no k(x, x), so no ratio of distances
         truth = by_cluster()[distances("kernel").argmin(axis=1), np.arange(len(X))]
     np.testing.assert_allclose(machine.decision_values(naive.rbf(X, train, GAMMA)), truth, atol=1e-9)

@@ -15,7 +15,7 @@ def _table1(name: str, options: Namespace) -> Iterator[Row]:
     settings = settings_of(problem, tol=options.tol)
     for partition in options.partitions:
         for level in options.levels:
-            for combine in ("early", "naive", "bcm"):
+            for combine in ("early", "soft", "naive", "bcm"):
                 chosen = {"stop_level": level, "partition": partition, "combine": combine}
                 machine = Machine(combine, "exact", chosen)
                 warm_up(machine, settings, problem)

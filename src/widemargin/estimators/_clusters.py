@@ -13,7 +13,7 @@ from ..algorithms.dc_svm import Machine
 from ..data.samples import GramSamples, make_samples
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
-from ..models.clustered import ClusteredExpansion
+from ..models.clustered import COMBINATIONS, ClusteredExpansion
 from ..partition.routing import InputRouter, KernelRouter, RandomRouter, Router
 from ._fitted_state import FittedState
 
@@ -36,8 +36,8 @@ def cluster_attributes(machines: list[Machine], y: Rows, X: Any, kept: Rows, sup
         Their numbers in the data that the user gave.
     support : ndarray of shape (n_SV,), int
         The support vectors among them.
-    combine : {"early", "naive", "bcm"}
-        How they will be asked; only "bcm" needs the clusters' probabilities.
+    combine : {"soft", "early", "naive", "bcm"}
+        How decision values will be combined; only for "bcm" are the clusters' probabilities fitted.
     """
     division = machines[0].division
     if division is None:
@@ -106,7 +106,7 @@ def check_clusters(
     clusters: FittedState, dtype: str, *, n_machines: int, n_support: int, d: int, is_gram: bool
 ) -> None:
     """Raise a ValueError that names the first value from `cluster_attributes` that cannot be."""
-    clusters.choice("combine", ("early", "naive", "bcm"))
+    clusters.choice("combine", COMBINATIONS)
     clusters.choice("method", ("kernel", "input", "random"))
     k = clusters.array("intercepts", np.float64, n_machines, ...).shape[1]
     if is_gram:

@@ -48,7 +48,7 @@ def machine_attributes(
         None for a precomputed kernel.
     machines : list of Machine
         One, or one for every pair of classes.
-    combine : {"early", "naive", "bcm"}
+    combine : {"soft", "early", "naive", "bcm"}
     """
     is_support = np.zeros(len(y), np.bool_)
     for machine in machines:

@@ -16,7 +16,7 @@ from .._threads import blas_limit
 from ..algorithms.dc_svm import Data, Machine, Settings, train, train_pairs
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
-from ..models.clustered import ClusteredExpansion
+from ..models.clustered import COMBINATIONS, ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, rescale_to_zero_sum
 from ..solvers.results import DualResult, History
@@ -73,10 +73,11 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
         precomputed kernels and callables.
     stop_level : int, default=0
         Above 0, the early machine of that level is the result: a local machine for each cluster.
-    combine : {"early", "naive", "bcm"}, default="early"
-        How an early machine predicts: by the local machine of the row's own cluster, and where that is in doubt by its
-        mean with the next one's (docs/decisions/0010); by the sum of all; or by a Bayesian committee of all. The latter
-        two exist to be compared with.
+    combine : {"soft", "early", "naive", "bcm"}, default="soft"
+        Decision values of an early machine. "early": those of the row's own cluster alone, as in the paper.
+        "soft": the same, or the mean with the next nearest cluster's for rows near their margin and between the two
+        (docs/decisions/0010). "naive": the sum over all clusters. "bcm": a Bayesian committee of all clusters. The last
+        two exist for comparison.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Shape of the multiclass decision function: one column per class, or one per pair of classes.
     break_ties : bool, default=False
@@ -195,7 +196,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
         n_sample: int = 1000,
         partition: str = "auto",
         stop_level: int = 0,
-        combine: str = "early",
+        combine: str = "soft",
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         warm_start: bool = False,
@@ -250,7 +251,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
         if self.stop_level > _DEEPEST:
             raise ValueError(f"stop_level must be at most {_DEEPEST}, got {plain(self.stop_level)!r}")
         check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
-        check_choice("combine", self.combine, ("early", "naive", "bcm"))
+        check_choice("combine", self.combine, COMBINATIONS)
         if self.n_levels != "auto":
             check_integer("n_levels", self.n_levels, 0)
             if self.stop_level > int(self.n_levels):

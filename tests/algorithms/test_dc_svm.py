@@ -1,0 +1,73 @@
+"""`train` with levels against Algorithm 1 of the paper, step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from naive import dc_svm as naive
+from naive.kernels import rbf
+from widemargin._progress import Progress
+from widemargin.algorithms import dc_svm
+from widemargin.algorithms.dc_svm import Data, Settings, train
+from widemargin.data.samples import make_samples
+from widemargin.kernels.functions import RBF
+
+N, C, GAMMA = 800, 0.5, 40.0
+
+
+@pytest.fixture(scope="module")
+def noisy() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Rows of a wave with one label in five at random: most of them are support vectors."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(N, 2))
+    y = np.where(np.sin(3 * X[:, 0]) > X[:, 1], 1.0, -1.0)
+    return X, np.where(rng.random(N) < 0.2, -y, y)
+
+
+def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each level's candidates, number of clusters and alpha; alpha after the refine step; alpha at the end."""
+    X, y = noisy
+    divisions, solved, refined = [], [], []
+
+    def divide(kernel: Any, samples: Any, k: int, **options: Any) -> Any:
+        division = real_divide(kernel, samples, k, **options)
+        divisions.append((options["candidates"], options["method"], k, division.labels))
+        return division
+
+    def join(rows: Any, parts: Any, n: int, elapsed: float) -> Any:
+        solved.append(real_join(rows, parts, n, elapsed))
+        return solved[-1]
+
+    def refine(solver: Any, whole: Any, beta: Any) -> Any:
+        refined.append(real_refine(solver, whole, beta))
+        return refined[-1]
+
+    real_divide, real_join, real_refine = dc_svm.divide, dc_svm.join_results, dc_svm.DualSolver.solve_in_memory_of
+    monkeypatch.setattr(dc_svm, "divide", divide)
+    monkeypatch.setattr(dc_svm, "join_results", join)
+    monkeypatch.setattr(dc_svm.DualSolver, "solve_in_memory_of", refine)
+    monkeypatch.setattr(dc_svm, "_START_TOL", 1e-7)  # of levels and refine step
+    settings = Settings(tol=1e-7, n_levels=2, partition="kernel", n_sample=200, n_jobs=1)
+    samples = make_samples(X, "distances")
+    with Progress() as progress:
+        machine = train(Data(RBF(GAMMA), samples, y, np.full(N, C)), settings, progress, np.random.default_rng(0))
+
+    given = iter(divisions)
+    truth = naive.train(rbf(X, X, GAMMA), y, C, 2, 4, lambda rows, k: next(given)[3], tol=1e-7)
+    levels, after_refine, alpha = truth
+    assert len(divisions) == len(solved) == len(levels) == 2
+    for level, (candidates, method, k, _), result in zip(levels, divisions, solved, strict=True):
+        rows = np.arange(N) if candidates is None else candidates
+        np.testing.assert_array_equal(rows, level.candidates)  # all rows, then the support vectors: adaptive clustering
+        assert (method, k) == ("kernel", level.n_clusters)
+        np.testing.assert_allclose(y * result.beta, level.alpha, atol=1e-4)
+    support = np.flatnonzero(levels[-1].alpha > 0)
+    assert len(support) > 512  # fewer are the first active set of the whole problem, without a refine step
+    ((beta, _),) = refined
+    np.testing.assert_allclose(y[support] * beta, after_refine[support], atol=1e-4)
+    np.testing.assert_allclose(y * machine.result.beta, alpha, atol=1e-4)
+    assert machine.result.converged
