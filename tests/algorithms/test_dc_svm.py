@@ -15,6 +15,7 @@ from widemargin.algorithms import dc_svm
 from widemargin.algorithms.dc_svm import Data, Settings, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
+from widemargin.solvers.dual.certificate import svm_problem
 
 N, C, GAMMA = 800, 0.5, 40.0
 
@@ -52,9 +53,9 @@ def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest
     monkeypatch.setattr(dc_svm.DualSolver, "solve_in_memory_of", refine)
     monkeypatch.setattr(dc_svm, "_START_TOL", 1e-7)  # of levels and refine step
     settings = Settings(tol=1e-7, n_levels=2, partition="kernel", n_sample=200, n_jobs=1)
-    samples = make_samples(X, "distances")
+    data = Data(RBF(GAMMA), make_samples(X, "distances"), svm_problem(y, np.full(N, C)))
     with Progress() as progress:
-        machine = train(Data(RBF(GAMMA), samples, y, np.full(N, C)), settings, progress, np.random.default_rng(0))
+        machine = train(data, settings, progress, np.random.default_rng(0))
 
     given = iter(divisions)
     truth = naive.train(rbf(X, X, GAMMA), y, C, 2, 4, lambda rows, k: next(given)[3], tol=1e-7)

@@ -19,6 +19,7 @@ from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Polynomial
 from widemargin.partition import RandomRouter, between_cluster_mass, divide
 from widemargin.partition.divide import Division
+from widemargin.solvers.dual.certificate import svm_problem
 
 
 def problem(n: int, seed: int, centres: int = 3, spread: float = 1.0) -> tuple[Any, Any, Any]:
@@ -38,7 +39,7 @@ def division_of(X: Any, labels: Any) -> Division:
 def glue(kernel: Any, X: Any, y: Any, upper: Any, labels: Any, **more: Any) -> Machine:
     """The concatenated solutions of the clusters."""
     options = Settings(n_jobs=1, n_levels=1, stop_level=1, tol=1e-9, **more)
-    data = Data(kernel, make_samples(X, kernel.sample_form), y, upper)
+    data = Data(kernel, make_samples(X, kernel.sample_form), svm_problem(y, upper))
     with Progress() as progress:
         return train(data, options, progress, np.random.default_rng(0), division=division_of(X, labels))
 
@@ -130,7 +131,7 @@ def test_theorem_1(n: int, k: int, seed: int, gamma: float, C: float, weighted: 
     else:
         labels = divide(kernel, samples, k, method=method, rng=rng, team=ThreadTeam(1)).labels
     with Progress() as progress:
-        best = train(Data(kernel, samples, y, upper), Settings(n_jobs=1, tol=1e-9), progress, rng).result
+        best = train(Data(kernel, samples, svm_problem(y, upper)), Settings(n_jobs=1, tol=1e-9), progress, rng).result
     glued = glue(kernel, X, y, upper, labels).result
     Q, p = qp.signed(kernels.rbf(X, X, gamma), y), -np.ones(n)
     difference = qp.objective(Q, p, y * glued.beta) - qp.objective(Q, p, y * best.beta)
@@ -203,7 +204,9 @@ def test_points_of_largest_gradient_are_no_support_vectors(seed: int) -> None:
     labels = divide(kernel, samples, 4, rng=np.random.default_rng(0), team=ThreadTeam(1)).labels
     glued = glue(kernel, X, y, upper, labels).result
     with Progress() as progress:
-        best = train(Data(kernel, samples, y, upper), Settings(n_jobs=1), progress, np.random.default_rng(0)).result
+        best = train(
+            Data(kernel, samples, svm_problem(y, upper)), Settings(n_jobs=1), progress, np.random.default_rng(0)
+        ).result
     gradient = np.where(glued.beta == 0, y * glued.decision - 1.0, -np.inf)
     surest = np.argsort(-gradient)[:20]
     assert not best.beta[surest].any()

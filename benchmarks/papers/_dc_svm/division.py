@@ -21,6 +21,7 @@ from widemargin.algorithms.dc_svm import Machine as Trained
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import make_kernel
 from widemargin.partition import between_cluster_mass
+from widemargin.solvers.dual.certificate import svm_problem
 
 _METHODS = {"kernel": "kernel k-means", "input": "k-means", "random": "random"}
 
@@ -59,7 +60,7 @@ def _figure1(name: str, options: Namespace) -> Iterator[Row]:
 def _data(problem: Problem) -> Data:
     kernel = make_kernel("rbf", gamma=problem.gamma, degree=3, coef0=0.0)
     y = problem.y.astype(np.float64)
-    return Data(kernel, make_samples(problem.X, kernel.sample_form), y, np.full(len(y), problem.C))
+    return Data(kernel, make_samples(problem.X, kernel.sample_form), svm_problem(y, np.full(len(y), problem.C)))
 
 
 def _train(data: Data, settings: Settings) -> Trained:
@@ -79,7 +80,11 @@ def _bound(problem: Problem, data: Data, settings: Settings, best: float) -> _Bo
     local = _train(data, settings)
     assert local.division is not None
     mass = between_cluster_mass(
-        data.kernel, data.samples, local.division.labels, upper=data.upper, n_sample=len(problem.X)
+        data.kernel,
+        data.samples,
+        local.division.labels,
+        upper=np.full(len(data.samples), problem.C),
+        n_sample=len(problem.X),
     )
     return _Bound(0.5 * mass, best - _dual(problem, local.result.beta), local.division.router.n_clusters)
 

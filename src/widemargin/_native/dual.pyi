@@ -13,11 +13,17 @@ BINS: int = 256
 class Box:
     """
     A signed dual problem on the rows of one kernel matrix: targets, bounds lo <= 0 <= hi and
-    1 / sqrt(diagonal of K), four float64 arrays of one length, which it keeps alive.
+    1 / sqrt(diagonal of K), four float64 arrays of one length, which it keeps alive; and epsilon,
+    the factor of the 1-norm.
     """
 
     def __init__(
-        self, target: NDArray[np.float64], lo: NDArray[np.float64], hi: NDArray[np.float64], scale: NDArray[np.float64]
+        self,
+        target: NDArray[np.float64],
+        lo: NDArray[np.float64],
+        hi: NDArray[np.float64],
+        scale: NDArray[np.float64],
+        epsilon: float = 0.0,
     ) -> None: ...
     def __len__(self) -> int: ...
     @property
@@ -28,6 +34,8 @@ class Box:
     def hi(self) -> NDArray[np.float64]: ...
     @property
     def scale(self) -> NDArray[np.float64]: ...
+    @property
+    def epsilon(self) -> float: ...
 
 class WorkingSet:
     """

@@ -32,7 +32,7 @@ from ..kernels.precision import entry_noise
 from ..kernels.scratch import Scratch, closing_scratch, release
 from ..kernels.tiles import fill_gram
 from ..partition.divide import Division, divide
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, svm_problem
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem, svm_problem
 from ..solvers.dual.in_memory import solve_in_memory, zero_result
 from ..solvers.dual.solver import SINGLE_SET_ROWS, DualSolver, hides_violation, split_memory
 from ..solvers.dual.subproblems import Subproblem, solve_on_whole_matrix
@@ -100,12 +100,11 @@ class Settings:
 
 
 class Data(NamedTuple):
-    """A binary problem: samples of length n, labels +-1 and largest alphas (C times weight), both of shape (n,)."""
+    """Samples of length n, their kernel, and the dual problem of n coordinates."""
 
     kernel: Kernel
     samples: Samples
-    y: Vector
-    upper: Vector
+    problem: DualProblem
 
 
 @dataclass
@@ -162,10 +161,12 @@ def train(
     there are support vectors, times alpha: where that noise comes near `tol`, the solution is polished in float64.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
-        if _is_small(len(data.y), 1, settings, progress):
-            return _train_small(data, [(np.arange(len(data.y)), data.y, start)], settings, progress, team)[0]
+        if _is_small(len(data.samples), 1, settings, progress):
+            return _train_small(data, [(np.arange(len(data.samples)), data.problem, start)], settings, progress, team)[
+                0
+            ]
         fit = _Fit(data, settings, progress, rng, team)
-        beta = np.zeros(len(data.y)) if start is None else start
+        beta = np.zeros(len(data.samples)) if start is None else start
         for level in fit.choose_levels() if start is None else ():
             try:
                 beta = fit.solve_level(level, beta, division)
@@ -198,14 +199,15 @@ class _Fit:
         It costs as many as a cluster has rows, and spares about as many as there will be support vectors: if these grow
         as the root of the rows, a sample of a cluster's size tells.
         """
-        n, levels = len(self.data.y), self.settings.levels(len(self.data.y))
+        n = len(self.data.samples)
+        levels = self.settings.levels(n)
         if not isinstance(self.settings.n_levels, str) or self.settings.stop_level or not levels:
             return levels
         m = n // self.settings.branching ** levels[0]
         rows = np.sort(self.rng.choice(n, m, replace=False))
         self.sampled = np.zeros(n)
         self.sampled[rows] = self._solve_cluster(rows, self.sampled, _START_TOL, np.inf).beta
-        says_few = np.ptp(self.data.y[rows]) > 0.0 and np.count_nonzero(self.sampled) * np.sqrt(n / m) <= m
+        says_few = np.ptp(self.data.problem.target[rows]) > 0.0 and np.count_nonzero(self.sampled) * np.sqrt(n / m) <= m
         return range(0) if says_few else levels
 
     def solve_level(self, level: int, beta: Vector, division: Division | None) -> Vector:
@@ -245,9 +247,7 @@ class _Fit:
         """One GEMM and one compiled solve for a cluster whose kernel matrix is small; else as the whole is solved."""
         m = len(rows)
         if not self.progress.go_on():
-            return zero_result(
-                svm_problem(self.data.y[rows], self.data.upper[rows]), equality=self.settings.fit_intercept
-            )
+            return zero_result(self.data.problem.take(rows), equality=self.settings.fit_intercept)
         itemsize = self.data.samples.dtype.itemsize
         share = max(1, self.settings.memory_budget - self.data.samples.nbytes) // (2 * self.team.n_threads)
         part = self._take(self.data, rows)
@@ -264,14 +264,19 @@ class _Fit:
     def _solve_in_memory(
         self, part: Data, team: ThreadTeam, beta: Vector, tol: float, max_relative_gap: float
     ) -> DualResult:
-        m, dtype = len(part.y), part.samples.dtype
+        m, dtype = len(part.samples), part.samples.dtype
         with Scratch(m * m * dtype.itemsize) as buffer:
             K = buffer[: m * m * dtype.itemsize].view(dtype).reshape(m, m)
             fill_gram(part.kernel, part.samples.take(np.arange(m)), K, team)
-            problem, equality = svm_problem(part.y, part.upper), self.settings.fit_intercept
-            progress = self.progress
             return solve_in_memory(
-                K, problem, beta, team, equality=equality, tol=tol, progress=progress, max_relative_gap=max_relative_gap
+                K,
+                part.problem,
+                beta,
+                team,
+                equality=self.settings.fit_intercept,
+                tol=tol,
+                progress=self.progress,
+                max_relative_gap=max_relative_gap,
             )
 
     def early_machine(self) -> Machine:
@@ -322,9 +327,9 @@ class _Fit:
 
     def _take(self, data: Data, rows: Rows) -> Data:
         """The problem on some rows, which are copied if that takes little memory."""
-        kernel, samples, y, upper = data
+        kernel, samples, problem = data
         is_little = len(rows) * samples.row_bytes < self.settings.memory_budget // _COPY_SHARE
-        return Data(kernel, SampleSubset(samples, rows, copy=is_little), y[rows], upper[rows])
+        return Data(kernel, SampleSubset(samples, rows, copy=is_little), problem.take(rows))
 
     def _polish(self, data: Data, solver: DualSolver, result: DualResult) -> DualResult:
         """Where float32 tiles are too coarse: go on from decision values in float64; if need be, with float64 tiles."""
@@ -370,7 +375,7 @@ class _Fit:
         rows, active_bytes = split_memory(data.kernel, data.samples, settings.memory_budget, team or self.team, first)
         solver = DualSolver(
             rows,
-            svm_problem(data.y, data.upper),
+            data.problem,
             equality=settings.fit_intercept,
             tol=settings.tol,
             active_bytes=active_bytes,
@@ -397,17 +402,16 @@ def _is_small(n: int, n_problems: int, settings: Settings, progress: Progress | 
 
 
 def _train_small(
-    data: Data,
-    problems: list[tuple[Rows, Vector, Vector | None]],
+    data: Data | ClassData,
+    problems: list[tuple[Rows, DualProblem, Vector | None]],
     settings: Settings,
     progress: Progress | Part,
     team: ThreadTeam,
 ) -> list[Machine]:
-    """Train a machine for each problem, given by its rows, their labels +-1 and a start, on one kernel matrix."""
+    """Train a machine for each problem, given by its rows, its dual and a start, on one kernel matrix."""
     progress.stage("whole problem")
     parts = [
-        Subproblem(rows, svm_problem(y, data.upper[rows]), np.zeros(len(rows)) if start is None else start)
-        for rows, y, start in problems
+        Subproblem(rows, problem, np.zeros(len(rows)) if start is None else start) for rows, problem, start in problems
     ]
     results = solve_on_whole_matrix(
         data.kernel,
@@ -424,7 +428,7 @@ def _train_small(
 
 
 def _divide(
-    data: Data,
+    data: Data | ClassData,
     level: int,
     beta: Vector,
     settings: Settings,
@@ -444,13 +448,21 @@ def _divide(
         )
 
 
-def train_pairs(data: Data, settings: Settings, progress: Progress, rng: np.random.Generator) -> list[Machine]:
+class ClassData(NamedTuple):
+    """Samples of length n, their kernel, their classes 0 ... k - 1, all present, and upper bounds of alpha: (n,)."""
+
+    kernel: Kernel
+    samples: Samples
+    classes: Vector
+    upper: Vector
+
+
+def train_pairs(data: ClassData, settings: Settings, progress: Progress, rng: np.random.Generator) -> list[Machine]:
     """Train a machine for every pair of classes, on views of the same data.
 
     Parameters
     ----------
-    data : Data
-        Of several classes: its y has their numbers 0 .. k - 1, each present.
+    data : ClassData
     settings : Settings
         With a `stop_level`, all pairs share one division of the data.
     progress : Progress
@@ -462,15 +474,15 @@ def train_pairs(data: Data, settings: Settings, progress: Progress, rng: np.rand
         For the pairs (0, 1), (0, 2), ... (k - 2, k - 1), the first class positive, each with its own `rows`. Pairs run
         side by side and share `memory_budget`.
     """
-    pairs = list(combinations(range(int(data.y.max()) + 1), 2))
+    pairs = list(combinations(range(int(data.classes.max()) + 1), 2))
     n_workers = min(effective_n_jobs(settings.n_jobs), len(pairs))
     settings = replace(settings, memory_budget=settings.memory_budget // n_workers)
     division = None
     if settings.stop_level:
         with suppress(Stopped), blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-            division = _divide(data, settings.stop_level, np.zeros(len(data.y)), settings, progress, rng, team)
+            division = _divide(data, settings.stop_level, np.zeros(len(data.classes)), settings, progress, rng, team)
     progress.stage(f"{len(pairs)} pairs of classes", len(pairs))
-    if _is_small(len(data.y), len(pairs), settings, progress):
+    if _is_small(len(data.classes), len(pairs), settings, progress):
         return _train_small_pairs(data, pairs, settings, progress)
     data.samples.squares  # noqa: B018 - computed once, before the threads share it
     tasks = [
@@ -481,21 +493,22 @@ def train_pairs(data: Data, settings: Settings, progress: Progress, rng: np.rand
 
 
 def _train_small_pairs(
-    data: Data, pairs: list[tuple[int, int]], settings: Settings, progress: Progress
+    data: ClassData, pairs: list[tuple[int, int]], settings: Settings, progress: Progress
 ) -> list[Machine]:
     """As `train_pairs`, on one kernel matrix."""
-    problems: list[tuple[Rows, Vector, Vector | None]] = []
-    of_class = [np.flatnonzero(data.y == c) for c in range(int(data.y.max()) + 1)]
+    problems: list[tuple[Rows, DualProblem, Vector | None]] = []
+    of_class = [np.flatnonzero(data.classes == c) for c in range(int(data.classes.max()) + 1)]
     for first, second in pairs:
         rows = np.concatenate([of_class[first], of_class[second]])
-        problems.append((rows, np.repeat([1.0, -1.0], [len(of_class[first]), len(of_class[second])]), None))
+        y = np.repeat([1.0, -1.0], [len(of_class[first]), len(of_class[second])])
+        problems.append((rows, svm_problem(y, data.upper[rows]), None))
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
         machines = _train_small(data, problems, settings, progress, team)
     return [replace(machine, rows=rows) for machine, (rows, _, _) in zip(machines, problems, strict=True)]
 
 
 def _train_pair(
-    whole: Data,
+    whole: ClassData,
     pair: tuple[int, int],
     settings: Settings,
     progress: Progress,
@@ -503,9 +516,9 @@ def _train_pair(
     seed: int,
     division: Division | None,
 ) -> Machine:
-    rows = np.flatnonzero((whole.y == pair[0]) | (whole.y == pair[1]))
-    y = np.where(whole.y[rows] == pair[0], 1.0, -1.0)
-    data = Data(whole.kernel, SampleSubset(whole.samples, rows), y, whole.upper[rows])
+    rows = np.flatnonzero((whole.classes == pair[0]) | (whole.classes == pair[1]))
+    y = np.where(whole.classes[rows] == pair[0], 1.0, -1.0)
+    data = Data(whole.kernel, SampleSubset(whole.samples, rows), svm_problem(y, whole.upper[rows]))
     local = None if division is None else division._replace(labels=division.labels[rows])
     part, rng = progress.part(n_workers), np.random.default_rng(seed)
     machine = train(data, settings, part, rng, division=local, always_whole=True)

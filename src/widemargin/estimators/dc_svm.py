@@ -13,12 +13,12 @@ from sklearn.utils import check_random_state
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import blas_limit
-from ..algorithms.dc_svm import Data, Machine, Settings, train, train_pairs
+from ..algorithms.dc_svm import ClassData, Data, Machine, Settings, train, train_pairs
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..models.clustered import COMBINATIONS, ClusteredExpansion
 from ..models.expansion import KernelExpansion
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, rescale_to_zero_sum
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, rescale_to_zero_sum, svm_problem
 from ..solvers.results import DualResult, History
 from ._clusters import check_clusters, clustered_model
 from ._fitted_state import FittedState
@@ -311,8 +311,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
         seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
         rng = np.random.default_rng(seed)
         if len(rows.classes) > 2:
-            return train_pairs(Data(kernel, samples, rows.y, upper), settings, progress, rng)
-        data = Data(kernel, samples, np.where(rows.y > 0, 1.0, -1.0), upper)
+            return train_pairs(ClassData(kernel, samples, rows.y, upper), settings, progress, rng)
+        data = Data(kernel, samples, svm_problem(np.where(rows.y > 0, 1.0, -1.0), upper))
         return [train(data, settings, progress, rng, start=self._start(data, rows.kept))]
 
     def _resolve_partition(self) -> str:
@@ -332,7 +332,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
             return None
         beta, is_there = np.zeros(int(kept[-1]) + 1), self.support_ <= kept[-1]
         beta[self.support_[is_there]] = self.dual_coef_[0, is_there]
-        beta = np.clip(beta[kept], np.where(data.y > 0, 0, -data.upper), np.where(data.y > 0, data.upper, 0))
+        beta = np.clip(beta[kept], data.problem.lo, data.problem.hi)
         return rescale_to_zero_sum(beta) if self.fit_intercept else beta
 
     def _own_limit(self) -> str:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import Data, Machine, Settings, train, train_pairs
+from widemargin.algorithms.dc_svm import ClassData, Data, Machine, Settings, train, train_pairs
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Precomputed
 from widemargin.solvers.dual import solver as dual
+from widemargin.solvers.dual.certificate import svm_problem
 
 Vector = NDArray[np.float64]
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -36,7 +37,7 @@ def problem(n: int, dtype: np.dtype = SINGLE, *, noise: float = 0.5, seed: int =
 def fit(
     X: NDArray[Any], y: Vector, C: float, gamma: float, *, callback: Any = None, max_time: float = 60.0, **settings: Any
 ) -> Machine:
-    data = Data(RBF(gamma), make_samples(X, RBF.sample_form), y, np.full(len(y), C))
+    data = Data(RBF(gamma), make_samples(X, RBF.sample_form), svm_problem(y, np.full(len(y), C)))
     with Progress(max_time=max_time, callback=callback) as progress:
         return train(data, Settings(**{"n_jobs": 1, **settings}), progress, np.random.default_rng(0))
 
@@ -153,7 +154,7 @@ def test_threads_and_memory_do_not_change_the_optimum(dtype: np.dtype, fit_inter
 
 def test_a_start_at_the_optimum_stays_there() -> None:
     X, y = problem(60, DOUBLE)
-    data = Data(RBF(0.5), make_samples(X, RBF.sample_form), y, np.ones(60))
+    data = Data(RBF(0.5), make_samples(X, RBF.sample_form), svm_problem(y, np.ones(60)))
     settings = Settings(n_jobs=1)
     with Progress() as progress:
         first = train(data, settings, progress, np.random.default_rng(0)).result
@@ -175,7 +176,7 @@ def test_pairs_are_the_binary_problems_on_their_rows(kind: str, fit_intercept: b
     samples = make_samples(X if kind == "rbf" else K, kernel.sample_form)
     settings = Settings(fit_intercept=fit_intercept, n_jobs=n_jobs)
     with Progress() as progress:
-        machines = train_pairs(Data(kernel, samples, classes, upper), settings, progress, np.random.default_rng(0))
+        machines = train_pairs(ClassData(kernel, samples, classes, upper), settings, progress, np.random.default_rng(0))
     assert len(machines) == 3
     for (i, j), machine in zip([(0, 1), (0, 2), (1, 2)], machines, strict=True):
         rows = np.flatnonzero((classes == i) | (classes == j))
@@ -199,7 +200,7 @@ def test_pairs_do_not_depend_on_the_number_of_threads() -> None:
     for n_jobs in (1, 2, 3):
         with Progress() as progress:
             machines = train_pairs(
-                Data(RBF(0.5), make_samples(X, RBF.sample_form), classes, np.ones(90)),
+                ClassData(RBF(0.5), make_samples(X, RBF.sample_form), classes, np.ones(90)),
                 Settings(n_jobs=n_jobs),
                 progress,
                 np.random.default_rng(0),

@@ -9,8 +9,9 @@ namespace {
 // A box with the arrays that it views.
 struct BoundBox {
     BoundBox(const Vector<const double>& target, const Vector<const double>& lo, const Vector<const double>& hi,
-             const Vector<const double>& scale)
-        : arrays{target, lo, hi, scale}, box{span(target), span(lo), span(hi), span(scale)} {
+             const Vector<const double>& scale, double epsilon)
+        : arrays{target, lo, hi, scale}, box{span(target), span(lo), span(hi), span(scale), epsilon} {
+        if (!(epsilon >= 0.0)) throw nb::value_error("epsilon must be at least 0");
         check_size("len(lo)", box.lo.size, length());
         check_size("len(hi)", box.hi.size, length());
         check_size("len(scale)", box.scale.size, length());
@@ -197,15 +198,17 @@ void bind_dual(nb::module_& m) {
     dual.attr("BINS") = kBins;
     nb::class_<BoundBox>(dual, "Box",
                          "A signed dual problem on the rows of one kernel matrix: targets, bounds lo <= 0 <= hi and\n"
-                         "1 / sqrt(diagonal of K), four float64 arrays of one length, which it keeps alive.")
+                         "1 / sqrt(diagonal of K), four float64 arrays of one length, which it keeps alive; and epsilon,\n"
+                         "the factor of the 1-norm.")
         .def(nb::init<const Vector<const double>&, const Vector<const double>&, const Vector<const double>&,
-                      const Vector<const double>&>(),
-             array("target"), array("lo"), array("hi"), array("scale"))
+                      const Vector<const double>&, double>(),
+             array("target"), array("lo"), array("hi"), array("scale"), "epsilon"_a = 0.0)
         .def("__len__", &BoundBox::length)
         .def_prop_ro("target", [](const BoundBox& b) { return view(b.box.target); })
         .def_prop_ro("lo", [](const BoundBox& b) { return view(b.box.lo); })
         .def_prop_ro("hi", [](const BoundBox& b) { return view(b.box.hi); })
-        .def_prop_ro("scale", [](const BoundBox& b) { return view(b.box.scale); });
+        .def_prop_ro("scale", [](const BoundBox& b) { return view(b.box.scale); })
+        .def_prop_ro("epsilon", [](const BoundBox& b) { return b.box.epsilon; });
     nb::class_<WorkingSet>(dual, "WorkingSet",
                            "Carry-over between calls: at most `size` of `n_rows` rows; and scratch.")
         .def(

@@ -2,9 +2,11 @@
 //
 // Signed form, with no labels in the loops: beta = y alpha, targets t, bounds around zero,
 //
-//     min  1/2 b'Kb - t'b   s.t.  lo <= b <= hi   [and sum(b) = 0: the dual of an intercept]
+//     min  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = s: the dual of an intercept]
 //
-// and gradient f - t, where f = K b are the decision values. A tile is a gathered, contiguous (q, q) piece of K; its
+// (eps = 0 in classification) and gradient f - t + eps sign(b), where f = K b are the decision values. At b = 0 the
+// objective has a kink: the derivative is f - t + eps upwards and f - t - eps downwards. A working set holds each of its
+// coordinates on one side of zero, where the objective is quadratic. A tile is a gathered, contiguous (q, q) piece of K; its
 // steps count from the point where it was gathered, so a float32 tile loses nothing that the next one does not restore.
 //
 // What a step costs is passes over vectors of length q. There are two: one finds the partner of the coordinate that was
@@ -38,6 +40,7 @@ template <class T> constexpr T kInfinity = std::numeric_limits<T>::infinity();
 // A signed dual problem on the rows of one kernel matrix: four vectors of m; scale is 1 / sqrt(diagonal of K).
 struct Box {
     Span<const double> target, lo, hi, scale;
+    double epsilon = 0.0;  // >= 0, factor of |b|_1
 };
 
 // Where a feasible point stands: the offset is the intercept, 0 without the equality.
@@ -88,9 +91,10 @@ template <class T> struct Tile {
 // Carry-over between calls: rows, newest last, `filled` of them. The rest is scratch, and what the last call changed.
 struct WorkingSet {
     WorkingSet(Index size, Index n_rows)
-        : rows(size), changed(size), change(size), violation(n_rows), bins(n_rows),
+        : rows(size), changed(size), lo(size), hi(size), change(size), violation(n_rows), bins(n_rows),
           is_visited(most(count_blocks(n_rows, kColumnBlock), count_blocks(size, kGatherRows))) {}
     std::vector<Index> rows, changed;
+    std::vector<double> lo, hi;  // of the rows: the box, or its part on one side of zero
     std::vector<double> change, violation;
     std::vector<std::int16_t> bins;
     std::vector<unsigned char> is_visited;
@@ -123,24 +127,25 @@ template <class T> struct Extremes {
     T rise, fall;
 };
 
-// Given   gradient(t), may_rise(t), may_fall(t) for t in [0, n)
-template <class T, class Gradient, class MayRise, class MayFall>
-inline Extremes<T> extremes(Index n, const Gradient& gradient, const MayRise& may_rise, const MayFall& may_fall) {
+// Given   for t in [0, n) the derivatives rising(t) upwards and falling(t) downwards, may_rise(t), may_fall(t)
+template <class T, class Rising, class Falling, class MayRise, class MayFall>
+inline Extremes<T> extremes(Index n, const Rising& rising, const Falling& falling, const MayRise& may_rise,
+                            const MayFall& may_fall) {
     using Code = Bits<T>;
     const Code none_rises = bit_cast<Code>(kInfinity<T>), none_falls = in_order(bit_cast<Code>(-kInfinity<T>));
     Code rise = none_rises, fall = none_falls;
     for (Index t = 0; t < n; ++t) {
-        const Code g = in_order(bit_cast<Code>(gradient(t)));
-        rise = least(rise, may_rise(t) ? g : none_rises);
-        fall = most(fall, may_fall(t) ? g : none_falls);
+        rise = least(rise, may_rise(t) ? in_order(bit_cast<Code>(rising(t))) : none_rises);
+        fall = most(fall, may_fall(t) ? in_order(bit_cast<Code>(falling(t))) : none_falls);
     }
     return {bit_cast<T>(in_order(rise)), bit_cast<T>(in_order(fall))};
 }
 
 template <class T> Extremes<T> extremes(const Tile<T>& tile) {
     const T *__restrict grad = tile.grad.data, *__restrict lo = tile.lo.data, *__restrict hi = tile.hi.data;
+    const auto gradient = [=](Index t) { return grad[t]; };
     return extremes<T>(
-        tile.extent, [=](Index t) { return grad[t]; }, [=](Index t) { return hi[t] > T(0); },
+        tile.extent, gradient, gradient, [=](Index t) { return hi[t] > T(0); },
         [=](Index t) { return lo[t] < T(0); });
 }
 
@@ -166,14 +171,16 @@ inline Violation kkt_violation(const Box& box, Span<const double> beta, Span<con
     const double *__restrict b = beta.data, *__restrict values = f.data, *__restrict target = box.target.data;
     const double *__restrict lo = box.lo.data, *__restrict hi = box.hi.data;
     double* __restrict violation = out.data;
+    const double epsilon = box.epsilon;
+    const auto rising = [=](Index t) { return values[t] - target[t] + (b[t] >= 0.0 ? epsilon : -epsilon); };
+    const auto falling = [=](Index t) { return values[t] - target[t] + (b[t] > 0.0 ? epsilon : -epsilon); };
     const Violation found = offset_and_violation(
         extremes<double>(
-            beta.size, [=](Index t) { return values[t] - target[t]; }, [=](Index t) { return b[t] < hi[t]; },
-            [=](Index t) { return b[t] > lo[t]; }),
+            beta.size, rising, falling, [=](Index t) { return b[t] < hi[t]; }, [=](Index t) { return b[t] > lo[t]; }),
         equality);
     for (Index t = 0; t < beta.size; ++t) {
-        const double g = values[t] - target[t] + found.offset;
-        const double rise = b[t] < hi[t] ? most(-g, 0.0) : 0.0, fall = b[t] > lo[t] ? most(g, 0.0) : 0.0;
+        const double rise = b[t] < hi[t] ? most(-(rising(t) + found.offset), 0.0) : 0.0;
+        const double fall = b[t] > lo[t] ? most(falling(t) + found.offset, 0.0) : 0.0;
         violation[t] = rise - fall;
     }
     return found;
@@ -446,21 +453,35 @@ inline Span<const Index> renew(WorkingSet& work, bool equality) {
     return rows.head(n);
 }
 
-// Begin a tile at a point, whose rows cannot move beyond the working set's.
+// Write gradient and bounds of a working set at a point into the tile, and the bounds of beta into work.lo and work.hi:
+// with epsilon > 0 those of one side of zero, at beta = 0 the side where the objective is smaller.
 template <class Entry, class T>
-void begin_tile(const Problem<Entry>& problem, Point point, Span<const Index> rows, double offset, Tile<T>& tile) {
+void begin_tile(const Problem<Entry>& problem, Point point, Span<const Index> rows, double offset, Tile<T>& tile,
+                WorkingSet& work) {
     const Box& box = problem.box;
     tile.extent = tile.round_up(rows.size);
     for (Index i = 0; i < tile.extent; ++i) {
         tile.step[i] = tile.grad[i] = tile.lo[i] = tile.hi[i] = T(0);
         if (i >= rows.size) continue;
         const Index w = rows[i];
-        const double s = problem.equality ? 1.0 : box.scale[w];
+        const double s = problem.equality ? 1.0 : box.scale[w], b = point.beta[w];
+        double grad = point.f[w] - box.target[w] + offset;
+        work.lo[i] = box.lo[w];
+        work.hi[i] = box.hi[w];
+        if (box.epsilon > 0.0) {
+            if (b > 0.0 || (b == 0.0 && grad < 0.0)) {
+                work.lo[i] = most(box.lo[w], 0.0);
+                grad += box.epsilon;
+            } else {
+                work.hi[i] = least(box.hi[w], 0.0);
+                grad -= box.epsilon;
+            }
+        }
         tile.scale[i] = T(s);
         tile.diagonal[i] = T(1.0 / (box.scale[w] * box.scale[w]));
-        tile.grad[i] = T((point.f[w] - box.target[w] + offset) * s);
-        tile.lo[i] = T((box.lo[w] - point.beta[w]) / s);
-        tile.hi[i] = T((box.hi[w] - point.beta[w]) / s);
+        tile.grad[i] = T(grad * s);
+        tile.lo[i] = T((work.lo[i] - b) / s);
+        tile.hi[i] = T((work.hi[i] - b) / s);
     }
 }
 
@@ -499,14 +520,14 @@ void gather(Matrix<const Entry> K, Span<const Index> rows, Index first, Index en
 }
 
 // Take the tile's steps over into beta, exactly onto the bounds where one was hit; note which rows changed.
-template <class T> Index scatter(const Box& box, Span<double> beta, const Tile<T>& tile, WorkingSet& work) {
+template <class T> Index scatter(Span<double> beta, const Tile<T>& tile, WorkingSet& work) {
     Index n = 0;
     for (Index i = 0; i < work.filled; ++i) {
         const Index w = work.rows[i];
         double now = beta[w] + static_cast<double>(tile.step[i]) * tile.scale[i];
-        if (tile.hi[i] == T(0)) now = box.hi[w];
-        else if (tile.lo[i] == T(0)) now = box.lo[w];
-        now = clip(now, box.lo[w], box.hi[w]);
+        if (tile.hi[i] == T(0)) now = work.hi[i];
+        else if (tile.lo[i] == T(0)) now = work.lo[i];
+        now = clip(now, work.lo[i], work.hi[i]);
         if (now == beta[w]) continue;
         work.changed[n] = w;
         work.change[n++] = now - beta[w];
@@ -533,7 +554,7 @@ SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile
     const Violation before = kkt_violation(problem.box, point.beta, point.f, problem.equality, all(work.violation));
     if (before.largest < tol) return {0, 0, before};
     const Span<const Index> rows = renew(work, problem.equality);
-    begin_tile(problem, point, rows, before.offset, tile);
+    begin_tile(problem, point, rows, before.offset, tile, work);
     const bool is_shared = rows.size * rows.size >= kSharedEntries;
     const Index kept = keep_entries(problem.K, work, tile), n_new = rows.size - kept;
     visit_all(team, count_blocks(n_new, kGatherRows), is_shared, work, [&](Index block) {
@@ -544,7 +565,7 @@ SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile
     T least_scale = kInfinity<T>;
     for (Index i = 0; i < rows.size; ++i) least_scale = least(least_scale, tile.scale[i]);
     const Index steps = problem.equality ? solve_equality_tile(tile, goal) : solve_box_tile(tile, goal * least_scale);
-    return {scatter(problem.box, point.beta, tile, work), steps, before};
+    return {scatter(point.beta, tile, work), steps, before};
 }
 
 struct ActiveResult {
@@ -555,7 +576,7 @@ struct ActiveResult {
 
 // Working sets on a kernel matrix in memory.
 //
-// Solve   min_b  1/2 b'Kb - t'b   s.t.  lo <= b <= hi  [, sum(b) = 0]      (in place, from a feasible beta)
+// Solve   min_b  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi  [, sum(b) = s]      (in place, from a feasible beta)
 // Given   tile and work for q rows; go_on() is asked between two working sets
 // Returns working sets solved, steps inside them, offset and violation left; beta and f updated
 // Cost    a working set reads q^2 entries of K to fill the tile and up to q m to update f: both shared out

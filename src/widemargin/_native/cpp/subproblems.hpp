@@ -67,7 +67,7 @@ template <class Entry> Matrix<const Entry> gather_square(Matrix<const Entry> K, 
     return {into, m, m, m};
 }
 
-// Solve   for each problem   min_b  1/2 b'K_p b - t'b   s.t.  lo <= b <= hi  [, sum(b) = 0],   K_p = K[rows, rows]
+// Solve   for each problem   min_b  1/2 b'K_p b - t'b + eps |b|_1   s.t.  lo <= b <= hi  [, sum(b) = s],   K_p = K[rows, rows]
 // Given   K (n, n); works: a working set for each problem; found (P,), written
 // Returns for each problem what solve_active does; beta and f updated. A problem that `go_on` stops is left where it is
 // Cost    m_p^2 copied entries each, and the steps; a problem is one thread's
@@ -78,7 +78,7 @@ void solve_subproblems(Team& team, Matrix<const Entry> K, const Subproblems& all
         const Index first = all_of.starts[p], end = all_of.starts[p + 1];
         const Box& box = all_of.box;
         const Box mine{box.target.slice(first, end), box.lo.slice(first, end), box.hi.slice(first, end),
-                       box.scale.slice(first, end)};
+                       box.scale.slice(first, end), box.epsilon};
         const Point point{all_of.beta.slice(first, end), all_of.f.slice(first, end)};
         ActiveResult& result = found[p];
         result.left = kkt_violation(mine, point.beta, point.f, all_of.equality, all(works[p].violation));

@@ -1,4 +1,10 @@
-"""The dual problem in the coefficients beta = y * alpha, and the certificate of a feasible point."""
+"""The dual problem in the coefficients beta, and the certificate of a feasible point.
+
+    min_b  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = s, which gives an intercept]
+
+C-SVM: beta_i = y_i alpha_i, t = y, eps = 0, bounds 0 and y_i C s_i, s = 0. Regression: beta = alpha - alpha*, t = y,
+bounds -C s_i and C s_i, s = 0. One-class machine: beta = alpha, t = 0, eps = 0, bounds 0 and s_i, s = nu sum(s_i).
+"""
 
 from __future__ import annotations
 
@@ -16,11 +22,16 @@ _TOL_FACTORS = 1e-3, 0.5  # least and most reduction of the tolerance where the 
 
 
 class DualProblem(NamedTuple):
-    """min 1/2 b'Kb - target'b subject to lo <= b <= hi: float64 arrays of shape (n,)."""
+    """min 1/2 b'Kb - target'b + epsilon |b|_1 subject to lo <= b <= hi: float64 arrays of shape (n,), epsilon >= 0."""
 
     target: Vector
     lo: Vector
     hi: Vector
+    epsilon: float = 0.0
+
+    def take(self, rows: slice | NDArray[np.integer]) -> DualProblem:
+        """The problem of some coordinates, the others being zero."""
+        return DualProblem(self.target[rows], self.lo[rows], self.hi[rows], self.epsilon)
 
 
 def make_box(problem: DualProblem, diagonal: Vector) -> dual.Box:
@@ -29,7 +40,8 @@ def make_box(problem: DualProblem, diagonal: Vector) -> dual.Box:
         raise ValueError("kernel must be finite, but k(x, x) is NaN or infinite for some row")
     largest = float(np.max(diagonal, initial=0.0))
     floor = 1e-12 * largest if largest > 0 else 1.0
-    return _box_of([*problem, 1.0 / np.sqrt(np.maximum(diagonal, floor))])
+    target, lo, hi, epsilon = problem
+    return _box_of([target, lo, hi, 1.0 / np.sqrt(np.maximum(diagonal, floor))], epsilon)
 
 
 class Certificate(NamedTuple):
@@ -42,11 +54,11 @@ class Certificate(NamedTuple):
 
     def is_tight(self, max_relative_gap: float) -> bool:
         """Whether gap <= max_relative_gap * objective; true for an infinite limit."""
-        return self.gap <= max_relative_gap * self.objective or max_relative_gap == np.inf
+        return self.gap <= max_relative_gap * abs(self.objective) or max_relative_gap == np.inf
 
     def tighter_tol(self, max_relative_gap: float) -> float:
         """A smaller tolerance, at which the gap is half the allowed one if it is proportional to the violation."""
-        return self.violation * float(np.clip(0.5 * max_relative_gap * self.objective / self.gap, *_TOL_FACTORS))
+        return self.violation * float(np.clip(0.5 * max_relative_gap * abs(self.objective) / self.gap, *_TOL_FACTORS))
 
 
 def svm_problem(y: Vector, upper: Vector) -> DualProblem:
@@ -54,18 +66,25 @@ def svm_problem(y: Vector, upper: Vector) -> DualProblem:
     return DualProblem(y, np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0))
 
 
+def regression_problem(y: Vector, upper: Vector, epsilon: float) -> DualProblem:
+    """The dual of the epsilon-insensitive loss: target values y, and beta = alpha - alpha* in [-upper, upper]."""
+    return DualProblem(y, -upper, upper, epsilon)
+
+
 def restrict_box(box: dual.Box, rows: slice | NDArray[np.integer]) -> dual.Box:
     """The box constraint of the coordinates `rows`."""
-    return _box_of([part[rows] for part in (box.target, box.lo, box.hi, box.scale)])
+    return _box_of([part[rows] for part in (box.target, box.lo, box.hi, box.scale)], box.epsilon)
 
 
-def _box_of(parts: list[Vector]) -> dual.Box:
-    return dual.Box(*(np.ascontiguousarray(part, np.float64) for part in parts))
+def _box_of(parts: list[Vector], epsilon: float) -> dual.Box:
+    target, lo, hi, scale = (np.ascontiguousarray(part, np.float64) for part in parts)
+    return dual.Box(target, lo, hi, scale, epsilon)
 
 
 def is_free(box: dual.Box, beta: Vector) -> NDArray[np.bool_]:
-    """Mask (n,) of the free coordinates, lo < beta < hi."""
-    return np.asarray((beta > box.lo) & (beta < box.hi))
+    """Mask (n,) of the free coordinates, lo < beta < hi and, with epsilon > 0, beta != 0."""
+    free = (beta > box.lo) & (beta < box.hi)
+    return np.asarray(free & (beta != 0.0) if box.epsilon else free)
 
 
 def rescale_to_zero_sum(beta: Vector) -> Vector:
@@ -101,31 +120,36 @@ def certify(
     Notes
     -----
     O(n); O(n log n) where the intercept minimises the primal. The gap is
-    sum_i b_i g_i + hi_i max(0, -g_i) - lo_i max(0, g_i) with g = K b - t + intercept, and needs no kernel entry.
+    sum_i b_i g_i + eps |b_i| + hi_i max(0, -g_i - eps) - lo_i max(0, g_i - eps) with g = K b - t + intercept, and needs
+    no kernel entry.
     """
     offset, violation = dual.kkt_violation(box, beta, decision, equality, violations)
     if equality:
         offset = _intercept(box, beta, decision, offset, converged=violation < tol)
-    grad = decision - box.target + offset
-    gap = beta @ grad + box.hi @ np.maximum(-grad, 0) - box.lo @ np.maximum(grad, 0)
-    lower_bound = box.target @ beta - 0.5 * beta @ decision
+    grad, norm = decision - box.target + offset, box.epsilon * np.abs(beta).sum()
+    loss = box.hi @ np.maximum(-grad - box.epsilon, 0) - box.lo @ np.maximum(grad - box.epsilon, 0)
+    gap = beta @ grad + norm + loss
+    lower_bound = box.target @ beta - norm - 0.5 * beta @ decision
     gap = max(float(gap), 0.0)
     return Certificate(float(offset), float(lower_bound) + gap, gap, float(violation))
 
 
 def _intercept(box: dual.Box, beta: Vector, decision: Vector, midpoint: float, *, converged: bool) -> float:
-    slack = box.target - decision
+    slack, eps = box.target - decision, box.epsilon
     if not converged:
-        return _weighted_quantile(slack, box.hi - box.lo, float(box.hi.sum()))
+        total = float(box.hi.sum() - beta.sum())
+        if eps == 0.0:
+            return _weighted_quantile(slack, box.hi - box.lo, total)
+        return _weighted_quantile(np.r_[slack - eps, slack + eps], np.r_[box.hi, -box.lo], total)
     free = is_free(box, beta)
-    return float(np.mean(slack[free])) if free.any() else midpoint
+    return float(np.mean(slack[free] - eps * np.sign(beta[free]))) if free.any() else midpoint
 
 
 def _weighted_quantile(values: Vector, weights: Vector, total: float) -> float:
     """The smallest of `values` (n,) up to which the `weights` (n,) sum to `total`.
 
-    With values target - decision, weights hi - lo and total sum(hi) it minimises the primal over the intercept: the
-    loss has the slope -hi in coordinates whose value is above the intercept and -lo in those below.
+    As a function of the intercept b, the primal has the slope -hi_i for each i with t_i - f_i - eps > b, -lo_i for each
+    with t_i - f_i + eps < b, and s: at its minimum sum(hi) - s of the weights hi and -lo belong to values below b.
     """
     if not len(values):
         return 0.0

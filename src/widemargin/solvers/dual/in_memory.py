@@ -1,6 +1,6 @@
 """The dual of a problem whose kernel matrix is in memory, by working sets.
 
-Solve    min_b  1/2 b'Kb - t'b   s.t.  lo <= b <= hi   [and sum(b) = 0]
+Solve    min_b  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = 0]
 Given    K (m, m) in memory; a feasible start
 Returns  beta and its decision values K beta
 Method   compiled working sets of two-coordinate steps, interrupted every 50 ms for the clock and Ctrl-C. Threads share

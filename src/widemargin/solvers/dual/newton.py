@@ -1,6 +1,6 @@
 """The dual on ill-conditioned kernel matrices: working sets solved by Newton steps on the free coordinates.
 
-Solve    min_b  1/2 b'Kb - t'b   s.t.  lo <= b <= hi   [and sum(b) = 0]
+Solve    min_b  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = s]
 Given    K (m, m) in memory, positive semidefinite, of any rank; a feasible start
 Method   The number of one- or two-coordinate steps grows with the condition number of K on the free coordinates. Here
          each working set of at most 512 rows is solved to rounding by a primal active-set method: a Newton step on the
@@ -128,7 +128,7 @@ def solve_newton_sets(
         if not makes_progress(box, beta, decision, certificate.violation):
             break
         rows, last = _select_working_set(box, beta, violations, size, last)
-        new = _solve_set(K, rows, box, beta, decision, equality=equality, tol=tol, go_on=go_on)
+        new = _solve_set(K, rows, box, beta, decision, certificate.intercept, equality=equality, tol=tol, go_on=go_on)
         change, beta[rows] = new - beta[rows], new
         decision += K[:m, rows] @ change
         n_sets += 1
@@ -141,8 +141,9 @@ def objective(box: dual.Box, beta: Vector, decision: Vector) -> tuple[float, flo
     An entry of K b is a sum of terms K_ij b_j, of at most sqrt(K_ii K_jj) |b_j|, with independent errors.
     """
     scaled = beta / box.scale
-    rounding = _EPS * float(np.abs(box.target) @ np.abs(beta) + scaled @ scaled)
-    return float(beta @ (0.5 * decision - box.target)), rounding
+    size, norm = np.abs(box.target) @ np.abs(beta), box.epsilon * np.abs(beta).sum()
+    rounding = _EPS * float(size + norm + scaled @ scaled)
+    return float(beta @ (0.5 * decision - box.target) + norm), rounding
 
 
 def _select_working_set(box: dual.Box, beta: Vector, violations: Vector, size: int, last: Rows) -> tuple[Rows, Rows]:
@@ -160,12 +161,29 @@ def _select_working_set(box: dual.Box, beta: Vector, violations: Vector, size: i
 
 
 def _solve_set(
-    K: Array, rows: Rows, box: dual.Box, beta: Vector, decision: Vector, *, equality: bool, tol: float, go_on: GoOn
+    K: Array,
+    rows: Rows,
+    box: dual.Box,
+    beta: Vector,
+    decision: Vector,
+    offset: float,
+    *,
+    equality: bool,
+    tol: float,
+    go_on: GoOn,
 ) -> Vector:
-    """The optimal values of the coordinates `rows` (q,) with all others fixed, to rounding."""
+    """The optimal values of the coordinates `rows` (q,) with all others fixed, to rounding.
+
+    `offset` is the intercept at beta. With epsilon > 0 every coordinate stays on its side of zero; one at zero takes
+    the side where the objective is smaller.
+    """
     scale, now = box.scale[rows], beta[rows]
     lo, hi = box.lo[rows], box.hi[rows]
     grad = decision[rows] - box.target[rows]
+    if box.epsilon:
+        side = np.where(now != 0.0, np.sign(now), np.where(grad + offset < 0.0, 1.0, -1.0))
+        lo, hi = np.where(side > 0, np.maximum(lo, 0.0), lo), np.where(side > 0, hi, np.minimum(hi, 0.0))
+        grad = grad + box.epsilon * side
     entries = K[np.ix_(rows, rows)].astype(np.float64)
     noise = _EPS * (np.abs(K[rows, : len(beta)]) @ np.abs(beta) + np.abs(box.target[rows]))
     newton = _BoxNewton(

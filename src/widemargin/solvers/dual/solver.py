@@ -1,7 +1,7 @@
 """The dual of a kernel machine: an active set whose kernel matrix is in memory, kernel rows streamed for the rest.
 
-Solve    min_b  1/2 b'Kb - t'b   s.t.  lo <= b <= hi   [and sum(b) = 0, which gives an intercept]
-         (b = y * alpha, t = y, and bounds 0 and y * C s of the C-SVM: design, section 4)
+Solve    min_b  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = s, which gives an intercept]
+         (the C-SVM's, regression's and the one-class machine's: `certificate`)
 Given    K as `KernelRows` (n, n); t, lo <= 0 <= hi (n,); a feasible start
 Returns  `DualResult`: b, K b, the intercept, the violation, the primal objective and the duality gap
 Method   A round: choose the active set (free coordinates and violators); solve the dual on it, on its kernel matrix in
@@ -305,9 +305,13 @@ class DualSolver:
         ordered[self.order] = values
         return ordered
 
+    def _distance(self, decision: Vector, intercept: float) -> Vector:
+        """Distances (n,) of the decision values from the kinks of the losses: the margin, or the border of the tube."""
+        return np.asarray(np.abs(np.abs(decision - self.box.target + intercept) - self.box.epsilon))
+
     def _uncertain_rows(self, result: DualResult, noise: float) -> Rows:
         """Support vectors and rows near their margin: elsewhere noise changes neither the objective nor the gap."""
-        distance = np.abs(result.decision - self.box.target + result.intercept)
+        distance = self._distance(result.decision, result.intercept)
         return np.flatnonzero((result.beta != 0.0) | (distance < _CERTAIN * noise))
 
     def _certify(self, point: _Point) -> Certificate:
@@ -373,7 +377,7 @@ class DualSolver:
 
     def _add_near_violators(self, point: _Point, intercept: float, active: Rows, k: int) -> Rows:
         """`active` and up to k satisfied coordinates near their margin, which the round may turn into violators."""
-        slack = np.abs(point.decision - self.box.target + intercept)
+        slack = self._distance(point.decision, intercept)
         near = slack < np.abs(point.violations).max()
         near[active] = False
         room = self.active.capacity - len(active)
@@ -462,8 +466,8 @@ class DualSolver:
 
 def hides_violation(noise: float, tol: float, problem: DualProblem | dual.Box, result: DualResult) -> bool:
     """Whether noise of the decision values could hide a violation of `tol`, or an error of 1 % of the objective."""
-    total = float(np.sum(problem.hi - problem.lo))
-    return noise > MAX_NOISE * tol or noise * total > 0.01 * result.objective
+    total = float(np.sum(np.maximum(problem.hi, -problem.lo)))
+    return noise > MAX_NOISE * tol or noise * total > 0.01 * abs(result.objective)
 
 
 def split_memory(

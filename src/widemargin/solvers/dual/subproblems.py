@@ -1,7 +1,7 @@
 """Several duals on parts of one kernel matrix in memory, such as one for each pair of classes.
 
-Solve    for each problem   min_b  1/2 b'K_p b - t'b   s.t.  lo <= b <= hi   [and sum(b) = 0],   K_p = K[rows, rows]
-Given    K (n, n); the rows of each problem; feasible starts
+Solve    for each problem p   min_b  1/2 b'K_p b - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = s]
+Given    K (n, n), of which K_p = K[rows, rows]; the rows of each problem; feasible starts
 Method   compiled working sets, one problem a thread, interrupted every 50 ms for the clock and Ctrl-C; where coordinate
          steps stall, Newton steps on the free coordinates (`newton.py`)
 """
@@ -152,7 +152,10 @@ class _Batch:
         starts = np.cumsum([0, *(len(part.rows) for part in parts)], dtype=np.int64)
         self.slices = [slice(*ends) for ends in pairwise(starts.tolist())]
         rows = np.concatenate([part.rows for part in parts])
-        problem = DualProblem(*(np.concatenate(columns) for columns in zip(*(p.problem for p in parts), strict=True)))
+        target, lo, hi = (
+            np.concatenate(vectors) for vectors in zip(*(part.problem[:3] for part in parts), strict=True)
+        )
+        problem = DualProblem(target, lo, hi, parts[0].problem.epsilon)
         self.box = make_box(problem, np.asarray(K.diagonal()[rows], np.float64))
         self.beta = np.concatenate([part.start for part in parts])
         self.f = np.zeros(len(rows))

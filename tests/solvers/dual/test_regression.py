@@ -1,0 +1,135 @@
+"""The dual with the 1-norm (regression) and with sum(beta) = s > 0 (one-class machine)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from naive import dual as naive
+from widemargin._progress import Progress
+from widemargin._threads import ThreadTeam
+from widemargin.algorithms import dc_svm
+from widemargin.algorithms.dc_svm import Data, Machine, Settings, train
+from widemargin.data.samples import make_samples
+from widemargin.kernels.functions import RBF
+from widemargin.solvers.dual.certificate import DualProblem, certify, make_box, regression_problem
+from widemargin.solvers.dual.newton import solve_newton_sets
+from widemargin.solvers.dual.subproblems import Subproblem, solve_subproblems
+
+Vector = NDArray[np.float64]
+GAMMA = 0.3
+
+
+def kernel_matrix(X: NDArray[Any]) -> Vector:
+    X = X.astype(np.float64)
+    squares = (X * X).sum(axis=1)
+    return np.exp(-GAMMA * np.maximum(squares[:, None] + squares - 2 * X @ X.T, 0.0))
+
+
+def samples_of(n: int, seed: int = 0) -> tuple[Vector, Vector]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.2 * rng.normal(size=n)
+
+
+def value(K: Vector, y: Vector, epsilon: float, beta: Vector) -> float:
+    return float(0.5 * beta @ K @ beta - y @ beta + epsilon * np.abs(beta).sum())
+
+
+def twin(K: Vector, y: Vector, upper: Vector, epsilon: float, *, equality: bool) -> Vector:
+    """beta = alpha - alpha* of the textbook problem in 2 n variables."""
+    Q, p = np.block([[K, -K], [-K, K]]), np.concatenate([epsilon - y, epsilon + y])
+    bounds, signs = np.concatenate([upper, upper]), np.repeat([1.0, -1.0], len(y))
+    both = naive.solve_equality_qp(Q, p, signs, bounds) if equality else naive.solve_box_qp(Q, p, bounds, tol=1e-10)
+    return both[: len(y)] - both[len(y) :]
+
+
+def primal(K: Vector, y: Vector, upper: Vector, epsilon: float, beta: Vector, b: float) -> float:
+    return float(0.5 * beta @ K @ beta + upper @ np.maximum(np.abs(y - K @ beta - b) - epsilon, 0.0))
+
+
+def fit(X: NDArray[Any], problem: DualProblem, start: Vector | None = None, **changes: Any) -> Machine:
+    data = Data(RBF(GAMMA), make_samples(X, RBF.sample_form), problem)
+    with Progress() as progress:
+        return train(data, Settings(**{"n_jobs": 1, **changes}), progress, np.random.default_rng(0), start=start)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    n=st.integers(2, 40),
+    C=st.sampled_from([0.1, 1.0, 30.0]),
+    epsilon=st.sampled_from([0.0, 0.05, 0.5, 10.0]),
+    equality=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_the_optimum_is_that_of_the_textbook_problem(
+    n: int, C: float, epsilon: float, equality: bool, seed: int
+) -> None:
+    X, y = samples_of(n, seed)
+    K, upper = kernel_matrix(X), C * np.random.default_rng(seed).uniform(0.5, 2.0, n)
+    part = Subproblem(np.arange(n), regression_problem(y, upper, epsilon), np.zeros(n))
+    with ThreadTeam(1) as team, Progress() as progress:
+        (result,) = solve_subproblems(K, [part], team, equality=equality, tol=1e-6, max_iter=-1, progress=progress)
+    best = value(K, y, epsilon, twin(K, y, upper, epsilon, equality=equality))
+    assert value(K, y, epsilon, result.beta) == pytest.approx(best, rel=1e-7, abs=1e-7)
+    assert np.all(np.abs(result.beta) <= upper)
+    assert abs(result.beta.sum()) < 1e-9 or not equality
+    assert result.converged
+    assert result.objective == pytest.approx(primal(K, y, upper, epsilon, result.beta, result.intercept))
+    assert result.objective - result.gap <= -best + 1e-9
+
+
+@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize(("C", "epsilon"), [(1.0, 0.1), (50.0, 0.02)])
+def test_rounds_on_an_active_set(monkeypatch: pytest.MonkeyPatch, C: float, epsilon: float, equality: bool) -> None:
+    monkeypatch.setattr(dc_svm, "_FEW_ENTRIES", 0)
+    X, y = samples_of(900)
+    problem = regression_problem(y, np.full(900, C), epsilon)
+    result = fit(X, problem, fit_intercept=equality, memory_budget=2**22, tol=1e-4).result
+    K = kernel_matrix(X)
+    again = fit(X, problem, result.beta, fit_intercept=equality, tol=1e-7).result
+    assert result.converged
+    assert again.converged
+    assert value(K, y, epsilon, result.beta) == pytest.approx(value(K, y, epsilon, again.beta), rel=1e-5)
+    np.testing.assert_allclose(result.decision, K @ result.beta, atol=1e-7)
+    assert primal(K, y, problem.hi, epsilon, again.beta, again.intercept) == pytest.approx(again.objective)
+    assert again.gap < 1e-4 * again.objective
+
+
+@pytest.mark.parametrize("equality", [False, True])
+def test_newton_sets(equality: bool) -> None:
+    n, epsilon = 60, 0.05
+    X, y = samples_of(n)
+    K, upper = X @ X.T, np.full(n, 1e3)  # of rank 3
+    box, beta, decision = make_box(regression_problem(y, upper, epsilon), K.diagonal().copy()), np.zeros(n), np.zeros(n)
+    solve_newton_sets(K, box, beta, decision, 512, equality=equality, tol=1e-9, go_on=lambda: True)
+    found = certify(box, beta, decision, np.empty(n), equality=equality, tol=1e-9)
+    assert found.violation < 1e-8
+    assert 0 <= found.gap < 1e-6 * found.objective
+    assert primal(K, y, upper, epsilon, beta, found.intercept) == pytest.approx(found.objective)
+
+
+@pytest.mark.parametrize("n", [80, 1500])
+def test_a_sum_that_is_not_zero(n: int) -> None:
+    X, _ = samples_of(n)
+    K, nu = kernel_matrix(X), 0.3
+    start = np.zeros(n)
+    start[: int(nu * n)] = 1.0
+    result = fit(X, DualProblem(np.zeros(n), np.zeros(n), np.ones(n)), start, fit_intercept=True).result
+    assert result.converged
+    assert result.beta.sum() == pytest.approx(nu * n)
+    score = K @ result.beta + result.intercept
+    objective = 0.5 * result.beta @ K @ result.beta + nu * n * result.intercept + np.maximum(0.0, -score).sum()
+    assert result.objective == pytest.approx(objective, rel=1e-6)
+    assert np.mean(score < 0) == pytest.approx(nu, abs=0.02)
+
+
+def test_epsilon_must_be_a_number_from_zero_on() -> None:
+    for epsilon in (-0.1, np.nan):
+        with pytest.raises(ValueError, match="epsilon"):
+            make_box(regression_problem(np.zeros(3), np.ones(3), epsilon), np.ones(3))
