@@ -1,4 +1,4 @@
-"""Kernel machines of a fixed size for streams, as a scikit-learn classifier."""
+"""Kernel machines of bounded size by stochastic gradient descent, as a scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ from ._validation import (
 Vector = NDArray[np.float64]
 
 _LEAST_LAM = 1e-100  # coefficients are sums of up to 1 / lam, and their squares must be finite
-_QUICK_WORK = 5e9  # multiply-adds of a fraction of a second
-_LEAST_ROWS = 100
-_STREAM_ROWS = 10_000  # for which `lam` is chosen, where their number is not known
-_CHECKED_ROWS = 1000  # at most, for their range and scale
+_STREAM_ROWS = 10_000  # n of the default lam = 1 / (C n) of a stream (docs/guide/bsgd.md)
+_ESTIMATE_WORK = 5e9  # multiply-adds, a fraction of a second, for the objective of a stopped fit
+_LEAST_ESTIMATE_ROWS = 100
+_PROBE_ROWS = 1000  # most rows whose range and scale are checked
 _OLDER_COUNTS = 6  # entries of `counts` in files of versions without EXCESS_MISTAKES
-_MOST_NODES = 4096  # a side: compiled look-ups number the nodes in float32, exact up to 2^24
+_MOST_NODES = 4096  # of the table, a side: compiled look-ups number the nodes in float32, exact up to 2^24
 
 
 class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, KernelMachine):
-    """Kernel support vector machine with at most `budget` support vectors, learnt from a stream.
+    """Kernel support vector machine with at most `budget` support vectors, by stochastic gradient descent.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` over machines of at most `budget` support vectors by
-    stochastic gradient steps on one row each. Above the budget, two support vectors are merged into one. Memory, and
-    the cost of a step and of a prediction, are fixed from the start: for data that do not fit in memory, or never end.
+    stochastic gradient steps on one row each. Above the budget, two support vectors are merged into one. Memory and the
+    cost of a step and of a prediction are bounded from the start: for data that exceed the memory, and for streams.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the losses in `fit`, > 0. For each row it is multiplied by its weight and by its class's weight.
+        Weight of the losses in `fit`, > 0; of a row's loss it is multiplied by the sample's and its class's weight.
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian"} or callable, default="rbf"
-        Only "rbf" can be merged. A callable takes arrays of shapes (r, d) and (c, d) and returns (r, c).
+        maintenance="merge" needs "rbf". A callable takes arrays of shapes (r, d) and (c, d) and returns (r, c).
     gamma : {"scale", "auto"} or float, default="scale"
         ``1 / (n_features * X.var())``, ``1 / n_features`` or a number > 0. In `partial_fit`, X is the first chunk.
     degree : int, default=3
@@ -72,53 +72,57 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
     budget : int, default=100
         Largest number of support vectors, at least 2; of each class's machine if there are more than two classes.
     maintenance : {"merge", "removal", "projection"}, default="merge"
-        What is done above the budget: merge two support vectors; remove the one that weighs least; or project one onto
-        the span of the others, at the cost of ``3 budget ** 2`` operations. The latter two take any kernel.
-    merge : {"lookup-wd", "lookup-h", "gss", "gss-precise"}, default="lookup-wd"
-        How the partner to merge with is found: by a look-up of the degradation, by a look-up of the merged point's
-        place, or by golden section search for it, to 0.01 and one step of Newton's method, or to 1e-10. The latter
-        three exist to be compared with.
+        Budget maintenance of budget + 1 support vectors: merge two; remove the one of least ``coef ** 2 * k(x, x)``; or
+        project one onto the span of the others, which takes ``3 budget ** 2`` operations. Removal and projection take
+        any kernel.
+    merge : {"lookup-wd", "lookup-h", "gss", "gss-precise", "gss-paper"}, default="lookup-wd"
+        How the weight degradation of a merger with each candidate is found: look-up of the degradation; look-up of h,
+        the place of the merged support vector on the line between the two; golden section search for h over [1/2, 1]
+        to 0.01 and one step of Newton's method; the same to 1e-10; or golden section search over [0, 1] to 0.01,
+        which is Algorithm 1 as published, in NumPy: a merger takes 0.2 ms instead of 2 µs. All but the first are for
+        comparisons.
     table_size : int, default=400
-        Nodes a side of the tables, at least 2, at most 4096.
+        Nodes a side of the look-up tables, at least 2, at most 4096.
     lam : float or None, default=None
-        Weight of ``1/2 |w|^2`` against the *mean* loss, at least 1e-100. None stands for ``1 / (C n)`` in `fit`, and in
-        `partial_fit`, which does not know how many rows will come, for `lam_` of an earlier `fit`, else for
-        ``1 / (10,000 C)``: of 1e-2 to 1e-6, the best or nearly so on seven streams of 20,000 rows
-        (docs/guide/bsgd.md).
+        Weight of ``1/2 |w|^2`` against the *mean* loss, at least 1e-100. None: ``1 / (C n)`` in `fit`; `lam_` of an
+        earlier `fit`, else ``1 / (10,000 C)``, in `partial_fit`, where the number of rows is unknown: of 1e-2 to 1e-6,
+        the best or nearly so on seven streams of 20,000 rows (docs/guide/bsgd.md).
     fit_intercept : bool, default=False
         Whether the machine has an intercept, regularised as in `sklearn.svm.LinearSVC` with intercept_scaling=1.
     n_epochs : int, default=20
         Passes of `fit` over the rows.
     average : bool, default=True
-        Whether the model is an average over the steps instead of the last step's machine. Weights grow like ``t ** 3``,
-        and by ``1 + 1 / budget`` with every merger: what was before `budget` mergers hardly counts, as its points are
-        gone. Points that merge take their averages along, so that it is an approximation of that average. Where it
-        errs more often than the last step's machine, it restarts there: so it follows a stream that changes.
+        Whether the model is the weighted average over the steps instead of the machine of the last step. Weights grow
+        like ``t ** 3``, and by ``1 + 1 / budget`` with every merger: machines before the last `budget` mergers have
+        little weight, as their support vectors are gone. Averaged coefficients are merged like the coefficients, which
+        approximates the average. Where the average makes more mistakes than the machine of the last step, it restarts:
+        so it follows a stream that changes.
     early_stopping : bool, default=False
-        Whether `fit` sets rows aside, measures the accuracy on them after each pass, keeps the best model, and ends
-        after three passes in a row without a better one.
+        Whether `fit` sets validation rows aside, measures the accuracy on them after each pass, returns the best model,
+        and ends after three passes in a row without a better one. Must be False for `partial_fit`, as in
+        `sklearn.linear_model.SGDClassifier`.
     validation_fraction : float, default=0.1
-        Share of rows set aside, in (0, 1).
+        Share of the validation rows, in (0, 1).
     max_time : float or None, default=None
-        Seconds after which `fit` or `partial_fit` returns the model as it is.
+        Seconds after which `fit` or `partial_fit` returns the model so far.
     memory_budget : int, str or None, default=None
-        Bytes, or such as "200MB", that predictions may take beyond the data; None asks `widemargin.get_config`.
+        Bytes, or such as "200MB", that predictions may use beside the data; None: that of `widemargin.get_config`.
     class_weight : dict, "balanced" or None, default=None
-        Factor of C for each class; "balanced" is for `fit` alone.
+        Factor of C for each class; "balanced" in `fit` only.
     shuffle : bool, default=True
         Whether each pass of `fit` reads the rows in a new random order.
     n_jobs : int or None, default=None
-        Threads: several classes are learnt side by side. The model does not depend on it.
+        Threads, over the classes' machines. The model does not depend on it.
     verbose : int, default=0
         1 draws a progress bar when a fit takes longer than a second.
     random_state : int, RandomState instance or None, default=None
-        For the order of rows, and for those set aside.
+        For the order of the rows and the choice of validation rows.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
-        Merged points, not rows of the data; removal and projection keep rows. In the dtype of the data.
+        With merging no rows of the data; with removal and projection rows. In the dtype of the data.
     dual_coef_ : ndarray of shape (n_functions, n_SV), float64
         Coefficients; n_functions is 1 for two classes, else n_classes, each with its own support vectors.
     n_support_ : ndarray of shape (n_functions,), int
@@ -130,8 +134,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
     lam_ : float
         The `lam` of the steps.
     objective_ : float
-        After `fit`: the primal value of the model; over the classes' machines the sum. Of a stopped fit, an estimate:
-        losses of as many rows, drawn at random, as can be predicted in a fraction of a second.
+        After `fit`: the primal objective of the model, summed over the classes' machines. Of a stopped fit an estimate:
+        from a random sample of as many rows as can be predicted in a fraction of a second.
     converged_ : bool
         Whether all passes were made, or early stopping ended them.
     n_iter_ : int
@@ -139,33 +143,35 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
     t_ : int
         Steps made, one a row.
     history_ : dict of ndarrays
-        One entry a pass, or a call of `partial_fit`: ``time`` in seconds, ``steps`` so far, and of the pass's own steps
-        ``hinge`` (the mean loss of each row just before its step), ``violations`` (share of rows within the margin),
-        ``mergers``, ``removals``, ``merging_frequency`` (mergers a step), ``mean_degradation`` (squared norm of the
-        change of w by a merger, removal or projection); ``n_support``; ``validation_score`` with early stopping.
-        Counts and losses are sums over the classes' machines.
+        One entry a pass, or a call of `partial_fit`: ``time`` in seconds; ``steps`` so far; over the steps of the pass
+        ``hinge`` (mean loss of the rows, each just before its step), ``violations`` (share of rows within the margin),
+        ``mergers``, ``removals``, ``merging_frequency`` (mergers a step) and ``mean_degradation`` (mean squared weight
+        degradation); ``n_support``; with early stopping ``validation_score``. Counts and losses are sums over the
+        classes' machines.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
     Warns
     -----
     ConvergenceWarning
-        When `max_time`, Ctrl-C or a callback ended the fit before its last row. The model is the one of that moment.
+        When `max_time`, Ctrl-C or a callback ended the fit before its last row. The model is that of the last step.
 
     Notes
     -----
     A step costs about `budget` times the row's non-zeros multiply-adds, and `budget` exponentials: 0.35 microseconds
-    with 22 features and a budget of 100. A merger costs about one step more. Memory: ``budget * n_features`` numbers a
-    machine, and the tables of 4 MB. Steps take the data as float32, predictions as they are; float32 data
-    are read in place, a memory map too, others are copied. There is no certificate: a lower bound of the optimum would
-    take all rows at once, and a small budget leaves a machine above it for good.
+    with 22 features and a budget of 100; a merger about as much again. Memory: ``budget * n_features`` numbers a
+    machine, and tables of 4 MB. Steps compute in float32, predictions in the dtype of the data; float32 data are read
+    in place, from a memory map too, others are copied. There is no certificate: a lower bound of the optimum would take
+    all rows at once, and a small budget leaves a machine above it for good.
 
-    Differences from the papers: (1) of equally light support vectors the newest is merged first, as its kernel values
-    are at hand; (2) coefficients are kept in units of the step size, so no step scales them; (3) tables cover
-    m >= 1/2 alone, where h is continuous, and hold the root of the degradation; (4) the searches too look at
-    h >= 1/2 alone, where the maximum is, and "gss" ends with a step of Newton's method; (5) projection takes the point
-    whose loss is least, not the lightest; (6) steps are averaged: the last step's machine varies by percents from one
-    order of rows to the next.
+    Differences from the papers: (1) of support vectors of equally small coefficients, among which the papers leave the
+    choice open, the newest is merged, as its kernel values are known; (2) lam t w is kept instead of w, so that no step
+    scales coefficients; (3) look-up tables cover m >= 1/2 alone, where h is continuous, and hold the root of the
+    degradation; (4) golden section searches cover h >= 1/2 alone, where the maximum is, and end with a step of Newton's
+    method: ``merge="gss-paper"`` does neither; (5) projection is of the support vector of least degradation, not of the
+    smallest coefficient; (6) steps are averaged, as the machine of the last step varies by percents from one order of
+    rows to the next: ``average=False`` returns that machine. So ``merge="gss-paper", average=False`` is the BSGD of
+    Glasmachers and Qaadan.
 
     References
     ----------
@@ -244,7 +250,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
 
     @property
     def coef_(self) -> Vector:
-        """As of `LinearWeights`, but an array for sparse rows too."""
+        """`LinearWeights.coef_` as a dense array."""
         weights = super().coef_
         return np.asarray(weights.toarray() if sp.issparse(weights) else weights)
 
@@ -270,15 +276,17 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         check_limits(self)
 
     def _check_stream_parameters(self) -> None:
+        if self.early_stopping:
+            raise ValueError("early_stopping must be False for partial_fit, got True")
         if isinstance(self.class_weight, str):
             raise ValueError(f"class_weight must be None or a dict for partial_fit, got {plain(self.class_weight)!r}")
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn from the next chunk of a stream, one step a row, in the order given.
+        """One step on each row of the next chunk of a stream, in the order given.
 
-        Chunks one after the other give, bit for bit, the model of one call with all their rows.
+        Consecutive chunks give, bit for bit, the model of one call with all their rows.
 
         Parameters
         ----------
@@ -286,7 +294,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             At least one row.
         y : array-like of shape (n_samples,)
         classes : array-like of shape (n_classes,), default=None
-            All labels that will ever come. Needed in the first call.
+            All labels of the stream. Needed in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -341,7 +349,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         self._warn_if_stopped(progress)
 
     def _resolve_lam(self, n: int) -> float:
-        """The given `lam`, or that of n rows."""
+        """`lam`, by default 1 / (C n)."""
         if self.lam is not None:
             return float(self.lam)
         lam = 1 / (float(self.C) * n)
@@ -354,7 +362,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         return float(np.mean(largest(values) == y))
 
     def _start_stream(self, X: Any, y: NDArray[Any], classes: ArrayLike | None, weights: Vector) -> None:
-        """The first chunk of a stream: classes, and what "scale" stands for."""
+        """Set what the first chunk of a stream determines: the classes and gamma."""
         if classes is None:
             raise ValueError("classes must be given in the first call of partial_fit, got None")
         self.classes_ = unique_labels(classes)
@@ -382,8 +390,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
 
     def _classes_and_gamma(self, classes: NDArray[Any], X: Any, y: NDArray[np.integer], weights: Vector) -> None:
         self.classes_ = classes
-        few = slice(None, None, -(-X.shape[0] // _CHECKED_ROWS))
-        make_checked_samples(self._resolve_kernel(X, weights), X[few], y[few])  # for what it raises and warns of alone
+        few = slice(None, None, -(-X.shape[0] // _PROBE_ROWS))
+        make_checked_samples(self._resolve_kernel(X, weights), X[few], y[few])  # only for its errors and warnings
 
     def _settings(self, signed_weights: Vector) -> StepSettings:
         heaviest, most = float(np.abs(signed_weights).max()), self.lam_ / _LEAST_LAM
@@ -408,14 +416,14 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         return settings
 
     def _class_numbers(self, labels: NDArray[Any]) -> NDArray[np.intp]:
-        """Positions of labels among the classes of a stream."""
+        """Positions of the labels in `classes_`."""
         unknown = np.setdiff1d(labels, self.classes_)
         if len(unknown):
             raise ValueError(f"y has labels that are not among the classes of the first call: {plain(unknown)}")
         return np.searchsorted(self.classes_, labels)
 
     def _set_fitted_attributes(self, sgd: BudgetedSGD, model: KernelExpansion) -> None:
-        """Set the fitted attributes."""
+        """Set the fitted attributes but objective_, lam_ and converged_."""
         self._states = sgd.states()
         self.support_vectors_ = model.points.astype(self._dtype)  # predictions are in the precision of the data
         self.dual_coef_, self.intercept_ = model.coef, model.intercept
@@ -464,9 +472,9 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
 
 
 def _check_machine_state(state: FittedState, d: int, maintenance: str, budget: int) -> None:
-    """Raise a ValueError that names the first array of a machine's state that cannot be."""
+    """Raise a ValueError that names the first array of a machine's state that does not fit the others."""
     is_merging = maintenance == "merge"
-    coef = "slots" if is_merging else "coef"  # more columns than the budget: so they bound it
+    coef = "slots" if is_merging else "coef"  # with more columns than the budget, which they bound
     width = state.array(coef, np.float64, 4 if is_merging else 2, None).shape[1]
     if budget >= width:
         raise ValueError(f"_shape[1] must be below the {width} columns of {state.name(coef)}, got {budget}")
@@ -491,8 +499,8 @@ def _check_machine_state(state: FittedState, d: int, maintenance: str, budget: i
 
 
 def _sample_rows(X: Any, signed_weights: Vector, n_points: int, rng: np.random.Generator) -> tuple[Any, Vector]:
-    """Random rows, with weights that sum to those of all, whose kernel values with the points take a moment."""
+    """Random rows, m of n, and their weights times n / m: as many as `_ESTIMATE_WORK` allows to predict."""
     n, d = X.shape
-    m = min(n, max(_LEAST_ROWS, int(_QUICK_WORK / entry_work(max(n_points, 1), d))))
+    m = min(n, max(_LEAST_ESTIMATE_ROWS, int(_ESTIMATE_WORK / entry_work(max(n_points, 1), d))))
     rows = np.sort(rng.choice(n, m, replace=False))
     return X[rows], signed_weights[:, rows] * (n / m)
