@@ -96,7 +96,7 @@ def test_of_landmarks(interrupted_before: Callable[[Any, str], None]) -> None:
 
 def test_of_kernel_kmeans(interrupted_before: Callable[[Any, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
     divide = sys.modules["widemargin.partition.divide"]
-    monkeypatch.setattr(divide, "_LARGEST", 1.01)  # never balanced
+    monkeypatch.setattr(divide, "_MAX_SIZE", 1.01)  # never balanced
     interrupted_before(divide, "kernel_kmeans")
     X, _ = problem()
     model, message = stopped(lambda: TwoStepKernelKMeans(8, random_state=0).fit(X))

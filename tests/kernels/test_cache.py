@@ -49,7 +49,7 @@ def test_any_sequence_of_products_and_squares(
             expected += coef @ K[index]
             np.testing.assert_allclose(f, expected, atol=atol)
             other = np.array(calls[k - 1][0], np.intp)
-            kept = other[rows.is_kept(other)]
+            kept = other[rows.is_cached(other)]
             out = np.full((len(kept), len(index)), np.nan, dtype)
             rows.copy(kept, index, out)
             np.testing.assert_allclose(out, K[np.ix_(kept, index)], atol=atol)
@@ -72,7 +72,7 @@ def test_kept_rows_are_not_computed_again() -> None:
         for _ in range(3):
             rows.add_product(index, np.ones(5), f)
         assert rows.n_entries == 5 * N
-        assert rows.is_kept(np.arange(6)).tolist() == [True] * 5 + [False]
+        assert rows.is_cached(np.arange(6)).tolist() == [True] * 5 + [False]
 
 
 @pytest.mark.parametrize("keep", [True, False])
@@ -88,7 +88,7 @@ def test_what_is_known_of_the_rows_is_not_computed_again(capacity: int, keep: bo
         rows.add_product(chosen, coef, f, keep=keep, first=p, leading=wide)
         np.testing.assert_allclose(f, coef @ K[chosen], atol=1e-12)
         assert rows.n_entries == 3 * (N - p)
-        assert rows.is_kept(chosen).sum() == (min(capacity, 3) if keep else 0)
+        assert rows.is_cached(chosen).sum() == (min(capacity, 3) if keep else 0)
         check_books(rows, K, 1e-12)
 
 

@@ -12,7 +12,7 @@ from widemargin._threads import ThreadTeam, blas_limit
 from widemargin.data.samples import SampleSubset, make_samples
 from widemargin.kernels.functions import RBF, Linear
 from widemargin.kernels.scratch import Scratch
-from widemargin.kernels.tiles import TILE_ROWS, add_kernel_product, fill, fill_gram, tile_columns
+from widemargin.kernels.tiles import TILE_ROWS, add_kernel_product, fill_gram, fill_with_transpose, tile_columns
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 SMALL_TILES = 1024  # bytes: 64 columns, the least
@@ -71,7 +71,7 @@ def test_fill_writes_a_block_and_its_mirror_and_nothing_else(n_threads: int) -> 
     out, mirror = whole[:300, 210:], whole[210:, :300]
     with config_context(block_bytes=SMALL_TILES), ThreadTeam(n_threads) as team:
         A, B = (make_samples(np.ascontiguousarray(part), "products") for part in (X[:210], Z))
-        fill(RBF(0.2), A, B, whole[:210, 210:], whole[210:, :210], team)
+        fill_with_transpose(RBF(0.2), A, B, whole[:210, 210:], whole[210:, :210], team)
     expected = naive.rbf(X[:210], Z, 0.2)
     np.testing.assert_allclose(out[:210], expected, atol=1e-5)
     np.testing.assert_array_equal(mirror[:, :210], out[:210].T)

@@ -1,4 +1,4 @@
-"""The kernel matrix of a set of rows that changes, in memory given once."""
+"""The kernel matrix of a set of rows that changes, in one buffer."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from numpy.typing import NDArray
 
 from .._threads import row_blocks
 from .cache import KernelRows
-from .tiles import fill, fill_gram
+from .tiles import fill_gram, fill_with_transpose
 
 Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
 
-_IDLE_SHARE = 0.3  # of the rows: with more that nobody asked for, the matrix is made smaller
-_ROOM = 1.25  # times the rows that are there: space for those that will join
-_COPIED = 64  # rows at a time
+_MAX_UNUSED = 0.3  # share of rows outside the last wanted set, above which they are removed
+_GROWTH = 1.25  # row length / number of rows after it was increased
+_BLOCK_ROWS = 64  # copied at a time
 
 
 class ActiveMatrix:
-    """K[rows, rows] for a set of rows that is asked for again and again: the new ones join, the idle ones stay a while.
+    """K[rows, rows] for a changing set of rows: new rows are appended, unused ones removed once they are too many.
 
     Parameters
     ----------
     source : KernelRows of n rows
     n_bytes : int
-        For the largest matrix there can be.
+        Of the largest matrix.
 
     Attributes
     ----------
     capacity : int
-        How many rows fit.
+        Largest number of rows.
     rows : ndarray of shape (m,)
-        The rows that are there, in no order.
+        The rows of the matrix, in no particular order.
     """
 
     def __init__(self, source: KernelRows, n_bytes: int) -> None:
@@ -39,28 +39,25 @@ class ActiveMatrix:
         self.rows: Rows = np.empty(0, np.intp)
         dtype = source.samples.dtype
         self.capacity = min(len(source), int(np.sqrt(n_bytes / dtype.itemsize)))
-        self._buffer = np.empty(self.capacity**2, dtype)  # touched only as far as it is used
+        self._buffer = np.empty(self.capacity**2, dtype)  # pages are allocated at their first use
         self._stride = 0
-        self._place = np.full(len(source), -1)
+        self._position = np.full(len(source), -1)
 
     def borrow(self, other: ActiveMatrix) -> None:
-        """Before any row is there: use the memory, and so the capacity, of another, which begins later.
-
-        Touched pages are much cheaper than fresh ones.
-        """
+        """While empty: share the buffer of `other`, which is not yet used. Used pages are much faster than new ones."""
         if other._buffer.dtype == self._buffer.dtype:
             self._buffer, self.capacity = other._buffer, min(self.capacity, other.capacity)
 
     @property
     def K(self) -> Array:
-        """The matrix in the leading m columns of a C-contiguous array of m rows."""
+        """C-contiguous array of m rows, whose leading m columns are the kernel matrix."""
         return self._view(len(self.rows), self._stride)
 
     def _view(self, m: int, stride: int) -> Array:
         return self._buffer[: m * stride].reshape(m, stride)
 
     def fill_leading(self, m: int) -> None:
-        """Let the rows be 0 ... m - 1, in this order."""
+        """Make it the kernel matrix of the rows 0 ... m - 1, in this order."""
         self._stride = m
         self._set(np.arange(m))
         source = self.source
@@ -68,55 +65,55 @@ class ActiveMatrix:
         fill_gram(source.kernel, source.samples.take(self.rows), self.K, source.team)
 
     def update(self, wanted: Rows) -> None:
-        """Let the wanted rows, `capacity` at most, be among those that are there."""
-        new = wanted[self._place[wanted] < 0]
+        """Add the rows of `wanted`, `capacity` at most, that the matrix lacks."""
+        new = wanted[self._position[wanted] < 0]
         m = len(self.rows)
         n_used = len(wanted) - len(new)
-        if m - n_used > _IDLE_SHARE * m or m + len(new) > self._stride:
-            self._compact(np.sort(self._place[wanted][self._place[wanted] >= 0]))
+        if m - n_used > _MAX_UNUSED * m or m + len(new) > self._stride:
+            self._compact(np.sort(self._position[wanted][self._position[wanted] >= 0]))
             self._widen(n_used + len(new))
         self._append(new)
 
     def _set(self, rows: Rows) -> None:
-        self._place[self.rows] = -1
+        self._position[self.rows] = -1
         self.rows = rows
-        self._place[rows] = np.arange(len(rows))
+        self._position[rows] = np.arange(len(rows))
 
-    def _compact(self, places: Rows) -> None:
-        """Keep some places, in ascending order, and move their rows together: none is overwritten before it is read."""
-        K, m = self.K, len(places)
-        for i, place in enumerate(places):
-            np.take(K[place], places, out=K[i, :m])
-        self._set(self.rows[places])
+    def _compact(self, positions: Rows) -> None:
+        """Remove all rows but those at `positions`, which are ascending: none is overwritten before it is read."""
+        K, m = self.K, len(positions)
+        for i, position in enumerate(positions):
+            np.take(K[position], positions, out=K[i, :m])
+        self._set(self.rows[positions])
 
     def _widen(self, m: int) -> None:
-        """Make the rows long enough for m of them and some more, the last one first."""
+        """Make the stored rows long enough for m columns and some more, moving the last row first."""
         if m <= self._stride:
             return
-        stride, n_here = min(self.capacity, int(_ROOM * m)), len(self.rows)
+        stride, n_here = min(self.capacity, int(_GROWTH * m)), len(self.rows)
         old, new = self._view(n_here, self._stride), self._view(n_here, stride)
         for i in range(n_here - 1, -1, -1):
             new[i, :n_here] = old[i, :n_here]
         self._stride = stride
 
     def _append(self, new: Rows) -> None:
-        """Kept rows are copied and the others computed; what is there already gets its new columns by symmetry."""
+        """Append rows: copies of cached ones, then computed ones; their columns are the transpose."""
         source, m = self.source, len(self.rows)
-        is_kept = source.is_kept(new)
-        kept, other = new[is_kept], new[~is_kept]
-        self._set(np.concatenate([self.rows, kept, other]))
-        K, end, last = self.K, m + len(kept), len(self.rows)
+        is_cached = source.is_cached(new)
+        cached, other = new[is_cached], new[~is_cached]
+        self._set(np.concatenate([self.rows, cached, other]))
+        K, end, last = self.K, m + len(cached), len(self.rows)
 
         def copy(block: slice) -> None:
-            source.copy(kept[block], self.rows, K[m:end][block])
+            source.copy(cached[block], self.rows, K[m:end][block])
             K[:m, m:end][:, block] = K[m:end, :m][block].T
             K[end:last, m:end][:, block] = K[m:end, end:last][block].T
 
-        source.team.map(copy, row_blocks(len(kept), _COPIED))
+        source.team.map(copy, row_blocks(len(cached), _BLOCK_ROWS))
         if len(other):
             source.n_entries += len(other) * m + len(other) ** 2 // 2
             batch = source.samples.take(other)
-            fill(
+            fill_with_transpose(
                 source.kernel, batch, source.samples.take(self.rows[:m]), K[end:last, :m], K[:m, end:last], source.team
             )
             fill_gram(source.kernel, batch, K[end:last, end:last], source.team)

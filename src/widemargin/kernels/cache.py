@@ -1,4 +1,4 @@
-"""A symmetric kernel matrix that is too large to hold, seen by rows: some of them kept, the number given in bytes."""
+"""Rows of a kernel matrix that is too large for memory, computed when needed, some of them cached."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from .tiles import add_kernel_product
 
 Array = NDArray[np.floating]
 
-_GATHERED = 2048  # rows that are gathered at a time
-_COPIED = 64
+_GATHERED_ROWS = 2048  # gathered at a time
+_COPIED_ROWS = 64  # copied by a thread at a time
 
 
 class KernelRows:
-    """Rows of K(X, X) and products with it, computing as few entries twice as the bytes allow.
+    """Products with K(X, X) (n, n), whose rows are computed when needed and cached as far as memory allows.
 
     Parameters
     ----------
     kernel : Kernel
     samples : Samples of length n
     cache_bytes : int
-        For kept rows. A kept row is only given up once it was idle for a whole product, since a set of rows larger
-        than the cache would otherwise push itself out in turn.
+        Of the cache. A cached row is replaced only if the last product did not use it: with least-recently-used
+        replacement, a set of rows larger than the cache would evict every row before its next use.
     team : ThreadTeam
     """
 
@@ -37,27 +37,27 @@ class KernelRows:
         self.n_entries = 0
         n = len(samples)
         capacity = min(n, cache_bytes // (n * samples.dtype.itemsize))
-        # never touched beyond what is used, so that the operating system gives no memory for the rest
+        # pages are allocated at their first use
         self._store = np.empty((capacity, n), samples.dtype)
         self._slot = np.full(n, -1)
         self._row = np.full(capacity, -1)
-        self._used = np.full(capacity, -1)
-        self._clock = 0
+        self._last_use = np.full(capacity, -1)
+        self._n_products = 0
 
     @property
     def nbytes(self) -> int:
-        """Of the rows that are kept."""
+        """Bytes of the cached rows."""
         return int(np.count_nonzero(self._row >= 0) * len(self) * self._store.itemsize)
 
     @property
     def has_room(self) -> bool:
-        """Whether any row can be kept."""
+        """Whether the cache has room for any row."""
         return len(self._store) > 0
 
     def release(self) -> None:
-        """Give up the kept rows, and keep none from here on."""
+        """Free the cache, for good."""
         self._slot[:] = -1
-        self._store, self._row, self._used = self._store[:0].copy(), self._row[:0], self._used[:0]
+        self._store, self._row, self._last_use = self._store[:0].copy(), self._row[:0], self._last_use[:0]
 
     def __len__(self) -> int:
         return len(self._slot)
@@ -72,25 +72,25 @@ class KernelRows:
         first: int = 0,
         leading: Array | None = None,
     ) -> None:
-        """f += coef @ K[rows] for f of shape (n,), from column `first` on; where there is room, new rows are kept.
+        """f[first:] += coef @ K[rows, first:] for f of shape (n,), float64; with `keep`, new rows are cached.
 
-        Rows that are kept must be whole: with `first`, they are `leading` rows, among the `first` whose square piece
-        of K that is (a cache without room needs none).
+        With first > 0, rows are below `first` and `leading` (first, >= first) is their kernel matrix, from which cached
+        rows get their first columns; None if the cache has no room.
         """
-        self._clock += 1
+        self._n_products += 1
         cached = self._slot[rows] >= 0
-        self._used[self._slot[rows[cached]]] = self._clock
+        self._last_use[self._slot[rows[cached]]] = self._n_products
         kernels.add_rows(self.team.native, self._store, self._slot[rows[cached]], coef[cached], f)
         missing, missing_coef = rows[~cached], coef[~cached]
         slots = self._free_slots(len(missing) if keep else 0)
-        n_kept = len(slots)
+        n_cached = len(slots)
         if leading is not None:
-            self._keep_leading(slots, leading, missing[:n_kept])
-        self._compute(missing[:n_kept], missing_coef[:n_kept], f, first, slots)
-        self._compute(missing[n_kept:], missing_coef[n_kept:], f, first, None)
-        self._slot[missing[:n_kept]] = slots
-        self._row[slots] = missing[:n_kept]
-        self._used[slots] = self._clock
+            self._keep_leading(slots, leading, missing[:n_cached])
+        self._compute(missing[:n_cached], missing_coef[:n_cached], f, first, slots)
+        self._compute(missing[n_cached:], missing_coef[n_cached:], f, first, None)
+        self._slot[missing[:n_cached]] = slots
+        self._row[slots] = missing[:n_cached]
+        self._last_use[slots] = self._n_products
 
     def add_product_to(
         self,
@@ -99,7 +99,7 @@ class KernelRows:
         coef: NDArray[np.float64],
         f: NDArray[np.float64],
     ) -> None:
-        """f[columns] += coef @ K[rows, columns], without a look at what is kept."""
+        """f[columns] += coef @ K[rows, columns], without the cache."""
         self.n_entries += len(rows) * len(columns)
         part = np.zeros(len(columns))
         add_kernel_product(
@@ -122,7 +122,7 @@ class KernelRows:
     ) -> None:
         columns = SampleSubset(self.samples, np.arange(first, len(self))) if first else self.samples
         self.n_entries += len(rows) * len(columns)
-        for block in row_blocks(len(rows), _GATHERED):
+        for block in row_blocks(len(rows), _GATHERED_ROWS):
             keep = None if slots is None else (self._store[:, first:], slots[block])
             batch = self.samples.take(rows[block])
             add_kernel_product(self.kernel, batch, coef[None, block], columns, f[None, first:], self.team, keep)
@@ -131,20 +131,20 @@ class KernelRows:
         def row_block(block: slice) -> None:
             self._store[slots[block], : len(leading)] = leading[rows[block], : len(leading)]
 
-        self.team.map(row_block, row_blocks(len(rows), _COPIED))
+        self.team.map(row_block, row_blocks(len(rows), _COPIED_ROWS))
 
     def _free_slots(self, n: int) -> NDArray[np.integer]:
-        """Up to n slots that are empty or were idle in the last product, in ascending order."""
-        idle = np.flatnonzero(self._used < self._clock - 1)
-        oldest = idle[np.argsort(self._used[idle], kind="stable")[:n]]
+        """Up to n slots that are empty or that the last product did not use, in ascending order."""
+        unused = np.flatnonzero(self._last_use < self._n_products - 1)
+        oldest = unused[np.argsort(self._last_use[unused], kind="stable")[:n]]
         self._slot[self._row[oldest][self._row[oldest] >= 0]] = -1
         return np.sort(oldest)
 
-    def is_kept(self, rows: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Which of the rows are kept."""
+    def is_cached(self, rows: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Mask of the rows that are cached."""
         return np.asarray(self._slot[rows] >= 0)
 
     def copy(self, rows: NDArray[np.integer], columns: NDArray[np.integer], out: Array) -> None:
-        """Write K[rows, columns] of kept rows into the leading columns of out."""
+        """Write K[rows, columns], for cached rows, into the leading columns of `out`."""
         for i, slot in enumerate(self._slot[rows]):
             np.take(self._store[slot], columns, out=out[i, : len(columns)])

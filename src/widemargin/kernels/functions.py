@@ -1,8 +1,7 @@
-"""Kernel functions: what makes a tile K(A, B) out of two small batches of samples.
+"""Kernel functions, evaluated by tiles K(A, B) of two batches of samples.
 
-A kernel has two methods, ``fill(A, B, out)`` and ``diagonal(A)``; it knows neither labels nor solvers. To add
-one, write a frozen dataclass with these two and enter it in `make_kernel`. One that is a function of products or
-distances alone has ``transform(G)`` as well, for those who measure a few points by loops of their own.
+To add a kernel, write a frozen dataclass with ``fill(A, B, out)`` and ``diagonal(A)``, and enter it in `make_kernel`. A
+function of inner products or distances alone has ``transform(G)`` as well, for loops that compute these themselves.
 """
 
 from __future__ import annotations
@@ -25,28 +24,28 @@ _DIAGONAL_ROWS = 16  # of a tile for the diagonal of a callable kernel: as many 
 
 
 class Kernel(Protocol):
-    """A symmetric function of two samples, evaluated by tiles. `wants` is `make_samples`' word for them."""
+    """A symmetric function k(x, z) of two samples; `sample_form` is the form of samples (`make_samples`) it takes."""
 
     sample_form: ClassVar[str]
 
     @property
     def is_semidefinite(self) -> bool:
-        """Whether every kernel matrix is positive semidefinite, as duality gaps suppose."""
+        """Whether every kernel matrix is positive semidefinite, without which the duality gap is no bound."""
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write K(A, B) into out, of shape (len(A), len(B))."""
 
     def diagonal(self, A: Samples) -> Array:
-        """Return k(x, x) for every sample: float64 of shape (len(A),)."""
+        """k(x, x) of every sample: float64 of shape (len(A),)."""
 
 
 class Transform(Kernel, Protocol):
-    """A kernel that is a function of one number: the `measure` of two samples."""
+    """A kernel that is a function of one number, the `measure` of two samples: an inner product or a distance."""
 
     measure: ClassVar[str]
 
     def transform(self, G: Array) -> None:
-        """Turn inner products, squared distances or L1 distances into kernel values, in place."""
+        """Replace inner products, squared distances or L1 distances by kernel values, in place."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class RBF:
         _exponential(out, 1.0)
 
     def transform(self, G: Array) -> None:
-        """Of squared distances."""
+        """exp(-gamma g) of squared distances g, in place."""
         _exponential(G, -self.gamma)
 
     def diagonal(self, A: Samples) -> Array:
@@ -94,7 +93,7 @@ class Linear:
         A.inner(B, out)
 
     def transform(self, G: Array) -> None:
-        """Nothing to do."""
+        """Inner products are the kernel values."""
 
     def diagonal(self, A: Samples) -> Array:
         """Squared norms."""
@@ -113,7 +112,7 @@ class Polynomial:
 
     @property
     def is_semidefinite(self) -> bool:
-        """As products and sums of semidefinite kernels are: without a negative coefficient."""
+        """With coefficients >= 0 it is a sum of products of semidefinite kernels."""
         return self.coef0 >= 0 or self.degree == 0
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
@@ -122,7 +121,7 @@ class Polynomial:
         self.transform(out)
 
     def transform(self, G: Array) -> None:
-        """Powers."""
+        """(gamma g + coef0)^degree of inner products g, in place."""
         tiles.polynomial(G, self.gamma, self.coef0, self.degree)
 
     def diagonal(self, A: Samples) -> Array:
@@ -152,7 +151,7 @@ class Sigmoid:
         np.tanh(G, out=G)
 
     def diagonal(self, A: Samples) -> Array:
-        """Tanh of the squared norms."""
+        """tanh(gamma |x|^2 + coef0)."""
         return np.tanh(self.gamma * A.squares + self.coef0)
 
 
@@ -171,7 +170,7 @@ class Laplacian:
         self.transform(out)
 
     def transform(self, G: Array) -> None:
-        """Of L1 distances."""
+        """exp(-gamma g) of L1 distances g, in place."""
         _exponential(G, -self.gamma)
 
     def diagonal(self, A: Samples) -> Array:
@@ -183,7 +182,7 @@ class Laplacian:
 class Precomputed:
     """Entries of a given Gram matrix; the samples are its rows and columns."""
 
-    is_semidefinite: ClassVar[bool] = True  # taken on trust
+    is_semidefinite: ClassVar[bool] = True  # assumed
     sample_form: ClassVar[str] = "entries"
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
@@ -199,7 +198,7 @@ class Precomputed:
 class FunctionKernel:
     """A user's function of two arrays of shapes (r, d) and (c, d), dense or CSR as the data, returning (r, c)."""
 
-    is_semidefinite: ClassVar[bool] = True  # taken on trust
+    is_semidefinite: ClassVar[bool] = True  # assumed
     sample_form: ClassVar[str] = "rows"
     function: Callable[[Array, Array], Array]
 
@@ -223,12 +222,12 @@ class FunctionKernel:
 
 
 def _dense(tile: Any) -> NDArray[Any]:
-    """What a callable returned as an array: scikit-learn's `linear_kernel`, say, gives sparse rows a sparse matrix."""
+    """A callable's result as an array: for sparse rows, scikit-learn's `linear_kernel` returns a sparse one."""
     return np.asarray(tile.toarray() if sp.issparse(tile) else tile)
 
 
 def _exponential(G: Array, factor: float) -> None:
-    """exp(factor g), of numbers that are not positive then, in place."""
+    """exp(factor g) for factor g <= 0, in place; float32 by the compiled loop."""
     if G.dtype == np.float32:
         tiles.rbf(G, np.zeros(len(G), np.float32), np.zeros(G.shape[1], np.float32), 0.5 * factor)
     else:
@@ -240,7 +239,7 @@ def _exponential(G: Array, factor: float) -> None:
 def make_kernel(
     name: str | Callable[[Array, Array], Array], *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
 ) -> Kernel:
-    """The kernel that a scikit-learn style description names.
+    """The kernel of a name and parameters as in scikit-learn, or of a callable.
 
     >>> make_kernel("rbf", gamma=0.5)
     RBF(gamma=0.5)

@@ -1,4 +1,4 @@
-"""How exact tiles are, measured on a probe of entries."""
+"""Rounding errors of kernel entries, measured on a probe."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from ..data.probe import spread_rows
 from ..data.samples import Samples
 from .functions import RBF, Kernel
 
-_PROBE = 64  # rows, at least
-_COARSE = 1e-6  # a float32 entry has about 1e-7; much more comes from norms that are large beside the distances
+_PROBE_ROWS = 64  # at least
+_MAX_ERROR = 1e-6  # of an entry; float32 has 1e-7, and more where norms are large relative to distances
 
 
 def entry_noise(kernel: Kernel, samples: Samples) -> float:
@@ -21,7 +21,7 @@ def entry_noise(kernel: Kernel, samples: Samples) -> float:
     if samples.dtype == np.float64 or not len(samples) or kernel.sample_form == "entries":
         return 0.0
     single, double = np.dtype(np.float32), np.dtype(np.float64)
-    rows = spread_rows(len(samples), _PROBE)
+    rows = spread_rows(len(samples), _PROBE_ROWS)
     A, B = samples.take(rows), samples.take(np.minimum(rows + 1, len(samples) - 1))
     rough, exact = np.empty((len(A), len(B)), single), np.empty((len(A), len(B)), double)
     kernel.fill(A, B, rough)
@@ -30,10 +30,10 @@ def entry_noise(kernel: Kernel, samples: Samples) -> float:
 
 
 def ensure_precision(kernel: Kernel, samples: Samples) -> Samples:
-    """Where float32 products leave the RBF kernel much less exact than float32 is, take them in float64.
+    """The samples, with inner products in float64 if the RBF kernel's entries had an error above 1e-6 otherwise.
 
-    Tiles stay float32. The samples are copied in float64 and a matrix product takes twice as long.
+    Tiles stay float32. The samples are then copied in float64, and a matrix product takes twice as long.
     """
-    if isinstance(kernel, RBF) and entry_noise(kernel, samples) > _COARSE:
+    if isinstance(kernel, RBF) and entry_noise(kernel, samples) > _MAX_ERROR:
         return samples.astype(np.dtype(np.float64), samples.dtype)
     return samples

@@ -1,4 +1,4 @@
-"""Bytes for tiles, used again: fresh pages cost as much as the arithmetic on them."""
+"""Reused buffers for tiles: the first write to a new page takes as long as the arithmetic on its values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _scratch: deque[NDArray[np.uint8]] = deque(maxlen=64)
 
 
 class Scratch:
-    """Some bytes, borrowed for a ``with`` block from those that earlier blocks left."""
+    """A buffer of `n_bytes` at least for a ``with`` block, one that an earlier block returned if there is any."""
 
     def __init__(self, n_bytes: int) -> None:
         self.n_bytes = n_bytes
@@ -35,7 +35,7 @@ class Scratch:
 
 @contextmanager
 def closing_scratch() -> Iterator[None]:
-    """Give back, after a fit, what is larger than a tile."""
+    """Free the buffers that are larger than a tile when the block ends."""
     try:
         yield
     finally:
@@ -43,18 +43,18 @@ def closing_scratch() -> Iterator[None]:
 
 
 def release() -> None:
-    """Give back what is larger than a tile, now."""
+    """Free the buffers that are larger than a tile."""
     for _ in range(len(_scratch)):
         try:
             buffer = _scratch.popleft()
-        except IndexError:  # another thread has just borrowed the last
+        except IndexError:  # another thread took the last one
             return
         if buffer.nbytes <= _KEPT_BYTES:
             _scratch.append(buffer)
 
 
 def _aligned(n_bytes: int) -> NDArray[np.uint8]:
-    """Bytes of any value that begin a line of the cache: a vector register across two of them is read twice."""
+    """An uninitialised buffer aligned to a cache line, which a vector load across two lines would read twice."""
     memory = np.empty(n_bytes + _CACHE_LINE, np.uint8)
     first = -memory.ctypes.data % _CACHE_LINE
     return memory[first : first + n_bytes]

@@ -1,4 +1,4 @@
-"""Kernel expansions and kernel matrices by tiles: every pass over pairs of samples."""
+"""Products with kernel matrices, and kernel matrices themselves, tile by tile on all threads."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _Batches = list[tuple[slice, Samples]]
 TILE_ROWS = 256
 _ENTRY_WORK = 200  # multiply-adds that an entry costs beside its inner product
 _SHORT_ROW = 256  # bytes that an inner product reads of a row
-_LEAST_COLUMNS = 64  # that the number of rows of a tile is chosen for
-_ODD = 16  # columns less than a power of two: a tile column's entries would else compete for a few lines of the cache
+_LEAST_COLUMNS = 64
+_OFF_POWER_OF_TWO = 16  # columns less than 2^k, so that the entries of a column do not share one cache set
 
 
 def tile_columns(dtype: np.dtype[Any]) -> int:
-    """How many columns a tile of `TILE_ROWS` rows has."""
-    return int(max(64, get_config()["block_bytes"] // (TILE_ROWS * np.dtype(dtype).itemsize) - _ODD))
+    """Columns of a tile of `TILE_ROWS` rows and the configured `block_bytes`."""
+    return int(max(64, get_config()["block_bytes"] // (TILE_ROWS * np.dtype(dtype).itemsize) - _OFF_POWER_OF_TWO))
 
 
 def entry_work(n_entries: int, row_cost: int) -> int:
-    """What kernel entries cost in multiply-adds, with inner products of `row_cost` of them.
+    """Cost of kernel entries in multiply-adds, where an inner product takes `row_cost` of them.
 
     Examples
     --------
@@ -56,31 +56,31 @@ def add_kernel_product(
     ----------
     kernel : Kernel
     A : Samples of length r
-        The expansion's points.
+        Points of the expansion.
     coef : ndarray of shape (k, r), float64
     B : Samples of length c
-        Where the expansion is evaluated.
+        Points at which it is evaluated.
     out : ndarray of shape (k, c), float64
         Changed in place.
     team : ThreadTeam
     keep : (ndarray of shape (m, c), ndarray of shape (r,)), optional
-        Where the kernel entries are kept as well: an array, and which of its rows.
+        An array into which the kernel entries are copied, and its row for each row of A.
 
     Notes
     -----
-    r c kernel entries are computed; extra memory is one tile a thread. Columns are split between threads and rows
-    are summed in order, so that the result does not depend on their number.
+    r c kernel entries; extra memory is one tile a thread. Threads share out the columns and sum rows in order, so the
+    result does not depend on their number.
     """
     coef = np.ascontiguousarray(coef)
     n_columns = _even_columns(len(B), A.dtype)
-    n_rows = (
-        TILE_ROWS if kernel.sample_form == "rows" else TILE_ROWS * tile_columns(A.dtype) // n_columns
-    )  # may copy batches
+    n_rows = TILE_ROWS
+    if kernel.sample_form != "rows":  # a Python function may copy its batches
+        n_rows = TILE_ROWS * tile_columns(A.dtype) // n_columns
     batches = _batches(A, n_rows)
 
     def column_block(columns: slice) -> None:
         for rows, K in _tiles(kernel, batches, B.take(columns), team):
-            kernels.add_product(K, coef[:, rows], out[:, columns])  # a class pair uses few rows: others are skipped
+            kernels.add_product(K, coef[:, rows], out[:, columns])  # skips zeros: a pair of classes uses few rows
             if keep is not None:
                 store, slots = keep
                 store[slots[rows], columns] = K
@@ -89,12 +89,12 @@ def add_kernel_product(
 
 
 def _even_columns(n: int, dtype: np.dtype[Any]) -> int:
-    """Columns of a tile, no more than `tile_columns`, of which all tiles have about the same number."""
+    """Columns of a tile, at most `tile_columns`, such that all tiles of n columns have about the same size."""
     most = tile_columns(dtype)
     return max(_LEAST_COLUMNS, -(-n // max(1, -(-n // most))))
 
 
-def fill(kernel: Kernel, A: Samples, B: Samples, out: Array, mirror: Array, team: ThreadTeam) -> None:
+def fill_with_transpose(kernel: Kernel, A: Samples, B: Samples, out: Array, mirror: Array, team: ThreadTeam) -> None:
     """out[...] = K(A, B) and mirror[...] = K(B, A), tile by tile on all threads."""
     batches = _batches(A)
 
@@ -107,7 +107,7 @@ def fill(kernel: Kernel, A: Samples, B: Samples, out: Array, mirror: Array, team
 
 
 def fill_gram(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> None:
-    """out[...] = K(A, A), of which half is computed and half is copied; all is computed where a copy takes longer."""
+    """out[...] = K(A, A), half of it as copies of transposed tiles, unless short rows make computing it faster."""
     is_short = A.row_cost * A.precision.itemsize <= _SHORT_ROW
     if is_short and out.flags.c_contiguous:
         whole = A.take(slice(0, len(A)))
@@ -122,7 +122,7 @@ def fill_gram(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> None:
             if not is_short:
                 out[columns, rows] = K.T
 
-    # the last columns are the longest: they go first, so that no thread is left with one at the end
+    # longest columns first, so that the threads end at about the same time
     n_columns = _even_columns(len(A), A.dtype) if is_short else TILE_ROWS
     team.map(column_block, row_blocks(len(A), n_columns)[::-1])
 
@@ -132,7 +132,7 @@ def _batches(A: Samples, n_rows: int = TILE_ROWS) -> _Batches:
 
 
 def _tiles(kernel: Kernel, batches: _Batches, points: Samples, team: ThreadTeam) -> Iterator[tuple[slice, Array]]:
-    """Each batch's rows and its tile against the points, in one borrowed buffer; `Stopped` once the team is stopped."""
+    """Yield the rows of each batch and K(batch, points), in one buffer; raises `Stopped` once the team is stopped."""
     c, dtype = len(points), points.dtype
     n_rows = max((len(batch) for _, batch in batches), default=0)
     with Scratch(n_rows * c * dtype.itemsize) as buffer:

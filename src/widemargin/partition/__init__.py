@@ -1,4 +1,4 @@
-"""Dividing samples into clusters that new samples can be routed to: kernel k-means, k-means, at random."""
+"""Partitions of the samples into clusters, and the routing of new samples: kernel k-means, k-means, random."""
 
 from .divide import divide
 from .kmeans import kmeans

@@ -1,4 +1,4 @@
-"""Making clusters that are neither starved nor swallow the rest, by rules that routing can repeat."""
+"""Two-step clustering with balanced sizes, by centres alone, so that new samples are routed by the same rule."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .kmeans import Labels, kernel_kmeans
 from .routing import InputRouter, KernelRouter, RandomRouter, Router, cluster_rows
 
 _POINTS_PER_CENTRE = 10
-_MOST_POINTS = 5000  # their kernel matrix is held: 100 MB, and k is at most a tenth of them
-_LARGEST = 3.0  # times the mean size: a larger cluster is split
-_SMALLEST = 0.125  # times the mean size: a smaller one joins its neighbours
-_ROUNDS = 4
+_MAX_POINTS = 5000  # of the sample, whose kernel matrix is in memory: 100 MB
+_MAX_SIZE = 3.0  # times the mean size: larger clusters are split
+_MIN_SIZE = 0.125  # times the mean size: smaller clusters are dissolved
+_BALANCING_ROUNDS = 4
 
 
 class Division(NamedTuple):
@@ -50,7 +50,7 @@ def divide(
     team: ThreadTeam,
     go_on: Callable[[], bool] = lambda: True,
 ) -> Division:
-    """Divide samples into about k clusters in two steps: cluster a sample of them, assign the others.
+    """Divide samples into about k clusters: cluster m of them, then assign every sample to its nearest centre.
 
     Parameters
     ----------
@@ -59,15 +59,15 @@ def divide(
     k : int
         At most n.
     method : {"kernel", "input", "random"}
-        Kernel k-means, k-means of the rows, or by chance.
+        Kernel k-means, k-means of the rows, or random clusters.
     candidates : ndarray of int, optional
-        Where to take the sample from: support vectors make the clustering adaptive. All by default.
+        The rows that are sampled; support vectors for adaptive clustering. All by default.
     n_sample : int
-        Size m of the sample; at least 10 k are taken, as far as there are so many, and at most 5,000: k is at most 500.
+        Sample size m, increased to 10 k and at most 5,000 and the number of candidates. k is at most 500.
     rng : numpy.random.Generator
     team : ThreadTeam
     go_on : callable
-        Asked before each round of balancing; once it returns False, the clusters stay as they are.
+        Called before each round of balancing, which ends where it returns False.
 
     Returns
     -------
@@ -75,26 +75,26 @@ def divide(
 
     Notes
     -----
-    Balance, as far as four rounds get: a cluster of more than 3 n / k samples has its sample points clustered again,
-    one of less than n / (8 k) gives its sample points to their next nearest centres, and everything is assigned anew.
-    Only the centres change, never single samples, so that new samples are routed by the rule that divided the training
-    set. There may be fewer than k clusters afterwards, and more where they were split.
+    Balancing, in at most four rounds: the sample points of a cluster of more than 3 n / k samples are clustered again,
+    those of one of less than n / (8 k) join the clusters with the next nearest centres, and all samples are assigned
+    anew. Only centres change, so that the rule that divides the training set also routes new samples. There may be
+    fewer or more than k clusters at the end.
 
     Kernel k-means costs m kernel entries a sample, k-means k distances.
     Source: two-step kernel k-means, Hsieh et al. 2014, section 3, after Ghitta et al. 2011.
     """
     n = len(samples)
     pool = np.arange(n) if candidates is None or len(candidates) < _POINTS_PER_CENTRE * k else candidates
-    k = min(k, max(1, _MOST_POINTS // _POINTS_PER_CENTRE))
-    m = min(len(pool), _MOST_POINTS, max(n_sample, _POINTS_PER_CENTRE * k))
+    k = min(k, max(1, _MAX_POINTS // _POINTS_PER_CENTRE))
+    m = min(len(pool), _MAX_POINTS, max(n_sample, _POINTS_PER_CENTRE * k))
     index = np.sort(rng.choice(pool, m, replace=False))
     router = _cluster(kernel, samples.take(index), k, method, rng)
     labels = router.assign(samples, team)
-    for _ in range(_ROUNDS):
-        better = _balance(router, np.bincount(labels, minlength=router.n_clusters), n / k, rng)
-        if better is None or not go_on():
+    for _ in range(_BALANCING_ROUNDS):
+        balanced = _balance(router, np.bincount(labels, minlength=router.n_clusters), n / k, rng)
+        if balanced is None or not go_on():
             break
-        router = router.with_labels(better)
+        router = router.with_labels(balanced)
         labels = router.assign(samples, team)
     return Division(router, labels, index)
 
@@ -109,17 +109,17 @@ def _cluster(kernel: Kernel, points: Samples, k: int, method: str, rng: np.rando
 
 
 def _balance(router: Router, sizes: NDArray[np.intp], mean: float, rng: np.random.Generator) -> Labels | None:
-    """Labels of the sample points with large clusters split and small ones dissolved; None if all is well."""
+    """Labels of the sample points with large clusters split and small ones dissolved; None if nothing changes."""
     labels = router.labels.copy()
     k = len(sizes)
-    for c in np.flatnonzero(sizes > _LARGEST * mean):
+    for c in np.flatnonzero(sizes > _MAX_SIZE * mean):
         points = np.flatnonzero(labels == c)
         parts = min(len(points), int(np.ceil(sizes[c] / mean)))
         if parts > 1:
             new = _dense_labels(router.split(points, parts, rng))
             labels[points] = np.where(new == 0, c, k + new - 1)
             k += int(new.max())
-    small = np.flatnonzero(sizes < _SMALLEST * mean)
+    small = np.flatnonzero(sizes < _MIN_SIZE * mean)
     if len(small) and len(small) < len(sizes):
         distances = router.distances()
         distances[:, small] = np.inf

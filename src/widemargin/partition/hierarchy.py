@@ -1,4 +1,4 @@
-"""A tree of k-means clusters in input space: a handful of distances finds the leaf of a row."""
+"""A tree of k-means clusters in input space: log(k) times 12 distances route a row to one of k leaves."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _BRANCHING = 12
 
 @dataclass
 class Hierarchy:
-    """Centres to walk down by.
+    """A tree of centres: a row goes to the child with the nearest centre, from the root to a leaf.
 
     Attributes
     ----------
     centres : ndarray of shape (n_nodes, branching, d)
         Node 0 is the root.
     sizes : ndarray of shape (n_nodes,), int32
-        How many of a node's centres there are.
+        Number of children of each node.
     children : ndarray of shape (n_nodes, branching), int32
-        A node's number, or -1 - leaf.
+        The number of the child node, or -1 - leaf.
     """
 
     centres: Array
@@ -39,27 +39,27 @@ class Hierarchy:
 
     @cached_property
     def compiled(self) -> nystroem.Tree:
-        """A copy for compiled code; ValueError if the arrays are no tree."""
+        """A copy for compiled code. Raises ValueError if the arrays are no tree."""
         arrays: Any = map(np.ascontiguousarray, (self.centres, self.sizes, self.children))
         return nystroem.Tree(*arrays)
 
     @property
     def n_leaves(self) -> int:
-        """k."""
+        """Number of leaves k."""
         return int(self.compiled.n_leaves)
 
     @property
     def n_distances(self) -> int:
-        """Distances on the longest way down."""
+        """Largest number of distances from the root to a leaf."""
         return int(self.compiled.n_distances)
 
     @property
     def depth(self) -> int:
-        """Nodes on the longest way down."""
+        """Largest number of nodes from the root to a leaf."""
         return int(self.compiled.depth)
 
     def route(self, X: Any, rows: NDArray[np.int64] | None = None) -> NDArray[np.int32]:
-        """The leaves of some rows of a dense or CSR array; of all without `rows`."""
+        """Leaf of each row of `rows` (default: all) of a dense or CSR array X: int32 (len(rows),)."""
         rows = np.arange(X.shape[0]) if rows is None else rows
         leaf = np.empty(len(rows), np.int32)
         self.compiled.route(row_arrays(X), rows, leaf)
@@ -84,7 +84,7 @@ def grow(X: Any, k: int, rng: np.random.Generator, go_on: Callable[[], bool]) ->
         At most n; fewer leaves come out where rows are equal.
     rng : numpy.random.Generator
     go_on : callable
-        Asked before each node; once it returns False, no more nodes are divided.
+        Called before each node is divided; once it returns False, no more are.
 
     Returns
     -------
@@ -94,9 +94,9 @@ def grow(X: Any, k: int, rng: np.random.Generator, go_on: Callable[[], bool]) ->
 
     Notes
     -----
-    One level up to 12 leaves, two up to 144, and so on. A node asks each child for leaves in proportion to its rows,
-    so that leaves are of like size. k-means of at most 20,000 rows at each node (fewer of more than 500 columns), and a
-    distance of each row to each child.
+    One level up to 12 leaves, two up to 144, and so on. Each child gets leaves in proportion to its rows, so that
+    leaves have similar sizes. Cost: k-means of at most 20,000 rows at each node (fewer of more than 500 columns), and
+    the distance of each row to each child.
     """
     grower = _Grower(X, rng, go_on)
     grower.split(np.arange(X.shape[0]), k, count_levels(k))
@@ -116,7 +116,7 @@ def count_levels(k: int) -> int:
 
 
 class _Grower:
-    """Splits rows, from the root down."""
+    """Divides the rows recursively, from the root."""
 
     def __init__(self, X: Any, rng: np.random.Generator, go_on: Callable[[], bool]) -> None:
         self.X = X
@@ -128,7 +128,7 @@ class _Grower:
         self.children: list[list[int]] = []
 
     def split(self, rows: NDArray[np.intp], k: int, levels: int) -> int:
-        """Make these rows a node of k leaves, or a leaf; returns its number, as a child's."""
+        """Make `rows` a node with k leaves, or a leaf; return its number as an entry of `children`."""
         k = min(k, len(rows))
         centres = self._cluster(rows, round(k ** (1 / levels))) if k > 1 and self.go_on() else None
         if centres is None or len(centres) < 2:
@@ -150,12 +150,12 @@ class _Grower:
         return centroids(batch, kmeans(batch, max(k, 2), self.rng))
 
     def hierarchy(self) -> Hierarchy:
-        """What has grown."""
+        """The tree of all nodes so far."""
         return _stack(self.centres, self.children) if self.centres else single_leaf(self.X)
 
 
 def single_leaf(X: Any) -> Hierarchy:
-    """A tree that sends every row to the same leaf."""
+    """The tree of one leaf, without nodes."""
     return Hierarchy(np.empty((0, 0, X.shape[1]), X.dtype), np.empty(0, np.int32), np.empty((0, 0), np.int32))
 
 

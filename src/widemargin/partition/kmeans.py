@@ -14,10 +14,10 @@ from .._threads import openmp_limit
 
 Labels = NDArray[np.intp]
 
-_INPUT_ITER = 20
-_KERNEL_ITER = 20
-_MOST_ROWS, _MOST_VALUES, _LEAST_ROWS = 20_000, 10**7, 20  # to cluster: centroids of more would hardly differ
-_FEW_ROWS = 5000  # of this many, a thread is done before a second one has paid
+_MAX_ITER = 20  # of k-means, in input or feature space
+_MAX_ROWS, _MAX_VALUES = 20_000, 10**7  # of a sample to cluster: centroids of a larger one hardly differ
+_ROWS_PER_CLUSTER = 20  # at least
+_SINGLE_THREAD_ROWS = 5000  # of k-means below which starting a second thread takes longer than it saves
 
 
 def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: NDArray[np.float64] | None = None) -> Labels:
@@ -40,24 +40,24 @@ def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: NDArray[np.f
     from sklearn.exceptions import ConvergenceWarning
 
     seed = int(rng.integers(2**31))
-    model = KMeans(k, n_init=1, max_iter=_INPUT_ITER, random_state=seed)
-    is_short = X.shape[0] <= _FEW_ROWS
+    model = KMeans(k, n_init=1, max_iter=_MAX_ITER, random_state=seed)
+    is_short = X.shape[0] <= _SINGLE_THREAD_ROWS
     with warnings.catch_warnings(), openmp_limit(1) if is_short else nullcontext():
-        # equal rows: fewer clusters than asked for are what the caller expects, not a fit that was cut short
+        # equal rows give fewer clusters than k, as documented, with a warning of a fit that did not converge
         warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
         model.fit(_with_short_indices(X), sample_weight=sample_weight)
     return np.asarray(model.labels_, np.intp)
 
 
 def sample_rows(X: Any, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """The rows to cluster into k, of those given: at most 20,000, and 10^7 values; but at least 20 for each cluster."""
+    """A sample of `rows` to cluster into k: at most 20,000 rows and 10^7 values of X, but 20 rows a cluster."""
     n_values = (X.nnz if sp.issparse(X) else X.size) / X.shape[0]
-    most = min(_MOST_ROWS, max(int(_MOST_VALUES / max(n_values, 1.0)), _LEAST_ROWS * k))
+    most = min(_MAX_ROWS, max(int(_MAX_VALUES / max(n_values, 1.0)), _ROWS_PER_CLUSTER * k))
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 
 def _with_short_indices(X: Any) -> Any:
-    """Sparse rows with indices of 32 bits where these suffice: scikit-learn takes no others."""
+    """Sparse rows with 32-bit indices if they suffice, as scikit-learn's k-means needs."""
     if not sp.issparse(X) or max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
         return X
     indices, indptr = (index.astype(np.int32, copy=False) for index in (X.indices, X.indptr))
@@ -65,7 +65,7 @@ def _with_short_indices(X: Any) -> Any:
 
 
 def centroids(X: Any, labels: Labels, weights: NDArray[np.float64] | None = None) -> NDArray[np.floating]:
-    """Weighted means of the clusters that have rows: dense, of shape (k, d) and X's dtype."""
+    """Weighted means of the clusters that have rows: dense, in the order of their labels, (k, d), of X's dtype."""
     present, cluster = np.unique(labels, return_inverse=True)
     weights = np.ones(X.shape[0]) if weights is None else weights
     members = sp.csr_array((weights, (cluster, np.arange(X.shape[0]))), (len(present), X.shape[0]))
@@ -75,7 +75,7 @@ def centroids(X: Any, labels: Labels, weights: NDArray[np.float64] | None = None
 
 
 def kernel_kmeans(K: NDArray[np.floating], k: int, rng: np.random.Generator) -> Labels:
-    """Cluster m points by Lloyd's iterations in the feature space of their kernel matrix.
+    """Kernel k-means: Lloyd's iterations in the feature space of the points' kernel matrix.
 
     Parameters
     ----------
@@ -83,23 +83,23 @@ def kernel_kmeans(K: NDArray[np.floating], k: int, rng: np.random.Generator) -> 
     k : int
         At most m.
     rng : numpy.random.Generator
-        For the k points that the iterations start from, spread out as k-means++ does (the paper takes any).
+        For the k first centres, chosen as in k-means++ (the paper does not say how).
 
     Returns
     -------
     ndarray of shape (m,), int
-        Cluster numbers below k. A cluster that lost its points is given the point farthest from its own centre.
+        Cluster numbers below k. An empty cluster gets the point farthest from its centre.
 
     Notes
     -----
-    O(m^2 k) a iteration, one matrix product; at most 20.
+    O(m^2 k) an iteration, as one matrix product; at most 20 iterations.
     Source: Hsieh et al. 2014, section 3; Ghitta et al. 2011.
     """
     diagonal = K.diagonal().astype(np.float64)
     seeds = _spread_seeds(K, diagonal, k, rng)
     labels = (diagonal[seeds] - 2.0 * K[:, seeds]).argmin(axis=1)
     labels[seeds] = np.arange(k)
-    for _ in range(_KERNEL_ITER):
+    for _ in range(_MAX_ITER):
         distances = feature_distances(K, labels, k)
         new = _fill_empty(distances.argmin(axis=1), distances + diagonal[:, None], k)
         if np.array_equal(new, labels):
@@ -111,7 +111,7 @@ def kernel_kmeans(K: NDArray[np.floating], k: int, rng: np.random.Generator) -> 
 def _spread_seeds(
     K: NDArray[np.floating], diagonal: NDArray[np.float64], k: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Points chosen one by one, each with a probability in proportion to its squared distance from those before."""
+    """k points, chosen one by one with probability proportional to the squared distance from the nearest before."""
     seeds = [int(rng.integers(len(K)))]
     nearest = np.full(len(K), np.inf)
     for _ in range(k - 1):
@@ -140,11 +140,11 @@ def membership(labels: Labels, k: int) -> NDArray[np.float64]:
 
 
 def _fill_empty(labels: Labels, distances: NDArray[np.float64], k: int) -> Labels:
-    """Move the points that fit worst into clusters that have none."""
+    """Move the points farthest from their centres into the empty clusters."""
     sizes = np.bincount(labels, minlength=k)
-    misfits = np.argsort(-distances[np.arange(len(labels)), labels], kind="stable")
+    farthest_first = np.argsort(-distances[np.arange(len(labels)), labels], kind="stable")
     for c in np.flatnonzero(sizes == 0):
-        movable = misfits[sizes[labels[misfits]] > 1]
+        movable = farthest_first[sizes[labels[farthest_first]] > 1]
         if not len(movable):
             break
         sizes[labels[movable[0]]] -= 1

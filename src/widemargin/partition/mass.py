@@ -1,4 +1,4 @@
-"""How much of the kernel matrix lies between clusters: D(pi) of Theorem 1."""
+"""D(pi) of Theorem 1: the sum of kernel values between clusters."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def between_cluster_mass(
     upper : ndarray of shape (n,), optional
         Upper bounds of the dual variables; ones by default, which gives D(pi).
     n_sample : int
-        With more samples than this, the sum is estimated from the pairs among so many of them.
+        With more samples, the sum is estimated from the pairs of a random sample of this size.
     rng : numpy.random.Generator, optional
         For that sample.
 
     Notes
     -----
-    min(n, n_sample)^2 kernel entries, held at once.
+    min(n, n_sample)^2 kernel entries, all in memory.
     """
     n = len(samples)
     m = min(n, n_sample)

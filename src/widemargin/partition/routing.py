@@ -1,4 +1,4 @@
-"""Where clusters are: what routes samples, those of the training set and new ones by the same rule."""
+"""Routing: the rule that assigns samples, of the training set and new ones alike, to clusters."""
 
 from __future__ import annotations
 
@@ -22,59 +22,71 @@ _DENSE_BYTES = 2**24
 
 
 class Router(Protocol):
-    """A division of the sample space into k router, each around the mean of some sample points.
-
-    Attributes
-    ----------
-    points : Samples of length m
-    labels : ndarray of shape (m,), int
-        The region of each sample point, below k.
-    """
+    """pi(x): a division of the sample space into k regions, each nearest to the mean of some sample points."""
 
     @property
     def name(self) -> str:
-        """The method's name."""
+        """The method: "kernel", "input" or "random"."""
 
     @property
     def points(self) -> Samples:
-        """The sample points."""
+        """The m sample points."""
 
     @property
     def labels(self) -> Labels:
-        """Their clusters."""
+        """The cluster (m,) of each sample point."""
 
     @property
     def n_clusters(self) -> int:
-        """k."""
+        """Number of clusters k."""
 
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
-        """The region of every sample of the points' own kind: shape (n,)."""
+        """The clusters (n,) of samples of the same form as the points."""
 
     def route(self, X: Any, team: ThreadTeam) -> Labels:
-        """The region of every row of X, of shape (n, d) as the training data were."""
+        """The clusters (n,) of the rows of X (n, d), an array as the training data were."""
 
     def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
-        """As `route`, and the rows as samples of the points' own kind."""
+        """The clusters (n,) of the rows of X, and these rows as samples of the same form as the points."""
 
     def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
-        """The region next to a sample's own, and their squared distances' ratio, 0 to 1: 0 where there is no other."""
+        """The second nearest clusters (n,), and the ratios (n,) of the squared distances to the nearest and to it.
+
+        `labels` are the nearest clusters. The ratio is 0 where there is no second one.
+        """
 
     def with_labels(self, labels: Labels) -> Self:
-        """The router of other labels."""
+        """The router of the same points in other clusters."""
 
     def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
-        """Cluster some of the sample points anew, into k."""
+        """Cluster the sample points `rows` into k: labels (len(rows),)."""
 
     def distances(self) -> NDArray[np.float64]:
-        """Squared distances of the sample points to the centres, up to a term of each point: (m, k)."""
+        """Squared distances (m, k) of the sample points to the centres, up to a term that depends on the point."""
+
+
+class _SamplePoints:
+    """What routers share: clusters are numbered 0 ... k - 1 by the labels of the sample points."""
+
+    labels: Labels
+    route_with_samples: Callable[..., tuple[Labels, Samples]]
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters k."""
+        return int(self.labels.max()) + 1
+
+    def route(self, X: Any, team: ThreadTeam) -> Labels:
+        """The clusters (n,) of the rows of X (n, d)."""
+        return self.route_with_samples(X, team)[0]
 
 
 @dataclass(frozen=True)
-class KernelRouter:
+class KernelRouter(_SamplePoints):
     """Nearest mean in a kernel's feature space (Hsieh et al. 2014, section 3): m kernel values to route a sample.
 
-    The points' kernel matrix (m, m) is computed when it is first asked for, and handed on to router of other labels.
-    `known_spread` spares router that only route their kernel matrix.
+    The points' kernel matrix (m, m) is computed at its first use and shared with routers of other labels. A router that
+    is given `known_spread` does not need it.
     """
 
     kernel: Kernel
@@ -83,11 +95,6 @@ class KernelRouter:
     known_spread: NDArray[np.float64] | None = None
     known_gram: NDArray[np.floating] | None = None
     name: str = field(default="kernel", init=False)
-
-    @property
-    def n_clusters(self) -> int:
-        """How many centres there are."""
-        return int(self.labels.max()) + 1
 
     @cached_property
     def gram(self) -> NDArray[np.floating]:
@@ -100,18 +107,18 @@ class KernelRouter:
 
     @cached_property
     def spread(self) -> NDArray[np.float64]:
-        """Each centre's squared norm: mean_jj' k(x_j, x_j')."""
+        """Squared norms (k,) of the centres: mean_jj' k(x_j, x_j')."""
         if self.known_spread is not None:
             return self.known_spread
         members = membership(self.labels, self.n_clusters)
         return np.asarray(np.einsum("jc,jc->c", members, self.gram.astype(np.float64) @ members))
 
     def distances(self) -> NDArray[np.float64]:
-        """From the sample's kernel matrix."""
+        """Squared distances (m, k) of the points to the centres, less k(x, x)."""
         return feature_distances(self.gram, self.labels, self.n_clusters)
 
     def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
-        """Kernel k-means on their kernel matrix."""
+        """Kernel k-means of the points `rows`."""
         return kernel_kmeans(self.gram[np.ix_(rows, rows)], k, rng)
 
     def with_labels(self, labels: Labels) -> Self:
@@ -119,12 +126,8 @@ class KernelRouter:
         return replace(self, labels=labels, known_spread=None, known_gram=self.gram)
 
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
-        """d2(x, c) = k(x, x) - 2 mean_j k(x, x_j) + mean_jj' k(x_j, x_j'), in tiles on all threads."""
+        """Minimisers c of d2(x, c) = k(x, x) - 2 mean_j k(x, x_j) + mean_jj' k(x_j, x_j'), on all threads."""
         return self._nearest(self.points, samples, team)
-
-    def route(self, X: Any, team: ThreadTeam) -> Labels:
-        """As `assign`."""
-        return self.route_with_samples(X, team)[0]
 
     def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
         """As `assign`, with the samples."""
@@ -132,7 +135,7 @@ class KernelRouter:
         return self._nearest(points, samples, team), samples
 
     def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
-        """By the same distances, where they are cheap: not those of a function, nor new rows' own norms in a matrix."""
+        """The second nearest; none for callables, which take too long, and for matrices, which lack k(x, x)."""
         if self.kernel.sample_form == "entries" or isinstance(self.kernel, FunctionKernel):
             return labels, np.zeros(len(labels))
         return _next_cluster(
@@ -153,24 +156,19 @@ class KernelRouter:
 
 
 @dataclass(frozen=True)
-class InputRouter:
+class InputRouter(_SamplePoints):
     """Nearest mean in input space: k distances to route a sample."""
 
     points: Samples
     labels: Labels
     name: str = field(default="input", init=False)
 
-    @property
-    def n_clusters(self) -> int:
-        """How many centres there are."""
-        return int(self.labels.max()) + 1
-
     def distances(self) -> NDArray[np.float64]:
-        """From the sample points' own inner products with the centres."""
+        """Squared distances (m, k) of the points to the centres, less |x|^2."""
         return self._scores(self.points, self._centres)
 
     def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
-        """k-means."""
+        """k-means of the points `rows`."""
         return cluster_rows(self.points.take(rows), k, rng)
 
     def with_labels(self, labels: Labels) -> Self:
@@ -178,7 +176,7 @@ class InputRouter:
         return replace(self, labels=labels)
 
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
-        """Distances to k centres, in blocks of rows on all threads."""
+        """The nearest centres, in blocks of rows on all threads."""
         centres = self._centres
 
         def block(rows: slice) -> Labels:
@@ -186,17 +184,13 @@ class InputRouter:
 
         return np.concatenate([np.empty(0, np.intp), *team.map(block, row_blocks(len(samples), _ROWS))])
 
-    def route(self, X: Any, team: ThreadTeam) -> Labels:
-        """As `assign`."""
-        return self.route_with_samples(X, team)[0]
-
     def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
         """As `assign`, with the samples."""
         samples = self.points.against(X)[1]
         return self.assign(samples, team), samples
 
     def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
-        """By the same distances."""
+        """The second nearest."""
         centres = self._centres
         return _next_cluster(samples, labels, team, lambda part: self._scores(part, centres), lambda part: part.squares)
 
@@ -221,63 +215,58 @@ def _next_cluster(
     scores: Callable[[Samples], NDArray[np.floating]],
     squares: Callable[[Samples], NDArray[np.floating]],
 ) -> tuple[Labels, NDArray[np.float64]]:
-    """As `Router.next_cluster`, in blocks, from scores (n, k): squared distances less the samples' own `squares`."""
-    second, ratio = np.empty_like(labels), np.empty(len(labels))
+    """`Router.next_cluster` in blocks. Squared distances are `scores` (n, k) plus `squares` (n,), terms of x alone."""
+    next_labels, ratio = np.empty_like(labels), np.empty(len(labels))
 
     def block(rows: slice) -> None:
-        part, first, mine = samples.take(rows), labels[rows], np.arange(rows.stop - rows.start)
+        part, first, index = samples.take(rows), labels[rows], np.arange(rows.stop - rows.start)
         others, own_squares = scores(part).astype(np.float64), squares(part)
-        near = np.maximum(others[mine, first] + own_squares, 0.0)
-        others[mine, first] = np.inf
-        second[rows] = others.argmin(axis=1)
-        far = np.maximum(others[mine, second[rows]] + own_squares, near)
-        ratio[rows] = np.divide(near, far, out=np.ones(len(mine)), where=far > 0)
+        near = np.maximum(others[index, first] + own_squares, 0.0)
+        others[index, first] = np.inf
+        next_labels[rows] = others.argmin(axis=1)
+        far = np.maximum(others[index, next_labels[rows]] + own_squares, near)
+        ratio[rows] = np.divide(near, far, out=np.ones(len(index)), where=far > 0)
 
     team.map(block, row_blocks(len(samples), _ROWS))
-    return second, ratio
+    return next_labels, ratio
 
 
 def cluster_rows(points: Samples, k: int, rng: np.random.Generator) -> Labels:
-    """k-means of the rows, dense if that takes little memory: seeds among sparse rows cost more than the iterations."""
+    """k-means of the rows; of a dense copy if it is small, since seeding on sparse rows takes longer than iterating."""
     rows = points.original()
     is_little = rows.shape[0] * rows.shape[1] * points.precision.itemsize <= _DENSE_BYTES
     return kmeans(points.toarray() if is_little else rows, k, rng)
 
 
 @dataclass(frozen=True)
-class RandomRouter:
-    """No geometry at all, as in Cascade SVM: training samples by a shuffle, new ones by a hash of their numbers."""
+class RandomRouter(_SamplePoints):
+    """Random clusters, as in Cascade SVM: of training samples by a permutation, of new rows by a hash of the values."""
 
     points: Samples
     labels: Labels
     name: str = field(default="random", init=False)
 
-    @property
-    def n_clusters(self) -> int:
-        """How many parts there are."""
-        return int(self.labels.max()) + 1
-
     def distances(self) -> NDArray[np.float64]:
-        """All equal."""
+        """Zeros (m, k): no centre is nearer than another."""
         return np.zeros((len(self.labels), self.n_clusters))
 
     def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
-        """Another shuffle."""
+        """A random permutation in k equal parts."""
         return np.asarray(rng.permutation(len(rows)) % k)
 
     def with_labels(self, labels: Labels) -> Self:
-        """Other parts."""
+        """The same points in other clusters."""
         return replace(self, labels=labels)
 
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
-        """A fixed shuffle of the positions, in equal parts."""
+        """A permutation of the positions, the same for every n, in k equal parts."""
         return np.asarray(np.random.default_rng(len(samples)).permutation(len(samples)) % self.n_clusters)
 
     def route(self, X: Any, team: ThreadTeam) -> Labels:
-        """Multiply-shift hashing (Dietzfelbinger 1996): equal rows go to one part, whatever they are asked with."""
+        """Multiply-shift hashing (Dietzfelbinger 1996): equal rows get the same cluster in any batch."""
         rows = sp.csr_array(X, dtype=np.float64)
         factors = np.random.default_rng(0).integers(2**63, size=X.shape[1]) | 1
-        bits = (rows.data + 0.0).view(np.int64)  # one zero, not two
+        bits = (rows.data + 0.0).view(np.int64)  # -0.0 and 0.0 are equal
         hashed = sp.csr_array((bits, rows.indices, rows.indptr), rows.shape) @ factors
         return np.asarray((hashed.view(np.uint64) >> np.uint64(32)) % np.uint64(self.n_clusters), np.intp)
 
@@ -286,5 +275,5 @@ class RandomRouter:
         return self.route(X, team), self.points.against(X)[1]
 
     def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
-        """None: no part is nearer than another."""
+        """No second one: the ratios are 0."""
         return labels, np.zeros(len(labels))
