@@ -4,13 +4,13 @@
 
     program      main(): arguments, exit codes, one-line errors
     commands     train, predict, compress, info
-    demo         demo: patches of photographs, side by side with scikit-learn's SVC
-    comparison   timing and scoring of models, and one dual objective for all of them
+    demo         demo: patches of photographs, compared with scikit-learn's SVC
+    comparison   seconds, accuracy and dual objective of several models
     picture      predictions painted over photographs
     model_files  saving and loading models with skops
-    outputs      files that appear whole or not at all
+    outputs      output files that are replaced as a whole or not at all
 
-Everything heavy is imported by the command that needs it, so that ``--help`` answers at once.
+Each command imports what it needs when it is run: ``--help`` takes no time.
 """
 
 from widemargin.cli.program import main

@@ -18,17 +18,17 @@ from widemargin.cli.outputs import replacing
 from widemargin.datasets import Dataset, load_csv, load_svmlight, reader_for
 from widemargin.datasets.files import fault
 
-_ROWS_FOR_TRAINING_ACCURACY = 10_000
+_MOST_SCORED_ROWS = 10_000
 
 
 def train(args: Namespace) -> int:
     """Read, fit, save, and report: `widemargin train`."""
-    # The output is opened first: hours of training are not to end at a folder that does not exist.
+    # The output is opened first: a folder that does not exist is found before hours of training.
     with replacing(args.model) as file:
         data = _split(_read_training(args), args)
         model = _make_model(args, sparse=not isinstance(data.X, np.ndarray))
         start = time.perf_counter()
-        with _naming(args.data):
+        with _errors_naming(args.data):
             model.fit(data.X, data.y)
         seconds = time.perf_counter() - start
         save_model(model, file)
@@ -38,29 +38,29 @@ def train(args: Namespace) -> int:
 
 def predict(args: Namespace) -> int:
     """Write a label, or decision values, for every sample: `widemargin predict`."""
-    with _output(args.out) as file:
+    with _open_output(args.out) as file:
         model = load_model(args.model)
         data = _read_for(model, args)
-        with _damaged(args.model), _naming(args.data):
+        with _damage_reported(args.model), _errors_naming(args.data):
             values = _decision_of(model, args)(data.X) if args.decision else model.predict(data.X)
             rows = values if values.ndim == 2 else values[:, None]
         file.writelines("\t".join(map(str, row)).encode() + b"\n" for row in rows.tolist())
     if not args.decision:
-        with _damaged(args.model):
+        with _damage_reported(args.model):
             _report_accuracy(model, data, values)
     return 0
 
 
 def compress(args: Namespace) -> int:
-    """Make a saved kernel machine fast, save that, and say what was lost: `widemargin compress`."""
+    """Compress a saved kernel machine, save the result, and print a report: `widemargin compress`."""
     from widemargin import compress as compress_model
     from widemargin import to_onnx
 
-    with replacing(args.out) as file, _second_output(args.onnx) as graph:
+    with replacing(args.out) as file, _open_optional(args.onnx) as graph:
         model = load_model(args.model)
         X = None if args.data is None else _read_for(model, args).X
         limits = {"max_time": args.max_time, "memory_budget": args.memory_budget, "n_jobs": args.n_jobs}
-        with _damaged(args.model), _naming(args.model):
+        with _damage_reported(args.model), _errors_naming(args.model):
             small = compress_model(model, X, random_state=args.seed, verbose=_verbose(args), **_cost(args), **limits)
             if graph is not None:
                 graph.write(to_onnx(small).SerializeToString())
@@ -70,14 +70,14 @@ def compress(args: Namespace) -> int:
 
 
 def info(args: Namespace) -> int:
-    """Show what is in a model file: `widemargin info`."""
+    """Describe a saved model: `widemargin info`."""
     from rich.console import Console
     from rich.table import Table
 
     model = load_model(args.model)
-    # Square brackets in a file's or a class's name are no markup.
+    # Without markup: file names and class names may have square brackets.
     table = Table(title=args.model, show_header=False, title_justify="left")
-    with _damaged(args.model):
+    with _damage_reported(args.model):
         description = _describe(model)
     for name, value in [*description, ("file", f"{os.path.getsize(args.model):,} bytes")]:
         table.add_row(name, value)
@@ -89,7 +89,7 @@ def info(args: Namespace) -> int:
 
 
 def _options(reader: Callable[..., Dataset], args: Namespace) -> dict[str, Any]:
-    """Pick the options of the command line that concern this reader."""
+    """The arguments of a reader, from the options of the command line."""
     dtype = np.float64 if args.dtype == "float64" else np.float32
     if reader is load_svmlight:
         return {"zero_based": args.zero_based, "dtype": dtype}
@@ -106,7 +106,7 @@ def _read(path: str, args: Namespace, **more: Any) -> Dataset:
 def _read_training(args: Namespace) -> Dataset:
     data = _read(args.data, args)
     if data.y is None:
-        raise fault(args.data, "it holds no labels to train with")
+        raise fault(args.data, "it has no labels, which training needs")
     if args.test is None:
         return data
     more = {"n_features": data.X.shape[1]} if reader_for(args.test) is load_svmlight else {}
@@ -114,17 +114,17 @@ def _read_training(args: Namespace) -> Dataset:
     if test.X.shape[1] != data.X.shape[1]:
         raise fault(args.test, f"{test.X.shape[1]} features, but {args.data} has {data.X.shape[1]}")
     if test.y is None:
-        raise fault(args.test, "it holds no labels to test with")
+        raise fault(args.test, "it has no labels, which the accuracy needs")
     return Dataset(data.X, data.y, test.X, test.y)
 
 
 def _split(data: Dataset, args: Namespace) -> Dataset:
-    """Set a part of the data aside for testing, if that was asked for."""
+    """With `--holdout`, split the data at random into training and test data."""
     if args.holdout is None:
         return data
     from sklearn.model_selection import train_test_split
 
-    with _naming(args.data):
+    with _errors_naming(args.data):
         X, X_test, y, y_test = train_test_split(
             data.X, data.y, test_size=args.holdout, random_state=args.seed, stratify=data.y
         )
@@ -132,11 +132,11 @@ def _split(data: Dataset, args: Namespace) -> Dataset:
 
 
 def _read_for(model: Any, args: Namespace) -> Dataset:
-    """Read samples to predict: labels may be missing, the number of features must be the model's."""
+    """Read samples to predict: labels are optional, the number of features must be the model's."""
     reader, n_features = reader_for(args.data), model.n_features_in_
     data = _read(args.data, args, **({"n_features": n_features} if reader is load_svmlight else {}))
     if reader is load_csv and args.target is None and data.X.shape[1] == n_features - 1:
-        data = _read(args.data, args, target=None)  # as many columns as features: there is no label
+        data = _read(args.data, args, target=None)  # as many columns as features: no labels
     if data.X.shape[1] != n_features:
         raise fault(args.data, f"{data.X.shape[1]} features, but the model was trained with {n_features}")
     return data
@@ -176,7 +176,7 @@ def _make_model(args: Namespace, *, sparse: bool) -> Any:
 
 
 def _cost(args: Namespace) -> dict[str, Any]:
-    """What a prediction may cost: parameters of `compress` and of `DCPredClassifier`."""
+    """Parameters of `compress` and of `DCPredClassifier` for the cost of a prediction."""
     names = ("prediction_cost", "n_clusters", "n_landmarks", "n_pseudo_landmarks", "n_trees")
     return {**{name: getattr(args, name) for name in names}, "pseudo": None if args.pseudo == "none" else args.pseudo}
 
@@ -186,7 +186,7 @@ def _verbose(args: Namespace) -> int:
 
 
 def _make_scaler(name: str, sparse: bool) -> Any:
-    """Make a scaler; for sparse data one that leaves zeros zero."""
+    """A scikit-learn scaler; for sparse data one that maps 0 to 0."""
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
     if name == "standard":
@@ -196,7 +196,7 @@ def _make_scaler(name: str, sparse: bool) -> Any:
 
 def _decision_of(model: Any, args: Namespace) -> Callable[[Any], Any]:
     if not hasattr(model, "decision_function"):
-        raise fault(args.model, f"a {type(_last_step(model)).__name__} has no decision values; do without --decision")
+        raise fault(args.model, f"a {type(_last_step(model)).__name__} has no decision values: omit --decision")
     decide: Callable[[Any], Any] = model.decision_function
     return decide
 
@@ -216,7 +216,7 @@ def _report(args: Namespace, model: Any, data: Dataset, seconds: float) -> None:
         "seconds": f"{seconds:.2f}",
         **_support(machine, n_samples),
         **_prediction(machine),
-        "gap": _gap(machine) if hasattr(machine, "dual_gap_") else "not known of a budgeted machine",
+        "duality gap": _gap(machine) if hasattr(machine, "dual_gap_") else "none: bsgd has no lower bound",
         "converged": _yes_no(machine.converged_),
         "accuracy": f"{accuracy:.4f} ({where})",
         "model": args.model,
@@ -235,24 +235,23 @@ def _support(machine: Any, n_samples: int) -> dict[str, str]:
 def _prediction(machine: Any) -> dict[str, str]:
     if not hasattr(machine, "predictor_"):
         return {}
-    return {"prediction": f"{machine.predictor_.n_operations:,.1f} inner products a sample"}
+    return {"prediction": f"{machine.predictor_.n_operations:,.1f} inner products per sample"}
 
 
 def _accuracy(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
     if data.X_test is not None and data.y_test is not None:
-        where = args.test or ("held out" if args.holdout else "test part of the file")
-        with _naming(where):
+        where = args.test or ("held out" if args.holdout else "test split of the file")
+        with _errors_naming(where):
             return f"{data.X_test.shape[0]} samples, {where}", float(model.score(data.X_test, data.y_test))
-    rows = slice(_ROWS_FOR_TRAINING_ACCURACY)
+    rows = slice(_MOST_SCORED_ROWS)
     assert data.y is not None
     labels = data.y[rows]
-    return f"{len(labels)} training samples; --holdout or --test measures more", float(
-        model.score(data.X[rows], labels)
-    )
+    where = f"{len(labels)} training samples; use --holdout or --test for other ones"
+    return where, float(model.score(data.X[rows], labels))
 
 
 def _report_accuracy(model: Any, data: Dataset, predicted: Any) -> None:
-    """Say how many labels agree with the file's, when the file's are labels that the model knows."""
+    """Print the share of labels that agree with those of the file, if these are classes of the model."""
     if data.y is not None and np.isin(data.y, getattr(model, "classes_", [])).all():
         right = int((data.y == predicted).sum())
         print(f"accuracy {right / len(predicted):.4f} ({right} of {len(predicted)} labels agree)", file=sys.stderr)
@@ -267,20 +266,20 @@ def _describe(model: Any) -> list[tuple[str, str]]:
     rows += [(name, str(parameters[name])) for name in ("kernel", "C", "gamma", "tol") if name in parameters]
     rows += [("features", str(model.n_features_in_)), ("classes", _shorten(getattr(machine, "classes_", [])))]
     if hasattr(machine, "n_support_"):
-        total = machine.support_vectors_.shape[0] or len(machine.support_)  # a given kernel has indices alone
+        total = machine.support_vectors_.shape[0] or len(machine.support_)  # precomputed: indices only
         rows.append(("support vectors", f"{total} ({_shorten(machine.n_support_)} per class)"))
     rows += list(_prediction(machine).items())
     if hasattr(machine, "report_"):
         rows.append(("compressed", str(machine.report_)))
     if hasattr(machine, "dual_gap_"):
-        rows += [("objective", f"{machine.objective_:.10g}"), ("gap", _gap(machine))]
+        rows += [("objective", f"{machine.objective_:.10g}"), ("duality gap", _gap(machine))]
         rows += [("converged", _yes_no(machine.converged_)), ("iterations", str(machine.n_iter_))]
     return rows
 
 
 def _gap(machine: Any) -> str:
     if math.isnan(machine.dual_gap_):
-        return "not known: the kernel is not positive semidefinite"
+        return "unknown: the kernel is not positive semidefinite"
     relative = f" ({machine.dual_gap_ / machine.objective_:.1e} of the objective)" if machine.objective_ else ""
     return f"{machine.dual_gap_:.3g}{relative}"
 
@@ -294,23 +293,26 @@ def _shorten(values: Any, most: int = 12) -> str:
     return ", ".join(texts[:most]) + (f", ... ({len(texts)} in all)" if len(texts) > most else "")
 
 
-# Places -----------------------------------------------------------------------------------------------------------
+# Outputs ----------------------------------------------------------------------------------------------------------
 
 
-def _output(path: str | None) -> AbstractContextManager[BinaryIO]:
+def _open_output(path: str | None) -> AbstractContextManager[BinaryIO]:
     if path is not None:
         return replacing(path)
     sys.stdout.flush()
     return nullcontext(sys.stdout.buffer)
 
 
-def _second_output(path: str | None) -> AbstractContextManager[BinaryIO | None]:
+def _open_optional(path: str | None) -> AbstractContextManager[BinaryIO | None]:
     return nullcontext() if path is None else replacing(path)
 
 
 @contextmanager
-def _damaged(path: str) -> Iterator[None]:
-    """Say of a model's file what no sound model raises: scikit-learn's own estimators don't check what they load."""
+def _damage_reported(path: str) -> Iterator[None]:
+    """Report other errors than ValueError, OSError and MemoryError as those of a damaged model file.
+
+    scikit-learn's estimators don't check the state that they are loaded with.
+    """
     try:
         yield
     except (ValueError, OSError, MemoryError):
@@ -320,8 +322,8 @@ def _damaged(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def _naming(path: str) -> Iterator[None]:
-    """Put the file's name before the message of a ValueError about what was in it."""
+def _errors_naming(path: str) -> Iterator[None]:
+    """Put the file's name before the message of a ValueError about its content."""
     try:
         yield
     except ValueError as error:

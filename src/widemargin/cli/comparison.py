@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-_BLOCK = 1024
+from widemargin.estimators._pairs import pair_coefficients
+
+_BLOCK_ROWS = 1024  # of the kernel matrix of the support vectors
 
 
 class Measurement(NamedTuple):
-    """What one model did: seconds to fit and to predict, accuracy, support vectors, dual objective."""
+    """Seconds to fit and to predict, accuracy, number of support vectors and dual objective of one model."""
 
     name: str
     fit_seconds: float
@@ -24,18 +25,18 @@ class Measurement(NamedTuple):
 
 
 def measure(name: str, model: Any, train: tuple[Any, Any], test: tuple[Any, Any], *, gamma: float) -> Measurement:
-    """Fit an RBF machine on `train`, predict on `test`, and measure both.
+    """Fit an RBF machine on `train` and predict on `test`.
 
     Parameters
     ----------
     name : str
-        For the report.
+        Name in the report.
     model : estimator
         Fitted in place: a `DCSVMClassifier` or `sklearn.svm.SVC` with the kernel exp(-gamma ||x - z||^2).
     train, test : tuple (X, y)
         Dense samples and their labels.
     gamma : float
-        Of the kernel.
+        Of the kernel exp(-gamma ||x - z||^2).
 
     Returns
     -------
@@ -61,7 +62,7 @@ def dual_objective(
 ) -> float:
     """Compute sum(alpha) - 1/2 alpha' Q alpha of an RBF machine in float64, summed over its pairs of classes.
 
-    The larger, the nearer to the optimum: the same function serves every solver, whatever it says of itself.
+    It is larger nearer to the optimum. Computed here for every solver, so that values compare.
 
     Parameters
     ----------
@@ -92,22 +93,10 @@ def dual_objective(
     """
     from sklearn.metrics.pairwise import rbf_kernel
 
-    pairs = _pair_coefficients(np.asarray(dual_coef, dtype=np.float64), np.asarray(n_support))
+    pairs = pair_coefficients(np.asarray(dual_coef, dtype=np.float64), np.asarray(n_support)).T
     points = np.asarray(support_vectors, dtype=np.float64)
     quadratic = 0.0
-    for start in range(0, len(points), _BLOCK):
-        rows = slice(start, start + _BLOCK)
+    for start in range(0, len(points), _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
         quadratic += float(np.sum(pairs[rows] * (rbf_kernel(points[rows], points, gamma=gamma) @ pairs)))
     return float(np.abs(pairs).sum()) - 0.5 * quadratic
-
-
-def _pair_coefficients(dual_coef: NDArray[np.float64], n_support: NDArray[Any]) -> NDArray[np.float64]:
-    """Spread scikit-learn's compact layout: (n_support_vectors, n_pairs), zero outside the pair's two classes."""
-    ends = np.cumsum(n_support)
-    parts = [slice(end - n, end) for end, n in zip(ends, n_support, strict=True)]
-    pairs = list(combinations(range(len(parts)), 2))
-    out = np.zeros((int(ends[-1]), len(pairs)))
-    for column, (i, j) in enumerate(pairs):
-        out[parts[i], column] = dual_coef[j - 1, parts[i]]
-        out[parts[j], column] = dual_coef[i, parts[j]]
-    return out

@@ -1,4 +1,4 @@
-"""The command demo: learn which photograph, and which part of it, a patch is from."""
+"""The command demo: predict from which photograph, and from which quadrant of it, a patch was cut."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _N_TEST = 5_000
 _STRIDE = 2
 _SVC_CACHE_MB = 1_000
 _CAPTION = (
-    "SVs: support vectors. dual: the dual objective, recomputed by one function;\nlarger is nearer to the optimum"
+    "SVs: support vectors. dual: the dual objective, recomputed in float64 for both;\nlarger is nearer to the optimum"
 )
 
 
@@ -42,23 +42,23 @@ def demo(args: Namespace) -> int:
 
 
 def _compare(args: Namespace, console: Any) -> tuple[Any, list[Measurement]]:
-    """Fit ours, and scikit-learn's if it was not declined, on the same patches, one after the other."""
+    """Fit DCSVMClassifier and, without `--no-compare`, scikit-learn's SVC on the same patches, one after the other."""
     n_train = args.n_samples
     X, y = load_patches(n_train + _N_TEST, _SIZE, task=args.task, random_state=args.seed)
     train, test = (X[:n_train], y[:n_train]), (X[n_train:], y[n_train:])
     console.print(f"{n_train:,} patches of {_SIZE} x {_SIZE} pixels, {len(patch_classes(args.task))} classes")
-    model = _make_ours(args)
+    model = _make_dc_svm(args)
     measurements = [measure("widemargin", model, train, test, gamma=_GAMMA)]
     if not args.no_compare:
         with console.status("waiting for scikit-learn's SVC, which shows no progress"):
-            measurements.append(measure("sklearn SVC", _make_theirs(), train, test, gamma=_GAMMA))
+            measurements.append(measure("sklearn SVC", _make_svc(), train, test, gamma=_GAMMA))
     return model, measurements
 
 
-def _make_ours(args: Namespace) -> Any:
+def _make_dc_svm(args: Namespace) -> Any:
     from widemargin import DCSVMClassifier
 
-    # SVC always has an intercept; only with one too do both solve the same problem.
+    # SVC always has an intercept: with one, both solve the same problem.
     return DCSVMClassifier(
         C=_C,
         gamma=_GAMMA,
@@ -69,7 +69,7 @@ def _make_ours(args: Namespace) -> Any:
     )
 
 
-def _make_theirs() -> Any:
+def _make_svc() -> Any:
     from sklearn.svm import SVC
 
     return SVC(C=_C, gamma=_GAMMA, tol=_TOL, cache_size=_SVC_CACHE_MB)
@@ -98,10 +98,10 @@ def _table(measurements: Sequence[Measurement]) -> Any:
 
 
 def _panel(model: Any, photo: Any, task: Any) -> Panel:
-    """Predict over one whole photograph."""
+    """Predict the patches of one photograph, every `_STRIDE` pixels."""
     grid = photo_patches(photo, _SIZE, task=task, stride=_STRIDE)
     predicted = model.predict(grid.X)
-    right = float(np.mean(predicted == grid.y))
+    accuracy = float(np.mean(predicted == grid.y))
     height, width = grid.image.shape[:2]
-    caption = f"{photo}: {right:.1%} of the patches are recognised"
+    caption = f"{photo}: {accuracy:.1%} of the patches classified correctly"
     return Panel(grid.image, spread(predicted, grid.centres, (height, width)), caption)

@@ -1,4 +1,4 @@
-"""Saving and loading models with skops: a stranger's file can hold values, and types from one list, but no code."""
+"""Saving and loading models with skops: files hold values and types from a fixed list, and no code is run."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, BinaryIO
 
-#: The types that a model file may hold, besides those that skops itself trusts (scikit-learn's, and most of NumPy and
-#: SciPy): our estimators, and the sparse matrices of their support vectors, which skops reads without unpickling.
+#: Types that a model file may hold beside those that skops itself trusts (scikit-learn's, and most of NumPy's and
+#: SciPy's): our estimators, and the sparse matrices of their support vectors, which skops reads without unpickling.
 TRUSTED_TYPES: tuple[str, ...] = (
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
@@ -55,8 +55,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ValueError
-        Naming the file: when it is no model file or a damaged one, when it holds types that are not on the list
-        `TRUSTED_TYPES` (they are named too), and when it holds something that cannot predict.
+        Naming the file: when it is not a model file, or damaged; when it holds types that are not in `TRUSTED_TYPES`,
+        which are named; when it holds an object that cannot predict.
     OSError
         When the file cannot be opened.
     """
@@ -65,11 +65,11 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     content = Path(path).read_bytes()
     foreign = sorted(_types_in(path, content) - set(TRUSTED_TYPES))
     if foreign:
-        raise ValueError(f"{os.fspath(path)}: refused, as it holds types that are not trusted: {', '.join(foreign)}")
+        raise ValueError(f"{os.fspath(path)}: refused: it holds types that are not trusted: {', '.join(foreign)}")
     try:
         model = loads(content, trusted=list(TRUSTED_TYPES))
-        n_features = getattr(model, "n_features_in_", None)  # of a damaged pipeline this may raise anything
-    except Exception as error:  # a made-up description of types can fail in any way
+        n_features = getattr(model, "n_features_in_", None)  # a damaged pipeline may raise any exception
+    except Exception as error:  # an invalid description of types, too
         raise _damaged(path, error) from error
     if not hasattr(model, "predict") or not isinstance(n_features, Integral):
         raise ValueError(f"{os.fspath(path)}: holds a {type(model).__name__}, not a fitted model")
@@ -92,7 +92,7 @@ def _types_in(path: str | os.PathLike[str], content: bytes) -> set[str]:
 
     try:
         return set(get_untrusted_types(data=content))
-    except Exception as error:  # from a bad zip file to a description that lacks a key: all say the same
+    except Exception as error:  # from a damaged zip file to a missing key
         raise _damaged(path, error) from error
 
 

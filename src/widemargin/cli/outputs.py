@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Output files that are replaced as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file for writing that takes the place of `path` once the block has ended well.
+    """Open a new file for writing that replaces `path` at the end of the block.
 
-    Enter the block before the long computation: a path that cannot be written is then found out at once. If the block
-    fails, or is interrupted, whatever was at `path` before is still there. Pipes and devices are written to directly.
+    Enter the block before the long computation: a path that cannot be written raises at once. If the block raises, or
+    is interrupted, an old file at `path` stays. Pipes and devices are written to directly.
 
     Parameters
     ----------
     path : str or path-like
-        Where the file shall be. A symbolic link stays a link.
+        Name of the file. A symbolic link stays a link.
 
     Yields
     ------
@@ -31,8 +31,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises
     ------
     OSError
-        When `path` cannot be written. If only the last step fails, the message says under which name the new file was
-        kept.
+        When `path` cannot be written. If only the replacement fails, the message has the name of the new file.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not (target.is_file() or target.is_dir()):
@@ -57,7 +56,7 @@ def _check_writable(target: Path, path: str | os.PathLike[str]) -> None:
         raise IsADirectoryError(21, "cannot be written: it is a folder", os.fspath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(2, "cannot be written: its folder does not exist", os.fspath(path))
-    # Replacing needs the folder's permission alone; a file that its owner protected is to stay all the same.
+    # Replacing needs only the folder's permission; a file without write permission must stay all the same.
     if not os.access(target if target.exists() else target.parent, os.W_OK):
         raise PermissionError(13, "cannot be written: permission denied", os.fspath(path))
 

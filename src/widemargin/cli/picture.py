@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-#: Four blues and greens for one photograph, four reds and yellows for the other: distinct also to the colour-blind.
+# Four blues and greens for one photograph, four reds and yellows for the other: also for colour-blind readers.
 _COLOURS = (
     (68, 119, 170),
     (102, 204, 238),
@@ -39,7 +39,7 @@ class Panel(NamedTuple):
 
 
 def spread(labels: NDArray[Any], centres: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
-    """Give each pixel the label of the patch whose centre is nearest.
+    """The label of each pixel: that of the patch whose centre is nearest.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def spread(labels: NDArray[Any], centres: NDArray[np.int64], shape: tuple[int, i
     centres : ndarray of shape (n_rows * n_columns, 2)
         Row and column of each patch's centre.
     shape : tuple (height, width)
-        Of the photograph.
+        Size of the photograph.
 
     Returns
     -------
@@ -71,9 +71,9 @@ def _nearest(centres: NDArray[np.int64], length: int) -> NDArray[np.intp]:
 
 
 def paint(panels: Sequence[Panel], classes: Sequence[str], file: BinaryIO) -> None:
-    """Write a PNG: a row per photograph, the photograph on the left, the predictions over it on the right.
+    """Write a PNG with one row per photograph: the photograph, and beside it the same with the predictions over it.
 
-    With more than two classes white lines part the quadrants.
+    With more than two classes, white lines separate the quadrants.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _overlay(panel: Panel, palette: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _draw_cross(draw: Any, corner: tuple[int, int], size: tuple[int, int]) -> None:
-    """Show where the quadrants meet."""
+    """White lines between the quadrants."""
     (x, y), (width, height) = corner, size
     draw.line((x + width // 2, y, x + width // 2, y + height - 1), fill="white")
     draw.line((x, y + height // 2, x + width - 1, y + height // 2), fill="white")

@@ -13,15 +13,15 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-_FORMATS = """\
+_DATA_FILES = """\
 data files:
   .csv .tsv        delimited text; the last column, or --target, is the label
   .npz             NumPy archive: X and y, or data, indices, indptr, shape and y; optionally X_test and y_test
   everything else  svmlight / LIBSVM: "label index:value index:value ..."
-Text may be compressed as .gz or .bz2.
+Text files may be compressed as .gz or .bz2.
 
-exit codes: 0 done, 1 the data or the model is at fault, 2 wrong usage, 130 interrupted before there was a result.
 """
+_EXIT_CODES = "exit codes: 0 success, 1 error in the data or the model, 2 wrong usage, 130 interrupted\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,8 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0, or 1 for faulty data or models (the reason is on stderr in one line), or 130 when interrupted
-        before there was a result.
+        Exit code: 0, or 1 for an error in the data or the model (one line on stderr), or 130 when interrupted before
+        there was a result.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted; nothing was written", 130)
     except BrokenPipeError:
-        # The reader, "head" say, has left. Python's own flush at exit must not complain about it.
+        # The reader, "head" say, has closed the pipe: Python's flush at exit must not fail on it, too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except MemoryError as error:
@@ -79,8 +79,8 @@ def _one_line_warnings() -> Iterator[None]:
         yield
 
 
-def _later(module: str, function: str) -> Callable[[argparse.Namespace], int]:
-    """Import a command's module when the command is run."""
+def _lazy(module: str, function: str) -> Callable[[argparse.Namespace], int]:
+    """A command whose module is imported when it is run."""
 
     def run(args: argparse.Namespace) -> int:
         code: int = getattr(import_module(f"widemargin.cli.{module}"), function)(args)
@@ -93,7 +93,7 @@ def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="widemargin",
         description="Support vector machines at scale: train, predict, compress, inspect.",
-        epilog=_FORMATS,
+        epilog=_DATA_FILES + _EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version)
@@ -104,7 +104,7 @@ def _make_parser() -> argparse.ArgumentParser:
 
 
 class _Version(argparse.Action):
-    """Look the version up only when it is asked for."""
+    """`--version`, which imports the package's metadata only when it is given."""
 
     def __init__(self, option_strings: Sequence[str], dest: str) -> None:
         super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
@@ -116,12 +116,14 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _add_command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str) -> Any:
+def _add_command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, epilog: str = _DATA_FILES
+) -> Any:
     command = commands.add_parser(
         name,
         help=summary[0].lower() + summary[1:],
         description=summary + ".",
-        epilog=_FORMATS,
+        epilog=epilog + _EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.set_defaults(run=run)
@@ -130,26 +132,26 @@ def _add_command(commands: Any, name: str, run: Callable[[argparse.Namespace], i
 
 def _add_demo(commands: Any) -> None:
     summary = "Train on patches of two photographs, compare with scikit-learn's SVC, and paint the predictions"
-    command = _add_command(commands, "demo", _later("demo", "demo"), summary)
+    command = _add_command(commands, "demo", _lazy("demo", "demo"), summary, epilog="")
     command.add_argument("--n-samples", type=_count, default=20_000, metavar="N", help="training patches (20000)")
     command.add_argument(
         "--task",
         choices=("quadrant", "photo"),
         default="quadrant",
-        help="tell the photograph and its quadrant, or only the photograph (quadrant)",
+        help="what to predict: photograph and quadrant (8 classes), or photograph (2 classes) (quadrant)",
     )
-    command.add_argument("--no-compare", action="store_true", help="do without scikit-learn's SVC")
+    command.add_argument("--no-compare", action="store_true", help="skip scikit-learn's SVC")
     command.add_argument(
-        "--out", default="widemargin-demo.png", metavar="PATH", help="the picture, PNG (widemargin-demo.png)"
+        "--out", default="widemargin-demo.png", metavar="PATH", help="output image, PNG (widemargin-demo.png)"
     )
     _add_running(command)
 
 
 def _add_train(commands: Any) -> None:
     summary = "Train an SVM and save it; Ctrl-C stops the training and saves the best model so far"
-    command = _add_command(commands, "train", _later("commands", "train"), summary)
+    command = _add_command(commands, "train", _lazy("commands", "train"), summary)
     command.add_argument("data", metavar="DATA", help="training data")
-    command.add_argument("model", metavar="MODEL", help="where to save the model, such as model.skops")
+    command.add_argument("model", metavar="MODEL", help="output file for the model, such as model.skops")
     _add_reading(command)
     _add_machine(command)
     _add_cost(command)
@@ -159,33 +161,37 @@ def _add_train(commands: Any) -> None:
 
 
 def _add_predict(commands: Any) -> None:
-    summary = "Write a label a line for every sample"
-    command = _add_command(commands, "predict", _later("commands", "predict"), summary)
-    command.add_argument("data", metavar="DATA", help="samples; a .csv or .npz file may lack labels")
-    command.add_argument("model", metavar="MODEL", help="a model that train has saved")
+    summary = "Predict the label of every sample, one per line"
+    command = _add_command(commands, "predict", _lazy("commands", "predict"), summary)
+    command.add_argument("data", metavar="DATA", help="samples; labels are optional in .csv and .npz files")
+    command.add_argument("model", metavar="MODEL", help="model saved by train or compress")
     command.add_argument(
-        "out", metavar="OUT", nargs="?", help="where to write (standard output); replaced only once all is computed"
+        "out", metavar="OUT", nargs="?", help="output file (standard output); replaced only after a complete prediction"
     )
     command.add_argument(
         "--decision",
         action="store_true",
-        help="write decision values instead of labels: one of two classes (positive for the second), or a "
-        "tab-separated one per class",
+        help="write decision values instead of labels: one for two classes (positive for the second), otherwise one "
+        "per class, separated by tabs",
     )
     _add_reading(command)
 
 
 def _add_compress(commands: Any) -> None:
-    summary = "Make a kernel machine predict at the cost of a few inner products, and say what is lost"
-    command = _add_command(commands, "compress", _later("commands", "compress"), summary)
+    summary = "Approximate a kernel machine by one that predicts in a few inner products, and report what is lost"
+    command = _add_command(commands, "compress", _lazy("commands", "compress"), summary)
     command.add_argument(
-        "model", metavar="MODEL", help="a model that train has saved, or skops has: SVC, SVR, KernelRidge and the like"
+        "model",
+        metavar="MODEL",
+        help="model saved by train, or by skops: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge of scikit-learn",
     )
-    command.add_argument("out", metavar="OUT", help="where to save the small model")
+    command.add_argument("out", metavar="OUT", help="output file for the compressed model")
     command.add_argument(
-        "--data", metavar="FILE", help="samples as they will be predicted, best the training data (support vectors)"
+        "--data",
+        metavar="FILE",
+        help="samples like those to predict, best the training data (default: the support vectors)",
     )
-    command.add_argument("--onnx", metavar="FILE", help="write it as an ONNX model, too")
+    command.add_argument("--onnx", metavar="FILE", help="also write the compressed model as ONNX")
     _add_reading(command)
     _add_cost(command)
     _add_limits(command, tol=False)
@@ -193,12 +199,12 @@ def _add_compress(commands: Any) -> None:
 
 
 def _add_info(commands: Any) -> None:
-    command = _add_command(commands, "info", _later("commands", "info"), "Show what is in a model file")
-    command.add_argument("model", metavar="MODEL", help="a model that train has saved")
+    command = _add_command(commands, "info", _lazy("commands", "info"), "Describe a saved model", epilog="")
+    command.add_argument("model", metavar="MODEL", help="model saved by train or compress")
 
 
 def _add_reading(command: Any) -> None:
-    group = command.add_argument_group("reading")
+    group = command.add_argument_group("data")
     group.add_argument(
         "--target",
         type=_column,
@@ -206,26 +212,26 @@ def _add_reading(command: Any) -> None:
         help="label column: for .csv its name or its position, from 0 or, if negative, from the end (-1); for .npz the "
         "key (y)",
     )
-    group.add_argument("--zero-based", action="store_true", help="svmlight indices begin with 0 instead of 1")
+    group.add_argument("--zero-based", action="store_true", help="svmlight feature indices start at 0 instead of 1")
     group.add_argument(
         "--dtype",
         choices=("float32", "float64"),
         default="float32",
-        help="precision of text files' numbers, and of the kernels (float32)",
+        help="dtype of the samples read from text files, and of the kernel values (float32)",
     )
 
 
 def _add_machine(command: Any) -> None:
-    group = command.add_argument_group("machine")
+    group = command.add_argument_group("model")
     group.add_argument(
         "--estimator",
         choices=("dcsvm", "ocas", "bsgd", "dcpred"),
         default="dcsvm",
-        help="dcsvm: the exact kernel machine; ocas: a linear one, for many rows, to which no kernel option applies; "
-        "bsgd: passes over the rows with a bounded number of support vectors; dcpred: small machines in the leaves of "
-        "a tree, which predict fastest and have intercepts of their own (dcsvm)",
+        help="dcsvm: exact kernel SVM; ocas: linear SVM, for many samples (kernel options do not apply); bsgd: kernel "
+        "SVM with at most --budget support vectors, by stochastic gradient descent; dcpred: approximate kernel SVM, "
+        "for the fastest predictions, always with intercepts (dcsvm)",
     )
-    group.add_argument("-C", type=_positive, default=1.0, metavar="C", help="penalty for errors, > 0 (1)")
+    group.add_argument("-C", type=_positive, default=1.0, metavar="C", help="weight of the losses, > 0 (1)")
     group.add_argument(
         "--kernel",
         choices=("rbf", "laplacian", "poly", "sigmoid", "linear"),
@@ -237,70 +243,85 @@ def _add_machine(command: Any) -> None:
         type=_gamma,
         default="scale",
         metavar="G",
-        help="kernel coefficient: a number > 0, scale = 1/(features * variance), or auto = 1/features (scale)",
+        help="kernel coefficient: a number > 0, scale = 1/(n_features * variance), or auto = 1/n_features (scale)",
     )
     group.add_argument("--degree", type=_count, default=3, metavar="D", help="degree of the poly kernel (3)")
-    group.add_argument("--coef0", type=_number, default=0.0, metavar="R", help="constant in poly and sigmoid (0)")
-    group.add_argument("--intercept", action="store_true", help="fit an intercept, as scikit-learn's SVC does")
+    group.add_argument("--coef0", type=_number, default=0.0, metavar="R", help="constant term of poly and sigmoid (0)")
+    group.add_argument("--intercept", action="store_true", help="fit an intercept, like scikit-learn's SVC")
     group.add_argument("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
-    group.add_argument("--epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the rows (20)")
+    group.add_argument("--epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")
     group.add_argument("--balanced", action="store_true", help="weigh classes inversely to their frequency")
     group.add_argument(
         "--scale",
         choices=("none", "standard", "minmax"),
         default="none",
-        help="scale features to unit variance or to [0, 1], and save the scaling with the model; sparse data are not "
-        "shifted (none)",
+        help="scale features to zero mean and unit variance, or to [0, 1], and save the scaling with the model; sparse "
+        "data are not centred (none)",
     )
 
 
 def _add_cost(command: Any) -> None:
-    group = command.add_argument_group("cost of a prediction", "of compress, and of the estimator dcpred")
+    group = command.add_argument_group("prediction cost", "for compress, and for train --estimator dcpred")
     group.add_argument(
         "--prediction-cost",
         type=_auto(_positive),
         default="auto",
-        metavar="C",
-        help="inner products, at least 4 (auto)",
+        metavar="COST",
+        help="largest cost of a prediction, in inner products of all features, at least 4 (auto)",
     )
     group.add_argument("--n-clusters", type=_auto(_count), default="auto", metavar="N", help="leaves of a tree (auto)")
-    group.add_argument("--n-landmarks", type=_auto(_count), default="auto", metavar="N", help="in each leaf (auto)")
     group.add_argument(
-        "--n-pseudo-landmarks", type=_auto(_count), default="auto", metavar="N", help="in each leaf (auto)"
+        "--n-landmarks", type=_auto(_count), default="auto", metavar="N", help="landmarks of a leaf (auto)"
+    )
+    group.add_argument(
+        "--n-pseudo-landmarks",
+        type=_auto(_count),
+        default="auto",
+        metavar="N",
+        help="the same of pseudo-landmarks (auto)",
     )
     group.add_argument(
         "--pseudo",
         choices=("polynomial", "triangle", "none"),
         default="polynomial",
-        help="how pseudo-landmarks are estimated; triangle is for rbf and laplacian (polynomial)",
+        help="how kernel values of pseudo-landmarks are estimated; triangle needs rbf or laplacian (polynomial)",
     )
-    group.add_argument("--n-trees", type=_count, default=1, metavar="N", help="trees that are averaged (1)")
+    group.add_argument("--n-trees", type=_count, default=1, metavar="N", help="number of trees to average (1)")
 
 
 def _add_limits(command: Any, *, tol: bool = True) -> None:
     group = command.add_argument_group("limits")
     if tol:
         group.add_argument(
-            "--tol", type=_positive, default=1e-3, metavar="T", help="largest violation at the end (0.001)"
+            "--tol",
+            type=_positive,
+            default=1e-3,
+            metavar="T",
+            help="stopping tolerance: of the KKT violation; of ocas the relative duality gap (0.001)",
         )
     group.add_argument(
-        "--max-time", type=_positive, metavar="S", help="stop after S seconds with the best model so far (never)"
+        "--max-time", type=_positive, metavar="S", help="stop after S seconds with the best model so far (no limit)"
     )
-    group.add_argument("--memory-budget", type=_bytes, metavar="BYTES", help="memory to work in, such as 500MB or 2GiB")
-    group.add_argument("--n-jobs", type=int, metavar="N", help="processor cores (all)")
+    group.add_argument(
+        "--memory-budget", type=_bytes, metavar="BYTES", help="memory beside the data, such as 500MB or 2GiB"
+    )
+    group.add_argument("--n-jobs", type=int, metavar="N", help="number of threads (one per core)")
 
 
 def _add_testing(command: Any) -> None:
-    group = command.add_argument_group("testing").add_mutually_exclusive_group()
-    group.add_argument("--test", metavar="FILE", help="measure the accuracy on these data")
+    group = command.add_argument_group("evaluation").add_mutually_exclusive_group()
+    group.add_argument("--test", metavar="FILE", help="report the accuracy on these data")
     group.add_argument(
-        "--holdout", type=_fraction, metavar="P", help="measure the accuracy on this part of the data, 0 < P < 1"
+        "--holdout",
+        type=_fraction,
+        metavar="P",
+        help="report the accuracy on this share of the data, held out; 0 < P < 1",
     )
 
 
 def _add_running(command: Any) -> None:
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="for everything random (0)")
-    command.add_argument("--quiet", action="store_true", help="no progress bar")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (0)")
+    command.add_argument("--quiet", action="store_true", help="show no progress bar")
 
 
 def _number(text: str) -> float:
@@ -313,14 +334,14 @@ def _number(text: str) -> float:
 def _positive(text: str) -> float:
     number = _number(text)
     if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a finite number above 0")
     return number
 
 
 def _fraction(text: str) -> float:
     number = _number(text)
     if not 0 < number < 1:
-        raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
     return number
 
 
