@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.reliability import limits, memory, page, soak
+from benchmarks.reliability import limits, memory, soak
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,3 @@ def test_fit_after_fit_leaves_nothing_behind() -> None:
     assert sum(row["different"] for row in rows) == 0
     assert rows[-1]["megabytes"] < rows[4]["megabytes"] + 60
     assert rows[-1]["threads"] <= rows[4]["threads"] + 1
-
-
-def test_the_page_shows_what_the_tables_say() -> None:
-    assert page.PAGE.read_text() == page.render()

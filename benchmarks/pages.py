@@ -1,10 +1,10 @@
-"""Write the tables of docs/reliability.md from the files in results/.
+"""Write the tables of the README and of pages of the documentation from the files in results/.
 
 ::
 
-    python benchmarks/reliability/page.py
+    python benchmarks/pages.py
 
-Everything between a line ``<!-- table NAME -->`` and the next ``<!-- end -->`` is written anew, from ``NAME.csv``.
+Everything between a line ``<!-- table NAME -->`` and the next ``<!-- end -->`` is replaced by a table of ``NAME.csv``.
 """
 
 from __future__ import annotations
@@ -16,34 +16,57 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import _report
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
+_ROOT = Path(__file__).resolve().parents[1]
+PAGES = [_ROOT / name for name in ("README.md", "docs/reliability.md", "docs/guide/dc_svm.md")]
 _TABLE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 Rows = list[dict[str, Any]]
 
 
 def main() -> None:
-    """Write the page."""
-    PAGE.write_text(render())
+    """Write all pages."""
+    for path in PAGES:
+        path.write_text(render(path), encoding="utf-8")
 
 
-def render() -> str:
-    """The page with its tables as the results are."""
+def render(path: Path) -> str:
+    """Return the text of a page, its tables made from the results."""
 
     def table(match: re.Match[str]) -> str:
         rows = _report.read_csv(_report.RESULTS / f"{match.group(2)}.csv")
         return match.group(1) + _TABLES[match.group(2)](rows) + match.group(3) if rows else match.group(0)
 
-    return _TABLE.sub(table, PAGE.read_text())
+    return _TABLE.sub(table, path.read_text(encoding="utf-8"))
 
 
 def _markdown(header: list[str], rows: Iterable[list[Any]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "".join("| " + " | ".join(str(cell) for cell in line) + " |\n" for line in lines)
+
+
+def _kernel_svm(rows: Rows) -> str:
+    """A line for each set: seconds, and the time of scikit-learn-intelex divided by ours; geometric means below."""
+    sets: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+    for row in rows:
+        sets[row["set"]][row["competitor"]] = row
+    lines = []
+    for name, machines in sets.items():
+        rival, ours = machines["sklearnex"], [machines[key] for key in ("widemargin-auto", "widemargin")]
+        times = [rival["ratio"] / machine["ratio"] for machine in ours]
+        predict = rival["predict_ratio"] / ours[0]["predict_ratio"]
+        if "seconds" not in rival:
+            lines.append(["geometric mean", *[""] * 5, *(f"**{ratio:.2f}**" for ratio in (*times, predict))])
+            continue
+        seconds = [row["seconds"] for row in (*ours, machines["widemargin+b"], rival)]
+        shape = f"{rival['n']:,} × {rival['n_features']}"
+        lines.append([name, shape, *(f"{s:.2f} s" for s in seconds), *(f"{ratio:.2f}" for ratio in (*times, predict))])
+    header = ["set", "training rows × features", "default", "without levels", "without, with an intercept"]
+    header += ["scikit-learn-intelex", "its time ÷ default", "its time ÷ without levels", "its predict ÷ default"]
+    return _markdown(header, lines)
 
 
 def _limits_time(rows: Rows) -> str:
@@ -102,6 +125,7 @@ def _memory(rows: Rows) -> str:
 
 
 _TABLES: dict[str, Callable[[Rows], str]] = {
+    "kernel_svm": _kernel_svm,
     "model_files": _model_files,
     "memory": _memory,
     "limits_time": _limits_time,
