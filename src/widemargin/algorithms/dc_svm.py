@@ -14,10 +14,10 @@ By Lemma 1 the glued solution is optimal for k(x, z) [same cluster]: asked with 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,21 +153,29 @@ def train(
     always_whole : bool
         Whether a fit that is stopped at a level must make a machine of the kernel itself all the same.
 
+    Raises
+    ------
+    StoppedAtStartError
+        With nu > 0, if the fit is stopped before the decision values of a feasible point are known.
+
     Notes
     -----
-    With an intercept every cluster's solution has sum(beta) = 0, so the glued one has it too and is feasible.
+    With an intercept every cluster's solution has the sum of the start on it, so the concatenated one is feasible.
 
     Tiles are float32 for float32 data, where an entry is off by about 1e-7. Decision values sum as many of them as
     there are support vectors, times alpha: where that noise comes near `tol`, the solution is polished in float64.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
         if _is_small(len(data.samples), 1, settings, progress):
-            return _train_small(data, [(np.arange(len(data.samples)), data.problem, start)], settings, progress, team)[
-                0
-            ]
+            start = data.problem.sparse_point() if start is None else start
+            whole = Subproblem(np.arange(len(data.samples)), data.problem, start)
+            return _train_small(data.kernel, data.samples, [whole], settings, progress, team)[0]
         fit = _Fit(data, settings, progress, rng, team)
-        beta = np.zeros(len(data.samples)) if start is None else start
-        for level in fit.choose_levels() if start is None else ():
+        levels = fit.choose_levels() if start is None else range(0)
+        if start is None:
+            start = data.problem.uniform_point() if levels else data.problem.sparse_point()
+        beta = start
+        for level in levels:
             try:
                 beta = fit.solve_level(level, beta, division)
             except Stopped:  # before the clusters of this level were known: those of `stop_level` may be given
@@ -203,6 +211,8 @@ class _Fit:
         levels = self.settings.levels(n)
         if not isinstance(self.settings.n_levels, str) or self.settings.stop_level or not levels:
             return levels
+        if self.data.problem.nu:  # that share of the rows are support vectors
+            return levels
         m = n // self.settings.branching ** levels[0]
         rows = np.sort(self.rng.choice(n, m, replace=False))
         self.sampled = np.zeros(n)
@@ -214,7 +224,8 @@ class _Fit:
         """Divide, and solve every cluster on its own, side by side."""
         begin = time.perf_counter()
         if division is None or level != self.settings.stop_level:
-            division = _divide(self.data, level, beta, self.settings, self.progress, self.rng, self.team)
+            kernel, samples, _ = self.data
+            division = _divide(kernel, samples, level, beta, self.settings, self.progress, self.rng, self.team)
         clustered = time.perf_counter()
         n_clusters = division.router.n_clusters
         self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
@@ -247,6 +258,8 @@ class _Fit:
         """One GEMM and one compiled solve for a cluster whose kernel matrix is small; else as the whole is solved."""
         m = len(rows)
         if not self.progress.go_on():
+            if self.data.problem.nu:  # zero is not feasible
+                raise Stopped
             return zero_result(self.data.problem.take(rows), equality=self.settings.fit_intercept)
         itemsize = self.data.samples.dtype.itemsize
         share = max(1, self.settings.memory_budget - self.data.samples.nbytes) // (2 * self.team.n_threads)
@@ -291,8 +304,11 @@ class _Fit:
         if self.progress.stopped_by and self.sampled is not None:
             beta = self.sampled
         try:
-            result = self._refine_and_solve(beta, must_start=always_whole or self.early is None)
+            must_start = (always_whole or self.early is None) and not self.data.problem.nu
+            result = self._refine_and_solve(beta, must_start=must_start)
         except StoppedAtStartError:
+            if self.early is None:
+                raise
             return self.early_machine()
         # both objectives are half a squared norm and C times the training loss, each of its own machine
         early = None if always_whole or not self.progress.stopped_by else self.early
@@ -402,20 +418,18 @@ def _is_small(n: int, n_problems: int, settings: Settings, progress: Progress | 
 
 
 def _train_small(
-    data: Data | ClassData,
-    problems: list[tuple[Rows, DualProblem, Vector | None]],
+    kernel: Kernel,
+    samples: Samples,
+    parts: list[Subproblem],
     settings: Settings,
     progress: Progress | Part,
     team: ThreadTeam,
 ) -> list[Machine]:
-    """Train a machine for each problem, given by its rows, its dual and a start, on one kernel matrix."""
+    """Train a machine for each part, on one kernel matrix."""
     progress.stage("whole problem")
-    parts = [
-        Subproblem(rows, problem, np.zeros(len(rows)) if start is None else start) for rows, problem, start in problems
-    ]
     results = solve_on_whole_matrix(
-        data.kernel,
-        data.samples,
+        kernel,
+        samples,
         parts,
         team,
         equality=settings.fit_intercept,
@@ -428,7 +442,8 @@ def _train_small(
 
 
 def _divide(
-    data: Data | ClassData,
+    kernel: Kernel,
+    samples: Samples,
     level: int,
     beta: Vector,
     settings: Settings,
@@ -443,82 +458,87 @@ def _divide(
     candidates = np.flatnonzero(beta) if beta.any() else None
     k, m, method = min(settings.branching**level, len(beta)), settings.n_sample, settings.partition
     with progress.interrupting(team.native):
-        return divide(
-            data.kernel, data.samples, k, method=method, candidates=candidates, n_sample=m, rng=rng, team=team
-        )
+        return divide(kernel, samples, k, method=method, candidates=candidates, n_sample=m, rng=rng, team=team)
 
 
-class ClassData(NamedTuple):
-    """Samples of length n, their kernel, their classes 0 ... k - 1, all present, and upper bounds of alpha: (n,)."""
+def pair_problem(classes: NDArray[np.integer], upper: Vector, first: int, second: int) -> tuple[Rows, DualProblem]:
+    """The rows of two classes, and their binary problem on these rows; the first class is positive.
 
-    kernel: Kernel
-    samples: Samples
-    classes: Vector
-    upper: Vector
+    `classes` (n,) are the rows' class numbers, `upper` (n,) the upper bounds of alpha.
+    """
+    rows = np.flatnonzero((classes == first) | (classes == second))
+    return rows, svm_problem(np.where(classes[rows] == first, 1.0, -1.0), upper[rows])
 
 
-def train_pairs(data: ClassData, settings: Settings, progress: Progress, rng: np.random.Generator) -> list[Machine]:
-    """Train a machine for every pair of classes, on views of the same data.
+def train_several(
+    kernel: Kernel,
+    samples: Samples,
+    problems: Sequence[Callable[[], tuple[Rows, DualProblem]]],
+    settings: Settings,
+    progress: Progress,
+    rng: np.random.Generator,
+) -> list[Machine]:
+    """Train machines on parts of the same samples: one for every pair of classes, or for every target.
 
     Parameters
     ----------
-    data : ClassData
+    kernel : Kernel
+    samples : Samples of length n
+    problems : sequence of callables
+        Each returns the rows of a machine, and its dual problem on these rows.
     settings : Settings
-        With a `stop_level`, all pairs share one division of the data.
+        With a `stop_level`, all machines share one division of the samples.
     progress : Progress
     rng : numpy.random.Generator
 
     Returns
     -------
     list of Machine
-        For the pairs (0, 1), (0, 2), ... (k - 2, k - 1), the first class positive, each with its own `rows`. Pairs run
-        side by side and share `memory_budget`.
+        In the order of `problems`, each with its own `rows`. They are trained in parallel and share `memory_budget`.
     """
-    pairs = list(combinations(range(int(data.classes.max()) + 1), 2))
-    n_workers = min(effective_n_jobs(settings.n_jobs), len(pairs))
+    n, n_workers = len(samples), min(effective_n_jobs(settings.n_jobs), len(problems))
     settings = replace(settings, memory_budget=settings.memory_budget // n_workers)
+    progress.stage(f"{len(problems)} machines", len(problems))
+    if _is_small(n, len(problems), settings, progress):
+        return _train_several_small(kernel, samples, [make() for make in problems], settings, progress)
     division = None
     if settings.stop_level:
         with suppress(Stopped), blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-            division = _divide(data, settings.stop_level, np.zeros(len(data.classes)), settings, progress, rng, team)
-    progress.stage(f"{len(pairs)} pairs of classes", len(pairs))
-    if _is_small(len(data.classes), len(pairs), settings, progress):
-        return _train_small_pairs(data, pairs, settings, progress)
-    data.samples.squares  # noqa: B018 - computed once, before the threads share it
+            division = _divide(kernel, samples, settings.stop_level, np.zeros(n), settings, progress, rng, team)
+    samples.squares  # noqa: B018 - computed once, before the threads share it
     tasks = [
-        partial(_train_pair, data, pair, settings, progress, n_workers, seed, division)
-        for pair, seed in zip(pairs, rng.integers(2**63, size=len(pairs)), strict=True)
+        partial(_train_one, kernel, samples, make, settings, progress, n_workers, seed, division)
+        for make, seed in zip(problems, rng.integers(2**63, size=len(problems)), strict=True)
     ]
     return run(tasks, settings.n_jobs)
 
 
-def _train_small_pairs(
-    data: ClassData, pairs: list[tuple[int, int]], settings: Settings, progress: Progress
+def _train_several_small(
+    kernel: Kernel,
+    samples: Samples,
+    problems: list[tuple[Rows, DualProblem]],
+    settings: Settings,
+    progress: Progress,
 ) -> list[Machine]:
-    """As `train_pairs`, on one kernel matrix."""
-    problems: list[tuple[Rows, DualProblem, Vector | None]] = []
-    of_class = [np.flatnonzero(data.classes == c) for c in range(int(data.classes.max()) + 1)]
-    for first, second in pairs:
-        rows = np.concatenate([of_class[first], of_class[second]])
-        y = np.repeat([1.0, -1.0], [len(of_class[first]), len(of_class[second])])
-        problems.append((rows, svm_problem(y, data.upper[rows]), None))
+    """As `train_several`, on one kernel matrix."""
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-        machines = _train_small(data, problems, settings, progress, team)
-    return [replace(machine, rows=rows) for machine, (rows, _, _) in zip(machines, problems, strict=True)]
+        parts = [Subproblem(rows, problem, problem.sparse_point()) for rows, problem in problems]
+        machines = _train_small(kernel, samples, parts, settings, progress, team)
+    return [replace(machine, rows=part.rows) for machine, part in zip(machines, parts, strict=True)]
 
 
-def _train_pair(
-    whole: ClassData,
-    pair: tuple[int, int],
+def _train_one(
+    kernel: Kernel,
+    samples: Samples,
+    make: Callable[[], tuple[Rows, DualProblem]],
     settings: Settings,
     progress: Progress,
     n_workers: int,
     seed: int,
     division: Division | None,
 ) -> Machine:
-    rows = np.flatnonzero((whole.classes == pair[0]) | (whole.classes == pair[1]))
-    y = np.where(whole.classes[rows] == pair[0], 1.0, -1.0)
-    data = Data(whole.kernel, SampleSubset(whole.samples, rows), svm_problem(y, whole.upper[rows]))
+    rows, problem = make()
+    data = Data(kernel, SampleSubset(samples, rows), problem)
     local = None if division is None else division._replace(labels=division.labels[rows])
     part, rng = progress.part(n_workers), np.random.default_rng(seed)
     machine = train(data, settings, part, rng, division=local, always_whole=True)

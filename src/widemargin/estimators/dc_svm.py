@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from sklearn.utils import check_random_state
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import blas_limit
-from ..algorithms.dc_svm import ClassData, Data, Machine, Settings, train, train_pairs
+from ..algorithms.dc_svm import Data, Machine, Settings, pair_problem, train, train_several
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..models.clustered import COMBINATIONS, ClusteredExpansion
@@ -311,7 +313,9 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, LinearWeights, KernelM
         seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
         rng = np.random.default_rng(seed)
         if len(rows.classes) > 2:
-            return train_pairs(ClassData(kernel, samples, rows.y, upper), settings, progress, rng)
+            pairs = combinations(range(len(rows.classes)), 2)
+            problems = [partial(pair_problem, rows.y, upper, *pair) for pair in pairs]
+            return train_several(kernel, samples, problems, settings, progress, rng)
         data = Data(kernel, samples, svm_problem(np.where(rows.y > 0, 1.0, -1.0), upper))
         return [train(data, settings, progress, rng, start=self._start(data, rows.kept))]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import ClassData, Data, Machine, Settings, train, train_pairs
+from widemargin.algorithms.dc_svm import Data, Machine, Settings, pair_problem, train, train_several
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Precomputed
 from widemargin.solvers.dual import solver as dual
@@ -40,6 +42,14 @@ def fit(
     data = Data(RBF(gamma), make_samples(X, RBF.sample_form), svm_problem(y, np.full(len(y), C)))
     with Progress(max_time=max_time, callback=callback) as progress:
         return train(data, Settings(**{"n_jobs": 1, **settings}), progress, np.random.default_rng(0))
+
+
+def train_pairs(
+    kernel: Any, samples: Any, classes: Any, upper: Vector, settings: Settings, progress: Progress
+) -> list[Machine]:
+    pairs = combinations(range(classes.max() + 1), 2)
+    problems = [partial(pair_problem, classes, upper, *pair) for pair in pairs]
+    return train_several(kernel, samples, problems, settings, progress, np.random.default_rng(0))
 
 
 def true_violation(X: NDArray[Any], y: Vector, C: float, gamma: float, beta: Vector) -> float:
@@ -176,7 +186,7 @@ def test_pairs_are_the_binary_problems_on_their_rows(kind: str, fit_intercept: b
     samples = make_samples(X if kind == "rbf" else K, kernel.sample_form)
     settings = Settings(fit_intercept=fit_intercept, n_jobs=n_jobs)
     with Progress() as progress:
-        machines = train_pairs(ClassData(kernel, samples, classes, upper), settings, progress, np.random.default_rng(0))
+        machines = train_pairs(kernel, samples, classes, upper, settings, progress)
     assert len(machines) == 3
     for (i, j), machine in zip([(0, 1), (0, 2), (1, 2)], machines, strict=True):
         rows = np.flatnonzero((classes == i) | (classes == j))
@@ -200,10 +210,7 @@ def test_pairs_do_not_depend_on_the_number_of_threads() -> None:
     for n_jobs in (1, 2, 3):
         with Progress() as progress:
             machines = train_pairs(
-                ClassData(RBF(0.5), make_samples(X, RBF.sample_form), classes, np.ones(90)),
-                Settings(n_jobs=n_jobs),
-                progress,
-                np.random.default_rng(0),
+                RBF(0.5), make_samples(X, RBF.sample_form), classes, np.ones(90), Settings(n_jobs=n_jobs), progress
             )
         results.append(np.concatenate([machine.result.beta for machine in machines]))
     np.testing.assert_array_equal(results[0], results[1])

@@ -22,16 +22,34 @@ _TOL_FACTORS = 1e-3, 0.5  # least and most reduction of the tolerance where the 
 
 
 class DualProblem(NamedTuple):
-    """min 1/2 b'Kb - target'b + epsilon |b|_1 subject to lo <= b <= hi: float64 arrays of shape (n,), epsilon >= 0."""
+    """min 1/2 b'Kb - target'b + epsilon |b|_1 subject to lo <= b <= hi: float64 arrays of shape (n,), epsilon >= 0.
+
+    With an intercept also sum(b) = nu sum(hi).
+    """
 
     target: Vector
     lo: Vector
     hi: Vector
     epsilon: float = 0.0
+    nu: float = 0.0
 
     def take(self, rows: slice | NDArray[np.integer]) -> DualProblem:
-        """The problem of some coordinates, the others being zero."""
-        return DualProblem(self.target[rows], self.lo[rows], self.hi[rows], self.epsilon)
+        """The problem of the coordinates `rows` alone."""
+        return self._replace(target=self.target[rows], lo=self.lo[rows], hi=self.hi[rows])
+
+    def uniform_point(self) -> Vector:
+        """nu hi (n,): feasible, and so is its restriction to any subset of the coordinates."""
+        return self.nu * self.hi
+
+    def sparse_point(self) -> Vector:
+        """A feasible point (n,) with few coordinates other than zero: those of a random order, at their upper bound."""
+        beta = np.zeros(len(self.hi))
+        if not self.nu:
+            return beta
+        order = np.random.default_rng(0).permutation(len(self.hi))
+        room = self.nu * self.hi.sum() - (np.cumsum(self.hi[order]) - self.hi[order])
+        beta[order] = np.clip(room, 0.0, self.hi[order])
+        return beta
 
 
 def make_box(problem: DualProblem, diagonal: Vector) -> dual.Box:
@@ -40,8 +58,8 @@ def make_box(problem: DualProblem, diagonal: Vector) -> dual.Box:
         raise ValueError("kernel must be finite, but k(x, x) is NaN or infinite for some row")
     largest = float(np.max(diagonal, initial=0.0))
     floor = 1e-12 * largest if largest > 0 else 1.0
-    target, lo, hi, epsilon = problem
-    return _box_of([target, lo, hi, 1.0 / np.sqrt(np.maximum(diagonal, floor))], epsilon)
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, floor))
+    return _box_of([problem.target, problem.lo, problem.hi, scale], problem.epsilon)
 
 
 class Certificate(NamedTuple):
@@ -69,6 +87,11 @@ def svm_problem(y: Vector, upper: Vector) -> DualProblem:
 def regression_problem(y: Vector, upper: Vector, epsilon: float) -> DualProblem:
     """The dual of the epsilon-insensitive loss: target values y, and beta = alpha - alpha* in [-upper, upper]."""
     return DualProblem(y, -upper, upper, epsilon)
+
+
+def one_class_problem(weights: Vector, nu: float) -> DualProblem:
+    """The one-class machine's dual: beta in [0, weights], sum(beta) = nu sum(weights)."""
+    return DualProblem(np.zeros(len(weights)), np.zeros(len(weights)), weights, nu=nu)
 
 
 def restrict_box(box: dual.Box, rows: slice | NDArray[np.integer]) -> dual.Box:
