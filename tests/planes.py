@@ -1,4 +1,4 @@
-"""What tests of linear solvers ask of planes: that they lie below the risk, whoever made them."""
+"""Checks that cutting planes lie below the risk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from naive import cutting_plane as naive
-from widemargin.solvers.cutting_plane.master_problem import Bundle
+from widemargin.solvers.cutting_plane.master_problem import MasterProblem
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -20,13 +20,13 @@ def always() -> bool:
 
 def true_risk(X: Matrix, signed: Vector, w: Vector, *, has_intercept: bool) -> float:
     f = X @ w
-    return naive.profile_risk(f, signed) if has_intercept else naive.intercept_risk(f, signed, 0.0)
+    return naive.optimal_intercept_risk(f, signed) if has_intercept else naive.intercept_risk(f, signed, 0.0)
 
 
 def assert_planes_hold(
-    bundle: Bundle, points: Iterable[Vector], X: Matrix, signed: Vector, *, has_intercept: bool
+    master: MasterProblem, points: Iterable[Vector], X: Matrix, signed: Vector, *, has_intercept: bool
 ) -> None:
     for w in points:
         risk = true_risk(X, signed, w, has_intercept=has_intercept)
-        planes = bundle.normals @ w + bundle._offsets[: bundle.n_planes]
+        planes = master.normals @ w + master.offsets
         assert planes.max() <= risk + 1e-9 * (1 + abs(risk))

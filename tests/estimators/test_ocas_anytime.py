@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import OCASClassifier
-from widemargin.solvers.cutting_plane import gram_dual as gram
+from widemargin.solvers.cutting_plane import accelerations
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
@@ -26,7 +26,7 @@ def assert_certified(model: OCASClassifier, best: float) -> None:
 @pytest.fixture
 def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are solved as many are."""
-    monkeypatch.setattr(gram, "_MOST_ROWS", 0)
+    monkeypatch.setattr(accelerations, "_GRAM_ROWS", 0)
 
 
 @pytest.mark.usefixtures("by_rounds")

@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import OCASClassifier
 from widemargin.algorithms import ocas
-from widemargin.solvers.cutting_plane.active_rows import NearRounds
+from widemargin.solvers.cutting_plane.accelerations import Accelerations
+from widemargin.solvers.cutting_plane.active_rows import ActiveRows
 
 Data = tuple[NDArray[np.float32], NDArray[np.int64]]
 
@@ -27,8 +28,7 @@ def many() -> Data:
 
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds on all rows, and nothing else."""
-    monkeypatch.setattr(ocas, "_MANY", 10**9)
-    monkeypatch.setattr(ocas, "_SAMPLED", 10**9)
+    monkeypatch.setattr(ocas, "choose_accelerations", lambda X, losses: Accelerations())
 
 
 def primal(model: OCASClassifier, X: Any, y: Any) -> float:
@@ -48,7 +48,6 @@ def test_the_optimum_in_fewer_rounds(
 ) -> None:
     model = OCASClassifier(C=C, tol=1e-6, fit_intercept=fit_intercept).fit(*many)
     alone(monkeypatch)
-    monkeypatch.setattr(ocas._Descent, "_ascent", lambda self, risk: None)
     other = OCASClassifier(C=C, tol=1e-6, fit_intercept=fit_intercept).fit(*many)
     assert model.converged_
     assert other.converged_
@@ -161,7 +160,7 @@ def test_rows_without_weight_do_not_count(many: Data, monkeypatch: pytest.Monkey
     twice, y_twice = np.concatenate([X, -X]), np.concatenate([y, y])
     weight = np.repeat([1.0, 0.0], len(X))
     ran = []
-    monkeypatch.setattr(NearRounds, "_surrogate", watched(NearRounds._surrogate, ran))
+    monkeypatch.setattr(ActiveRows, "_restrict", watched(ActiveRows._restrict, ran))
     model = OCASClassifier(tol=1e-6).fit(twice, y_twice, weight)
     assert any(ran)
     assert model.n_iter_ <= 10
@@ -169,12 +168,12 @@ def test_rows_without_weight_do_not_count(many: Data, monkeypatch: pytest.Monkey
 
 
 def watched(original: Any, ran: list[bool]) -> Any:
-    def surrogate(self: NearRounds) -> Any:
+    def restrict(self: ActiveRows) -> Any:
         found = original(self)
         ran.append(found is not None)
         return found
 
-    return surrogate
+    return restrict
 
 
 @pytest.mark.parametrize("C", [1e-12, 1e-8, 1e12])

@@ -84,7 +84,7 @@ def test_classes_in_groups_are_the_same_machines(monkeypatch: pytest.MonkeyPatch
     X, y = rng.standard_normal((3000, 6)), rng.integers(7, size=3000)
     X[np.arange(3000), y % 6] += 1.0
     whole = OCASClassifier(tol=1e-6).fit(X, y)
-    monkeypatch.setattr("widemargin.estimators.ocas._OUTPUTS_SHARE", 1e-9)  # one at a time
+    monkeypatch.setattr("widemargin.estimators.ocas._VECTORS_SHARE", 1e-9)  # one at a time
     groups = OCASClassifier(tol=1e-6).fit(X, y)
     np.testing.assert_allclose(groups.coef_, whole.coef_, atol=1e-3)
     assert groups.objective_ == pytest.approx(whole.objective_, rel=2e-6)

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.svm import SVC, LinearSVC
 
-from naive.cutting_plane import intercept_risk, margin_risk
+from naive.cutting_plane import intercept_risk, multiclass_risk
 from widemargin import C_path, OCASClassifier
-from widemargin.solvers.cutting_plane import gram_dual as gram
+from widemargin.solvers.cutting_plane import accelerations
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
@@ -62,7 +62,7 @@ def test_as_liblinears_crammer_singer(four: Data, fit_intercept: bool) -> None:
     def value(machine: Any) -> float:
         outputs = machine.coef_ @ X.T + np.reshape(machine.intercept_, (-1, 1))
         norms = np.sum(machine.coef_**2) + np.sum(np.square(machine.intercept_))
-        return float(0.5 * norms + margin_risk(outputs, y, np.ones(len(y))))
+        return float(0.5 * norms + multiclass_risk(outputs, y, np.ones(len(y))))
 
     assert np.isclose(value(model), model.objective_, rtol=1e-9)
     assert np.isclose(value(model), value(rival), rtol=1e-4)
@@ -142,7 +142,7 @@ def test_the_number_of_threads_does_not_matter() -> None:
 @pytest.fixture
 def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are solved as many are."""
-    monkeypatch.setattr(gram, "_MOST_ROWS", 0)
+    monkeypatch.setattr(accelerations, "_GRAM_ROWS", 0)
 
 
 @pytest.mark.usefixtures("by_rounds")

@@ -46,7 +46,7 @@ def solve_simplex(H: Matrix, b: Vector, total: float) -> Vector:
     return np.asarray(result.x)
 
 
-def profile_risk(f: Vector, signed: Vector) -> float:
+def optimal_intercept_risk(f: Vector, signed: Vector) -> float:
     """Return min_b sum_i s_i max(0, 1 - y_i (f_i + b)), by trying every breakpoint."""
     return min(intercept_risk(f, signed, b) for b in np.sign(signed) - f)
 
@@ -56,7 +56,7 @@ def intercept_risk(f: Vector, signed: Vector, b: float) -> float:
     return float(np.sum(np.abs(signed) * np.maximum(0, 1 - np.sign(signed) * (f + b))))
 
 
-def rounded_hinges(f: Vector, signed: Vector, width: float, slopes: int = 200_001) -> tuple[float, Vector]:
+def smoothed_hinges(f: Vector, signed: Vector, width: float, slopes: int = 200_001) -> tuple[float, Vector]:
     """Return sum_i s_i max_a (a m_i + width a (1 - a)), m = 1 - y f, and each best a, by trying many."""
     a = np.linspace(0, 1, slopes)
     m = 1 - np.sign(signed) * f
@@ -75,7 +75,7 @@ def ascend(X: Matrix, signed: Vector, C: float, sigma: float, alpha: Vector, w: 
         alpha[i] = new
 
 
-def margin_risk(f: Matrix, y: NDArray[np.int64], s: Vector) -> float:
+def multiclass_risk(f: Matrix, y: NDArray[np.int64], s: Vector) -> float:
     """Return Crammer and Singer's risk of outputs f (n_classes, n)."""
     margins = 1.0 + f - f[y, np.arange(len(y))]
     margins[y, np.arange(len(y))] = 0.0

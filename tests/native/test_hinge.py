@@ -131,7 +131,7 @@ def test_smoothed_hinges(seed: int, n: int, width: float, shift: float) -> None:
     f, _, signed = lines(seed, n, ties=False)
     coef = np.full(n, np.nan)
     value, offset, loss, risk = hinge.smoothed_hinges(ALONE, f, shift, signed, width, 1.0, 1.0, coef)
-    reference, a = naive.rounded_hinges(f + shift, signed, width, 20_001)
+    reference, a = naive.smoothed_hinges(f + shift, signed, width, 20_001)
     s, y = np.abs(signed), np.sign(signed)
     m = 1 - y * (f + shift)
     assert np.isclose(value, reference, atol=1e-6)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from naive import cutting_plane as naive
 from widemargin._native import Team, linear
 from widemargin._threads import ThreadTeam
-from widemargin.solvers.cutting_plane.crammer_singer import MarginRisk
+from widemargin.solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 
 quick = settings(max_examples=60, deadline=None, derandomize=True)
 
@@ -32,21 +32,21 @@ def test_search_and_plane(seed: int, n: int, n_classes: int, curvature: float, s
     f, target, other = rng.normal(size=(3, n_classes, n))
     if ties:
         f, target = np.round(f), np.round(target)
-    risk = MarginRisk(y, s, n_classes, ThreadTeam(1))
-    step = risk.search(f, target, curvature, slope)
+    loss = MulticlassHingeLoss(y, s, n_classes, ThreadTeam(1))
+    step = loss.line_search(f, target, curvature, slope)
 
     def value(k: float) -> float:
-        return 0.5 * curvature * k**2 + slope * k + naive.margin_risk(f + k * (target - f), y, s)
+        return 0.5 * curvature * k**2 + slope * k + naive.multiclass_risk(f + k * (target - f), y, s)
 
     around = step + np.array([-1e-3, 1e-3, -0.1, 0.1, 1.0]) * max(step, 1.0)
     assert all(value(step) <= value(max(k, 0.0)) + 1e-9 for k in around)
     best = f + step * (target - f)
     near = best + 0.1 * (target - best)
-    cut = risk.advance(f, target, step, 0.1)
+    cut = loss.advance(f, target, step, 0.1)
     np.testing.assert_allclose(f, best, atol=1e-12)
-    assert np.isclose(cut.risk, naive.margin_risk(best, y, s))
-    assert np.isclose(np.vdot(cut.coef, near) + cut.offset, naive.margin_risk(near, y, s))
-    assert np.vdot(cut.coef, other) + cut.offset <= naive.margin_risk(other, y, s) + 1e-9
+    assert np.isclose(cut.risk, naive.multiclass_risk(best, y, s))
+    assert np.isclose(np.vdot(cut.coef, near) + cut.offset, naive.multiclass_risk(near, y, s))
+    assert np.vdot(cut.coef, other) + cut.offset <= naive.multiclass_risk(other, y, s) + 1e-9
 
 
 def problem(n: int, n_classes: int) -> tuple[Any, ...]:
@@ -61,7 +61,7 @@ def test_blocks_of_rows(n: int, n_classes: int) -> None:
     team, rows, coef, moved = Team(1), np.arange(n), np.full((n_classes, n), np.nan), f.copy()
 
     def risk(k: float) -> float:
-        return naive.margin_risk(f + k * (target - f), y, s)
+        return naive.multiclass_risk(f + k * (target - f), y, s)
 
     at_best, offset = hinge.advance(team, moved, target, 0.25, 0.5, coef)
     np.testing.assert_allclose(moved, f + 0.25 * (target - f), atol=1e-12)

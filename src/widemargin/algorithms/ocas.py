@@ -1,18 +1,22 @@
-"""OCAS: the linear machine by optimised cutting planes.
+"""OCAS: linear machines by optimised cutting planes.
 
 Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vector Machines, ICML 2008, Algorithm 1:
 
-    repeat
-        w_t = solution of the reduced problem
-        w_b = best point on the line from w_b to w_t
-        add the plane that touches the risk at w_c = (1 - mu) w_b + mu w_t
-    until F(w_b) - F_t(w_t) <= tol F(w_b)
+    1  t = 0, no cutting plane but the zero plane
+    2  repeat
+    3      w_t = solution of the master problem (the paper: reduced problem)
+    4      w_b = best point on the line from w_b towards w_t
+    5      add the plane that touches the risk at w_c = (1 - mu) w_b + mu w_t
+    6      t = t + 1
+    7  until F(w_b) - F_t(w_t) <= tol F(w_b)
 
-Where rows are many for their columns, the first w_t comes from a sample of the rows, and the later ones from the few
-rows near the margin: by Newton's method or, where that fails, by rounds on them. Elsewhere a round may begin with
-epochs of dual coordinate ascent: then w_t is the dual's point, and its plane is added too.
-Several machines on the same rows (one for each class) go in step, so that each of the two passes over the data of a
-round serves them all.
+`_Training.run_round` is lines 3 to 6, for several machines on the same samples at once (one for each class), so that
+each of the two passes over the data serves them all. What accelerates it is in `solvers/cutting_plane`; a table in
+`accelerations.py` there says when each is used. States of a fit:
+
+    few samples ── Gram dual ──────────────────────────────────────────────────────────────── done
+    all others ── start: given points, a sample's machines, or w = 0 ── rounds ── gap <= tol ── done
+    a round: [active rows, or epochs of dual ascent: another w_t] ── X w_t ── line search ── plane ── master problem
 """
 
 from __future__ import annotations
@@ -25,34 +29,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .._native import Stopped, linear
+from .._native import Stopped
 from .._progress import Aside, Part, Progress
 from .._threads import ThreadTeam
 from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix
 from ..nystroem.local_machines import Fit, join_fits
-from ..solvers.cutting_plane import smoothed_newton as newton
-from ..solvers.cutting_plane.active_rows import NearRounds
-from ..solvers.cutting_plane.dual_coordinate_ascent import CoordinateAscent
-from ..solvers.cutting_plane.gram_dual import is_for_few_rows, solve_few_rows
-from ..solvers.cutting_plane.losses import HingeRisk, Risk
-from ..solvers.cutting_plane.master_problem import Bundle
-from ..solvers.cutting_plane.solver import CuttingPlaneSolver, Plane, learn_planes
+from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
+from ..solvers.cutting_plane.active_rows import ActiveRows
+from ..solvers.cutting_plane.dual_coordinate_ascent import CoordinateAscent, DualAscent
+from ..solvers.cutting_plane.gram_dual import solve_gram_duals
+from ..solvers.cutting_plane.losses import HingeLoss, Loss
+from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
+from ..solvers.cutting_plane.sample_start import start_from_sample
+from ..solvers.cutting_plane.solver import CuttingPlaneSolver, Plane, add_planes
 from ..solvers.results import History, LinearResult
 
 Matrix = NDArray[np.float64]
-Solvers = Sequence[CuttingPlaneSolver]
 Trained = tuple[list[LinearResult], History]
 
-_SMALL = 2**15  # values: rounds alone are fast, and do not depend on the order of the rows or on repeated ones
-_MANY, _PER_COLUMN = 2**14, 64  # rows, in all and for each column, for rounds on few of them
-_SAMPLED, _SAMPLED_PER_COLUMN = 2**15, 512  # rows, in all and for each column, for a start from a sample
-_SAMPLE, _SAMPLE_PER_COLUMN, _RUN = 16, 256, 16  # one row in so many, or so many; so many neighbours stay together
-_SAMPLE_SHARE = 8  # it may take as much of the memory
-_SAMPLE_TOL = 3e-3
-_WIDTH, _PLANES = 2.0, 100  # of Newton's method from zero, where all rows are at distance 1 from their margin
-_PARTS = ("near", "dual", "outputs", "line_search", "plane", "reduced")
-_PATIENCE, _ROUNDING = 50, 1e-12  # rounds in which objective and bound may move by no more than so much of the former
-_POINTS = 8  # looked at in one pass at the start: their outputs are held at once
+_PARTS = ("near", "dual", "outputs", "line_search", "plane", "reduced")  # of a round, in the history
+_STALL_ROUNDS, _ROUNDING = 50, 1e-12  # rounds that move objective and bound by less than this part of the former
+_BLOCK_POINTS = 8  # points evaluated in one pass at the start: their decision values are held at once
 
 
 @dataclass(frozen=True)
@@ -64,11 +61,14 @@ class Settings:
     C : float
         Weight of the risk.
     tol : float
-        Largest gap of each machine, relative to its objective.
+        Largest relative gap of each machine.
     mu : float
-        In (0, 1]: planes touch the risk at ``(1 - mu) best + mu target``.
+        In (0, 1]: planes touch the risk at ``(1 - mu) w_b + mu w_t``.
     line_search : bool
-        False is CPA: the next plane is taken at the solution of the reduced problem.
+        False is CPA, without accelerations: the next plane is taken at w_t.
+    is_plain : bool
+        Algorithm 1 as it is: no acceleration, master problems solved to rounding, no limit of steps, no plane dropped
+        while there is memory.
     max_iter : int
     memory_budget : int
         Bytes beyond the caller's data.
@@ -80,310 +80,182 @@ class Settings:
     tol: float = 1e-3
     mu: float = 0.1
     line_search: bool = True
+    is_plain: bool = False
     max_iter: int = 1000
     memory_budget: int = 2**30
     keep_points: bool = True
 
 
 def train(
-    rows: DesignMatrix,
-    risks: Sequence[Risk],
+    X: DesignMatrix,
+    losses: Sequence[Loss],
     settings: Settings,
     progress: Progress | Part | Aside,
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Trained:
-    """Train a machine for each risk.
+    """Train a machine for each loss.
 
     Parameters
     ----------
-    rows : DesignMatrix
-    risks : sequence of Risk
+    X : DesignMatrix
+    losses : sequence of Loss
+        Of one kind.
     settings : Settings
     progress : Progress
-        Asked after every round; stopped, the best point so far is the result.
+        Its `go_on` is called after every round; once it returns False, the best points so far are the result.
     start : sequence of ndarray of shape (n_points, q * n_features), optional
-        For each risk points to take planes at before the first round, such as those of an earlier `LinearResult`.
+        For each loss, points to take planes at before the first round, such as those of an earlier `LinearResult`.
 
     Returns
     -------
     results : list of LinearResult
     history : History
         One row a round: ``time``, ``objective`` and ``lower_bound`` (sums over the machines), ``step`` (mean over those
-        that are not done), ``n_planes``, and ``seconds_dual``, ``seconds_outputs``, ``seconds_line_search``,
-        ``seconds_plane``, ``seconds_reduced`` and ``seconds_near`` of this round.
+        that are not done), ``n_planes``, and ``seconds_near`` (active rows), ``seconds_dual``, ``seconds_outputs``,
+        ``seconds_line_search``, ``seconds_plane`` and ``seconds_reduced`` (master problem) of this round.
     """
-    return next(train_path(rows, risks, [settings.C], settings, progress, start, team))
+    return next(train_path(X, losses, [settings.C], settings, progress, start, team))
 
 
 def train_path(
-    rows: DesignMatrix,
-    risks: Sequence[Risk],
+    X: DesignMatrix,
+    losses: Sequence[Loss],
     Cs: Sequence[float],
     settings: Settings,
     progress: Progress | Part | Aside,
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
-    """Train for one C after another: what was learnt of the risk holds for all of them.
+    """Train for one C after another; planes, which do not depend on C, are kept.
 
     Parameters and results are those of `train`, one result for each of `Cs`.
     """
-    team = team or ThreadTeam(1)
-    descent = _Descent(rows, risks, settings, progress, team)
+    training = _Training(X, losses, settings, progress, team or ThreadTeam(1))
     for C in Cs:
-        descent.weigh(C)
-        if (solved := descent.solve_few_rows(C)) is not None:
+        training.reweight(C)
+        if (solved := training.solve_gram_duals(C)) is not None:
             yield solved
             continue
-        if not descent.has_begun:
-            descent.begin(start, replace(settings, C=C))
-        descent.solve_reduced()
-        with suppress(Stopped):  # in a pass over the rows: the points and the bounds are those before it
-            while descent.is_open() and progress.go_on(**descent.state()):
-                descent.iterate()
-        descent.finish()
-        yield descent.trained()
-
-
-def _solve_sample(
-    rows: LocalMatrix, risks: Sequence[Risk], settings: Settings, progress: Progress | Part | Aside, team: ThreadTeam
-) -> tuple[list[Matrix], list[bool], int]:
-    """The machines of a sample, as points to begin with; which of them Newton's method has found; its size."""
-    n = rows.shape[0]
-    suits = newton.suits(rows.shape)
-    size = max(n // _SAMPLE, _SAMPLE_PER_COLUMN * rows.shape[1] if suits else 0)
-    size = min(size, settings.memory_budget // (_SAMPLE_SHARE * rows.row_bytes))
-    runs = np.random.default_rng(0).choice(n // _RUN, max(1, size // _RUN), replace=False)
-    chosen = (_RUN * np.sort(runs)[:, None] + np.arange(_RUN)).ravel()
-    parts = [risk.part(chosen, n / len(chosen)) for risk in risks]
-    tol = max(settings.tol, _SAMPLE_TOL, rows.shape[1] / len(chosen))  # the sample itself is no more precise
-    some = rows.take(chosen)
-    points = [_leap(some, part, settings.C, tol, Aside(progress)) if suits else None for part in parts]
-    left = [k for k, point in enumerate(points) if point is None]
-    if left:
-        settings = replace(settings, tol=tol, keep_points=False)
-        results, _ = train(some, [parts[k] for k in left], settings, Aside(progress), team=team)
-        for k, result in zip(left, results, strict=True):
-            points[k] = result.w
-    found = [point.reshape(1, -1) for point in points if point is not None]
-    return found, [k not in left for k in range(len(parts))], len(chosen)
-
-
-def _leap(rows: LocalMatrix, risk: Risk, C: float, tol: float, progress: Aside) -> Matrix | None:
-    """A machine by Newton's method, if that leads to it."""
-    if not isinstance(risk, HingeRisk):
-        return None
-    solver = CuttingPlaneSolver(risk, Bundle(rows.shape[1], _PLANES, keep_points=False), C)
-    solver.look_at(solver.w, np.zeros((1, rows.shape[0])))
-    descent = newton.NewtonDescent(rows, solver, _WIDTH)
-    return descent.point if descent.approach(tol, progress.go_on) else None
-
-
-def _is_sampled(rows: DesignMatrix, settings: Settings) -> bool:
-    """Whether a sample of the rows says much about all of them."""
-    return _are_many(rows, settings, _SAMPLED, _SAMPLED_PER_COLUMN)
-
-
-def _are_many(rows: DesignMatrix, settings: Settings, least: int, per_column: int) -> bool:
-    """Whether few rows can be read for all; not beside CPA, which is to be compared with."""
-    n, d = rows.shape
-    return settings.line_search and n >= max(least, per_column * d)
+        if not training.has_begun:
+            training.begin(start, C)
+        training.solve_masters()
+        with suppress(Stopped):  # in a pass over the samples: points and bounds are those before it
+            while training.is_open() and progress.go_on(**training.state()):
+                training.run_round()
+        training.finish()
+        yield training.trained()
 
 
 def train_hinges(X: NDArray[np.floating], signed: Matrix, tol: float, progress: Progress, memory_budget: int) -> Fit:
-    """Train machines without intercept on dense rows in this thread: a `solvers.local.LinearTrainer`."""
+    """Train machines without intercept on dense samples in this thread: a `LinearTrainer` of local machines."""
     team = ThreadTeam(1)
     settings = Settings(tol=tol, memory_budget=memory_budget, keep_points=False)
-    results, _ = train(make_design_matrix(X, team), [HingeRisk(s, team) for s in signed], settings, progress, team=team)
+    losses = [HingeLoss(signed_weights, team) for signed_weights in signed]
+    results, _ = train(make_design_matrix(X, team), losses, settings, progress, team=team)
     return join_fits(np.concatenate([result.w for result in results]), results)
 
 
-class _Descent:
-    """The machines, and the passes over the data that they share."""
+class _Training:
+    """The machines in training, and the passes over the data that they share."""
 
     def __init__(
         self,
-        rows: DesignMatrix,
-        risks: Sequence[Risk],
+        X: DesignMatrix,
+        losses: Sequence[Loss],
         settings: Settings,
         progress: Progress | Part | Aside,
         team: ThreadTeam,
     ) -> None:
-        self.rows = rows
+        self.X = X
         self.team = team
         self.settings = settings
         self.progress = progress
         self.history = History()
         self.n_iter = 0
         self.has_begun = False
-        n_outputs = sum(risk.n_outputs for risk in risks)
-        capacity = settings.memory_budget // (4 * 8 * n_outputs * max(1, rows.shape[1]))
-        self.solvers = [
-            CuttingPlaneSolver(
-                risk,
-                Bundle(risk.n_outputs * rows.shape[1], capacity, keep_points=settings.keep_points),
-                settings.C,
-                mu=settings.mu,
-                ascent=self._ascent(risk),
-            )
-            for risk in risks
-        ]
-        share = settings.memory_budget // len(risks)
-        self.near = {
-            solver: NearRounds(rows, solver, settings.tol, share, Aside(progress).go_on)
-            for solver in self.solvers
-            if isinstance(rows, LocalMatrix)
-            and isinstance(solver.risk, HingeRisk)
-            and _are_many(rows, settings, _MANY, _PER_COLUMN)
-        }
-
-    def solve_few_rows(self, C: float) -> Trained | None:
-        """The machines by their duals, where rows are few, nobody looks at the rounds, and it is not CPA."""
-        if self.progress.is_observed or not self.settings.line_search or not is_for_few_rows(self.rows.shape):
-            return None
-        risks = [solver.risk for solver in self.solvers]
-        hinges = [risk for risk in risks if isinstance(risk, HingeRisk)]
-        if len(hinges) < len(risks) or not isinstance(self.rows, LocalMatrix):
-            return None
-        X, places = self.rows.gather(np.arange(self.rows.shape[0]))
-        clock = _Clock()
-        results = solve_few_rows(X[places], hinges, C, self.settings.tol, self.team, self.progress)
-        if results is None:
-            return None
-        clock.lap("dual")
-        history = History()
-        objective, gap = sum(result.objective for result in results), sum(result.gap for result in results)
-        history.record(
-            time=self.progress.elapsed,
-            objective=objective,
-            lower_bound=objective - gap,
-            step=1.0,
-            n_planes=0,
-            **{f"seconds_{part}": seconds for part, seconds in clock.laps.items()},
-        )
-        return results, history
-
-    def _ascent(self, risk: Risk) -> CoordinateAscent | None:
-        """Where it pays; not beside CPA, which is to be compared with."""
-        arrays = self.rows.row_arrays if isinstance(self.rows, RowAccess) else None
-        if arrays is None or linear.count_values(arrays) < _SMALL or not self.settings.line_search:
-            return None
-        return None if _is_sampled(self.rows, self.settings) else risk.ascent(arrays, self.rows.shape[1])
-
-    def is_open(self) -> bool:
-        """Whether there is something left to do, and rounds come to something."""
-        return bool(self._open()) and self.n_iter < self.settings.max_iter and not self._is_stalled()
-
-    def _is_stalled(self) -> bool:
-        """Whether the last rounds moved neither the objective nor the bound: there are no digits left to do it in."""
-        if self.n_iter <= _PATIENCE:
-            return False
-        objective, bound = (self.history.columns[name] for name in ("objective", "lower_bound"))
-        moved = objective[-1 - _PATIENCE] - objective[-1] + bound[-1] - bound[-1 - _PATIENCE]
-        return not moved > _ROUNDING * objective[-1]
-
-    def state(self) -> dict[str, float]:
-        """What the progress object is told."""
-        objective = sum(solver.objective for solver in self.solvers)
-        violation = max(solver.gap / max(solver.objective, 1e-300) for solver in self.solvers)
-        return {"round": self.n_iter, "violation": violation, "tol": self.settings.tol, "objective": objective}
-
-    def trained(self) -> Trained:
-        """Where the machines stand."""
-        results = [
-            LinearResult(s.w, s.intercept, s.objective, s.gap, self._is_done(s), s.bundle.active_points)
-            for s in self.solvers
-        ]
-        return results, self.history
-
-    def weigh(self, C: float) -> None:
-        """Begin with another C."""
-        self.n_iter, self.history = 0, History()
+        is_accelerated = settings.line_search and not settings.is_plain
+        self.uses = choose_accelerations(X, losses) if is_accelerated else Accelerations()
+        n_outputs = sum(loss.n_outputs for loss in losses)
+        capacity = settings.memory_budget // (4 * 8 * n_outputs * max(1, X.shape[1]))
+        self.solvers = [self._make_solver(loss, capacity) for loss in losses]
+        self.active_rows: dict[CuttingPlaneSolver, ActiveRows] = {}
+        self.ascents: dict[CuttingPlaneSolver, DualAscent] = {}
         for solver in self.solvers:
-            solver.weigh(C)
-        for near in self.near.values():
-            near.begin()
+            self._accelerate(solver, settings.memory_budget // len(losses))
 
-    def begin(self, start: Sequence[Matrix] | None, settings: Settings) -> None:
-        """Take the first planes: at the points given, or where a sample of the rows leads."""
-        self.has_begun = True
-        if start is None and isinstance(self.rows, LocalMatrix) and _is_sampled(self.rows, settings):
-            risks = [solver.risk for solver in self.solvers]
-            start, smooth, size = _solve_sample(self.rows, risks, settings, self.progress, self.team)
-            for solver, is_smooth in zip(self.solvers, smooth, strict=True):
-                if solver in self.near:
-                    self.near[solver].follow(size, is_smooth=is_smooth)
-        self.look_at(start)
+    def _make_solver(self, loss: Loss, capacity: int) -> CuttingPlaneSolver:
+        settings = self.settings
+        master = MasterProblem(
+            loss.n_outputs * self.X.shape[1],
+            capacity,
+            keep_points=settings.keep_points,
+            idle_rounds=np.inf if settings.is_plain else IDLE_ROUNDS,
+        )
+        return CuttingPlaneSolver(loss, master, settings.C, mu=settings.mu, is_plain=settings.is_plain)
 
-    def look_at(self, start: Sequence[Matrix] | None) -> None:
-        """Take planes at the points given, several in one pass; at zero, where the outputs are known, if none are."""
-        points = [(s, p.reshape(s.w.shape)) for s, mine in zip(self.solvers, start or (), strict=False) for p in mine]
-        for first in range(0, len(points), _POINTS):
-            solvers, W = zip(*points[first : first + _POINTS], strict=True)
-            outputs = self._outputs(solvers, W)
-            learn_planes(
-                self.rows, solvers, [solver.look_at(w, f) for solver, w, f in zip(solvers, W, outputs, strict=True)]
+    def _accelerate(self, solver: CuttingPlaneSolver, memory_budget: int) -> None:
+        """Give the solver of a hinge loss the accelerations of its rounds."""
+        X, hinge, go_on = self.X, solver.loss.hinge, Aside(self.progress).go_on
+        if hinge is None:
+            return
+        if self.uses.active_rows and isinstance(X, LocalMatrix):
+            self.active_rows[solver] = ActiveRows(
+                X, solver, hinge, self.settings.tol, memory_budget, go_on, newton=self.uses.newton
             )
-        new = [solver for solver in self.solvers if not np.isfinite(solver.objective)]
-        for first in range(0, len(new), _POINTS):
-            some = new[first : first + _POINTS]
-            known = [np.zeros((solver.risk.n_outputs, self.rows.shape[0])) for solver in some]
-            learn_planes(
-                self.rows,
-                some,
-                [solver.look_at(np.zeros_like(solver.w), f) for solver, f in zip(some, known, strict=True)],
+        if self.uses.dual_ascent and isinstance(X, RowAccess):
+            ascent = CoordinateAscent(
+                X.row_arrays, hinge.signed_weights, self.X.shape[1], has_intercept=hinge.has_intercept
             )
+            self.ascents[solver] = DualAscent(solver, ascent)
 
-    def iterate(self) -> None:
+    # ------------------------------------------------------------------------------------------------- Algorithm 1
+
+    def run_round(self) -> None:
         """One round of Algorithm 1, for all machines that are not done."""
         clock, solvers = _Clock(), self._open()
-        self._stay_near(solvers)
+        self._run_active_rows(solvers)
         clock.lap("near")
-        climbers, dual_planes = self._ascend(solvers)
+        risers, dual_planes = self._run_epochs(solvers)
         clock.lap("dual")
         with self.progress.interrupting(self.team.native):
-            outputs = self._outputs(solvers, [solver.target for solver in solvers])
+            values = self._decision_values(solvers, [solver.target for solver in solvers])
         clock.lap("outputs")
-        planes = [self._advance(solver, f) for solver, f in zip(solvers, outputs, strict=True)]
+        planes = [self._move(solver, f) for solver, f in zip(solvers, values, strict=True)]
         clock.lap("line_search")
         with self.progress.interrupting(self.team.native):
-            learn_planes(self.rows, [*solvers, *climbers], [*planes, *dual_planes])
+            add_planes(self.X, [*solvers, *risers], [*planes, *dual_planes])
         clock.lap("plane")
-        self.solve_reduced()
+        self.solve_masters()
         clock.lap("reduced")
         self.n_iter += 1
         self._record(solvers, clock)
-        self.progress.candidate = self.trained  # called only by those who look
+        self.progress.candidate = self.trained  # computed for callbacks only
 
-    def finish(self) -> None:
-        """Where no round was needed, or there was no time for one, the history is that of the start."""
-        if not len(self.history):
-            self._record(self.solvers, _Clock())
+    def _move(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
+        """Line 4 with the decision values f of the target; CPA evaluates the target itself."""
+        if solver in self.ascents:
+            self.ascents[solver].update(f)
+        return solver.line_search(f) if self.settings.line_search else solver.evaluate(solver.target, f)
 
-    def solve_reduced(self) -> None:
-        """Find the next points, and the bounds that say who is done."""
+    def solve_masters(self) -> None:
+        """Line 3: the next targets, and the lower bounds."""
         for solver in self._open():
-            solver.solve_reduced()
+            solver.solve_master()
+            if solver in self.ascents:
+                self.ascents[solver].record_round()
 
-    def _stay_near(self, solvers: Solvers) -> None:
-        """Where rows are many, find the next points by rounds on few of them."""
-        for solver in solvers:
-            if solver in self.near and not solver.has_epochs:
-                self.near[solver].run()
+    def is_open(self) -> bool:
+        """Whether a machine is not done, and rounds are allowed and still move objective or bound."""
+        return bool(self._open()) and self.n_iter < self.settings.max_iter and not self._is_stalled()
 
-    def _advance(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
-        return solver.descend(f) if self.settings.line_search else solver.look_at(solver.target, f)
-
-    def _ascend(self, solvers: Solvers) -> tuple[Solvers, list[Plane]]:
-        """Who has a better dual point, and its plane."""
-        planes = self.team.map(CuttingPlaneSolver.ascend, solvers)
-        found = [(solver, plane) for solver, plane in zip(solvers, planes, strict=True) if plane is not None]
-        return [solver for solver, _ in found], [plane for _, plane in found]
-
-    def _outputs(self, solvers: Solvers, points: Sequence[Matrix]) -> list[Matrix]:
-        """The outputs of one point of each solver, in one pass."""
-        return _split(self.rows.matvec(np.concatenate(points)), solvers)
+    def _is_stalled(self) -> bool:
+        """Whether the last 50 rounds moved neither objective nor bound: the precision of float64 is reached."""
+        if self.n_iter <= _STALL_ROUNDS:
+            return False
+        objective, bound = (self.history.columns[name] for name in ("objective", "lower_bound"))
+        moved = objective[-1 - _STALL_ROUNDS] - objective[-1] + bound[-1] - bound[-1 - _STALL_ROUNDS]
+        return not moved > _ROUNDING * objective[-1]
 
     def _open(self) -> list[CuttingPlaneSolver]:
         return [solver for solver in self.solvers if not self._is_done(solver)]
@@ -391,19 +263,136 @@ class _Descent:
     def _is_done(self, solver: CuttingPlaneSolver) -> bool:
         return solver.gap <= self.settings.tol * solver.objective
 
+    def _decision_values(self, solvers: Sequence[CuttingPlaneSolver], points: Sequence[Matrix]) -> list[Matrix]:
+        """X w (q, n) for one point of each solver, in one pass."""
+        stacked = self.X.matvec(np.concatenate(points))
+        ends = np.cumsum([solver.loss.n_outputs for solver in solvers])
+        return np.split(stacked, ends[:-1])
+
+    # ----------------------------------------------------------------------------------------------- accelerations
+
+    def solve_gram_duals(self, C: float) -> Trained | None:
+        """All machines by their duals, where samples are few and no callback observes the rounds."""
+        losses = [solver.loss.hinge for solver in self.solvers]
+        hinges = [loss for loss in losses if loss is not None]
+        if not self.uses.gram_dual or self.progress.is_observed or not isinstance(self.X, LocalMatrix):
+            return None
+        clock, (X, places) = _Clock(), self.X.gather(np.arange(self.X.shape[0]))
+        results = solve_gram_duals(X[places], hinges, C, self.settings.tol, self.team, self.progress)
+        if results is None:
+            return None
+        clock.lap("dual")
+        history = History()
+        objective, gap = sum(result.objective for result in results), sum(result.gap for result in results)
+        self._record_row(history, objective, objective - gap, 1.0, 0, clock)
+        return results, history
+
+    def _run_active_rows(self, solvers: Sequence[CuttingPlaneSolver]) -> None:
+        """Rounds on the active rows of each machine whose round does not begin with epochs."""
+        for solver in solvers:
+            has_epochs = solver in self.ascents and self.ascents[solver].has_epochs
+            if solver in self.active_rows and not has_epochs:
+                self.active_rows[solver].run()
+
+    def _run_epochs(self, solvers: Sequence[CuttingPlaneSolver]) -> tuple[list[CuttingPlaneSolver], list[Plane]]:
+        """Epochs of dual ascent, one thread a machine: the planes that need a pass over X, and their machines."""
+        rising = [solver for solver in solvers if solver in self.ascents]
+        planes = self.team.map(lambda solver: self.ascents[solver].run(), rising)
+        found = [(solver, plane) for solver, plane in zip(rising, planes, strict=True) if plane is not None]
+        return [solver for solver, _ in found], [plane for _, plane in found]
+
+    def begin(self, start: Sequence[Matrix] | None, C: float) -> None:
+        """Take the first planes: at the points given, at the machines of a sample, or at w = 0."""
+        self.has_begun = True
+        if start is None and self.uses.sample_start and isinstance(self.X, LocalMatrix):
+            start = self._start_from_sample(self.X, C)
+        points = [(s, p.reshape(s.w.shape)) for s, mine in zip(self.solvers, start or (), strict=False) for p in mine]
+        for first in range(0, len(points), _BLOCK_POINTS):
+            solvers, W = zip(*points[first : first + _BLOCK_POINTS], strict=True)
+            self._evaluate(solvers, W, self._decision_values(solvers, W))
+        new = [solver for solver in self.solvers if not np.isfinite(solver.objective)]
+        for first in range(0, len(new), _BLOCK_POINTS):
+            some = new[first : first + _BLOCK_POINTS]
+            zeros = [np.zeros((solver.loss.n_outputs, self.X.shape[0])) for solver in some]
+            self._evaluate(some, [np.zeros_like(solver.w) for solver in some], zeros)
+
+    def _start_from_sample(self, X: LocalMatrix, C: float) -> list[Matrix]:
+        def train_some(sampled: LocalMatrix, losses: Sequence[Loss], tol: float) -> list[Matrix]:
+            settings = replace(self.settings, C=C, tol=tol, keep_points=False)
+            results, _ = train(sampled, losses, settings, Aside(self.progress), team=self.team)
+            return [result.w for result in results]
+
+        losses = [solver.loss for solver in self.solvers]
+        tol, budget = self.settings.tol, self.settings.memory_budget
+        aside = Aside(self.progress)
+        found = start_from_sample(X, losses, C, tol, budget, aside, newton=self.uses.newton, train=train_some)
+        for solver, is_newton in zip(self.solvers, found.is_newton, strict=True):
+            if solver in self.active_rows:
+                self.active_rows[solver].start_at_sample(found.n_samples, is_newton=is_newton)
+        return found.points
+
+    def _evaluate(
+        self, solvers: Sequence[CuttingPlaneSolver], points: Sequence[Matrix], values: Sequence[Matrix]
+    ) -> None:
+        planes = [solver.evaluate(w, f) for solver, w, f in zip(solvers, points, values, strict=True)]
+        add_planes(self.X, solvers, planes)
+
+    # ----------------------------------------------------------------------------------------------- what is known
+
+    def reweight(self, C: float) -> None:
+        """Go on with another C: planes and points stay."""
+        self.n_iter, self.history = 0, History()
+        for solver in self.solvers:
+            solver.reweight(C)
+        for ascent in self.ascents.values():
+            ascent.reweight(C)
+        for active_rows in self.active_rows.values():
+            active_rows.begin()
+
+    def state(self) -> dict[str, float]:
+        """What the progress object shows."""
+        objective = sum(solver.objective for solver in self.solvers)
+        violation = max(solver.relative_gap for solver in self.solvers)
+        return {"round": self.n_iter, "violation": violation, "tol": self.settings.tol, "objective": objective}
+
+    def trained(self) -> Trained:
+        """The machines at their best points."""
+        results = [
+            LinearResult(s.w, s.intercept, s.objective, s.gap, self._is_done(s), s.master.active_points)
+            for s in self.solvers
+        ]
+        return results, self.history
+
+    def finish(self) -> None:
+        """Record the start, where no round was needed or there was no time for one."""
+        if not len(self.history):
+            self._record(self.solvers, _Clock())
+
     def _record(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:
-        self.history.record(
+        self._record_row(
+            self.history,
+            sum(solver.objective for solver in self.solvers),
+            sum(min(solver.bound, solver.objective) for solver in self.solvers),
+            float(np.mean([solver.step for solver in solvers])),
+            sum(solver.master.n_planes for solver in self.solvers),
+            clock,
+        )
+
+    def _record_row(
+        self, history: History, objective: float, bound: float, step: float, n_planes: int, clock: _Clock
+    ) -> None:
+        history.record(
             time=self.progress.elapsed,
-            objective=sum(solver.objective for solver in self.solvers),
-            lower_bound=sum(min(solver.bound, solver.objective) for solver in self.solvers),
-            step=float(np.mean([solver.step for solver in solvers])),
-            n_planes=sum(solver.bundle.n_planes for solver in self.solvers),
+            objective=objective,
+            lower_bound=bound,
+            step=step,
+            n_planes=n_planes,
             **{f"seconds_{part}": seconds for part, seconds in clock.laps.items()},
         )
 
 
 class _Clock:
-    """Seconds of a round, by its parts."""
+    """Seconds of the parts of a round."""
 
     def __init__(self) -> None:
         self.laps = dict.fromkeys(_PARTS, 0.0)
@@ -413,9 +402,3 @@ class _Clock:
         """The time since the last lap was this part's."""
         now = time.perf_counter()
         self.laps[part], self._start = now - self._start, now
-
-
-def _split(stacked: Matrix, solvers: Solvers) -> list[Matrix]:
-    """Each machine's share of the rows of a stacked array."""
-    ends = np.cumsum([solver.risk.n_outputs for solver in solvers])
-    return np.split(stacked, ends[:-1])

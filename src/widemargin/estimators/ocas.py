@@ -17,9 +17,9 @@ from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from ..algorithms.ocas import Settings, Trained, train_path
 from ..data import DesignMatrix, open_design_matrix, with_constant
-from ..solvers.cutting_plane.crammer_singer import MarginRisk
-from ..solvers.cutting_plane.losses import HingeRisk, Risk, sign_weights
-from ..solvers.cutting_plane.optimal_intercept import ProfileRisk
+from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
+from ..solvers.cutting_plane.losses import HingeLoss, Loss, one_vs_rest_weights
+from ..solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 from ..solvers.results import History, LinearResult
 from ._callbacks import CallbackSupportMixin, with_callbacks
 from ._data import check_training_data, to_memory
@@ -43,15 +43,15 @@ Matrix = NDArray[np.float64]
 Classes = NDArray[np.signedinteger]
 
 _START_POINTS = 24  # of a warm start: each costs a third of a round
-_OUTPUTS, _OUTPUTS_SHARE = 14, 0.5  # vectors of n that a machine's training holds; of the memory, that these may take
+_VECTORS, _VECTORS_SHARE = 14, 0.5  # vectors of n that a machine's training holds; part of the memory budget for them
 
 
 class Problem(NamedTuple):
-    """What a fit solves: a machine for each risk on the same rows; risks hold vectors of n and are made when needed."""
+    """What a fit solves: a machine for each loss on the same samples. Losses hold vectors of n: made when needed."""
 
     classes: NDArray[Any]
-    rows: DesignMatrix
-    risks: list[Callable[[], Risk]]
+    X: DesignMatrix
+    losses: list[Callable[[], Loss]]
 
 
 class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
@@ -266,10 +266,10 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             training(self, X, y) as (progress, bridge),
             blas_limit(1),  # the products are bound by memory, and the same on any number of threads
             ThreadTeam(self.n_jobs) as team,
-            open_design_matrix(X, team, budget) as rows,
+            open_design_matrix(X, team, budget) as matrix,
         ):
-            check_consistent_length(rows, labels)
-            problem = self._pose(rows, labels, weights, team)
+            check_consistent_length(matrix, labels)
+            problem = self._pose(matrix, labels, weights, team)
             bridge.attributes = partial(self._snapshot, problem, progress)
             settings, Cs = self._settings(), [model.C for model in models]
             paths = self._paths(problem, Cs, settings, progress, team)
@@ -281,16 +281,16 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         self, problem: Problem, Cs: Sequence[float], settings: Settings, progress: Progress, team: ThreadTeam
     ) -> Iterable[Trained]:
         """The machines for each C: in groups, one after the other, where memory has no room for the outputs of all."""
-        rows, risks, start = problem.rows, problem.risks, self._start(problem)
-        size = int(_OUTPUTS_SHARE * settings.memory_budget / (_OUTPUTS * 8 * max(rows.shape[0], 1)))
-        groups = row_blocks(len(risks), max(size, 1))
+        losses, start = problem.losses, self._start(problem)
+        size = int(_VECTORS_SHARE * settings.memory_budget / (_VECTORS * 8 * max(problem.X.shape[0], 1)))
+        groups = row_blocks(len(losses), max(size, 1))
         if len(groups) == 1:
-            return train_path(rows, [make() for make in risks], Cs, settings, progress, start, team)
+            return train_path(problem.X, [make() for make in losses], Cs, settings, progress, start, team)
         progress.stage("classes", len(groups))
         paths = []
         for group in groups:
-            some, points, part = [make() for make in risks[group]], start and start[group], progress.part(1)
-            paths.append(list(train_path(rows, some, Cs, settings, part, points, team)))
+            some, points, part = [make() for make in losses[group]], start and start[group], progress.part(1)
+            paths.append(list(train_path(problem.X, some, Cs, settings, part, points, team)))
             progress.advance()
         return [_join(parts) for parts in zip(*paths, strict=True)]
 
@@ -305,21 +305,21 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             keep_points=self.warm_start,
         )
 
-    def _pose(self, rows: DesignMatrix, labels: NDArray[Any], weights: Vector | None, team: ThreadTeam) -> Problem:
+    def _pose(self, X: DesignMatrix, labels: NDArray[Any], weights: Vector | None, team: ThreadTeam) -> Problem:
         classes, y = number_classes(labels, weights, team)
         ones = partial(np.ones, len(y))
         if weights is not None or self.class_weight is not None:
             weights = weigh_classes(self.class_weight, classes, y, ones() if weights is None else weights)
         if self.multi_class == "ovr":
-            return Problem(classes, rows, self._hinge_risks(y, len(classes), weights, team))
-        rows = with_constant(rows) if self.fit_intercept else rows
-        s = ones() if weights is None else weights
-        return Problem(classes, rows, [partial(MarginRisk, y.astype(np.int64, copy=False), s, len(classes), team)])
+            return Problem(classes, X, self._hinge_losses(y, len(classes), weights, team))
+        s, numbers = ones() if weights is None else weights, y.astype(np.int64, copy=False)
+        loss = partial(MulticlassHingeLoss, numbers, s, len(classes), team)
+        return Problem(classes, with_constant(X) if self.fit_intercept else X, [loss])
 
     def _start(self, problem: Problem) -> list[Matrix] | None:
         """With `warm_start`, where the fitted machine's planes touch the risk, if it was of this shape."""
         points: list[Matrix] = getattr(self, "_points", []) if self.warm_start else []
-        sizes = [make().n_outputs * problem.rows.shape[1] for make in problem.risks] if points else None
+        sizes = [make().n_outputs * problem.X.shape[1] for make in problem.losses] if points else None
         return points if [mine.shape[1] for mine in points] == sizes else None
 
     def _snapshot(self, problem: Problem, progress: Progress) -> dict[str, Any] | None:
@@ -348,9 +348,10 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         for i in points:
             points.array(i, np.float64, None, None)
 
-    def _hinge_risks(self, y: Classes, n_classes: int, s: Vector | None, team: ThreadTeam) -> list[Callable[[], Risk]]:
-        def make(c: int) -> Risk:
-            return (ProfileRisk if self.fit_intercept else HingeRisk)(sign_weights(y, c, s, team), team)
+    def _hinge_losses(self, y: Classes, n_classes: int, s: Vector | None, team: ThreadTeam) -> list[Callable[[], Loss]]:
+        def make(c: int) -> Loss:
+            weights = one_vs_rest_weights(y, c, s, team)
+            return InterceptHingeLoss(weights, team) if self.fit_intercept else HingeLoss(weights, team)
 
         positive = range(1, 2) if n_classes == 2 else range(n_classes)  # of two classes the second
         return [partial(make, c) for c in positive]

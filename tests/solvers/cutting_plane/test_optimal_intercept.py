@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from naive import cutting_plane as naive
 from widemargin._threads import ThreadTeam
-from widemargin.solvers.cutting_plane.optimal_intercept import ProfileRisk
+from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 
 Vector = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ def rows(seed: int, n: int, *, ties: bool) -> tuple[Vector, Vector]:
 
 
 def best_intercept(f: Vector, signed: Vector) -> float:
-    return float(ProfileRisk(signed, ThreadTeam(1)).intercept(f[None])[0])
+    return float(InterceptHingeLoss(signed, ThreadTeam(1)).intercept(f[None])[0])
 
 
 @quick
@@ -33,7 +33,7 @@ def best_intercept(f: Vector, signed: Vector) -> float:
 def test_the_intercept_is_the_best(seed: int, n: int, ties: bool) -> None:
     f, signed = rows(seed, n, ties=ties)
     b = best_intercept(f, signed)
-    assert np.isclose(naive.intercept_risk(f, signed, b), naive.profile_risk(f, signed))
+    assert np.isclose(naive.intercept_risk(f, signed, b), naive.optimal_intercept_risk(f, signed))
 
 
 @pytest.mark.parametrize("sort", [False, True])
@@ -62,13 +62,13 @@ def test_the_plane_holds_for_every_intercept(seed: int, n: int, step: float, tie
     target = rows(seed + 1, n, ties=ties)[0]
     best, near = f + step * (target - f), f + (step + 0.1 * (1 - step)) * (target - f)
     outputs = f[None].copy()
-    risk, coef, offset = ProfileRisk(signed, ThreadTeam(1)).advance(outputs, target[None], step, 0.1)
+    risk, coef, offset = InterceptHingeLoss(signed, ThreadTeam(1)).advance(outputs, target[None], step, 0.1)
     np.testing.assert_allclose(outputs[0], best)
-    assert np.isclose(risk, naive.profile_risk(best, signed))
-    assert np.isclose(coef[0] @ near + offset, naive.profile_risk(near, signed))
+    assert np.isclose(risk, naive.optimal_intercept_risk(best, signed))
+    assert np.isclose(coef[0] @ near + offset, naive.optimal_intercept_risk(near, signed))
     assert np.isclose(coef.sum(), 0, atol=1e-12)
     other = np.random.default_rng(seed).normal(size=n)
-    assert coef[0] @ other + offset <= naive.profile_risk(other, signed) + 1e-9
+    assert coef[0] @ other + offset <= naive.optimal_intercept_risk(other, signed) + 1e-9
 
 
 @quick
@@ -82,11 +82,11 @@ def test_the_plane_holds_for_every_intercept(seed: int, n: int, step: float, tie
 def test_the_line_search_goes_down_if_it_can(seed: int, n: int, curvature: float, slope: float, ties: bool) -> None:
     f, signed = rows(seed, n, ties=ties)
     target = np.random.default_rng(seed + 1).normal(size=n)
-    risk = ProfileRisk(signed, ThreadTeam(1))
-    step = risk.search(f[None], target[None], curvature, slope)
+    loss = InterceptHingeLoss(signed, ThreadTeam(1))
+    step = loss.line_search(f[None], target[None], curvature, slope)
 
     def value(k: float) -> float:
-        return 0.5 * curvature * k**2 + slope * k + naive.profile_risk(f + k * (target - f), signed)
+        return 0.5 * curvature * k**2 + slope * k + naive.optimal_intercept_risk(f + k * (target - f), signed)
 
     best = min(map(value, np.linspace(0, 3 * max(step, 1.0), 200)))
     assert value(step) <= value(0.0) + 1e-9
@@ -96,12 +96,12 @@ def test_the_line_search_goes_down_if_it_can(seed: int, n: int, curvature: float
 def test_the_line_search_on_many_rows() -> None:
     f, signed = rows(5, 50_000, ties=False)
     target = f + np.random.default_rng(6).normal(size=len(f)) * 0.3 + 0.1 * np.sign(signed)
-    risk = ProfileRisk(signed, ThreadTeam(1))
+    loss = InterceptHingeLoss(signed, ThreadTeam(1))
 
     def value(k: float) -> float:
         outputs = f + k * (target - f)
         return 0.5e3 * k**2 - 10.0 * k + naive.intercept_risk(outputs, signed, best_intercept(outputs, signed))
 
-    step = risk.search(f[None], target[None], 1e3, -10.0)
+    step = loss.line_search(f[None], target[None], 1e3, -10.0)
     best = min(value(step * (1 + d)) for d in np.linspace(-0.9, 1, 39))
     assert value(step) - best <= 0.02 * (value(0.0) - best)

@@ -1,4 +1,4 @@
-"""Newton's method on rounded hinges: its planes hold, it comes to the optimum, and it knows where it does not."""
+"""Newton's method on smoothed hinges: its planes hold, it reaches the optimum, and gives up where it does not."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from planes import always, assert_planes_hold, true_risk
 from widemargin._threads import ThreadTeam
 from widemargin.data import make_design_matrix
 from widemargin.data.design_matrix import LocalAugmentedMatrix
-from widemargin.solvers.cutting_plane import smoothed_hessian as hessian
 from widemargin.solvers.cutting_plane import smoothed_newton as newton
-from widemargin.solvers.cutting_plane.losses import HingeRisk
-from widemargin.solvers.cutting_plane.master_problem import Bundle
-from widemargin.solvers.cutting_plane.optimal_intercept import ProfileRisk
-from widemargin.solvers.cutting_plane.smoothed_hessian import CornerHessian
-from widemargin.solvers.cutting_plane.smoothed_newton import NewtonDescent
-from widemargin.solvers.cutting_plane.solver import CuttingPlaneSolver, learn_planes
+from widemargin.solvers.cutting_plane.accelerations import suits_newton
+from widemargin.solvers.cutting_plane.losses import HingeLoss
+from widemargin.solvers.cutting_plane.master_problem import MasterProblem
+from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
+from widemargin.solvers.cutting_plane.smoothed_newton import NewtonDescent, SmoothedHessian
+from widemargin.solvers.cutting_plane.solver import CuttingPlaneSolver, add_planes
 
-RISKS = {False: HingeRisk, True: ProfileRisk}
+LOSSES = {False: HingeLoss, True: InterceptHingeLoss}
 
 
 def problem(seed: int, n: int, *, ties: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -35,13 +34,13 @@ def problem(seed: int, n: int, *, ties: bool = False) -> tuple[np.ndarray, np.nd
 
 
 def begun(X: Any, signed: np.ndarray, C: float, *, has_intercept: bool) -> tuple[Any, CuttingPlaneSolver]:
-    """A solver that has looked at zero."""
+    """A solver that has evaluated w = 0."""
     team = ThreadTeam(1)
     rows, solver = (
         make_design_matrix(X, team),
-        CuttingPlaneSolver(RISKS[has_intercept](signed, team), Bundle(3, 1000), C),
+        CuttingPlaneSolver(LOSSES[has_intercept](signed, team), MasterProblem(3, 1000), C),
     )
-    learn_planes(rows, [solver], [solver.look_at(solver.w, np.zeros((1, X.shape[0])))])
+    add_planes(rows, [solver], [solver.evaluate(solver.w, np.zeros((1, X.shape[0])))])
     return rows, solver
 
 
@@ -55,7 +54,7 @@ def test_planes_lie_below_the_risk(seed: int, has_intercept: bool, ties: bool, C
     NewtonDescent(rows, solver, 2.0).run(1e-6, always)
     rng = np.random.default_rng(seed)
     points = [solver.w[0] + scale * rng.normal(size=3) for scale in (0.0, 0.1, 1.0, 10.0)]
-    assert_planes_hold(solver.bundle, points, X, signed, has_intercept=has_intercept)
+    assert_planes_hold(solver.master, points, X, signed, has_intercept=has_intercept)
     objective = 0.5 * solver.w[0] @ solver.w[0] + C * true_risk(X, signed, solver.w[0], has_intercept=has_intercept)
     assert np.isclose(solver.objective, objective, rtol=1e-9)
     assert solver.bound <= solver.objective * (1 + 1e-12)
@@ -68,7 +67,7 @@ def test_a_handful_of_steps(has_intercept: bool, C: float, form: str, monkeypatc
     X, signed = problem(1, 20_000)
     forms = {"C": X, "F": np.asfortranarray(X), "csr": sp.csr_array(X), "float32": X.astype(np.float32)}
     rows, solver = begun(forms[form], signed, C, has_intercept=has_intercept)
-    monkeypatch.setattr(newton, "_MOST", 16)
+    monkeypatch.setattr(newton, "_MAX_STEPS", 16)
     assert NewtonDescent(rows, solver, 2.0).run(1e-4, always)
     assert solver.gap <= 1e-4 * solver.objective
     shift = float(solver.intercept[0])
@@ -78,33 +77,33 @@ def test_a_handful_of_steps(has_intercept: bool, C: float, form: str, monkeypatc
 
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_the_gap_at_the_rounded_minimum(has_intercept: bool) -> None:
-    """With the width held, it is what the module says."""
+    """At a fixed width it is the sum in the module's docstring."""
     X, signed = problem(2, 500)
     rows, solver = begun(X, signed, 0.1, has_intercept=has_intercept)
     descent = NewtonDescent(rows, solver, 2.0)
     for _ in range(20):
-        rounded = descent._risk.rounded(descent._f, 2.0)
-        slope = descent._slope(rounded)
-        descent._learn_plane(solver.objective)
-        step = descent._hessian.step(slope, descent._f, rounded.shift, 2.0)
+        smoothed = descent._loss.smoothed(descent._f, 2.0)
+        slope = descent._gradient(smoothed)
+        descent._add_plane(solver.objective)
+        step = descent._hessian.step(slope, descent._f, smoothed.intercept, 2.0)
         descent._hessian.drop()
         decrement = -0.5 * float(np.vdot(slope, step))
-        if descent._search(step, solver.value(descent.point, rounded.value), decrement) is None:
+        if descent._backtrack(step, solver.value(descent.point, smoothed.value), decrement) is None:
             break
     risk = true_risk(X, signed, descent.point[0], has_intercept=has_intercept)
     assert np.abs(slope).max() <= 1e-6 * np.abs(descent.point).max()
-    proven = 0.1 * rounded.loss
-    if has_intercept:  # the loss is that at the best intercept of the rounded hinges
-        shifted = naive.intercept_risk(X @ descent.point[0], signed, rounded.shift)
+    proven = 0.1 * smoothed.plane_gap
+    if has_intercept:  # the plane's gap is that at the optimal intercept of the smoothed hinges
+        shifted = naive.intercept_risk(X @ descent.point[0], signed, smoothed.intercept)
         proven -= 0.1 * (shifted - risk)
-    _, bound = solver.bundle.solve(0.1, 1e-12)
+    _, bound = solver.master.solve(0.1, 1e-12)
     gap = solver.value(descent.point, risk) - bound
     assert 0.9 * proven <= gap <= proven * (1 + 1e-6)  # less, if other planes help
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
-def test_rows_without_a_corner(has_intercept: bool) -> None:
-    """Equal rows, or none with weight that differs: it stops, and what is known stays true."""
+def test_rows_without_a_kink(has_intercept: bool) -> None:
+    """Equal rows: the method ends, and point and objective are finite."""
     for X in (np.zeros((50, 3)), np.ones((50, 3)), np.full((50, 3), 1e150)):
         signed = np.where(np.arange(50) % 3 == 0, 1.0, -1.0)
         rows, solver = begun(X, signed, 1.0, has_intercept=has_intercept)
@@ -113,8 +112,8 @@ def test_rows_without_a_corner(has_intercept: bool) -> None:
         assert np.isfinite(solver.objective)
 
 
-def test_too_long_steps_end_it() -> None:
-    """Separable rows and a large C: nearly no row is on the corner where the minimum is."""
+def test_steps_that_are_too_long_end_it() -> None:
+    """Separable rows and a large C: nearly no sample is near the kink at the minimum."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     X *= np.exp(rng.normal(size=(300, 1)) * 4)
@@ -129,17 +128,17 @@ def test_an_estimate_is_close(has_intercept: bool, C: float) -> None:
     rows, solver = begun(X, signed, C, has_intercept=has_intercept)
     estimate = NewtonDescent(rows, solver, 2.0)
     assert estimate.approach(1e-2, always)
-    assert solver.bundle.n_planes == 2  # zero, and that of the start: nothing was to be proven
+    assert solver.master.n_planes == 2  # the zero plane, and that of the start: an estimate adds none
     value = 0.5 * estimate.point[0] @ estimate.point[0]
     value += C * true_risk(X, signed, estimate.point[0], has_intercept=has_intercept)
     assert NewtonDescent(rows, solver, 2.0).run(1e-4, always)
     assert value <= solver.objective * 1.01
 
 
-def test_a_hessian_serves_while_it_fits() -> None:
+def test_a_hessian_is_kept_while_gains_are_as_promised() -> None:
     X, signed = problem(5, 400)
     rows, solver = begun(X, signed, 0.1, has_intercept=False)
-    newton_steps = CornerHessian(rows, solver.risk, 0.1)
+    newton_steps = SmoothedHessian(rows, solver.loss, 0.1)
     slope, f = np.ones((1, 3)), np.zeros((1, 400))
 
     def is_new(width: float) -> bool:
@@ -153,7 +152,7 @@ def test_a_hessian_serves_while_it_fits() -> None:
         assert is_new(1.5) is not serves
 
 
-def test_a_step_in_vain_with_an_old_hessian_is_made_anew() -> None:
+def test_a_step_that_fails_with_a_kept_hessian_gets_a_new_one() -> None:
     X, signed = problem(6, 2000)
     rows, solver = begun(X, signed, 0.01, has_intercept=False)
     descent = NewtonDescent(rows, solver, 2.0)
@@ -162,7 +161,7 @@ def test_a_step_in_vain_with_an_old_hessian_is_made_anew() -> None:
     assert solver.gap <= 1e-3 * solver.objective
 
 
-def test_told_to_stop() -> None:
+def test_stopped_before_the_first_step() -> None:
     X, signed = problem(3, 500)
     rows, solver = begun(X, signed, 1.0, has_intercept=False)
     start = solver.w
@@ -170,14 +169,14 @@ def test_told_to_stop() -> None:
     np.testing.assert_array_equal(solver.w, start)
 
 
-def test_a_sample_by_chance() -> None:
+def test_the_sample_of_a_hessian_is_random() -> None:
     chosen, rng = np.arange(0, 5000, 5), np.random.default_rng(0)
-    some, every = hessian._sample(chosen, rng.random(100))
+    some, every = newton._sample(chosen, rng.random(100))
     assert len(some) == 100
     assert every == 10.0
     assert np.all(np.diff(some) >= 0)
     assert len(set((some // 5) % 10)) > 5  # whatever the period
-    all_of_them, every = hessian._sample(chosen, rng.random(1000))
+    all_of_them, every = newton._sample(chosen, rng.random(1000))
     assert all_of_them is chosen
     assert every == 1.0
 
@@ -187,16 +186,16 @@ def test_a_singular_hessian() -> None:
     A = rng.normal(size=(2, 5)) * [1e-3, 1e-1, 1.0, 10.0, 1e3]
     H = A.T @ A - 1e-13 * np.eye(5)
     b = H @ rng.normal(size=5)
-    x = hessian._solve(H, b)
+    x = newton._solve(H, b)
     assert np.linalg.norm(H @ x - b) <= 1e-3 * np.linalg.norm(b)
-    np.testing.assert_array_equal(hessian._solve(np.array([[1.0, 2.0], [2.0, 1.0]]), np.ones(2)), 0.0)
+    np.testing.assert_array_equal(newton._solve(np.array([[1.0, 2.0], [2.0, 1.0]]), np.ones(2)), 0.0)
 
 
 def test_few_columns_and_many_rows_suit_it() -> None:
-    assert newton.suits((5120, 10))
-    assert not newton.suits((5119, 10))
-    assert newton.suits((320_000, 100))
-    assert not newton.suits((319_999, 100))
+    assert suits_newton(5120, 10)
+    assert not suits_newton(5119, 10)
+    assert suits_newton(320_000, 100)
+    assert not suits_newton(319_999, 100)
 
 
 @pytest.mark.parametrize("kind", ["C", "F", "csr"])
@@ -214,15 +213,15 @@ def test_rows_as_an_array(kind: str) -> None:
 @pytest.mark.parametrize("offset", [0.0, 1e6, 1e12])
 @pytest.mark.parametrize("width", [1e-6, 1.0])
 def test_slopes_of_far_outputs(offset: float, width: float) -> None:
-    """They are between 0 and 1 and sum to what the pull asks for, or there are none."""
+    """They are between 0 and 1 and sum to coef_sum, or there are none."""
     rng = np.random.default_rng(0)
     signed = rng.choice([-1.0, 1.0, 3.0], 2000)
     f = (offset + np.sign(signed) + width * rng.normal(size=2000))[None]
-    for pull in (0.0, 100.0):
-        rounded = ProfileRisk(signed, ThreadTeam(1), pull).rounded(f, width)
-        if rounded is not None:
-            slopes = -rounded.coef[0] / signed
+    for coef_sum in (0.0, 100.0):
+        smoothed = InterceptHingeLoss(signed, ThreadTeam(1), coef_sum).smoothed(f, width)
+        if smoothed is not None:
+            slopes = -smoothed.coef[0] / signed
             assert slopes.min() >= 0.0
             assert slopes.max() <= 1.0
-            assert np.isclose(rounded.coef.sum(), pull, atol=1e-9)
-        assert rounded is not None or offset == 1e12 or (offset, width) == (1e6, 1e-6)
+            assert np.isclose(smoothed.coef.sum(), coef_sum, atol=1e-9)
+        assert smoothed is not None or offset == 1e12 or (offset, width) == (1e6, 1e-6)

@@ -1,14 +1,14 @@
-"""Rounds on the rows near the margin: the rest of the risk is replaced by a line.
+"""Rounds on the active rows, the samples near the margin: a linear function stands for the risk of all others.
 
-A hinge lies above both of its lines, zero and s (1 - y f). Let the rows whose margin is far from 1 keep the line that
-they are on at the best point, and so be one linear function together:
+A hinge lies above both of its pieces, 0 and s (1 - y f). Keep, for each sample far from its margin, the piece that it
+is on at the best point. Together these are one linear function, the linear remainder:
 
-    R(w) >= R_near(w) + <a, w> + b      with equality at the best point, and as far as no row changes its line
+    R(w) >= R_active(w) + <a, w> + c      with equality at the best point, and as long as no sample changes its piece
 
-Cutting planes of the right side are planes of R, and cost as many rows as are near. So the lower bound stays proven
-whatever happens here, and what these rounds come to is a point for the next round on all rows to search towards. Where
-rows are many for their columns, Newton's method goes there in fewer steps, each of which brings a plane too.
-How far they may go from the best point: until the outputs have changed by a part of the distance that counts as near.
+Cutting planes of the right side are planes of R, and cost as many samples as are active. So the lower bound stays
+proven wherever these rounds lead, and their best point is the next target of a round on all samples. Where samples are
+many for their features, Newton's method replaces the planes. A trust region on the decision values, a part of the
+distance that counts as near, limits how far these rounds go. Experiments: decision 0006.
 """
 
 from __future__ import annotations
@@ -19,103 +19,116 @@ from collections.abc import Callable
 import numpy as np
 
 from ...data import LocalMatrix
-from . import smoothed_newton as newton
-from .losses import HingeRisk
-from .solver import Anchor, CuttingPlaneSolver, Leash, Plane, Rest, learn_planes
+from .losses import HingeLoss
+from .smoothed_newton import NewtonDescent
+from .solver import BasePlane, CuttingPlaneSolver, LinearRemainder, Plane, TrustRegion, add_planes
 
-_SHARE, _LEAST_SHARE, _MOST_SHARE = 1 / 32, 1 / 256, 1 / 4  # of the rows: at first, and whatever happens
-_GROWTH = 4.0  # times as many after rounds that came to the end of their reach; a part as many at least after others
-_USE = 0.4  # of the reach: after rounds that went less far there will be fewer rows, after others more
-_SETTLED = 4.0 * _USE  # as that, after Newton's method, which leaves little to go
-_ERRORS = 4.0  # share of the rows to begin with, in errors of the outputs of a sample's machine
-_LEAST = 2048  # rows: with fewer, the interpreter would be slower than the pass over them
-_MOST = 1.5  # times as many as were asked for: margins that are all alike
-_REACH = 0.5  # of the distance that counts as near
-_WIDTH = 0.5  # of Newton's method at first, of the reach
-_WORK = 2.0  # visits of each row of the whole, in their number
-_DROP = 0.1  # of the gap at the start: less is not worth more rounds
-_TOL_SHARE = 0.3  # of the goal for the whole
-_NOISE = 1e-12  # of the objective: less is no progress
-_BUDGET_SHARE = 4  # a copy of the rows may take as much of the memory
+_SHARE, _MIN_SHARE, _MAX_SHARE = 1 / 32, 1 / 256, 1 / 4  # of the samples that are active: at first, least, largest
+_GROWTH = 4.0  # of the share, after rounds that ended at the boundary of the trust region; its inverse limits a fall
+_USE = 0.4  # part of the radius: after rounds that went less far the share falls, after others it grows
+_NEWTON_USE = 4.0 * _USE  # the same after Newton's method, which leaves little to go
+_ERRORS = 4.0  # first share after a start from a sample, in standard errors of its decision values
+_MIN_ROWS = 2048  # with fewer, a round costs more than the pass over them
+_TIES = 1.5  # times as many samples as wanted, beyond which margins are too much alike to choose by
+_RADIUS = 0.5  # of the distance that counts as near
+_WIDTH = 0.5  # of the smoothed hinge at first, in radii
+_WORK = 2.0  # passes over all samples that rounds on active rows may cost
+_GAP_SHARE = 0.1  # of the gap at the start, where rounds with planes end
+_TOL_SHARE = 0.3  # of the tolerance for all samples
+_ROUNDING = 1e-12  # of the objective: a smaller fall is no progress
+_MEMORY_SHARE = 4  # a copy of the active rows may take this part of the memory budget
 
 
-class NearRounds:
-    """The rounds of one machine on the rows near its margin.
+class ActiveRows:
+    """Rounds of one machine on its active rows.
 
     Parameters
     ----------
-    rows : LocalMatrix
-        All of them.
+    X : LocalMatrix
+        All samples.
     solver : CuttingPlaneSolver
-        Of a hinge risk.
+    loss : HingeLoss
+        The solver's.
     tol : float
-        Largest gap of the machine at the end, relative to its objective.
+        Largest relative gap of the machine at the end.
     memory_budget : int
         Bytes.
     go_on : callable
-        Asked after every round whether there is time for more.
+        Returns False when time is up; called after every round.
+    newton : bool
+        Whether the shape of X suits Newton's method.
 
     Attributes
     ----------
-    is_smooth : bool
-        Whether Newton's method leads through the rows near the margin; else planes do.
+    uses_newton : bool
+        Whether Newton's method is used for this C; cutting planes where it is not, or has failed.
     """
 
     def __init__(
-        self, rows: LocalMatrix, solver: CuttingPlaneSolver, tol: float, memory_budget: int, go_on: Callable[[], bool]
+        self,
+        X: LocalMatrix,
+        solver: CuttingPlaneSolver,
+        loss: HingeLoss,
+        tol: float,
+        memory_budget: int,
+        go_on: Callable[[], bool],
+        *,
+        newton: bool,
     ) -> None:
-        self._rows = rows
+        self._X = X
         self.solver = solver
+        self._loss = loss
         self._tol = tol
         self._go_on = go_on
-        self._most = int(memory_budget / (_BUDGET_SHARE * _MOST * rows.row_bytes))
-        self.is_smooth = newton.suits(rows.shape)
+        self._newton = newton
+        self._max_rows = int(memory_budget / (_MEMORY_SHARE * _TIES * X.row_bytes))
         self._share = _SHARE
         self.begin()
 
     def begin(self) -> None:
-        """Count rounds without progress anew: the solver has another C, and so another objective."""
+        """Forget rounds without progress and failures of Newton's method: the solver has another C."""
+        self.uses_newton = self._newton
         self._n_failures, self._objective = 0, np.inf
 
-    def follow(self, n_sample: int, *, is_smooth: bool) -> None:
-        """Begin at the machine of a sample, which is as far from that of all rows as chance takes it."""
-        self.is_smooth = is_smooth
-        if is_smooth:
-            self._share = min(_ERRORS * math.sqrt(self._rows.shape[1] / n_sample), _MOST_SHARE)
+    def start_at_sample(self, n_samples: int, *, is_newton: bool) -> None:
+        """The solver starts at a sample's machine, found by Newton's method or not."""
+        self.uses_newton = is_newton
+        if is_newton:
+            self._share = min(_ERRORS * math.sqrt(self._X.shape[1] / n_samples), _MAX_SHARE)
 
     def run(self) -> None:
-        """Lead the machine's target to where rounds on few rows come to, and raise its bound.
+        """Set the solver's target to the best point of rounds on the active rows, and raise its bound.
 
-        A machine that was led nowhere twice goes a round on all rows alone.
+        After two rounds without progress of the objective, one round on all samples goes without.
         """
         if self._has_failed_twice():
             return
-        found = self._surrogate()
+        found = self._restrict()
         if found is None:
             return
-        rows, near, leash = found
+        X, restricted, region = found
         goal = _TOL_SHARE * self._tol
-        if self.is_smooth:
-            self.is_smooth = newton.NewtonDescent(rows, near, _WIDTH * leash.reach).run(goal, self._go_on)
-        if not self.is_smooth:
-            self._add_planes(rows, near, leash, goal)
-        self.solver.lead(near)
-        used = leash.moved / ((_SETTLED if self.is_smooth else _USE) * leash.reach)
-        self._scale_share(_GROWTH if leash.is_taut else max(used, 1.0 / _GROWTH))
+        if self.uses_newton:
+            self.uses_newton = NewtonDescent(X, restricted, _WIDTH * region.radius).run(goal, self._go_on)
+        if not self.uses_newton:
+            self._run_rounds(X, restricted, region, goal)
+        self.solver.search_towards(restricted)
+        used = region.distance / ((_NEWTON_USE if self.uses_newton else _USE) * region.radius)
+        self._scale_share(_GROWTH if region.is_at_boundary else max(used, 1.0 / _GROWTH))
 
-    def _add_planes(self, rows: LocalMatrix, near: CuttingPlaneSolver, leash: Leash, goal: float) -> None:
-        """Rounds of the cutting plane algorithm."""
-        goal = max(_DROP * near.gap, goal * near.objective)
-        visits, most = 0, _WORK * self._rows.shape[0]
-        while visits < most and near.gap > goal and not leash.is_taut and self._go_on():
-            plane = near.descend(rows.matvec(near.target))
-            learn_planes(rows, [near], [plane])
-            near.solve_reduced()
-            visits += rows.shape[0]
+    def _run_rounds(self, X: LocalMatrix, restricted: CuttingPlaneSolver, region: TrustRegion, goal: float) -> None:
+        """Rounds of Algorithm 1 on the active rows, until their gap, the work or the trust region ends them."""
+        goal = max(_GAP_SHARE * restricted.gap, goal * restricted.objective)
+        n_visits, most = 0, _WORK * self._X.shape[0]
+        while n_visits < most and restricted.gap > goal and not region.is_at_boundary and self._go_on():
+            plane = restricted.line_search(X.matvec(restricted.target))
+            add_planes(X, [restricted], [plane])
+            restricted.solve_master()
+            n_visits += X.shape[0]
 
     def _has_failed_twice(self) -> bool:
         objective = self.solver.objective
-        self._n_failures = self._n_failures + 1 if objective >= self._objective * (1.0 - _NOISE) else 0
+        self._n_failures = self._n_failures + 1 if objective >= self._objective * (1.0 - _ROUNDING) else 0
         self._objective = objective
         if self._n_failures < 2:
             return False
@@ -123,30 +136,31 @@ class NearRounds:
         return True
 
     def _scale_share(self, factor: float) -> None:
-        self._share = min(max(factor * self._share, _LEAST_SHARE), _MOST_SHARE)
+        self._share = min(max(factor * self._share, _MIN_SHARE), _MAX_SHARE)
 
-    def _surrogate(self) -> tuple[LocalMatrix, CuttingPlaneSolver, Leash] | None:
-        """The rows near the margin, and a solver for the risk that is exact on them and a line for the rest."""
-        solver, n = self.solver, self._rows.shape[0]
-        if solver.anchor is None:
+    def _restrict(self) -> tuple[LocalMatrix, CuttingPlaneSolver, TrustRegion] | None:
+        """The active rows, and a solver for their hinges plus the linear remainder; None if margins are all alike."""
+        solver, n = self.solver, self._X.shape[0]
+        if solver.base is None:
             return None
-        assert isinstance(solver.risk, HingeRisk)
-        wanted = min(max(_LEAST, int(self._share * n)), self._most)
-        chosen, distance = solver.risk.nearest(solver.outputs, wanted)
-        if not 0.0 < distance < np.inf or len(chosen) > _MOST * wanted:
-            if self._share == _MOST_SHARE:  # there may be room between margins that are alike, or before them
-                self._share = _LEAST_SHARE
+        wanted = min(max(_MIN_ROWS, int(self._share * n)), self._max_rows)
+        chosen, distance = self._loss.nearest_rows(solver.decision_values, wanted)
+        if not 0.0 < distance < np.inf or len(chosen) > _TIES * wanted:
+            if self._share == _MAX_SHARE:  # a smaller share may end between two groups of equal margins
+                self._share = _MIN_SHARE
             else:
                 self._scale_share(_GROWTH)
             return None
-        rows = self._rows.take(chosen)
-        plane, normal = solver.anchor
-        coef, f = (solver.risk.pick(values, chosen) for values in (plane.coef, solver.outputs))
-        here = Anchor(Plane(coef, float(np.abs(coef).sum()), plane.point), rows.rmatvec(coef))
-        rest = Rest(normal - here.normal, plane.offset - here.plane.offset)
-        risk = solver.risk.part(chosen, pull=float(coef.sum()))
-        leash = Leash(risk, f, _REACH * distance)
-        near = CuttingPlaneSolver(risk, solver.bundle, solver.C, mu=solver.mu, rest=rest, leash=leash)
-        near.look_at(solver.w, f)
-        near.anchor, near.bound, near.target = here, solver.bound, solver.target
-        return rows, near, leash
+        X = self._X.take(chosen)
+        plane, normal = solver.base
+        coef, f = (self._loss.gather(values, chosen) for values in (plane.coef, solver.decision_values))
+        base = BasePlane(Plane(coef, float(np.abs(coef).sum()), plane.point), X.rmatvec(coef))
+        remainder = LinearRemainder(normal - base.normal, plane.offset - base.plane.offset)
+        loss = self._loss.restrict(chosen, coef_sum=float(coef.sum()))
+        region = TrustRegion(loss, f, _RADIUS * distance)
+        restricted = CuttingPlaneSolver(
+            loss, solver.master, solver.C, mu=solver.mu, remainder=remainder, trust_region=region
+        )
+        restricted.evaluate(solver.w, f)
+        restricted.base, restricted.bound, restricted.target = base, solver.bound, solver.target
+        return X, restricted, region

@@ -1,23 +1,27 @@
-"""The multiclass hinge of Crammer and Singer, as a risk for the cutting plane solver."""
+"""The multiclass hinge of Crammer and Singer, and a line search for its derivative by bracketing."""
 
 from __future__ import annotations
+
+import math
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..._native import linear
 from ..._threads import ThreadTeam
-from ...data import RowArrays
-from .line_search import find_step
 from .losses import Cut
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+_PRECISION = 1e-11  # largest gain left, as a part of curvature k^2: the step has gained at least half of that
+_MIN_STEP = 1e-12  # a shorter one changes nothing
 
-class MarginRisk:
-    """Crammer and Singer's multiclass hinge, sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i).
+
+class MulticlassHingeLoss:
+    """Crammer and Singer's multiclass hinge, R(f) = sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i).
 
     Parameters
     ----------
@@ -29,53 +33,117 @@ class MarginRisk:
     team : ThreadTeam
     """
 
+    hinge = None
+
     def __init__(self, y: NDArray[np.int64], s: Vector, n_classes: int, team: ThreadTeam) -> None:
         self.y = y
         self.s = s
         self.n_outputs = n_classes
         self.n_rows = len(y)
         self._team = team
-        self._hinge = linear.MulticlassHinge(y, s, n_classes)
-        self._guess = 1.0
+        self._native = linear.MulticlassHinge(y, s, n_classes)
+        self._latest_step = 1.0
 
     def intercept(self, f: Matrix) -> Vector:
-        """None."""
+        """Zeros."""
         return np.zeros(self.n_outputs)
 
-    def ascent(self, arrays: RowArrays, n_features: int) -> None:
-        """None."""
-
-    def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
-        """A bracketing search on the derivative."""
-        line = _MarginLine(self._hinge, self._team, f, target)
-        step = find_step(line, curvature, slope, 0.5 * self._guess, 2.0 * self._guess)
-        self._guess = step or 1.0
+    def line_search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
+        """A bracketing search for the zero of the derivative, from half to twice the latest step."""
+        line = _MulticlassHingeLine(self._native, self._team, f, target)
+        step = find_step(line, curvature, slope, 0.5 * self._latest_step, 2.0 * self._latest_step)
+        self._latest_step = step or 1.0
         return step
 
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
-        """One pass over the outputs."""
+        """The plane's weights of a sample are s_i at its worst class, -s_i at its own; one pass over f."""
         coef = np.empty_like(f)
-        risk, offset = self._hinge.advance(self._team.native, f, target, step, mu, coef)
+        risk, offset = self._native.advance(self._team.native, f, target, step, mu, coef)
         return Cut(risk, coef, offset)
 
-    def part(self, chosen: Indices, factor: float = 1.0) -> MarginRisk:
-        """For the same classes, present or not."""
-        return MarginRisk(self.y[chosen], factor * self.s[chosen], self.n_outputs, self._team)
+    def restrict(self, chosen: Indices, factor: float = 1.0) -> MulticlassHingeLoss:
+        """The loss of some samples, for the same classes, present or not."""
+        return MulticlassHingeLoss(self.y[chosen], factor * self.s[chosen], self.n_outputs, self._team)
 
 
-class _MarginLine:
-    """The multiclass hinge along a line: a maximum of lines for each row."""
-
-    def __init__(self, hinge: linear.MulticlassHinge, team: ThreadTeam, f: Matrix, target: Matrix) -> None:
-        self._hinge = hinge
-        self._line = team.native, f, target
-        self._rows = np.arange(f.shape[1])
-        self._settled = 0.0
+class Line(Protocol):
+    """A convex function of a step k that is a sum over samples."""
 
     def slope(self, k: float) -> float:
-        return self._settled + float(self._hinge.slope(*self._line, self._rows, k))
+        """Derivative at k (at a breakpoint between the left and the right one)."""
 
-    def settle(self, lo: float, hi: float) -> None:
-        kept, slope = self._hinge.drop_linear_rows(*self._line, self._rows, lo, hi)
-        self._rows = self._rows[:kept]
-        self._settled += slope
+    def drop_linear_rows(self, lo: float, hi: float) -> None:
+        """Replace samples that are linear between lo and hi by their slope: later steps lie between these."""
+
+
+class _MulticlassHingeLine:
+    """The multiclass hinge along the line from f to target."""
+
+    def __init__(self, native: linear.MulticlassHinge, team: ThreadTeam, f: Matrix, target: Matrix) -> None:
+        self._native = native
+        self._line = team.native, f, target
+        self._rows = np.arange(f.shape[1])
+        self._dropped_slope = 0.0
+
+    def slope(self, k: float) -> float:
+        return self._dropped_slope + float(self._native.slope(*self._line, self._rows, k))
+
+    def drop_linear_rows(self, lo: float, hi: float) -> None:
+        n_kept, slope = self._native.drop_linear_rows(*self._line, self._rows, lo, hi)
+        self._rows = self._rows[:n_kept]
+        self._dropped_slope += slope
+
+
+def find_step(line: Line, curvature: float, slope: float, lo: float, hi: float) -> float:
+    """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + line(k)``.
+
+    Parameters
+    ----------
+    line : Line
+    curvature, slope : float
+        curvature > 0.
+    lo, hi : float
+        Where the minimum probably is, 0 <= lo < hi.
+
+    Returns
+    -------
+    float
+        Exact once the bracket lies within one linear piece of the derivative.
+
+    Notes
+    -----
+    Regula falsi with the Illinois rule: the derivative at an end that stays twice is halved. With dropped samples it
+    costs O(n) where breakpoints are spread out.
+    """
+
+    def derivative(k: float) -> float:
+        return curvature * k + slope + line.slope(k)
+
+    at_lo = derivative(lo)
+    if at_lo >= 0.0:
+        lo, hi, at_lo, at_hi = 0.0, lo, derivative(0.0), at_lo
+        if at_lo >= 0.0:
+            return 0.0
+    else:
+        at_hi = derivative(hi)
+    while at_hi < 0.0:
+        lo, at_lo, hi = hi, at_hi, 2.0 * hi
+        at_hi = derivative(hi)
+    weighted_lo, weighted_hi, last_side, dropped_width = at_lo, at_hi, 0, math.inf
+    while at_hi * (hi - lo) > _PRECISION * curvature * hi * hi and hi > _MIN_STEP:
+        if hi - lo <= 0.5 * dropped_width:
+            line.drop_linear_rows(lo, hi)
+            dropped_width = hi - lo
+        k = (lo * weighted_hi - hi * weighted_lo) / (weighted_hi - weighted_lo)
+        if not lo < k < hi:
+            return min(max(k, lo), hi)  # the zero is an end, to rounding
+        at_k = derivative(k)
+        side = -1 if at_k < 0.0 else 1
+        if side < 0:
+            lo, weighted_lo = k, at_k
+            weighted_hi *= 0.5 if last_side == side else 1.0
+        else:
+            hi, weighted_hi, at_hi = k, at_k, at_k
+            weighted_lo *= 0.5 if last_side == side else 1.0
+        last_side = side
+    return hi

@@ -2,8 +2,8 @@
 
     maximise  D(a) = sum a_i - 1/2 |sum a_i y_i x_i|^2      0 <= a_i <= C s_i   (and sum a_i y_i = 0 with an intercept)
 
-Each hinge lies above the part a_i / (C s_i) of its line, so the plane with the rows' weights -a_i y_i / C lies below
-the risk. In the master problem it is worth D(a), alone; together with other planes, more.
+Each hinge lies above the part a_i / (C s_i) of its line, so the plane with the samples' weights -a_i y_i / C lies below
+the risk. In the master problem, alone it gives the bound D(a); together with other planes, more.
 
 Source: Hsieh, Chang, Lin, Keerthi, Sundararajan, A Dual Coordinate Descent Method for Large-scale Linear SVM, ICML
 2008.
@@ -18,36 +18,39 @@ from numpy.typing import NDArray
 
 from ..._native import linear
 from ...data import RowArrays
+from .solver import CuttingPlaneSolver, Plane
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-_EPOCH, _EPOCH_ROW = 5.0, 8.0  # operations of an epoch for a value and a row: one thread, no order in memory
-_ROUND, _ROUND_ROW, _ROUND_COLUMN = 2e5, 8.0, 60.0  # of a round, for a row and a column, beside 1 for a value
-_PLANE = 2.0  # of a round, for a plane's column
-_ROUNDS = 2.0  # rounds alone that a column is trusted to need at most
-_FIRST, _FIRST_SHARE = 4.0, 0.1  # the first turn: visits of each row, and what part of the trust, at most
-_MOST_VISITS = 8.0  # of each row in a round
-_SIGMA = 0.03  # the intercept's step as a part of the rows' mean squared length; 0.01 and 0.1 are about as good
-_RUN = 16  # rows that stay together in an order: neighbours in memory
-_TURN, _TRY = 0.4, 0.1  # of all work so far: a turn of the better, and of the other when it has less than that
-_HOPE = 0.5  # of the logarithm of the gap: what another try is expected to bring, for all work so far
-_LEAP = 1.0  # times the latest change at least: a shorter way is not worth a pass
-_PROGRESS = 7.0  # of the logarithm of the gap, from start to end
+# Work is counted in operations, so that the same data give the same machine. Experiments: decision 0006.
+_EPOCH, _EPOCH_ROW = 5.0, 8.0  # of an epoch, for a value and a sample: one thread, no order in memory
+_ROUND, _ROUND_ROW, _ROUND_COLUMN = 2e5, 8.0, 60.0  # of a round, and for a sample and a column, beside 1 for a value
+_PLANE = 2.0  # of a round, for a value of a plane's normal
+_ROUNDS = 2.0  # rounds alone that are expected for each column, at most
+_FIRST, _FIRST_SHARE = 4.0, 0.1  # the first turn: epochs, and the part of the work expected of rounds alone, at most
+_TURN, _TRIAL = 0.4, 0.1  # parts of all work so far: a turn of the faster; one of the other, if it has had less
+_HOPE = 0.5  # gain, in logarithms of the gap, that one more trial is expected to bring for all work so far
+_TOTAL_GAIN = 7.0  # logarithm of the gap, from start to end
+
+_MAX_VISITS = 8.0  # epochs of a round
+_SIGMA = 0.03  # the intercept's step as a part of the samples' mean squared length; 0.01 and 0.1 are about as good
+_RUN = 16  # samples that stay together in an order: neighbours in memory
+_MIN_EXTRAPOLATION = 1.0  # times the latest change: a shorter one is not worth a pass
 
 
-class Turns:
-    """Whether to go on with epochs or with rounds alone: whichever has lately shrunk the gap more for its work.
+class Alternation:
+    """Chooses between turns of rounds with epochs and of rounds alone: which has gained more for its work lately.
 
-    The first turn is the epochs'. Rounds alone shrink the gap late, and then fast: until they have had the work that
-    they are trusted to need, they count as if they were to be done with it.
+    Gain is the fall of the logarithm of the gap. Rounds alone gain late, and then fast: until they have had the work
+    expected of them, they count as if that work were to end the fit. The first turn has epochs.
 
     Parameters
     ----------
     first : float
         Work of the first turn.
-    trust : float
-        Work that rounds alone are trusted to need.
+    expected : float
+        Work that rounds alone need, at most, to end a fit.
 
     Attributes
     ----------
@@ -55,148 +58,197 @@ class Turns:
         Whether the next round begins with epochs.
     """
 
-    def __init__(self, first: float, trust: float) -> None:
+    def __init__(self, first: float, expected: float) -> None:
         self.has_epochs = True
-        self._trust = trust
+        self._expected = expected
         self._rates = {True: math.inf, False: 0.0}
         self._work = {True: 0.0, False: 0.0}
-        self._now, self._goal, self._gap = 0.0, first, math.inf
+        self._turn_work, self._turn_length, self._gap = 0.0, first, math.inf
 
     @property
-    def goal(self) -> float:
+    def work_left(self) -> float:
         """Work that is left of this turn."""
-        return self._goal - self._now
+        return self._turn_length - self._turn_work
 
-    def spend(self, work: float, gap: float) -> None:
-        """A round is over. At the end of a turn, choose who is next."""
-        if not math.isfinite(self._gap):  # the first round is yet to come
+    def record(self, work: float, gap: float) -> None:
+        """Add a round's work and the relative gap after it; at the end of a turn, choose the next."""
+        if not math.isfinite(self._gap):  # before the first round
             self._gap = gap
             return
-        self._now += work
-        if self.goal > 0.0:
+        self._turn_work += work
+        if self.work_left > 0.0:
             return
         mine = self.has_epochs
-        self._rates[mine] = math.log(max(self._gap, 1e-300) / max(gap, 1e-300)) / self._now
-        self._work[mine] += self._now
-        self._now, self._gap = 0.0, gap
+        self._rates[mine] = math.log(max(self._gap, 1e-300) / max(gap, 1e-300)) / self._turn_work
+        self._work[mine] += self._turn_work
+        self._turn_work, self._gap = 0.0, gap
         self._choose()
 
     def _choose(self) -> None:
         total = sum(self._work.values())
-        trusted = _PROGRESS / self._trust if self._work[False] < self._trust else 0.0
-        ahead = self._rates[True] >= max(self._rates[False], trusted)
-        has_hope = ahead or max(self._rates[True], _HOPE / total) >= trusted  # where the trust is long, it is no reason
-        is_tried = self._work[not ahead] < _TRY * total and has_hope
-        self.has_epochs = ahead != is_tried
-        self._goal = (_TRY if is_tried else _TURN) * total
+        expected_rate = _TOTAL_GAIN / self._expected if self._work[False] < self._expected else 0.0
+        faster = self._rates[True] >= max(self._rates[False], expected_rate)
+        # where rounds alone are expected to take long, that expectation is no reason against another trial
+        is_promising = faster or max(self._rates[True], _HOPE / total) >= expected_rate
+        is_trial = self._work[not faster] < _TRIAL * total and is_promising
+        self.has_epochs = faster != is_trial
+        self._turn_length = (_TRIAL if is_trial else _TURN) * total
 
 
 class CoordinateAscent:
-    """A dual point of a machine with hinges, and how many epochs a round are worth their time.
+    """A dual point of a machine with hinges, raised by epochs of coordinate ascent.
 
     Parameters
     ----------
     arrays : RowArrays
-    signed : ndarray of shape (n,)
+    signed_weights : ndarray of shape (n,)
         s_i y_i.
     n_features : int
     has_intercept : bool
-        An unregularised one. It follows from the epoch before, by the method of multipliers.
+        Whether there is an unregularised intercept, updated after each epoch by the method of multipliers.
+
+    Attributes
+    ----------
+    alternation : Alternation
     """
 
-    def __init__(self, arrays: RowArrays, signed: Vector, n_features: int, *, has_intercept: bool) -> None:
+    def __init__(self, arrays: RowArrays, signed_weights: Vector, n_features: int, *, has_intercept: bool) -> None:
         self._arrays = arrays
-        self._signed = signed
+        self._signed_weights = signed_weights
         self._C = 1.0
-        n = len(signed)
+        n = len(signed_weights)
         self._sigma = _SIGMA * _mean_square(arrays, n) if has_intercept else 0.0
         self._alpha, self._w = np.zeros(n), np.zeros(n_features + 1)
         self._rng = np.random.default_rng(0)
-        self._shrink = math.inf, -math.inf  # at a bound, rows with projected gradients beyond are set aside
+        self._shrink = math.inf, -math.inf  # samples at a bound with projected gradients beyond are set aside
         size = linear.count_values(arrays)
-        self._epoch = _EPOCH * size + _EPOCH_ROW * n
-        self._round = _ROUND + size + _ROUND_ROW * n + _ROUND_COLUMN * n_features
-        self.turns = self._new_turns()
-        self._visits = 0.0
-        self._active = np.arange(n)  # rows that may still move
+        self._epoch_work = _EPOCH * size + _EPOCH_ROW * n
+        self._round_work = _ROUND + size + _ROUND_ROW * n + _ROUND_COLUMN * n_features
+        self.alternation = self._new_alternation()
+        self._n_epochs = 0.0  # of this round; a part where samples are set aside
+        self._active = np.arange(n)  # samples that are not set aside
 
-    def weigh(self, C: float) -> None:
-        """Go on with another weight of the risk: the plane stays, and epochs are worth a new try."""
+    def reweight(self, C: float) -> None:
+        """Change the weight of the risk: the plane stays, and epochs get a new trial."""
         factor, self._C = C / self._C, C
         self._alpha *= factor
-        np.minimum(self._alpha, C * np.abs(self._signed), out=self._alpha)
+        np.minimum(self._alpha, C * np.abs(self._signed_weights), out=self._alpha)
         self._w[:-1] *= factor
         self._shrink = math.inf, -math.inf
         self._active = np.arange(len(self._alpha))
-        self.turns = self._new_turns()
+        self.alternation = self._new_alternation()
 
-    def ascend(self) -> None:
-        """This round's epochs, on the rows that may still move."""
-        n, alpha, w = len(self._signed), self._alpha.copy(), self._w.copy()
-        goal = min(self.turns.goal / self._epoch, _MOST_VISITS)
-        while len(self._active) > 0 and (self._visits == 0.0 or self._visits < goal):
+    def run_epochs(self) -> None:
+        """This round's epochs, and an extrapolation of the change that they made."""
+        n, alpha, w = len(self._signed_weights), self._alpha.copy(), self._w.copy()
+        most = min(self.alternation.work_left / self._epoch_work, _MAX_VISITS)
+        while len(self._active) > 0 and (self._n_epochs == 0.0 or self._n_epochs < most):
             order = _shuffled_runs(self._active, self._rng)
             self._w[-1] += self._sigma * self._imbalance()
-            self._visits += len(order) / n
-            kept, *shrink = linear.ascent_epoch(
-                self._arrays, self._signed, self._C, self._sigma, self._alpha, self._w, order, *self._shrink
+            self._n_epochs += len(order) / n
+            n_kept, *shrink = linear.ascent_epoch(
+                self._arrays, self._signed_weights, self._C, self._sigma, self._alpha, self._w, order, *self._shrink
             )
             self._shrink = shrink[0], shrink[1]
-            self._active = order[:kept]
+            self._active = order[:n_kept]
         if not self._sigma and alpha.any():
-            self._leap(self._alpha - alpha, self._w - w)
+            self._extrapolate(self._alpha - alpha, self._w - w)
 
-    def _leap(self, change: Vector, turn: Vector) -> None:
-        """Go on in the direction of the latest change, as far as the dual rises, and then back into the box."""
-        rise, curvature = change.sum() - float(self._w @ turn), float(turn @ turn)
-        if not rise > _LEAP * curvature:
+    def _extrapolate(self, change: Vector, w_change: Vector) -> None:
+        """Go on in the direction of the latest change, as far as the dual rises, and project into the box."""
+        rise, curvature = change.sum() - float(self._w @ w_change), float(w_change @ w_change)
+        if not rise > _MIN_EXTRAPOLATION * curvature:
             return
-        alpha = np.clip(self._alpha + rise / max(curvature, 1e-300) * change, 0.0, self._C * np.abs(self._signed))
+        upper = self._C * np.abs(self._signed_weights)
+        alpha = np.clip(self._alpha + rise / max(curvature, 1e-300) * change, 0.0, upper)
         w = self._w.copy()
-        linear.add_rows(self._arrays, (alpha - self._alpha) * np.sign(self._signed), w)
+        linear.add_rows(self._arrays, (alpha - self._alpha) * np.sign(self._signed_weights), w)
         gain = (alpha - self._alpha).sum() - 0.5 * float((w - self._w) @ (w + self._w))
         if gain > 0.0:
             self._alpha, self._w = alpha, w
 
-    def observe(self, f: Vector) -> None:
-        """The outputs f (n,) of the dual's point say which rows may still move; all, if that is none."""
-        grad = np.sign(self._signed) * (f + self._w[-1]) - 1.0
-        is_done = (self._alpha == 0.0) & (grad > self._shrink[0])
-        is_done |= (self._alpha == self._C * np.abs(self._signed)) & (grad < self._shrink[1])
-        self._active = np.flatnonzero(is_done == is_done.all())
+    def update_active(self, f: Vector) -> None:
+        """Set samples aside by the decision values f (n,) of the dual's point; none, if that would be all."""
+        grad = np.sign(self._signed_weights) * (f + self._w[-1]) - 1.0
+        is_aside = (self._alpha == 0.0) & (grad > self._shrink[0])
+        is_aside |= (self._alpha == self._C * np.abs(self._signed_weights)) & (grad < self._shrink[1])
+        self._active = np.flatnonzero(is_aside == is_aside.all())
 
     def plane(self) -> tuple[Matrix, float, Vector]:
-        """The dual point as a plane: the rows' weights (1, n), its offset, and the point that it leads to.
+        """The dual point as a plane: the samples' weights (1, n), its offset, and the point w.
 
-        With an intercept, the side with the larger sum gives way until both are equal: it holds for every intercept.
+        With an intercept, the weights of the heavier side are reduced until both sides are equal: then the plane holds
+        for every intercept.
         """
         weights = self._alpha / self._C
         if self._sigma:
-            excess, heavy = self._imbalance() / self._C, self._signed > 0
+            excess, heavy = self._imbalance() / self._C, self._signed_weights > 0
             heavy = heavy if excess > 0 else ~heavy
             weights[heavy] *= max(0.0, 1.0 - abs(excess) / max(float(weights[heavy].sum()), 1e-300))
-        return -(weights * np.sign(self._signed))[None], float(weights.sum()), self._w[:-1].copy()
+        return -(weights * np.sign(self._signed_weights))[None], float(weights.sum()), self._w[:-1].copy()
 
     @property
     def normal(self) -> Vector | None:
-        """The sum of the rows with the plane's weights; with an intercept it takes a pass over the data."""
+        """The plane's normal, which is -w / C; None with an intercept, whose plane takes a pass over the samples."""
         return None if self._sigma else -self._w[:-1] / self._C
 
-    def judge(self, gap: float, n_planes: int) -> None:
-        """After a round, with what it has come to, choose what the next one begins with."""
-        self.turns.spend(self._round + _PLANE * n_planes * len(self._w) + self._epoch * self._visits, gap)
-        self._visits = 0.0
+    def record_round(self, relative_gap: float, n_planes: int) -> None:
+        """Add the work and the gap of a round to the alternation."""
+        work = self._round_work + _PLANE * n_planes * len(self._w) + self._epoch_work * self._n_epochs
+        self.alternation.record(work, relative_gap)
+        self._n_epochs = 0.0
 
-    def _new_turns(self) -> Turns:
-        trust = _ROUNDS * len(self._w) * self._round
-        return Turns(min(_FIRST * self._epoch, _FIRST_SHARE * trust), trust)
+    def _new_alternation(self) -> Alternation:
+        expected = _ROUNDS * len(self._w) * self._round_work
+        return Alternation(min(_FIRST * self._epoch_work, _FIRST_SHARE * expected), expected)
 
     def _imbalance(self) -> float:
-        return float(np.vdot(self._alpha, np.sign(self._signed))) if self._sigma else 0.0
+        return float(np.vdot(self._alpha, np.sign(self._signed_weights))) if self._sigma else 0.0
+
+
+class DualAscent:
+    """Epochs at the beginning of rounds of one machine: the dual's point becomes the target, and adds its plane."""
+
+    def __init__(self, solver: CuttingPlaneSolver, ascent: CoordinateAscent) -> None:
+        self._solver = solver
+        self._ascent = ascent
+        self._has_run = False
+        self.reweight(solver.C)
+
+    @property
+    def has_epochs(self) -> bool:
+        """Whether the next round begins with epochs."""
+        return self._ascent.alternation.has_epochs
+
+    def reweight(self, C: float) -> None:
+        """Change the weight of the risk."""
+        self._ascent.reweight(C)
+
+    def run(self) -> Plane | None:
+        """Run this round's epochs, if it has any; return the plane unless it could be added without a pass over X."""
+        self._has_run = self.has_epochs
+        if not self._has_run:
+            return None
+        self._ascent.run_epochs()
+        plane, normal = Plane(*self._ascent.plane()), self._ascent.normal
+        self._solver.target = plane.point.reshape(self._solver.w.shape)
+        if normal is None:
+            return plane
+        self._solver.add(plane, normal)
+        return None
+
+    def update(self, f: Matrix) -> None:
+        """Take the decision values f (1, n) of the target, if that is the dual's point."""
+        if self._has_run:
+            self._ascent.update_active(f[0])
+
+    def record_round(self) -> None:
+        """Add what the round has gained to the choice of what the next one begins with."""
+        self._ascent.record_round(self._solver.relative_gap, self._solver.master.n_planes)
 
 
 def _mean_square(arrays: RowArrays, n: int) -> float:
-    """Mean squared length of n rows; 1 if that is zero or beyond float64."""
+    """Mean squared length of n samples; 1 if that is zero or beyond float64."""
     square = linear.squared_norm(arrays) / max(n, 1)
     return square if 0.0 < square < math.inf else 1.0
 

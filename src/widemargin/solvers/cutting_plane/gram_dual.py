@@ -1,8 +1,8 @@
-"""Linear machines on few rows: their duals on the rows' Gram matrix, and the primal's certificate.
+"""Linear machines on few samples: their duals on the Gram matrix, and the primal's certificate.
 
-Solve    for each risk   min_w  F(w) = 1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i (<w, x_i> + b))
-Given    the rows (n, d), n small enough for X X' to be in memory; for each risk its s_i y_i
-Method   the dual of each on K = X X' by compiled working sets, all in one call; w = X' beta. F(w) less the dual value
+Solve    for each loss   min_w  F(w) = 1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i (<w, x_i> + b))
+Given    X (n, d), n small enough for X Xᵀ to be in memory; for each loss its signed weights s_i y_i
+Method   the dual of each on K = X Xᵀ by compiled working sets, all in one call; w = Xᵀ beta. F(w) minus the dual value
          is the gap: no plane is needed
 """
 
@@ -18,29 +18,28 @@ from ..._threads import ThreadTeam
 from ..dual.certificate import svm_problem
 from ..dual.subproblems import Subproblem, solve_subproblems
 from ..results import LinearResult
-from .losses import HingeRisk
+from .losses import HingeLoss
 
 Vector = NDArray[np.float64]
 
-_MOST_ROWS = 1024
-_MOST_SETS = 25  # working sets for each risk: where these are not enough, planes are the better way
-_TOL = 1e-4  # violation of the dual, of problems larger than one tile
+_MAX_SETS = 25  # working sets for each loss: where these are not enough, cutting planes are faster
+_TOL = 1e-4  # KKT violation of the dual, of problems larger than one tile
 
 
-def solve_few_rows(
+def solve_gram_duals(
     X: NDArray[np.floating],
-    risks: Sequence[HingeRisk],
+    losses: Sequence[HingeLoss],
     C: float,
     tol: float,
     team: ThreadTeam,
     progress: Progress | Part | Aside,
 ) -> list[LinearResult] | None:
-    """Solve for all risks, if the gap of each comes below the tolerance.
+    """Solve for all losses, if the gap of each comes below the tolerance.
 
     Parameters
     ----------
     X : ndarray of shape (n, d)
-    risks : sequence of HingeRisk
+    losses : sequence of HingeLoss
     C : float
     tol : float
         Largest gap, relative to the objective.
@@ -50,33 +49,29 @@ def solve_few_rows(
     Returns
     -------
     list of LinearResult, or None
-        None where the working sets allowed were not enough.
+        None where 25 working sets were not enough.
     """
     rows = X.astype(np.float64, copy=False)
     everyone, none = np.arange(len(rows)), np.zeros(len(rows))
-    parts = [Subproblem(everyone, svm_problem(np.sign(risk.signed), C * np.abs(risk.signed)), none) for risk in risks]
+    signed = [loss.signed_weights for loss in losses]
+    parts = [Subproblem(everyone, svm_problem(np.sign(weights), C * np.abs(weights)), none) for weights in signed]
     duals = solve_subproblems(
         rows @ rows.T,
         parts,
         team,
-        equality=risks[0].has_intercept,
+        equality=losses[0].has_intercept,
         tol=_TOL,
-        max_iter=_MOST_SETS,
+        max_iter=_MAX_SETS,
         progress=progress,
-        max_relative_gap=np.inf,  # the machine's own gap is looked at below
+        max_relative_gap=np.inf,  # the primal's gap is checked below
     )
     results = []
-    for risk, dual in zip(risks, duals, strict=True):
+    for loss, dual in zip(losses, duals, strict=True):
         w, f = dual.beta @ rows, dual.decision[None]
-        cut = risk.advance(f, f, 0.0, 0.0)
+        cut = loss.advance(f, f, 0.0, 0.0)
         objective = 0.5 * float(w @ w) + C * cut.risk
         gap = max(objective - (dual.objective - dual.gap), 0.0)
         if not gap <= tol * objective:
             return None
-        results.append(LinearResult(w[None], risk.intercept(f), objective, gap, True, w[None]))
+        results.append(LinearResult(w[None], loss.intercept(f), objective, gap, True, w[None]))
     return results
-
-
-def is_for_few_rows(shape: tuple[int, int]) -> bool:
-    """Whether n rows of d features are few enough."""
-    return shape[0] <= _MOST_ROWS and shape[1] <= _MOST_ROWS

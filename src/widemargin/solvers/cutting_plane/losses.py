@@ -1,7 +1,8 @@
-"""What a linear machine pays for its outputs: the risks that a cutting plane solver can minimise.
+"""Losses of linear machines, as the cutting plane solver minimises them.
 
-A risk is a convex function of the outputs f (q, n) of q vectors on n rows. It knows its subgradients as weights of the
-rows, and how to go down along a line. It never sees the rows themselves.
+A loss is a convex function R of the decision values f (q, n) of q weight vectors on n samples. It gives subgradients as
+weights of the samples, and minimises along a line. A new loss is one class with the members of `Loss`: it gets
+Algorithm 1 and the start from a sample. The other accelerations are written for `HingeLoss`.
 """
 
 from __future__ import annotations
@@ -15,68 +16,66 @@ from numpy.typing import NDArray
 
 from ..._native import hinge
 from ..._threads import ThreadTeam
-from ...data import RowArrays
 from ...data.probe import spread_rows
-from .dual_coordinate_ascent import CoordinateAscent
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-
-FEW = 4096  # rows of which no sample is taken
-_SAMPLE = 2048
-_FAR = 1e300  # beyond every breakpoint that matters
-
 Indices = NDArray[np.int64]
-Line = tuple[Vector, Vector, tuple[float, float]]  # the outputs at both ends, and the intercepts there
+Line = tuple[Vector, Vector, tuple[float, float]]  # decision values at both ends, and the intercepts there
+
+FEW = 4096  # with fewer samples, brackets from a sample of them cost more than they save
+_SAMPLE = 2048  # least size of that sample
+_FAR = 1e300  # a step beyond every breakpoint
 
 
 class Cut(NamedTuple):
-    """A new best point and the cutting plane near it."""
+    """A new best point, whose decision values have been written in place, and a cutting plane near it."""
 
-    risk: float  # at the best point, whose outputs have been written in place
-    coef: Matrix  # (q, n): the plane's normal is the sum of the rows, so weighted
+    risk: float  # R at the best point
+    coef: Matrix  # weights of the samples (q, n): the plane's normal is coef X
     offset: float
 
 
-class Rounded(NamedTuple):
-    """A risk whose corners are rounded, at a point."""
+class Smoothed(NamedTuple):
+    """A smoothed hinge risk at a point, and the plane below the hinges that its gradient gives."""
 
-    value: float
-    coef: Matrix  # (1, n): weights of the rows, of a plane below the risk itself
+    value: float  # of the smoothed risk
+    coef: Matrix  # weights of the samples (1, n): gradient and plane normal are coef X
     offset: float
-    loss: float  # by how much that plane is below the risk at this point
-    shift: float  # the best intercept
-    risk: float  # the risk itself, at that intercept
+    plane_gap: float  # by how much the plane is below the hinges at this point
+    intercept: float  # optimal for the smoothed risk
+    risk: float  # of the hinges at that intercept
 
 
-class Risk(Protocol):
-    """A convex function of the outputs."""
+class Loss(Protocol):
+    """A convex function R of decision values f (n_outputs, n_rows)."""
 
     n_outputs: int
     n_rows: int
 
+    @property
+    def hinge(self) -> HingeLoss | None:
+        """This loss, if it is a sum of weighted hinges; None for other losses."""
+
     def intercept(self, f: Matrix) -> Vector:
-        """The best intercepts (q,); zeros where there are none."""
+        """Optimal intercepts (q,); zeros for a loss without."""
 
-    def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
-        """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + risk(f + k (target - f))``."""
-
-    def ascent(self, arrays: RowArrays, n_features: int) -> CoordinateAscent | None:
-        """Another source of planes on the same rows, if there is one for this risk."""
+    def line_search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
+        """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + R(f + k (target - f))``."""
 
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
-        """Move f to ``f + step (target - f)`` in place, and cut at ``(1 - mu) f + mu target``."""
+        """Move f to ``f + step (target - f)`` in place; the plane touches R at ``(1 - mu) f + mu target``."""
 
-    def part(self, chosen: Indices, factor: float = 1.0) -> Risk:
-        """The risk of some rows, their weights times a factor."""
+    def restrict(self, chosen: Indices, factor: float = 1.0) -> Loss:
+        """The same loss on some of the samples, their weights multiplied by a factor."""
 
 
-class HingeRisk:
-    """Sum of weighted hinges, s_i max(0, 1 - y_i f_i).
+class HingeLoss:
+    """Weighted hinges without an intercept, R(f) = sum_i s_i max(0, 1 - y_i f_i).
 
     Parameters
     ----------
-    signed : ndarray of shape (n,)
+    signed_weights : ndarray of shape (n,)
         s_i y_i.
     team : ThreadTeam
     """
@@ -84,33 +83,36 @@ class HingeRisk:
     n_outputs = 1
     has_intercept = False
 
-    def __init__(self, signed: Vector, team: ThreadTeam) -> None:
-        self.signed = signed
-        self.n_rows = len(signed)
+    def __init__(self, signed_weights: Vector, team: ThreadTeam) -> None:
+        self.signed_weights = signed_weights
+        self.n_rows = len(signed_weights)
         self.team = team
-        self._total: float = hinge.absolute_sum(team.native, signed)
+        self._total: float = hinge.absolute_sum(team.native, signed_weights)
+
+    @property
+    def hinge(self) -> HingeLoss:
+        """This loss."""
+        return self
 
     @cached_property
     def _sample(self) -> Indices:
-        """At least 2,048 rows spread over all; of few rows, one in eight."""
+        """At least 2,048 samples spread over all; of few, one in eight."""
         return spread_rows(self.n_rows, min(_SAMPLE, 1 + self.n_rows // 8))
 
-    def ascent(self, arrays: RowArrays, n_features: int) -> CoordinateAscent:
-        """Dual coordinate ascent."""
-        return CoordinateAscent(arrays, self.signed, n_features, has_intercept=self.has_intercept)
-
     def intercept(self, f: Matrix) -> Vector:
-        """None."""
+        """Zero."""
         return np.zeros(1)
 
-    def search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
-        """The paper's exact line search, with selection instead of a sort."""
-        return self._search((f[0], target[0], (0.0, 0.0)), curvature, slope)
+    def line_search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
+        """The paper's exact line search (appendix A), with selection instead of its sort: O(n) expected."""
+        return self._line_search((f[0], target[0], (0.0, 0.0)), curvature, slope)
 
-    def _search(self, line: Line, curvature: float, slope: float) -> float:
+    def _line_search(self, line: Line, curvature: float, slope: float) -> float:
         f, target, shifts = line
         for lo, hi in (self._bracket(line, curvature, slope), (0.0, _FAR)):
-            change, keys, jumps = hinge.scan_breakpoints(self.team.native, f, target, *shifts, self.signed, lo, hi)
+            change, keys, jumps = hinge.scan_breakpoints(
+                self.team.native, f, target, *shifts, self.signed_weights, lo, hi
+            )
             at_lo = curvature * lo + slope + change
             is_inside = (lo == 0.0 or at_lo < 0.0) and curvature * hi + slope + change + jumps.sum() >= 0.0
             if is_inside:
@@ -119,77 +121,79 @@ class HingeRisk:
         return root
 
     def _bracket(self, line: Line, curvature: float, slope: float) -> tuple[float, float]:
-        """Where a sample of the rows has its minimum, and a twentieth of its breakpoints to either side."""
+        """The step that is best for a sample, and a twentieth of the sample's breakpoints to either side."""
         if self.n_rows < FEW:
             return 0.0, _FAR
         f, target, shifts = line
-        signed = self.signed[self._sample]
+        signed_weights = self.signed_weights[self._sample]
         ends = f[self._sample], target[self._sample]
-        change, keys, jumps = hinge.scan_breakpoints(self.team.native, *ends, *shifts, signed, 0.0, _FAR)
-        share = float(np.abs(signed).sum()) / self._total
+        change, keys, jumps = hinge.scan_breakpoints(self.team.native, *ends, *shifts, signed_weights, 0.0, _FAR)
+        share = float(np.abs(signed_weights).sum()) / self._total
         step = hinge.find_root(keys, jumps, curvature * share, slope * share + change, 0.0)
-        near = min(len(keys), len(signed) // 20)
-        if not near:
+        n_near = min(len(keys), len(signed_weights) // 20)
+        if not n_near:
             return 0.0, _FAR
-        width = float(np.partition(np.abs(keys - step), near - 1)[near - 1])
+        width = float(np.partition(np.abs(keys - step), n_near - 1)[n_near - 1])
         return max(0.0, step - width), step + width
 
     def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
-        """One pass over the outputs."""
+        """The plane's weights are -s_i y_i on samples within the margin, else 0; one pass over f."""
         coef = np.empty((1, self.n_rows))
-        risk, offset = hinge.advance(self.team.native, f[0], target[0], self.signed, step, mu, coef[0])
+        risk, offset = hinge.advance(self.team.native, f[0], target[0], self.signed_weights, step, mu, coef[0])
         return Cut(risk, coef, offset)
 
-    def rounded(self, f: Matrix, width: float) -> Rounded | None:
-        """Rows whose margin is within a width of 1 are on the corner, where the curvature is s / (2 width).
+    def smoothed(self, f: Matrix, width: float) -> Smoothed | None:
+        """The Huberised hinges: quadratic where |1 - y f| < width, with curvature s / (2 width).
 
-        None if numbers are too large for it.
+        None where numbers are too large for it.
         """
-        return self._rounded(f, width, 0.0, (1.0, 1.0))
+        return self._smoothed(f, width, 0.0, (1.0, 1.0))
 
-    def _rounded(self, f: Matrix, width: float, shift: float, shares: tuple[float, float]) -> Rounded:
+    def _smoothed(self, f: Matrix, width: float, intercept: float, factors: tuple[float, float]) -> Smoothed:
         coef = np.empty_like(f)
-        sums = hinge.smoothed_hinges(self.team.native, f[0], shift, self.signed, width, *shares, coef[0])
-        value, offset, loss, risk = sums
-        return Rounded(value, coef, offset, loss, shift, risk)
+        value, offset, plane_gap, risk = hinge.smoothed_hinges(
+            self.team.native, f[0], intercept, self.signed_weights, width, *factors, coef[0]
+        )
+        return Smoothed(value, coef, offset, plane_gap, intercept, risk)
 
-    def corner(self, f: Matrix, shift: float, width: float) -> Indices:
-        """The rows whose margin is within a width of 1, in ascending order."""
-        rows: Indices = hinge.rows_near_kink(self.team.native, f[0], shift, self.signed, width)
+    def rows_near_kink(self, f: Matrix, intercept: float, width: float) -> Indices:
+        """The samples with weight where |1 - y (f + intercept)| <= width, in ascending order."""
+        rows: Indices = hinge.rows_near_kink(self.team.native, f[0], intercept, self.signed_weights, width)
         return rows
 
-    def pick(self, values: Matrix, chosen: Indices) -> Matrix:
-        """Some columns of what there is one of for each row (1, n)."""
+    def gather(self, values: Matrix, chosen: Indices) -> Matrix:
+        """The columns `chosen` of values (1, n)."""
         some = np.empty((1, len(chosen)))
         hinge.gather(self.team.native, values[0], chosen, some[0])
         return some
 
-    def distance(self, f: Matrix, other: Matrix) -> float:
-        """The root of the mean square, over a sample of the rows."""
-        return float(np.linalg.norm(change := other[0, self._sample] - f[0, self._sample])) / math.sqrt(len(change))
+    def rms_change(self, f: Matrix, other: Matrix) -> float:
+        """Root mean square of other - f, over a sample."""
+        change = other[0, self._sample] - f[0, self._sample]
+        return float(np.linalg.norm(change)) / math.sqrt(len(change))
 
-    def part(self, chosen: Indices, factor: float = 1.0, pull: float = 0.0) -> HingeRisk:
-        """The same kind of risk; `pull` is what other rows' lines have of an intercept, per unit: nothing here."""
-        return HingeRisk(self._some(chosen, factor), self.team)
+    def restrict(self, chosen: Indices, factor: float = 1.0, coef_sum: float = 0.0) -> HingeLoss:
+        """The hinges of some samples; `coef_sum` is for losses with an intercept."""
+        return HingeLoss(self._restricted_weights(chosen, factor), self.team)
 
-    def _some(self, chosen: Indices, factor: float) -> Vector:
-        signed: Vector = self.pick(self.signed[None], chosen)[0]
-        signed *= factor
-        return signed
+    def _restricted_weights(self, chosen: Indices, factor: float) -> Vector:
+        signed_weights: Vector = self.gather(self.signed_weights[None], chosen)[0]
+        signed_weights *= factor
+        return signed_weights
 
-    def nearest(self, f: Matrix, wanted: int) -> tuple[Indices, float]:
-        """About as many rows as are wanted, in ascending order: those whose margin is nearest to 1; and how near."""
+    def nearest_rows(self, f: Matrix, wanted: int) -> tuple[Indices, float]:
+        """About `wanted` samples whose margins are nearest to 1, in ascending order, and the largest |1 - margin|."""
         b = float(self.intercept(f)[0])
-        signs = np.sign(self.signed[self._sample])
+        signs = np.sign(self.signed_weights[self._sample])
         far = np.abs(1.0 - signs * (f[0, self._sample] + b))[signs != 0.0]
         distance = float(np.partition(far, k)[k]) if (k := len(far) * wanted // self.n_rows) < len(far) else math.inf
-        return self.corner(f, b, distance), distance
+        return self.rows_near_kink(f, b, distance), distance
 
 
-def sign_weights(y: NDArray[np.integer], positive: int, s: Vector | None, team: ThreadTeam) -> Vector:
-    """The weights s, by default 1, of the rows of one class, -s of the others: for a `HingeRisk`."""
-    signed = np.empty(len(y))
-    hinge.one_vs_rest_signs(team.native, y, positive, signed)
+def one_vs_rest_weights(y: NDArray[np.integer], positive: int, s: Vector | None, team: ThreadTeam) -> Vector:
+    """Signed weights (n,) of a `HingeLoss`: s (default 1) on the samples of one class, -s on the others."""
+    signed_weights = np.empty(len(y))
+    hinge.one_vs_rest_signs(team.native, y, positive, signed_weights)
     if s is not None:
-        signed *= s
-    return signed
+        signed_weights *= s
+    return signed_weights

@@ -1,10 +1,11 @@
-"""The master problem: a convex risk, replaced by the maximum of the planes known.
+"""The master problem: the objective with the risk R replaced by the maximum of its cutting planes.
 
-    minimise  1/2 |w|^2 + C max_j (<a_j, w> + b_j)
-
-It is a quadratic program over the simplex: its value is a lower bound of the objective that the planes are of.
-
-Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vector Machines, ICML 2008, section 2.
+Solve    min_w  1/2 |w|^2 + C max_j (<a_j, w> + c_j)
+Given    normals a_j (t, d) and offsets c_j (t,); the zero plane is the first
+Returns  w = -sum_j beta_j a_j, and the dual value c' beta - 1/2 |w|^2, a lower bound of F
+Cost     O(t d) and a quadratic program over the simplex, beta >= 0, sum(beta) = C, on the planes' Gram matrix
+Source   Franc and Sonnenburg, ICML 2008, section 2, equation (3) ("reduced problem")
+Twin     tests/naive/cutting_plane.py::ocas
 """
 
 from __future__ import annotations
@@ -17,25 +18,32 @@ from ..._native import linear
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-_MAX_ROUNDS = 10_000
-_PATIENCE = 20  # rounds that a plane stays without weight
+IDLE_ROUNDS = 20  # without weight, after which a plane is dropped
+_MAX_ROUNDS = 10_000  # of the quadratic program
 
 
-class Bundle:
-    """The planes known so far, and the points they touch the risk at. The zero plane is the first.
+class MasterProblem:
+    """The cutting planes known so far, the points where they touch the risk, and their weights beta.
 
     Parameters
     ----------
     n_features : int
+        Length of the normals.
     capacity : int
-        Most planes that are kept.
+        Largest number of planes. Beyond it, the plane that has been without weight for longest is dropped; if all have
+        weight, two are replaced by their weighted mean, and the bound stays.
     keep_points : bool
         False saves half of the memory; `active_points` is empty then.
+    idle_rounds : float
+        Rounds without weight after which a plane is dropped.
     """
 
-    def __init__(self, n_features: int, capacity: int, *, keep_points: bool = True) -> None:
+    def __init__(
+        self, n_features: int, capacity: int, *, keep_points: bool = True, idle_rounds: float = IDLE_ROUNDS
+    ) -> None:
         self.capacity = max(3, capacity)
         self.n_planes = 1
+        self._idle_rounds = idle_rounds
         self._normals = np.zeros((1, n_features))
         self._points = np.zeros((1, n_features if keep_points else 0))
         self._gram = np.zeros((1, 1))
@@ -43,25 +51,30 @@ class Bundle:
 
     @property
     def normals(self) -> Matrix:
-        """Of shape (n_planes, n_features)."""
+        """Normals (n_planes, n_features)."""
         return self._normals[: self.n_planes]
 
     @property
+    def offsets(self) -> Vector:
+        """Offsets (n_planes,)."""
+        return self._offsets[: self.n_planes]
+
+    @property
     def beta(self) -> Vector:
-        """Weights of the planes in the latest master problem."""
+        """Weights (n_planes,) of the planes in the latest solution; they sum to C."""
         return self._beta[: self.n_planes]
 
     @property
     def active_points(self) -> Matrix:
-        """The points of the planes that carry weight, the heaviest first."""
+        """The points of the planes that have weight, in descending order of weight."""
         order = np.argsort(-self.beta[1:], kind="stable")[: np.count_nonzero(self.beta[1:])] + 1
         return self._points[order]
 
     def add(self, normal: Vector, offset: float, point: Vector) -> None:
-        """Learn a plane."""
+        """Add a plane that touches the risk at a point."""
         self._drop_idle()
         if self.n_planes == self.capacity:
-            self._make_room()
+            self._free_one_place()
         t = self.n_planes
         if t == len(self._normals):
             self._grow()
@@ -71,22 +84,22 @@ class Bundle:
         self.n_planes += 1
 
     def solve(self, C: float, tol: float) -> tuple[Vector, float]:
-        """Minimise 1/2 |w|^2 + C max_j (<a_j, w> + b_j) to a gap of `tol`, from the latest weights on.
+        """Solve to a gap of `tol`, starting from the latest weights.
 
         Returns
         -------
         w : ndarray of shape (n_features,)
         bound : float
-            The dual value: a lower bound of F, however small or large `tol` was.
+            The dual value: a lower bound of the objective, whatever `tol`.
         """
         t, beta = self.n_planes, self.beta
         total = beta.sum()
         beta *= C / total if total > 0 else 0.0
         beta[0] += C - beta.sum()
-        linear.solve_simplex_qp(self._gram, self._offsets[:t], beta, tol, _MAX_ROUNDS)
+        linear.solve_simplex_qp(self._gram, self.offsets, beta, tol, _MAX_ROUNDS)
         self._idle[:t] = np.where(beta > 0.0, 0.0, self._idle[:t] + 1.0)
         w = -beta @ self.normals
-        return w, float(self._offsets[:t] @ beta - 0.5 * w @ w)
+        return w, float(self.offsets @ beta - 0.5 * w @ w)
 
     def _grow(self) -> None:
         size = 2 * len(self._normals) + 14
@@ -101,11 +114,10 @@ class Bundle:
 
     def _drop_idle(self) -> None:
         for j in range(self.n_planes - 1, 0, -1):
-            if self._idle[j] > _PATIENCE:
+            if self._idle[j] > self._idle_rounds:
                 self._drop(j)
 
-    def _make_room(self) -> None:
-        """Drop the plane that has been without weight for longest; where all have weight, let one stand for two."""
+    def _free_one_place(self) -> None:
         idlest = int(np.argmax(self._idle[1 : self.n_planes])) + 1
         if self._idle[idlest] > 0.0:
             self._drop(idlest)
@@ -119,7 +131,7 @@ class Bundle:
         self.n_planes = last
 
     def _merge(self, i: int, j: int) -> None:
-        """Their weighted mean is a plane below the risk too, and the solution stays where it is."""
+        """Replace planes i and j by their mean, weighted by beta: a plane below the risk, with the same solution."""
         total = self._beta[i] + self._beta[j]
         share, other = self._beta[i] / total, self._beta[j] / total
         for column in (self._normals, self._points, self._offsets, self._gram, self._gram.T):

@@ -1,14 +1,18 @@
-"""Newton's method on hinges with a rounded corner: where rows are many for their columns, a handful of steps.
+"""Newton's method on smoothed hinges: a handful of steps where samples are many for their features.
 
     h(m) = max_(0 <= a <= 1) a m + width a (1 - a)       with m = 1 - y f
 
-is quadratic for |m| < width and the hinge elsewhere. Its slopes a weigh the rows as those of any cutting plane do, so
-each step brings a plane below the hinges themselves. At the minimum of the rounded objective that plane proves a gap of
-C sum_i s_i (max(0, m_i) - a_i m_i), which shrinks with the square of the width. The best point is found as ever, by
-exact line search on the hinges.
+is quadratic for |m| < width and the hinge elsewhere. Its slopes a weigh the samples as those of a cutting plane do, so
+each step gives a plane below the hinges themselves. At the minimum of the smoothed objective that plane proves a gap of
+C sum_i s_i (max(0, m_i) - a_i m_i), which shrinks with the square of the width. The best point is found by exact line
+search on the hinges, as in any round.
 
-With many rows on the corner, in all directions, the rounded objective is nearly a parabola, and steps have length 1.
-Where they are much too long, this is not the method.
+With many samples near the kink, in all directions, the smoothed objective is nearly quadratic and steps have length 1.
+Where steps have to be shortened to less than a quarter, the method gives up.
+
+The Hessian is I + C sum_i s_i / (2 width) x_i x_iᵀ over a sample of the samples near the kink, |m_i| < width; with an
+intercept, x_i minus their weighted mean. A narrower kink has fewer samples with a larger curvature each, and the
+Hessian hardly changes: one serves for several steps. Experiments: decision 0006.
 
 Sources: Chapelle, Training a Support Vector Machine in the Primal, Neural Computation 19, 2007; Nesterov, Smooth
 minimization of non-smooth functions, Mathematical Programming 103, 2005.
@@ -20,140 +24,228 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
 
+from ..._native import dense
 from ...data import LocalMatrix
-from .losses import HingeRisk, Rounded
-from .smoothed_hessian import CornerHessian
-from .solver import Anchor, CuttingPlaneSolver, Plane
+from .losses import HingeLoss, Smoothed
+from .solver import BasePlane, CuttingPlaneSolver, Plane
 
+Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
-_ROWS_PER_COLUMN, _ROWS_PER_PAIR = 512, 32  # of columns: the Hessian costs some passes over a sample at most
-_MOST = 25  # steps
-_PROGRESS, _PATIENCE = 0.99, 4  # steps in a row that may leave more than this of the gap
-_SHORTEST = 0.25  # step of the method where it is the right one: most are of length 1
-_ARMIJO = 0.1
-_SHRINK, _HASTE = 0.5, 0.25  # of the width, at a time: for a proof, and for an estimate
-_LOSS_SHARE = 0.3  # of the gap to reach: the corner need not be sharper
-
-
-def suits(shape: tuple[int, int]) -> bool:
-    """Whether the rows are many for their columns, and for a Hessian."""
-    n, d = shape
-    return n >= max(_ROWS_PER_COLUMN * d, _ROWS_PER_PAIR * d * d)
+_MAX_STEPS = 25
+_PROGRESS, _PATIENCE = 0.99, 4  # steps in a row that may leave more than this part of the gap
+_MIN_STEP = 0.25  # shortest length of a step before the method gives up; most have length 1
+_ARMIJO = 0.1  # part of the promised gain that a step must bring
+_SHRINK, _SHRINK_ESTIMATE = 0.5, 0.25  # factors of the width: for a proof, and for an estimate
+_LOSS_SHARE = 0.3  # of the gap to reach: with less proven at the smoothed minimum, the width need not shrink
+_PER_COLUMN, _PER_COLUMN_KEPT = 64, 128  # samples of a Hessian, for each column; of one that is likely to be kept
+_NARROW = 0.25  # width up to which a Hessian is kept,
+_FIT = 0.3  # if a step's gain differs from the promised one by no more than this part
+_JITTER, _MAX_JITTERS = 1e-12, 6  # added to the diagonal, as a part of it; each time a hundred times as much
 
 
 class NewtonDescent:
-    """A point on the way to the minimum of a machine's rounded objective.
+    """A point on the way to the minimum of a machine's smoothed objective.
 
     Parameters
     ----------
-    rows : LocalMatrix
-        In this process.
+    X : LocalMatrix
     solver : CuttingPlaneSolver
-        Of a hinge risk; it has looked at a point, where this begins.
+        Of a hinge loss; its best point is where this begins.
     width : float
-        Of the corner at first, in units of the margin.
+        Of the smoothed hinge at first, in units of the margin.
 
     Attributes
     ----------
     point : ndarray of shape (1, n_features)
-        Where it has come to.
     """
 
-    def __init__(self, rows: LocalMatrix, solver: CuttingPlaneSolver, width: float) -> None:
-        assert isinstance(solver.risk, HingeRisk)
-        self._rows = rows
+    def __init__(self, X: LocalMatrix, solver: CuttingPlaneSolver, width: float) -> None:
+        assert solver.loss.hinge is not None
+        self._X = X
         self._solver = solver
-        self._risk: HingeRisk = solver.risk
+        self._loss: HingeLoss = solver.loss.hinge
         self._width = width
-        self.point, self._f = solver.w, solver.outputs.copy()
-        self._known = solver.anchor
-        self._hessian = CornerHessian(rows, self._risk, solver.C)
+        self.point, self._f = solver.w, solver.decision_values.copy()
+        self._base = solver.base
+        self._hessian = SmoothedHessian(X, self._loss, solver.C)
 
     def run(self, tol: float, go_on: Callable[[], bool]) -> bool:
-        """Take steps until the gap is at most `tol` of the objective, or does not shrink, or until told to stop.
+        """Take steps until the relative gap is at most `tol`, or does not shrink, or `go_on` returns False.
 
         Returns
         -------
         bool
-            False if this is not the method; the solver keeps what it has learnt.
+            False if the method gave up; the solver keeps the planes.
         """
-        ends_well = self._walk(tol, go_on, proves=True)
+        succeeded = self._descend(tol, go_on, proves=True)
         target, self._solver.target = self._solver.target, self.point
-        self._solver.descend(self._f)
-        if not ends_well:
-            self._solver.target = target  # of the reduced problem, for whoever goes on with planes
-        return ends_well
+        self._solver.line_search(self._f)
+        if not succeeded:
+            self._solver.target = target  # the master solution, for rounds with planes
+        return succeeded
 
     def approach(self, tol: float, go_on: Callable[[], bool]) -> bool:
-        """As `run`, for the point alone, without a proof: that would take some steps more, and this is an estimate."""
-        return self._walk(tol, go_on, proves=False)
+        """As `run`, but for the point alone: no planes, and no last steps that prove the gap."""
+        return self._descend(tol, go_on, proves=False)
 
-    def _walk(self, tol: float, go_on: Callable[[], bool], *, proves: bool) -> bool:
-        """From point to point on the rounded hinges. What the hinges themselves come to at each is known beside."""
-        solver, leash = self._solver, self._solver.leash
-        idle, least = 0, np.inf
-        rounded = self._risk.rounded(self._f, self._width)
-        for _ in range(_MOST):
-            if rounded is None:
+    def _descend(self, tol: float, go_on: Callable[[], bool], *, proves: bool) -> bool:
+        solver, region = self._solver, self._solver.trust_region
+        n_idle, least = 0, np.inf
+        smoothed = self._loss.smoothed(self._f, self._width)
+        for _ in range(_MAX_STEPS):
+            if smoothed is None:
                 return False
-            objective = solver.value(self.point, rounded.risk)
-            slope = self._slope(rounded)
+            objective = solver.value(self.point, smoothed.risk)
+            gradient = self._gradient(smoothed)
             if proves:
-                self._learn_plane(objective)
+                self._add_plane(objective)
             gap, goal = objective - solver.bound, tol * objective
-            if gap <= goal or idle > _PATIENCE or not go_on():
+            if gap <= goal or n_idle > _PATIENCE or not go_on():
                 break
             with np.errstate(over="ignore", invalid="ignore"):
-                step = self._hessian.step(slope, self._f, rounded.shift, self._width)
-                decrement = -0.5 * float(np.vdot(slope, step))
-                if not proves and decrement + solver.C * rounded.loss <= goal:
+                step = self._hessian.step(gradient, self._f, smoothed.intercept, self._width)
+                decrement = -0.5 * float(np.vdot(gradient, step))
+                if not proves and decrement + solver.C * smoothed.plane_gap <= goal:
                     break
-                value = solver.value(self.point, rounded.value)
-                ahead = self._search(step, value, decrement)
+                value = solver.value(self.point, smoothed.value)
+                ahead = self._backtrack(step, value, decrement)
             if ahead is None:
                 if self._hessian.is_new:
                     return False
                 self._hessian.drop()
                 continue
             self._hessian.judge(value - solver.value(self.point, ahead.value), decrement, self._width)
-            if leash is not None and leash.is_beyond(self._f):
+            if region is not None and region.is_outside(self._f):
                 break
-            if decrement < solver.C * rounded.loss > _LOSS_SHARE * goal:
-                self._width *= _SHRINK if proves else _HASTE
-                rounded = self._risk.rounded(self._f, self._width)
+            if decrement < solver.C * smoothed.plane_gap > _LOSS_SHARE * goal:
+                self._width *= _SHRINK if proves else _SHRINK_ESTIMATE
+                smoothed = self._loss.smoothed(self._f, self._width)
             else:
-                idle = idle + 1 if decrement <= goal and gap >= _PROGRESS * least else 0
+                n_idle = n_idle + 1 if decrement <= goal and gap >= _PROGRESS * least else 0
                 least = min(gap, least)
-                rounded = ahead
+                smoothed = ahead
         return True
 
-    def _slope(self, rounded: Rounded) -> Matrix:
-        """The gradient of the rounded objective."""
-        known = self._known
-        normal = self._rows.rmatvec(rounded.coef, known and known.plane.coef)
-        if known is not None:
-            normal += known.normal
-        self._known = Anchor(Plane(rounded.coef, rounded.offset, self.point.ravel()), normal)
-        return self._solver.slope(self.point, normal)
+    def _gradient(self, smoothed: Smoothed) -> Matrix:
+        """The gradient of the smoothed objective (1, n_features); its plane is the new base plane."""
+        base = self._base
+        normal = self._X.rmatvec(smoothed.coef, base and base.plane.coef)
+        if base is not None:
+            normal += base.normal
+        self._base = BasePlane(Plane(smoothed.coef, smoothed.offset, self.point.ravel()), normal)
+        return self._solver.gradient(self.point, normal)
 
-    def _learn_plane(self, objective: float) -> None:
-        """Give the solver the plane at this point, which is that of the latest gradient."""
-        assert self._known is not None
-        self._solver.learn(*self._known)
-        self._solver.solve_reduced(objective)
+    def _add_plane(self, objective: float) -> None:
+        """Add the plane of the latest gradient, and raise the bound."""
+        assert self._base is not None
+        self._solver.add(*self._base)
+        self._solver.solve_master(objective)
 
-    def _search(self, step: Matrix, value: float, decrement: float) -> Rounded | None:
-        """Go along the step as far as the rounded objective falls; None, and stay, if that is not far."""
-        ahead = self._rows.matvec(self.point + step)
+    def _backtrack(self, step: Matrix, value: float, decrement: float) -> Smoothed | None:
+        """Go along the step, halved until the smoothed objective falls enough; None, without moving, if it does not."""
+        ahead = self._X.matvec(self.point + step)
         length = 1.0
-        while length >= _SHORTEST:
+        while length >= _MIN_STEP:
             point = self.point + length * step
             f = ahead if length == 1.0 else self._f + length * (ahead - self._f)
-            rounded = self._risk.rounded(f, self._width)
-            if rounded and self._solver.value(point, rounded.value) < value - _ARMIJO * length * decrement:
+            smoothed = self._loss.smoothed(f, self._width)
+            if smoothed and self._solver.value(point, smoothed.value) < value - _ARMIJO * length * decrement:
                 self.point, self._f = point, f
-                return rounded
+                return smoothed
             length *= 0.5
         return None
+
+
+class SmoothedHessian:
+    """Newton steps for 1/2 |w|^2 + C times a smoothed hinge risk.
+
+    Parameters
+    ----------
+    X : LocalMatrix
+    loss : HingeLoss
+    C : float
+
+    Attributes
+    ----------
+    is_new : bool
+        Whether the latest step computed its own Hessian.
+    """
+
+    def __init__(self, X: LocalMatrix, loss: HingeLoss, C: float) -> None:
+        self.is_new = False
+        self._X = X
+        self._loss = loss
+        self._C = C
+        self._draws = np.random.default_rng(0).random(_PER_COLUMN_KEPT * X.shape[1])
+        self._kept: Matrix | None = None
+
+    def step(self, gradient: Matrix, f: Matrix, intercept: float, width: float) -> Matrix:
+        """The Newton step (1, n_features) at decision values f + intercept."""
+        self.is_new = self._kept is None
+        if self._kept is None:
+            self._kept = self._compute(f, intercept, width)
+        return -_solve(self._kept, gradient[0])[None]
+
+    def judge(self, gain: float, promised: float, width: float) -> None:
+        """Drop the Hessian unless a step at this width gained about what it promised."""
+        if width > _NARROW or abs(gain - promised) > _FIT * promised:
+            self.drop()
+
+    def drop(self) -> None:
+        """Compute a new Hessian at the next step."""
+        self._kept = None
+
+    def _compute(self, f: Matrix, intercept: float, width: float) -> Matrix:
+        """I + C s / (2 width) times the second moments of a sample of the samples near the kink."""
+        enough = (_PER_COLUMN if width > _NARROW else _PER_COLUMN_KEPT) * self._X.shape[1]
+        chosen, every = _sample(self._loss.rows_near_kink(f, intercept, width), self._draws[:enough])
+        weights = every * self._C / (2.0 * width) * np.abs(self._loss.signed_weights[chosen])
+        hessian = self._second_moments(chosen, weights, self._centre(chosen, weights))
+        _diagonal(hessian)[...] += 1.0
+        return hessian
+
+    def _centre(self, chosen: Indices, weights: Vector) -> Vector:
+        """The weighted mean of the samples, which the optimal intercept takes out; zero without an intercept."""
+        if not self._loss.has_intercept or not len(chosen):
+            return np.zeros(self._X.shape[1])
+        coef = np.zeros((1, self._X.shape[0]))
+        np.add.at(coef[0], chosen, weights / weights.sum())
+        mean: Vector = self._X.rmatvec(coef)[0]
+        return mean
+
+    def _second_moments(self, chosen: Indices, weights: Vector, centre: Vector) -> Matrix:
+        """Sum of w (x - c)(x - c)ᵀ."""
+        X, places = self._X.gather(chosen)
+        total = np.empty((len(centre), len(centre)))
+        dense.second_moments(self._loss.team.native, X, places, centre, np.sqrt(weights), total)
+        return total
+
+
+def _sample(chosen: Indices, draws: Vector) -> tuple[Indices, float]:
+    """One index at random out of each of len(draws) equal parts of `chosen`, and the size of a part; all, if fewer."""
+    every = len(chosen) / len(draws)
+    if every <= 1.0:
+        return chosen, 1.0
+    places = (np.arange(len(draws)) + draws) * every
+    return chosen[places.astype(np.int64)], every
+
+
+def _solve(H: Matrix, b: Vector) -> Vector:
+    """Solve H x = b, H positive semidefinite but for rounding; zero if no jitter of the diagonal makes it definite."""
+    scale = 1.0 / np.sqrt(np.diagonal(H))
+    H = H * scale * scale[:, None]
+    for k in range(_MAX_JITTERS):
+        _diagonal(H)[...] += _JITTER * 100.0**k
+        _, x, failure = dposv(H, scale * b)
+        if not failure:
+            return np.asarray(scale * x)
+    return np.zeros_like(b)
+
+
+def _diagonal(H: Matrix) -> Vector:
+    """A view of the diagonal."""
+    return H.reshape(-1)[:: len(H) + 1]

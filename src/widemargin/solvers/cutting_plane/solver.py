@@ -1,10 +1,8 @@
-"""Cutting planes: a convex risk, replaced by the maximum of linear functions below it.
+"""One machine in training: its planes, its best point and its lower bound, and the steps of Algorithm 1 on them.
 
-    minimise  F(w) = 1/2 |w|^2 + C R(w)          R(w) >= <a_j, w> + b_j  for every plane j
+    minimise  F(w) = 1/2 |w|^2 + C R(w)          R(w) >= <a_j, w> + c_j  for every plane j
 
-The reduced problem, with the planes in place of R, gives a lower bound of F, and the next point to look at.
-
-Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vector Machines, ICML 2008, section 2.
+Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vector Machines, ICML 2008, sections 2, 3.
 """
 
 from __future__ import annotations
@@ -16,283 +14,253 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data import DesignMatrix
-from .dual_coordinate_ascent import CoordinateAscent
-from .losses import HingeRisk, Risk
-from .master_problem import Bundle
+from .losses import HingeLoss, Loss
+from .master_problem import MasterProblem
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-_REDUCED_TOL = 0.05  # of the gap: more precision would be lost with the next plane
-_LONGEST = 2.0  # step: the rounding of the best point's outputs is multiplied by |1 - step|
-_FRESH = 50  # planes that are sums of changes, between two that are not
-_NOISE = 1e-13  # of the objective: what rounding leaves
+_MASTER_TOL = 0.05  # of the gap: the next plane changes the master problem by more
+_MAX_STEP = 2.0  # of the line search: decision values, and so their rounding, are multiplied by |1 - step|
+_FRESH_SUM = 50  # every so many planes, the base plane's normal is summed anew: rounding of changes does not add up
+_ROUNDING = 1e-13  # of the objective
 
 
 class Plane(NamedTuple):
-    """What makes a plane, but for the sum of the rows: weights of the rows (q, n), offset, and where it touches."""
+    """A cutting plane but for its normal: the samples' weights (q, n), offset, and the point where it touches R."""
 
     coef: Matrix
     offset: float
     point: Vector
 
 
-class Anchor(NamedTuple):
-    """A plane, and the sum of the rows with its weights (q, n_features)."""
+class BasePlane(NamedTuple):
+    """A plane and its normal coef X (q, d): the next normal is the sum over the samples whose weight has changed."""
 
     plane: Plane
     normal: Matrix
 
 
-class Rest(NamedTuple):
-    """What there is of the risk beside that of the rows: a linear function."""
+class LinearRemainder(NamedTuple):
+    """A linear function <normal, w> + offset that stands for the risk of samples outside the active rows."""
 
-    normal: Matrix  # (q, n_features)
+    normal: Matrix  # (q, d)
     offset: float
 
 
-class Leash:
-    """How far a solver may go from its first best point, as the outputs of its rows tell.
+class TrustRegion:
+    """The points whose decision values differ from those at the centre by at most `radius` in root mean square.
 
     Parameters
     ----------
-    risk : HingeRisk
+    loss : HingeLoss
     f : ndarray of shape (1, n)
-        The outputs of that point; copied, as a solver overwrites its own.
-    reach : float
-        Of the outputs' change, in the mean square.
+        Decision values at the centre; copied.
+    radius : float
 
     Attributes
     ----------
-    moved : float
-        How far it has gone.
-    is_taut : bool
-        Whether its latest step was shortened.
+    distance : float
+        Of the latest best point from the centre.
+    is_at_boundary : bool
+        Whether the latest step was shortened.
     """
 
-    def __init__(self, risk: HingeRisk, f: Matrix, reach: float) -> None:
-        self.reach = reach
-        self.moved = 0.0
-        self.is_taut = False
-        self._risk = risk
-        self._first = f.copy()
+    def __init__(self, loss: HingeLoss, f: Matrix, radius: float) -> None:
+        self.radius = radius
+        self.distance = 0.0
+        self.is_at_boundary = False
+        self._loss = loss
+        self._centre = f.copy()
 
-    def is_beyond(self, f: Matrix) -> bool:
-        """Whether these outputs are out of reach."""
-        return self._risk.distance(self._first, f) >= self.reach
+    def is_outside(self, f: Matrix) -> bool:
+        """Whether decision values f are at the radius or beyond."""
+        return self._loss.rms_change(self._centre, f) >= self.radius
 
-    def hold(self, f: Matrix, target: Matrix, step: float, mu: float) -> tuple[float, float]:
-        """The step from outputs f towards those of the target, and mu from there on, as far as the reach allows."""
-        self.moved = self._risk.distance(self._first, f)
-        rate = self._risk.distance(f, target)
-        furthest = max(0.0, self.reach - self.moved) / rate if rate > 0.0 else np.inf
-        self.is_taut = step >= furthest
-        step = min(step, furthest)
-        self.moved += step * rate
-        return step, min(mu, (furthest - step) / (1.0 - step)) if step < 1.0 else mu
+    def shorten(self, f: Matrix, target: Matrix, step: float, mu: float) -> tuple[float, float]:
+        """Step from f towards target, and mu beyond it, no longer than the region allows."""
+        self.distance = self._loss.rms_change(self._centre, f)
+        rate = self._loss.rms_change(f, target)
+        longest = max(0.0, self.radius - self.distance) / rate if rate > 0.0 else np.inf
+        self.is_at_boundary = step >= longest
+        step = min(step, longest)
+        self.distance += step * rate
+        return step, min(mu, (longest - step) / (1.0 - step)) if step < 1.0 else mu
 
 
 class CuttingPlaneSolver:
-    """One minimisation: its planes, its best point and its lower bound.
+    """The state of one machine, and what a round does to it.
 
-    A round: `solve_reduced` finds a target, the caller computes its outputs, `descend` gives a plane as weights of the
-    rows, the caller sums them, `learn` takes both. So several minimisations share a pass over the data. `ascend` may
-    give one more plane.
+    A round: `solve_master` finds w_t; the caller computes the decision values X w_t; `line_search` moves the best point
+    and returns a plane, whose normal the caller sums over the samples; `add` takes both. So several machines share the
+    two passes over X.
 
     Parameters
     ----------
-    risk : Risk
-    bundle : Bundle
-        Where the planes are kept, of ``risk.n_outputs * n_features`` columns.
+    loss : Loss
+    master : MasterProblem
+        With normals of ``loss.n_outputs * n_features`` values; may be shared.
     C : float
         Weight of the risk.
     mu : float
-        Planes touch the risk at ``(1 - mu) best + mu target``.
-    ascent : CoordinateAscent, optional
-        Where planes come from beside those that touch the risk.
-    rest : Rest, optional
+        Planes touch the risk at w_c = (1 - mu) w_b + mu w_t.
+    is_plain : bool
+        As the paper: master problems are solved to rounding, steps are not limited.
+    remainder : LinearRemainder, optional
         A linear part of the risk.
-    leash : Leash, optional
-        For a risk that is what it says near the first best point alone.
+    trust_region : TrustRegion, optional
+        Limits the line search.
 
     Attributes
     ----------
     w : ndarray of shape (q, n_features)
-        Best point so far.
+        w_b, the best point so far.
     target : ndarray of shape (q, n_features)
-        Solution of the latest reduced problem.
+        w_t, the latest master solution, or another point to search towards.
     objective, bound : float
-        F at the best point, and the largest lower bound so far.
+        F(w_b), and the largest lower bound so far.
     step : float
-        The latest of the line search.
-    leash : Leash or None
-        As given.
-    anchor : Anchor or None
-        The latest plane that touches the risk at the best point, or near it.
+        Of the latest line search.
+    base : BasePlane or None
+        The latest plane at, or near, the best point.
     """
 
     def __init__(
         self,
-        risk: Risk,
-        bundle: Bundle,
+        loss: Loss,
+        master: MasterProblem,
         C: float,
         *,
         mu: float = 0.1,
-        ascent: CoordinateAscent | None = None,
-        rest: Rest | None = None,
-        leash: Leash | None = None,
+        is_plain: bool = False,
+        remainder: LinearRemainder | None = None,
+        trust_region: TrustRegion | None = None,
     ) -> None:
-        self.risk = risk
+        self.loss = loss
+        self.master = master
         self.C = C
         self.mu = mu
-        self.ascent = ascent
-        if ascent is not None:
-            ascent.weigh(C)
-        self.bundle = bundle
-        self.w = self.target = np.zeros((risk.n_outputs, bundle.normals.shape[1] // risk.n_outputs))
+        self.w = self.target = np.zeros((loss.n_outputs, master.normals.shape[1] // loss.n_outputs))
         self.objective, self.bound, self.step = np.inf, 0.0, 0.0
-        self.anchor: Anchor | None = None
-        self._rest = rest or Rest(np.zeros_like(self.w), 0.0)
-        self.leash = leash
+        self.base: BasePlane | None = None
+        self.trust_region = trust_region
+        self._master_tol, self._max_step = (0.0, np.inf) if is_plain else (_MASTER_TOL, _MAX_STEP)
+        self._remainder = remainder or LinearRemainder(np.zeros_like(self.w), 0.0)
         self._risk = np.inf
-        self._outputs: Matrix | None = None
-        self._has_ascended = False
-        self._is_led = False
-        self._touching: Plane | None = None
-        self._n_changes = 0
+        self._f: Matrix | None = None
+        self._plane_at_best = False
+        self._base_plane: Plane | None = None
+        self._n_base_planes = 0
 
     @property
-    def outputs(self) -> Matrix:
-        """Those of the best point (q, n)."""
-        assert self._outputs is not None, "look at a point first"
-        return self._outputs
-
-    @property
-    def is_held(self) -> bool:
-        """Whether the leash has shortened the latest step."""
-        return self.leash is not None and self.leash.is_taut
-
-    @property
-    def has_epochs(self) -> bool:
-        """Whether the next round begins with epochs of dual coordinate ascent."""
-        return self.ascent is not None and self.ascent.turns.has_epochs
+    def decision_values(self) -> Matrix:
+        """X w_b (q, n)."""
+        assert self._f is not None, "evaluate a point first"
+        return self._f
 
     @property
     def gap(self) -> float:
-        """How far from the optimum the best point can be."""
+        """F(w_b) minus the lower bound."""
         return max(self.objective - self.bound, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a part of the objective."""
+        return self.gap / max(self.objective, 1e-300)
 
     @property
     def intercept(self) -> Vector:
         """Intercepts (q,) of the best point."""
-        return np.zeros(len(self.w)) if self._outputs is None else self.risk.intercept(self._outputs)
+        return np.zeros(len(self.w)) if self._f is None else self.loss.intercept(self._f)
 
-    def weigh(self, C: float) -> None:
-        """Go on with another weight of the risk: its planes stay what they are."""
+    def reweight(self, C: float) -> None:
+        """Change the weight of the risk; the planes, which are below the risk itself, stay."""
         self.C, self.bound = C, 0.0
         self.objective = self.value(self.w, self._risk)
-        if self.ascent is not None:
-            self.ascent.weigh(C)
 
-    def solve_reduced(self, objective: float | None = None) -> None:
-        """Find the next target, and a lower bound: so precisely that an objective, by default the best, is far off."""
-        self._is_led = False
+    def solve_master(self, objective: float | None = None) -> None:
+        """Set `target` to the master solution and raise the bound, to 5 % of an objective's gap (default: F(w_b))."""
+        self._plane_at_best = False
         objective = self.objective if objective is None else objective
-        w, bound = self.bundle.solve(self.C, max(_REDUCED_TOL * (objective - self.bound), _NOISE * abs(objective)))
+        tol = max(self._master_tol * (objective - self.bound), _ROUNDING * abs(objective))
+        w, bound = self.master.solve(self.C, tol)
         self.bound = max(self.bound, bound)
         self.target = w.reshape(self.w.shape)
-        if self.ascent is not None:
-            self.ascent.judge(self.gap / max(self.objective, 1e-300), self.bundle.n_planes)
 
-    def descend(self, f: Matrix) -> Plane:
-        """Search along the line to the target, whose outputs are f; return a plane near the new best point."""
-        if self.ascent is not None and self._has_ascended:
-            self.ascent.observe(f[0])
+    def line_search(self, f: Matrix) -> Plane:
+        """Move the best point along the line to the target, whose decision values are f; return the plane at w_c."""
         toward = self.target - self.w
         curvature = float(np.vdot(toward, toward))
-        self.step, mu = 0.0, 0.0 if self._is_led else self.mu
+        self.step, mu = 0.0, 0.0 if self._plane_at_best else self.mu
         if curvature > 0.0:
-            slope = float(np.vdot(self.w, toward)) / self.C + float(np.vdot(self._rest.normal, toward))
-            self.step = min(self.risk.search(self.outputs, f, curvature / self.C, slope), _LONGEST)
-        if self.leash is not None:
-            self.step, mu = self.leash.hold(self.outputs, f, self.step, mu)
-        cut = self.risk.advance(self.outputs, f, self.step, mu)
+            slope = float(np.vdot(self.w, toward)) / self.C + float(np.vdot(self._remainder.normal, toward))
+            self.step = min(self.loss.line_search(self.decision_values, f, curvature / self.C, slope), self._max_step)
+        if self.trust_region is not None:
+            self.step, mu = self.trust_region.shorten(self.decision_values, f, self.step, mu)
+        cut = self.loss.advance(self.decision_values, f, self.step, mu)
         self.w = self.w + self.step * toward
         self._risk = cut.risk
         self.objective = min(self.objective, self.value(self.w, cut.risk))  # the search is exact: a rise is rounding
-        near = self.w + mu * (self.target - self.w)
-        self._touching = Plane(cut.coef, cut.offset, near.ravel())
-        return self._touching
+        touching = self.w + mu * (self.target - self.w)
+        self._base_plane = Plane(cut.coef, cut.offset, touching.ravel())
+        return self._base_plane
 
-    def look_at(self, w: Matrix, f: Matrix) -> Plane:
-        """Return a plane at a point; the point becomes the best one if it is, and its outputs f the solver's own."""
-        cut = self.risk.advance(f, f, 0.0, 0.0)
+    def evaluate(self, w: Matrix, f: Matrix) -> Plane:
+        """Return the plane at w, whose decision values f are kept if w is the new best point."""
+        cut = self.loss.advance(f, f, 0.0, 0.0)
         objective = self.value(w, cut.risk)
         plane = Plane(cut.coef, cut.offset, w.ravel())
         if objective < self.objective:
             own = f if f.base is None or f.base.size == f.size else f.copy()  # a part would keep all of it in memory
-            self.w, self._outputs, self._risk, self.objective = w, own, cut.risk, objective
-            self._touching = plane
+            self.w, self._f, self._risk, self.objective = w, own, cut.risk, objective
+            self._base_plane = plane
         self.step = 1.0
         return plane
 
-    def learn(self, plane: Plane, normal: Matrix) -> None:
-        """Add a plane, given the sum of the rows with its weights (q, n_features)."""
-        self.bundle.add((normal + self._rest.normal).ravel(), plane.offset + self._rest.offset, plane.point)
-        if plane is self._touching:
-            self.anchor = Anchor(plane, normal)
-            self._n_changes += 1
+    def add(self, plane: Plane, normal: Matrix) -> None:
+        """Add a plane, given its normal coef X (q, n_features)."""
+        self.master.add((normal + self._remainder.normal).ravel(), plane.offset + self._remainder.offset, plane.point)
+        if plane is self._base_plane:
+            self.base = BasePlane(plane, normal)
+            self._n_base_planes += 1
 
     @property
-    def known(self) -> Anchor | None:
-        """The anchor, to sum changes on; now and then None, so that their rounding does not add up."""
-        return self.anchor if self._n_changes % _FRESH else None
+    def base_to_update(self) -> BasePlane | None:
+        """The base plane whose normal the next one is summed from; None every 50 planes, for a fresh sum."""
+        return self.base if self._n_base_planes % _FRESH_SUM else None
 
-    def lead(self, other: CuttingPlaneSolver) -> None:
-        """Search next towards the best point of another solver with the same bundle, and take over its bound.
+    def search_towards(self, other: CuttingPlaneSolver) -> None:
+        """Take over the bound of a solver that shares the master problem; search next towards its best point.
 
-        That point is no solution of the reduced problem, so the plane is taken at the best point itself: an exact
-        anchor, even if the search leads nowhere.
+        That point is no master solution, and so the next plane is taken at the best point itself: an exact base plane,
+        even if the step is zero.
         """
-        self.bound, self.target, self._is_led = other.bound, other.w, True
+        self.bound, self.target, self._plane_at_best = other.bound, other.w, True
 
-    def ascend(self) -> Plane | None:
-        """Make a better dual point the target, if it is time for that; return its plane if `learn` needs a pass."""
-        self._has_ascended = self.has_epochs
-        if self.ascent is None or not self._has_ascended:
-            return None
-        self.ascent.ascend()
-        plane, normal = Plane(*self.ascent.plane()), self.ascent.normal
-        self.target = plane.point.reshape(self.w.shape)
-        if normal is None:
-            return plane
-        self.learn(plane, normal)
-        return None
-
-    def slope(self, w: Matrix, normal: Matrix) -> Matrix:
-        """The gradient at w, if that of the rows' risk is `normal`."""
-        total: Matrix = w + self.C * (normal + self._rest.normal)
+    def gradient(self, w: Matrix, normal: Matrix) -> Matrix:
+        """The gradient of the objective at w, where that of the samples' risk is `normal`."""
+        total: Matrix = w + self.C * (normal + self._remainder.normal)
         return total
 
     def value(self, w: Matrix, risk: float) -> float:
-        """The objective at w, where the rows' risk is this."""
-        rest = float(np.vdot(self._rest.normal, w)) + self._rest.offset
-        return 0.5 * float(np.vdot(w, w)) + self.C * (risk + rest)
+        """The objective at w, where the samples' risk is `risk`."""
+        remainder = float(np.vdot(self._remainder.normal, w)) + self._remainder.offset
+        return 0.5 * float(np.vdot(w, w)) + self.C * (risk + remainder)
 
 
-def learn_planes(rows: DesignMatrix, solvers: Sequence[CuttingPlaneSolver], planes: Sequence[Plane]) -> None:
-    """Sum the rows for one plane of each solver, in one pass, and let it learn the plane.
+def add_planes(X: DesignMatrix, solvers: Sequence[CuttingPlaneSolver], planes: Sequence[Plane]) -> None:
+    """Sum the normal of one plane of each solver in one pass over X, and add the planes.
 
-    Only rows are read whose weight is not that in the solver's anchor: late in a fit, few of those that count.
+    Only samples are read whose weight differs from that in the solver's base plane: late in a fit, few.
     """
-    anchors = [solver.known for solver in solvers]
-    known = [None if anchor is None else anchor.plane.coef for anchor in anchors]
+    bases = [solver.base_to_update for solver in solvers]
+    known = [None if base is None else base.plane.coef for base in bases]
     if len(planes) == 1:
-        sums = rows.rmatvec(planes[0].coef, known[0])
+        sums = X.rmatvec(planes[0].coef, known[0])
     elif planes:
-        news = [plane.coef if old is None else plane.coef - old for plane, old in zip(planes, known, strict=True)]
-        sums = rows.rmatvec(np.concatenate(news))
+        changes = [plane.coef if old is None else plane.coef - old for plane, old in zip(planes, known, strict=True)]
+        sums = X.rmatvec(np.concatenate(changes))
     ends = np.cumsum([0, *(len(plane.coef) for plane in planes)])
-    for k, (solver, plane, anchor) in enumerate(zip(solvers, planes, anchors, strict=True)):
+    for k, (solver, plane, base) in enumerate(zip(solvers, planes, bases, strict=True)):
         change = sums[ends[k] : ends[k + 1]]
-        solver.learn(plane, change if anchor is None else anchor.normal + change)
+        solver.add(plane, change if base is None else base.normal + change)

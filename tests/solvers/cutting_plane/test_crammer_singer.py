@@ -1,15 +1,15 @@
-"""The search for the zero of a derivative with jumps."""
+"""The bracketing search for the zero of a derivative with jumps."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from widemargin.solvers.cutting_plane.line_search import find_step
+from widemargin.solvers.cutting_plane.crammer_singer import find_step
 
 
 class Jumps:
-    """A sum of kinks |k - at| with weights; it checks that it is asked inside its bracket only."""
+    """A sum of kinks |k - at| with weights; fails outside its bracket."""
 
     def __init__(self, at: np.ndarray, weight: np.ndarray) -> None:
         self.at, self.weight = at, weight
@@ -21,7 +21,7 @@ class Jumps:
         self.asked += 1
         return float(np.sum(self.weight * np.sign(k - self.at)))
 
-    def settle(self, lo: float, hi: float) -> None:
+    def drop_linear_rows(self, lo: float, hi: float) -> None:
         self.lo, self.hi = lo, hi
 
 

@@ -1,0 +1,63 @@
+"""Accelerations of OCAS: one table of what they do and where they are used, thresholds included.
+
+| file | used | because |
+|---|---|---|
+| `gram_dual` | at most 1,024 samples and features | one compiled dual solve on X Xᵀ replaces all rounds |
+| `sample_start` | n >= 32,768 and n >= 512 d | the machine of a sixteenth of the samples is near that of all |
+| `active_rows` | n >= 16,384 and n >= 64 d | rounds on the samples near the margin cost a fraction of those on all |
+| `smoothed_newton` | n >= 512 d and n >= 32 d^2 | a handful of steps; the Hessian costs less than some passes |
+| `dual_coordinate_ascent` | 32,768 values, no start from a sample | epochs gain fast while the gap is large |
+
+All but the start from a sample are for hinges, and all need samples in this process. Newton steps run on the active
+rows, and on the sample. Small data get the Gram dual alone, or nothing: rounds are fast there, and depend neither on
+the order of the samples nor on repeated ones. The experiments behind the thresholds are in decision 0006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..._native import linear
+from ...data import DesignMatrix, LocalMatrix, RowAccess
+from .losses import Loss
+
+_GRAM_ROWS = _GRAM_COLUMNS = 1024
+_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN = 2**15, 512
+_ACTIVE_ROWS, _ACTIVE_ROWS_PER_COLUMN = 2**14, 64
+_NEWTON_ROWS_PER_COLUMN, _NEWTON_ROWS_PER_PAIR = 512, 32  # of columns
+_ASCENT_VALUES = 2**15
+
+
+@dataclass(frozen=True)
+class Accelerations:
+    """Which accelerations a fit uses; by default none."""
+
+    gram_dual: bool = False
+    sample_start: bool = False
+    active_rows: bool = False
+    newton: bool = False
+    dual_ascent: bool = False
+
+
+def choose_accelerations(X: DesignMatrix, losses: Sequence[Loss]) -> Accelerations:
+    """The table above, for losses of one kind on the samples X (n, d)."""
+    (n, d), has_hinges = X.shape, all(loss.hinge is not None for loss in losses)
+    if not isinstance(X, LocalMatrix):
+        return Accelerations()
+    sample_start, newton = n >= max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * d), suits_newton(n, d)
+    if not has_hinges:
+        return Accelerations(sample_start=sample_start, newton=newton)
+    n_values = linear.count_values(X.row_arrays) if isinstance(X, RowAccess) else 0
+    return Accelerations(
+        gram_dual=n <= _GRAM_ROWS and d <= _GRAM_COLUMNS,
+        sample_start=sample_start,
+        active_rows=n >= max(_ACTIVE_ROWS, _ACTIVE_ROWS_PER_COLUMN * d),
+        newton=newton,
+        dual_ascent=n_values >= _ASCENT_VALUES and not sample_start,
+    )
+
+
+def suits_newton(n: int, d: int) -> bool:
+    """Whether n samples are many for d features, and for a Hessian of d^2 entries."""
+    return n >= max(_NEWTON_ROWS_PER_COLUMN * d, _NEWTON_ROWS_PER_PAIR * d * d)

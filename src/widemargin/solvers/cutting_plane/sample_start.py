@@ -1,0 +1,71 @@
+"""A start from a sample: the machines of n / 16 samples are points near those of all samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._progress import Aside
+from ...data import LocalMatrix
+from .losses import HingeLoss, Loss
+from .master_problem import MasterProblem
+from .smoothed_newton import NewtonDescent
+from .solver import CuttingPlaneSolver
+
+Matrix = NDArray[np.float64]
+
+_SHARE, _PER_COLUMN = 16, 256  # the sample: one in so many samples, and for Newton's method so many for each column
+_RUN = 16  # neighbours that stay together: whole pages are read
+_MEMORY_SHARE = 8  # the sample may take this part of the memory budget
+_TOL = 3e-3  # least relative gap on the sample
+_WIDTH, _PLANES = 2.0, 100  # of Newton's method from w = 0, where all samples are at distance 1 from their margin
+
+
+class SampleStart(NamedTuple):
+    """Machines of a sample, to evaluate on all samples."""
+
+    points: list[Matrix]  # (1, q d) for each loss
+    is_newton: list[bool]  # which of them Newton's method found
+    n_samples: int
+
+
+def start_from_sample(
+    X: LocalMatrix,
+    losses: Sequence[Loss],
+    C: float,
+    tol: float,
+    memory_budget: int,
+    progress: Aside,
+    *,
+    newton: bool,
+    train: Callable[[LocalMatrix, Sequence[Loss], float], list[Matrix]],
+) -> SampleStart:
+    """Train on random runs of 16 neighbours: by Newton's method where that works, else by `train` to a tolerance."""
+    n, d = X.shape
+    size = max(n // _SHARE, _PER_COLUMN * d if newton else 0)
+    size = min(size, memory_budget // (_MEMORY_SHARE * X.row_bytes))
+    runs = np.random.default_rng(0).choice(n // _RUN, max(1, size // _RUN), replace=False)
+    chosen = (_RUN * np.sort(runs)[:, None] + np.arange(_RUN)).ravel()
+    sampled, parts = X.take(chosen), [loss.restrict(chosen, n / len(chosen)) for loss in losses]
+    tol = max(tol, _TOL, d / len(chosen))  # the sample itself is no more precise
+    points = [
+        _newton_point(sampled, part.hinge, C, tol, progress) if newton and part.hinge is not None else None
+        for part in parts
+    ]
+    left = [k for k, point in enumerate(points) if point is None]
+    if left:
+        for k, w in zip(left, train(sampled, [parts[k] for k in left], tol), strict=True):
+            points[k] = w
+    found = [point.reshape(1, -1) for point in points if point is not None]
+    return SampleStart(found, [k not in left for k in range(len(parts))], len(chosen))
+
+
+def _newton_point(X: LocalMatrix, loss: HingeLoss, C: float, tol: float, progress: Aside) -> Matrix | None:
+    """The minimiser of the smoothed objective; None if Newton's method fails."""
+    solver = CuttingPlaneSolver(loss, MasterProblem(X.shape[1], _PLANES, keep_points=False), C)
+    solver.evaluate(solver.w, np.zeros((1, X.shape[0])))
+    descent = NewtonDescent(X, solver, _WIDTH)
+    return descent.point if descent.approach(tol, progress.go_on) else None
