@@ -181,7 +181,7 @@ def test_broken_svmlight_line_is_named(tmp_path, line, reason):
 
 @pytest.mark.parametrize("content", ["", "\n\n", "# only a comment\n"])
 def test_empty_svmlight(tmp_path, content):
-    with pytest.raises(ValueError, match=r"empty.svm: the file holds no samples"):
+    with pytest.raises(ValueError, match=r"empty.svm: the file has no samples"):
         load_svmlight(write(tmp_path, "empty.svm", content))
 
 

@@ -31,8 +31,8 @@ def load_npz(path: PathLike, *, target: str = "y") -> Dataset:
     Returns
     -------
     Dataset
-        X is an ndarray or csr_array of shape (n_samples, n_features). Float32 and float64 stay what they are; small
-        integers and booleans become float32, 32- and 64-bit integers float64. y keeps its type.
+        X is an ndarray or csr_array of shape (n_samples, n_features): float32 and float64 are kept, booleans and 8- and
+        16-bit integers become float32, 32- and 64-bit integers float64. y keeps its dtype.
 
     Raises
     ------
@@ -65,13 +65,13 @@ def load_npz(path: PathLike, *, target: str = "y") -> Dataset:
 
 def _read_arrays(path: PathLike) -> dict[str, NDArray[Any]]:
     with open(path, "rb") as file:
-        # The table of contents stands at the end of a zip file: a truncated one has none.
+        # The directory of a zip file is at its end: a truncated file has none.
         if not zipfile.is_zipfile(file):
             raise fault(path, "not an .npz archive, or a truncated one")
         file.seek(0)
         try:
             with np.load(file, allow_pickle=False) as archive:
-                # A member that is no array comes as raw bytes; as an array it fails the checks on types and shapes.
+                # A member that is no array is read as raw bytes, which later checks of dtype and shape refuse.
                 return {key: np.asarray(archive[key]) for key in archive.files}
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
             raise fault(path, f"damaged .npz archive ({error})") from error
@@ -100,7 +100,7 @@ def _csr(path: PathLike, arrays: dict[str, NDArray[Any]], ending: str) -> Any:
     try:
         n_rows, n_columns = shape.tolist()
         X = csr_array((_as_float(path, f"data{ending}", data), indices, indptr), shape=(n_rows, n_columns))
-        X.check_format(full_check=True)  # compiled code will trust the indices
+        X.check_format(full_check=True)  # compiled code does not check indices
     except (ValueError, TypeError) as error:
         raise fault(path, f"data{ending}, indices{ending}, indptr{ending} are no CSR matrix ({error})") from error
     return with_short_indices(X)
@@ -115,7 +115,7 @@ def _as_float(path: PathLike, key: str, values: NDArray[Any]) -> NDArray[Any]:
 
 def _labels(path: PathLike, arrays: dict[str, NDArray[Any]], key: str, X: Any) -> NDArray[Any] | None:
     if key not in arrays:
-        # Without labels an archive still serves prediction; a key asked for by name must be there.
+        # Archives for prediction may have no labels; a key given by name must be there.
         if key == "y" or key.endswith("_test"):
             return None
         raise fault(path, f"there is no key {key!r}, only: {', '.join(sorted(arrays))}")

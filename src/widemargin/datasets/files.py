@@ -1,4 +1,4 @@
-"""What every reader returns, and how every reader opens its file and reports a fault in it."""
+"""`Dataset`, which all readers return; opening files; errors that name the file and the line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 PathLike: TypeAlias = "str | os.PathLike[str]"
 FloatType: TypeAlias = type[np.float32] | type[np.float64]
 
-_SHOWN = 40
+_SHOWN = 40  # characters of a quoted piece of a file
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -27,9 +27,9 @@ class Dataset(NamedTuple):
     Attributes
     ----------
     X : ndarray or scipy.sparse.csr_array of shape (n_samples, n_features)
-        float32 or float64; the reader says which.
+        float32 or float64, as the reader documents.
     y : ndarray of shape (n_samples,), or None
-        Labels: numbers or strings. None where the source holds no labels.
+        Labels: numbers or strings. None without labels.
     X_test, y_test : as X and y, or None
         The test split.
     """
@@ -84,14 +84,14 @@ def opened(path: PathLike) -> Iterator[BinaryIO]:
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise fault(path, f"truncated or damaged {suffix} file ({error})") from error
         except OSError as error:
-            # bz2 reports damage as an OSError without a number; one with a number is the system's own.
+            # bz2 reports damage as an OSError without errno; the operating system's errors have one.
             if suffix != ".bz2" or error.errno is not None:
                 raise
             raise fault(path, f"truncated or damaged {suffix} file ({error})") from error
 
 
 def whole_if_possible(labels: NDArray[Any]) -> NDArray[Any]:
-    """Turn float labels that are all whole numbers into int64, and leave others alone.
+    """Convert float labels to int64 if all of them are whole numbers.
 
     Parameters
     ----------
@@ -114,17 +114,17 @@ def whole_if_possible(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def with_short_indices(X: Any) -> Any:
-    """Give a CSR matrix indices of 32 bits, where they suffice: half the memory, and not every estimator takes 64.
+    """A CSR array with 32-bit indices where they suffice: half the memory, and some estimators refuse 64-bit ones.
 
     Parameters
     ----------
     X : csr_array or csr_matrix
-        Its indices must be within bounds.
+        With indices within bounds.
 
     Returns
     -------
     csr_array
-        Shares the values, and the indices if they have the right type.
+        Shares the values, and the indices if their dtype fits.
     """
     from scipy.sparse import csr_array, get_index_dtype
 

@@ -1,4 +1,4 @@
-"""One door for all file formats: the suffix decides."""
+"""`load`: a data file of any format, by the reader that its suffix stands for."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _READERS: dict[str, Callable[..., Dataset]] = {".npz": load_npz, ".csv": load_cs
 
 
 def reader_for(path: PathLike) -> Callable[..., Dataset]:
-    """Pick the reader of a file by its suffix, a ``.gz`` or ``.bz2`` at the end aside.
+    """The reader of a file, by its suffix without a final ``.gz`` or ``.bz2``.
 
-    ``.csv`` and ``.tsv`` are tables and ``.npz`` archives; everything else is svmlight, whose files go by many
-    suffixes and none (``a9a``, ``a9a.t``, ``letter.scale``).
+    ``.csv`` and ``.tsv`` are tables, ``.npz`` archives; everything else is svmlight, whose files have many suffixes or
+    none (``a9a``, ``a9a.t``, ``letter.scale``).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Colour patches out of the two photographs that scikit-learn ships: real data, offline, as many as half a million.
+"""Colour patches of the two photographs that scikit-learn ships: real data, offline, up to half a million.
 
 Two tasks: "which photograph is this patch from?" (two classes) and "which photograph, and which quadrant of it?"
 (eight classes). With 20,000 training patches of 5 x 5 pixels an exact kernel SVM (C=8, RBF, gamma=1) gets about 99 %
@@ -25,9 +25,9 @@ class PatchGrid(NamedTuple):
     Attributes
     ----------
     X : ndarray of shape (n_rows * n_columns, size * size * 3), float32
-        The patches, scaled to [0, 1], row by row.
+        The patches, scaled to [0, 1], in the order of the grid's rows.
     y : ndarray of shape (n_rows * n_columns,), int64
-        Their labels, by the rule of `load_patches`.
+        Their labels, as of `load_patches`.
     shape : tuple (n_rows, n_columns)
         The grid: ``labels.reshape(shape)`` is a picture of the predictions.
     centres : ndarray of shape (n_rows * n_columns, 2), int64
@@ -81,16 +81,16 @@ def load_patches(
     Parameters
     ----------
     n_samples : int, default=20000
-        How many; with 5 x 5 pixels there are 538,056.
+        Number of patches; there are 538,056 of 5 x 5 pixels.
     size : int, default=5
         Width and height of a patch in pixels.
     task : {"photo", "quadrant"}, default="photo"
         Labels: 0 or 1 for the photograph, or 0 to 7 for the photograph and the quadrant that holds the patch's centre.
         `patch_classes` names them.
     random_state : int, RandomState instance or None, default=0
-        Which patches. The same number gives the same patches on every machine.
+        Determines the patches. The same number gives the same ones on every machine.
     return_coordinates : bool, default=False
-        Whether to return the places as well.
+        Whether to return their places as well.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def load_patches(
     Raises
     ------
     ValueError
-        For more patches than there are, and for sizes and tasks that do not exist.
+        If there are fewer patches, or none of that size, or no such task.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def load_patches(
     n_places = len(photos) * n_rows * n_columns
     _check_count("n_samples", n_samples, n_places, f"there are {n_places} patches of {size} x {size} pixels")
     _check_task(task)
-    # A RandomState's stream is frozen, a Generator's is not; and a permutation makes small samples begin large ones.
+    # NumPy keeps RandomState's stream between versions, not Generator's; small samples are prefixes of large ones.
     chosen = check_random_state(random_state).permutation(n_places)[:n_samples]
     coordinates = np.stack(np.unravel_index(chosen, (len(photos), n_rows, n_columns)), axis=1)
     X = np.empty((n_samples, size * size * 3), dtype=np.float32)
@@ -163,11 +163,11 @@ def photo_patches(
     Parameters
     ----------
     photo : {"china", "flower"}
-        Which one.
+        The photograph.
     size : int, default=5
         Width and height of a patch in pixels.
     task : {"photo", "quadrant"}, default="photo"
-        What the labels tell.
+        Classes, as in `load_patches`.
     stride : int, default=1
         Distance between neighbouring patches in pixels.
 
@@ -225,7 +225,7 @@ def _label(coordinates: NDArray[np.int64], shape: tuple[int, ...], size: int, ta
     if task == "photo":
         return np.array(photo)
     height, width = shape[:2]
-    # Twice the centre against the whole height: integers on both sides.
+    # Twice the centre compared with the height: both integers.
     return np.asarray(4 * photo + 2 * (2 * row + size >= height) + (2 * column + size >= width))
 
 

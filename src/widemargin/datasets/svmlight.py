@@ -28,16 +28,16 @@ def load_svmlight(
 ) -> Dataset:
     r"""Read an svmlight / LIBSVM file, plain or compressed as ``.gz`` or ``.bz2``.
 
-    scikit-learn's compiled reader does the work. When it refuses the file, or reads a number that is not finite,
-    the lines are gone through once more to say which one is broken and why.
+    By scikit-learn's compiled reader. Where it raises, or reads a number that is not finite, the lines are read again
+    to name the first broken one and the reason.
 
     Parameters
     ----------
     path : str or path-like
         The file. ``# ...`` at a line's end, blank lines and ``qid:`` entries are skipped.
     n_features : int, default=None
-        Number of columns of X; None takes the largest index in the file. State it for a test file, whose
-        largest index may be smaller than the training file's.
+        Number of columns of X; None: the largest index in the file. To be given for a test file, whose largest index
+        may be smaller than the training file's.
     zero_based : bool, default=False
         Whether the first feature has index 0 instead of 1.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
@@ -76,21 +76,21 @@ def load_svmlight(
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
         raise _explain(path, rules, "a number is not finite")
     if len(y) == 0:
-        raise fault(path, "the file holds no samples")
+        raise fault(path, "the file has no samples")
     return Dataset(X, whole_if_possible(y))
 
 
 def _parse(path: PathLike, n_features: int | None, zero_based: bool, dtype: FloatType) -> tuple[Any, Any]:
     from sklearn.datasets import load_svmlight_file
 
-    # A value beyond float32 becomes infinite with a warning; the caller finds it and names its line.
+    # A value beyond float32 becomes infinite with a warning; the caller names its line.
     with opened(path) as file, np.errstate(over="ignore"):
         X, y = load_svmlight_file(file, n_features=n_features, zero_based=zero_based, dtype=dtype)
     return with_short_indices(X), np.asarray(y, dtype=np.float64)
 
 
 class _Rules(NamedTuple):
-    """What a line must obey: least index, number of features (None: any), largest magnitude of a value."""
+    """Limits of the numbers of a line: least index, number of features (None: any), largest magnitude of a value."""
 
     first: int
     n_features: int | None
@@ -98,7 +98,7 @@ class _Rules(NamedTuple):
 
 
 def _explain(path: PathLike, rules: _Rules, otherwise: str) -> ValueError:
-    """Find the first broken line; ``otherwise`` is the reason when none is found."""
+    """The error for the first broken line; ``otherwise`` is its reason if there is none."""
     with opened(path) as file:
         found = _first_fault(file, rules)
     return fault(path, otherwise) if found is None else fault(path, found[1], line=found[0])
@@ -113,7 +113,7 @@ def _first_fault(lines: Iterable[bytes], rules: _Rules) -> tuple[int, str] | Non
 
 
 def _line_fault(tokens: list[bytes], rules: _Rules) -> str | None:
-    """Say what is wrong with one line, split at white space; None when nothing is."""
+    """What is wrong with one line, split at white space; None if nothing is."""
     if not tokens:
         return None
     reason = _number_fault(tokens[0], float("inf"))

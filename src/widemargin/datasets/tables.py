@@ -1,4 +1,4 @@
-"""Delimited text: a row a sample, one column of labels, numbers in all others."""
+"""Delimited text: one row per sample, one column of labels, numbers in all others."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def load_csv(
         The file, in UTF-8. Blank lines are skipped.
     target : int, str or None, default=-1
         The column of labels: its position, counted from 0 or, if negative, from the end; or its name in the header.
-        None says that there are no labels, and all columns are features.
+        None: no labels, all columns are features.
     delimiter : str, default=None
         One character. None takes the first of tab, semicolon and comma that the first line has.
     header : bool or "auto", default="auto"
-        Whether the first line names the columns. "auto" takes it for names if no feature in it is a number, or if
-        its label is none and the next line's label is.
+        Whether the first line names the columns. "auto": it does if none of its features is a number, or if its label
+        is not a number and the next line's label is.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Type of X: kernels are computed in it. Float32 keeps seven digits.
 
@@ -50,8 +50,8 @@ def load_csv(
     Raises
     ------
     ValueError
-        ``FILE:LINE: reason`` for the first row that has another number of fields than the first one, or a feature
-        that is no finite number, or no label; for an empty file, an unknown target and damaged compression.
+        ``FILE:LINE: reason`` for the first row with another number of fields than the first, a feature that is not a
+        finite number, or no label; for an empty file, an unknown target and damaged compression.
 
     Examples
     --------
@@ -91,18 +91,18 @@ def _rows(text: io.TextIOWrapper, delimiter: str | None) -> Iterator[_Row]:
 
 
 class _Columns(NamedTuple):
-    """The table's plan: how many fields a row has, which is the label, and the names, if any."""
+    """Layout of a table: number of fields of a row, position of the label, names of the columns or None."""
 
     width: int
     target: int | None
     names: list[str] | None
 
     def features_of(self, row: list[str]) -> list[str]:
-        """Leave the label out."""
+        """The row without its label."""
         return row if self.target is None else row[: self.target] + row[self.target + 1 :]
 
     def describe(self, feature: int) -> str:
-        """Name a feature's column for a message, counting the label's column too."""
+        """The column of a feature, for a message: its number from 1, the label's column counted, and its name."""
         column = feature + (self.target is not None and feature >= self.target)
         name = f" ({show(self.names[column])})" if self.names else ""
         return f"column {column + 1}{name}"
@@ -114,7 +114,7 @@ def _collect(
     head = [row for _, row in zip(range(2), rows, strict=False)]
     if not head:
         raise fault(path, "the file is empty")
-    columns = _plan(path, head, target, header)
+    columns = _layout_of(path, head, target, header)
     values = array("f" if dtype is np.float32 else "d")
     labels: list[str] = []
     limit = float(np.finfo(dtype).max)
@@ -126,7 +126,7 @@ def _collect(
     n_features = columns.width - (columns.target is not None)
     X = np.frombuffer(values, dtype=dtype).reshape(-1, n_features)
     if len(X) == 0:
-        raise fault(path, "the file holds a header and no samples")
+        raise fault(path, "the file has a header and no samples")
     return Dataset(X, None if columns.target is None else _as_labels(labels))
 
 
@@ -135,7 +135,7 @@ def _chain(head: list[_Row], rows: Iterator[_Row]) -> Iterator[_Row]:
     yield from rows
 
 
-def _plan(path: PathLike, head: list[_Row], target: int | str | None, header: bool | str) -> _Columns:
+def _layout_of(path: PathLike, head: list[_Row], target: int | str | None, header: bool | str) -> _Columns:
     """Decide from the first two rows which column is the label and whether there is a header."""
     line, first = head[0]
     width = len(first)

@@ -1,4 +1,4 @@
-"""Plots of fitted estimators: the one room that knows matplotlib, and loads it only when something is drawn."""
+"""Plots of fitted estimators: only this package imports matplotlib, and only when something is drawn."""
 
 from .convergence import ConvergenceDisplay
 

@@ -1,4 +1,4 @@
-"""Plots of fitted estimators: the one room that knows matplotlib, and loads it only when something is drawn."""
+"""Convergence curves of fits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Vector = NDArray[np.float64]
 
 
 class ConvergenceDisplay:
-    """Objective and lower bound against time: how fast a fit converged, and what it could prove.
+    """Primal objective and lower bound of the optimum against time.
 
     Use `from_estimator` or `from_history`; both draw. It follows scikit-learn's convention for displays.
 
@@ -21,13 +21,13 @@ class ConvergenceDisplay:
     time : array-like of shape (n_rounds,)
         Seconds since the fit began.
     objective : array-like of shape (n_rounds,)
-        Value of the primal problem.
+        Primal objective.
     lower_bound : array-like of shape (n_rounds,), default=None
-        Proven lower bound of its optimum, in the same units; None where the method has none.
+        Proven lower bound of the optimum, in the same units; None for a method without one.
     problem : array-like of shape (n_rounds,), default=None
-        Number of the binary problem that a round belongs to, where a fit solves several. Each gets a curve.
+        Number of the binary problem of a round, if a fit solves several: one curve for each.
     estimator_name : str, default=None
-        Goes into the legend.
+        Name in the legend.
 
     Attributes
     ----------
@@ -77,13 +77,13 @@ class ConvergenceDisplay:
         Parameters
         ----------
         estimator : fitted estimator of widemargin, or a Pipeline that ends in one
-            Anything with a `history_`.
+            With the attribute `history_`.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            None: those of a new figure.
         name : str, default=None
-            For the legend; None takes the name of the class.
+            Name in the legend; None: the name of the class.
         **line_kwargs
-            As `plot`.
+            As for `plot`.
 
         Returns
         -------
@@ -92,7 +92,7 @@ class ConvergenceDisplay:
         Raises
         ------
         ValueError
-            If `estimator` has no `history_`: it is not fitted, or none of ours.
+            If `estimator` has no `history_`: it is not fitted, or not of this library.
         """
         last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
         if not hasattr(last, "history_"):
@@ -103,14 +103,14 @@ class ConvergenceDisplay:
     def from_history(
         cls, history: Mapping[str, ArrayLike], *, ax: Any = None, name: str | None = None, **line_kwargs: Any
     ) -> Self:
-        """Draw a `history_`, such as one that was kept from an earlier fit.
+        """Draw a `history_`, for example that of an earlier fit.
 
         Parameters
         ----------
         history : mapping of str to array-like of shape (n_rounds,)
-            With ``time`` and ``objective``; ``lower_bound`` and ``problem`` are used where they are there.
+            With ``time`` and ``objective``, optionally ``lower_bound`` and ``problem``.
         ax, name, **line_kwargs
-            As `from_estimator`; without a `name`, the legend says only what the curves are.
+            As for `from_estimator`; without a `name`, the legend has the kinds of the curves alone.
 
         Returns
         -------
@@ -139,9 +139,9 @@ class ConvergenceDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure. Several displays may share one.
+            None: those of a new figure. Several displays may share them.
         name : str, default=None
-            For the legend; None takes `estimator_name`.
+            Name in the legend; None: `estimator_name`.
         **line_kwargs
             For matplotlib's ``Axes.plot``, for both kinds of curves; a `linestyle` is that of the objective alone.
 

@@ -1,11 +1,11 @@
-"""Trained machines as ONNX graphs: the one room that knows onnx, and loads it only when something is exported.
+"""Fitted machines as ONNX graphs: only this package imports onnx, and only when something is exported.
 
 ::
 
-    estimators   to_onnx(): labels, votes, scores; which machine is written how
+    estimators   to_onnx(): labels, votes and scores of an estimator
     machines     decision functions: linear, kernel expansions, trees of Nystroem machines
-    steps        scalings that a pipeline does before
-    graph        nodes and constants, written down one by one
+    steps        scalings of a pipeline before its machine
+    graph        nodes and constants
 """
 
 from .estimators import to_onnx

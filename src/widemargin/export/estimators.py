@@ -1,4 +1,4 @@
-"""`to_onnx`: an estimator's labels and scores as an ONNX model."""
+"""`to_onnx`: labels and scores of an estimator as an ONNX model."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ _WRITERS: tuple[tuple[type, Callable[[Graph, Any], str]], ...] = (
 
 
 def to_onnx(model: Any) -> Any:
-    """Write a fitted machine as an ONNX model, which predicts without Python.
+    """Export a fitted machine as an ONNX model, which predicts without Python.
 
     Parameters
     ----------
     model : estimator
         Fitted: what `compress` returns, `DCPredClassifier`, `DCPredRegressor`, `OCASClassifier`, `BSGDClassifier`, or
-        `DCSVMClassifier` without early prediction. The kernel must have a name. Or a pipeline that scales features by
-        `StandardScaler`, `MinMaxScaler` or `MaxAbsScaler` and ends in one of these.
+        `DCSVMClassifier` without early prediction, if the kernel is not a callable or precomputed; or a pipeline of
+        `StandardScaler`, `MinMaxScaler` or `MaxAbsScaler` that ends in one of these.
 
     Returns
     -------
     onnx.ModelProto
-        With the input "X", dense, of shape (rows, n_features), any number of rows: float32, or float64 of a kernel
-        machine that was trained with float64, as scikit-learn's are. Outputs are "label", of shape (rows,) and the type
-        of ``classes_``, and "scores", what ``decision_function`` returns; of a regressor "scores" alone, what
-        ``predict`` returns. Scores have the input's type.
+        Input: "X", dense, of shape (rows, n_features) for any number of rows, float32, or float64 for a kernel machine
+        that was trained with float64, as scikit-learn's are. Outputs: "label", of shape (rows,) and the dtype of
+        ``classes_``, and "scores", the values of ``decision_function``; for a regressor "scores" alone, the values of
+        ``predict``. Scores have the dtype of the input.
 
     Raises
     ------
     ImportError
         If onnx is not installed (it comes with ``widemargin[onnx]``).
     ValueError
-        Naming the estimator, its kernel or its labels, where they cannot be written.
+        Naming the estimator, its kernel or its labels, if ONNX cannot express them.
 
     Notes
     -----
-    Generic operators of opset 18 (MatMul, Gather, Exp, ArgMax and the like), none that is for support vector machines
-    alone: those have float32 coefficients and formats of scores of their own. Totals are summed in float64. A tree of
-    leaves gathers the landmarks of each row's leaf, rows x landmarks x features numbers, and a laplacian expansion
-    makes rows x points x features of them: predict some hundreds of rows at a time.
+    Generic operators of opset 18 (MatMul, Gather, Exp, ArgMax and the like); the operators for support vector machines
+    have float32 coefficients and other formats of scores. Sums over support vectors are in float64. A tree gathers the
+    landmarks of each row's leaf, (rows, landmarks, features) numbers, and a laplacian expansion computes (rows, points,
+    features) differences: predict some hundreds of rows at a time.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def to_onnx(model: Any) -> Any:
 
 
 def _machine_of(model: Any) -> Any:
-    """Its decision functions."""
+    """The decision functions of an estimator: a model of `models`, or None."""
     if type(model).__module__.startswith("sklearn."):
         return None
     if hasattr(model, "coef_"):
@@ -130,7 +130,7 @@ def _as_constant(classes: NDArray[Any]) -> NDArray[Any]:
 
 
 def _classify(graph: Graph, model: Any, values: str) -> tuple[str, str, tuple[int, ...]]:
-    """Class numbers, decision values and the shape of one row's, as `_predictor` has them."""
+    """Class numbers, scores, and the shape of one row's scores, as in `estimators._predictor`."""
     k = len(model.classes_)
     if k == 2:
         score = graph.squeeze(values, 1)
@@ -154,13 +154,13 @@ def _largest(graph: Graph, values: str) -> str:
 
 
 def _pair_matrices(k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """For each pair, its first and its second class: shape (pairs, k)."""
+    """Indicators of the first and of the second class of each pair: two arrays of shape (pairs, k)."""
     first, second = np.array(list(combinations(range(k), 2))).T
     return np.eye(k)[first], np.eye(k)[second]
 
 
 def _order_votes(graph: Graph, values: str, lost: str, first: NDArray[np.float64], second: NDArray[np.float64]) -> str:
-    """Votes, ordered within equal ones by the sums of decision values: scikit-learn's `_ovr_decision_function`."""
+    """Votes plus a term below 1/2 that orders equal ones by sums of decision values, as scikit-learn does."""
     won = graph("MatMul", graph.cast(graph("GreaterOrEqual", values, np.array(0.0)), np.float64), first)
     sums = graph("MatMul", values, first - second)
     scale = graph("Mul", graph("Add", graph("Abs", sums), np.array(1.0)), np.array(3.0))

@@ -1,4 +1,4 @@
-"""An ONNX graph, written down node by node."""
+"""An ONNX graph, node by node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _OPSET = 18
-_IR_VERSION = 8  # the first that knows this opset: older runtimes than need be are not shut out
+_IR_VERSION = 8  # the oldest with this opset, for the sake of older runtimes
 _INPUT = "X"
 
 Value = Any  # the name of a tensor in the graph, or an array that becomes a constant
@@ -24,13 +24,13 @@ class Graph:
     Parameters
     ----------
     dtype : {"float32", "float64"}
-        Of the samples and of all constants that `number` makes.
+        Of the samples and of the constants of `number`.
     n_features : int
 
     Attributes
     ----------
     x : str
-        The rows: the input, or what has been made of it.
+        Name of the samples: the input, or the scaled input.
     """
 
     def __init__(self, dtype: str, n_features: int) -> None:
@@ -42,7 +42,7 @@ class Graph:
         self._constants: list[Any] = []
 
     def __call__(self, operator: str, *inputs: Value, **attributes: Any) -> str:
-        """Add a node; its result's name is returned."""
+        """Add a node; returns the name of its result."""
         name = f"{operator.lower()}_{len(self._nodes)}"
         names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
         self._nodes.append(self.onnx.helper.make_node(operator, names, [name], **attributes))
@@ -54,36 +54,36 @@ class Graph:
         return name
 
     def number(self, value: float) -> NDArray[Any]:
-        """A number of the samples' dtype."""
+        """A scalar constant in the dtype of the samples."""
         return np.full((), value, self.dtype).reshape(())
 
     def cast(self, value: Value, dtype: Any) -> str:
-        """The same numbers in another dtype."""
+        """Values converted to a dtype."""
         return self("Cast", value, to=self._type(np.dtype(dtype)))
 
     def unsqueeze(self, value: Value, *axes: int) -> str:
-        """With new axes of length 1."""
+        """Insert axes of length 1."""
         return self("Unsqueeze", value, np.array(axes, np.int64))
 
     def squeeze(self, value: Value, *axes: int) -> str:
-        """Without these axes of length 1."""
+        """Remove axes of length 1."""
         return self("Squeeze", value, np.array(axes, np.int64))
 
     def reduce(self, operator: str, value: Value, axis: int, *, keep: bool = False) -> str:
-        """Reduced along one axis: "Sum", "SumSquare", "Max", "Min" or "L1"."""
+        """Reduce along one axis by "Sum", "SumSquare", "Max", "Min" or "L1"."""
         return self(f"Reduce{operator}", value, np.array([axis], np.int64), keepdims=int(keep))
 
     def rows_of(self, table: NDArray[Any], index: Value) -> str:
-        """Entries of the table's first axis."""
+        """table[index]: entries of the first axis of an array."""
         return self("Gather", table, index, axis=0)
 
     def finish(self, outputs: dict[str, tuple[str, Any, tuple[int, ...]]]) -> Any:
-        """The checked model.
+        """The model, checked by onnx.
 
         Parameters
         ----------
         outputs : dict from name to (str, dtype, tuple of int)
-            Which result it is, and its dtype and shape without the axis of rows.
+            Name of the result, its dtype, and its shape without the axis of rows.
         """
         helper = self.onnx.helper
         infos = []

@@ -1,4 +1,4 @@
-"""Decision functions as nodes of a graph: the same sums as in `models`, totals in float64."""
+"""Decision functions as nodes of a graph: the sums of `models`, accumulated in float64."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def write_linear(graph: Graph, model: LinearModel) -> str:
 def write_expansion(graph: Graph, model: KernelExpansion) -> str:
     """sum_i c_i k(x_i, x) + b: (rows, q) numbers."""
     points = model.points.toarray() if sp.issparse(model.points) else model.points
-    exact = model.against(model.points[:1])[0].precision  # where float32 distances would be too rough
+    exact = model.against(model.points[:1])[0].precision  # float64 where float32 distances are too inexact
     x = graph.x if exact == graph.dtype else graph.cast(graph.x, exact)
-    measured = _measure_all(graph, x, _scaled(model.kernel, points.astype(exact)), model.kernel)
+    measured = _measure_points(graph, x, _scaled(model.kernel, points.astype(exact)), model.kernel)
     K = transform(graph, model.kernel, measured if exact == graph.dtype else graph.cast(measured, graph.dtype))
     return graph("Add", graph("MatMul", graph.cast(K, _DOUBLE), model.coef.T), model.intercept)
 
 
-def _measure_all(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> str:
-    """Products or distances of all rows and all points, by a matrix product where there is one."""
+def _measure_points(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> str:
+    """Inner products or distances of all rows and all points: (rows, points)."""
     if isinstance(kernel, Laplacian):
         return graph.reduce("L1", graph("Sub", graph.unsqueeze(x, 1), points), 2)
     if not isinstance(kernel, RBF):
         return graph("MatMul", x, points.T)
-    centre = points.mean(axis=0)  # distances do not notice it, and rounding errors are smaller around 0
+    centre = points.mean(axis=0)  # distances stay as they are, with less rounding error
     x, points = graph("Sub", x, centre), points - centre
     products = graph("MatMul", x, -2.0 * points.T)
     squares = graph("Add", graph.reduce("SumSquare", x, 1, keep=True), np.square(points).sum(axis=1))
@@ -49,7 +49,7 @@ def _measure_all(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> str
 
 
 def transform(graph: Graph, kernel: Any, measured: str) -> str:
-    """Kernel values from products with `_scaled` points, or from distances.
+    """Kernel values from inner products with `_scaled` points, or from distances.
 
     Raises
     ------
@@ -69,15 +69,15 @@ def transform(graph: Graph, kernel: Any, measured: str) -> str:
 
 
 def _scaled(kernel: Any, points: NDArray[Any]) -> NDArray[Any]:
-    """Points with the gamma of their products; onnxruntime fuses a factor behind a product as float32, whatever it is.
+    """Points times gamma, for kernels of inner products; for kernels of distances the points.
 
-    Of distances, gamma is a factor behind a sum.
+    As a factor of the inner products, onnxruntime would round gamma to float32 when it fuses the two.
     """
     return points * points.dtype.type(kernel.gamma) if isinstance(kernel, Polynomial | Sigmoid) else points
 
 
 def write_forest(graph: Graph, model: NystromForest) -> str:
-    """The mean of the trees, behind the projection: (rows, q) numbers."""
+    """Mean of the trees' decision functions at the projected samples: (rows, q) numbers."""
     if model.projection is not None:
         graph.x = graph("MatMul", graph.x, model.projection)
     parts = [_write_tree(graph, tree) for tree in model.trees]
@@ -85,68 +85,70 @@ def write_forest(graph: Graph, model: NystromForest) -> str:
 
 
 def _write_tree(graph: Graph, tree: NystromTree) -> str:
-    leaf = _write_route(graph, tree.tree)
+    leaf = _write_routing(graph, tree.tree)
 
-    def own(table: NDArray[Any]) -> Value:
-        """The entry of each row's leaf; of a single leaf that one, for all rows."""
+    def of_leaf(table: NDArray[Any]) -> Value:
+        """The entry of each row's leaf; of a single leaf its entry, for all rows."""
         return table[0] if leaf is None else graph.rows_of(table, leaf)
 
     kernel = tree.features.kernel
-    near = measured = _measure_own(graph, own(_scaled(kernel, tree.features.landmarks)), kernel)
+    to_landmarks = measured = _measure_leaf_points(graph, of_leaf(_scaled(kernel, tree.features.landmarks)), kernel)
     if tree.features.anchors.shape[2]:
-        measured = graph("Concat", near, _write_bounds(graph, tree, near, own), axis=1)
+        measured = graph("Concat", to_landmarks, _write_bounds(graph, tree, to_landmarks, of_leaf), axis=1)
     F = graph.cast(transform(graph, kernel, measured), _DOUBLE)
-    total = graph("Add", _inner(graph, own(tree.coef), F), own(tree.intercept))
+    total = graph("Add", _inner(graph, of_leaf(tree.coef), F), of_leaf(tree.intercept))
     if tree.products.shape[2]:
-        total = graph("Add", total, _write_products(graph, transform(graph, kernel, near), own(tree.products)))
+        total = graph(
+            "Add", total, _write_products(graph, transform(graph, kernel, to_landmarks), of_leaf(tree.products))
+        )
     if tree.slopes.shape[1]:
-        total = graph("Add", total, graph.cast(_inner(graph, own(tree.slopes), graph.x), _DOUBLE))
+        total = graph("Add", total, graph.cast(_inner(graph, of_leaf(tree.slopes), graph.x), _DOUBLE))
     return total
 
 
 def _inner(graph: Graph, tables: Value, rows: str) -> str:
-    """Each row's table of shape (q, r), or the same for all, times the row: (rows, q) numbers."""
+    """Matrix (q, r) of each row, or one for all, times its vector (r,): (rows, q) numbers."""
     return graph.squeeze(graph("MatMul", tables, graph.unsqueeze(rows, 2)), 2)
 
 
-def _measure_own(graph: Graph, points: Value, kernel: Any) -> str:
-    """Products or distances of each row and the m points that are its own: (rows, m) numbers."""
+def _measure_leaf_points(graph: Graph, points: Value, kernel: Any) -> str:
+    """Inner products or distances of each row and the m points of its leaf: (rows, m) numbers."""
     if kernel.measure == "products":
         return _inner(graph, points, graph.x)
     difference = graph("Sub", graph.unsqueeze(graph.x, 1), points)
     return graph.reduce("SumSquare" if kernel.measure == "squares" else "L1", difference, 2)
 
 
-def _write_bounds(graph: Graph, tree: NystromTree, near: str, own: Any) -> str:
-    """The triangle rule: bounds of the distance to each pseudo-landmark."""
+def _write_bounds(graph: Graph, tree: NystromTree, to_landmarks: str, of_leaf: Any) -> str:
+    """Triangle inequality: a bound of the distance to each pseudo-landmark, from those to the landmarks."""
     is_square, rules = tree.features.kernel.measure == "squares", tree.features.rules
-    distances = graph.unsqueeze(graph("Sqrt", near) if is_square else near, 2)
-    anchors = own(tree.features.anchors)
+    distances = graph.unsqueeze(graph("Sqrt", to_landmarks) if is_square else to_landmarks, 2)
+    anchors = of_leaf(tree.features.anchors)
     lower = graph.reduce("Max", graph("Abs", graph("Sub", distances, anchors)), 1)
     upper = graph.reduce("Min", graph("Add", distances, anchors), 1)
-    bound = graph("Where", own((rules == nystroem.LOWER)[:, None]), lower, upper)
+    bound = graph("Where", of_leaf((rules == nystroem.LOWER)[:, None]), lower, upper)
     return graph("Mul", bound, bound) if is_square else bound
 
 
 def _write_products(graph: Graph, values: str, products: Value) -> str:
-    """<f, P f> of the landmarks' values f: (rows, q) numbers."""
+    """f' P f for the kernel values f of the landmarks: (rows, q) numbers."""
     partial = graph.squeeze(graph("MatMul", products, graph.unsqueeze(values, 1, 3)), 3)
     return _inner(graph, graph.cast(partial, _DOUBLE), graph.cast(values, _DOUBLE))
 
 
-def _write_route(graph: Graph, tree: Hierarchy) -> str | None:
-    """Each row's leaf, level by level; None where there is only one."""
+def _write_routing(graph: Graph, tree: Hierarchy) -> str | None:
+    """Routing level by level: the leaf of each row; None if there is only one."""
     if not len(tree.children):
         return None
-    node = _step(graph, tree, None)
+    node = _write_descent(graph, tree, None)
     for _ in range(1, tree.depth):
-        # a row that has arrived goes on in place
-        node = graph("Where", graph("Less", node, np.array(0, np.int64)), node, _step(graph, tree, node))
+        # a negative node is a leaf, and stays
+        node = graph("Where", graph("Less", node, np.array(0, np.int64)), node, _write_descent(graph, tree, node))
     return graph("Sub", np.array(-1, np.int64), node)
 
 
-def _step(graph: Graph, tree: Hierarchy, node: str | None) -> str:
-    """The child whose centre is nearest; from the root without a node."""
+def _write_descent(graph: Graph, tree: Hierarchy, node: str | None) -> str:
+    """The child of each row's node whose centre is nearest; of the root without `node`."""
     x, children = graph.unsqueeze(graph.x, 1), tree.children.astype(np.int64)
     branching = children.shape[1]
     if node is None:

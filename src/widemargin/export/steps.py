@@ -1,4 +1,4 @@
-"""What a pipeline does to the rows before its machine: scalings, feature by feature."""
+"""Scalings of the features by the steps of a pipeline before its machine."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .graph import Graph
 
 
 def write_step(graph: Graph, step: Any) -> None:
-    """Put a scaling in front of all that follows, in float64 as scikit-learn does.
+    """Scale the samples of the graph, in float64 like scikit-learn.
 
     Raises
     ------
     ValueError
-        Naming the step, if it is no scaling that is known here.
+        Naming the step, if it is none of these scalings.
     """
     if step is None or step == "passthrough":
         return
