@@ -1,0 +1,203 @@
+"""What the exact kernel machines share: parameters, training by divide and conquer, attributes, and the model."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from .._config import resolve_memory_budget
+from .._progress import Progress
+from .._threads import blas_limit
+from ..algorithms.dc_svm import Data, Machine, Settings
+from ..data.samples import Samples
+from ..kernels.functions import Kernel
+from ..models.clustered import ClusteredExpansion
+from ..models.expansion import KernelExpansion
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, rescale_to_zero_sum
+from ..solvers.results import DualResult, History
+from ._clusters import check_clusters, clustered_model
+from ._fitted_state import FittedState
+from ._kernel import make_checked_samples
+from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
+from ._pairs import certificate_attributes
+from ._parameters import KERNELS, check_kernel, check_limits
+from ._training import describe_gap, warn_of_stop
+from ._validation import check_choice, check_flag, check_integer, check_number, check_seed, plain
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+_DEEPEST = 62  # of the levels: 2 ** 62 clusters
+
+
+class DualMachine(LinearWeights, KernelMachine):
+    """A kernel machine whose dual problem is solved exactly, or cluster by cluster (an early machine).
+
+    A subclass has `_train`, `_machine`, which gives the attributes that prediction needs, and `_check_coefficients`.
+    """
+
+    fit_intercept: bool
+    n_levels: int | str
+    branching: int
+    n_sample: int
+    partition: str
+    stop_level: int
+    combine: str
+    warm_start: bool
+    tol: float
+    max_iter: int
+    max_time: float | None
+    random_state: Any
+    support_: Rows
+    dual_coef_: Vector
+    intercept_: Vector
+    n_support_: Rows
+    _clusters: dict[str, Any] | None
+
+    def _check_parameters(self) -> None:
+        check_number("tol", self.tol, above=0)
+        check_kernel(self, (*KERNELS, "precomputed"))
+        check_integer("max_iter", self.max_iter, -1)
+        self._check_levels()
+        check_flag(fit_intercept=self.fit_intercept, warm_start=self.warm_start)
+        check_seed(self.random_state)
+        check_limits(self)
+
+    def _check_levels(self) -> None:
+        check_integer("branching", self.branching, 2)
+        check_integer("n_sample", self.n_sample, 1)
+        check_integer("stop_level", self.stop_level, 0)
+        if self.stop_level > _DEEPEST:
+            raise ValueError(f"stop_level must be at most {_DEEPEST}, got {plain(self.stop_level)!r}")
+        check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
+        if self.n_levels != "auto":
+            check_integer("n_levels", self.n_levels, 0)
+            if self.stop_level > int(self.n_levels):
+                raise ValueError(f"stop_level must be at most n_levels={self.n_levels}, got {self.stop_level}")
+        if self._is_gram and self.partition == "input":
+            raise ValueError("partition must not be 'input' with kernel='precomputed': it has no features to cluster")
+
+    def _train(
+        self,
+        kernel: Kernel,
+        samples: Samples,
+        rows: TrainingRows,
+        settings: Settings,
+        progress: Progress,
+        rng: np.random.Generator,
+    ) -> list[Machine]:
+        raise NotImplementedError
+
+    def _n_machines(self, rows: TrainingRows) -> int:
+        """The number of machines that these rows need."""
+        raise NotImplementedError
+
+    def _machine(self, rows: TrainingRows, machines: list[Machine]) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _coefficients(self) -> Vector:
+        """Coefficients of the support vectors, (n_machines, n_SV)."""
+        return self.dual_coef_
+
+    def _check_coefficients(self, fitted: FittedState, n: int) -> int:
+        """Check `dual_coef_` and `n_support_` of n support vectors; return the number of machines."""
+        raise NotImplementedError
+
+    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+        with blas_limit(1):  # a second thread, once woken by a probe of some rows, spins on through an early fit
+            kernel = self._resolve_kernel(rows.X, rows.weights)
+            samples = make_checked_samples(kernel, rows.X, rows.y)
+            seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
+            machines = self._train(kernel, samples, rows, self._settings(kernel), progress, np.random.default_rng(seed))
+            certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
+            self.__dict__.update({**self._machine(rows, machines), **certificate})
+            self._model = self._make_model()
+        if not self.converged_:
+            violation = max(machine.result.violation for machine in machines)
+            warn_of_stop(
+                self,
+                progress.stopped_by or self._own_limit(),
+                f"before it converged: violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}. "
+                "The model is the best so far.",
+            )
+
+    def _settings(self, kernel: Kernel) -> Settings:
+        return Settings(
+            fit_intercept=bool(self.fit_intercept),
+            tol=float(self.tol),
+            max_relative_gap=MAX_RELATIVE_GAP if kernel.is_semidefinite else np.inf,
+            max_iter=int(self.max_iter),
+            memory_budget=resolve_memory_budget(self.memory_budget),
+            n_jobs=self.n_jobs,
+            n_levels=self.n_levels,
+            stop_level=self.stop_level,
+            branching=self.branching,
+            n_sample=self.n_sample,
+            partition=self._resolve_partition(),
+        )
+
+    def _resolve_partition(self) -> str:
+        """k-means of the rows where the kernel is a function of products or distances, else in feature space."""
+        if self.partition != "auto":
+            return self.partition
+        return "kernel" if callable(self.kernel) or self._is_gram else "input"
+
+    def _warm_start_point(self, data: Data, kept: Rows) -> Vector | None:
+        """With `warm_start`, the fitted machine's coefficients as a feasible point (n,) of this problem; else None."""
+        if (
+            not self.warm_start
+            or self.stop_level
+            or len(getattr(self, "dual_coef_", ())) != 1
+            or not len(self.support_)
+        ):
+            return None
+        beta, is_there = np.zeros(int(kept[-1]) + 1), self.support_ <= kept[-1]
+        beta[self.support_[is_there]] = self.dual_coef_[0, is_there]
+        beta = np.clip(beta[kept], data.problem.lo, data.problem.hi)
+        return rescale_to_zero_sum(beta) if self.fit_intercept else beta
+
+    def _snapshot(self, rows: TrainingRows, progress: Progress) -> dict[str, Any] | None:
+        """The attributes of a single machine, in the rounds of the whole problem."""
+        candidate = progress.candidate
+        if self._n_machines(rows) > 1 or not isinstance(candidate, tuple) or len(candidate[0]) != len(rows.weights):
+            return None
+        beta, intercept = candidate
+        point = DualResult(beta, np.zeros_like(beta), intercept, 0.0, 0.0, 0.0, False, 0, 0, History())
+        stopped = copy.copy(self)
+        stopped.__dict__.update(self._machine(rows, [Machine(point, None, np.array([intercept]), [])]))
+        return {**stopped.__dict__, "_model": stopped._make_model()}
+
+    def _own_limit(self) -> str:
+        """What stopped a fit that the progress object did not stop as a whole."""
+        if 0 <= self.max_iter <= self.n_iter_:
+            return "max_iter"
+        has_shares = self.max_time is not None and len(self.intercept_) > 1  # each machine has its share of the time
+        return "max_time" if has_shares else "the precision of float64"
+
+    def _make_model(self) -> KernelExpansion | ClusteredExpansion:
+        kernel = self._make_kernel()
+        points = self.support_ if self._is_gram else self.support_vectors_
+        if self._clusters is not None:
+            return clustered_model(kernel, points, self._coefficients(), self._clusters)
+        return KernelExpansion(kernel, points, self._coefficients(), self.intercept_)
+
+    def _check_state(self, fitted: FittedState) -> None:
+        super()._check_state(fitted)
+        fitted.certificate()
+        d = self.n_features_in_
+        n = len(fitted.array("support_", np.integer, None, least=0, below=d if self._is_gram else None))
+        if self._is_gram:
+            fitted.array("support_vectors_", np.float64, 0, 0)
+        else:
+            fitted.rows("support_vectors_", self._dtype, n, d)
+        n_machines = self._check_coefficients(fitted, n)
+        fitted.array("intercept_", np.float64, n_machines)
+        if fitted.integer("early_level_", 0):
+            clusters = fitted.inner("_clusters")
+            check_clusters(clusters, self._dtype, n_machines=n_machines, n_support=n, d=d, is_gram=self._is_gram)
+        elif fitted.value("_clusters") is not None:
+            raise ValueError(f"_clusters must be None where early_level_ is 0, got {self._clusters!r}")
