@@ -1,0 +1,49 @@
+"""Pages of docs/ that restate what the code says agree with it."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="the documentation is not shipped")
+
+
+def read(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def test_the_picture_of_the_rooms_has_the_layers_of_the_import_contract() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    layers = next(contract["layers"] for contract in settings["contracts"] if contract["id"] == "layers")
+    picture = read("architecture.md").split("```")[1]
+    drawn = [line.partition("   ")[0].split() for line in picture.splitlines() if line.strip(" │")]
+    assert [sorted(rooms) for rooms in drawn] == [sorted(layer.split(" | ")) for layer in layers]
+
+
+def test_files_on_the_way_of_x_exist() -> None:
+    """A name without a folder is in the folder of the one before it."""
+    way = re.search(r"## The way of X(.*?)## Five rules", read("architecture.md"), re.DOTALL)
+    assert way is not None
+    folder, missing = Path(), []
+    for name in re.findall(r"[\w/]+\.(?:py|hpp)\b", way.group(1)):
+        folder = Path(name).parent if "/" in name else folder
+        if not any((ROOT / "src/widemargin" / path).is_file() for path in (name, folder / name)):
+            missing.append(name)
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert not [link for link in links if not (page.parent / link).exists()]
+
+
+def test_the_index_has_all_pages() -> None:
+    tree = re.search(r"```{toctree}(.*?)```", read("index.md"), re.DOTALL)
+    assert tree is not None
+    pages = {page.relative_to(DOCS).with_suffix("").as_posix() for page in PAGES}
+    assert pages - set(tree.group(1).split()) == {"index"}
