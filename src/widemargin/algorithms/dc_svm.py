@@ -1,4 +1,4 @@
-"""DC-SVM: divide the data, solve the parts, glue their solutions together, solve the whole from there.
+"""DC-SVM: divide the data, solve the clusters, and solve the whole problem from their concatenated solutions.
 
 Source: Hsieh, Si, Dhillon, A Divide-and-Conquer Solver for Kernel Support Vector Machines, ICML 2014, Algorithm 1:
 
@@ -8,7 +8,7 @@ Source: Hsieh, Si, Dhillon, A Divide-and-Conquer Solver for Kernel Support Vecto
     refine: solve on the support vectors of level 1
     solve on the whole data
 
-By Lemma 1 the glued solution is optimal for k(x, z) [same cluster]: asked with it, a level's machine predicts *early*.
+By Lemma 1 the concatenated solution is optimal for the kernel k(x, z) [same cluster]: the machine of early prediction.
 """
 
 from __future__ import annotations
@@ -41,38 +41,40 @@ from ..solvers.results import DualResult, StoppedAtStartError, join_results
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-_LARGEST_SQUARE = 6000  # rows of a cluster that is solved on its whole kernel matrix
-_START_TOL = 0.1  # of a level that is only a start: its last digits would be lost in the next
-_COPY_SHARE = 64  # a copy of the rows in another order may take as much of the memory
-_CLUSTER_ROWS = 2000
-_FEW_ENTRIES, _MANY_PROBLEMS, _SQUARES = 2**20, 8, 4  # of a kernel matrix for one problem; for several; of the memory
-_LEAST_ROWS = 5000  # with fewer, the whole is solved before the clusters are found
+_MAX_IN_MEMORY = 6000  # rows of a cluster that is solved on its whole kernel matrix
+_START_TOL = 0.1  # tolerance of levels and refine step that only give a start: later steps change its last digits
+_COPY_SHARE = 64  # memory budget / bytes of a copy of reordered rows, at least
+_CLUSTER_ROWS = 2000  # largest mean size of the clusters of an automatic level
+_SMALL_ENTRIES = 2**20  # of a kernel matrix on which one problem is solved without levels and rounds
+_SMALL_PROBLEMS = 8  # times as many entries at most, if so many problems share the matrix
+_SMALL_SHARE = 4  # memory budget / bytes of that matrix, at least
+_LEAST_ROWS = 5000  # of automatic levels: fewer rows are solved faster without
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to solve: what does not depend on the data.
+    """Parameters of the training, independent of the data.
 
     Attributes
     ----------
     fit_intercept : bool
     tol : float
     max_relative_gap : float
-        Largest share of the objective that the gap of a machine that has converged may be; infinite where the kernel
-        is not positive semidefinite, and so the gap no bound.
+        Largest gap / objective of a converged machine; infinite for kernels that are not positive semidefinite, where
+        the gap is no bound.
     max_iter : int
-        Working sets for the whole of each binary problem; -1 for no limit.
+        Working sets for each binary problem; -1 for no limit.
     memory_budget : int
-        Bytes beyond the caller's data.
+        Bytes beside the caller's data.
     n_jobs : int or None
     n_levels : int or "auto"
-        Level l has ``branching ** l`` clusters; levels n_levels, ..., 1 are solved before the whole. "auto": only the
-        one that has clusters of 500 to 2,000 rows; none below 5,000 rows or where few support vectors are expected.
+        Levels n_levels, ..., 1, of ``branching ** l`` clusters each, are solved before the whole problem. "auto": only
+        the one whose clusters have 500 to 2,000 rows; none below 5,000 rows or where few support vectors are expected.
     stop_level : int
-        0, or the last level to solve: its machine is the result.
+        0, or the level whose machine is the result.
     branching : int
     n_sample : int
-        Points that are clustered at each level.
+        Samples that are clustered at each level.
     partition : {"kernel", "input", "random"}
     """
 
@@ -89,9 +91,9 @@ class Settings:
     partition: str = "input"
 
     def levels(self, n: int) -> range:
-        """The levels to solve for n rows, the lowest, with most clusters, first."""
+        """The levels to solve for n rows, in descending order: most clusters first."""
         if not isinstance(self.n_levels, str):
-            deepest = max(self.stop_level, int(np.ceil(np.log(max(n, 2)) / np.log(self.branching))))  # single rows
+            deepest = max(self.stop_level, int(np.ceil(np.log(max(n, 2)) / np.log(self.branching))))  # of single rows
             return range(min(self.n_levels, deepest), max(self.stop_level, 1) - 1, -1)
         if self.stop_level:
             return range(self.stop_level, self.stop_level - 1, -1)
@@ -109,7 +111,7 @@ class Data(NamedTuple):
 
 @dataclass
 class Machine:
-    """What training gives.
+    """A trained machine.
 
     Attributes
     ----------
@@ -119,10 +121,10 @@ class Machine:
         The clusters of an early machine; None for the exact one.
     intercepts : ndarray of shape (n_clusters,) or (1,)
     levels : list of dict
-        For each level: its number, clusters, support vectors, seconds for clustering and for training, and the dual
-        value of its parts.
+        For each level: its number, number of clusters and support vectors, seconds for clustering and in all, and the
+        negative dual objective of its clusters together.
     rows : ndarray of int or None
-        Of a pair of classes: which of all rows the result's coordinates are. None: all.
+        Of a pair of classes: the rows that are the result's coordinates. None: all.
     """
 
     result: DualResult
@@ -147,11 +149,11 @@ def train(
     Parameters
     ----------
     start : ndarray of shape (n,), optional
-        A feasible point in signed form to go on from, in place of the levels.
+        Feasible coefficients that replace the levels.
     division : Division, optional
-        Clusters to use at `stop_level`, in place of new ones.
+        The clusters of `stop_level`; new ones by default.
     always_whole : bool
-        Whether a fit that is stopped at a level must make a machine of the kernel itself all the same.
+        Whether a fit that is stopped at a level still returns a machine of the whole problem.
 
     Raises
     ------
@@ -160,10 +162,10 @@ def train(
 
     Notes
     -----
-    With an intercept every cluster's solution has the sum of the start on it, so the concatenated one is feasible.
+    With an intercept every cluster's solution keeps the sum of its start, so their concatenation is feasible.
 
-    Tiles are float32 for float32 data, where an entry is off by about 1e-7. Decision values sum as many of them as
-    there are support vectors, times alpha: where that noise comes near `tol`, the solution is polished in float64.
+    float32 data give float32 kernel entries with errors of 1e-7. Where these errors, summed in the decision values,
+    come near `tol`, the solution is refined with float64 entries.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
         if _is_small(len(data.samples), 1, settings, progress):
@@ -178,7 +180,7 @@ def train(
         for level in levels:
             try:
                 beta = fit.solve_level(level, beta, division)
-            except Stopped:  # before the clusters of this level were known: those of `stop_level` may be given
+            except Stopped:  # while clustering; the clusters of `stop_level` may be given
                 continue
             if level == settings.stop_level or (progress.stopped_by and not always_whole):
                 return fit.early_machine()
@@ -186,7 +188,7 @@ def train(
 
 
 class _Fit:
-    """The steps of Algorithm 1, and what they leave behind."""
+    """The steps of Algorithm 1, with the levels and the machine of the last level."""
 
     def __init__(
         self, data: Data, settings: Settings, progress: Progress | Part, rng: np.random.Generator, team: ThreadTeam
@@ -202,10 +204,10 @@ class _Fit:
         self.entry_noise = entry_noise(data.kernel, data.samples)
 
     def choose_levels(self) -> range:
-        """The levels to solve. One that was not asked for must spare more than it costs, in kernel entries a row.
+        """The levels to solve: an automatic one only if it saves more kernel entries a row than it needs.
 
-        It costs as many as a cluster has rows, and spares about as many as there will be support vectors: if these grow
-        as the root of the rows, a sample of a cluster's size tells.
+        It needs as many as a cluster has rows, and saves about as many as there are support vectors, estimated from
+        those of a sample of a cluster's size, whose number is assumed to grow with the square root of the rows.
         """
         n = len(self.data.samples)
         levels = self.settings.levels(n)
@@ -217,11 +219,13 @@ class _Fit:
         rows = np.sort(self.rng.choice(n, m, replace=False))
         self.sampled = np.zeros(n)
         self.sampled[rows] = self._solve_cluster(rows, self.sampled, _START_TOL, np.inf).beta
-        says_few = np.ptp(self.data.problem.target[rows]) > 0.0 and np.count_nonzero(self.sampled) * np.sqrt(n / m) <= m
-        return range(0) if says_few else levels
+        expects_few = (
+            np.ptp(self.data.problem.target[rows]) > 0.0 and np.count_nonzero(self.sampled) * np.sqrt(n / m) <= m
+        )
+        return range(0) if expects_few else levels
 
     def solve_level(self, level: int, beta: Vector, division: Division | None) -> Vector:
-        """Divide, and solve every cluster on its own, side by side."""
+        """Divide the data, and solve the clusters from beta (n,) in parallel; the concatenated solution (n,)."""
         begin = time.perf_counter()
         if division is None or level != self.settings.stop_level:
             kernel, samples, _ = self.data
@@ -239,9 +243,9 @@ class _Fit:
         solved = self.team.map(solve, [clusters[c] for c in largest_first])
         release()
         parts = [solved[largest_first.index(c)] for c in range(n_clusters)]
-        # Lemma 1: together the optimum for the kernel between cluster mates alone
-        glued = join_results(clusters, parts, len(beta), self.progress.elapsed)
-        self.early = Machine(glued, division, np.array([part.intercept for part in parts]), [])
+        # Lemma 1: the optimum for the kernel k(x, z) [same cluster]
+        joined = join_results(clusters, parts, len(beta), self.progress.elapsed)
+        self.early = Machine(joined, division, np.array([part.intercept for part in parts]), [])
         self.levels.append(
             {
                 "level": level,
@@ -255,7 +259,7 @@ class _Fit:
         return self.early.result.beta
 
     def _solve_cluster(self, rows: Rows, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
-        """One GEMM and one compiled solve for a cluster whose kernel matrix is small; else as the whole is solved."""
+        """Solve a cluster: on its whole kernel matrix if it is small, else with an active set."""
         m = len(rows)
         if not self.progress.go_on():
             if self.data.problem.nu:  # zero is not feasible
@@ -264,8 +268,8 @@ class _Fit:
         itemsize = self.data.samples.dtype.itemsize
         share = max(1, self.settings.memory_budget - self.data.samples.nbytes) // (2 * self.team.n_threads)
         part = self._take(self.data, rows)
-        with ThreadTeam(self.settings.n_jobs) as team:  # of one thread where clusters are solved side by side
-            if m > _LARGEST_SQUARE or m * m * itemsize > share:
+        with ThreadTeam(self.settings.n_jobs) as team:  # one thread if clusters are solved in parallel
+            if m > _MAX_IN_MEMORY or m * m * itemsize > share:
                 result = self._solver(
                     part, team, tol=tol, max_relative_gap=max_relative_gap, memory_budget=share
                 ).solve(beta[rows])
@@ -293,14 +297,14 @@ class _Fit:
             )
 
     def early_machine(self) -> Machine:
-        """The last level's machine; if the fit was stopped there, not the one that was asked for."""
+        """The last level's machine; it has not converged if it is not that of `stop_level`."""
         assert self.early is not None
         is_goal = self.levels[-1]["level"] == self.settings.stop_level
         result = replace(self.early.result, converged=self.early.result.converged and is_goal)
         return replace(self.early, result=result, levels=self.levels)
 
     def solve_whole(self, beta: Vector, always_whole: bool) -> Machine:
-        """Refine, then solve on all the data; if there was no time for the levels, from the solution on a sample."""
+        """Refine, then solve the whole problem; from the solution on a sample if the levels were stopped."""
         if self.progress.stopped_by and self.sampled is not None:
             beta = self.sampled
         try:
@@ -310,19 +314,22 @@ class _Fit:
             if self.early is None:
                 raise
             return self.early_machine()
-        # both objectives are half a squared norm and C times the training loss, each of its own machine
+        # both objectives are half a squared norm plus C times the training loss
         early = None if always_whole or not self.progress.stopped_by else self.early
         if early is not None and early.result.objective < result.objective:
             return self.early_machine()
         return Machine(result, None, np.array([result.intercept]), self.levels)
 
     def _refine_and_solve(self, beta: Vector, must_start: bool) -> DualResult:
-        """Solve on the support vectors of the last level alone, whose kernel matrix then is part of the whole's."""
+        """Solve on the support vectors of the last level (refine), then the whole problem from there.
+
+        Rows are reordered with the support vectors first, so that the solver reuses their kernel matrix.
+        """
         support = np.flatnonzero(beta)
         if len(support) <= SINGLE_SET_ROWS:
             self.progress.stage("whole problem")
             solver = self._solver(self.data, must_start=must_start)
-            return self._polish(self.data, solver, solver.solve(beta))
+            return self._refine_precision(self.data, solver, solver.solve(beta))
         order = np.concatenate([support, np.flatnonzero(beta == 0)])
         self.progress.stage("refine")
         data = self._take(self.data, order)
@@ -337,18 +344,18 @@ class _Fit:
                 refined, leading = part.solve_in_memory_of(solver, refined)
         start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
         self.progress.stage("whole problem")
-        result = self._polish(data, solver, solver.solve(start, leading))
+        result = self._refine_precision(data, solver, solver.solve(start, leading))
         beta, decision = (solver.to_original_order(values) for values in (result.beta, result.decision))
         return replace(result, beta=beta, decision=decision)
 
     def _take(self, data: Data, rows: Rows) -> Data:
-        """The problem on some rows, which are copied if that takes little memory."""
+        """The problem on some rows, which are copied if the copy is small."""
         kernel, samples, problem = data
         is_little = len(rows) * samples.row_bytes < self.settings.memory_budget // _COPY_SHARE
         return Data(kernel, SampleSubset(samples, rows, copy=is_little), problem.take(rows))
 
-    def _polish(self, data: Data, solver: DualSolver, result: DualResult) -> DualResult:
-        """Where float32 tiles are too coarse: go on from decision values in float64; if need be, with float64 tiles."""
+    def _refine_precision(self, data: Data, solver: DualSolver, result: DualResult) -> DualResult:
+        """Where float32 entries are too coarse: continue from float64 decision values, at need with float64 tiles."""
         if not self._is_coarse(solver, result):
             return result
         self.progress.stage("float64")
@@ -359,11 +366,11 @@ class _Fit:
 
         try:
             if len(result.beta) > SINGLE_SET_ROWS:
-                most_rows = max(0, self.settings.memory_budget - solver.nbytes) // (2 * data.samples.row_bytes)
+                max_rows = max(0, self.settings.memory_budget - solver.nbytes) // (2 * data.samples.row_bytes)
                 result = solver.refine_uncertain_rows(
                     result,
                     lambda rows, beta: exact(self._take(data, rows), memory_budget=0).decision_values(beta),
-                    most_rows,
+                    max_rows,
                 )
             if self._is_coarse(solver, result):
                 result = solver.release_to(exact(data, order=solver.order)).solve(result.beta)
@@ -372,7 +379,7 @@ class _Fit:
         return result
 
     def _is_coarse(self, solver: DualSolver, result: DualResult) -> bool:
-        """Whether rounding of the kernel entries could hide a violation of `tol`, or a hundredth of the objective."""
+        """Whether rounding of kernel entries could hide a violation of `tol`, or an error of 1 % of the objective."""
         return hides_violation(solver.noise(result.beta), self.settings.tol, solver.box, result)
 
     def _solver(
@@ -386,7 +393,7 @@ class _Fit:
         order: Rows | None = None,
         **changes: float,
     ) -> DualSolver:
-        """The exact solver, with the fit's settings and threads or some changed."""
+        """A solver of `data` with the fit's settings, some of them changed."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
         rows, active_bytes = split_memory(data.kernel, data.samples, settings.memory_budget, team or self.team, first)
         solver = DualSolver(
@@ -406,11 +413,11 @@ class _Fit:
 
 
 def _is_small(n: int, n_problems: int, settings: Settings, progress: Progress | Part) -> bool:
-    """Whether problems on n rows are solved on the whole kernel matrix at once: nobody asks for levels or rounds."""
+    """Whether problems on n rows are solved on the whole kernel matrix, without levels, rounds and callbacks."""
     n_entries, itemsize = n * n, 8
     return (
-        n_entries <= _FEW_ENTRIES * min(n_problems, _MANY_PROBLEMS)
-        and n_entries * itemsize * _SQUARES <= settings.memory_budget
+        n_entries <= _SMALL_ENTRIES * min(n_problems, _SMALL_PROBLEMS)
+        and n_entries * itemsize * _SMALL_SHARE <= settings.memory_budget
         and not settings.stop_level
         and settings.n_levels in ("auto", 0)
         and not progress.is_observed
@@ -451,9 +458,9 @@ def _divide(
     rng: np.random.Generator,
     team: ThreadTeam,
 ) -> Division:
-    """Adaptive clustering: the sample is taken from the support vectors of the level below, once there are any.
+    """Adaptive clustering, on a sample of the support vectors of beta, of all rows if there are none.
 
-    `Stopped` is raised if the fit is stopped meanwhile.
+    Raises `Stopped` if the fit is stopped meanwhile.
     """
     candidates = np.flatnonzero(beta) if beta.any() else None
     k, m, method = min(settings.branching**level, len(beta)), settings.n_sample, settings.partition
@@ -520,7 +527,7 @@ def _train_several_small(
     settings: Settings,
     progress: Progress,
 ) -> list[Machine]:
-    """As `train_several`, on one kernel matrix."""
+    """`train_several` on one kernel matrix."""
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
         parts = [Subproblem(rows, problem, problem.sparse_point()) for rows, problem in problems]
         machines = _train_small(kernel, samples, parts, settings, progress, team)

@@ -1,4 +1,4 @@
-"""What a solver returns, whatever made it stop."""
+"""Results of the solvers, converged or stopped, and their history."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Vector = NDArray[np.float64]
 
 @dataclass
 class History:
-    """Equal-length columns, one row a round: the raw material of a convergence plot."""
+    """The progress of a fit: columns of equal length, one row for each round."""
 
     columns: dict[str, list[float]] = field(default_factory=dict)
 
@@ -34,27 +34,27 @@ class History:
 
 
 class StoppedAtStartError(Exception):
-    """A solver was stopped before it knew anything about the point that it was given."""
+    """A solver was stopped before the decision values of its start were known."""
 
 
 @dataclass
 class DualResult:
-    """A feasible point of a signed dual, and how far it is from the optimum.
+    """A feasible point of the dual in beta = y * alpha, with its certificate.
 
     Attributes
     ----------
     beta : ndarray of shape (n,), float64
-        Signed dual variables, label times alpha.
+        Coefficients y * alpha.
     decision : ndarray of shape (n,), float64
         K beta, without the intercept.
     intercept : float
         Zero without the equality constraint.
     objective : float
-        Primal value of the machine.
+        Primal objective of the machine.
     gap : float
-        objective - gap is the dual value, a proven lower bound.
+        Duality gap: objective - gap is a lower bound of the optimum.
     violation : float
-        What `tol` is compared with.
+        KKT violation, which `tol` limits.
     converged : bool
     n_iter : int
         Working sets solved.
@@ -76,7 +76,7 @@ class DualResult:
 
 
 def join_results(rows: list[NDArray[np.intp]], parts: list[DualResult], n: int, elapsed: float) -> DualResult:
-    """Independent problems as one, of n coordinates: sums of objectives and gaps, the largest violation.
+    """Independent problems as one of n coordinates: sums of objectives and gaps, the largest violation.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def join_results(rows: list[NDArray[np.intp]], parts: list[DualResult], n: int, 
     parts : list of DualResult
     n : int
     elapsed : float
-        Seconds, for the one row of history.
+        Seconds, for the single row of the history.
     """
     beta, decision = np.zeros(n), np.zeros(n)
     for mine, part in zip(rows, parts, strict=True):
@@ -112,7 +112,7 @@ def join_results(rows: list[NDArray[np.intp]], parts: list[DualResult], n: int, 
 
 @dataclass
 class LinearResult:
-    """A linear machine, and how far it is from the optimum.
+    """A linear machine, with its certificate.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class LinearResult:
         objective - gap is a proven lower bound.
     converged : bool
     points : ndarray of shape (n_points, q * n_features), float64
-        Where the planes that matter touch the risk: what a next problem may start from.
+        Points whose cutting planes are active: the start of a next problem.
     """
 
     w: Vector

@@ -87,7 +87,7 @@ def test_the_optimum_is_that_of_the_textbook_problem(
 @pytest.mark.parametrize("equality", [False, True])
 @pytest.mark.parametrize(("C", "epsilon"), [(1.0, 0.1), (50.0, 0.02)])
 def test_rounds_on_an_active_set(monkeypatch: pytest.MonkeyPatch, C: float, epsilon: float, equality: bool) -> None:
-    monkeypatch.setattr(dc_svm, "_FEW_ENTRIES", 0)
+    monkeypatch.setattr(dc_svm, "_SMALL_ENTRIES", 0)
     X, y = samples_of(900)
     problem = regression_problem(y, np.full(900, C), epsilon)
     result = fit(X, problem, fit_intercept=equality, memory_budget=2**22, tol=1e-4).result
