@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._native import dual
+from ..._native import dual, hinge
 
 Vector = NDArray[np.float64]
 
@@ -142,7 +142,7 @@ def certify(
 
     Notes
     -----
-    O(n); O(n log n) where the intercept minimises the primal. The gap is
+    O(n), expected where the intercept minimises the primal. The gap is
     sum_i b_i g_i + eps |b_i| + hi_i max(0, -g_i - eps) - lo_i max(0, g_i - eps) with g = K b - t + intercept, and needs
     no kernel entry.
     """
@@ -160,22 +160,11 @@ def certify(
 def _intercept(box: dual.Box, beta: Vector, decision: Vector, midpoint: float, *, converged: bool) -> float:
     slack, eps = box.target - decision, box.epsilon
     if not converged:
+        # The primal in b has the slope -hi_i for each i with t_i - f_i - eps > b, -lo_i for each with t_i - f_i + eps < b
+        # and sum(beta): at its minimum sum(hi) - sum(beta) of the weights hi and -lo belong to values below b.
         total = float(box.hi.sum() - beta.sum())
         if eps == 0.0:
-            return _weighted_quantile(slack, box.hi - box.lo, total)
-        return _weighted_quantile(np.r_[slack - eps, slack + eps], np.r_[box.hi, -box.lo], total)
+            return hinge.weighted_quantile(slack, box.hi - box.lo, total) if len(slack) else 0.0
+        return hinge.weighted_quantile(np.r_[slack - eps, slack + eps], np.r_[box.hi, -box.lo], total)
     free = is_free(box, beta)
     return float(np.mean(slack[free] - eps * np.sign(beta[free]))) if free.any() else midpoint
-
-
-def _weighted_quantile(values: Vector, weights: Vector, total: float) -> float:
-    """The smallest of `values` (n,) up to which the `weights` (n,) sum to `total`.
-
-    As a function of the intercept b, the primal has the slope -hi_i for each i with t_i - f_i - eps > b, -lo_i for each
-    with t_i - f_i + eps < b, and s: at its minimum sum(hi) - s of the weights hi and -lo belong to values below b.
-    """
-    if not len(values):
-        return 0.0
-    order = np.argsort(values, kind="stable")
-    k = int(np.searchsorted(np.cumsum(weights[order]), total))
-    return float(values[order[min(k, len(order) - 1)]])
