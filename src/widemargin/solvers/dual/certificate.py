@@ -160,8 +160,8 @@ def certify(
 def _intercept(box: dual.Box, beta: Vector, decision: Vector, midpoint: float, *, converged: bool) -> float:
     slack, eps = box.target - decision, box.epsilon
     if not converged:
-        # The primal in b has the slope -hi_i for each i with t_i - f_i - eps > b, -lo_i for each with t_i - f_i + eps < b
-        # and sum(beta): at its minimum sum(hi) - sum(beta) of the weights hi and -lo belong to values below b.
+        # Slope of the primal in b: sum(beta), -hi_i for each i with t_i - f_i - eps > b, -lo_i for each with
+        # t_i - f_i + eps < b. At its minimum sum(hi) - sum(beta) of the weights hi and -lo belong to values below b.
         total = float(box.hi.sum() - beta.sum())
         if eps == 0.0:
             return hinge.weighted_quantile(slack, box.hi - box.lo, total) if len(slack) else 0.0
