@@ -508,6 +508,18 @@ def test_add_product(shape: tuple[int, int, int], dtype: np.dtype) -> None:
 # --- threads, and what ends a call early -----------------------------------------------------------------------------
 
 
+def test_a_sum_does_not_depend_on_the_columns_after_it() -> None:
+    """Columns that do not fill a vector register are rounded as the others."""
+    rng = np.random.default_rng(0)
+    K, coef = rng.normal(size=(53, 24)).astype(np.float32), rng.normal(size=(2, 53))
+    whole = np.zeros((2, 24))
+    kernels.add_product(K, coef, whole)
+    for n in range(1, 24):
+        part = np.zeros((2, n))
+        kernels.add_product(np.ascontiguousarray(K[:, :n]), coef, part)
+        np.testing.assert_array_equal(part, whole[:, :n])
+
+
 def large_problem(m: int = 5000, C: float = 10.0) -> tuple[NDArray[np.float32], Vector, Any]:
     """Enough rows for tiles and decision values to be shared out."""
     rng = np.random.default_rng(0)

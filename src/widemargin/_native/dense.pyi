@@ -1,4 +1,4 @@
-"""Passes over dense rows: products, sums, copies, moments."""
+"""Passes over dense rows: products, copies, second moments."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +8,6 @@ from . import Team
 def matvec(team: Team, X: NDArray[np.floating], w: NDArray[np.float64], out: NDArray[np.float64]) -> None:
     """Write X w (n,), for X (n, d) with contiguous rows."""
 
-def matvec_transposed(team: Team, Xt: NDArray[np.floating], w: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-    """As `matvec`, from the transpose (d, n)."""
-
 def rmatvec(
     team: Team,
     X: NDArray[np.floating],
@@ -19,9 +16,15 @@ def rmatvec(
     out: NDArray[np.float64],
 ) -> None:
     """
-    Write (coef - previous) X (k, d), for X (n, d) with contiguous rows. previous (k, n) or None. Most rows of weight 0
-    are not read.
+    Write (coef - previous) X (k, d), for X (n, d) with contiguous rows, coef (k, n), and previous (k, n) or
+    None. Most rows of weight 0 are not read.
     """
+
+def take_rows(team: Team, X: NDArray[np.floating], chosen: NDArray[np.int64], out: NDArray[np.floating]) -> None:
+    """Write X[chosen], for X (n, d) with contiguous rows."""
+
+def matvec_transposed(team: Team, Xt: NDArray[np.floating], w: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """The same for X in Fortran order: Xt (d, n)."""
 
 def rmatvec_transposed(
     team: Team,
@@ -30,16 +33,13 @@ def rmatvec_transposed(
     previous: NDArray[np.float64] | None,
     out: NDArray[np.float64],
 ) -> None:
-    """As `rmatvec`, from the transpose (d, n)."""
-
-def take_rows(team: Team, X: NDArray[np.floating], chosen: NDArray[np.int64], out: NDArray[np.floating]) -> None:
-    """Write X[chosen], for X (n, d) with contiguous rows."""
+    """The same for X in Fortran order: Xt (d, n)."""
 
 def take_columns(team: Team, Xt: NDArray[np.floating], chosen: NDArray[np.int64], out: NDArray[np.floating]) -> None:
     """Write Xt.T[chosen], in C order."""
 
 def are_finite(team: Team, numbers: NDArray[np.floating]) -> bool:
-    """Whether there is neither NaN nor infinity."""
+    """Whether none of the numbers (n,) is NaN or infinite."""
 
 def second_moments(
     team: Team,

@@ -1,5 +1,5 @@
 """
-Hinge risks of a linear machine's outputs. Vectors are (n,) float64; signed = s y: weights, labels.
+Hinge risks of decision values f. Vectors are (n,) float64; signed_weights = s y: sample weight times label.
 """
 
 import numpy as np
@@ -18,15 +18,15 @@ def scan_breakpoints(
     hi: float,
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
     """
-    The derivative, just after lo, of the risk of f + shift + k (target + target_shift - f - shift); and for
-    lo < k < hi, where it jumps and by how much. hi must be finite.
+    The risk of f + shift + k (target + target_shift - f - shift) as a function of k: its right derivative at lo,
+    and its breakpoints in (lo, hi): their k, and by how much the derivative jumps. hi must be finite.
     """
 
 def find_root(
     keys: NDArray[np.float64], jumps: NDArray[np.float64], curvature: float, slope: float, lo: float
 ) -> float:
     """
-    The k >= lo where curvature k + slope + sum of jumps[keys < k] crosses zero; all keys > lo.
+    The k >= lo where the derivative curvature k + slope + sum(jumps[keys < k]) crosses zero; all keys > lo.
     """
 
 def advance(
@@ -39,7 +39,7 @@ def advance(
     coef: NDArray[np.float64],
 ) -> tuple[float, float]:
     """
-    Replace f by f + step (target - f); write into coef the plane's weight of each row at f + mu (target - f).
+    Replace f by f + step (target - f); write the row weights coef of the cutting plane at f + mu (target - f).
     Returns the risk at the new f and the plane's offset. f may be target where step is 0.
     """
 
@@ -54,27 +54,29 @@ def smoothed_hinges(
     coef: NDArray[np.float64],
 ) -> tuple[float, float, float, float]:
     """
-    Smoothed hinges at f + shift: their sum, their plane's offset and loss against the hinges, the hinges' sum;
-    writes coef. The slopes of positive and of negative rows are multiplied by on_positive and on_negative.
+    Smoothed hinges of half width `width` at f + shift: their sum; the offset of the plane whose row weights are
+    written to coef; how far that plane is below the hinges; the sum of the hinges. The plane's slopes of rows
+    with positive and negative labels are multiplied by positive_factor and negative_factor.
     """
 
 def smoothed_slopes(
     team: Team, f: NDArray[np.float64], shift: float, signed_weights: NDArray[np.float64], width: float
 ) -> tuple[float, float, float]:
     """
-    The slopes of smoothed hinges, summed over positive and over negative rows, and how their difference falls.
+    Absolute slopes of the smoothed hinges at f + shift, summed over rows with positive and with negative labels,
+    and minus the derivative of their difference in the shift.
     """
 
 def rows_near_kink(
     team: Team, f: NDArray[np.float64], shift: float, signed_weights: NDArray[np.float64], distance: float
 ) -> NDArray[np.int64]:
     """
-    The rows with weight where |1 - y (f + shift)| <= distance, in ascending order.
+    The rows of non-zero weight with |1 - y (f + shift)| <= distance, in ascending order.
     """
 
 def weighted_quantile(values: NDArray[np.float64], weights: NDArray[np.float64], level: float) -> float:
     """
-    The smallest of the values up to which the weights sum to `level`; NaN if there are none.
+    The smallest v of the values (m,) with sum(weights[values <= v]) >= level; NaN if m = 0.
     """
 
 def collect_residuals(
@@ -88,7 +90,7 @@ def collect_residuals(
     values: NDArray[np.float64],
 ) -> tuple[float, float, NDArray[np.float64], NDArray[np.float64]]:
     """
-    Write values = y - f at f + k (target - f). Returns the weight of those below lo, and of those up to hi; the
+    Write the residuals values = y - (f + k (target - f)). Returns sum(s[values < lo]), sum(s[values <= hi]), the
     values in [lo, hi], and their weights.
     """
 
@@ -105,15 +107,16 @@ def advance_with_intercept(
     coef: NDArray[np.float64],
 ) -> tuple[float, float]:
     """
-    As advance, at the intercept `best`. values: y - f where the plane is, near: their optimal intercept.
-    Rows on the border, values == near, count in part, so that coef sums to `pull`.
+    As advance, with the risk at the intercept given. The plane's point is given by its residuals values = y - f
+    and their optimal intercept plane_intercept. Rows at the kink, values == plane_intercept, get such parts of
+    their slopes that coef sums to coef_sum.
     """
 
 def one_vs_rest_signs(team: Team, classes: NDArray[np.integer], positive: int, out: NDArray[np.float64]) -> None:
-    """Write 1.0 where a row's class has this number, else -1.0."""
+    """Write 1.0 where classes == positive, else -1.0."""
 
 def absolute_sum(team: Team, values: NDArray[np.float64]) -> float:
-    """The sum of absolute values."""
+    """sum(|values|)"""
 
 def gather(team: Team, values: NDArray[np.float64], chosen: NDArray[np.int64], out: NDArray[np.float64]) -> None:
     """Write values[chosen]."""

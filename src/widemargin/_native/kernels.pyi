@@ -1,4 +1,6 @@
-"""Kernel functions of a tile, entry by entry."""
+"""
+Kernel functions of the entries of a tile; weighted sums of kernel rows.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +9,7 @@ from . import Team
 
 def rbf(G: NDArray[np.float32], squares: NDArray[np.float32], other_squares: NDArray[np.float32], gamma: float) -> None:
     """
-    Replace inner products by exp(-gamma |x - z|^2); squares are gamma |x|^2.
+    Replace inner products G (r, c) by exp(-gamma |x - z|^2); squares (r,) and other_squares (c,): gamma |x|^2, gamma |z|^2.
     """
 
 def rbf_exponent(
@@ -18,23 +20,25 @@ def rbf_exponent(
     out: NDArray[np.floating],
 ) -> None:
     """
-    Write -gamma |x - z|^2 <= 0, from inner products G and gamma times squared norms.
+    Write -gamma |x - z|^2 <= 0 from inner products G (r, c); squares (r,), other_squares (c,): gamma |x|^2, gamma |z|^2.
     """
 
 def polynomial(G: NDArray[np.floating], gamma: float, coef0: float, degree: int) -> None:
-    """Replace inner products by (gamma <x, z> + coef0)^degree."""
+    """
+    Replace inner products G (r, c) by (gamma <x, z> + coef0)^degree, degree >= 0.
+    """
 
 def l1_distances(X: NDArray[np.floating], Z: NDArray[np.floating], out: NDArray[np.floating]) -> None:
-    """Write the L1 distances of all rows of X and Z."""
+    """Write the L1 distances (r, c) of the rows of X (r, d) and Z (c, d)."""
 
 def add_rows(
     team: Team, K: NDArray[np.floating], rows: NDArray[np.int64], coef: NDArray[np.float64], f: NDArray[np.float64]
 ) -> None:
     """
-    f += coef K[rows] for f of shape (m,) and K (r, >= m), in float64. Stopped leaves f half done.
+    f += coef K[rows] in float64, f (m,), K (r, >= m), rows and coef (k,). After Stopped f is partly updated.
     """
 
 def add_product(K: NDArray[np.floating], coef: NDArray[np.float64], out: NDArray[np.float64]) -> None:
     """
-    out += coef K in float64; rows of K are skipped where their coefficient is zero.
+    out += coef K in float64, K (r, c), coef (k, r), out (k, c). Rows of K with coefficient zero are not read.
     """

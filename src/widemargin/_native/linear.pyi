@@ -1,4 +1,6 @@
-"""Small solvers of linear machines."""
+"""
+Linear machines: the master problem, Crammer and Singer's risk, dual coordinate ascent.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,13 +11,15 @@ def solve_simplex_qp(
     H: NDArray[np.float64], b: NDArray[np.float64], beta: NDArray[np.float64], tol: float, max_rounds: int
 ) -> tuple[int, float]:
     """
-    Minimise 1/2 beta' H beta - b' beta over beta >= 0, its sum unchanged, to a duality gap of tol, in place.
-    H (>= t, >= t): its head counts. Return the number of rounds, and the gap that is left.
+    Minimise 1/2 beta' H beta - b' beta over beta >= 0, sum(beta) as given, to a duality gap of tol, in place.
+    b and beta (t,); of H (>= t, >= t) the first t rows and columns are read. Returns the number of rounds and
+    the gap that is left.
     """
 
 class MulticlassHinge:
     """
-    Crammer and Singer's sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i), f (K, n).
+    Crammer and Singer's risk sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i) of decision
+    values f (K, n), for classes y (n,) in [0, K) and sample weights s (n,).
     """
 
     def __init__(self, y: NDArray[np.int64], s: NDArray[np.float64], n_classes: int) -> None: ...
@@ -29,15 +33,15 @@ class MulticlassHinge:
         coef: NDArray[np.float64],
     ) -> tuple[float, float]:
         """
-        Move f to f + step (target - f), write the weights coef (K, n) of the plane at a part mu of the way
-        further, and return the risk at f and the plane's offset.
+        Replace f by f + step (target - f), write the row weights coef (K, n) of the cutting plane at f + mu
+        (target - f), and return the risk at the new f and the plane's offset.
         """
 
     def slope(
         self, team: Team, f: NDArray[np.float64], target: NDArray[np.float64], rows: NDArray[np.int64], k: float
     ) -> float:
         """
-        The derivative just after k of the risk of some rows along the line from f to target.
+        The right derivative, in k, of the risk of some rows at f + k (target - f).
         """
 
     def drop_linear_rows(
@@ -50,8 +54,8 @@ class MulticlassHinge:
         hi: float,
     ) -> tuple[int, float]:
         """
-        Move to the front the rows whose worst class may change for lo <= k <= hi; return how many, and what the
-        others add to the derivative.
+        Move the rows whose loss at f + k (target - f) is not linear in k over [lo, hi] to the front of `rows`;
+        return their number, and the sum of the other rows' derivatives.
         """
 
 def ascent_epoch(
@@ -66,15 +70,18 @@ def ascent_epoch(
     shrink_below: float,
 ) -> tuple[int, float, float]:
     """
-    One epoch of dual coordinate ascent over the rows in `order`, replaced at its head by those that are not set
-    aside. Return how many these are, and the projected gradients beyond which the next epoch may set rows aside.
+    One epoch of dual coordinate ascent over the rows in `order`, with shrinking: the rows that stay active become
+    the first entries of `order`. Returns their number, and the projected gradients beyond which the next epoch
+    shrinks variables at a bound.
     """
 
 def add_rows(X: NDArray[np.floating] | csr.CSRMatrix, coef: NDArray[np.float64], w: NDArray[np.float64]) -> None:
-    """Add rows, weighted by coef (n,), to the head of w (d + 1,)."""
+    """
+    w[:d] += coef X, coef (n,), w (d + 1,). Rows of coefficient 0 are not read.
+    """
 
 def squared_norm(X: NDArray[np.floating] | csr.CSRMatrix) -> float:
-    """The sum of the squares of all values."""
+    """The squared Frobenius norm of X."""
 
 def count_values(X: NDArray[np.floating] | csr.CSRMatrix) -> int:
-    """How many values are stored."""
+    """The number of values stored: n d, or the non-zeros."""

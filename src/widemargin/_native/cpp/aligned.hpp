@@ -6,16 +6,6 @@
 
 #include "span.hpp"
 
-// Before a loop whose iterations write to arrays that do not overlap: the compiler need not check that, each time.
-// Before a loop over a few registers: it is written out at once.
-#if defined(__clang__)
-#define WM_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#define WM_UNROLL _Pragma("unroll")
-#else
-#define WM_INDEPENDENT _Pragma("GCC ivdep")
-#define WM_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 namespace wm {
 
 // `size` zeros of a type that zero bytes make; pages that are never written to take no memory.
@@ -30,8 +20,6 @@ template <class T> class AlignedArray {
     T& operator[](Index i) { return span()[i]; }
     Span<T> span() { return {data_, size_}; }
     Span<const T> span() const { return {data_, size_}; }
-    Span<T> view() { return span(); }
-    Span<const T> view() const { return span(); }
 
   private:
     struct Free {

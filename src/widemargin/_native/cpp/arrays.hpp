@@ -1,11 +1,12 @@
-// The border between Python's arrays and compiled code: types of arguments, their views, and the checks of each call.
+// Python's arrays as arguments of compiled functions: their types, their views, and the checks of each call.
 //
-// nanobind refuses wrong dtypes, numbers of dimensions, layouts and read-only arrays for writing (TypeError); what it
-// cannot know, sizes that belong together and indices, is checked here (ValueError, IndexError).
+// nanobind refuses wrong dtypes, numbers of dimensions, layouts, and read-only arrays that would be written to (TypeError).
+// The functions here check sizes that depend on each other (ValueError) and indices (IndexError).
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <initializer_list>
 #include <string>
 
 #include "span.hpp"
@@ -16,16 +17,16 @@ namespace wm {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-// Arrays in C order; const T: read-only ones are welcome.
+// Arrays in C order; with const T, read-only ones too.
 template <class T> using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using Array = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T> using Array3 = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 template <class T> using Array4 = nb::ndarray<T, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
-template <class T> using FortranArray = nb::ndarray<T, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
-// Rows that are contiguous, one at any distance from the next: a slice of columns of an array in C order.
+// Matrices whose rows are contiguous, at any distance from each other: for example some columns of an array in C order.
 template <class T> using RowsArray = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
 
-// Each argument's annotation: an array of another dtype is refused, not converted into a copy that nobody sees.
+// Annotation of each array argument: another dtype is refused. Converted, it would be a copy, and results written to
+// it would be lost.
 inline auto array(const char* name) { return nb::arg(name).noconvert(); }
 
 template <class T> Span<T> span(const Vector<T>& v) { return {v.data(), static_cast<Index>(v.shape(0))}; }
@@ -36,28 +37,54 @@ template <class T> Matrix<T> matrix(const Array<T>& a) {
 template <class T> Stack<T> stack(const Array3<T>& a) {
     return {a.data(), static_cast<Index>(a.shape(0)), static_cast<Index>(a.shape(1)), static_cast<Index>(a.shape(2))};
 }
+// An array in C order as one vector.
+template <class T> Span<T> flat(const Array<T>& a) { return {a.data(), static_cast<Index>(a.size())}; }
+
+// ------------------------------------------------------------------------------------------------------------- checks
+
+inline std::string text(Index n) { return std::to_string(n); }
+inline std::string text(std::string_view part) { return std::string(part); }
+
+// Raise a ValueError or an IndexError, whose message is made of strings and numbers.
+template <class... Parts> [[noreturn]] void raise_value_error(const Parts&... parts) {
+    throw nb::value_error((text(parts) + ...).c_str());
+}
+template <class... Parts> [[noreturn]] void raise_index_error(const Parts&... parts) {
+    throw nb::index_error((text(parts) + ...).c_str());
+}
+
+inline void check_size(const char* name, Index size, Index wanted) {
+    if (size != wanted) raise_value_error(name, " must be ", wanted, ", got ", size);
+}
+inline void check_at_least(const char* name, Index value, Index lowest) {
+    if (value < lowest) raise_value_error(name, " must be at least ", lowest, ", got ", value);
+}
+inline void check_at_most(const char* name, Index value, Index highest) {
+    if (value > highest) raise_value_error(name, " must be at most ", highest, ", got ", value);
+}
+
+struct Length {
+    const char* name;
+    Index size;
+};
+// Check that all these arrays have n entries.
+inline void check_lengths(Index n, std::initializer_list<Length> arrays) {
+    for (const Length& array : arrays)
+        if (array.size != n) check_size(("len(" + text(array.name) + ")").c_str(), array.size, n);
+}
+template <class T> void check_shape(const char* name, const Matrix<T>& array, Index rows, Index columns) {
+    check_lengths(rows, {{name, array.rows}});
+    if (array.columns != columns) check_size((text(name) + ".shape[1]").c_str(), array.columns, columns);
+}
+
 template <class T> Matrix<T> rows_matrix(const RowsArray<T>& a, const char* name) {
-    if (a.shape(0) > 0 && a.shape(1) > 1 && a.stride(1) != 1)
-        throw nb::value_error((std::string(name) + " must have contiguous rows").c_str());
+    if (a.shape(0) > 0 && a.shape(1) > 1 && a.stride(1) != 1) raise_value_error(name, " must have contiguous rows");
     if (a.shape(0) > 1 && a.stride(0) < static_cast<std::int64_t>(a.shape(1)))
-        throw nb::value_error((std::string(name) + " must have rows that do not overlap").c_str());
+        raise_value_error(name, " must have rows that do not overlap");
     return {a.data(), static_cast<Index>(a.shape(0)), static_cast<Index>(a.shape(1)), a.stride(0)};
 }
 
-// That a size is what other arguments ask for.
-inline void check_size(const char* name, Index size, Index wanted) {
-    if (size != wanted)
-        throw nb::value_error(
-            (std::string(name) + " must be " + std::to_string(wanted) + ", got " + std::to_string(size)).c_str());
-}
-inline void check_at_least(const char* name, Index size, Index wanted) {
-    if (size < wanted)
-        throw nb::value_error(
-            (std::string(name) + " must be at least " + std::to_string(wanted) + ", got " + std::to_string(size))
-                .c_str());
-}
-
-// That all indices are in [0, n). O(size), vectorised; the message names the first that is not.
+// Check that all indices are in [0, n). O(size), vectorised; the message names the first that is not.
 template <class I> void check_indices(const char* name, Span<const I> indices, Index n) {
     bool is_wrong = false;
     for (Index i = 0; i < indices.size; ++i) {
@@ -67,23 +94,23 @@ template <class I> void check_indices(const char* name, Span<const I> indices, I
     if (!is_wrong) return;
     Index i = 0;
     while (0 <= indices[i] && static_cast<Index>(indices[i]) < n) ++i;
-    throw nb::index_error((std::string(name) + "[" + std::to_string(i) + "] must be in [0, " + std::to_string(n) +
-                           "), got " + std::to_string(indices[i]))
-                              .c_str());
+    raise_index_error(name, "[", i, "] must be in [0, ", n, "), got ", static_cast<Index>(indices[i]));
 }
 
-// That two arrays share no memory: indices that were checked must not be written over while they are in use.
+// Check that two arrays share no memory: indices that were checked must not be overwritten while they are in use.
 template <class T, class U> void check_apart(const char* name, Span<T> a, const char* other, Span<U> b) {
     const auto begin = [](const auto& x) { return reinterpret_cast<std::uintptr_t>(x.data); };
     if (a.size > 0 && b.size > 0 && begin(a) < begin(b) + b.size * sizeof(U) && begin(b) < begin(a) + a.size * sizeof(T))
-        throw nb::value_error((std::string(name) + " and " + other + " must not share memory").c_str());
+        raise_value_error(name, " and ", other, " must not share memory");
 }
 
-// Runs Python's signal handlers now and then, from code that has let the interpreter's lock go. They run in the main
-// thread alone; what they raise (KeyboardInterrupt) is kept until `rethrow`.
+// ------------------------------------------------------------------------------------------------------------ threads
+
+// Runs Python's signal handlers every 20 ms, in code that does not hold the interpreter's lock. Python runs them in the
+// main thread only. An exception that they raise (KeyboardInterrupt) is kept until `rethrow`.
 class SignalHandlers {
   public:
-    // Whether to go on.
+    // Whether no handler has raised an exception.
     bool operator()() {
         const std::int64_t now = nanoseconds_now();
         if (now < next_look_ || has_error_) return !has_error_;
@@ -103,8 +130,8 @@ class SignalHandlers {
     bool has_error_ = false;
 };
 
-// A team's blocks, called with the interpreter's lock let go; an exception of a signal handler ends the computation
-// before its next block.
+// Team::for_each_block for a caller that does not hold the interpreter's lock; an exception of a signal handler ends the
+// computation before its next block.
 template <class Visit> void for_each_block(Team& team, Index n_blocks, const Visit& visit) {
     SignalHandlers run_signal_handlers;
     try {
@@ -113,6 +140,11 @@ template <class Visit> void for_each_block(Team& team, Index n_blocks, const Vis
         run_signal_handlers.rethrow();
         throw;
     }
+}
+
+// The same as a function of the blocks: run(n_blocks, visit).
+inline auto run_in(Team& team) {
+    return [&team](Index n_blocks, const auto& visit) { for_each_block(team, n_blocks, visit); };
 }
 
 }  // namespace wm

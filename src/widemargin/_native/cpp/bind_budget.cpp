@@ -157,7 +157,7 @@ void bind_state(nb::module_& budget) {
 template <MergeRule rule>
 void find_all(Span<const double> own, Matrix<const double> coef, Matrix<const float> log_kappa, Span<const Index> sizes,
               const MergeTables& tables, Span<Index> partners, Matrix<double> found) {
-    const Index width = whole_lanes(coef.columns);
+    const Index width = whole_groups(coef.columns);
     PartnerSearch<rule> search(tables, width);
     AlignedArray<double> a(width);
     AlignedArray<float> exponent(width), kappa(width);

@@ -51,8 +51,7 @@ template <class T> void bind_products(nb::module_& m) {
         "inner_products",
         [](const CSRMatrix& one, const CSRMatrix& other, const RowsArray<T>& out) {
             const Matrix<T> into = rows_matrix(out, "out");
-            check_size("len(out)", into.rows, one.rows());
-            check_size("out.shape[1]", into.columns, other.rows());
+            check_shape("out", into, one.rows(), other.rows());
             check_size("other.shape[1]", other.columns(), one.columns());
             one.visit_as<T>("one", [&](const auto& X) {
                 other.visit_as<T>("other", [&](const auto& Z) {
@@ -83,13 +82,13 @@ template <class T, class I> void bind_copy(nb::module_& m) {
         [](const RowsArray<const T>& X, const Vector<T>& data, const Vector<I>& indices) {
             const Matrix<const T> values = rows_matrix(X, "X");
             check_size("len(indices)", span(indices).size, span(data).size);
-            if (values.columns > std::numeric_limits<I>::max()) throw nb::value_error("indices must be int64 for so many columns");
+            if (values.columns > std::numeric_limits<I>::max()) raise_value_error("indices must be int64 for so many columns");
             Index n;
             {
                 nb::gil_scoped_release unlocked;
                 n = copy_nonzeros(values, span(data), span(indices));
             }
-            if (n != span(data).size) throw nb::value_error("data and indices must have as many entries as X has non-zeros");
+            if (n != span(data).size) raise_value_error("data and indices must have as many entries as X has non-zeros");
         },
         array("X"), array("data"), array("indices"), "Write the values and columns of the non-zeros of X, row by row.");
 }
@@ -114,8 +113,7 @@ void matvec(Team& team, const CSRMatrix& rows, const Array<const double>& W, con
     const Matrix<const double> vectors = matrix(W);
     const Matrix<double> into = matrix(out);
     check_size("W.shape[1]", vectors.columns, rows.columns());
-    check_size("len(out)", into.rows, vectors.rows);
-    check_size("out.shape[1]", into.columns, rows.rows());
+    check_shape("out", into, vectors.rows, rows.rows());
     nb::gil_scoped_release unlocked;
     rows.visit([&](const auto& X) {
         with_group_size(group_size(vectors.rows, X.nnz(), X.columns, vectors.rows * X.columns), [&](auto size) {
@@ -128,7 +126,7 @@ void matvec(Team& team, const CSRMatrix& rows, const Array<const double>& W, con
 template <int G, class T, class I>
 void compute_rmatvec(Team& team, const CSR<T, I>& X, Matrix<const double> coef, Matrix<const double> previous,
                   KeptScratch& kept, Matrix<double> out) {
-    const Index groups = count_blocks(coef.rows, G), blocks = sum_blocks(X, coef.rows, G);
+    const Index groups = count_blocks(coef.rows, G), blocks = count_sum_blocks(X, coef.rows, G);
     const Index rows = count_blocks(X.rows(), blocks), size = G * X.columns;
     const bool is_sum = G == 1 && blocks == 1;  // what is summed is `out` itself
     Borrowed sums(kept, is_sum ? 0 : blocks * groups * size);
@@ -150,10 +148,8 @@ void rmatvec(Team& team, const CSRMatrix& rows, const RowsArray<const double>& c
     const Matrix<const double> before = previous ? rows_matrix(*previous, "previous") : Matrix<const double>{};
     const Matrix<double> into = matrix(out);
     check_size("coef.shape[1]", weights.columns, rows.rows());
-    if (previous) check_size("len(previous)", before.rows, weights.rows);
-    if (previous) check_size("previous.shape[1]", before.columns, weights.columns);
-    check_size("len(out)", into.rows, weights.rows);
-    check_size("out.shape[1]", into.columns, rows.columns());
+    if (previous) check_shape("previous", before, weights.rows, weights.columns);
+    check_shape("out", into, weights.rows, rows.columns());
     nb::gil_scoped_release unlocked;
     rows.visit([&](const auto& X) {
         with_group_size(group_size(weights.rows, X.nnz(), X.columns, kCachedEntries), [&](auto size) {

@@ -86,8 +86,8 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
             check_at_least("K.shape[1]", problem.K.columns, size);
             check_size("len(beta)", span(beta).size, size);
             check_size("len(f)", span(f).size, size);
-            check_size("working_set.n_rows", all(work.violation).size, size);
-            check_size("working_set.size", all(work.rows).size, tile.size);
+            check_size("working_set.n_rows", as_span(work.violation).size, size);
+            check_size("working_set.size", as_span(work.rows).size, tile.size);
             ActiveResult done;
             {
                 nb::gil_scoped_release unlocked;
@@ -143,14 +143,15 @@ template <class Entry> class BoundSubproblems {
         check_size("len(max_sets)", span(max_sets).size, problems_.count());
         problems_.tol = span(tol);
         problems_.max_sets = span(max_sets);
-        ScratchPool<SubproblemScratch<Entry, double>> scratches(
-            static_cast<int>(least<Index>(team.n_threads(), problems_.count())), largest_, least(largest_, kTileRows));
+        using Scratch = SubproblemScratch<Entry, double>;
+        ScratchPool<Scratch> scratches(least<Index>(team.n_threads(), problems_.count()),
+                                       [&] { return Scratch(largest_, least(largest_, kTileRows)); });
         std::vector<ActiveResult> found(problems_.count());
         {
             nb::gil_scoped_release unlocked;
             const std::int64_t end = nanoseconds_now() + static_cast<std::int64_t>(clip(seconds, 0.0, 1e9) * 1e9);
             std::atomic<bool> has_begun{false};  // some working set is solved in every call
-            solve_subproblems<Entry, double>(team, entries_, problems_, works_, scratches, all(found), [&] {
+            solve_subproblems<Entry, double>(team, entries_, problems_, works_, scratches, as_span(found), [&] {
                 return team.may_go_on() && (!has_begun.exchange(true) || nanoseconds_now() < end);
             });
         }
@@ -220,7 +221,7 @@ void bind_dual(nb::module_& m) {
             },
             "size"_a, "n_rows"_a)
         .def_prop_ro(
-            "rows", [](WorkingSet& w) { return copy(all(w.rows).head(w.filled)); }, "A copy, newest last.");
+            "rows", [](WorkingSet& w) { return copy(as_span(w.rows).head(w.filled)); }, "A copy, newest last.");
     bind_tile<float>(dual, "Tile32");
     bind_tile<double>(dual, "Tile64");
     dual.def(
@@ -247,8 +248,8 @@ void bind_dual(nb::module_& m) {
             const Span<const double> values = span(violation);
             std::vector<Index> out(most<Index>(least(k, values.size), 0));
             std::vector<std::int16_t> bins(values.size);
-            const Index n = largest_violators(values, static_cast<Side>(side), all(out).size, all(bins), all(out));
-            return copy(all(out).head(n));
+            const Index n = largest_violators(values, static_cast<Side>(side), as_span(out).size, as_span(bins), as_span(out));
+            return copy(as_span(out).head(n));
         },
         array("violation"), "side"_a, "k"_a,
         "Indices of about the k rows of largest violation that ask to rise (side 1), to fall (-1), or both (0).");

@@ -27,33 +27,19 @@ template <class T> class Owned {
     std::unique_ptr<T[]> data_;
 };
 
-// Call visit(block) for each block of n rows, with the interpreter's lock let go.
+// Call visit(block) for each block of n rows, without the interpreter's lock.
 template <class Visit> void for_each_row_block(Team& team, Index n, const Visit& visit) {
     nb::gil_scoped_release unlocked;
     for_each_block(team, count_row_blocks(n), [&](Index block) { visit(RowBlock(block, n)); });
 }
 
-// The totals of the sums that visit(block) returns, added in the order of the blocks.
+// The sums over all rows of what visit(block) returns for each block.
 template <std::size_t k, class Visit> Sums<k> sum_row_blocks(Team& team, Index n, const Visit& visit) {
-    std::vector<Sums<k>> sums(count_row_blocks(n));
-    for_each_row_block(team, n, [&](const RowBlock& block) { sums[block.number] = visit(block); });
-    Sums<k> totals{};
-    for (const Sums<k>& sum : sums)
-        for (std::size_t i = 0; i < k; ++i) totals[i] += sum[i];
-    return totals;
+    nb::gil_scoped_release unlocked;
+    return sum_blocks<k>(count_row_blocks(n), run_in(team), [&](Index block) { return visit(RowBlock(block, n)); });
 }
 
-struct Length {
-    const char* name;
-    Index size;
-};
-// That there is one number for each row.
-void check_rows(Index n, std::initializer_list<Length> arrays) {
-    for (const Length& array : arrays)
-        if (array.size != n) check_size(("len(" + std::string(array.name) + ")").c_str(), array.size, n);
-}
-
-// Arrays of the lists' keys and values, in the order of the blocks.
+// Arrays of the first and second numbers of all entries, in the order of the blocks.
 template <class Entry> std::pair<NewArray<double>, NewArray<double>> join_pairs(const BlockLists<Entry>& lists) {
     Owned<double> keys(lists.size()), values(lists.size());
     lists.for_each([&](Index k, const Entry& entry) { std::tie(keys[k], values[k]) = entry.pair(); });
@@ -64,7 +50,7 @@ std::tuple<double, NewArray<double>, NewArray<double>> scan(Team& team, const Do
                                                             double shift, double target_shift, const Doubles& weights_,
                                                             double lo, double hi) {
     const auto f = span(f_), target = span(target_), weights = span(weights_);
-    check_rows(f.size, {{"target", target.size}, {"signed_weights", weights.size}});
+    check_lengths(f.size, {{"target", target.size}, {"signed_weights", weights.size}});
     BlockLists<Breakpoint> found(f.size);
     const auto [slope] = sum_row_blocks<1>(team, f.size, [&](const RowBlock& block) -> Sums<1> {
         const Segment segment{block.of(f), block.of(target), shift, target_shift - shift};
@@ -78,7 +64,7 @@ std::tuple<double, double> advance(Team& team, const Vector<double>& f_, const D
                                    double step, double mu, const Vector<double>& coef_) {
     const auto f = span(f_), coef = span(coef_);
     const auto target = span(target_), weights = span(weights_);
-    check_rows(f.size, {{"target", target.size}, {"signed_weights", weights.size}, {"coef", coef.size}});
+    check_lengths(f.size, {{"target", target.size}, {"signed_weights", weights.size}, {"coef", coef.size}});
     const auto [risk, offset] = sum_row_blocks<2>(team, f.size, [&](const RowBlock& block) {
         return advance_block(block.of(f), block.of(target), block.of(weights), step, mu, block.of(coef));
     });
@@ -86,13 +72,13 @@ std::tuple<double, double> advance(Team& team, const Vector<double>& f_, const D
 }
 
 std::tuple<double, double, double, double> smooth(Team& team, const Doubles& f_, double shift, const Doubles& weights_,
-                                                  double width, double on_positive, double on_negative,
+                                                  double width, double positive_factor, double negative_factor,
                                                   const Vector<double>& coef_) {
     const auto f = span(f_), weights = span(weights_);
     const auto coef = span(coef_);
-    check_rows(f.size, {{"signed_weights", weights.size}, {"coef", coef.size}});
+    check_lengths(f.size, {{"signed_weights", weights.size}, {"coef", coef.size}});
     const auto [value, offset, loss, risk] = sum_row_blocks<4>(team, f.size, [&](const RowBlock& block) {
-        return smoothed_hinges(block.of(f), shift, block.of(weights), width, on_positive, on_negative, block.of(coef));
+        return smoothed_hinges(block.of(f), shift, block.of(weights), width, positive_factor, negative_factor, block.of(coef));
     });
     return {value, offset, loss, risk};
 }
@@ -100,7 +86,7 @@ std::tuple<double, double, double, double> smooth(Team& team, const Doubles& f_,
 std::tuple<double, double, double> slopes(Team& team, const Doubles& f_, double shift, const Doubles& weights_,
                                           double width) {
     const auto f = span(f_), weights = span(weights_);
-    check_rows(f.size, {{"signed_weights", weights.size}});
+    check_lengths(f.size, {{"signed_weights", weights.size}});
     const auto [positive, negative, rate] = sum_row_blocks<3>(team, f.size, [&](const RowBlock& block) {
         return smoothed_slopes(block.of(f), shift, block.of(weights), width);
     });
@@ -109,7 +95,7 @@ std::tuple<double, double, double> slopes(Team& team, const Doubles& f_, double 
 
 NewArray<Index> near_kink(Team& team, const Doubles& f_, double shift, const Doubles& weights_, double distance) {
     const auto f = span(f_), weights = span(weights_);
-    check_rows(f.size, {{"signed_weights", weights.size}});
+    check_lengths(f.size, {{"signed_weights", weights.size}});
     BlockLists<Index> found(f.size);
     for_each_row_block(team, f.size, [&](const RowBlock& block) {
         find_rows_near_kink(block.of(f), shift, block.of(weights), distance, block, found);
@@ -125,7 +111,7 @@ std::tuple<double, double, NewArray<double>, NewArray<double>> collect(Team& tea
                                                                        const Vector<double>& values_) {
     const auto f = span(f_), target = span(target_), weights = span(weights_);
     const auto values = span(values_);
-    check_rows(f.size, {{"target", target.size}, {"signed_weights", weights.size}, {"values", values.size}});
+    check_lengths(f.size, {{"target", target.size}, {"signed_weights", weights.size}, {"values", values.size}});
     BlockLists<WeightedValue> found(f.size);
     const auto [below, upto] = sum_row_blocks<2>(team, f.size, [&](const RowBlock& block) {
         return collect_residuals(block.of(f), block.of(target), k, block.of(weights), lo, hi, block.of(values),
@@ -136,27 +122,27 @@ std::tuple<double, double, NewArray<double>, NewArray<double>> collect(Team& tea
 }
 
 std::tuple<double, double> advance_with_intercept(Team& team, const Vector<double>& f_, const Doubles& target_,
-                                                const Doubles& weights_, double step, double best,
-                                                const Doubles& values_, double near, double pull,
+                                                const Doubles& weights_, double step, double intercept,
+                                                const Doubles& values_, double plane_intercept, double coef_sum,
                                                 const Vector<double>& coef_) {
     const auto f = span(f_), coef = span(coef_);
     const auto target = span(target_), weights = span(weights_), values = span(values_);
-    check_rows(f.size, {{"target", target.size}, {"signed_weights", weights.size}, {"values", values.size}, {"coef", coef.size}});
-    std::vector<Index> on_border(count_row_blocks(f.size));
+    check_lengths(f.size, {{"target", target.size}, {"signed_weights", weights.size}, {"values", values.size}, {"coef", coef.size}});
+    std::vector<Index> at_kink(count_row_blocks(f.size));
     const auto sums = sum_row_blocks<5>(team, f.size, [&](const RowBlock& block) {
-        const auto sum = advance_block_with_intercept(block.of(f), block.of(target), block.of(weights), step, best,
-                                                block.of(values), near, block.of(coef));
-        on_border[block.number] = sum[3] > 0.0 || sum[4] > 0.0;
+        const auto sum = advance_block_with_intercept(block.of(f), block.of(target), block.of(weights), step, intercept,
+                                                block.of(values), plane_intercept, block.of(coef));
+        at_kink[block.number] = sum[3] > 0.0 || sum[4] > 0.0;
         return sum;
     });
     const auto [risk, offset, excess, positive, negative] = sums;
-    const auto part = share_border(excess + pull, positive, negative);
-    for (Index number = 0; number < static_cast<Index>(on_border.size()); ++number) {
-        if (!on_border[number]) continue;  // few blocks have such rows
+    const auto slopes = share_kink(excess + coef_sum, positive, negative);
+    for (Index number = 0; number < static_cast<Index>(at_kink.size()); ++number) {
+        if (!at_kink[number]) continue;  // few blocks have rows at the kink
         const RowBlock block(number, f.size);
-        weigh_border(block.of(values), block.of(weights), near, part, block.of(coef));
+        write_kink_weights(block.of(values), block.of(weights), plane_intercept, slopes, block.of(coef));
     }
-    return {risk, offset + part.positive * positive + part.negative * negative};
+    return {risk, offset + slopes.positive * positive + slopes.negative * negative};
 }
 
 template <class I> void bind_signs(nb::module_& m) {
@@ -165,19 +151,19 @@ template <class I> void bind_signs(nb::module_& m) {
         [](Team& team, const Vector<const I>& classes_, Index positive, const Vector<double>& out_) {
             const auto classes = span(classes_);
             const auto out = span(out_);
-            check_rows(classes.size, {{"out", out.size}});
+            check_lengths(classes.size, {{"out", out.size}});
             for_each_row_block(team, classes.size, [&](const RowBlock& block) {
                 one_vs_rest_signs<I>(block.of(classes), positive, block.of(out));
             });
         },
-        "team"_a, array("classes"), "positive"_a, array("out"), "Write 1.0 where a row's class has this number, else -1.0.");
+        "team"_a, array("classes"), "positive"_a, array("out"), "Write 1.0 where classes == positive, else -1.0.");
 }
 
 void gather_rows(Team& team, const Doubles& values_, const Vector<const Index>& chosen_, const Vector<double>& out_) {
     const auto values = span(values_);
     const auto chosen = span(chosen_);
     const auto out = span(out_);
-    check_rows(chosen.size, {{"out", out.size}});
+    check_lengths(chosen.size, {{"out", out.size}});
     std::atomic<bool> is_wrong{values.size == 0 && chosen.size > 0};
     if (!is_wrong)
         for_each_row_block(team, chosen.size, [&](const RowBlock& block) {
@@ -190,49 +176,52 @@ void gather_rows(Team& team, const Doubles& values_, const Vector<const Index>& 
 
 void bind_hinge(nb::module_& m) {
     nb::module_ hinge = m.def_submodule(
-        "hinge", "Hinge risks of a linear machine's outputs. Vectors are (n,) float64; signed = s y: weights, labels.");
+        "hinge", "Hinge risks of decision values f. Vectors are (n,) float64; signed_weights = s y: sample weight times label.");
     hinge.def("scan_breakpoints", &scan, "team"_a, array("f"), array("target"), "shift"_a, "target_shift"_a,
               array("signed_weights"), "lo"_a, "hi"_a,
-              "The derivative, just after lo, of the risk of f + shift + k (target + target_shift - f - shift); and for\n"
-              "lo < k < hi, where it jumps and by how much. hi must be finite.");
+              "The risk of f + shift + k (target + target_shift - f - shift) as a function of k: its right derivative at lo,\n"
+              "and its breakpoints in (lo, hi): their k, and by how much the derivative jumps. hi must be finite.");
     hinge.def(
         "find_root",
         [](const Doubles& keys, const Doubles& jumps, double curvature, double slope, double lo) {
-            check_rows(span(keys).size, {{"jumps", span(jumps).size}});
+            check_lengths(span(keys).size, {{"jumps", span(jumps).size}});
             nb::gil_scoped_release unlocked;
             return find_root(span(keys), span(jumps), curvature, slope, lo);
         },
         array("keys"), array("jumps"), "curvature"_a, "slope"_a, "lo"_a,
-        "The k >= lo where curvature k + slope + sum of jumps[keys < k] crosses zero; all keys > lo.");
+        "The k >= lo where the derivative curvature k + slope + sum(jumps[keys < k]) crosses zero; all keys > lo.");
     hinge.def("advance", &advance, "team"_a, array("f"), array("target"), array("signed_weights"), "step"_a, "mu"_a,
               array("coef"),
-              "Replace f by f + step (target - f); write into coef the plane's weight of each row at f + mu (target - f).\n"
+              "Replace f by f + step (target - f); write the row weights coef of the cutting plane at f + mu (target - f).\n"
               "Returns the risk at the new f and the plane's offset. f may be target where step is 0.");
     hinge.def("smoothed_hinges", &smooth, "team"_a, array("f"), "shift"_a, array("signed_weights"), "width"_a, "positive_factor"_a,
               "negative_factor"_a, array("coef"),
-              "Smoothed hinges at f + shift: their sum, their plane's offset and loss against the hinges, the hinges' sum;\n"
-              "writes coef. The slopes of positive and of negative rows are multiplied by on_positive and on_negative.");
+              "Smoothed hinges of half width `width` at f + shift: their sum; the offset of the plane whose row weights are\n"
+              "written to coef; how far that plane is below the hinges; the sum of the hinges. The plane's slopes of rows\n"
+              "with positive and negative labels are multiplied by positive_factor and negative_factor.");
     hinge.def("smoothed_slopes", &slopes, "team"_a, array("f"), "shift"_a, array("signed_weights"), "width"_a,
-              "The slopes of smoothed hinges, summed over positive and over negative rows, and how their difference falls.");
+              "Absolute slopes of the smoothed hinges at f + shift, summed over rows with positive and with negative labels,\n"
+              "and minus the derivative of their difference in the shift.");
     hinge.def("rows_near_kink", &near_kink, "team"_a, array("f"), "shift"_a, array("signed_weights"), "distance"_a,
-              "The rows with weight where |1 - y (f + shift)| <= distance, in ascending order.");
+              "The rows of non-zero weight with |1 - y (f + shift)| <= distance, in ascending order.");
     hinge.def(
         "weighted_quantile",
         [](const Doubles& values, const Doubles& weights, double level) {
-            check_rows(span(values).size, {{"weights", span(weights).size}});
+            check_lengths(span(values).size, {{"weights", span(weights).size}});
             nb::gil_scoped_release unlocked;
             return weighted_quantile(span(values), span(weights), level);
         },
         array("values"), array("weights"), "level"_a,
-        "The smallest of the values up to which the weights sum to `level`; NaN if there are none.");
+        "The smallest v of the values (m,) with sum(weights[values <= v]) >= level; NaN if m = 0.");
     hinge.def("collect_residuals", &collect, "team"_a, array("f"), array("target"), "k"_a, array("signed_weights"), "lo"_a, "hi"_a,
               array("values"),
-              "Write values = y - f at f + k (target - f). Returns the weight of those below lo, and of those up to hi; the\n"
+              "Write the residuals values = y - (f + k (target - f)). Returns sum(s[values < lo]), sum(s[values <= hi]), the\n"
               "values in [lo, hi], and their weights.");
     hinge.def("advance_with_intercept", &advance_with_intercept, "team"_a, array("f"), array("target"), array("signed_weights"),
               "step"_a, "intercept"_a, array("values"), "plane_intercept"_a, "coef_sum"_a, array("coef"),
-              "As advance, at the intercept `best`. values: y - f where the plane is, near: their optimal intercept.\n"
-              "Rows on the border, values == near, count in part, so that coef sums to `pull`.");
+              "As advance, with the risk at the intercept given. The plane's point is given by its residuals values = y - f\n"
+              "and their optimal intercept plane_intercept. Rows at the kink, values == plane_intercept, get such parts of\n"
+              "their slopes that coef sums to coef_sum.");
     bind_signs<std::int8_t>(hinge);
     bind_signs<std::int64_t>(hinge);
     hinge.def(
@@ -242,7 +231,7 @@ void bind_hinge(nb::module_& m) {
                 return {absolute_sum(block.of(span(values)))};
             })[0];
         },
-        "team"_a, array("values"), "The sum of absolute values.");
+        "team"_a, array("values"), "sum(|values|)");
     hinge.def("gather", &gather_rows, "team"_a, array("values"), array("chosen"), array("out"), "Write values[chosen].");
 }
 

@@ -17,33 +17,29 @@ std::pair<Index, double> solve_simplex_qp(const RowsArray<const double>& H, cons
     const Index t = span(beta).size;
     check_at_least("len(H)", gram.rows, t);
     check_at_least("H.shape[1]", gram.columns, t);
-    check_size("len(b)", span(b).size, t);
+    check_lengths(t, {{"b", span(b).size}});
     nb::gil_scoped_release unlocked;
     const SimplexResult result = SimplexQP(gram, span(b), span(beta)).solve(tol, max_rounds);
     return {result.n_rounds, result.gap};
 }
 
-auto run_in(Team& team) {
-    return [&team](Index n_blocks, const auto& visit) { for_each_block(team, n_blocks, visit); };
-}
-
-// The classes of rows, checked once and copied, and their weights.
+// The classes of the rows, checked by the constructor and copied, and their weights.
 class MulticlassHinge {
   public:
     MulticlassHinge(const Vector<const std::int64_t>& y, const Vector<const double>& s, Index n_classes)
         : n_classes_(n_classes), s_(s) {
         check_at_least("n_classes", n_classes, 0);
-        check_size("len(s)", span(s).size, span(y).size);
-        if (n_classes > std::numeric_limits<std::int32_t>::max()) throw nb::value_error("n_classes must be below 2^31");
+        check_lengths(span(y).size, {{"s", span(s).size}});
+        check_at_most("n_classes", n_classes, std::numeric_limits<std::int32_t>::max());
         check_indices("y", span(y), n_classes);
         y_.assign(span(y).begin(), span(y).end());
     }
 
     std::pair<double, double> advance(Team& team, const Array<double>& f, const Array<const double>& target, double step,
                                       double mu, const Array<double>& coef) const {
-        check_shape("f", matrix(f));
-        check_shape("target", matrix(target));
-        check_shape("coef", matrix(coef));
+        check_shape("f", matrix(f), n_classes_, n_rows());
+        check_shape("target", matrix(target), n_classes_, n_rows());
+        check_shape("coef", matrix(coef), n_classes_, n_rows());
         nb::gil_scoped_release unlocked;
         const auto [risk, offset] = advance_margins(line(matrix(f), matrix(target)), matrix(f), step, mu, matrix(coef),
                                                     run_in(team));
@@ -70,36 +66,34 @@ class MulticlassHinge {
     Vector<const double> s_;
 
     MarginLine line(Matrix<const double> f, Matrix<const double> target) const {
-        return {f, target, {y_.data(), static_cast<Index>(y_.size())}, span(s_)};
+        return {f, target, as_span(y_), span(s_)};
     }
-    void check_shape(const char* name, Matrix<const double> values) const {
-        check_size((std::string("len(") + name + ")").c_str(), values.rows, n_classes_);
-        check_size((std::string(name) + ".shape[1]").c_str(), values.columns, static_cast<Index>(y_.size()));
-    }
+    Index n_rows() const { return as_span(y_).size; }
     void check(Matrix<const double> f, Matrix<const double> target, Span<const Index> rows) const {
-        check_shape("f", f);
-        check_shape("target", target);
-        check_indices("rows", rows, static_cast<Index>(y_.size()));
+        check_shape("f", f, n_classes_, n_rows());
+        check_shape("target", target, n_classes_, n_rows());
+        check_indices("rows", rows, n_rows());
     }
 };
 
 void bind_margins(nb::module_& m) {
     nb::class_<MulticlassHinge>(m, "MulticlassHinge",
-                                "Crammer and Singer's sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i), f (K, n).")
+                                "Crammer and Singer's risk sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i) of decision\n"
+                                "values f (K, n), for classes y (n,) in [0, K) and sample weights s (n,).")
         .def(nb::init<const Vector<const std::int64_t>&, const Vector<const double>&, Index>(), array("y"), array("s"),
              "n_classes"_a)
         .def("advance", &MulticlassHinge::advance, "team"_a, array("f"), array("target"), "step"_a, "mu"_a,
              array("coef"),
-             "Move f to f + step (target - f), write the weights coef (K, n) of the plane at a part mu of the way\n"
-             "further, and return the risk at f and the plane's offset.")
+             "Replace f by f + step (target - f), write the row weights coef (K, n) of the cutting plane at f + mu\n"
+             "(target - f), and return the risk at the new f and the plane's offset.")
         .def("slope", &MulticlassHinge::slope, "team"_a, array("f"), array("target"), array("rows"), "k"_a,
-             "The derivative just after k of the risk of some rows along the line from f to target.")
+             "The right derivative, in k, of the risk of some rows at f + k (target - f).")
         .def("drop_linear_rows", &MulticlassHinge::drop_linear_rows, "team"_a, array("f"), array("target"), array("rows"), "lo"_a, "hi"_a,
-             "Move to the front the rows whose worst class may change for lo <= k <= hi; return how many, and what the\n"
-             "others add to the derivative.");
+             "Move the rows whose loss at f + k (target - f) is not linear in k over [lo, hi] to the front of `rows`;\n"
+             "return their number, and the sum of the other rows' derivatives.");
 }
 
-// The two kinds of rows as the ascent wants them.
+// Call f with a view of dense or sparse rows.
 template <class T, class F> auto visit_rows(const Array<const T>& X, F&& f) { return f(matrix(X)); }
 template <class F> auto visit_rows(const CSRMatrix& X, F&& f) { return X.visit(f); }
 
@@ -110,9 +104,8 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
            const Vector<double>& alpha, const Vector<double>& w, const Vector<Index>& order, double shrink_above,
            double shrink_below) {
             return visit_rows(X, [&](const auto& rows) {
-                check_size("len(signed_weights)", span(signed_weights).size, n_rows(rows));
-                check_size("len(alpha)", span(alpha).size, n_rows(rows));
-                check_size("len(w)", span(w).size, rows.columns + 1);
+                check_lengths(n_rows(rows), {{"signed_weights", span(signed_weights).size}, {"alpha", span(alpha).size}});
+                check_lengths(rows.columns + 1, {{"w", span(w).size}});
                 check_indices<Index>("order", span(order), n_rows(rows));
                 check_apart("order", span(order), "alpha", span(alpha));
                 check_apart("order", span(order), "w", span(w));
@@ -124,19 +117,20 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
         },
         array("X"), array("signed_weights"), "C"_a, "sigma"_a, array("alpha"), array("w"), array("order"), "shrink_above"_a,
         "shrink_below"_a,
-        "One epoch of dual coordinate ascent over the rows in `order`, replaced at its head by those that are not set\n"
-        "aside. Return how many these are, and the projected gradients beyond which the next epoch may set rows aside.");
+        "One epoch of dual coordinate ascent over the rows in `order`, with shrinking: the rows that stay active become\n"
+        "the first entries of `order`. Returns their number, and the projected gradients beyond which the next epoch\n"
+        "shrinks variables at a bound.");
     m.def(
         "add_rows",
         [](const RowArrays& X, const Vector<const double>& coef, const Vector<double>& w) {
             visit_rows(X, [&](const auto& rows) {
-                check_size("len(coef)", span(coef).size, n_rows(rows));
-                check_size("len(w)", span(w).size, rows.columns + 1);
+                check_lengths(n_rows(rows), {{"coef", span(coef).size}});
+                check_lengths(rows.columns + 1, {{"w", span(w).size}});
                 nb::gil_scoped_release unlocked;
                 add_rows(rows, span(coef), span(w).data);
             });
         },
-        array("X"), array("coef"), array("w"), "Add rows, weighted by coef (n,), to the head of w (d + 1,).");
+        array("X"), array("coef"), array("w"), "w[:d] += coef X, coef (n,), w (d + 1,). Rows of coefficient 0 are not read.");
     m.def(
         "squared_norm",
         [](const RowArrays& X) {
@@ -145,19 +139,20 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
                 return squared_norm(rows);
             });
         },
-        array("X"), "The sum of the squares of all values.");
+        array("X"), "The squared Frobenius norm of X.");
     m.def(
         "count_values", [](const RowArrays& X) { return visit_rows(X, [](const auto& x) { return count_values(x); }); },
-        array("X"), "How many values are stored.");
+        array("X"), "The number of values stored: n d, or the non-zeros.");
 }
 
 }  // namespace
 
 void bind_linear(nb::module_& m) {
-    nb::module_ linear = m.def_submodule("linear", "Small solvers of linear machines.");
+    nb::module_ linear = m.def_submodule("linear", "Linear machines: the master problem, Crammer and Singer's risk, dual coordinate ascent.");
     linear.def("solve_simplex_qp", &solve_simplex_qp, array("H"), array("b"), array("beta"), "tol"_a, "max_rounds"_a,
-               "Minimise 1/2 beta' H beta - b' beta over beta >= 0, its sum unchanged, to a duality gap of tol, in place.\n"
-               "H (>= t, >= t): its head counts. Return the number of rounds, and the gap that is left.");
+               "Minimise 1/2 beta' H beta - b' beta over beta >= 0, sum(beta) as given, to a duality gap of tol, in place.\n"
+               "b and beta (t,); of H (>= t, >= t) the first t rows and columns are read. Returns the number of rounds and\n"
+               "the gap that is left.");
     bind_margins(linear);
     bind_ascent<Array<const float>>(linear);
     bind_ascent<Array<const double>>(linear);

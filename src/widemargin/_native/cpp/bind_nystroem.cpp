@@ -31,25 +31,6 @@ using AnyTree = OfEitherType<Tree>;
 using AnyLandmarks = OfEitherType<Landmarks>;
 using AnyMachine = OfEitherType<NystroemMachine>;
 
-// One for each thread of a team: a block takes a free one, and gives it back.
-template <class S> class ScratchPool {
-  public:
-    template <class Make> ScratchPool(Index n, const Make& make) : is_taken_(n) {
-        for (Index i = 0; i < n; ++i) all_.push_back(make());
-    }
-    template <class Use> void with_one(const Use& use) {
-        for (std::size_t i = 0;; i = (i + 1) % all_.size()) {
-            if (is_taken_[i].exchange(true, std::memory_order_acquire)) continue;
-            use(all_[i]);
-            return is_taken_[i].store(false, std::memory_order_release);
-        }
-    }
-
-  private:
-    std::vector<S> all_;
-    std::vector<std::atomic<bool>> is_taken_;
-};
-
 void check_columns(Index columns, Index features) { check_size("X.shape[1]", columns, features); }
 
 template <class T> Stack<const T> flat_stack(const Array4<const T>& a) {
@@ -118,12 +99,12 @@ void copy_values(Index n_rows, const Rows& X, Index stride, Matrix<T> out, const
     Index i = 0;
     for (; i + kTileRows <= n_rows; i += kTileRows) {
         const Index four[kTileRows] = {i, i + 1, i + 2, i + 3};
-        visit(X, four, room.view());
+        visit(X, four, room.span());
         for (Index r = 0; r < kTileRows; ++r) write(i + r, r);
     }
     for (; i < n_rows; ++i) {
         const Index one[1] = {i};
-        visit(X, one, room.view());
+        visit(X, one, room.span());
         write(i, 0);
     }
 }
@@ -144,7 +125,7 @@ void evaluate(const Landmarks<T>& landmarks, const Rows& X, Index n_rows, Index 
     check_size("out.shape[1]", out.columns, landmarks.n_values());
     AlignedArray<T> scratch(kTileRows * landmarks.stride());
     copy_values(n_rows, X, landmarks.stride(), out, [&](const auto& rows, const auto& i, Span<T> room) {
-        landmarks.evaluate(rows, i, 0, room, scratch.view());
+        landmarks.evaluate(rows, i, 0, room, scratch.span());
     });
 }
 

@@ -4,11 +4,8 @@
 #include <limits>
 
 #include "csr.hpp"
-#include "lanes.hpp"
+#include "registers.hpp"
 #include "span.hpp"
-
-// Not a matter of speed: GCC drops calls of functions that do nothing but prefetch.
-#define WM_ALWAYS_INLINE inline __attribute__((always_inline))
 
 namespace wm {
 
@@ -51,13 +48,12 @@ template <class T> T value_of(const Matrix<const T>&) { return {}; }
 template <class T, class I> T value_of(const CSR<T, I>&) { return {}; }
 
 // Row i is on its way when its turn comes: the processor foresees no random order, but the end of a row that has begun.
-template <class T> WM_ALWAYS_INLINE void prefetch_head(const T* x, Index n) {
+template <class T> WM_INLINE void prefetch_head(const T* x, Index n) {
     constexpr Index kBytes = 256;
-    const T* end = x + least<Index>(n, kBytes / sizeof(T));
-    for (; x < end; x += kCacheLine / sizeof(T)) WM_PREFETCH(x);
+    prefetch(x, x + least<Index>(n, kBytes / sizeof(T)));
 }
-template <class T> WM_ALWAYS_INLINE void prefetch_row(const Matrix<const T>& X, Index i) { prefetch_head(row_of(X, i), X.columns); }
-template <class T, class I> WM_ALWAYS_INLINE void prefetch_row(const CSR<T, I>& X, Index i) {
+template <class T> WM_INLINE void prefetch_row(const Matrix<const T>& X, Index i) { prefetch_head(row_of(X, i), X.columns); }
+template <class T, class I> WM_INLINE void prefetch_row(const CSR<T, I>& X, Index i) {
     prefetch_head(X.columns_of(i).data, X.columns_of(i).size);
     prefetch_head(X.values(i).data, X.values(i).size);
 }

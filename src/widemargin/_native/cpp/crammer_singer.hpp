@@ -1,9 +1,8 @@
 // Crammer and Singer's multiclass hinge, sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i), along lines of outputs.
 #pragma once
-#include <array>
 #include <vector>
 
-#include "span.hpp"
+#include "row_blocks.hpp"
 
 namespace wm {
 
@@ -55,15 +54,6 @@ class WorstClasses {
 
 constexpr Index kMarginBlock = 4096;  // rows that a thread takes at a time
 
-// The sums of two numbers of each block, added in the blocks' order. `run(n, visit)` calls visit(block) for n blocks.
-template <class Run, class Visit> std::array<double, 2> sum_blocks(Index n_blocks, const Run& run, const Visit& visit) {
-    std::vector<std::array<double, 2>> parts(n_blocks);
-    run(n_blocks, [&](Index block) { parts[block] = visit(block); });
-    std::array<double, 2> total{};
-    for (const auto& part : parts) total[0] += part[0], total[1] += part[1];
-    return total;
-}
-
 // visit(first, n) for at most WorstClasses::kMost of the rows of a block at a time.
 template <class Visit> void for_each_chunk(Index block, Index n_rows, const Visit& visit) {
     const Index end = least((block + 1) * kMarginBlock, n_rows);
@@ -80,11 +70,11 @@ template <class Visit> void for_each_chunk(Index block, Index n_rows, const Visi
 // Source  Crammer and Singer 2001, JMLR 2; the subgradient as in Franc and Sonnenburg 2008
 // Twin    tests/naive/cutting_plane.py::margin_risk
 template <class Run>
-std::array<double, 2> advance_margins(const MarginLine& line, Matrix<double> f, double step, double mu,
+Sums<2> advance_margins(const MarginLine& line, Matrix<double> f, double step, double mu,
                                       Matrix<double> coef, const Run& run) {
     const Index n = line.y.size;
-    return sum_blocks(count_blocks(n, kMarginBlock), run, [&](Index block) {
-        std::array<double, 2> sums{};
+    return sum_blocks<2>(count_blocks(n, kMarginBlock), run, [&](Index block) {
+        Sums<2> sums{};
         WorstClasses at;
         for_each_chunk(block, n, [&](Index first, Index m) {
             for (Index c = 0; c < f.rows; ++c) {
@@ -109,7 +99,7 @@ std::array<double, 2> advance_margins(const MarginLine& line, Matrix<double> f, 
 
 // Derivative just after k of the risk of some rows along the line. O(len(rows) K).
 template <class Run> double margin_slope(const MarginLine& line, Span<const Index> rows, double k, const Run& run) {
-    const auto sums = sum_blocks(count_blocks(rows.size, kMarginBlock), run, [&](Index block) {
+    const auto [slope] = sum_blocks<1>(count_blocks(rows.size, kMarginBlock), run, [&](Index block) {
         double slope = 0.0;
         WorstClasses at;
         for_each_chunk(block, rows.size, [&](Index first, Index m) {
@@ -117,9 +107,9 @@ template <class Run> double margin_slope(const MarginLine& line, Span<const Inde
             at.find(line, m, [chunk](Index i) { return chunk[i]; }, k);
             for (Index i = 0; i < m; ++i) slope += line.s.data[chunk[i]] * (at.rate[i] - at.own_rate[i]);
         });
-        return std::array<double, 2>{slope, 0.0};
+        return Sums<1>{slope};
     });
-    return sums[0];
+    return slope;
 }
 
 struct KeptRows {
@@ -134,7 +124,7 @@ struct KeptRows {
 template <class Run>
 KeptRows drop_linear_margins(const MarginLine& line, Span<Index> rows, double lo, double hi, const Run& run) {
     std::vector<Index> kept(count_blocks(rows.size, kMarginBlock));
-    const auto sums = sum_blocks(count_blocks(rows.size, kMarginBlock), run, [&](Index block) {
+    const auto [slope] = sum_blocks<1>(count_blocks(rows.size, kMarginBlock), run, [&](Index block) {
         double slope = 0.0;
         Index* front = rows.data + block * kMarginBlock;
         WorstClasses at_lo, at_hi;
@@ -151,14 +141,14 @@ KeptRows drop_linear_margins(const MarginLine& line, Span<Index> rows, double lo
             }
         });
         kept[block] = front - (rows.data + block * kMarginBlock);
-        return std::array<double, 2>{slope, 0.0};
+        return Sums<1>{slope};
     });
     Index n_kept = 0;
     for (Index block = 0; block < static_cast<Index>(kept.size()); ++block) {
         std::memmove(rows.data + n_kept, rows.data + block * kMarginBlock, kept[block] * sizeof(Index));
         n_kept += kept[block];
     }
-    return {n_kept, sums[0]};
+    return {n_kept, slope};
 }
 
 }  // namespace wm

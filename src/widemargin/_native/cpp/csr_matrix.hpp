@@ -1,4 +1,4 @@
-// CSR arrays as Python hands them over: validated when the object is made, and from then on trusted.
+// CSR arrays of Python: validated by the constructor, not again by the functions that read them.
 #pragma once
 #include <memory>
 #include <tuple>
@@ -13,29 +13,27 @@ namespace wm {
 using AnyCSR = std::variant<CSR<float, std::int32_t>, CSR<float, std::int64_t>, CSR<double, std::int32_t>,
                             CSR<double, std::int64_t>>;
 
-// What the lines of compressed arrays are: the rows of CSR, with their columns as indices, or the columns of CSC.
+// Words for the messages: the lines of a CSR array are its rows, and their indices columns; those of CSC are columns.
 struct LineNames {
     std::string format = "CSR", line = "row", other = "column";
 };
 
-// Raise a ValueError that names the fault, and its row.
+// Raise a ValueError that states the fault and its row.
 inline void raise_if_any(const CSRFault& fault, Index columns, const LineNames& names = {}) {
-    const std::string value = std::to_string(fault.value), line = names.line + " " + std::to_string(fault.row);
-    const std::string array = "the " + names.format + " array";
-    const auto raise = [](const std::string& message) { throw nb::value_error(message.c_str()); };
+    const std::string line = names.line + " " + text(fault.row), array = "the " + names.format + " array";
     switch (fault.kind) {
         case CSRFault::none: return;
-        case CSRFault::empty_indptr: return raise(array + "'s indptr is empty");
+        case CSRFault::empty_indptr: raise_value_error(array, "'s indptr is empty");
         case CSRFault::pointer:
-            return raise(array + "'s indptr of " + line + " is " + value + ", which its data and indices do not have");
-        case CSRFault::decreasing: return raise(array + "'s indptr decreases at " + line + ", to " + value);
+            raise_value_error(array, "'s indptr of ", line, " is ", fault.value, ", which its data and indices do not have");
+        case CSRFault::decreasing: raise_value_error(array, "'s indptr decreases at ", line, ", to ", fault.value);
         case CSRFault::column:
-            return raise(line + " of " + array + " has the " + names.other + " index " + value +
-                         ", which must be in [0, " + std::to_string(columns) + ")");
+            raise_value_error(line, " of ", array, " has the ", names.other, " index ", fault.value,
+                              ", which must be in [0, ", columns, ")");
     }
 }
 
-// Bound to Python as CSRMatrix. Its arrays are kept alive, and must not be written to as long as it is.
+// Bound to Python as CSRMatrix. It keeps its arrays alive; they must not be written to during its life.
 class CSRMatrix {
   public:
     template <class T, class I>
@@ -55,9 +53,7 @@ class CSRMatrix {
     CSRMatrix(const CSRMatrix& whole, Index first, Index end)
         : arrays_(whole.arrays_), view_(whole.view_), scratch_(whole.scratch_) {
         if (first < 0 || first > end || end > rows())
-            throw nb::index_error(("rows " + std::to_string(first) + " to " + std::to_string(end) +
-                                   " are not among the " + std::to_string(rows()) + " rows there are")
-                                      .c_str());
+            raise_index_error("rows ", first, " to ", end, " are not among the ", rows(), " rows there are");
         std::visit([&](auto& X) { X = X.slice(first, end); }, view_);
     }
 
@@ -75,7 +71,7 @@ class CSRMatrix {
     }
     KeptScratch& scratch() const { return *scratch_; }
 
-    // Call f with the view, whatever its types.
+    // Call f with the view, of any types of values and indices.
     template <class F> decltype(auto) visit(F&& f) const { return std::visit(std::forward<F>(f), view_); }
 
     // Call f with the view, whose values must be of type T (TypeError otherwise).
@@ -93,7 +89,7 @@ class CSRMatrix {
     }
 
   private:
-    std::shared_ptr<const void> arrays_;  // what keeps them alive
+    std::shared_ptr<const void> arrays_;  // data, indices, indptr
     AnyCSR view_;
     std::shared_ptr<KeptScratch> scratch_;  // one for all slices of a matrix
 };

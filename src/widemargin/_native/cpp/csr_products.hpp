@@ -4,11 +4,11 @@
 
 #include "aligned.hpp"
 #include "csr.hpp"
-#include "packs.hpp"
+#include "registers.hpp"
 
 namespace wm {
 
-constexpr Index kPanelPacks = kPackBytes == 64 ? 4 : 8;  // of a panel's row
+constexpr Index kPanelPacks = kRegisterBytes == 64 ? 4 : 8;  // of a panel's row
 constexpr Index kCachedPanelColumns = 192;   // of a panel: 48 KiB, which a first-level cache holds
 constexpr Index kMostPanelColumns = 4096;    // of a panel: 1 MiB, which a second-level cache holds
 constexpr Index kPanelNonzeros = 8;     // of a row in the columns of a panel, where these may be many
@@ -16,7 +16,7 @@ constexpr Index kPanelNonzeros = 8;     // of a row in the columns of a panel, w
 // Some columns of `width` rows of a sparse matrix, transposed and dense: (columns, width). Each row of the panel is read
 // into vector registers as a whole.
 template <class T> struct Panel {
-    static constexpr Index lanes = kPackBytes / static_cast<Index>(sizeof(T));
+    static constexpr Index lanes = kRegisterBytes / static_cast<Index>(sizeof(T));
     static constexpr Index width = kPanelPacks * lanes;
 
     T* values;                 // zeros, but for what `spread` has added

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "csr.hpp"
-#include "packs.hpp"
+#include "registers.hpp"
 
 namespace wm {
 
@@ -23,7 +23,7 @@ constexpr Index kColumnsTogether = 512;            // that are interleaved, or a
 
 // G numbers that stand together, one for each of G vectors, in registers.
 template <int G> struct Group {
-    static constexpr int most_lanes = kPackBytes / static_cast<int>(sizeof(double));
+    static constexpr int most_lanes = static_cast<int>(kLanes);
     static constexpr int lanes = G < most_lanes ? G : most_lanes, registers = G / lanes;
     using Values = Pack<double, lanes>;
     Values values[registers];
@@ -63,7 +63,7 @@ template <class T, class I> Index output_block_rows(const CSR<T, I>& X) {
 }
 
 // How many blocks of rows have sums of their own, for k sums in groups of `size`.
-template <class T, class I> Index sum_blocks(const CSR<T, I>& X, Index k, Index size) {
+template <class T, class I> Index count_sum_blocks(const CSR<T, I>& X, Index k, Index size) {
     if (count_blocks(k, size) >= kManyGroups) return 1;
     const Index blocks = clip<Index>(X.nnz() / most(kSumShare * X.columns, kSumNonzeros), 1, kSumBlocks);
     return clip<Index>(kSumEntries / most<Index>(1, k * X.columns), 1, blocks);

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <vector>
 
-#include "lanes.hpp"
+#include "registers.hpp"
 #include "span.hpp"
 
 namespace wm {
@@ -20,15 +20,11 @@ constexpr Index kAheadBytes = 8192;     // where rows follow each other: the pro
 // Rows of a block that has kBlockBytes or more.
 inline Index rows_of_block(Index row_bytes) { return most<Index>(1, kBlockBytes / most<Index>(1, row_bytes)); }
 
-template <class T> __attribute__((always_inline)) inline void prefetch(const T* from, const T* end) {
-    for (; from < end; from += kCacheLine / sizeof(T)) WM_PREFETCH(from);
-}
-
 // Asks for memory that is read from one end to the other, a little ahead of the reading.
 template <class T> class Stream {
   public:
     explicit Stream(Matrix<const T> X) : asked_(X.data), is_dense_(X.stride == X.columns || X.rows == 1) {}
-    __attribute__((always_inline)) void read_up_to(const T* end) {
+    [[gnu::always_inline]] void read_up_to(const T* end) {
         end += kAheadBytes / sizeof(T);
         for (; is_dense_ && asked_ < end; asked_ += kCacheLine / sizeof(T)) WM_PREFETCH(asked_);
     }

@@ -15,12 +15,10 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
-#include <memory>
-#include <new>
 #include <vector>
 
+#include "aligned.hpp"
 #include "kernel_rows.hpp"
 #include "team.hpp"
 
@@ -48,31 +46,16 @@ struct Violation {
     double offset = 0.0, largest = 0.0;
 };
 
-// Zeros that begin a line of the cache: a register across two of them is read twice.
-template <class T> class AlignedZeros {
-  public:
-    explicit AlignedZeros(Index size) : memory_(std::calloc(size * sizeof(T) + kCacheLine, 1)) {
-        if (!memory_) throw std::bad_alloc();
-        data = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(memory_.get()) + kCacheLine - 1) & -kCacheLine);
-    }
-    T* data;
-
-  private:
-    struct Free {
-        void operator()(void* p) const { std::free(p); }
-    };
-    std::unique_ptr<void, Free> memory_;
-};
-
 // Scratch for a working set of at most `size` rows. Vectors and rows of Q go on to a whole number of registers: these
 // coordinates have lo = hi = 0 and cannot move.
 template <class T> struct Tile {
-    explicit Tile(Index q) : size(q), extent(round_up(q)), numbers(extent * (extent + 6)), Q{numbers.data, extent, extent, extent} {}
+    explicit Tile(Index q) : size(q), extent(round_up(q)), numbers(extent * (extent + 6)),
+                             Q{numbers.data(), extent, extent, extent} {}
 
     const Index size;
     Index extent;                  // that loops go to: all, or what the rows in use take
     const void* source = nullptr;  // the matrix that Q was gathered from
-    AlignedZeros<T> numbers;
+    AlignedArray<T> numbers;
     const Matrix<T> Q;
     const Span<T> diagonal = part(0), grad = part(1), lo = part(2), hi = part(3), step = part(4), scale = part(5);
 
@@ -85,7 +68,7 @@ template <class T> struct Tile {
 
   private:
     static constexpr Index kWidth = 16;
-    Span<T> part(Index k) const { return {numbers.data + (Q.rows + k) * Q.rows, Q.rows}; }
+    Span<T> part(Index k) const { return {Q.data + (Q.rows + k) * Q.rows, Q.rows}; }
 };
 
 // Carry-over between calls: rows, newest last, `filled` of them. The rest is scratch, and what the last call changed.
@@ -415,15 +398,13 @@ struct Point {
     Span<double> beta, f;  // (m,), f = K beta
 };
 
-template <class T> Span<T> all(std::vector<T>& v) { return {v.data(), static_cast<Index>(v.size())}; }
-
 // Visit all blocks, those as well that a team which is stopped leaves out.
 template <class Visit> void visit_all(Team& team, Index n_blocks, bool is_shared, WorkingSet& work, const Visit& visit) {
     if (!is_shared || n_blocks == 1) {
         for (Index block = 0; block < n_blocks; ++block) visit(block);
         return;
     }
-    const Span<unsigned char> is_visited = all(work.is_visited).head(n_blocks);
+    const Span<unsigned char> is_visited = as_span(work.is_visited).head(n_blocks);
     for (unsigned char& one : is_visited) one = 0;
     try {
         team.for_each_block(n_blocks, [&](Index block) {
@@ -438,14 +419,14 @@ template <class Visit> void visit_all(Team& team, Index n_blocks, bool is_shared
 
 // Keep the newer half of a full set and fill up with the largest violators; with the equality, of both sides.
 inline Span<const Index> renew(WorkingSet& work, bool equality) {
-    const Span<double> violation = all(work.violation);
-    const Span<Index> rows = all(work.rows);
+    const Span<double> violation = as_span(work.violation);
+    const Span<Index> rows = as_span(work.rows);
     const Index limit = rows.size;
     Index n = work.filled == limit && limit < violation.size ? limit / 2 : 0;
     for (Index t = 0; t < n; ++t) violation[rows[t] = rows[limit - n + t]] = 0.0;
     work.n_kept = n;
     const auto add = [&](Side side, Index k) {
-        n += largest_violators(violation, side, k, all(work.bins), rows.slice(n, limit));
+        n += largest_violators(violation, side, k, as_span(work.bins), rows.slice(n, limit));
     };
     if (equality) add(Side::kRise, (limit - n + 1) / 2);
     add(equality ? Side::kFall : Side::kBoth, limit - n);
@@ -551,7 +532,7 @@ struct SetResult {
 //         solved to a tenth of the violation it started with
 template <class Entry, class T>
 SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work, double tol) {
-    const Violation before = kkt_violation(problem.box, point.beta, point.f, problem.equality, all(work.violation));
+    const Violation before = kkt_violation(problem.box, point.beta, point.f, problem.equality, as_span(work.violation));
     if (before.largest < tol) return {0, 0, before};
     const Span<const Index> rows = renew(work, problem.equality);
     begin_tile(problem, point, rows, before.offset, tile, work);
@@ -593,14 +574,14 @@ ActiveResult solve_active(Team& team, const Problem<Entry>& problem, Point point
             done.is_stuck = !(set.before.largest < tol);
             return done;
         }
-        const Span<const Index> changed = all(work.changed).head(set.n_changed);
-        const Span<const double> change = all(work.change).head(set.n_changed);
+        const Span<const Index> changed = as_span(work.changed).head(set.n_changed);
+        const Span<const double> change = as_span(work.change).head(set.n_changed);
         const bool is_shared = set.n_changed * point.f.size >= kSharedEntries;
         visit_all(team, count_blocks(point.f.size, kColumnBlock), is_shared, work,
                   [&](Index block) { add_rows(problem.K, changed, change, point.f, block); });
         ++done.n_sets;
     }
-    done.left = kkt_violation(problem.box, point.beta, point.f, problem.equality, all(work.violation));
+    done.left = kkt_violation(problem.box, point.beta, point.f, problem.equality, as_span(work.violation));
     return done;
 }
 

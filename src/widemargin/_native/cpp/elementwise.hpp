@@ -15,7 +15,7 @@ inline void rbf(Matrix<float> G, Span<const float> squares, Span<const float> ot
     for (Index i = 0; i < G.rows; ++i) {
         float* __restrict row = G[i].data;
         const float s = squares[i];
-        for (Index j = 0; j < G.columns; ++j) row[j] = exp_of_nonpositive(two_gamma * row[j] - s - others[j]);
+        for (Index j = 0; j < G.columns; ++j) row[j] = exp_of_nonpositive(multiply_add(two_gamma, row[j], -others[j]) - s);
     }
 }
 

@@ -5,9 +5,6 @@
 
 #include "span.hpp"
 
-// For what loops call: one call that is not inlined, and a loop is not vectorised.
-#define WM_INLINE [[gnu::always_inline]] inline
-
 namespace wm {
 
 // x in [lowest, 0], by comparisons of whole numbers: one instruction each, and what follows is not compiled twice, once for

@@ -1,6 +1,6 @@
-// Hinge risks sum_i s_i max(0, 1 - y_i f_i) of the outputs f of a linear machine, and smoothed ones: one block of rows.
+// Hinge risks sum_i s_i max(0, 1 - y_i f_i) of decision values f, and smoothed hinges: one block of rows.
 //
-// Rows' weights and labels come as signed weights s_i y_i; a row of weight zero counts as a negative one.
+// Sample weights and labels are given as signed weights s_i y_i; a row of weight zero counts as a negative one.
 #pragma once
 #include <cmath>
 
@@ -9,16 +9,16 @@
 
 namespace wm {
 
-// A constant that the compiler does not see. Where it sees the bounds of `most` or `clip`, GCC distinguishes cases and
-// blends them in vectorised loops; where it does not, it emits one or two vector instructions.
-inline double unseen(double constant) {
+// A constant whose value the compiler does not know. GCC compiles `most` and `clip` with known bounds to comparisons and
+// blends in vectorised loops, with unknown ones to one or two instructions.
+inline double opaque(double constant) {
     const volatile double place = constant;
     return place;
 }
 
 inline double label_of(double signed_weight) { return signed_weight > 0.0 ? 1.0 : -1.0; }
 
-// The segment from f to target, less their intercepts: a shift of f, and what is added to it on the way.
+// The segment f + shift + k (target + shift + shift_change - f - shift), k >= 0, of decision values with intercepts.
 struct Segment {
     Span<const double> f, target;
     double shift = 0.0, shift_change = 0.0;
@@ -29,9 +29,9 @@ struct Breakpoint {
     std::pair<double, double> pair() const { return {key, jump}; }
 };
 
-// Solve   where does the derivative of r(k) = sum_i s_i max(0, 1 - y_i (f_i + k (target_i - f_i))) jump, for k in (lo, hi)?
-// Given   segment, signed (n,) = s y: one block; hi finite
-// Returns the derivative just after lo; found: one list more, the k and by how much
+// Solve   the breakpoints k in (lo, hi) of r(k) = sum_i s_i max(0, 1 - y_i (f_i + k (target_i - f_i))), where r' jumps
+// Given   segment, signed_weights (n,): one block; hi finite; found: gets the block's list of k and the jumps there
+// Returns the right derivative r'(lo)
 // Cost    O(n), one vectorised pass; another over the rows found
 // Source  Franc and Sonnenburg 2008, appendix A, table 5
 // Twin    tests/naive/cutting_plane.py::hinge_slope
@@ -54,23 +54,23 @@ inline double scan_breakpoints(const Segment& segment, Span<const double> signed
         slope += sum;
         return word;
     });
-    const Span<Breakpoint> room = found.reserve(crossing.count());
+    const Span<Breakpoint> list = found.reserve(crossing.count());
     Index count = 0;
     crossing.for_each([&](Index i) {
         const double y = label_of(signed_[i]), rate = -y * (target[i] - f[i] + change);
         const double key = (y * (f[i] + shift) - 1.0) / rate;
-        room[count] = {key, std::abs(signed_[i] * rate)};
+        list[count] = {key, std::abs(signed_[i] * rate)};
         count += key > lo;
     });
-    found.set(block, room.head(count));
+    found.set(block, list.head(count));
     return slope;
 }
 
-// Solve   0 in curvature k + slope + sum of jumps[keys < k]   (at a key: anything within its jump)
+// Solve   curvature k + slope + sum(jumps[keys < k]) = 0: a monotone line with jumps, the derivative of a line search
 // Given   keys, jumps (m,), all keys > lo, jumps >= 0, in any order; curvature > 0
-// Returns k >= lo; lo if the derivative is not negative just after it
+// Returns k >= lo; lo if the right derivative there is not negative
 // Cost    O(m) expected
-// Source  Franc and Sonnenburg 2008, appendix A, with selection instead of their sort
+// Source  Franc and Sonnenburg 2008, appendix A, by selection instead of sorting
 // Twin    tests/naive/cutting_plane.py::find_root
 inline double find_root(Span<const double> keys, Span<const double> jumps, double curvature, double slope, double lo) {
     if (curvature * lo + slope >= 0.0) return lo;
@@ -81,33 +81,34 @@ inline double find_root(Span<const double> keys, Span<const double> jumps, doubl
         const double before = curvature * pivot + slope + split.weight_below;
         if (before >= 0.0) {
             left.keep_below(pivot);
-        } else if (before + split.weight_here >= 0.0) {
+        } else if (before + split.weight_at >= 0.0) {
             return pivot;
         } else {
-            slope += split.weight_below + split.weight_here;
+            slope += split.weight_below + split.weight_at;
             left.keep_above(pivot);
         }
     }
     return -slope / curvature;
 }
 
-// Move f along a segment: f + step (target - f). Where step is 0, f may be the target itself.
+// f += step (target - f). Where step is 0, f may be the target itself.
 inline void move_along(Span<double> f, Span<const double> target, double step) {
     if (step == 0.0) return;
     for (Index i = 0; i < f.size; ++i) f.data[i] += step * (target.data[i] - f.data[i]);
 }
 
-// Solve   the risk at the best point of a segment, and a cutting plane near it, at f + mu (target - f) once f has moved
-// Given   f, target, signed (n,): one block. f is replaced by f + step (target - f); coef (n,): written, the plane's
-//         weight of each row
+// Solve   the risk at the minimiser of a line search, and the cutting plane at a point between it and the segment's end
+// Given   f, target, signed_weights (n,): one block. f is replaced by f + step (target - f); coef (n,), written: row
+//         weights -s y pi of the plane at f + mu (target - f)
 // Returns the risk at the new f; the plane's offset
+// Cost    O(n), one vectorised pass after that of f
 // Source  Franc and Sonnenburg 2008, equations 7 and 8 and the subgradient below 4
 inline Sums<2> advance_block(Span<double> f, Span<const double> target, Span<const double> signed_weights, double step,
                               double mu, Span<double> coef) {
     move_along(f, target, step);
     const double *g = f.data, *end = target.data, *signed_ = signed_weights.data;
     double* __restrict plane = coef.data;
-    const double zero = unseen(0.0);
+    const double zero = opaque(0.0);
     double risk = 0.0, offset = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double s = std::abs(signed_[i]), y = label_of(signed_[i]);
@@ -119,22 +120,22 @@ inline Sums<2> advance_block(Span<double> f, Span<const double> target, Span<con
     return {risk, offset};
 }
 
-// The slope of a smoothed hinge max_(0 <= a <= 1) a margin + width a (1 - a), before it is clipped to [0, 1].
-// Given   half = 0.5 / width
+// The slope a of a smoothed hinge max_(0 <= a <= 1) a m + width a (1 - a), before it is clipped to [0, 1]; half = 0.5 / width
 inline double smoothed_slope(double margin, double half) { return 0.5 + margin * half; }
 
-// Solve   smoothed (Huberised) hinges, s_i max_(0 <= a <= 1) a m_i + width a (1 - a) with m = 1 - y (f + shift)
-// Given   f (n,), less their intercept, shift; signed (n,); width > 0; factors in [0, 1] of the slopes a of positive
-//         and of negative rows; coef (n,): written, -s y a
-// Returns their sum; sum_i s_i a_i; sum_i s_i (max(0, m_i) - a_i m_i), by how much that plane is below the hinges; the
-//         sum of the hinges
+// Solve   smoothed (Huberised) hinges s_i max_(0 <= a <= 1) a m_i + width a (1 - a) with m_i = 1 - y_i (f_i + shift)
+// Given   f, signed_weights (n,): one block; width > 0; factors in [0, 1] of the slopes a of rows with positive and with
+//         negative labels; coef (n,), written: -s y a with a times its factor, row weights of a plane below the hinges
+// Returns the sum of the smoothed hinges; the plane's offset sum_i s_i a_i; sum_i s_i (max(0, m_i) - a_i m_i), its
+//         distance from the hinges; the sum of the hinges
+// Cost    O(n), one vectorised pass
 // Source  Nesterov, Smooth minimization of non-smooth functions, Mathematical Programming 103, 2005
 // Twin    tests/naive/cutting_plane.py::rounded_hinges
 inline Sums<4> smoothed_hinges(Span<const double> f, double shift, Span<const double> signed_weights, double width,
-                               double on_positive, double on_negative, Span<double> coef) {
+                               double positive_factor, double negative_factor, Span<double> coef) {
     const double *g = f.data, *signed_ = signed_weights.data;
     double* __restrict plane = coef.data;
-    const double half = 0.5 / width, zero = unseen(0.0), one = unseen(1.0);
+    const double half = 0.5 / width, zero = opaque(0.0), one = opaque(1.0);
     double value = 0.0, offset = 0.0, loss = 0.0, risk = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double s = std::abs(signed_[i]);
@@ -142,7 +143,7 @@ inline Sums<4> smoothed_hinges(Span<const double> f, double shift, Span<const do
         double a = clip(smoothed_slope(m, half), zero, one);
         risk += s * hinge;
         value += s * (a * m + width * a * (1.0 - a));
-        a *= signed_[i] > 0.0 ? on_positive : on_negative;
+        a *= signed_[i] > 0.0 ? positive_factor : negative_factor;
         offset += s * a;
         loss += s * (hinge - a * m);
         plane[i] = -signed_[i] * a;
@@ -150,12 +151,14 @@ inline Sums<4> smoothed_hinges(Span<const double> f, double shift, Span<const do
     return {value, offset, loss, risk};
 }
 
-// Solve   how do smoothed hinges change with the shift?
-// Given   as above
-// Returns the sum of s a over positive rows, and over negative ones; minus the derivative of the first less the second
+// Solve   the derivative of the smoothed hinges in the shift, sum_i -s_i y_i a_i, and its rate
+// Given   f, shift, signed_weights, width as for smoothed_hinges
+// Returns sum_i s_i a_i over the rows with positive labels; over those with negative ones; minus the derivative in the
+//         shift of the first less the second
+// Cost    O(n), one vectorised pass
 inline Sums<3> smoothed_slopes(Span<const double> f, double shift, Span<const double> signed_weights, double width) {
     const double *g = f.data, *signed_ = signed_weights.data;
-    const double half = 0.5 / width, zero = unseen(0.0), one = unseen(1.0);
+    const double half = 0.5 / width, zero = opaque(0.0), one = opaque(1.0);
     double positive = 0.0, negative = 0.0, rate = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double w = signed_[i], slope = smoothed_slope(1.0 - label_of(w) * (g[i] + shift), half);
@@ -167,9 +170,9 @@ inline Sums<3> smoothed_slopes(Span<const double> f, double shift, Span<const do
     return {positive, negative, rate * half};
 }
 
-// Solve   which rows with weight are within a distance of the kink of their hinge, |1 - y (f + shift)| <= distance?
-// Given   f (n,), less their intercept, shift; signed (n,): one block
-// Returns found: one list more, the rows' numbers in ascending order
+// Solve   the rows of non-zero weight in the kink neighbourhood |1 - y (f + shift)| <= distance
+// Given   f, signed_weights (n,): one block; found: gets the block's list of row numbers, ascending
+// Cost    O(n), one vectorised pass; a second one over the rows found
 // Twin    np.flatnonzero((np.abs(1 - np.sign(signed) * (f + shift)) <= distance) & (signed != 0))
 inline void find_rows_near_kink(Span<const double> f, double shift, Span<const double> signed_weights, double distance,
                                 const RowBlock& block, BlockLists<Index>& found) {
@@ -188,10 +191,10 @@ inline void find_rows_near_kink(Span<const double> f, double shift, Span<const d
     found.set(block.number, rows);
 }
 
-// 1 where a row's class has this number, else -1.
-template <class I> void one_vs_rest_signs(Span<const I> numbers, Index positive, Span<double> out) {
+// out (n,) = 1 where classes == positive, else -1
+template <class I> void one_vs_rest_signs(Span<const I> classes, Index positive, Span<double> out) {
     double* __restrict into = out.data;
-    for (Index i = 0; i < numbers.size; ++i) into[i] = numbers.data[i] == positive ? 1.0 : -1.0;
+    for (Index i = 0; i < classes.size; ++i) into[i] = classes.data[i] == positive ? 1.0 : -1.0;
 }
 
 inline double absolute_sum(Span<const double> values) {
@@ -201,7 +204,7 @@ inline double absolute_sum(Span<const double> values) {
 }
 
 // Given   values (n,), n > 0; chosen (m,); out (m,): written, values[chosen]
-// Returns whether all of them were in [0, n)
+// Returns whether all of them are in [0, n); values[0] stands for those that are not
 inline bool gather(Span<const double> values, Span<const Index> chosen, Span<double> out) {
     const auto n = static_cast<std::uint64_t>(values.size);
     double* __restrict into = out.data;

@@ -1,15 +1,15 @@
 // Hinge risks at their optimal intercept: r(f) = min_b sum_i s_i max(0, 1 - y_i (f_i + b)).
 //
-// With v_i = y_i - f_i the hinges are max(0, y_i (v_i - b)), and the optimal b is a weighted quantile: the smallest v up
-// to which the weights s sum to those of the positive rows.
+// With the residuals v_i = y_i - f_i the hinges are max(0, y_i (v_i - b)), and an optimal b is a weighted quantile: the
+// smallest v with sum(s[values <= v]) >= the sum of s over the rows with positive labels.
 #pragma once
 #include "hinge.hpp"
 
 namespace wm {
 
-// Solve   the smallest of the values up to which the weights sum to `level`
+// Solve   the smallest v of the values with sum(weights[values <= v]) >= level
 // Given   values, weights (m,), in any order
-// Returns it; NaN where there are no values
+// Returns v; NaN if m = 0
 // Cost    O(m) expected
 // Twin    tests/naive/cutting_plane.py::profile_risk
 inline double weighted_quantile(Span<const double> values, Span<const double> weights, double level) {
@@ -20,10 +20,10 @@ inline double weighted_quantile(Span<const double> values, Span<const double> we
         const auto split = left.split(pivot);
         if (level <= split.weight_below && split.n_below > 0) {
             left.keep_below(pivot);
-        } else if (level <= split.weight_below + split.weight_here || split.n_above == 0) {
+        } else if (level <= split.weight_below + split.weight_at || split.n_above == 0) {
             return pivot;
         } else {
-            level -= split.weight_below + split.weight_here;
+            level -= split.weight_below + split.weight_at;
             left.keep_above(pivot);
         }
     }
@@ -35,10 +35,11 @@ struct WeightedValue {
     std::pair<double, double> pair() const { return {value, weight}; }
 };
 
-// Solve   the values y - f at f + k (target - f), among which a quantile in [lo, hi] is looked for
-// Given   f, target, signed (n,) = s y: one block; values (n,): written
-// Returns the weight of values below lo, and of those up to hi; found: one list more, the values in [lo, hi]
-// Cost    O(n), one vectorised pass; another over those found
+// Solve   the residuals y - (f + k (target - f)), and those in an interval [lo, hi] that encloses their quantile
+// Given   f, target, signed_weights (n,): one block; values (n,), written: all residuals; found: gets the block's list of
+//         those in [lo, hi] and their weights
+// Returns the weights of the residuals < lo and of those <= hi
+// Cost    O(n), one vectorised pass; a second one over those found
 // Source  Floyd and Rivest, Expected Time Bounds for Selection, CACM 18, 1975, with weights
 inline Sums<2> collect_residuals(Span<const double> f, Span<const double> target, double k,
                               Span<const double> signed_weights, double lo, double hi, Span<double> values, Index block,
@@ -62,58 +63,61 @@ inline Sums<2> collect_residuals(Span<const double> f, Span<const double> target
         sums[1] += below + between;
         return word;
     });
-    const Span<WeightedValue> room = found.reserve(in_between.count());
+    const Span<WeightedValue> list = found.reserve(in_between.count());
     Index count = 0;
-    in_between.for_each([&](Index i) { room[count++] = {into[i], std::abs(signed_[i])}; });
-    found.set(block, room);
+    in_between.for_each([&](Index i) { list[count++] = {into[i], std::abs(signed_[i])}; });
+    found.set(block, list);
     return sums;
 }
 
-// Solve   the risk at the best point of a segment, and a cutting plane near it, but for the rows on the border
-// Given   f, target, signed (n,): one block. f is replaced by f + step (target - f); best: the new point's intercept;
-//         values (n,), y - f near it, and near: their optimal intercept; coef (n,): written, the plane's weight of each
-//         row
-// Returns the risk at the new f; the plane's offset; the sum of s y over violating rows; the weight of positive and of
-//         negative rows on the border, values == near
+// Solve   as advance_block, at optimal intercepts; the slopes of rows at the kink, values == plane_intercept, are left to
+//         share_kink and write_kink_weights
+// Given   f, target, signed_weights (n,): one block. f is replaced by f + step (target - f); intercept: the optimal one of
+//         the new f; values (n,): residuals of the plane's point, plane_intercept: its optimal intercept; coef (n,),
+//         written: the plane's row weights
+// Returns the risk at the new f; the plane's offset; sum of s y over violating rows; sum of s over the rows at the kink
+//         with positive labels, and with negative ones
+// Cost    O(n), one vectorised pass after that of f
 inline Sums<5> advance_block_with_intercept(Span<double> f, Span<const double> target, Span<const double> signed_weights,
-                                         double step, double best, Span<const double> values, double near,
-                                         Span<double> coef) {
+                                         double step, double intercept, Span<const double> values,
+                                         double plane_intercept, Span<double> coef) {
     move_along(f, target, step);
     const double *g = f.data, *signed_ = signed_weights.data, *at = values.data;
     double* __restrict plane = coef.data;
-    const double zero = unseen(0.0);
+    const double zero = opaque(0.0);
     double risk = 0.0, offset = 0.0, excess = 0.0, positive = 0.0, negative = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double w = signed_[i], s = std::abs(w);
         const double y = label_of(w);
-        risk += s * most(zero, 1.0 - y * (g[i] + best));
-        const bool is_violated = y * (at[i] - near) > 0.0, is_on_border = at[i] == near;
+        risk += s * most(zero, 1.0 - y * (g[i] + intercept));
+        const bool is_violated = y * (at[i] - plane_intercept) > 0.0, is_at_kink = at[i] == plane_intercept;
         offset += is_violated ? s : 0.0;
         excess += is_violated ? w : 0.0;
         plane[i] = is_violated ? -w : 0.0;
-        positive += is_on_border ? most(w, 0.0) : 0.0;
-        negative += is_on_border ? most(-w, 0.0) : 0.0;
+        positive += is_at_kink ? most(w, 0.0) : 0.0;
+        negative += is_at_kink ? most(-w, 0.0) : 0.0;
     }
     return {risk, offset, excess, positive, negative};
 }
 
-// Which part of the positive and of the negative rows on the border counts as violating, so that the excess is balanced.
-struct BorderShares {
+// Slopes in [0, 1] of the rows at the kink, one for positive and one for negative labels, with which sum s y pi = 0: excess
+// is that sum over the violating rows.
+struct KinkSlopes {
     double positive = 0.0, negative = 0.0;
 };
-inline BorderShares share_border(double excess, double positive, double negative) {
-    BorderShares part;
-    if (excess < 0.0) part.positive = positive > 0.0 ? least(1.0, -excess / positive) : 0.0;
-    else part.negative = negative > 0.0 ? least(1.0, excess / negative) : 0.0;
-    return part;
+inline KinkSlopes share_kink(double excess, double positive, double negative) {
+    KinkSlopes slopes;
+    if (excess < 0.0) slopes.positive = positive > 0.0 ? least(1.0, -excess / positive) : 0.0;
+    else slopes.negative = negative > 0.0 ? least(1.0, excess / negative) : 0.0;
+    return slopes;
 }
 
-// Write the plane's weights of rows on the border.
-inline void weigh_border(Span<const double> values, Span<const double> signed_weights, double near, BorderShares part,
-                         Span<double> coef) {
+// Write the plane's weights of the rows at the kink.
+inline void write_kink_weights(Span<const double> values, Span<const double> signed_weights, double plane_intercept,
+                               KinkSlopes slopes, Span<double> coef) {
     for (Index i = 0; i < values.size; ++i)
-        if (values[i] == near)
-            coef[i] = -(signed_weights[i] > 0.0 ? part.positive : part.negative) * signed_weights[i];
+        if (values[i] == plane_intercept)
+            coef[i] = -(signed_weights[i] > 0.0 ? slopes.positive : slopes.negative) * signed_weights[i];
 }
 
 }  // namespace wm

@@ -1,37 +1,12 @@
 // Sums of a kernel matrix's rows, in float64 whatever the entries are.
 #pragma once
-#include "span.hpp"
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
+#include "registers.hpp"
 
 namespace wm {
 
 // Columns that are summed at one time: their sums stay in the first-level cache while rows pass by. Threads share out
 // blocks of so many, and whoever sums alone takes the same ones: a sum's digits depend on where its block begins.
 constexpr Index kColumnBlock = 1024;
-
-// A register of float64 numbers, read from entries of a row. (GCC 12 makes five instructions of its own conversion.)
-#if defined(__AVX512F__)
-constexpr Index kLanes = 8;
-#elif defined(__AVX2__)
-constexpr Index kLanes = 4;
-#else
-constexpr Index kLanes = 2;
-#endif
-typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double)), aligned(alignof(double)), may_alias));
-
-inline Lanes load(const double* p) { return *reinterpret_cast<const Lanes*>(p); }
-inline Lanes load(const float* p) {
-#if defined(__AVX512F__)
-    return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(p));  // of all lanes: without the mask GCC 12 warns
-#elif defined(__AVX2__)
-    return _mm256_cvtps_pd(_mm_loadu_ps(p));
-#else
-    return Lanes{p[0], p[1]};
-#endif
-}
 
 // Sums stay in the order that is written: as one chain of multiply-adds, they take a third fewer instructions.
 #if defined(__has_builtin) && __has_builtin(__builtin_assoc_barrier)
@@ -71,13 +46,13 @@ template <class Entry> class RowSum {
         const Index size = sum_.size;
         Index j = 0;
         for (; j + kLanes <= size; j += kLanes) {
-            Lanes total = load(sum + j);
-#pragma GCC unroll 8
-            for (int k = 0; k < n; ++k) total = WM_IN_ORDER(total + c[k] * load(row[k] + j));
-            *reinterpret_cast<Lanes*>(sum + j) = total;
+            Lanes total = load_lanes(sum + j);
+            WM_UNROLL
+            for (int k = 0; k < n; ++k) total = WM_IN_ORDER(total + c[k] * load_lanes(row[k] + j));
+            store_lanes(sum + j, total);
         }
         for (; j < size; ++j)
-            for (int k = 0; k < n; ++k) sum[j] = WM_IN_ORDER(sum[j] + c[k] * row[k][j]);
+            for (int k = 0; k < n; ++k) sum[j] = multiply_add(c[k], static_cast<double>(row[k][j]), sum[j]);
     }
 };
 

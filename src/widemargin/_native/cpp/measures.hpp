@@ -11,35 +11,25 @@
 
 #include "aligned.hpp"
 #include "csr.hpp"
-#include "span.hpp"
+#include "registers.hpp"
 
 namespace wm {
 
 enum class Measure { products, squares, differences };  // what is summed: x u, (x - u)^2, |x - u|
 
-#if defined(__AVX512F__)
-constexpr int kRegisterBytes = 64, kMostColumns = 4;  // of registers, in a tile
-#elif defined(__AVX__)
-constexpr int kRegisterBytes = 32, kMostColumns = 2;
-#else
-constexpr int kRegisterBytes = 16, kMostColumns = 2;
-#endif
-constexpr int kHalfBytes = kRegisterBytes > 16 ? kRegisterBytes / 2 : 16;  // of the register where few points are all
+constexpr int kMostColumns = kRegisterBytes == 64 ? 4 : 2;  // registers of a row of a tile
 constexpr int kTileRows = 4;
+constexpr Index kHalfBytes = kRegisterBytes > 16 ? kRegisterBytes / 2 : 16;  // of the register that few points fill
 
-template <class T, int bytes> struct RegisterOf {
-    typedef T type __attribute__((vector_size(bytes)));
-};
-template <class T, int bytes> using Register = typename RegisterOf<T, bytes>::type;
-template <class T> constexpr Index kLanes = kRegisterBytes / sizeof(T);
+template <class T> constexpr Index kFullLanes = kRegisterBytes / sizeof(T);
 template <class T> constexpr Index kHalfLanes = kHalfBytes / sizeof(T);
 // n rounded up: rows of so many numbers are read and written by registers.
 template <class T> constexpr Index padded(Index n) {
-    const Index lanes = n <= kHalfLanes<T> ? kHalfLanes<T> : kLanes<T>;
+    const Index lanes = n <= kHalfLanes<T> ? kHalfLanes<T> : kFullLanes<T>;
     return count_blocks(n, lanes) * lanes;
 }
 
-template <class T, int bytes, int C> struct Columns {  // C registers of so many bytes
+template <class T, Index bytes, int C> struct Columns {  // C registers of so many bytes
     using V = Register<T, bytes>;
     static constexpr int n = C;
     static constexpr Index lanes = C * Index(bytes / sizeof(T));
@@ -49,10 +39,10 @@ template <class T, int bytes, int C> struct Columns {  // C registers of so many
 template <class T, class Visit> inline void for_each_tile(Index width, const Visit& visit) {
     constexpr int most_columns = kMostColumns;
     Index c = 0;
-    if (width % kLanes<T>) return visit(c, Columns<T, kHalfBytes, 1>());
-    for (; c + most_columns * kLanes<T> <= width; c += most_columns * kLanes<T>)
+    if (width % kFullLanes<T>) return visit(c, Columns<T, kHalfBytes, 1>());
+    for (; c + most_columns * kFullLanes<T> <= width; c += most_columns * kFullLanes<T>)
         visit(c, Columns<T, kRegisterBytes, most_columns>());
-    switch ((width - c) / kLanes<T>) {
+    switch ((width - c) / kFullLanes<T>) {
         case 3: return visit(c, Columns<T, kRegisterBytes, (most_columns > 3 ? 3 : 1)>());
         case 2: return visit(c, Columns<T, kRegisterBytes, (most_columns > 2 ? 2 : 1)>());
         case 1: return visit(c, Columns<T, kRegisterBytes, 1>());
@@ -75,7 +65,7 @@ template <class T> class PackedPoints {
 
     PackedPoints(Index k, Index m, Index d)
         : groups(k), points(m), features(d), width(padded<T>(m)),
-          group_size_(count_blocks(d * width, kLanes<T>) * kLanes<T>), values_(k * group_size_) {}
+          group_size_(count_blocks(d * width, kFullLanes<T>) * kFullLanes<T>), values_(k * group_size_) {}
     explicit PackedPoints(Stack<const T> all) : PackedPoints(all.size, all.rows, all.columns) {
         for (Index c = 0; c < groups; ++c)
             for (Index j = 0; j < points; ++j)
@@ -85,11 +75,11 @@ template <class T> class PackedPoints {
     void set(Index group, Index feature, Index point, T value) {
         for_each_tile<T>(width, [&](Index c, auto columns) {
             if (c <= point && point < c + columns.lanes)
-                values_.view()[group * group_size_ + c * features + feature * columns.lanes + point - c] = value;
+                values_.span()[group * group_size_ + c * features + feature * columns.lanes + point - c] = value;
         });
     }
     PackedGroup<T> operator[](Index group) const {
-        return {values_.view().slice(group * group_size_, (group + 1) * group_size_).data, features, width};
+        return {values_.span().slice(group * group_size_, (group + 1) * group_size_).data, features, width};
     }
 
   private:
@@ -120,25 +110,25 @@ inline void sum_tile(Index n, const T* points, T* out, Index stride, const Get& 
     V sums[S][R][C] = {};
     const auto add = [&](Index k, V(&into)[R][C]) __attribute__((always_inline)) {
         const auto* u = reinterpret_cast<const V*>(points) + place(k) * C;
-#pragma GCC unroll 4
+            WM_UNROLL
         for (int r = 0; r < R; ++r) {
             const T x = get(r, k);
-#pragma GCC unroll 4
+            WM_UNROLL
             for (int c = 0; c < C; ++c) into[r][c] += term_of(x, u[c]);
         }
     };
     Index k = 0;
     for (; k + S <= n; k += S) {
-#pragma GCC unroll 4
+            WM_UNROLL
         for (int s = 0; s < S; ++s) add(k + s, sums[s]);
     }
     for (; k < n; ++k) add(k, sums[0]);
-#pragma GCC unroll 4
+            WM_UNROLL
     for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
+            WM_UNROLL
         for (int c = 0; c < C; ++c) {
             V total = sums[0][r][c];
-#pragma GCC unroll 4
+            WM_UNROLL
             for (int s = 1; s < S; ++s) total += sums[s][r][c];
             std::memcpy(out + r * stride + c * Index(sizeof(V) / sizeof(T)), &total, sizeof total);
         }
@@ -179,7 +169,7 @@ void measure_sparse(Span<const T> values, Span<const I> columns, PackedGroup<T> 
 }
 
 // <a, b>, summed in Sum.
-template <class Sum, class A, class B> Sum inner_product(const A* a, const B* b, Index n) {
+template <class Sum, class A, class B> Sum inner_product_in(const A* a, const B* b, Index n) {
     constexpr Index lanes = kRegisterBytes / sizeof(Sum);
     Sum sums[lanes] = {}, total = 0;
     Index j = 0;
@@ -200,7 +190,7 @@ template <class T> class MeasuredPoints {
         : packed(all), kind(kind), at_zero_(kind == Measure::products ? 0 : all.size * packed.width) {
         if (kind == Measure::products) return;
         for (Index c = 0; c < all.size; ++c)
-            for (Index j = 0; j < all.rows; ++j) at_zero_.view()[c * packed.width + j] = size_of(all[c][j]);
+            for (Index j = 0; j < all.rows; ++j) at_zero_.span()[c * packed.width + j] = size_of(all[c][j]);
     }
 
     // Sums of the rows i[0] to i[R - 1] and the points of a group: out (R, width).
@@ -222,7 +212,7 @@ template <class T> class MeasuredPoints {
     AlignedArray<T> at_zero_;
 
     Span<const T> at_zero(Index c) const {
-        return kind == Measure::products ? Span<const T>{} : at_zero_.view().slice(c * packed.width, (c + 1) * packed.width);
+        return kind == Measure::products ? Span<const T>{} : at_zero_.span().slice(c * packed.width, (c + 1) * packed.width);
     }
     T size_of(Span<const T> point) const {
         double total = 0;

@@ -15,8 +15,8 @@ namespace wm {
 
 enum class MergeRule { lookup_wd, lookup_h, gss, gss_precise };
 
-constexpr Index kLanes = 16;  // loops over points go over whole vectors: sizes are multiples of this
-inline Index whole_lanes(Index n) { return (n + kLanes - 1) / kLanes * kLanes; }
+constexpr Index kSlotGroup = 16;  // numbers of slots that loops visit are multiples of this: whole registers
+inline Index whole_groups(Index n) { return count_blocks(n, kSlotGroup) * kSlotGroup; }
 
 // Four neighbours in a grid, (i, j), (i + 1, j), (i, j + 1), (i + 1, j + 1): 16 bytes, one load.
 struct Cell {
@@ -79,7 +79,7 @@ template <class Real> WM_INLINE Real relative_degradation(Real ratio, Real h, Re
 }
 
 // Solve   min over partners j and h of |a phi(x_i) + a_j phi(x_j) - a_z phi(z)|^2, a_z the best coefficient
-// Given   tables (look-ups); capacity: the most slots, a multiple of kLanes
+// Given   tables (look-ups); capacity: the most slots, a multiple of kSlotGroup
 // Cost    lookup_wd: a table look-up and 25 vector operations a partner; lookup_h: a look-up and 3 exponentials; gss: 25
 //         exponentials, to 0.01 in h and one step of Newton's method; gss_precise: the same in float64, to 1e-10: 97
 // Source  Glasmachers, Qaadan 2018, Algorithm 1
@@ -97,8 +97,8 @@ template <MergeRule rule> class PartnerSearch {
     Merger find(double a, Span<const double> coef, Span<const float> log_kappa, Span<const float> kappa, Index first,
                 Index end) {
         if (first >= end) return {};
-        const Index begin = first / kLanes * kLanes;
-        n_ = whole_lanes(end) - begin;
+        const Index begin = first / kSlotGroup * kSlotGroup;
+        n_ = whole_groups(end) - begin;
         set_ratios(a, &coef[begin]);
         if constexpr (rule == MergeRule::lookup_wd) {
             look_up(MergeTables::kLoss, &kappa[begin], score_.data());

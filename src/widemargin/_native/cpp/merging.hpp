@@ -8,18 +8,12 @@
 
 #include "csr.hpp"
 #include "merge_search.hpp"
+#include "registers.hpp"
 #include "sgd_steps.hpp"
 
 namespace wm {
 
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
-using FloatVector [[gnu::vector_size(kVectorBytes), gnu::may_alias]] = float;
+using FloatVector = Register<float>;
 
 // A machine between calls. Points are feature-major: column j of `points` times slots[kScale][j], plus `shift`, is point
 // j. Those of positive coefficient fill the slots from the front, the others from the back; empty slots have coefficient
@@ -29,7 +23,7 @@ struct MergingState {
     enum Slot { kCoef, kCoefSum, kSize, kScale, kSlotRows };  // kSize: gamma |x|^2
 
     MergingState(Index d, Index most_points)
-        : n_features(d), budget(most_points), n_slots(kLanes * ((most_points / kLanes + 1) | 1)), points(d * n_slots),
+        : n_features(d), budget(most_points), n_slots(kSlotGroup * ((most_points / kSlotGroup + 1) | 1)), points(d * n_slots),
           slots(kSlotRows * n_slots), counts(StepTotals::kCounts), sums(StepTotals::kSums), shift(d) {
         sums[StepTotals::kWeight] = 1.0;
     }
@@ -196,7 +190,7 @@ template <MergeRule merge_rule> class MergingSteps {
 
     // ln k and k of the candidate and all points
     void evaluate_kernel_row() {
-        constexpr Index kWidth = kVectorBytes / sizeof(float), kMostVectors = 8;
+        constexpr Index kWidth = kRegisterBytes / sizeof(float), kMostVectors = 8;
         float *log_kappa = log_kappa_.data(), *kappa = kappa_.data();
         const Index n_vectors = points_.columns / kWidth;
         for (Index left = n_vectors, parts = count_blocks(n_vectors, kMostVectors); left > 0; --parts) {
@@ -222,14 +216,14 @@ template <MergeRule merge_rule> class MergingSteps {
         return f;
     }
 
-    // Out of line: inlined it slows down the steps that are not compared. The second sums' output is added up in kLanes
+    // Out of line: inlined it slows down the steps that are not compared. The second sums' output is added up in kSlotGroup
     // parts, as only a sign counts.
     [[gnu::noinline]] void compare(double f, double signed_weight) {
-        std::array<double, kLanes> partial{};
+        std::array<double, kSlotGroup> partial{};
         const float* kappa = kappa_.data();
-        for (Index j = 0; j < coef_sum_.size; j += kLanes) {
+        for (Index j = 0; j < coef_sum_.size; j += kSlotGroup) {
             WM_UNROLL
-            for (Index k = 0; k < kLanes; ++k) partial[k] += coef_sum_.data[j + k] * kappa[j + k];
+            for (Index k = 0; k < kSlotGroup; ++k) partial[k] += coef_sum_.data[j + k] * kappa[j + k];
         }
         const double intercept_sum = totals_.sums[StepTotals::kInterceptSum];
         const double f_sum = std::accumulate(partial.begin(), partial.end(), intercept_sum);

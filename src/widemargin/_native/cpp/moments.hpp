@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "dense.hpp"
-#include "lanes.hpp"
+#include "registers.hpp"
 
 namespace wm {
 
@@ -42,11 +42,11 @@ void add_product(const double* A, const double* B, Index n, Index rows, Index co
     Lanes sums[kLanes][wide] = {};
     for (Index r = 0; r < n; ++r, A += kPanel, B += kPanel) {
         Lanes b[wide];
-#pragma GCC unroll 3
+            WM_UNROLL
         for (Index v = 0; v < wide; ++v) b[v] = load_lanes(B + v * kLanes);
-#pragma GCC unroll 8
+            WM_UNROLL
         for (Index i = 0; i < kLanes; ++i)
-#pragma GCC unroll 3
+            WM_UNROLL
             for (Index v = 0; v < wide; ++v) sums[i][v] += A[i] * b[v];
     }
     double flat[kLanes][wide * kLanes];

@@ -123,7 +123,7 @@ template <class W> class LinearMaps {
   public:
     explicit LinearMaps(Stack<const W> weights)
         : packed(weights), rows_(weights.data, weights.data + weights.size * weights.rows * weights.columns),
-          is_narrow_(packed.points * (weights.columns + 16 * kLanes<W>) < weights.columns * packed.width) {}
+          is_narrow_(packed.points * (weights.columns + 16 * kFullLanes<W>) < weights.columns * packed.width) {}
 
     PackedPoints<W> packed;
 
@@ -135,7 +135,7 @@ template <class W> class LinearMaps {
             return add_all<R>(room, totals);
         }
         for (int r = 0; r < R; ++r)
-            for (Index j = 0; j < q; ++j) totals[r * q + j] += inner_product<W>(row(group, j), x[r], n);
+            for (Index j = 0; j < q; ++j) totals[r * q + j] += inner_product_in<W>(row(group, j), x[r], n);
     }
     template <int R> void add(Matrix<const W> X, const Index (&i)[R], Index group, W* room, double* totals) const {
         const W* x[R];
@@ -252,7 +252,7 @@ template <class T> class NystroemMachine {
     void decide(const Rows& X, const Index (&i)[R], Index leaf, NystroemScratch<T>& s, Matrix<double> out) const {
         const Index q = n_outputs(), n = landmarks_->stride();
         double* totals = s.totals.data();
-        landmarks_->evaluate(X, i, leaf, s.values.view(), s.powers.view());
+        landmarks_->evaluate(X, i, leaf, s.values.span(), s.powers.span());
         for (int r = 0; r < R; ++r)
             for (Index j = 0; j < q; ++j) totals[r * q + j] = intercept_[leaf * q + j];
         if (slopes_.packed.points) slopes_.add(X, i, leaf, s.linear.data(), totals);
@@ -269,7 +269,7 @@ template <class T> class NystroemMachine {
         const Index q = n_outputs(), width = products_.width;
         for (Index j = 0; j < q; ++j) {
             measure_rows<Measure::products>(f, products_[leaf * q + j], parts, width, true);
-            for (int r = 0; r < R; ++r) totals[r * q + j] += inner_product<double>(parts + r * width, f[r], width);
+            for (int r = 0; r < R; ++r) totals[r * q + j] += inner_product_in<double>(parts + r * width, f[r], width);
         }
     }
 };

@@ -1,36 +1,47 @@
-// Blocks of rows, and lists of what is found in them.
+// Blocks of rows, sums over blocks, and lists of rows that a pass selects.
 //
-// Blocks depend on the number of rows alone; their sums and lists are joined in their order, so that results do not
-// depend on the threads.
+// Blocks depend on the number of rows only, and sums and lists are joined in the order of the blocks: results do not
+// depend on the number of threads.
 #pragma once
 #include <array>
 #include <atomic>
 #include <memory>
-#include <utility>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "span.hpp"
 
 namespace wm {
 
-constexpr Index kBlockRows = Index(1) << 14;  // fewer take less time than to hand them to a thread
-constexpr Index kGroup = 64;                  // rows whose bits are in one word
+constexpr Index kBlockRows = Index(1) << 14;  // smaller blocks take less time than the start of a thread on them
+constexpr Index kGroup = 64;                  // rows of one word of a mask
 
 inline Index count_row_blocks(Index n) { return count_blocks(n, kBlockRows); }
 
-// The block's number, and which of n rows it has.
+// Block `number` of n rows: rows [first, end).
 struct RowBlock {
     Index number, first, end;
     RowBlock(Index block, Index n) : number(block), first(block * kBlockRows), end(least(n, first + kBlockRows)) {}
 
-    // The block's part of what there is of each row.
+    // The block's part of a vector (n,).
     template <class T> Span<T> of(Span<T> rows) const { return rows.slice(first, end); }
 };
 
 template <std::size_t k> using Sums = std::array<double, k>;
 
-// 1 << j for j < 64: a load, where processors lack shifts by different numbers of bits
+// The sums over n blocks of the k numbers that visit(block) returns, added in the order of the blocks. run(n, visit) calls
+// visit(block) for each block, in any order.
+template <std::size_t k, class Run, class Visit> Sums<k> sum_blocks(Index n, const Run& run, const Visit& visit) {
+    std::vector<Sums<k>> parts(n);
+    run(n, [&](Index block) { parts[block] = visit(block); });
+    Sums<k> totals{};
+    for (const Sums<k>& part : parts)
+        for (std::size_t i = 0; i < k; ++i) totals[i] += part[i];
+    return totals;
+}
+
+// Table of 1 << j, j < 64: below AVX2 there are no vector shifts by different numbers of bits
 struct WordBits {
     std::uint64_t at[kGroup];
     constexpr WordBits() : at() {
@@ -39,11 +50,11 @@ struct WordBits {
 };
 inline constexpr WordBits kBits;
 
-// Some rows of a block: a bit for each.
+// A subset of the rows of a block, one bit a row.
 class RowMask {
   public:
-    // Let set_word(first, count) return the bits of each group of `count` rows from `first` on; count is a constant,
-    // which makes for vectorised loops, for all groups but a last one that is not full.
+    // set_word(first, count) returns the bits of the rows [first, first + count). For full groups count is a constant of
+    // the compiler's, so that the loop over them is vectorised.
     template <class SetWord> RowMask(Index n, const SetWord& set_word) : n_words_(count_blocks(n, kGroup)) {
         Index word = 0;
         for (; (word + 1) * kGroup <= n; ++word)
@@ -67,13 +78,15 @@ class RowMask {
     std::uint64_t words_[kBlockRows / kGroup];
 };
 
-// Lists of entries, one for each block of rows, at most one entry for each row. Blocks come in any order.
+// One list of entries for each block of rows, at most one entry a row. Blocks may be set in any order, by any thread.
 template <class Entry> class BlockLists {
   public:
-    explicit BlockLists(Index n) : room_(new Entry[n]), lists_(count_row_blocks(n)) {}
+    explicit BlockLists(Index n) : entries_(new Entry[n]), lists_(count_row_blocks(n)) {}
 
-    // Uninitialised room for at most `count` entries of one block, for its thread alone.
-    Span<Entry> reserve(Index count) { return {room_.get() + reserved_.fetch_add(count, std::memory_order_relaxed), count}; }
+    // Uninitialised memory for at most `count` entries of one block, used by its thread only.
+    Span<Entry> reserve(Index count) {
+        return {entries_.get() + reserved_.fetch_add(count, std::memory_order_relaxed), count};
+    }
     void set(Index block, Span<const Entry> list) { lists_[block] = list; }
 
     Index size() const {
@@ -89,7 +102,7 @@ template <class Entry> class BlockLists {
     }
 
   private:
-    std::unique_ptr<Entry[]> room_;  // for all rows; of its memory no more is touched than is reserved
+    std::unique_ptr<Entry[]> entries_;  // (n,), uninitialised: only the pages of reserved entries are ever touched
     std::vector<Span<const Entry>> lists_;
     std::atomic<Index> reserved_{0};
 };

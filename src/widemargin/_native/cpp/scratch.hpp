@@ -1,14 +1,17 @@
-// Memory that an object keeps between calls: fresh pages can cost more than what is computed in them.
+// Memory for intermediate results: kept between calls, where fresh pages would cost more than what is computed in them,
+// or one for each thread.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "aligned.hpp"
 
 namespace wm {
 
-// Of several threads that ask at once, one gets what was kept, and the others get memory of their own.
+// The array that was used last. Where several threads take it at once, one gets it, the others allocate their own.
 class KeptScratch {
   public:
     std::unique_ptr<AlignedArray<double>> take() {
@@ -25,12 +28,12 @@ class KeptScratch {
     std::unique_ptr<AlignedArray<double>> kept_;
 };
 
-// Numbers of any value, borrowed as long as this lives.
+// At least `size` numbers of any value, taken from `owner` and given back at the end of this object's life.
 class Borrowed {
   public:
     Borrowed(KeptScratch& owner, Index size) : owner_(owner), memory_(owner.take()) {
         if (memory_ && memory_->size() >= size) return;
-        memory_.reset();  // first, so that both are not there at a time
+        memory_.reset();  // before the allocation: less memory at the peak
         memory_ = std::make_unique<AlignedArray<double>>(size);
     }
     ~Borrowed() { owner_.give_back(memory_); }
@@ -42,6 +45,26 @@ class Borrowed {
   private:
     KeptScratch& owner_;
     std::unique_ptr<AlignedArray<double>> memory_;
+};
+
+// Scratch of n threads, made before they begin: `with_one` lends one that no other thread uses.
+template <class Scratch> class ScratchPool {
+  public:
+    template <class Make> ScratchPool(Index n, const Make& make) : is_taken_(n) {
+        all_.reserve(n);
+        for (Index i = 0; i < n; ++i) all_.push_back(make());
+    }
+    template <class Use> void with_one(const Use& use) {
+        for (std::size_t i = 0;; i = (i + 1) % all_.size()) {
+            if (is_taken_[i].exchange(true, std::memory_order_acquire)) continue;
+            use(all_[i]);
+            return is_taken_[i].store(false, std::memory_order_release);
+        }
+    }
+
+  private:
+    std::vector<Scratch> all_;
+    std::vector<std::atomic<bool>> is_taken_;
 };
 
 }  // namespace wm

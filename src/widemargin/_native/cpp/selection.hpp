@@ -1,4 +1,5 @@
-// Roots and quantiles of weighted values by selection: O(m) expected, where a sort takes O(m log m).
+// Weighted selection (quickselect): roots of step functions and weighted quantiles in O(m) expected instead of a sort's
+// O(m log m).
 #pragma once
 #include <memory>
 
@@ -6,7 +7,7 @@
 
 namespace wm {
 
-// Weighted values among which something is still looked for: those of the caller at first, then a copy of some of them.
+// The weighted values that the answer is still among: at first all, later a copy of a part of them.
 class Selection {
   public:
     Selection(Span<const double> values, Span<const double> weights)
@@ -15,23 +16,23 @@ class Selection {
     Index size() const { return values_.size; }
     double value(Index i) const { return values_[i]; }
 
-    // The median of three at random places; of one that has NaN, perhaps NaN.
+    // The median of three values at random; perhaps NaN if one of them is.
     double pivot() {
         const double a = random_value(), b = random_value(), c = random_value();
         return most(least(a, b), least(most(a, b), c));
     }
 
     struct Split {
-        double weight_below = 0.0, weight_here = 0.0;
+        double weight_below = 0.0, weight_at = 0.0;
         Index n_below = 0, n_above = 0;
     };
-    // What is below, at and above a pivot. NaN is nowhere.
+    // Counts and weights of the values below, at and above the pivot; NaN counts nowhere.
     Split split(double pivot) const {
         const double *values = values_.data, *weights = weights_.data;
         Split all;
         for (Index i = 0; i < size(); ++i) {
             all.weight_below += values[i] < pivot ? weights[i] : 0.0;
-            all.weight_here += values[i] == pivot ? weights[i] : 0.0;
+            all.weight_at += values[i] == pivot ? weights[i] : 0.0;
             all.n_below += values[i] < pivot;
             all.n_above += values[i] > pivot;
         }
@@ -54,7 +55,7 @@ class Selection {
         random_ = random_ * 6364136223846793005u + 1442695040888963407u;
         return values_[static_cast<Index>((random_ >> 33) % static_cast<std::uint64_t>(size()))];
     }
-    // No branch to mispredict; what is kept moves to the front of the scratch, or stays there.
+    // Compact the values that pass the test at the front of the scratch, without branches.
     template <class Test> void keep(const Test& is_kept) {
         double *values = scratch_.get(), *weights = values + n_;
         Index count = 0;

@@ -3,11 +3,13 @@
 // Compiled with WM_CHECKED, every access through a view is checked against its size and a violation ends the process.
 // Hot loops take a row's pointer once (`data`), with __restrict where arrays are known not to overlap.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #ifdef WM_CHECKED
 #define WM_CHECK(condition)                                                                     \
@@ -25,6 +27,20 @@
 #define WM_PREFETCH(address) __builtin_prefetch(address)
 #else
 #error "a compiler with GCC's extensions is needed: GCC, Clang or clang-cl"
+#endif
+
+// Functions that vectorised loops call: a single call that is not inlined prevents vectorisation. Functions that only
+// prefetch: GCC drops their calls.
+#define WM_INLINE [[gnu::always_inline]] inline
+
+// Before a loop whose iterations write to arrays that do not overlap: no check of that at run time.
+// Before a loop over a few registers: it is unrolled completely.
+#if defined(__clang__)
+#define WM_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define WM_UNROLL _Pragma("unroll")
+#else
+#define WM_INDEPENDENT _Pragma("GCC ivdep")
+#define WM_UNROLL _Pragma("GCC unroll 16")
 #endif
 
 namespace wm {
@@ -49,6 +65,9 @@ template <class T> struct Span {
     T* end() const { return data + size; }
     operator Span<const T>() const { return {data, size}; }
 };
+
+template <class T> Span<T> as_span(std::vector<T>& v) { return {v.data(), static_cast<Index>(v.size())}; }
+template <class T> Span<const T> as_span(const std::vector<T>& v) { return {v.data(), static_cast<Index>(v.size())}; }
 
 // A matrix by rows; row i starts at data + i * stride.
 template <class T> struct Matrix {
@@ -83,6 +102,16 @@ template <class T> inline T least(T a, T b) { return b < a ? b : a; }
 template <class T> inline T most(T a, T b) { return a < b ? b : a; }
 template <class T> inline T clip(T x, T lo, T hi) { return least(most(x, lo), hi); }
 
+// a b + c in one operation where there is one, and never reordered with other terms: so the last columns of a vectorised
+// loop are rounded as the others.
+template <class T> WM_INLINE T multiply_add(T a, T b, T c) {
+#if defined(__FMA__) || defined(__aarch64__)
+    return std::fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
 // ceil(n / size)
 inline Index count_blocks(Index n, Index size) { return (n + size - 1) / size; }
 
@@ -98,5 +127,10 @@ template <class To, class From> inline To bit_cast(From x) {
 template <class T> using Bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
 constexpr Index kCacheLine = 64;  // bytes
+
+// Load the cache lines of [from, end) in advance.
+template <class T> WM_INLINE void prefetch(const T* from, const T* end) {
+    for (; from < end; from += kCacheLine / sizeof(T)) WM_PREFETCH(from);
+}
 
 }  // namespace wm

@@ -1,10 +1,9 @@
 // Duals on parts of one kernel matrix, side by side: one for each pair of classes, on the rows of both.
 #pragma once
-#include <memory>
-#include <mutex>
 #include <vector>
 
 #include "dual.hpp"
+#include "scratch.hpp"
 
 namespace wm {
 
@@ -24,30 +23,8 @@ struct Subproblems {
 // What a thread solves one problem with: the problem's own kernel matrix and a tile, for at most `size` rows.
 template <class Entry, class T> struct SubproblemScratch {
     explicit SubproblemScratch(Index size, Index tile_size) : K(size * size), tile(tile_size) {}
-    AlignedZeros<Entry> K;
+    AlignedArray<Entry> K;
     Tile<T> tile;
-};
-
-// As many scratches as there are threads, made before these begin.
-template <class Scratch> class ScratchPool {
-  public:
-    template <class... Sizes> ScratchPool(int n, Sizes... sizes) {
-        for (int i = 0; i < n; ++i) free_.push_back(std::make_unique<Scratch>(sizes...));
-    }
-    std::unique_ptr<Scratch> take() {
-        std::lock_guard<std::mutex> lock(mutex_);
-        auto scratch = std::move(free_.back());
-        free_.pop_back();
-        return scratch;
-    }
-    void give(std::unique_ptr<Scratch> scratch) {
-        std::lock_guard<std::mutex> lock(mutex_);
-        free_.push_back(std::move(scratch));  // within the capacity that the constructor has asked for
-    }
-
-  private:
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<Scratch>> free_;
 };
 
 // K[rows, rows], symmetric to the last digit, which K itself need not be
@@ -81,15 +58,15 @@ void solve_subproblems(Team& team, Matrix<const Entry> K, const Subproblems& all
                        box.scale.slice(first, end), box.epsilon};
         const Point point{all_of.beta.slice(first, end), all_of.f.slice(first, end)};
         ActiveResult& result = found[p];
-        result.left = kkt_violation(mine, point.beta, point.f, all_of.equality, all(works[p].violation));
+        result.left = kkt_violation(mine, point.beta, point.f, all_of.equality, as_span(works[p].violation));
         if (first == end || result.left.largest < all_of.tol[p]) return;
-        auto scratch = scratches.take();
-        scratch->tile.source = nullptr;  // its entries are another problem's
-        const Problem<Entry> problem{gather_square(K, all_of.rows.slice(first, end), scratch->K.data), mine,
-                                     all_of.equality};
-        Team alone(1);
-        result = solve_active(alone, problem, point, scratch->tile, works[p], all_of.tol[p], all_of.max_sets[p], go_on);
-        scratches.give(std::move(scratch));
+        scratches.with_one([&](SubproblemScratch<Entry, T>& scratch) {
+            scratch.tile.source = nullptr;  // its entries are another problem's
+            const Problem<Entry> problem{gather_square(K, all_of.rows.slice(first, end), scratch.K.data()), mine,
+                                         all_of.equality};
+            Team alone(1);
+            result = solve_active(alone, problem, point, scratch.tile, works[p], all_of.tol[p], all_of.max_sets[p], go_on);
+        });
     };
     Index n_entries = 0;
     for (Index p = 0; p < all_of.count(); ++p) {

@@ -1,4 +1,4 @@
-// Float64 numbers that one vector register of this processor level holds.
+// Vector registers of this processor level, and loops over dense vectors that are written with them.
 #pragma once
 #include "span.hpp"
 
@@ -9,33 +9,45 @@
 namespace wm {
 
 #if defined(__AVX512F__)
-constexpr Index kLanes = 8;
+constexpr Index kRegisterBytes = 64;
 #elif defined(__AVX__)
-constexpr Index kLanes = 4;
+constexpr Index kRegisterBytes = 32;
 #else
-constexpr Index kLanes = 2;
+constexpr Index kRegisterBytes = 16;
 #endif
 
-typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
-#if !defined(__AVX__)
-typedef float FloatLanes __attribute__((vector_size(kLanes * sizeof(float))));
-#endif
+// `bytes` of numbers of type T that begin at a multiple of their size.
+template <class T, Index bytes> struct RegisterOf {
+    typedef T Type __attribute__((vector_size(bytes), may_alias));
+};
+template <class T, Index bytes = kRegisterBytes> using Register = typename RegisterOf<T, bytes>::Type;
+
+// n numbers of type T that may begin anywhere in memory.
+template <class T, Index n> struct PackOf {
+    typedef T Type __attribute__((vector_size(n * sizeof(T)), aligned(alignof(T)), may_alias));
+};
+template <class T> struct PackOf<T, 1> {
+    using Type = T;
+};
+template <class T, Index n> using Pack = typename PackOf<T, n>::Type;
+
+// A register of float64 numbers.
+constexpr Index kLanes = kRegisterBytes / sizeof(double);
+using Lanes = Register<double>;
 
 inline Lanes load_lanes(const double* x) {
     Lanes v;
     std::memcpy(&v, x, sizeof v);
     return v;
 }
-// One instruction; GCC makes four of a conversion that it vectorises itself.
+// One instruction; GCC 12 vectorises the conversion of a loop in four.
 inline Lanes load_lanes(const float* x) {
 #if defined(__AVX512F__)
     return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(x));  // GCC 12 warns of the one without a mask
 #elif defined(__AVX__)
     return _mm256_cvtps_pd(_mm_loadu_ps(x));
 #else
-    FloatLanes v;
-    std::memcpy(&v, x, sizeof v);
-    return __builtin_convertvector(v, Lanes);
+    return Lanes{x[0], x[1]};
 #endif
 }
 inline void store_lanes(double* x, Lanes v) { std::memcpy(x, &v, sizeof v); }
@@ -52,7 +64,7 @@ inline double sum_lanes(Lanes v) {
     return pair[0] + pair[1];
 }
 
-// sum_j x_j w_j; four sums at once, or each addition would wait for the one before
+// <x, w>, x and w (n,). Four partial sums: additions to a single one would wait for each other.
 template <class T> double inner_product(const T* x, const double* w, Index n) {
     Lanes s0{}, s1{}, s2{}, s3{};
     Index j = 0;
@@ -68,7 +80,7 @@ template <class T> double inner_product(const T* x, const double* w, Index n) {
     return sum_lanes((s0 + s1) + (s2 + s3)) + rest;
 }
 
-// sum_j x_j^2
+// |x|^2, x (n,)
 template <class T> double squared_norm(const T* x, Index n) {
     Lanes s{};
     Index j = 0;
@@ -78,14 +90,15 @@ template <class T> double squared_norm(const T* x, Index n) {
     return total;
 }
 
-// y += scale x. Lanes as in `inner_product`: what is written so is read so, without waiting for the cache.
+// y += scale x, x and y (n,). In lanes as `inner_product`, so that a load of what was just stored need not wait for the
+// cache.
 template <class T> void add_scaled(const T* __restrict x, double scale, double* __restrict y, Index n) {
     Index j = 0;
     for (; j + kLanes <= n; j += kLanes) store_lanes(y + j, load_lanes(y + j) + scale * load_lanes(x + j));
     for (; j < n; ++j) y[j] += scale * x[j];
 }
 
-// y += sum of four vectors, each with its weight: one reading and writing of y instead of four.
+// y += sum_k weights_k x_k for four vectors x_k (n,): y is read and written once instead of four times.
 template <class T>
 void add_four(const T* const (&x)[4], const double (&weights)[4], double* __restrict y, Index n) {
     const T *__restrict x0 = x[0], *__restrict x1 = x[1], *__restrict x2 = x[2], *__restrict x3 = x[3];
