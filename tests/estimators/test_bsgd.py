@@ -260,9 +260,12 @@ def test_plain_bsgd_is_algorithm_1(binary: Data) -> None:
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-3 * np.abs(expected).max())
 
 
-def test_merging_in_numpy_keeps_max_time(patches: Any) -> None:
-    X, y = patches
-    model = machine(gamma=1.0, merge="gss-paper", n_epochs=10**6, max_time=0.3)
+@pytest.mark.parametrize("options", [{"merge": "gss-paper"}, {"maintenance": "projection", "budget": 1000}])
+def test_slow_budget_maintenance_keeps_max_time(options: dict[str, Any]) -> None:
+    """Each row is within the margin, as labels are random: projection took 5 s here."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20_000, 10)), rng.integers(0, 2, 20_000)
+    model = machine(gamma=5.0, n_epochs=10**6, max_time=0.3, **options)
     start = time.perf_counter()
     with pytest.warns(ConvergenceWarning, match="max_time"):
         model.fit(X, y)

@@ -19,11 +19,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
-from ..kernels.functions import Kernel
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import BudgetedMachine, StepSettings, StepTotals, make_machine
@@ -96,15 +96,24 @@ class BudgetedSGD:
         return total._replace(steps=parts[0].steps)
 
     def model(self) -> KernelExpansion:
-        """The decision functions of all machines, (q, n) coefficients of the n support vectors of all."""
-        return make_model(self.settings.kernel, self.machines)
+        """One expansion of q decision functions: (q, n) coefficients of the n support vectors of all machines."""
+        parts = [machine.expansion() for machine in self.machines]
+        is_sparse = sp.issparse(parts[0].points)
+        points = sp.vstack([p.points for p in parts], "csr") if is_sparse else np.concatenate([p.points for p in parts])
+        coef = np.zeros((len(parts), points.shape[0]))
+        ends = np.cumsum([len(part.coef) for part in parts])
+        for row, part, end in zip(coef, parts, ends, strict=True):
+            row[end - len(part.coef) : end] = part.coef
+        return KernelExpansion(self.settings.kernel, points, coef, np.array([part.intercept for part in parts]))
 
     def states(self) -> list[dict[str, Any]]:
         """The arrays of the machines: not copied."""
         return [machine.state() for machine in self.machines]
 
     def _blocks(self, order: NDArray[np.int64], d: int) -> Iterator[NDArray[np.int64]]:
-        work = (self.settings.budget + 16) * (d + 16) + _INTERPRETED_MERGER * (self.settings.merge == ALGORITHM_1)
+        budget, maintenance = self.settings.budget, self.settings.maintenance
+        work = (budget + 16) * (d + 16) + 3 * budget**2 * (maintenance == "projection")
+        work += _INTERPRETED_MERGER * (maintenance == "merge" and self.settings.merge == ALGORITHM_1)
         size = max(16, int(_BLOCK_OPERATIONS / (work * len(self.machines))))
         return (order[start : start + size] for start in range(0, len(order), size))
 
@@ -132,20 +141,6 @@ class BudgetedSGD:
 def _run(X: Any, order: NDArray[np.int64], task: tuple[BudgetedMachine, Vector]) -> None:
     machine, signed_weights = task
     machine.run(X, order, signed_weights)
-
-
-def make_model(kernel: Kernel, machines: list[BudgetedMachine]) -> KernelExpansion:
-    """One expansion of q decision functions: the n points of all machines, one after the other; (q, n) coefficients."""
-    import scipy.sparse as sp
-
-    parts = [machine.expansion() for machine in machines]
-    is_sparse = sp.issparse(parts[0].points)
-    points = sp.vstack([p.points for p in parts], "csr") if is_sparse else np.concatenate([p.points for p in parts])
-    coef = np.zeros((len(parts), points.shape[0]))
-    ends = np.cumsum([len(part.coef) for part in parts])
-    for row, part, end in zip(coef, parts, ends, strict=True):
-        row[end - len(part.coef) : end] = part.coef
-    return KernelExpansion(kernel, points, coef, np.array([part.intercept for part in parts]))
 
 
 @dataclass(frozen=True)

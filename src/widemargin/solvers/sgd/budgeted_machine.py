@@ -312,10 +312,10 @@ class SubsetMachine(BudgetedMachine):
     def _run_block(self, X: Any, signed_weights: Vector) -> None:
         if sp.issparse(X) != sp.issparse(self.points):
             X = sp.csr_array(X) if sp.issparse(self.points) else X.toarray()
-        candidates = sp.vstack([self.points, X], "csr") if sp.issparse(X) else np.concatenate([self.points, X])
+        stacked = sp.vstack([self.points, X], "csr") if sp.issparse(X) else np.concatenate([self.points, X])
         first = self.settings.budget + int(self.counts[STEPS]) % _BLOCK_ROWS
         columns = np.concatenate([self.columns, first + np.arange(len(signed_weights))])
-        kernel, samples = self.settings.kernel, _as_order_free_samples(candidates, self.settings.kernel)
+        kernel, samples = self.settings.kernel, _as_order_free_samples(stacked, self.settings.kernel)
         tile = np.empty((len(signed_weights), len(columns)), np.float32)
         new = samples.take(slice(len(self.columns), len(columns)))
         kernel.fill(new, samples, tile)
@@ -328,7 +328,7 @@ class SubsetMachine(BudgetedMachine):
         rule = settings.budget, 1 / settings.lam, settings.fit_intercept
         steps(K, first, self.diagonal, signed_weights, *arrays, *rule)
         is_point = (self.inverse.diagonal() if self.inverse.size else self.coef[0])[columns] != 0
-        self.points, self.columns = candidates[np.flatnonzero(is_point)], columns[is_point]
+        self.points, self.columns = stacked[np.flatnonzero(is_point)], columns[is_point]
         if self.counts[STEPS] % _BLOCK_ROWS == 0:
             self._move_to_first_columns()
 
