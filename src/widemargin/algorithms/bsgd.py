@@ -112,7 +112,7 @@ class BudgetedSGD:
 
     def _blocks(self, order: NDArray[np.int64], d: int) -> Iterator[NDArray[np.int64]]:
         budget, maintenance = self.settings.budget, self.settings.maintenance
-        work = (budget + 16) * (d + 16) + 3 * budget**2 * (maintenance == "projection")
+        work: float = (budget + 16) * (d + 16) + 3 * budget**2 * (maintenance == "projection")
         work += _INTERPRETED_MERGER * (maintenance == "merge" and self.settings.merge == ALGORITHM_1)
         size = max(16, int(_BLOCK_OPERATIONS / (work * len(self.machines))))
         return (order[start : start + size] for start in range(0, len(order), size))
