@@ -33,7 +33,7 @@ from widemargin.datasets import load_patches
 
 @pytest.fixture
 def csv(tmp_path):
-    """Three kinds of points in a table with a header and string labels."""
+    """A table of three classes with a header and string labels."""
     path = tmp_path / "points.csv"
     path.write_text("length,width,kind\n" + "".join(_points(120)))
     return path
@@ -48,7 +48,7 @@ def _points(n):
 
 @pytest.fixture
 def model(csv, tmp_path, capsys):
-    """A model trained on them."""
+    """A model trained on `csv`."""
     path = tmp_path / "points.skops"
     assert main(["train", str(csv), str(path), "-C", "10"]) == 0
     capsys.readouterr()
@@ -244,7 +244,7 @@ def test_train_a_linear_machine(csv, tmp_path, capsys):
     assert float(re.search(r"accuracy ([0-9.]+)", capsys.readouterr().err)[1]) > 0.9
 
 
-def test_train_small_machines(csv, tmp_path, capsys):
+def test_train_dcpred(csv, tmp_path, capsys):
     path = tmp_path / "small"
     options = "--estimator dcpred --n-clusters 2 --n-landmarks 5 --pseudo triangle --n-pseudo-landmarks 3 --n-trees 2"
     assert main(["train", str(csv), str(path), "-C", "10", *options.split()]) == 0
@@ -262,7 +262,7 @@ def test_train_small_machines(csv, tmp_path, capsys):
 
 @pytest.fixture
 def digits(tmp_path):
-    """Rows of digits in an archive."""
+    """An archive of 600 digits."""
     X, y = load_digits(return_X_y=True)
     np.savez(tmp_path / "digits.npz", X=(X[:600] / 16).astype(np.float32), y=y[:600])
     return tmp_path / "digits.npz"
@@ -303,7 +303,7 @@ def test_compress_a_model_of_scikit_learn(machine, digits, tmp_path, capsys):
     predicted, expected = np.loadtxt(tmp_path / "out"), load_model(small)
     with np.load(digits) as arrays:
         np.testing.assert_allclose(predicted, expected.predict(arrays["X"]), rtol=1e-12)
-    # a file holds the arrays, a few numbers and names, and nothing twice
+    # the arrays, a few numbers and names, and nothing twice
     assert small.stat().st_size < expected.predictor_.nbytes + 20_000
 
 
@@ -335,7 +335,7 @@ def test_every_type_that_is_trusted_exists():
         assert hasattr(importlib.import_module(module), kind), name
 
 
-def test_train_uses_the_test_part_of_an_archive(tmp_path, capsys):
+def test_train_uses_the_test_split_of_an_archive(tmp_path, capsys):
     X, y = load_patches(700)
     np.savez(tmp_path / "a.npz", X=X[:500], y=y[:500], X_test=X[500:], y_test=y[500:])
     assert main(["train", str(tmp_path / "a.npz"), str(tmp_path / "m"), "-C", "8", "--gamma", "1"]) == 0
@@ -427,7 +427,7 @@ def test_truncated_damaged_and_missing_model(csv, model, tmp_path, capsys):
 
 
 class Foreign:
-    """A type that no model of ours holds."""
+    """A type that no model of this library holds."""
 
     def __init__(self):
         self.a = 1
@@ -439,8 +439,8 @@ def test_model_with_foreign_types_is_refused(tmp_path, capsys):
     assert_error(capsys, "bad: refused: it holds types that are not trusted: ", "Foreign")
 
 
-def test_model_file_that_calls_for_code_is_refused(model, tmp_path, capsys):
-    """A function in the place of a type is no way in either."""
+def test_model_file_that_runs_code_is_refused(model, tmp_path, capsys):
+    """Also where the file has a function in place of a type."""
     with zipfile.ZipFile(model) as old, zipfile.ZipFile(tmp_path / "bad", "w") as new:
         for name in old.namelist():
             content = old.read(name)
@@ -468,7 +468,7 @@ def test_trusted_types_are_ours_and_needed(model):
 
 
 @pytest.mark.parametrize("command", ["train", "predict"])
-def test_output_that_cannot_be_written_is_found_before_the_work(csv, model, tmp_path, capsys, command, monkeypatch):
+def test_unwritable_output_is_found_before_the_computation(csv, model, tmp_path, capsys, command, monkeypatch):
     def never(*_, **__):
         raise AssertionError("worked although the result has no place")
 
@@ -491,7 +491,7 @@ def test_old_output_survives_a_failure(csv, model, tmp_path, capsys):
     assert not leftovers(tmp_path)
 
 
-def test_result_is_kept_when_only_the_last_step_fails(csv, model, tmp_path, capsys, monkeypatch):
+def test_result_is_kept_when_only_the_replacement_fails(csv, model, tmp_path, capsys, monkeypatch):
     def refuse(*_):
         raise OSError(5, "Input/output error")
 
@@ -569,7 +569,7 @@ def test_interrupted_training_saves_the_best_model(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_interrupt_while_waiting_for_data(tmp_path, csv):
-    """A named pipe that nobody writes to: the signal comes before there is anything to save."""
+    """A named pipe without a writer: the signal comes before there is anything to save."""
     os.mkfifo(tmp_path / "pipe.csv")
     command = [sys.executable, "-m", "widemargin.cli", "train", str(tmp_path / "pipe.csv"), str(tmp_path / "m")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -602,7 +602,7 @@ def test_demo(tmp_path, task):
         assert len(picture.getcolors(2**24)) > 1000
 
 
-def test_demo_without_comparison_and_without_a_place(tmp_path, capsys):
+def test_demo_without_comparison_and_with_an_unwritable_output(tmp_path, capsys):
     out = tmp_path / "demo.png"
     assert main(["demo", "--n-samples", "300", "--no-compare", "--out", str(out)]) == 0
     assert "SVC" not in capsys.readouterr().out.replace("DCSVMClassifier", "")

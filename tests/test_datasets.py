@@ -36,7 +36,7 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
 
 
 @pytest.mark.parametrize("task", ["photo", "quadrant"])
-def test_patches_are_cut_where_they_say(task):
+def test_patches_are_the_pixels_at_their_coordinates(task):
     X, y, places = load_patches(300, 4, task=task, random_state=3, return_coordinates=True)
     assert X.shape == (300, 48)
     assert X.dtype == np.float32
@@ -104,7 +104,7 @@ def test_grid_covers_the_photograph_with_the_labels_of_load_patches():
     np.testing.assert_array_equal(corners, [4, 5, 6, 7])
 
 
-def test_grid_refuses_what_does_not_exist():
+def test_grid_refuses_unknown_photos_and_strides():
     with pytest.raises(ValueError, match="stride=0"):
         photo_patches("china", stride=0)
     with pytest.raises(ValueError, match="not 'moon'"):

@@ -127,7 +127,7 @@ def accuracy(problem: Problem, sgd: BudgetedSGD) -> float:
 
 
 class Decision(NamedTuple):
-    """The points of one sign, the lightest of which must be merged."""
+    """Coefficients of one sign and ln k with the smallest of them, i, which is to be merged."""
 
     i: int
     coef: Vector
@@ -135,7 +135,7 @@ class Decision(NamedTuple):
 
 
 def record_decisions(problem: Problem, budget: int, n_epochs: int, per_look: int = 60) -> list[Decision]:
-    """At 40 places of a run with lookup-wd, what the next rows within the margin would make the machine decide."""
+    """Searches for a partner at 40 times of a run with lookup-wd, one for each next row within the margin."""
     sgd = BudgetedSGD(settings_of(problem, budget, "lookup-wd"), problem.X, 1)
     signed_weights, rng, found = problem.y.astype(np.float64)[None], np.random.default_rng(1), []
     order = np.concatenate([rng.permutation(len(problem.y)) for _ in range(min(n_epochs, 4))])
@@ -157,10 +157,10 @@ def _decisions_at(problem: Problem, sgd: BudgetedSGD, rng: np.random.Generator, 
         coef = np.append(model.coef[0], problem.y[row] * weight)
         size = np.abs(coef)
         i = len(coef) - 1 if size[-1] <= size.min() * (1 + 1e-12) else int(size.argmin())
-        mates = np.flatnonzero(coef * coef[i] > 0)
-        if len(mates) > 1:
-            log_kappa = -problem.gamma * np.sum((points[mates] - points[i]) ** 2, axis=1)
-            yield Decision(int(np.flatnonzero(mates == i)[0]), coef[mates] / weight, log_kappa)
+        candidates = np.flatnonzero(coef * coef[i] > 0)
+        if len(candidates) > 1:
+            log_kappa = -problem.gamma * np.sum((points[candidates] - points[i]) ** 2, axis=1)
+            yield Decision(int(np.flatnonzero(candidates == i)[0]), coef[candidates] / weight, log_kappa)
 
 
 def exact_degradations(decision: Decision) -> Vector:

@@ -1,4 +1,4 @@
-"""The display draws what the history says, on whichever axes, and says clearly what it cannot draw."""
+"""ConvergenceDisplay: curves of the history's columns, shared axes, error messages."""
 
 import subprocess
 import sys
@@ -83,12 +83,12 @@ def test_each_pair_of_classes_has_a_curve(plt: Any) -> None:
     assert legend(display) == ["iris: objective", "iris: lower bound"]
 
 
-def test_what_is_no_fitted_estimator() -> None:
+def test_an_estimator_without_history_is_refused() -> None:
     with pytest.raises(ValueError, match="estimator must be a fitted widemargin estimator.*DCSVMClassifier"):
         ConvergenceDisplay.from_estimator(DCSVMClassifier())
 
 
-def test_what_is_no_history() -> None:
+def test_a_history_without_its_columns_is_refused() -> None:
     with pytest.raises(ValueError, match="missing: objective"):
         ConvergenceDisplay.from_history({"time": [1.0]})
     with pytest.raises(ValueError, match=r"one length.*time \(2,\), objective \(1,\)"):
@@ -97,7 +97,7 @@ def test_what_is_no_history() -> None:
         ConvergenceDisplay([], [])
 
 
-def test_matplotlib_is_asked_for_by_name_when_it_is_missing() -> None:
+def test_without_matplotlib_the_error_names_it() -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None; from widemargin import ConvergenceDisplay\n"
         "try: ConvergenceDisplay([1.0], [2.0]).plot()\n"

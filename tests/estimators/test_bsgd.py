@@ -1,4 +1,4 @@
-"""`BSGDClassifier`: the contract, streams, kinds of data, limits, and bad input at the door."""
+"""`BSGDClassifier`: scikit-learn's contract, streams, kinds of data, limits, bad input."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def patches() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     return load_patches(2000)
 
 
-# ------------------------------------------------------------------------------------------------------ what it learns
+# ------------------------------------------------------------------------------------------------ accuracy and options
 
 
 def test_as_accurate_as_the_exact_machine(patches: Any) -> None:
@@ -74,8 +74,8 @@ def test_as_accurate_as_the_exact_machine(patches: Any) -> None:
     assert len(ours.support_vectors_) <= 300
 
 
-def test_without_need_for_a_budget_it_reaches_the_optimum(binary: Data) -> None:
-    """As many support vectors as rows: the objective tends to that of the exact machine."""
+def test_with_a_budget_of_all_rows_it_reaches_the_optimum(binary: Data) -> None:
+    """The objective tends to that of the exact machine."""
     X, y = binary
     ours = machine(C=1.0, budget=200, n_epochs=2000).fit(X, y)
     exact = SVC(C=1.0, gamma=0.2).fit(X, y)
@@ -100,7 +100,7 @@ def test_every_kernel(kernel: str, maintenance: str) -> None:
     assert len(model.support_vectors_) <= 40
 
 
-def test_linear_kernel_learns_what_linear_sgd_learns(binary: Data) -> None:
+def test_linear_kernel_agrees_with_linear_sgd(binary: Data) -> None:
     X, y = binary
     model = machine(kernel="linear", maintenance="projection", n_epochs=200, C=0.1).fit(X, y)
     linear = SGDClassifier(alpha=1 / (0.1 * len(y)), fit_intercept=False, max_iter=2000, tol=None, random_state=0).fit(
@@ -111,7 +111,7 @@ def test_linear_kernel_learns_what_linear_sgd_learns(binary: Data) -> None:
     assert cosine > 0.99
 
 
-def test_multiclass_is_one_against_the_rest(four: Data) -> None:
+def test_several_classes_are_one_vs_rest(four: Data) -> None:
     X, y = four
     names = np.array(["ant", "bee", "cat", "dog"])[y]
     model = machine(budget=15).fit(X, names)
@@ -142,7 +142,7 @@ def test_sparse_rows(four: Data) -> None:
 
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
 def test_entries_that_share_a_column_are_summed(maintenance: str) -> None:
-    """Rows of 40 entries in 3 columns: more than a row in hand has room for, if they were taken as they come."""
+    """Rows of 40 entries in 3 columns: more than a dense row has."""
     rng = np.random.default_rng(0)
     columns, values = rng.integers(0, 3, (50, 40)), rng.normal(size=(50, 40))
     for dtype in (np.float32, np.float64):
@@ -158,7 +158,7 @@ def test_entries_that_share_a_column_are_summed(maintenance: str) -> None:
 
 
 def test_weights_count_as_repetitions_on_average(binary: Data) -> None:
-    """Over seeds: rows of weight 2 push the machine as far as rows that come twice do, rows of weight 0 not at all."""
+    """Means over seeds: weight 2 has the effect of two copies of a row, weight 0 that of none."""
     X, y = binary
     repeats = np.where(np.arange(len(y)) % 3 == 0, 2, np.arange(len(y)) % 3 - 1)
     seeds = range(12)
@@ -203,7 +203,7 @@ def test_history_and_counts(patches: Any) -> None:
     assert np.all(history["n_support"] <= 20)
 
 
-def test_early_stopping_keeps_the_best(patches: Any) -> None:
+def test_early_stopping_returns_the_best_model(patches: Any) -> None:
     X, y = patches
     model = machine(gamma=1.0, n_epochs=60, early_stopping=True, validation_fraction=0.2).fit(X, y)
     scores = model.history_["validation_score"]
@@ -213,7 +213,7 @@ def test_early_stopping_keeps_the_best(patches: Any) -> None:
     assert np.all(scores > 0.5)
 
 
-def test_averaging_steadies_the_machine() -> None:
+def test_averaging_improves_the_mean_accuracy() -> None:
     X, y = load_patches(3000)
     X, y, Z, z = X[:2000], y[:2000], X[2000:], y[2000:]
 
@@ -226,8 +226,8 @@ def test_averaging_steadies_the_machine() -> None:
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_objective_is_the_primal_value(n_classes: int, fit_intercept: bool, four: Data) -> None:
-    """The intercept is regularised; machines do not share points."""
+def test_objective_is_the_primal_objective(n_classes: int, fit_intercept: bool, four: Data) -> None:
+    """With the intercept regularised, and summed over machines with support vectors of their own."""
     X, y = four[0], four[1] % n_classes
     model = machine(C=2.0, fit_intercept=fit_intercept).fit(X, y)
     X32 = X.astype(np.float32).astype(np.float64)
@@ -286,7 +286,7 @@ def test_chunks_give_the_model_of_one_pass(n_classes: int, maintenance: str, ave
     for start, stop in ((0, 1), (1, 90), (90, 200), (200, len(y))):
         stream.partial_fit(X[start:stop], y[start:stop], classes=np.arange(n_classes))
         if start == 90:
-            stream = pickle.loads(pickle.dumps(stream))  # a stream goes on in another process
+            stream = pickle.loads(pickle.dumps(stream))  # as in another process
     for name in ("support_vectors_", "dual_coef_", "intercept_"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(stream, name))
     np.testing.assert_array_equal(whole.decision_function(X), stream.decision_function(X))
@@ -303,7 +303,7 @@ def test_first_chunks_of_one_class(binary: Data) -> None:
     assert model.score(X, y) > 0.7
 
 
-def test_labels_that_were_not_announced(binary: Data) -> None:
+def test_labels_that_are_not_in_classes(binary: Data) -> None:
     X, y = binary
     model = machine(lam=1e-3).partial_fit(X, y, classes=[0, 1])
     before = dict(vars(model))
@@ -323,19 +323,19 @@ def test_labels_that_were_not_announced(binary: Data) -> None:
         ({"early_stopping": True}, [0, 1], "early_stopping must be False for partial_fit, got True"),
     ],
 )
-def test_what_a_stream_needs(options: dict[str, Any], classes: Any, word: str, binary: Data) -> None:
+def test_parameters_that_a_stream_refuses(options: dict[str, Any], classes: Any, word: str, binary: Data) -> None:
     with pytest.raises(ValueError, match=rf"\b{word}\b"):
         machine(**options).partial_fit(*binary, classes=classes)
 
 
 @pytest.mark.parametrize("change", [{"budget": 500}, {"maintenance": "removal"}])
-def test_the_budget_of_a_stream_stays(change: dict[str, Any], binary: Data) -> None:
+def test_budget_and_maintenance_of_a_stream_are_fixed(change: dict[str, Any], binary: Data) -> None:
     model = machine(lam=1e-3).partial_fit(*binary, classes=[0, 1])
     with pytest.raises(ValueError, match="budget must stay"):
         model.set_params(**change).partial_fit(*binary)
 
 
-def test_a_fit_goes_on_as_a_stream(binary: Data) -> None:
+def test_partial_fit_continues_a_fit(binary: Data) -> None:
     X, y = binary
     model = machine(lam=1e-3).fit(X, y).partial_fit(X, y)
     assert model.t_ == 4 * len(y)
@@ -365,7 +365,7 @@ def test_a_memory_map_is_read_in_place(tmp_path: Path, patches: Any) -> None:
     labels = np.tile(y, 30)
     rows = np.load(path, mmap_mode="r")
     options = {"gamma": 1.0, "lam": 1e-5, "n_epochs": 1, "shuffle": False, "memory_budget": "4MB"}
-    machine(**options).fit(rows[:2000], y)  # compiled for such rows, and tables read
+    machine(**options).fit(rows[:2000], y)  # imports, and tables read
     tracemalloc.start()
     try:
         model = machine(**options).fit(rows, labels)
@@ -382,7 +382,7 @@ def test_a_memory_map_is_read_in_place(tmp_path: Path, patches: Any) -> None:
 
 @pytest.mark.slow
 def test_five_million_rows_in_constant_memory() -> None:
-    """The peak is reached in the first tenth; and the average does not lag behind: it forgets points that merged."""
+    """The peak is reached in the first tenth, and the average over so many steps is accurate."""
     rng = np.random.default_rng(0)
 
     def chunks() -> Iterator[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
@@ -542,7 +542,7 @@ def test_values_beyond_float32_are_refused(binary: Data) -> None:
         machine().fit(X, y)
 
 
-def test_weights_beyond_all_measure_are_refused(binary: Data) -> None:
+def test_too_large_weights_are_refused(binary: Data) -> None:
     X, y = binary
     for learn in (machine().fit, partial(machine(lam=1e-3).partial_fit, classes=[0, 1])):
         with pytest.raises(ValueError, match=r"sample_weight.*1e\+300"):
@@ -560,26 +560,26 @@ def test_failed_fits_leave_the_estimator_as_it_was(binary: Data) -> None:
     np.testing.assert_array_equal(model.decision_function(X), f)
 
 
-def test_a_kernel_that_breaks_in_a_stream(binary: Data) -> None:
+def test_a_kernel_that_raises_in_a_stream(binary: Data) -> None:
     X, y = binary
-    mood = {"good": True}
+    fails = {"now": False}
 
-    def moody(A: Any, B: Any) -> Any:
-        if not mood["good"]:
-            raise RuntimeError("not today")
+    def product(A: Any, B: Any) -> Any:
+        if fails["now"]:
+            raise RuntimeError("refused")
         return A @ B.T
 
     def stream() -> BSGDClassifier:
-        model = machine(kernel=moody, maintenance="removal", lam=1e-2)
+        model = machine(kernel=product, maintenance="removal", lam=1e-2)
         return model.partial_fit(X[:50], y[:50], classes=[0, 1])
 
     model = stream()
     coef = model.dual_coef_.copy()
-    mood["good"] = False
-    with pytest.raises(RuntimeError, match="not today"):
+    fails["now"] = True
+    with pytest.raises(RuntimeError, match="refused"):
         model.partial_fit(X[50:], y[50:])
     np.testing.assert_array_equal(model.dual_coef_, coef)
-    mood["good"] = True
+    fails["now"] = False
     again = stream().partial_fit(X[50:], y[50:])
     np.testing.assert_array_equal(model.partial_fit(X[50:], y[50:]).dual_coef_, again.dual_coef_)
 
@@ -616,7 +616,7 @@ def test_a_stream_needs_no_lam(binary: Data) -> None:
     np.testing.assert_array_equal(stream.decision_function(X), given.decision_function(X))
 
 
-def test_a_stream_after_fit_goes_on_with_its_lam(binary: Data) -> None:
+def test_a_stream_after_fit_has_its_lam(binary: Data) -> None:
     X, y = binary
     model = BSGDClassifier(C=2.0, random_state=0).fit(X, y)
     assert model.lam_ == 1 / (2.0 * len(y))
@@ -625,11 +625,11 @@ def test_a_stream_after_fit_goes_on_with_its_lam(binary: Data) -> None:
         each.partial_fit(X, y)
     assert model.lam_ == given.lam_
     np.testing.assert_array_equal(model.decision_function(X), given.decision_function(X))
-    assert model.set_params(lam=0.5).partial_fit(X, y).lam_ == 0.5  # a given one always wins
+    assert model.set_params(lam=0.5).partial_fit(X, y).lam_ == 0.5  # a given one takes precedence
 
 
-def right_before_learnt(model: BSGDClassifier, X: Any, y: Any, chunk: int = 200) -> float:
-    """Prequential accuracy: each chunk is predicted, then learnt."""
+def prequential_accuracy(model: BSGDClassifier, X: Any, y: Any, chunk: int = 200) -> float:
+    """Accuracy on each chunk before its `partial_fit`."""
     right = []
     for start in range(0, len(y), chunk):
         rows = slice(start, start + chunk)
@@ -640,16 +640,16 @@ def right_before_learnt(model: BSGDClassifier, X: Any, y: Any, chunk: int = 200)
 
 
 @pytest.mark.parametrize("maintenance", ["merge", "removal"])
-def test_the_average_follows_labels_that_turn(maintenance: str) -> None:
-    """Few rows are within the margin, so hardly anything is merged; and yet what was learnt first is forgotten."""
+def test_the_average_follows_inverted_labels(maintenance: str) -> None:
+    """With few rows within the margin and so few mergers, the average must restart to forget the first labels."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 12_000)
     X = rng.normal(size=(len(y), 5)) + 4.0 * y[:, None]
     turned = np.where(np.arange(len(y)) < len(y) // 2, y, 1 - y)
     options: dict[str, Any] = {"lam": 1e-6, "gamma": 0.1, "maintenance": maintenance}
-    assert right_before_learnt(BSGDClassifier(**options), X, y) > 0.99
-    last = right_before_learnt(BSGDClassifier(average=False, **options), X, turned)
-    assert right_before_learnt(BSGDClassifier(**options), X, turned) > last - 0.01 > 0.9
+    assert prequential_accuracy(BSGDClassifier(**options), X, y) > 0.99
+    last = prequential_accuracy(BSGDClassifier(average=False, **options), X, turned)
+    assert prequential_accuracy(BSGDClassifier(**options), X, turned) > last - 0.01 > 0.9
 
 
 @pytest.mark.parametrize("maintenance", ["removal", "projection"])

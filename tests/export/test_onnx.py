@@ -53,7 +53,7 @@ def run(model, X):
 
 
 def assert_same(model, X, *, tol=1e-4):
-    """Scores to a share of their spread, of the input's type; labels wherever scores are not a tie."""
+    """Scores agree to `tol` of their spread and have the dtype of the input; labels agree where scores are not tied."""
     outputs = run(model, X)
     expected = model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X)
     assert outputs["scores"].shape == expected.shape
@@ -92,7 +92,7 @@ def test_votes_of_pairs(shape, break_ties, digits) -> None:
 
 
 def test_equal_votes_give_the_same_label(digits) -> None:
-    """Three machines that disagree in a circle: labels follow `predict`, which takes the first of equal votes."""
+    """One vote for each of three classes: labels are those of `predict`, the first of equal votes."""
     X, y = digits
     X, y = X[y < 3], y[y < 3]
     model = DCSVMClassifier(kernel="linear").fit(X, y)
@@ -160,13 +160,13 @@ def test_kernels_and_rules_of_small_machines(kernel, pseudo, dtype, digits) -> N
 
 
 def test_both_bounds_of_the_triangle_rule(digits) -> None:
-    """Leaves may differ in the bound they take: here by hand, since neither data nor luck decide."""
+    """Pseudo-landmarks may use the lower or the upper bound: set here by hand, so that both occur."""
     X, y = digits
     options = {"n_clusters": 3, "n_landmarks": 5, "n_pseudo_landmarks": 4, "pseudo": "triangle", "random_state": 0}
     model = DCPredClassifier(gamma=0.3, **options).fit(X[::3], y[::3])
     rules = model.predictor_.trees[0].features.rules
     rules[:] = np.arange(len(rules)) % 2
-    assert_same(pickle.loads(pickle.dumps(model)), X, tol=2e-3)  # compiled code has a copy of the rules
+    assert_same(pickle.loads(pickle.dumps(model)), X, tol=2e-3)  # so that compiled code copies the changed rules
 
 
 def test_projection_before_the_trees(digits) -> None:
@@ -191,7 +191,7 @@ def test_compressed_models_of_all_kinds(digits) -> None:
     X, y = digits
     targets = np.stack([X[:, :30].sum(axis=1), X[:, 30:].sum(axis=1)], axis=1)
     options = {"n_landmarks": 10, "n_clusters": 2, "random_state": 0}
-    double = X.astype(np.float64)  # what scikit-learn's machines hold; compressed ones are single
+    double = X.astype(np.float64)  # dtype of scikit-learn's machines; compressed ones have float32
     for model, Y in ((SVC(gamma=0.1), NAMES[y]), (SVC(gamma=0.1), y == 3), (SVR(gamma=0.1), targets[:, 0])):
         assert_same(compress(model.fit(double, Y), double, **options), X, tol=2e-3)
     votes = SVC(gamma=0.1, decision_function_shape="ovo").fit(double, y)
@@ -246,13 +246,13 @@ def test_a_single_row_and_none(digits) -> None:
         (lambda X, y: OCASClassifier(), "not fitted"),
     ],
 )
-def test_what_cannot_be_written_is_named(make, message, digits) -> None:
+def test_models_without_an_onnx_form_are_refused(make, message, digits) -> None:
     X, y = digits
     with pytest.raises(ValueError, match=message):
         to_onnx(make(X[:100], y[:100] % 2))
 
 
-def test_without_onnx_it_says_what_to_install(digits, monkeypatch) -> None:
+def test_without_onnx_the_error_names_the_extra(digits, monkeypatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     model = OCASClassifier().fit(*digits)
     with pytest.raises(ImportError, match=r"pip install 'widemargin\[onnx\]'"):

@@ -1,4 +1,4 @@
-"""Budgeted stochastic gradient descent as the papers write it: one row at a time, in float64, nothing clever.
+"""Budgeted stochastic gradient descent as the papers write it: one row at a time, in float64.
 
 Coefficients are those of w, scaled at every step. A merging problem is solved on a fine grid over all of [0, 1], or by
 the golden section search of Algorithm 1.
@@ -49,7 +49,7 @@ def look_up(grid: NDArray[np.floating], m: float, kappa: float) -> float:
 
 
 def find_partner(i: int, coef: Vector, kappa: Vector) -> tuple[int, float, float]:
-    """Return partner, h and squared degradation of the best merger of point i, all of one sign."""
+    """Return partner, h and squared degradation of the best merger of i; coefficients of one sign."""
     best = (-1, 0.0, np.inf)
     for j in range(len(coef)):
         if j != i:
@@ -61,7 +61,7 @@ def find_partner(i: int, coef: Vector, kappa: Vector) -> tuple[int, float, float
 
 
 class Machine:
-    """A list of points and a list of coefficients."""
+    """A list of support vectors and a list of coefficients."""
 
     def __init__(self, kernel: KernelFunction, lam: float, budget: int) -> None:
         self.kernel, self.lam, self.budget = kernel, lam, budget
@@ -93,14 +93,14 @@ class Machine:
 
 
 def merge(machine: Machine) -> None:
-    """Merge the lightest point (of equals, the newest) with its best partner of equal sign, or drop it."""
+    """Merge the smallest coefficient (of equals the newest) with its best partner of equal sign, or remove it."""
     size = np.abs(machine.coef)
     i = int(np.flatnonzero(size <= size.min() * (1 + 1e-9))[-1])
-    mates = [j for j in range(len(size)) if machine.coef[j] * machine.coef[i] > 0]
-    kappa = np.array([machine.kernel(machine.points[i], machine.points[j]) for j in mates])
-    if len(mates) > 1:
-        at, h, lost = find_partner(mates.index(i), np.array([machine.coef[j] for j in mates]), kappa)
-        j = mates[at]
+    candidates = [j for j in range(len(size)) if machine.coef[j] * machine.coef[i] > 0]
+    kappa = np.array([machine.kernel(machine.points[i], machine.points[j]) for j in candidates])
+    if len(candidates) > 1:
+        at, h, lost = find_partner(candidates.index(i), np.array([machine.coef[j] for j in candidates]), kappa)
+        j = candidates[at]
         z = h * machine.points[j] + (1 - h) * machine.points[i]
         machine.coef[j] = machine.coef[j] * kappa[at] ** ((1 - h) ** 2) + machine.coef[i] * kappa[at] ** (h**2)
         machine.points[j] = z
@@ -153,7 +153,7 @@ def algorithm_1(machine: Machine) -> None:
 
 
 def remove(machine: Machine) -> None:
-    """Drop the point that weighs least, of equals the oldest."""
+    """Remove the support vector of least coef^2 k(x, x), of equals the oldest."""
     weights = [c * c * machine.kernel(p, p) for c, p in zip(machine.coef, machine.points, strict=True)]
     least = min(weights)
     i = next(i for i, weight in enumerate(weights) if weight <= least * (1 + 1e-9))
@@ -162,7 +162,7 @@ def remove(machine: Machine) -> None:
 
 
 def project(machine: Machine) -> None:
-    """Try every point: approximate it by the others, and take the one that is approximated best."""
+    """Project every support vector onto the others, and keep the projection of least degradation."""
     points, coef = machine.points, np.array(machine.coef)
     K = np.array([[machine.kernel(p, q) for q in points] for p in points])
     best: tuple[float, int, Vector] = (np.inf, -1, coef)

@@ -19,12 +19,12 @@ LAM = 0.01
 
 @pytest.fixture(autouse=True)
 def _short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many blocks in few rows, and small matrices where loops are interpreted."""
+    """Several blocks in few rows."""
     monkeypatch.setattr(sgd, "_BLOCK_ROWS", 8)
 
 
 def data(n: int = 90, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows, and weights times labels without ties."""
+    """Rows (n, d) and their signed weights (n,), no two of which are equal in magnitude."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)).astype(np.float32)
     return X, np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0) * rng.uniform(0.5, 1.5, n)
@@ -66,7 +66,7 @@ def twin(
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("merge", ["gss-precise", "lookup-wd", "lookup-h"])
-def test_merging_is_the_papers(merge: str, form: Any) -> None:
+def test_merging_agrees_with_its_twin(merge: str, form: Any) -> None:
     X, signed_weights = data()
     slow = twin(rbf, X, signed_weights, naive.merge)
     fast = run(settings_for(make_kernel("rbf", gamma=0.4), merge=merge), form(X), signed_weights)
@@ -78,7 +78,7 @@ def test_merging_is_the_papers(merge: str, form: Any) -> None:
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_gss_paper_is_algorithm_1_line_by_line(form: Any) -> None:
-    """Support vectors and coefficients of the twin, and merge="gss" has others: it searches [1/2, 1], then Newton."""
+    """Support vectors and coefficients are the twin's; those of merge="gss" are not."""
     X, signed_weights = data()
     slow = twin(rbf, X, signed_weights, naive.algorithm_1)
     kernel = make_kernel("rbf", gamma=0.4)
@@ -93,8 +93,8 @@ def test_gss_paper_is_algorithm_1_line_by_line(form: Any) -> None:
 
 
 @pytest.mark.parametrize("first", ["gss-paper", "lookup-wd"])
-@pytest.mark.parametrize("budget", [15, 47])  # with room for one more the arrays have more slots
-def test_a_state_goes_on_with_another_merge_rule(first: str, budget: int) -> None:
+@pytest.mark.parametrize("budget", [15, 47])  # the arrays of budget + 1 have more slots
+def test_a_state_continues_with_another_merge_rule(first: str, budget: int) -> None:
     X, signed_weights = data(200)
     settings = settings_for(make_kernel("rbf", gamma=4.0), merge=first, budget=budget, average=True)
     second = replace(settings, merge="lookup-wd" if first == "gss-paper" else "gss-paper")
@@ -110,7 +110,9 @@ def test_a_state_goes_on_with_another_merge_rule(first: str, budget: int) -> Non
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize(("maintenance", "maintain_budget"), [("removal", naive.remove), ("projection", naive.project)])
 @pytest.mark.parametrize(("name", "function"), [("rbf", rbf), ("poly", polynomial)])
-def test_points_that_stay(maintenance: str, maintain_budget: Any, name: str, function: Any, form: Any) -> None:
+def test_removal_and_projection_agree_with_twins(
+    maintenance: str, maintain_budget: Any, name: str, function: Any, form: Any
+) -> None:
     X, signed_weights = data(d=4)
     kernel = make_kernel(name, gamma=0.4, degree=2, coef0=1.0)
     slow = twin(function, X, signed_weights, maintain_budget)
@@ -122,8 +124,7 @@ def test_points_that_stay(maintenance: str, maintain_budget: Any, name: str, fun
 
 
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
-def test_average_is_that_of_the_steps(maintenance: str) -> None:
-    """Without anything to make room for, the average is exact."""
+def test_the_average_is_exact_without_budget_maintenance(maintenance: str) -> None:
     X, signed_weights = data(40)
     slow = naive.Machine(rbf, LAM, 100)
     for x, p in zip(X.astype(np.float64), signed_weights, strict=True):
@@ -141,8 +142,8 @@ def test_average_is_that_of_the_steps(maintenance: str) -> None:
     ("maintenance", "merge"),
     [("merge", "lookup-wd"), ("merge", "gss-paper"), ("removal", "gss"), ("projection", "gss")],
 )
-def test_the_average_forgets_points_that_are_gone(maintenance: str, merge: str) -> None:
-    """Weights of steps grow by 3 / t, and by 1 / budget with every merger, removal or projection."""
+def test_weights_of_the_average_grow_with_budget_maintenance(maintenance: str, merge: str) -> None:
+    """By 3 / t with every step, and by 1 / budget with every merger, removal or projection."""
     X, signed_weights = data()
     machine = make_machine(settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, merge=merge), X)
     weights, n_before = [1.0], 0
@@ -157,10 +158,10 @@ def test_the_average_forgets_points_that_are_gone(maintenance: str, merge: str) 
 
 
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
-def test_the_average_restarts_where_it_errs_more_often(maintenance: str) -> None:
-    """Page's cumulative sum of mistakes, limit 4, over every fourth row: step by step, with labels that turn."""
+def test_the_average_restarts_where_it_makes_more_mistakes(maintenance: str) -> None:
+    """Page's cumulative sum of mistakes, limit 4, over every fourth row: with labels inverted half-way."""
     X, signed_weights = data(480)
-    signed_weights = np.where(X[:, 0] > 0, 1.0, -1.0)  # what the rows say: the machine of the last step errs seldom
+    signed_weights = np.where(X[:, 0] > 0, 1.0, -1.0)  # separable: the machine of the last step makes few mistakes
     signed_weights[240:] *= -1.0
     settings = settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, budget=480, fit_intercept=True)
     averaged = make_machine(replace(settings, average=True), X)
@@ -189,20 +190,20 @@ def test_the_average_restarts_where_it_errs_more_often(maintenance: str) -> None
 
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
 def test_weights_beyond_float64(maintenance: str) -> None:
-    """1.5 to the number of mergers: what was summed before counts for nothing by then, and nothing overflows."""
+    """Weights grow by 1.5 with every merger: they are rescaled before they overflow, and old sums vanish."""
     X, signed_weights = data(3300)
     options = {"maintenance": maintenance, "budget": 2, "fit_intercept": True}
     settings = settings_for(make_kernel("rbf", gamma=0.4), average=True, **options)
     machine = run(settings, X, signed_weights)
-    tally = machine.totals()
-    assert tally.mergers + tally.removals > 1760  # 1.5^1760 is beyond float64
+    totals = machine.totals()
+    assert totals.mergers + totals.removals > 1760  # 1.5^1760 is beyond float64
     averaged, last = machine.expansion(), run(replace(settings, average=False), X, signed_weights).expansion()
     assert np.isfinite(averaged.coef).all()
     np.testing.assert_allclose(averaged.coef, last.coef, rtol=0.1)
     np.testing.assert_allclose(averaged.intercept, last.intercept, rtol=0.1, atol=1e-3)
 
 
-def test_small_factors_are_folded_into_the_points() -> None:
+def test_points_of_small_scale_are_rescaled() -> None:
     X, signed_weights = data()
     settings = settings_for(make_kernel("rbf", gamma=0.4), merge="lookup-wd")
     plain, tiny = run(settings, X[:60], signed_weights[:60]), run(settings, X[:60], signed_weights[:60])
@@ -232,7 +233,7 @@ def test_intercept_is_a_constant_feature(maintenance: str, average: bool) -> Non
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("maintenance", ["merge", "removal", "projection"])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_chunks_and_state_change_no_bit(maintenance: str, form: Any, average: bool) -> None:
+def test_chunks_and_copied_states_give_the_same_bits(maintenance: str, form: Any, average: bool) -> None:
     X, signed_weights = data(150)
     X = form(X)
     settings = settings_for(make_kernel("rbf", gamma=0.4), maintenance=maintenance, average=average, merge="lookup-wd")
@@ -258,27 +259,27 @@ def test_never_more_than_the_budget(maintenance: str) -> None:
 
 
 @pytest.mark.parametrize("merge", ["lookup-wd", "gss-paper"])
-def test_one_sign_alone_and_a_lonely_point_of_the_other(merge: str) -> None:
+def test_the_only_support_vector_of_its_sign_is_removed(merge: str) -> None:
     X, _ = data(60)
     signed_weights = np.ones(60)
-    signed_weights[3] = -0.1  # light, and without a partner of its sign: removed
+    signed_weights[3] = -0.1  # the smallest coefficient, and the only one of its sign
     machine = run(settings_for(make_kernel("rbf", gamma=50.0), budget=4, merge=merge), X, signed_weights)
     assert machine.totals().removals == 1
     assert np.all(machine.expansion().coef > 0)
 
 
-def test_identical_points_become_one_coefficient() -> None:
+def test_mergers_of_equal_points_add_their_coefficients() -> None:
     X = np.tile(np.array([[0.5, -1.0]], np.float32), (30, 1))
     machine = run(settings_for(make_kernel("rbf", gamma=0.4), budget=2), X, np.ones(30) * 1e-6)
     points, coef, _ = machine.expansion()
     np.testing.assert_allclose(points, X[: len(points)], atol=1e-6)
-    assert coef.sum() == pytest.approx(30e-6 / (LAM * 30), rel=1e-9)  # every step added its share, no merger lost any
+    assert coef.sum() == pytest.approx(30e-6 / (LAM * 30), rel=1e-9)  # the sum of all steps
 
 
 @pytest.mark.parametrize("merge", ["lookup-wd", "lookup-h", "gss", "gss-precise"])
 @pytest.mark.parametrize("size", [1e-300, 1e-40, 1e100])
 def test_mergers_do_not_depend_on_the_unit_of_the_weights(merge: str, size: float) -> None:
-    """Shares of coefficients are what counts, be the coefficients beyond float32 or not."""
+    """Mergers depend on ratios of coefficients, which may be beyond float32."""
     X, _ = data(40)
     kernel = make_kernel("rbf", gamma=0.4)
     runs = [run(StepSettings(kernel, scale, budget=10, merge=merge), X, np.full(40, scale)) for scale in (1.0, size)]
@@ -288,8 +289,8 @@ def test_mergers_do_not_depend_on_the_unit_of_the_weights(merge: str, size: floa
     np.testing.assert_allclose(sizes, coef, rtol=1e-4)
 
 
-def test_a_long_stream_scales_nothing_away() -> None:
-    """After 10^9 steps' worth of shrinking, coefficients are small and exact: they were never multiplied."""
+def test_coefficients_are_exact_after_many_steps() -> None:
+    """After 10^9 steps, as lam t w is kept and no step scales coefficients."""
     X, signed_weights = data(20)
     machine = run(settings_for(make_kernel("rbf", gamma=0.4), budget=50), X, signed_weights)
     assert isinstance(machine, MergingMachine)
@@ -298,7 +299,7 @@ def test_a_long_stream_scales_nothing_away() -> None:
     np.testing.assert_allclose(machine.expansion().coef * LAM * 1e9, before, rtol=1e-12)
 
 
-def test_rows_of_weight_zero_change_nothing_but_the_clock() -> None:
+def test_rows_of_weight_zero_change_nothing_but_the_step_count() -> None:
     X, signed_weights = data(50)
     machine = run(settings_for(make_kernel("rbf", gamma=0.4)), X, signed_weights)
     coef = machine.coef[0].copy()
@@ -310,7 +311,7 @@ def test_rows_of_weight_zero_change_nothing_but_the_clock() -> None:
 def test_dense_zeros_are_skipped_as_sparse_ones_are() -> None:
     rng = np.random.default_rng(0)
     X = np.where(rng.random((120, 40)) < 0.1, rng.normal(size=(120, 40)), 0).astype(np.float32)
-    X[0] = 0  # what a dense stream is shifted by
+    X[0] = 0  # the shift of dense rows
     signed_weights = np.where(rng.random(120) < 0.5, 1.0, -1.0)
     settings = settings_for(make_kernel("rbf", gamma=0.4), merge="lookup-wd")
     dense, sparse = (run(settings, form(X), signed_weights).expansion() for form in (np.asarray, sp.csr_array))
@@ -318,13 +319,13 @@ def test_dense_zeros_are_skipped_as_sparse_ones_are() -> None:
     np.testing.assert_array_equal(dense.coef, sparse.coef)
 
 
-def test_merging_wants_the_gaussian_kernel() -> None:
+def test_merging_needs_the_gaussian_kernel() -> None:
     with pytest.raises(ValueError, match="Gaussian"):
         make_machine(settings_for(make_kernel("linear")), np.zeros((1, 2), np.float32))
 
 
-def test_rows_of_slots_begin_cache_lines() -> None:
-    """Whether a machine is new or goes on from a state: vectors across two lines cost a tenth of the speed."""
+def test_arrays_are_aligned_to_cache_lines() -> None:
+    """Of new machines and of those from a state: vectors across two cache lines cost a tenth of the speed."""
     X, signed_weights = data(40)
     settings = settings_for(make_kernel("rbf", gamma=0.4), budget=37)
     first = run(settings, X, signed_weights)
@@ -336,8 +337,8 @@ def test_rows_of_slots_begin_cache_lines() -> None:
 
 
 @pytest.mark.parametrize("width", [np.int32, np.int64])
-def test_a_stream_may_turn_sparse(width: Any) -> None:
-    """Dense rows are stored less the first one: sparse ones that come later must be, too."""
+def test_sparse_chunks_after_dense_ones(width: Any) -> None:
+    """Dense rows are shifted by the first one: later sparse rows must be, too."""
     X, signed_weights = data(120, d=6)
     X[::2, :3] = 0
     settings = settings_for(make_kernel("rbf", gamma=0.4), merge="lookup-wd")
@@ -353,7 +354,7 @@ def test_a_stream_may_turn_sparse(width: Any) -> None:
 
 
 def test_states_of_older_versions_are_read() -> None:
-    """They had scratch arrays beside the machine's own."""
+    """They have additional arrays."""
     X, signed_weights = data(60)
     settings = settings_for(make_kernel("rbf", gamma=0.4))
     machine = run(settings, X, signed_weights)

@@ -1,4 +1,4 @@
-"""The table of the merging problem: right at its nodes, near enough between them, and never a wrong file."""
+"""The look-up table of the merging problem: values at the nodes, interpolation error, cached files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def exact(m: np.ndarray, kappa: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """h and wd by Newton's method with bisection on the sign of s', in float64: no golden section here."""
+    """h and wd by bisection on the sign of s', in float64, without golden section search."""
     share = np.maximum(m, 1 - m)
     log_odds, rate = np.log(share) - np.log1p(-share), -np.log(kappa)
     low, high = np.zeros_like(m), np.ones_like(m)
@@ -41,7 +41,7 @@ def exact(m: np.ndarray, kappa: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def test_error_over_a_million_random_pairs() -> None:
     rng = np.random.default_rng(0)
     m, kappa = rng.random(10**6), rng.random(10**6)
-    kappa[:100_000] **= 6  # more of them where points are far apart
+    kappa[:100_000] **= 6  # more points that are far apart
     kappa = np.maximum(kappa, 1e-12)
     h, wd = exact(m, kappa)
     look = merge_table()
@@ -51,7 +51,7 @@ def test_error_over_a_million_random_pairs() -> None:
 
 
 def test_relative_error_where_the_degradation_vanishes() -> None:
-    """Near copies: wd is of the order of 1e-8, and partners must still be told apart."""
+    """Near copies: wd is of the order of 1e-8, and partners must be ordered by it."""
     rng = np.random.default_rng(1)
     m, kappa = rng.uniform(0.01, 0.99, 10_000), 1 - rng.uniform(1e-4, 1e-2, 10_000)
     wd = np.array([naive.best_h(a, b)[1] for a, b in zip(m[:200], kappa[:200], strict=True)])
@@ -60,7 +60,7 @@ def test_relative_error_where_the_degradation_vanishes() -> None:
 
 @quick
 @given(m=st.floats(0, 1), kappa=st.floats(0, 1))
-def test_interpolation_is_the_obvious_one_and_symmetric(m: float, kappa: float) -> None:
+def test_interpolation_agrees_with_its_twin_and_is_symmetric(m: float, kappa: float) -> None:
     look = merge_table(50)
     folded = max(m, 1 - m)
     assert float(look.wd(m, kappa)) == pytest.approx(naive.look_up(look.grids[1], folded, kappa) ** 2, abs=1e-12)
@@ -87,17 +87,17 @@ def test_limits() -> None:
     assert np.all(np.isfinite(look.grids))
 
 
-def test_built_in_under_a_second() -> None:
+def test_computed_in_under_a_second() -> None:
     start = time.perf_counter()
     tabulate(400)
     assert time.perf_counter() - start < 3.0  # 0.2 s; a shared machine may take longer
 
 
-def test_kept_and_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_and_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = merge_table(30)
     assert len(list(tmp_path.iterdir())) == 1
     merge_table.cache_clear()
-    monkeypatch.setattr(table, "tabulate", lambda size: pytest.fail("built although it was kept"))
+    monkeypatch.setattr(table, "tabulate", lambda size: pytest.fail("computed although it was cached"))
     np.testing.assert_array_equal(merge_table(30).grids, first.grids)
     assert merge_table(30) is merge_table(30)
 
@@ -110,7 +110,7 @@ def spoil(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["a bit", "short", "empty"])
-def test_a_damaged_file_is_built_again(how: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_replaced(how: str, tmp_path: Path) -> None:
     first = merge_table(30)
     (path,) = tmp_path.iterdir()
     spoil(path, how)
@@ -120,7 +120,7 @@ def test_a_damaged_file_is_built_again(how: str, tmp_path: Path) -> None:
     assert table._read_cached(path, 30) is not None  # and replaced
 
 
-def test_a_file_of_another_version_or_size_is_not_read_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_another_version_or_size_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     merge_table(30)
     (path,) = tmp_path.iterdir()
     assert table._read_cached(path, 31) is None
@@ -128,7 +128,7 @@ def test_a_file_of_another_version_or_size_is_not_read_cached(tmp_path: Path, mo
     assert table._read_cached(path, 30) is None
 
 
-def test_without_a_folder_that_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_writable_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocker = tmp_path / "file"
     blocker.write_text("")
     monkeypatch.setenv("WIDEMARGIN_CACHE", str(blocker / "below"))

@@ -1,4 +1,4 @@
-"""The rules of merging: each finds the partner that an exhaustive search finds, as nearly as its precision says."""
+"""Each merge rule finds the partner of an exhaustive search, within the precision of the rule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ problems = {
 
 
 def problem(seed: int, n: int, spread: float, sign: float) -> tuple[int, np.ndarray, np.ndarray]:
-    """Coefficients of one sign and exponents as float32 holds them; i is the lightest."""
+    """Index i of the smallest coefficient, coefficients of one sign, and ln k(x_i, x_j), exact in float32."""
     rng = np.random.default_rng(seed)
     coef = rng.uniform(0.5, 5, n)
     i = int(coef.argmin())
@@ -56,8 +56,8 @@ def exact_h(m: float, log_kappa: float) -> float:
 
 
 @pytest.mark.parametrize("log_spread", [-2, 0, 2])
-def test_newton_step_finds_the_place_in_the_bracket(log_spread: int) -> None:
-    """h to 0.01 is what the golden sections know; beside a heavy point the best 1 - h is a hundredth of that."""
+def test_newton_step_after_the_golden_sections(log_spread: int) -> None:
+    """Golden sections give h to 0.01; with a large ratio of coefficients the best 1 - h is a hundredth of that."""
     rng = np.random.default_rng(0)
     for m in 1 - 10 ** rng.uniform(-5, -0.5, 100):
         log_kappa = float(np.float32(-(10**log_spread) * rng.exponential()))
@@ -86,30 +86,30 @@ def test_equal_points_add_their_coefficients(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_points_so_far_apart_that_kappa_underflows(rule: str) -> None:
-    """Merging is then removal: the heavier point stays where it is, and the loss is the lighter one's coefficient."""
+    """The merger is a removal: h = 1, and the degradation is the square of the smaller coefficient."""
     found = find_partner(0, np.array([1.0, 3.0, 2.0]), np.array([0.0, -900.0, -800.0]), rule)
     assert found.h == pytest.approx(1.0, abs=1e-6)
     assert found.degradation == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("log_kappa", [-1e2, -1e3, -1e4, -1e5, -1e6])
-def test_no_step_out_of_a_narrow_valley(log_kappa: float) -> None:
-    """So narrow a maximum at h = 1 that s may bend upwards in the last bracket: the heavy point stays where it is."""
+def test_no_newton_step_away_from_a_narrow_maximum(log_kappa: float) -> None:
+    """The maximum at h = 1 is so narrow that s may be convex in the last bracket."""
     for rule in RULES:
         found = find_partner(0, np.array([1.0, 3.0]), np.array([0.0, log_kappa]), rule)
         assert found.h == pytest.approx(1.0, abs=1e-6)
 
 
-def test_near_copies_are_told_apart() -> None:
-    """Degradations of 1e-10 beside each other, where 1 - s^2 has no digits left in float32."""
+def test_the_nearest_of_near_copies_is_chosen() -> None:
+    """Degradations of 1e-10, where 1 - s^2 has no significant digits in float32."""
     log_kappa = np.array([0.0, -4e-5, -2e-5, -8e-5])
     for rule in ("lookup-wd", "lookup-h", "gss", "gss-precise"):
         assert find_partner(0, np.array([1.0, 2.0, 2.0, 2.0]), log_kappa, rule).partner == 2
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_light_point_beside_heavy_ones(rule: str) -> None:
-    """A new point against thousandfold ones: wd is of the order of 1e-12, and partners must not be luck."""
+def test_a_small_coefficient_among_large_ones(rule: str) -> None:
+    """Ratios of 1000: wd is of the order of 1e-12, and must determine the partner all the same."""
     rng = np.random.default_rng(0)
     for _ in range(20):
         coef, log_kappa = rng.uniform(500, 5000, 40), -rng.uniform(0.01, 0.05, 40)
