@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 
 from widemargin import BSGDClassifier, DCSVMClassifier, compress
-from widemargin.compression.sources import source_of
+from widemargin.compression.sources import read_model
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(1200, 3))
@@ -196,4 +196,4 @@ def test_support_vectors_tell_which_class_they_had(make: Any, n_classes: int) ->
     X, y = load_digits(n_class=n_classes, return_X_y=True)
     y[::17] = (y[::17] + 1) % n_classes  # some that no machine gets right
     model = make(gamma=1e-3).fit(X, y)
-    np.testing.assert_array_equal(source_of(model).classes, y[model.support_])
+    np.testing.assert_array_equal(read_model(model).classes, y[model.support_])

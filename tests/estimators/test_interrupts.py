@@ -75,7 +75,7 @@ def interrupted_before(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], 
 
 @pytest.mark.parametrize("model", [DCPredClassifier(), DCPredRegressor()], ids=str)
 def test_of_a_tree_of_machines(model: Any, interrupted_before: Callable[[Any, str], None]) -> None:
-    interrupted_before(dc_pred, "nystrom_factor")
+    interrupted_before(dc_pred, "nystroem_factor")
     X, y = problem()
     model, message = stopped(lambda: model.fit(X, y))
     assert "interrupt" in message

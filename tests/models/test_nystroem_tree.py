@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from naive import nystrom as naive
+from naive import nystroem as naive
 from widemargin.kernels.functions import make_kernel
 from widemargin.models import nystroem_tree
-from widemargin.models.nystroem_tree import NystromForest, NystromTree
-from widemargin.nystroem.features import join_features
-from widemargin.nystroem.pseudo_landmarks import plain, triangle
+from widemargin.models.nystroem_tree import NystroemForest, NystroemTree
+from widemargin.nystroem.features import stack_leaves
+from widemargin.nystroem.pseudo_landmarks import add_by_triangle_rule, landmark_features
 from widemargin.partition.hierarchy import grow, single_leaf
 
 GAMMA, D, Q = 0.3, 5, 2
@@ -23,17 +23,17 @@ X = RNG.normal(size=(300, D)) * (RNG.random((300, D)) < 0.7)
 KERNEL: Any = make_kernel("rbf", gamma=GAMMA)
 
 
-def make_tree(k: int, m: int, p: int = 0, *, products: bool = False, slopes: bool = True, d: int = D) -> NystromTree:
+def make_tree(k: int, m: int, p: int = 0, *, products: bool = False, slopes: bool = True, d: int = D) -> NystroemTree:
     rows = X[:, :d]
     tree, labels = (
         grow(rows, k, np.random.default_rng(k), lambda: True) if k > 1 else (single_leaf(rows), np.zeros(300, int))
     )
-    parts = [plain(KERNEL, rows[labels == c][:m]) for c in range(tree.n_leaves)]
-    parts = [triangle(part, rows[7 : 7 + p], rows) if p else part for part in parts]
-    features, _, _ = join_features(parts)
+    parts = [landmark_features(KERNEL, rows[labels == c][:m]) for c in range(tree.n_leaves)]
+    parts = [add_by_triangle_rule(part, rows[7 : 7 + p], rows) if p else part for part in parts]
+    features, _, _ = stack_leaves(parts)
     k, m = tree.n_leaves, features.landmarks.shape[1]
     form = (k, Q, m, m) if products else (k, Q, 0, 0)
-    return NystromTree(
+    return NystroemTree(
         tree,
         features,
         RNG.normal(size=(k, Q, features.n_values)),
@@ -43,7 +43,7 @@ def make_tree(k: int, m: int, p: int = 0, *, products: bool = False, slopes: boo
     )
 
 
-def by_hand(tree: NystromTree, rows: np.ndarray) -> np.ndarray:
+def by_hand(tree: NystroemTree, rows: np.ndarray) -> np.ndarray:
     nodes = [getattr(tree.tree, name) for name in ("centres", "sizes", "children")]
     leaves = naive.route(rows, *nodes) if len(nodes[0]) else np.zeros(len(rows), int)
     out = np.empty((len(rows), Q))
@@ -75,27 +75,27 @@ def by_hand(tree: NystromTree, rows: np.ndarray) -> np.ndarray:
 def test_decision_values(shape: dict[str, Any], form: Any) -> None:
     tree = make_tree(**shape)
     np.testing.assert_allclose(
-        NystromForest([tree]).decision_values(form(X)), by_hand(tree, X), atol=1e-6 if "p" in shape else 1e-9
+        NystroemForest([tree]).decision_values(form(X)), by_hand(tree, X), atol=1e-6 if "p" in shape else 1e-9
     )
 
 
 @pytest.mark.parametrize("slopes", [False, True])
 def test_one_leaf_of_many_landmarks(slopes: bool) -> None:
     tree = make_tree(1, 40, slopes=slopes)
-    np.testing.assert_allclose(NystromForest([tree]).decision_values(X), by_hand(tree, X), atol=1e-9)
+    np.testing.assert_allclose(NystroemForest([tree]).decision_values(X), by_hand(tree, X), atol=1e-9)
 
 
 def test_trees_are_averaged() -> None:
     trees = [make_tree(4, 3), make_tree(3, 5)]
     truth = np.mean([by_hand(tree, X) for tree in trees], axis=0)
-    np.testing.assert_allclose(NystromForest(trees).decision_values(X), truth, atol=1e-9)
+    np.testing.assert_allclose(NystroemForest(trees).decision_values(X), truth, atol=1e-9)
 
 
 @pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
 def test_rows_are_projected_first(form: Any) -> None:
     projection = np.linalg.qr(RNG.normal(size=(D, 3)))[0]
     tree = make_tree(4, 3, d=3)
-    forest = NystromForest([tree], projection)
+    forest = NystroemForest([tree], projection)
     np.testing.assert_allclose(forest.decision_values(form(X)), by_hand(tree, X @ projection), atol=1e-9)
     assert forest.n_operations == pytest.approx(3 + tree.n_operations * 3 / D)
 
@@ -107,7 +107,7 @@ def test_threads_change_nothing(form: Any, has_projection: bool, monkeypatch: py
     monkeypatch.setattr(nystroem_tree, "_PROJECTED_ROWS", 100)
     rows, projection = form(np.tile(X, (9, 1))), np.linalg.qr(RNG.normal(size=(D, D)))[0]
     trees = [make_tree(20, 4, 3, products=True), make_tree(1, 40)]
-    forest = NystromForest(trees, projection if has_projection else None)
+    forest = NystroemForest(trees, projection if has_projection else None)
     truth = forest.decision_values(rows, n_jobs=1)
     np.testing.assert_array_equal(forest.decision_values(rows, n_jobs=2), truth)
     np.testing.assert_allclose(forest.decision_values(rows[:50]), truth[:50], rtol=1e-9, atol=1e-9)
@@ -115,7 +115,7 @@ def test_threads_change_nothing(form: Any, has_projection: bool, monkeypatch: py
 
 
 def test_single_rows() -> None:
-    forest = NystromForest([make_tree(4, 3, 2, products=True), make_tree(3, 5)])
+    forest = NystroemForest([make_tree(4, 3, 2, products=True), make_tree(3, 5)])
     decide = forest.as_function()
     first, second = decide(X[0]), decide(X[1])
     np.testing.assert_allclose([first, second], forest.decision_values(X[:2]), rtol=1e-12)
@@ -126,10 +126,10 @@ def test_single_rows() -> None:
 
 def test_arrays_are_all_there_is() -> None:
     tree = make_tree(4, 3, 2, products=True)
-    again = NystromTree.from_arrays(KERNEL, tree.arrays)
-    np.testing.assert_array_equal(NystromForest([again]).decision_values(X), NystromForest([tree]).decision_values(X))
-    forest = pickle.loads(pickle.dumps(NystromForest([tree])))
-    np.testing.assert_array_equal(forest.decision_values(X), NystromForest([tree]).decision_values(X))
+    again = NystroemTree.from_arrays(KERNEL, tree.arrays)
+    np.testing.assert_array_equal(NystroemForest([again]).decision_values(X), NystroemForest([tree]).decision_values(X))
+    forest = pickle.loads(pickle.dumps(NystroemForest([tree])))
+    np.testing.assert_array_equal(forest.decision_values(X), NystroemForest([tree]).decision_values(X))
     assert forest.nbytes == sum(array.nbytes for array in tree.arrays.values())
 
 
@@ -164,10 +164,10 @@ def test_saved_arrays_that_do_not_fit_one_another(number: int) -> None:
     name, change = lies()[number]
     arrays = make_tree(4, 3, 2, products=True).arrays
     with pytest.raises(ValueError, match="arrays of a tree of Nystroem machines do not fit one another"):
-        NystromTree.from_arrays(KERNEL, {**arrays, name: change(arrays[name])})
+        NystroemTree.from_arrays(KERNEL, {**arrays, name: change(arrays[name])})
     del arrays[name]
     with pytest.raises(ValueError, match=name):
-        NystromTree.from_arrays(KERNEL, arrays)
+        NystroemTree.from_arrays(KERNEL, arrays)
 
 
 def test_operations() -> None:

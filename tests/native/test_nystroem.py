@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from naive import nystrom as naive
+from naive import nystroem as naive
 from widemargin._native import LEVEL, Team, csr, nystroem
 
 RNG = np.random.default_rng(0)

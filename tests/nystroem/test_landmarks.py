@@ -11,12 +11,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naive import nystrom as naive
+from naive import nystroem as naive
 from widemargin.kernels.functions import make_kernel
-from widemargin.nystroem.factor import nystrom_factor
-from widemargin.nystroem.features import join_features
+from widemargin.nystroem.factor import nystroem_factor
+from widemargin.nystroem.features import stack_leaves
 from widemargin.nystroem.landmarks import select_landmarks
-from widemargin.nystroem.pseudo_landmarks import plain, polynomial, triangle
+from widemargin.nystroem.pseudo_landmarks import add_by_triangle_rule, add_products, landmark_features
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
@@ -35,7 +35,7 @@ def gram(A: np.ndarray, B: np.ndarray, name: str = "rbf") -> np.ndarray:
 
 
 def error_of(C: np.ndarray, G: np.ndarray) -> float:
-    Z = C @ nystrom_factor(C, G)
+    Z = C @ nystroem_factor(C, G)
     return float(np.linalg.norm(G - Z @ Z.T))
 
 
@@ -67,14 +67,14 @@ def test_heavy_rows_draw_the_centroids() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_values(name: str, form: Any, dtype: type) -> None:
     U = X[:6].astype(dtype)
-    C = plain(KERNELS[name][0], U).values(form(X.astype(dtype)))
+    C = landmark_features(KERNELS[name][0], U).values(form(X.astype(dtype)))
     np.testing.assert_allclose(C, gram(X, X[:6], name), rtol=2e-3 if dtype == np.float32 else 1e-10, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["rbf", "laplacian"])
 def test_the_triangle_rule_bounds_the_kernel(name: str) -> None:
     kernel, kind, function = KERNELS[name]
-    features = triangle(plain(kernel, X[:6]), X[10:15], X)
+    features = add_by_triangle_rule(landmark_features(kernel, X[:6]), X[10:15], X)
     D, anchors = (naive.measure(A, X[:6], kind) ** (0.5 if kind == "squares" else 1) for A in (X, X[10:15]))
     power = 2 if kind == "squares" else 1
     both = [function(naive.bound(D, anchors.T, lower) ** power) for lower in (True, False)]
@@ -87,32 +87,32 @@ def test_the_triangle_rule_bounds_the_kernel(name: str) -> None:
 
 def test_the_triangle_rule_needs_distances() -> None:
     with pytest.raises(ValueError, match="pseudo='triangle' is for kernels of distances"):
-        triangle(plain(KERNELS["poly"][0], X[:3]), X[5:7], X)
+        add_by_triangle_rule(landmark_features(KERNELS["poly"][0], X[:3]), X[5:7], X)
 
 
 def test_products() -> None:
-    features = polynomial(plain(KERNELS["rbf"][0], X[:4]), 100, np.random.default_rng(0))
+    features = add_products(landmark_features(KERNELS["rbf"][0], X[:4]), 100, np.random.default_rng(0))
     C = features.values(X)
     assert C.shape == (200, 4 + 10)  # all of them, each once
     pairs = {tuple(sorted(pair)) for pair in features.pairs[0].T}
     assert len(pairs) == 10
     for t, (a, b) in enumerate(features.pairs[0].T):
         np.testing.assert_allclose(C[:, 4 + t], C[:, a] * C[:, b])
-    assert polynomial(plain(KERNELS["rbf"][0], X[:4]), 3, np.random.default_rng(0)).n_features == 7
+    assert add_products(landmark_features(KERNELS["rbf"][0], X[:4]), 3, np.random.default_rng(0)).n_features == 7
 
 
 @pytest.mark.parametrize("name", ["rbf", "poly"])
 def test_all_rows_as_landmarks_give_the_kernel_back(name: str) -> None:
     G = gram(X[:60], X[:60], name)
-    C = plain(KERNELS[name][0], X[:60]).values(X[:60])
-    Z = C @ nystrom_factor(C, G)
+    C = landmark_features(KERNELS[name][0], X[:60]).values(X[:60])
+    Z = C @ nystroem_factor(C, G)
     np.testing.assert_allclose(Z @ Z.T, G, atol=1e-6 * np.abs(G).max())
 
 
 def test_w_is_symmetric_positive_semidefinite_and_best() -> None:
     G = gram(X, X)
-    C = plain(KERNELS["rbf"][0], X[:10]).values(X)
-    F = nystrom_factor(C, G)
+    C = landmark_features(KERNELS["rbf"][0], X[:10]).values(X)
+    F = nystroem_factor(C, G)
     W = F @ F.T
     assert np.array_equal(W, W.T)
     assert np.linalg.eigvalsh(W).min() > -1e-9 * np.abs(W).max()
@@ -125,20 +125,20 @@ def test_w_is_symmetric_positive_semidefinite_and_best() -> None:
 
 def test_damped_w_is_that_of_ridge_regression() -> None:
     G = gram(X, X)
-    C = plain(KERNELS["rbf"][0], X[:10]).values(X)
-    F = nystrom_factor(C, G, 0.01)
+    C = landmark_features(KERNELS["rbf"][0], X[:10]).values(X)
+    F = nystroem_factor(C, G, 0.01)
     inverse = np.linalg.solve(C.T @ C + (0.01 * np.linalg.norm(C, 2)) ** 2 * np.eye(10), C.T)
     np.testing.assert_allclose(F @ F.T, inverse @ G @ inverse.T, rtol=1e-8)
 
 
 def test_degenerate_features() -> None:
-    assert nystrom_factor(np.zeros((5, 3)), np.eye(5)).shape == (3, 0)
+    assert nystroem_factor(np.zeros((5, 3)), np.eye(5)).shape == (3, 0)
     twice = np.repeat(RNG.normal(size=(20, 2)), 2, axis=1)  # every column twice
-    F = nystrom_factor(twice, twice @ twice.T)
+    F = nystroem_factor(twice, twice @ twice.T)
     assert F.shape == (4, 2)
     np.testing.assert_allclose(twice @ F @ F.T @ twice.T, twice @ twice.T, atol=1e-9)
     indefinite = np.diag([1.0, -1.0, 2.0])
-    Z = np.eye(3) @ nystrom_factor(np.eye(3), indefinite)
+    Z = np.eye(3) @ nystroem_factor(np.eye(3), indefinite)
     np.testing.assert_allclose(Z @ Z.T, np.diag([1.0, 0.0, 2.0]), atol=1e-12)
 
 
@@ -149,7 +149,7 @@ def test_lemma_1(seed: int, m: int, p: int) -> None:
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(40, 3))
     G = gram(rows, rows)
-    features = polynomial(plain(KERNELS["rbf"][0], rows[:m]), 10**6, rng)
+    features = add_products(landmark_features(KERNELS["rbf"][0], rows[:m]), 10**6, rng)
     C_hat = features.values(rows)
     products = C_hat[:, m:]
     pseudo = gram(rows, rows[rng.choice(40, p)])
@@ -159,17 +159,17 @@ def test_lemma_1(seed: int, m: int, p: int) -> None:
 
 
 def test_more_features_come_closer() -> None:
-    G, C = gram(X, X), plain(KERNELS["rbf"][0], X[:6])
+    G, C = gram(X, X), landmark_features(KERNELS["rbf"][0], X[:6])
     plainly = error_of(C.values(X), G)
-    assert error_of(polynomial(C, 100, RNG).values(X), G) < 0.8 * plainly
-    assert error_of(triangle(C, X[20:40], X).values(X), G) < 0.95 * plainly
+    assert error_of(add_products(C, 100, RNG).values(X), G) < 0.8 * plainly
+    assert error_of(add_by_triangle_rule(C, X[20:40], X).values(X), G) < 0.95 * plainly
 
 
 def test_leaves_in_one_table() -> None:
     kernel = KERNELS["rbf"][0]
-    wide = triangle(plain(kernel, X[:5]), X[30:34], X)
-    narrow = triangle(plain(kernel, X[5:7]), X[40:42], X)
-    table, places, _ = join_features([wide, narrow])
+    wide = add_by_triangle_rule(landmark_features(kernel, X[:5]), X[30:34], X)
+    narrow = add_by_triangle_rule(landmark_features(kernel, X[5:7]), X[40:42], X)
+    table, places, _ = stack_leaves([wide, narrow])
     assert table.landmarks.shape == (2, 5, 4)
     assert table.anchors.shape == (2, 5, 4)
     for c, part in enumerate((wide, narrow)):

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from widemargin._progress import Progress
 from widemargin.algorithms.ocas import train_hinges
 from widemargin.nystroem import local_machines as local
-from widemargin.nystroem.local_machines import HingeTask, ImitationTask, RidgeTask
+from widemargin.nystroem.local_machines import DistillationProblem, HingeProblem, RidgeProblem
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(150, 4))
@@ -26,9 +26,9 @@ def primal(w: np.ndarray, signs: np.ndarray, C: float) -> float:
 
 @pytest.mark.parametrize("largest", [6000, 10])
 def test_hinge_machines(monkeypatch: pytest.MonkeyPatch, largest: int) -> None:
-    monkeypatch.setattr(local, "_LARGEST_SQUARE", largest)
+    monkeypatch.setattr(local, "_MAX_DUAL_ROWS", largest)
     signs = np.array([LABELS, -LABELS, np.ones(150)])
-    fit = HingeTask(signs, np.full(150, 2.0), 1e-4, train_hinges).fit(Z[ROWS], ROWS, PROGRESS, 2**26)
+    fit = HingeProblem(signs, np.full(150, 2.0), 1e-4, train_hinges).fit(Z[ROWS], ROWS, PROGRESS, 2**26)
     assert fit.converged
     np.testing.assert_allclose(fit.weights[0], -fit.weights[1], atol=1e-3)
     np.testing.assert_array_equal([*fit.weights[2], fit.intercept[2]], [0, 0, 0, 0, 1])
@@ -43,20 +43,20 @@ def test_hinge_machines(monkeypatch: pytest.MonkeyPatch, largest: int) -> None:
 
 def test_the_exact_hinge_machine() -> None:
     K = np.exp(-0.5 * np.square(Z[ROWS, None] - Z[None, ROWS]).sum(axis=2))
-    task = HingeTask(LABELS[None], np.full(150, 2.0), 1e-3, train_hinges)
+    task = HingeProblem(LABELS[None], np.full(150, 2.0), 1e-3, train_hinges)
     alpha, values = task.exact(K, ROWS, PROGRESS)
     assert np.mean((values[0] > 0) == (LABELS[ROWS] > 0)) > 0.9
     assert np.all(values[0] * LABELS[ROWS] <= 1.1 + (alpha == 0) * 9)  # support vectors are within the margin
     assert np.all((alpha >= 0) & (alpha <= 4 + 1e-9))
     assert 0 < np.count_nonzero(alpha) < 120
-    alike = HingeTask(np.ones((1, 150)), np.full(150, 2.0), 1e-3, train_hinges).exact(K, ROWS, PROGRESS)
+    alike = HingeProblem(np.ones((1, 150)), np.full(150, 2.0), 1e-3, train_hinges).exact(K, ROWS, PROGRESS)
     assert not np.any(alike.importance)
     np.testing.assert_array_equal(alike.values, np.zeros((1, 120)))
 
 
 def test_ridge_machines() -> None:
     y, weights = RNG.normal(size=(2, 150)), RNG.uniform(0.5, 2, 150)
-    task = RidgeTask(y, 0.7, weights)
+    task = RidgeProblem(y, 0.7, weights)
     fit = task.fit(Z[ROWS], ROWS, PROGRESS, 2**26)
     rival = KernelRidge(alpha=0.7).fit(Z[ROWS], y[:, ROWS].T, sample_weight=weights[ROWS])
     np.testing.assert_allclose(Z[ROWS] @ fit.weights.T, rival.predict(Z[ROWS]), atol=1e-10)
@@ -72,19 +72,19 @@ def test_imitation(n_columns: int) -> None:
     """Exact where it can be; with noise and too many columns still near the truth, thanks to the penalty."""
     C = RNG.normal(size=(150, n_columns)) + 3.0
     truth = C[:, :2] @ np.array([[1.0, -2.0], [0.5, 1.0]]) + [4.0, -1.0]
-    fit = ImitationTask(truth.T, np.zeros(150)).fit(C[ROWS], ROWS, PROGRESS, 2**26)
+    fit = DistillationProblem(truth.T, np.zeros(150)).fit(C[ROWS], ROWS, PROGRESS, 2**26)
     np.testing.assert_allclose(C[ROWS] @ fit.weights.T + fit.intercept, truth[ROWS], atol=1e-2 * truth.std())
     if n_columns == 4:
         rival = LinearRegression().fit(C[ROWS], truth[ROWS])
         np.testing.assert_allclose(fit.weights, rival.coef_, atol=1e-6)
         assert fit.objective < 1e-6
     noisy = truth + RNG.normal(size=truth.shape)
-    fit = ImitationTask(noisy.T, np.zeros(150)).fit(C[ROWS], ROWS, PROGRESS, 2**26)
+    fit = DistillationProblem(noisy.T, np.zeros(150)).fit(C[ROWS], ROWS, PROGRESS, 2**26)
     held = np.setdiff1d(np.arange(150), ROWS)
     error = np.square(C[held] @ fit.weights.T + fit.intercept - truth[held]).mean()
     assert error < np.square(truth[held] - truth[ROWS].mean(axis=0)).mean()
 
 
 def test_imitation_of_a_constant() -> None:
-    fit = ImitationTask(np.full((1, 150), 2.5), np.zeros(150)).fit(np.ones((120, 3)), ROWS, PROGRESS, 2**26)
+    fit = DistillationProblem(np.full((1, 150), 2.5), np.zeros(150)).fit(np.ones((120, 3)), ROWS, PROGRESS, 2**26)
     np.testing.assert_allclose(np.ones((5, 3)) @ fit.weights.T + fit.intercept, 2.5)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from naive import nystrom as naive
+from naive import nystroem as naive
 from widemargin.partition.hierarchy import count_levels, grow, single_leaf
 
 X = np.random.default_rng(0).normal(size=(600, 4))

@@ -15,11 +15,11 @@ from benchmarks.papers._dc_pred.machines import compile_all
 from benchmarks.papers._dc_pred.problems import load_classes
 from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked
 from widemargin.kernels.functions import make_kernel
-from widemargin.models.nystroem_tree import NystromForest, NystromTree
-from widemargin.nystroem.factor import nystrom_factor
-from widemargin.nystroem.features import LandmarkFeatures, join_features
+from widemargin.models.nystroem_tree import NystroemForest, NystroemTree
+from widemargin.nystroem.factor import nystroem_factor
+from widemargin.nystroem.features import LandmarkFeatures, stack_leaves
 from widemargin.nystroem.landmarks import select_landmarks
-from widemargin.nystroem.pseudo_landmarks import plain, polynomial, triangle
+from widemargin.nystroem.pseudo_landmarks import add_by_triangle_rule, add_products, landmark_features
 from widemargin.partition.hierarchy import Hierarchy
 
 _LANDMARKS = (2, 5, 10, 15, 20, 30, 40, 60, 80)  # the paper: 2 to 30
@@ -32,20 +32,22 @@ def _features(how: str, landmarks: LandmarkFeatures, X: NDArray[np.float32]) -> 
     """As many pseudo-landmarks as landmarks by the triangle rule; all products."""
     rng, m = np.random.default_rng(1), landmarks.landmarks.shape[1]
     if how == TRIANGLE:
-        return triangle(landmarks, select_landmarks(X, m, rng, method="uniform"), X)
-    return polynomial(landmarks, m * (m + 1) // 2, rng) if how == PRODUCTS else landmarks
+        return add_by_triangle_rule(landmarks, select_landmarks(X, m, rng, method="uniform"), X)
+    return add_products(landmarks, m * (m + 1) // 2, rng) if how == PRODUCTS else landmarks
 
 
-def _machine(features: LandmarkFeatures) -> NystromForest:
+def _machine(features: LandmarkFeatures) -> NystroemForest:
     """A machine of one leaf with some coefficients: for its time."""
-    table, (place,), ((first, second),) = join_features([features])
+    table, (place,), ((first, second),) = stack_leaves([features])
     m, d = features.landmarks.shape[1:]
     products = np.zeros((1, 1, m, m) if len(first) else (1, 1, 0, 0), np.float32)
     products[0, 0, first, second] = 1.0
     nowhere = np.empty((0, 0), np.int32)
     tree = Hierarchy(np.empty((0, 0, d), np.float32), np.empty(0, np.int32), nowhere)
     coef = np.ones((1, 1, len(place)))
-    return NystromForest([NystromTree(tree, table, coef, products, np.empty((1, 0, d), np.float32), np.zeros((1, 1)))])
+    return NystroemForest(
+        [NystroemTree(tree, table, coef, products, np.empty((1, 0, d), np.float32), np.zeros((1, 1)))]
+    )
 
 
 def _figure1(name: str, options: Namespace) -> Iterator[Row]:
@@ -56,12 +58,12 @@ def _figure1(name: str, options: Namespace) -> Iterator[Row]:
     G, linear = rbf_kernel(X, gamma=gamma), Linear(X)
     kernel = make_kernel("rbf", gamma=gamma, degree=3, coef0=0.0)
     for m in _LANDMARKS:
-        landmarks = plain(kernel, select_landmarks(X, m, np.random.default_rng(0)))
+        landmarks = landmark_features(kernel, select_landmarks(X, m, np.random.default_rng(0)))
         for how in (PLAIN, TRIANGLE, PRODUCTS):
             if is_asked(how, options):
                 features = _features(how, landmarks, X)
                 C = features.values(X)
-                Z = C @ nystrom_factor(C, G)
+                Z = C @ nystroem_factor(C, G)
                 forest = _machine(features)
                 yield {
                     "set": name,

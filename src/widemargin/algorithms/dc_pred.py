@@ -29,12 +29,12 @@ from .._threads import ThreadTeam, blas_limit
 from ..data.samples import make_samples
 from ..kernels.functions import Transform
 from ..kernels.tiles import fill_gram
-from ..models.nystroem_tree import NystromForest, NystromTree
-from ..nystroem.factor import nystrom_factor
-from ..nystroem.features import LandmarkFeatures, join_features
+from ..models.nystroem_tree import NystroemForest, NystroemTree
+from ..nystroem.factor import nystroem_factor
+from ..nystroem.features import LandmarkFeatures, stack_leaves
 from ..nystroem.landmarks import select_landmarks
-from ..nystroem.local_machines import Exact, Fit, Task
-from ..nystroem.pseudo_landmarks import plain, with_pseudo
+from ..nystroem.local_machines import ExactMachine, LeafProblem, LinearFit
+from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ..partition.hierarchy import Hierarchy, grow
 
 Vector = NDArray[np.float64]
@@ -84,19 +84,19 @@ class Machine(NamedTuple):
 
     Attributes
     ----------
-    model : NystromForest
+    model : NystroemForest
     leaves : dict of ndarray of shape (number of leaves,)
         Tree, rows, landmarks, objective, gap, whether it converged, and when it was done, of each leaf.
     converged : bool
     """
 
-    model: NystromForest
+    model: NystroemForest
     leaves: dict[str, Vector]
     converged: bool
 
 
 def train(
-    kernel: Transform, X: Any, task: Task, settings: Settings, progress: Progress, rng: np.random.Generator
+    kernel: Transform, X: Any, task: LeafProblem, settings: Settings, progress: Progress, rng: np.random.Generator
 ) -> Machine:
     """Train a tree of small machines by Algorithm 2.
 
@@ -104,7 +104,7 @@ def train(
     ----------
     kernel : Transform
     X : ndarray or CSR array of shape (n, d)
-    task : Task
+    task : LeafProblem
         Knows the targets of the n rows.
     settings : Settings
     progress : Progress
@@ -125,10 +125,10 @@ def train(
                 grown.append(tree)
     trees, leaves = zip(*grown, strict=True)
     joined = {name: np.concatenate([one[name] for one in leaves]) for name in leaves[0]}
-    return Machine(NystromForest(list(trees)), joined, bool(joined["converged"].all()))
+    return Machine(NystroemForest(list(trees)), joined, bool(joined["converged"].all()))
 
 
-def _train_tree(train_leaf: _Leaf, rng: np.random.Generator, number: int) -> tuple[NystromTree, dict[str, Vector]]:
+def _train_tree(train_leaf: _Leaf, rng: np.random.Generator, number: int) -> tuple[NystroemTree, dict[str, Vector]]:
     train_leaf.progress.stage("clusters")
     tree, labels = grow(train_leaf.X, train_leaf.settings.n_clusters, rng, train_leaf.progress.go_on)
     k = tree.n_leaves
@@ -154,9 +154,9 @@ def _train_tree(train_leaf: _Leaf, rng: np.random.Generator, number: int) -> tup
     return _assemble(tree, parts), leaves
 
 
-def _assemble(tree: Hierarchy, parts: list[_Part]) -> NystromTree:
+def _assemble(tree: Hierarchy, parts: list[_Part]) -> NystroemTree:
     """The leaves' machines in common tables."""
-    features, places, pairs = join_features([part.features for part in parts])
+    features, places, pairs = stack_leaves([part.features for part in parts])
     dtype, (k, m, _), q = features.landmarks.dtype, features.landmarks.shape, len(parts[0].intercept)
     coef = np.zeros((k, q, features.n_values))
     products = np.zeros((k, q, m, m) if any(len(first) for first, _ in pairs) else (k, q, 0, 0), dtype)
@@ -164,7 +164,7 @@ def _assemble(tree: Hierarchy, parts: list[_Part]) -> NystromTree:
         coef[c][:, place] = part.coef[:, : len(place)]
         products[c][:, first, second] = part.coef[:, len(place) :]
     slopes = np.array([part.slopes for part in parts], dtype)
-    return NystromTree(tree, features, coef, products, slopes, np.array([part.intercept for part in parts]))
+    return NystroemTree(tree, features, coef, products, slopes, np.array([part.intercept for part in parts]))
 
 
 class _LinearPart(NamedTuple):
@@ -178,7 +178,7 @@ class _Part(NamedTuple):
     coef: Vector
     slopes: Vector
     intercept: Vector
-    fit: Fit
+    fit: LinearFit
     time: float
 
 
@@ -186,7 +186,7 @@ class _Leaf:
     """The steps of Algorithm 2 inside a leaf."""
 
     def __init__(
-        self, kernel: Transform, X: Any, task: Task, settings: Settings, progress: Progress, team: ThreadTeam
+        self, kernel: Transform, X: Any, task: LeafProblem, settings: Settings, progress: Progress, team: ThreadTeam
     ) -> None:
         self.kernel = kernel
         self.X = X
@@ -240,7 +240,7 @@ class _Leaf:
         self._check()
         C = features.values(batch)
         damping = 0.0 if is_whole else _DAMPING / len(exact)
-        F = None if K is None else nystrom_factor(C[exact], K, damping)
+        F = None if K is None else nystroem_factor(C[exact], K, damping)
         self._check()
         coordinates = C if F is None else C @ F
         rank = coordinates.shape[1]
@@ -258,7 +258,7 @@ class _Leaf:
     def _constant(self, rows: Rows) -> _Part:
         """The best machine without weights, O(n_leaf); a row stands for the landmarks."""
         point = self.X[rows[:1]]
-        features = plain(self.kernel, point.toarray() if sp.issparse(point) else point)
+        features = landmark_features(self.kernel, point.toarray() if sp.issparse(point) else point)
         fit = self.task.constant(rows)
         return _Part(features, fit.weights, self._no_slopes(), fit.intercept, fit, self.progress.elapsed)
 
@@ -287,7 +287,7 @@ class _Leaf:
         return K
 
     def _features(
-        self, batch: Any, others: Vector, machine: Exact | None, rng: np.random.Generator
+        self, batch: Any, others: Vector, machine: ExactMachine | None, rng: np.random.Generator
     ) -> LandmarkFeatures:
         """Landmarks, and what is estimated from them; `others` are the coordinates that there are beside them."""
         if machine is None or not machine.importance.any():  # there is nothing to weigh by
@@ -300,8 +300,8 @@ class _Leaf:
 
     def _place(self, batch: Any, weights: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
         settings = self.settings
-        features = plain(self.kernel, select_landmarks(batch, settings.n_landmarks, rng, weights=weights))
-        return with_pseudo(features, batch, settings.pseudo, settings.n_pseudo_landmarks, rng, weights=weights)
+        features = landmark_features(self.kernel, select_landmarks(batch, settings.n_landmarks, rng, weights=weights))
+        return add_pseudo_landmarks(features, batch, settings.pseudo, settings.n_pseudo_landmarks, rng, weights=weights)
 
 
 def _error(coordinates: Vector, values: Vector) -> float:

@@ -33,7 +33,7 @@ from .._native import Stopped
 from .._progress import Aside, Part, Progress
 from .._threads import ThreadTeam
 from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix
-from ..nystroem.local_machines import Fit, join_fits
+from ..nystroem.local_machines import LinearFit
 from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
 from ..solvers.cutting_plane.active_rows import ActiveRows
 from ..solvers.cutting_plane.dual_coordinate_ascent import CoordinateAscent, DualAscent
@@ -147,13 +147,15 @@ def train_path(
         yield training.trained()
 
 
-def train_hinges(X: NDArray[np.floating], signed: Matrix, tol: float, progress: Progress, memory_budget: int) -> Fit:
+def train_hinges(
+    X: NDArray[np.floating], signed: Matrix, tol: float, progress: Progress, memory_budget: int
+) -> LinearFit:
     """Train machines without intercept on dense samples in this thread: a `LinearTrainer` of local machines."""
     team = ThreadTeam(1)
     settings = Settings(tol=tol, memory_budget=memory_budget, keep_points=False)
     losses = [HingeLoss(signed_weights, team) for signed_weights in signed]
     results, _ = train(make_design_matrix(X, team), losses, settings, progress, team=team)
-    return join_fits(np.concatenate([result.w for result in results]), results)
+    return LinearFit.from_results(np.concatenate([result.w for result in results]), results)
 
 
 class _Training:

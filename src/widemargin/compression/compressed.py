@@ -12,10 +12,10 @@ from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 
 from ..estimators._fitted_state import FittedState
 from ..estimators._kernel_machine import KernelMethod
-from ..estimators._nystrom_files import Arrays, check_trees, forest_of
+from ..estimators._nystroem_trees import Arrays, check_trees, make_forest
 from ..estimators._predictor import OneAgainstRestPredictor, PairwisePredictor
 from ..estimators._validation import validate_rows
-from ..models.nystroem_tree import NystromForest
+from ..models.nystroem_tree import NystroemForest
 
 Vector = NDArray[np.float64]
 
@@ -82,13 +82,13 @@ class Compressed(KernelMethod):
     Attributes
     ----------
     report_ : CompressionReport
-    predictor_ : NystromForest
+    predictor_ : NystroemForest
         ``predictor_.as_function()`` predicts single rows without scikit-learn's checks.
     n_features_in_ : int
     """
 
     report_: CompressionReport
-    predictor_: NystromForest
+    predictor_: NystroemForest
     _trees: list[Arrays]
     _projection: NDArray[np.floating] | None
     _dtype: str
@@ -122,7 +122,7 @@ class Compressed(KernelMethod):
         self._gamma = float(self.gamma)
         self._dtype = trees[0]["landmarks"].dtype.name
         self.n_features_in_ = len(trees[0]["landmarks"][0, 0] if projection is None else projection)
-        self.predictor_ = forest_of(self._make_kernel(), trees, projection)
+        self.predictor_ = make_forest(self._make_kernel(), trees, projection)
 
     def _decide(self, X: Any) -> Vector:
         rows = validate_rows(

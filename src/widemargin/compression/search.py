@@ -21,8 +21,15 @@ from .._threads import effective_n_jobs, row_blocks
 from ..algorithms.dc_pred import Settings, train
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
-from ..estimators._cost import check_cost, count_bytes, count_training_bytes, most_training_rows, spend, spend_flat
-from ..estimators._nystrom_files import describe_trees
+from ..estimators._cost import (
+    allocate_cost,
+    allocate_without_tree,
+    check_cost,
+    count_bytes,
+    max_training_rows,
+    training_bytes,
+)
+from ..estimators._nystroem_trees import tree_arrays
 from ..estimators._pairs import votes
 from ..estimators._parameters import check_limits
 from ..estimators._predictor import largest
@@ -30,8 +37,8 @@ from ..estimators._training import warn_user
 from ..estimators._validation import check_seed, validate_rows
 from ..kernels.functions import make_kernel
 from ..kernels.tiles import entry_work
-from ..models.nystroem_tree import NystromForest
-from ..nystroem.local_machines import HingeTask, ImitationTask, Task
+from ..models.nystroem_tree import NystroemForest
+from ..nystroem.local_machines import DistillationProblem, HingeProblem, LeafProblem
 from ..partition.kmeans import sample_rows
 from .compressed import (
     Compressed,
@@ -41,7 +48,7 @@ from .compressed import (
     CompressedVotes,
     CompressionReport,
 )
-from .sources import source_of
+from .sources import read_model
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -125,7 +132,7 @@ class Compression:
 
     def run(self) -> Compressed:
         """Train candidates, keep the one that agrees best on rows held back, and report on others."""
-        self.source = source_of(self.model)
+        self.source = read_model(self.model)
         self._check_pseudo()
         self.seed = int(check_random_state(self.budget.random_state).randint(2**31))
         self.rng = np.random.default_rng(self.seed)
@@ -258,7 +265,7 @@ class Compression:
         settings = self._settings(plan, len(learn), task.n_outputs)
         d = self.rows.shape[1] if projection is None else projection.shape[1]
         room = int(_TRAINING_SHARE * settings.memory_budget)
-        most = most_training_rows(settings, d, effective_n_jobs(self.budget.n_jobs), room)
+        most = max_training_rows(settings, d, effective_n_jobs(self.budget.n_jobs), room)
         if most < len(learn):
             learn = np.sort(np.random.default_rng(self.seed).choice(learn, most, replace=False))
             task = self._task(plan.learnt, learn)
@@ -280,11 +287,13 @@ class Compression:
         budget, n_workers = resolve_memory_budget(self.budget.memory_budget), effective_n_jobs(self.budget.n_jobs)
         while True:
             if plan.is_flat:
-                settings = spend_flat(self.budget, n, d, n_outputs, default=cost, rank=rank)
+                settings = allocate_without_tree(self.budget, n, d, n_outputs, default=cost, rank=rank)
             else:
-                settings = spend(replace(self.budget, n_clusters=plan.n_clusters), n, d, n_outputs, default=cost)
+                settings = allocate_cost(
+                    replace(self.budget, n_clusters=plan.n_clusters), n, d, n_outputs, default=cost
+                )
             is_small = count_bytes(settings, d, n_outputs) <= _BYTES_SHARE * self.source.nbytes
-            is_small = is_small and count_training_bytes(settings, n, d, n_workers) <= _TRAINING_SHARE * budget
+            is_small = is_small and training_bytes(settings, n, d, n_workers) <= _TRAINING_SHARE * budget
             if is_small or cost <= _LEAST_COST:
                 return settings._replace(memory_budget=budget)
             cost *= 0.8
@@ -317,11 +326,11 @@ class Compression:
         n, d = self.source.points.shape
         return float(n * (1 + self.values.shape[1] / d))
 
-    def _task(self, learnt: str, learn: Rows) -> Task:
+    def _task(self, learnt: str, learn: Rows) -> LeafProblem:
         if learnt == "decision values":
-            return ImitationTask(self.values[learn].T, self.alpha[learn])
+            return DistillationProblem(self.values[learn].T, self.alpha[learn])
         signs = one_vs_rest_signs(self._labels[learn], len(self.model.classes_))
-        return HingeTask(signs, np.full(len(learn), _HARD_C), 1e-2, train_hinges)
+        return HingeProblem(signs, np.full(len(learn), _HARD_C), 1e-2, train_hinges)
 
     @cached_property
     def _labels(self) -> Rows:
@@ -334,7 +343,7 @@ class Compression:
     def _values(self, compressed: Compressed, rows: Rows) -> Vector:
         return np.asarray(compressed.predictor_.decision_values(self.rows[rows], n_jobs=self.budget.n_jobs))
 
-    def _wrap(self, forest: NystromForest, parameters: dict[str, Any], learnt: str, learn: Rows) -> Compressed:
+    def _wrap(self, forest: NystroemForest, parameters: dict[str, Any], learnt: str, learn: Rows) -> Compressed:
         if is_outlier_detector(self.model):
             made: Compressed = CompressedOutlierDetector(**parameters, n_jobs=self.budget.n_jobs)
         elif not is_classifier(self.model):
@@ -349,13 +358,13 @@ class Compression:
             made.classes_ = self.model.classes_
         if hasattr(self.model, "feature_names_in_"):
             made.feature_names_in_ = self.model.feature_names_in_
-        trees = describe_trees(forest)
+        trees = tree_arrays(forest)
         if learnt == "labels" and self.values.shape[1] == 1:
             trees = self._in_units(forest, trees, learn)
         made.load(trees, forest.projection)
         return made
 
-    def _in_units(self, forest: NystromForest, trees: list[Any], learn: Rows) -> list[Any]:
+    def _in_units(self, forest: NystroemForest, trees: list[Any], learn: Rows) -> list[Any]:
         """The trees of a machine that learnt labels, scaled to the model's decision values; no label changes."""
         f, g = self.values[learn, 0], forest.decision_values(self.rows[learn], n_jobs=self.budget.n_jobs)[:, 0]
         scale = max(float(f @ g), 0.0) / max(float(g @ g), 1e-300) or 1.0

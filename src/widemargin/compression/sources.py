@@ -58,7 +58,7 @@ class Source:
     classes: NDArray[np.intp] | None
 
 
-def source_of(model: Any) -> Source:
+def read_model(model: Any) -> Source:
     """What a fitted estimator's decision function is made of.
 
     Raises

@@ -34,7 +34,7 @@ def check_cost(model: Any) -> None:
     check_integer("n_trees", model.n_trees, 1)
 
 
-def spend(model: Any, n: int, d: int, n_outputs: int, *, default: float = _COST) -> Settings:
+def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float = _COST) -> Settings:
     """Leaves, landmarks and pseudo-landmarks for a prediction cost.
 
     Parameters
@@ -80,7 +80,7 @@ def spend(model: Any, n: int, d: int, n_outputs: int, *, default: float = _COST)
     )
 
 
-def spend_flat(model: Any, n: int, d: int, n_outputs: int, *, default: float, rank: int | None) -> Settings:
+def allocate_without_tree(model: Any, n: int, d: int, n_outputs: int, *, default: float, rank: int | None) -> Settings:
     """As `spend`, all on landmarks that every row meets, after a projection to `rank` features if there is one."""
     cost = default if model.prediction_cost == "auto" else float(model.prediction_cost)
     share = 1.0 if rank is None else rank / d  # of an inner product with a projected row
@@ -98,7 +98,7 @@ def count_bytes(settings: Settings, d: int, n_outputs: int) -> float:
     return 4.0 * settings.n_trees * settings.n_clusters * (numbers + centres_and_slopes)
 
 
-def count_training_bytes(settings: Settings, n: int, d: int, n_workers: int) -> float:
+def training_bytes(settings: Settings, n: int, d: int, n_workers: int) -> float:
     """What the least squares of the leaves that are trained side by side take, of n rows: their coordinates and a copy
     in float32, the normal equations and their eigenvectors in float64."""
     m, k = settings.n_landmarks, settings.n_clusters
@@ -106,10 +106,10 @@ def count_training_bytes(settings: Settings, n: int, d: int, n_workers: int) -> 
     return min(n_workers, k) * r * (8.0 * n / k + 16.0 * r + 8.0 * NORMAL_BLOCK)
 
 
-def most_training_rows(settings: Settings, d: int, n_workers: int, memory_budget: int) -> int:
-    """How many rows `count_training_bytes` has room for, at least a few for each leaf."""
+def max_training_rows(settings: Settings, d: int, n_workers: int, memory_budget: int) -> int:
+    """How many rows `training_bytes` has room for, at least a few for each leaf."""
     least = _LEAST_LEAF_ROWS * settings.n_clusters
-    fixed, with_rows = (count_training_bytes(settings, n, d, n_workers) for n in (0, least))
+    fixed, with_rows = (training_bytes(settings, n, d, n_workers) for n in (0, least))
     return max(least, int(least * (memory_budget - fixed) / (with_rows - fixed)))
 
 

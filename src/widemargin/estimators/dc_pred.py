@@ -11,16 +11,16 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from .._progress import Progress
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
-from ..nystroem.local_machines import HingeTask, RidgeTask
+from ..nystroem.local_machines import HingeProblem, RidgeProblem
+from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
-from ._local_machine import LocalMachine
 from ._predictor import OneAgainstRestPredictor
 from ._validation import check_number, weigh_classes
 
 Vector = NDArray[np.float64]
 
 
-class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, LocalMachine):
+class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, DCPredMachine):
     """A kernel SVM that predicts at the cost of a few inner products: a tree of small Nystroem machines (DC-Pred++).
 
     When to use: predictions must be fast or the model small. `compress` does the same to a machine that is fitted.
@@ -72,7 +72,7 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, LocalMachine):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    predictor_ : NystromForest
+    predictor_ : NystroemForest
         The model; ``predictor_.as_function()`` is a function of one row without scikit-learn's checks.
     prediction_cost_ : float
         What a dense row costs, in inner products: ``(md + ps + routing) / d`` with m landmarks and p pseudo-landmarks.
@@ -177,11 +177,11 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, LocalMachine):
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         upper = self.C * weigh_classes(self.class_weight, rows.classes, rows.y, rows.weights)
         signs = one_vs_rest_signs(rows.y, len(rows.classes))
-        self._train(rows, HingeTask(signs, upper, self.tol, train_hinges), progress)
+        self._train(rows, HingeProblem(signs, upper, self.tol, train_hinges), progress)
         self.classes_ = rows.classes
 
 
-class DCPredRegressor(RegressorMixin, LocalMachine):
+class DCPredRegressor(RegressorMixin, DCPredMachine):
     """Kernel ridge regression that predicts at the cost of a few inner products: a tree of small Nystroem machines.
 
     When to use: `sklearn.kernel_ridge.KernelRidge` fits, but the data are too many for it, or predictions too slow.
@@ -228,7 +228,7 @@ class DCPredRegressor(RegressorMixin, LocalMachine):
 
     Attributes
     ----------
-    predictor_ : NystromForest
+    predictor_ : NystroemForest
         The model; ``predictor_.as_function()`` is a function of one row without scikit-learn's checks.
     prediction_cost_ : float
         What a dense row costs, in inner products: ``(md + ps + routing) / d`` with m landmarks and p pseudo-landmarks.
@@ -325,7 +325,7 @@ class DCPredRegressor(RegressorMixin, LocalMachine):
         super()._check_parameters()
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        self._train(rows, RidgeTask(rows.y[None].astype(np.float64), self.alpha, rows.weights), progress)
+        self._train(rows, RidgeProblem(rows.y[None].astype(np.float64), self.alpha, rows.weights), progress)
 
     def predict(self, X: ArrayLike) -> Vector:
         """The value of each row.

@@ -17,11 +17,11 @@ from .._threads import ThreadTeam, blas_limit
 from ..data.samples import make_samples
 from ..kernels.functions import Transform
 from ..kernels.tiles import fill_gram
-from ..models.nystroem_coordinates import NystromCoordinates
-from ..nystroem.factor import nystrom_factor
+from ..models.nystroem_coordinates import NystroemCoordinates
+from ..nystroem.factor import nystroem_factor
 from ..nystroem.features import LandmarkFeatures
 from ..nystroem.landmarks import select_landmarks
-from ..nystroem.pseudo_landmarks import plain, with_pseudo
+from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMethod
@@ -204,8 +204,10 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         if not progress.go_on() and (r := len(points) + self.n_pseudo_landmarks) < len(chosen):
             chosen = np.sort(rng.choice(chosen, r, replace=False))
             warn_of_stop(self, progress.stopped_by, f"before W was estimated: that was done on {r} rows alone.")
-        features = plain(kernel, points)
-        features = with_pseudo(features, X[chosen], self.pseudo, self.n_pseudo_landmarks, rng, weights=weights[chosen])
+        features = landmark_features(kernel, points)
+        features = add_pseudo_landmarks(
+            features, X[chosen], self.pseudo, self.n_pseudo_landmarks, rng, weights=weights[chosen]
+        )
         self._keep(features, self._factor(kernel, features, X[chosen]))
 
     def _sample(self, X: Any, m: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -222,8 +224,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         G = np.empty((sample.shape[0],) * 2, sample.dtype)
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
             fill_gram(kernel, make_samples(sample, kernel.sample_form), G, team)
-        C = NystromCoordinates(features, G[:0]).values(sample)
-        factor = nystrom_factor(C, G)
+        C = NystroemCoordinates(features, G[:0]).values(sample)
+        factor = nystroem_factor(C, G)
         factor *= np.where(factor.max(axis=0, initial=0.0) < -factor.min(axis=0, initial=0.0), -1.0, 1.0)
         return factor.astype(sample.dtype)
 
@@ -234,9 +236,9 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         self._pseudo: dict[str, Any] = {"anchors": features.anchors, "rules": features.rules, "pairs": features.pairs}
         self._map = self._make_map()
 
-    def _make_map(self) -> NystromCoordinates:
+    def _make_map(self) -> NystroemCoordinates:
         kernel: Any = self._make_kernel()
-        return NystromCoordinates(LandmarkFeatures(kernel, self.landmarks_[None], **self._pseudo), self.factor_)
+        return NystroemCoordinates(LandmarkFeatures(kernel, self.landmarks_[None], **self._pseudo), self.factor_)
 
     def transform(self, X: ArrayLike) -> Array:
         """The coordinates of each row.

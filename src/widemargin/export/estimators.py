@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
-from ..models.nystroem_tree import NystromForest
+from ..models.nystroem_tree import NystroemForest
 from .graph import Graph
 from .machines import write_expansion, write_forest, write_linear
 from .steps import write_step
@@ -22,7 +22,7 @@ from .steps import write_step
 Outputs = dict[str, tuple[str, Any, tuple[int, ...]]]
 
 _WRITERS: tuple[tuple[type, Callable[[Graph, Any], str]], ...] = (
-    (NystromForest, write_forest),
+    (NystroemForest, write_forest),
     (KernelExpansion, write_expansion),
     (LinearModel, write_linear),
 )

@@ -12,7 +12,7 @@ from .._native import nystroem
 from ..kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
-from ..models.nystroem_tree import NystromForest, NystromTree
+from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..partition.hierarchy import Hierarchy
 from .graph import Graph, Value
 
@@ -76,7 +76,7 @@ def _scaled(kernel: Any, points: NDArray[Any]) -> NDArray[Any]:
     return points * points.dtype.type(kernel.gamma) if isinstance(kernel, Polynomial | Sigmoid) else points
 
 
-def write_forest(graph: Graph, model: NystromForest) -> str:
+def write_forest(graph: Graph, model: NystroemForest) -> str:
     """Mean of the trees' decision functions at the projected samples: (rows, q) numbers."""
     if model.projection is not None:
         graph.x = graph("MatMul", graph.x, model.projection)
@@ -84,7 +84,7 @@ def write_forest(graph: Graph, model: NystromForest) -> str:
     return parts[0] if len(parts) == 1 else graph("Div", graph("Sum", *parts), np.array(float(len(parts))))
 
 
-def _write_tree(graph: Graph, tree: NystromTree) -> str:
+def _write_tree(graph: Graph, tree: NystroemTree) -> str:
     leaf = _write_routing(graph, tree.tree)
 
     def of_leaf(table: NDArray[Any]) -> Value:
@@ -119,7 +119,7 @@ def _measure_leaf_points(graph: Graph, points: Value, kernel: Any) -> str:
     return graph.reduce("SumSquare" if kernel.measure == "squares" else "L1", difference, 2)
 
 
-def _write_bounds(graph: Graph, tree: NystromTree, to_landmarks: str, of_leaf: Any) -> str:
+def _write_bounds(graph: Graph, tree: NystroemTree, to_landmarks: str, of_leaf: Any) -> str:
     """Triangle inequality: a bound of the distance to each pseudo-landmark, from those to the landmarks."""
     is_square, rules = tree.features.kernel.measure == "squares", tree.features.rules
     distances = graph.unsqueeze(graph("Sqrt", to_landmarks) if is_square else to_landmarks, 2)

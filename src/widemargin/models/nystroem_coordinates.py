@@ -20,7 +20,7 @@ _BLOCK_ROWS = 64, 1024
 
 
 @dataclass
-class NystromCoordinates:
+class NystroemCoordinates:
     """Features of a row, times a factor.
 
     Attributes

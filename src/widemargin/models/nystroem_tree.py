@@ -27,7 +27,7 @@ _ALONE = ThreadTeam(1)
 
 
 @dataclass
-class NystromTree:
+class NystroemTree:
     """Decision functions of q machines in each of k leaves.
 
     Attributes
@@ -128,17 +128,17 @@ def _unpack(packed: Array, m: int) -> Array:
 
 
 @dataclass
-class NystromForest:
+class NystroemForest:
     """The mean of several trees' decision values; mostly there is one.
 
     Attributes
     ----------
-    trees : list of NystromTree
+    trees : list of NystroemTree
     projection : ndarray of shape (d, r) or None
         What rows are multiplied by before they meet the trees, whose rows then have r features.
     """
 
-    trees: list[NystromTree]
+    trees: list[NystroemTree]
     projection: Array | None = None
 
     @property

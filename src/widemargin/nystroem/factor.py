@@ -13,7 +13,7 @@ Array = NDArray[np.floating]
 _BLOCK = 512  # rows
 
 
-def nystrom_factor(C: Array, G: Array, damping: float = 0.0) -> NDArray[np.float64]:
+def nystroem_factor(C: Array, G: Array, damping: float = 0.0) -> NDArray[np.float64]:
     """The factor F of W = F F' for which C W C' is nearest to a kernel matrix.
 
     Parameters

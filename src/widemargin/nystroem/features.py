@@ -89,7 +89,7 @@ def compiled_kernel(kernel: Transform) -> nystroem.Kernel:
     return nystroem.Kernel(_NAMES[type(kernel)], **parameters)
 
 
-def join_features(parts: list[LandmarkFeatures]) -> tuple[LandmarkFeatures, list[Index], list[tuple[Index, Index]]]:
+def stack_leaves(parts: list[LandmarkFeatures]) -> tuple[LandmarkFeatures, list[Index], list[tuple[Index, Index]]]:
     """Single leaves as one table, padded to the widest.
 
     Returns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,23 @@ Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
 
-_LARGEST_SQUARE = 2000  # rows of a leaf whose approximate kernel matrix is held: with more, planes are faster
+_MAX_DUAL_ROWS = 2000  # rows of a leaf whose approximate kernel matrix is held: with more, planes are faster
 NORMAL_BLOCK = 1024  # rows of a block of normal equations
 _START_TOL = 0.1  # of the exact local machine, which only says where its support vectors are
 
 
-class Fit(NamedTuple):
-    """q linear machines on a leaf's r coordinates: weights (q, r), intercepts (q,), and where they stand."""
+class LinearFit(NamedTuple):
+    """q linear machines on r coordinates of a leaf's rows, and the sums of their certificates.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (q, r)
+    intercept : ndarray of shape (q,)
+    objective, gap : float
+        Primal objectives and duality gaps, summed over the machines.
+    converged : bool
+        Whether all of them did.
+    """
 
     weights: Vector
     intercept: Vector
@@ -34,24 +44,24 @@ class Fit(NamedTuple):
     gap: float
     converged: bool
 
+    @classmethod
+    def from_results(cls, weights: Vector, results: Sequence[DualResult | LinearResult]) -> Self:
+        """Machines of weights (q, r) without intercept, solved one by one with these results."""
+        return cls(
+            weights,
+            np.zeros(len(results)),
+            sum(result.objective for result in results),
+            sum(result.gap for result in results),
+            all(result.converged for result in results),
+        )
 
-def join_fits(weights: Vector, results: Sequence[DualResult | LinearResult]) -> Fit:
-    """The results of q machines without intercept, whose weights are of shape (q, r)."""
-    return Fit(
-        weights,
-        np.zeros(len(results)),
-        sum(result.objective for result in results),
-        sum(result.gap for result in results),
-        all(result.converged for result in results),
-    )
+    @classmethod
+    def constant(cls, intercept: Vector, objective: float) -> Self:
+        """Weights of zero, (q, 1), and these intercepts: as no objective is below 0, the gap is at most its value."""
+        return cls(np.zeros((len(intercept), 1)), intercept, objective, objective, objective == 0.0)
 
 
-def unsolved_fit(intercept: Vector, objective: float) -> Fit:
-    """Weights of zero, (q, 1), with these intercepts: the objective is >= 0, so its gap is at most its value."""
-    return Fit(np.zeros((len(intercept), 1)), intercept, objective, objective, objective == 0.0)
-
-
-class Exact(NamedTuple):
+class ExactMachine(NamedTuple):
     """What a leaf's exact machine tells of its rows.
 
     Attributes
@@ -66,33 +76,33 @@ class Exact(NamedTuple):
     values: Vector
 
 
-class Task(Protocol):
+class LeafProblem(Protocol):
     """What the machines of a leaf are to learn: `rows` are the leaf's, or some of them."""
 
     n_outputs: int
     uses_kernel: bool  # or the features as they are, without the kernel matrix of the leaf
 
-    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> Exact:
+    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> ExactMachine:
         """The machine of kernel matrix K itself."""
 
-    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
         """Train on coordinates of shape (n, r)."""
 
     def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
         """Of decision values (q, n) and weights (q, r)."""
 
-    def constant(self, rows: Rows) -> Fit:
+    def constant(self, rows: Rows) -> LinearFit:
         """The best intercepts for weights of zero, (q, 1), with a gap as large as the objective: O(q n)."""
 
 
 class LinearTrainer(Protocol):
     """Trains linear machines of hinge loss without intercept, C = 1, one for each row of `signed`: s_i y_i."""
 
-    def __call__(self, X: Array, signed: Vector, tol: float, progress: Progress, memory_budget: int) -> Fit:
+    def __call__(self, X: Array, signed: Vector, tol: float, progress: Progress, memory_budget: int) -> LinearFit:
         """X of shape (n, r), float32; signed of shape (q, n)."""
 
 
-class HingeTask:
+class HingeProblem:
     """Labels: one support vector machine for each output, without intercept.
 
     Parameters
@@ -115,7 +125,7 @@ class HingeTask:
         self.train_linear = train_linear
         self.n_outputs = len(signs)
 
-    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> Exact:
+    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> ExactMachine:
         """Of the outputs whose labels differ; values are 0 for the others."""
         assert K is not None
         importance, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
@@ -124,15 +134,15 @@ class HingeTask:
             result = _solve(K, problem, tol, progress, max_relative_gap=np.inf)
             importance += np.square(result.beta)
             values[output] = result.decision
-        return Exact(importance, values)
+        return ExactMachine(importance, values)
 
-    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
         """The hinge loss machine in the coordinates' space; where all labels are alike, that label."""
         signs, single, is_mixed = self.signs[:, rows], coordinates.astype(np.float32), self._is_mixed(rows)
         weights, intercept = np.zeros((self.n_outputs, coordinates.shape[1])), np.where(is_mixed, 0.0, signs[:, 0])
         if not is_mixed.any():
-            return Fit(weights, intercept, 0.0, 0.0, True)
-        if len(rows) > _LARGEST_SQUARE:
+            return LinearFit(weights, intercept, 0.0, 0.0, True)
+        if len(rows) > _MAX_DUAL_ROWS:
             fit = self.train_linear(single, signs[is_mixed] * self.upper[rows], self.tol, progress, memory_budget)
         else:
             fit = self._train_square(coordinates, single @ single.T, rows, progress)
@@ -144,16 +154,16 @@ class HingeTask:
         losses = np.maximum(1.0 - self.signs[:, rows] * values, 0.0) @ self.upper[rows]
         return float(0.5 * np.vdot(weights, weights) + losses.sum())
 
-    def constant(self, rows: Rows) -> Fit:
+    def constant(self, rows: Rows) -> LinearFit:
         """For each output the label of more weight."""
         label = np.where(self.signs[:, rows] @ self.upper[rows] >= 0, 1.0, -1.0)
         none = np.zeros((self.n_outputs, 1))
-        return unsolved_fit(label, self.objective(label[:, None], none, rows))
+        return LinearFit.constant(label, self.objective(label[:, None], none, rows))
 
-    def _train_square(self, coordinates: Array, K: Array, rows: Rows, progress: Progress) -> Fit:
+    def _train_square(self, coordinates: Array, K: Array, rows: Rows, progress: Progress) -> LinearFit:
         """One machine after the other on the approximate kernel matrix."""
         results = [_solve(K, problem, self.tol, progress) for problem in self._problems(rows)]
-        return join_fits(np.array([result.beta @ coordinates for result in results]), results)
+        return LinearFit.from_results(np.array([result.beta @ coordinates for result in results]), results)
 
     def _problems(self, rows: Rows) -> list[DualProblem]:
         """Of the mixed outputs."""
@@ -175,7 +185,7 @@ def _solve(
     )
 
 
-class RidgeTask:
+class RidgeProblem:
     """Numbers: kernel ridge regression, sum_i s_i (y_i - f(x_i))^2 + penalty |f|^2.
 
     Parameters
@@ -194,15 +204,15 @@ class RidgeTask:
         self.weights = weights
         self.n_outputs = len(targets)
 
-    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> Exact:
+    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> ExactMachine:
         """(K + penalty S^-1) alpha = y."""
         assert K is not None
         A, penalties, targets = K.astype(np.float64), self.penalty / self.weights[rows], self.targets[:, rows]
         A[np.diag_indices(len(A))] += penalties
         alpha = cho_solve(cho_factor(A), targets.T).T
-        return Exact(np.square(alpha).sum(axis=0), targets - penalties * alpha)
+        return ExactMachine(np.square(alpha).sum(axis=0), targets - penalties * alpha)
 
-    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
         """The normal equations in the coordinates' space, or their dual where rows are fewer: O(n r min(n, r))."""
         n, r = coordinates.shape
         targets, importance = self.targets[:, rows], self.weights[rows]
@@ -216,20 +226,20 @@ class RidgeTask:
             A[np.diag_indices(r)] += self.penalty
             weights = cho_solve(cho_factor(A), weighted.T @ targets.T).T
         objective = self.objective(weights @ coordinates.T, weights, rows)
-        return Fit(weights, np.zeros(self.n_outputs), objective, 0.0, True)
+        return LinearFit(weights, np.zeros(self.n_outputs), objective, 0.0, True)
 
     def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
         """Squared errors, and the penalty."""
         errors = np.square(self.targets[:, rows] - values) @ self.weights[rows]
         return float(errors.sum() + self.penalty * np.vdot(weights, weights))
 
-    def constant(self, rows: Rows) -> Fit:
+    def constant(self, rows: Rows) -> LinearFit:
         """Zero: there is no intercept."""
         zero = np.zeros((self.n_outputs, 1))
-        return unsolved_fit(zero[:, 0], self.objective(zero, zero, rows))
+        return LinearFit.constant(zero[:, 0], self.objective(zero, zero, rows))
 
 
-class ImitationTask:
+class DistillationProblem:
     """The decision values of another machine, by least squares.
 
     Parameters
@@ -247,11 +257,11 @@ class ImitationTask:
         self.alpha = alpha
         self.n_outputs = len(values)
 
-    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> Exact:
+    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> ExactMachine:
         """The other machine."""
-        return Exact(self.alpha[rows], self.values[:, rows])
+        return ExactMachine(self.alpha[rows], self.values[:, rows])
 
-    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> Fit:
+    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
         """Ridge regression with an intercept; the penalty is that of least generalised cross-validation error."""
         values, n = self.values[:, rows], len(rows)
         centre, means = coordinates.mean(axis=0, dtype=np.float64), values.mean(axis=1)
@@ -261,16 +271,16 @@ class ImitationTask:
         penalty = min(_penalties(squares), key=lambda penalty: _gcv(total, projected, squares, penalty, n))
         weights = (V @ (projected * (_share(squares, penalty) / np.sqrt(squares))[:, None])).T
         residual = total - float((np.square(projected) * (1 - (1 - _share(squares, penalty)) ** 2)[:, None]).sum())
-        return Fit(weights, means - weights @ centre, max(residual, 0.0), 0.0, True)
+        return LinearFit(weights, means - weights @ centre, max(residual, 0.0), 0.0, True)
 
     def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
         """Squared differences."""
         return float(np.square(self.values[:, rows] - values).sum())
 
-    def constant(self, rows: Rows) -> Fit:
+    def constant(self, rows: Rows) -> LinearFit:
         """The means."""
         means = self.values[:, rows].mean(axis=1)
-        return unsolved_fit(means, self.objective(means[:, None], means, rows))
+        return LinearFit.constant(means, self.objective(means[:, None], means, rows))
 
 
 def _principal_axes(C: Array, centre: Vector, targets: Vector) -> tuple[Vector, Vector, Vector]:

@@ -19,7 +19,7 @@ from .landmarks import select_landmarks
 Array = NDArray[np.floating]
 
 
-def plain(kernel: Transform, landmarks: Array) -> LandmarkFeatures:
+def landmark_features(kernel: Transform, landmarks: Array) -> LandmarkFeatures:
     """Landmarks alone: features of one leaf, from points of shape (m, d)."""
     m = len(landmarks)
     return LandmarkFeatures(
@@ -31,7 +31,7 @@ def plain(kernel: Transform, landmarks: Array) -> LandmarkFeatures:
     )
 
 
-def with_pseudo(
+def add_pseudo_landmarks(
     features: LandmarkFeatures,
     X: Any,
     pseudo: str | None,
@@ -57,12 +57,12 @@ def with_pseudo(
     if pseudo is None or p == 0 or features.landmarks.shape[1] == X.shape[0]:
         return features
     if pseudo == "polynomial":
-        return polynomial(features, p, rng)
+        return add_products(features, p, rng)
     points = select_landmarks(X, p, rng, weights=weights, method="uniform")
-    return triangle(features, points, X)
+    return add_by_triangle_rule(features, points, X)
 
 
-def triangle(features: LandmarkFeatures, points: Array, probe: Array) -> LandmarkFeatures:
+def add_by_triangle_rule(features: LandmarkFeatures, points: Array, probe: Array) -> LandmarkFeatures:
     """Add pseudo-landmarks whose distance is estimated by the triangle inequality.
 
     Parameters
@@ -81,14 +81,14 @@ def triangle(features: LandmarkFeatures, points: Array, probe: Array) -> Landmar
     if features.kernel.measure == "products":
         raise ValueError("pseudo='triangle' is for kernels of distances, rbf and laplacian; use 'polynomial' or None")
     anchors = np.ascontiguousarray(features.distances(points).T)
-    exact = plain(features.kernel, points).values(probe)
+    exact = landmark_features(features.kernel, points).values(probe)
     rules = (nystroem.LOWER, nystroem.UPPER)
     candidates = [replace(features, anchors=anchors[None], rules=np.array([r], np.int64)) for r in rules]
     m = features.landmarks.shape[1]
     return min(candidates, key=lambda candidate: float(np.square(candidate.values(probe)[:, m:] - exact).sum()))
 
 
-def polynomial(features: LandmarkFeatures, p: int, rng: np.random.Generator) -> LandmarkFeatures:
+def add_products(features: LandmarkFeatures, p: int, rng: np.random.Generator) -> LandmarkFeatures:
     """Add p products of two landmarks' kernel values, drawn from all of them; all where p is large enough.
 
     Notes

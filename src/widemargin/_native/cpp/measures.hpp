@@ -138,7 +138,7 @@ inline void sum_tile(Index n, const T* points, T* out, Index stride, const Get& 
 // Given   x: R dense rows of d numbers; points: d features, `width` columns; out (R, width), its rows `stride` numbers
 //         apart: written. is_lower: row k of the points is known to be zero before column k.
 // Cost    R d width multiply-adds, or twice as many operations for distances
-// Twin    tests/naive/nystrom.py::measure
+// Twin    tests/naive/nystroem.py::measure
 template <Measure kind, int R, class X, class T>
 void measure_rows(const X* const (&x)[R], PackedGroup<T> points, T* out, Index stride, bool is_lower = false) {
     const Index d = points.features;
@@ -153,7 +153,7 @@ void measure_rows(const X* const (&x)[R], PackedGroup<T> points, T* out, Index s
 
 // Given   a sparse row; points: d features, `width` columns; at_zero (width,): the sums of a row of zeros; out (width,): written
 // Cost    nnz width multiply-adds, or two to four times as many operations for distances
-// Twin    tests/naive/nystrom.py::measure
+// Twin    tests/naive/nystroem.py::measure
 template <Measure kind, class T, class I>
 void measure_sparse(Span<const T> values, Span<const I> columns, PackedGroup<T> points, Span<const T> at_zero, T* out) {
     for_each_tile<T>(points.width, [&](Index c, auto registers) {

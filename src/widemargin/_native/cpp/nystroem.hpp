@@ -56,7 +56,7 @@ template <class T> void transform(const KernelFunction& kernel, Span<T> values, 
 //         squares where `near` are squares
 // Cost    m p times two or three operations
 // Source  Hsieh, Si, Dhillon 2014 (DC-Pred++), equation 6
-// Twin    tests/naive/nystrom.py::bound
+// Twin    tests/naive/nystroem.py::bound
 template <class T> void bound(Span<const T> near, Matrix<const T> anchors, bool is_lower, bool are_squares, T* __restrict far) {
     const Index p = anchors.columns;
     for (Index t = 0; t < p; ++t) far[t] = is_lower ? T(0) : std::numeric_limits<T>::infinity();
@@ -206,7 +206,7 @@ template <class T> class NystroemMachine {
 
     // Given   X dense or CSR, its rows from `first` to `end`; s made for so many rows; out (n, q): rows written
     // Cost    a row: depth b + m + q inner products in d dimensions, q (r + m^2 / 2) multiply-adds
-    // Twin    tests/naive/nystrom.py::route, measure, bound, answer
+    // Twin    tests/naive/nystroem.py::route, measure, bound, answer
     template <class Rows>
     void decision_values(const Rows& X, Index first, Index end, NystroemScratch<T>& s, Matrix<double> out) const {
         const FlushDenormals flush;

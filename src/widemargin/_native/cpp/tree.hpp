@@ -36,7 +36,7 @@ template <class T> class Tree {
 
     // Given   X dense or CSR, its rows i[0] to i[R - 1]; distances (R width(),): scratch; leaf (R,): written
     // Cost    depth times b distances a row; of equally near centres the first is taken
-    // Twin    tests/naive/nystrom.py::route
+    // Twin    tests/naive/nystroem.py::route
     template <int R, class Rows> void find_leaves(const Rows& X, const Index (&i)[R], T* distances, Index* leaf) const {
         Index node[R] = {};
         if (!sizes_.empty()) step(X, i, 0, distances, node);

@@ -12,13 +12,13 @@ from sklearn.utils import check_random_state
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from ..algorithms.dc_pred import train
-from ..models.nystroem_tree import NystromForest
-from ..nystroem.local_machines import Task
-from ._cost import check_cost, spend
+from ..models.nystroem_tree import NystroemForest
+from ..nystroem.local_machines import LeafProblem
+from ._cost import allocate_cost, check_cost
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, TrainingRows
-from ._nystrom_files import check_trees, describe_trees, forest_of
+from ._nystroem_trees import check_trees, make_forest, tree_arrays
 from ._parameters import check_kernel, check_limits, check_pseudo
 from ._training import describe_gap, relative_gap, warn_of_stop
 from ._validation import check_choice, check_seed
@@ -26,7 +26,7 @@ from ._validation import check_choice, check_seed
 Vector = NDArray[np.float64]
 
 
-class LocalMachine(KernelMachine):
+class DCPredMachine(KernelMachine):
     """What `DCPredClassifier` and `DCPredRegressor` share."""
 
     prediction_cost: float | str
@@ -39,7 +39,7 @@ class LocalMachine(KernelMachine):
     landmark_weights: str | None
     max_time: float | None
     random_state: Any
-    predictor_: NystromForest
+    predictor_: NystroemForest
 
     def _check_parameters(self) -> None:
         check_kernel(self)
@@ -50,11 +50,11 @@ class LocalMachine(KernelMachine):
         check_seed(self.random_state)
         check_limits(self)
 
-    def _train(self, rows: TrainingRows, task: Task, progress: Progress) -> None:
+    def _train(self, rows: TrainingRows, task: LeafProblem, progress: Progress) -> None:
         kernel: Any = self._resolve_kernel(rows.X, rows.weights)
         make_checked_samples(kernel, rows.X, rows.y if is_classifier(self) else rows.y.astype(np.float64))
         n, d = rows.X.shape
-        settings = spend(self, n, d, task.n_outputs)
+        settings = allocate_cost(self, n, d, task.n_outputs)
         settings = settings._replace(
             weights=self.landmark_weights, memory_budget=resolve_memory_budget(self.memory_budget)
         )
@@ -74,15 +74,15 @@ class LocalMachine(KernelMachine):
             "objective": np.cumsum(leaves["objective"][order]),
             "lower_bound": np.cumsum((leaves["objective"] - leaves["gap"])[order]),
         }
-        self._trees = describe_trees(machine.model)
+        self._trees = tree_arrays(machine.model)
         self._model = self._make_model()
         self.prediction_cost_ = self._model.n_operations
         if not self.converged_:
             reason = progress.stopped_by or "the precision of float64"
             warn_of_stop(self, reason, f"before it converged: {describe_gap(self)}. The model is the best so far.")
 
-    def _make_model(self) -> NystromForest:
-        self.predictor_ = forest_of(self._make_kernel(), self._trees)
+    def _make_model(self) -> NystroemForest:
+        self.predictor_ = make_forest(self._make_kernel(), self._trees)
         return self.predictor_
 
     def _check_state(self, fitted: FittedState) -> None:

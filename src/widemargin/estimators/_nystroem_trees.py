@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.nystroem_tree import NystromForest, NystromTree
+from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ._fitted_state import FittedState
 
 Arrays = dict[str, NDArray[Any]]
 
 
-def describe_trees(forest: NystromForest) -> list[Arrays]:
+def tree_arrays(forest: NystroemForest) -> list[Arrays]:
     """The arrays of each tree, by name."""
     return [tree.arrays for tree in forest.trees]
 
@@ -44,6 +44,6 @@ def check_trees(fitted: FittedState, d: int, q: int | None) -> None:
         tree.array("slopes", dtype, k, None, d)
 
 
-def forest_of(kernel: Any, trees: list[Arrays], projection: NDArray[np.floating] | None = None) -> NystromForest:
-    """The forest that `describe_trees` described, behind a projection."""
-    return NystromForest([NystromTree.from_arrays(kernel, arrays) for arrays in trees], projection)
+def make_forest(kernel: Any, trees: list[Arrays], projection: NDArray[np.floating] | None = None) -> NystroemForest:
+    """The forest that `tree_arrays` described, behind a projection."""
+    return NystroemForest([NystroemTree.from_arrays(kernel, arrays) for arrays in trees], projection)
