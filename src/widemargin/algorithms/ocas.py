@@ -198,10 +198,11 @@ class _Training:
 
     def _accelerate(self, solver: CuttingPlaneSolver, memory_budget: int) -> None:
         """Give the solver of a hinge loss the accelerations of its rounds."""
-        X, hinge, go_on = self.X, solver.loss.hinge, Aside(self.progress).go_on
+        X, hinge = self.X, solver.loss.hinge
         if hinge is None:
             return
         if self.uses.active_rows and isinstance(X, LocalMatrix):
+            go_on = Aside(self.progress).go_on
             self.active_rows[solver] = ActiveRows(
                 X, solver, hinge, self.settings.tol, memory_budget, go_on, newton=self.uses.newton
             )

@@ -18,8 +18,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._threads import ThreadTeam
+from .capabilities import DesignMatrix, LocalMatrix
 from .csr import check_sparse
-from .design_matrix import LocalMatrix, make_design_matrix
+from .design_matrix import make_design_matrix
 
 Matrix = NDArray[np.float64]
 
@@ -34,8 +35,8 @@ class LostPartitionError(RuntimeError):
     """A partition was lost with its worker, and dask cannot compute it again."""
 
 
-class PartitionedMatrix:
-    """`DesignMatrix` whose blocks are futures on a cluster.
+class PartitionedMatrix(DesignMatrix):
+    """Samples whose blocks are futures on a cluster.
 
     Parameters
     ----------

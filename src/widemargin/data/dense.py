@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .._native import dense
 from .._threads import ThreadTeam, count_blocks, row_blocks
+from .capabilities import LocalMatrix, RowAccess
 
 Array = NDArray[np.floating]
 Matrix = NDArray[np.float64]
@@ -22,8 +23,8 @@ _BLOCK_BYTES = 2**21  # least size of a block of a matrix product: enough to be 
 _BLOCKS = 64  # largest number of blocks: enough to share out
 
 
-class DenseMatrix:
-    """`LocalMatrix` of an array with contiguous rows, at any distance from one another, which is never copied.
+class DenseMatrix(LocalMatrix):
+    """An array with contiguous rows, at any distance from one another, which is never copied.
 
     Sums, and products with a single vector, are float64; products with several vectors have X's dtype.
 
@@ -40,7 +41,7 @@ class DenseMatrix:
     def __init__(self, X: Array, team: ThreadTeam) -> None:
         self._X = self._lines = np.asarray(X)
         self._team = team
-        self.shape: tuple[int, int] = X.shape
+        self.shape = X.shape
         self.row_bytes = max(1, int(X.shape[1] * X.itemsize))
 
     @property
@@ -88,17 +89,16 @@ class DenseMatrix:
         return max(256, _BLOCK_BYTES // self.row_bytes)
 
 
-class RowMajorMatrix(DenseMatrix):
-    """`LocalMatrix` and `RowAccess` of an array in C order."""
+class RowMajorMatrix(DenseMatrix, RowAccess):
+    """An array in C order."""
 
-    @property
-    def row_arrays(self) -> Array:
-        """The array."""
-        return self._X
+    def __init__(self, X: Array, team: ThreadTeam) -> None:
+        super().__init__(X, team)
+        self.row_arrays = self._X
 
 
 class ColumnMajorMatrix(DenseMatrix):
-    """`LocalMatrix` of an array with contiguous columns."""
+    """An array with contiguous columns."""
 
     _matvec = staticmethod(dense.matvec_transposed)
     _rmatvec = staticmethod(dense.rmatvec_transposed)

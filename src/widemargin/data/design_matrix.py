@@ -1,14 +1,14 @@
 """The design matrix X (n, d) of a linear machine: products with weight vectors, wherever the samples are stored.
 
-Every kind of storage has the two products of `DesignMatrix`. Samples that this process can read are a `LocalMatrix`
-too, and those that compiled code can visit one by one a `RowAccess`.
+Every kind of storage is a `DesignMatrix`, with two products; it is a `LocalMatrix` if this process can read the samples,
+and a `RowAccess` if compiled code can visit them one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,54 +16,13 @@ from numpy.typing import NDArray
 
 from .._native import csr
 from .._threads import ThreadTeam
+from .capabilities import DesignMatrix, LocalMatrix, RowAccess
 from .csr import CSRArray
 from .dense import ColumnMajorMatrix, DenseMatrix, RowMajorMatrix, has_contiguous_rows, read_only
 from .mapped import MappedMatrix, mapped_pages
 
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
-RowArrays: TypeAlias = "NDArray[np.floating] | csr.CSRMatrix"  # dense ones in C order
-
-
-class DesignMatrix(Protocol):
-    """n samples of d features."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """n and d."""
-
-    @property
-    def row_bytes(self) -> int:
-        """Mean number of bytes of a sample."""
-
-    def matvec(self, W: Matrix) -> Matrix:
-        """W Xᵀ (k, n): products of k weight vectors (k, d) with every sample."""
-
-    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
-        """(coef - since) X (k, d): sums of the samples, weighted by the rows of coef and of since (k, n).
-
-        Most samples whose weights are all zero are not read.
-        """
-
-
-@runtime_checkable
-class LocalMatrix(DesignMatrix, Protocol):
-    """Samples that this process can read."""
-
-    def take(self, chosen: Indices) -> LocalMatrix:
-        """A copy of the samples `chosen`, in ascending order."""
-
-    def gather(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
-        """An array with contiguous rows, and which of its rows are the samples `chosen`; not a copy if it need not."""
-
-
-@runtime_checkable
-class RowAccess(Protocol):
-    """Samples that compiled code can visit one by one, in any order."""
-
-    @property
-    def row_arrays(self) -> RowArrays:
-        """The samples as compiled code takes them."""
 
 
 def make_design_matrix(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> LocalMatrix:
@@ -105,13 +64,13 @@ def open_design_matrix(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> 
         yield make_design_matrix(X, team, memory_budget)
 
 
-class SparseMatrix:
-    """`LocalMatrix` and `RowAccess` of CSR storage, the columns of a row in any order, repeated or not."""
+class SparseMatrix(RowAccess):
+    """Samples in CSR storage, the columns of a row in any order, repeated or not."""
 
     def __init__(self, X: CSRArray, team: ThreadTeam) -> None:
         self._X = X
         self._team = team
-        self.shape: tuple[int, int] = X.array.shape
+        self.shape = X.array.shape
         self.row_arrays = X.view
         self.row_bytes = 1 + X.nbytes // max(1, self.shape[0])
 
@@ -137,7 +96,7 @@ class SparseMatrix:
         return SparseMatrix(self._X[chosen], self._team)
 
 
-class AugmentedMatrix:
+class AugmentedMatrix(DesignMatrix):
     """[X, 1] (n, d + 1): a constant last feature, whose weight is a regularised intercept. X is not copied."""
 
     def __init__(self, X: DesignMatrix) -> None:
@@ -155,7 +114,7 @@ class AugmentedMatrix:
         return np.column_stack([self._X.rmatvec(coef), coef.sum(axis=1)])
 
 
-class LocalAugmentedMatrix(AugmentedMatrix):
+class LocalAugmentedMatrix(AugmentedMatrix, LocalMatrix):
     """[X, 1] of samples that this process can read."""
 
     _X: LocalMatrix

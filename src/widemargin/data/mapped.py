@@ -37,7 +37,7 @@ class MappedPages:
 
 
 class MappedMatrix(DenseMatrix):
-    """`LocalMatrix` of a memory map of which each thread holds one block at a time."""
+    """A memory map of which each thread holds one block at a time."""
 
     def __init__(self, X: Array, pages: MappedPages, team: ThreadTeam) -> None:
         super().__init__(X, team)

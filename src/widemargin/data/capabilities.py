@@ -1,0 +1,59 @@
+"""What a linear machine can do with its samples X (n, d), by the kind of storage: base classes, one a capability."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._native import csr
+
+Matrix = NDArray[np.float64]
+Indices = NDArray[np.int64]
+RowArrays: TypeAlias = "NDArray[np.floating] | csr.CSRMatrix"  # dense ones in C order
+
+
+class DesignMatrix(ABC):
+    """n samples of d features, wherever they are.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        n and d.
+    row_bytes : int
+        Mean number of bytes of a sample.
+    """
+
+    shape: tuple[int, int]
+    row_bytes: int
+
+    @abstractmethod
+    def matvec(self, W: Matrix) -> Matrix:
+        """W Xᵀ (k, n): products of k weight vectors (k, d) with every sample."""
+
+    @abstractmethod
+    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
+        """(coef - since) X (k, d): sums of the samples, weighted by the rows of coef and of since (k, n).
+
+        Most samples whose weights are all zero are not read.
+        """
+
+
+class LocalMatrix(DesignMatrix):
+    """Samples that this process can read."""
+
+    @abstractmethod
+    def take(self, chosen: Indices) -> LocalMatrix:
+        """A copy of the samples `chosen`, in ascending order."""
+
+    @abstractmethod
+    def gather(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
+        """An array with contiguous rows, and which of its rows are the samples `chosen`; not a copy if it need not."""
+
+
+class RowAccess(LocalMatrix):
+    """Samples that compiled code can visit one by one, in any order: `row_arrays` is what it takes."""
+
+    row_arrays: RowArrays
