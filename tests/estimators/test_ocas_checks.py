@@ -27,6 +27,7 @@ Data = tuple[NDArray[np.float64], NDArray[np.int64]]
         OCASClassifier(),
         OCASClassifier(multi_class="crammer_singer"),
         OCASClassifier(line_search=False, tol=0.1),
+        OCASClassifier(acceleration=None),
     ]
 )
 def test_keeps_the_estimator_contract(estimator: OCASClassifier, check: Any) -> None:
@@ -124,6 +125,7 @@ def test_inside_scikit_learn(binary: Data) -> None:
         ({"max_time": -1}, "max_time must be at least 0, got -1"),
         ({"fit_intercept": 1}, "fit_intercept must be True or False, got 1"),
         ({"line_search": "no"}, "line_search must be True or False, got 'no'"),
+        ({"acceleration": "none"}, "acceleration must be one of ['auto', None], got 'none'"),
         ({"warm_start": None}, "warm_start must be True or False, got None"),
         ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0, got 0"),
         ({"memory_budget": "much"}, "memory_budget must be a positive number of bytes"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
@@ -80,3 +83,65 @@ def multiclass_risk(f: Matrix, y: NDArray[np.int64], s: Vector) -> float:
     margins = 1.0 + f - f[y, np.arange(len(y))]
     margins[y, np.arange(len(y))] = 0.0
     return float(s @ margins.max(axis=0))
+
+
+class Round(NamedTuple):
+    """What a round of Algorithm 1 found."""
+
+    w_t: Vector  # line 3, the solution of the reduced problem
+    bound: float  # its value F_t(w_t)
+    w_b: Vector  # line 4, the best point
+    w_c: Vector  # line 5, where the new plane touches the risk
+    normal: Vector
+    offset: float
+
+
+def ocas(X: Matrix, y: Vector, C: float, mu: float, n_rounds: int, *, line_search: bool = True) -> list[Round]:
+    """Run Algorithm 1 of Franc and Sonnenburg (2008) as printed, C before the sum of the hinges; or CPA (section 2)."""
+    normals, offsets = [np.zeros(X.shape[1])], [0.0]  # line 1: the zero plane alone
+    w_b, rounds = np.zeros(X.shape[1]), []
+    for _ in range(n_rounds):  # line 2
+        w_t, bound = solve_reduced(np.array(normals), np.array(offsets), C)  # line 3
+        if line_search:  # line 4, equation (7)
+            w_b = w_b + best_step(X, y, C, w_b, w_t) * (w_t - w_b)
+            w_c = (1 - mu) * w_b + mu * w_t  # equation (8)
+        else:
+            w_c = w_t
+        violates = 1 - y * (X @ w_c) > 0
+        normal = -(y * violates) @ X  # line 5, equation (4): a subgradient of the risk at w_c
+        offset = float(np.sum(np.maximum(0, 1 - y * (X @ w_c))) - normal @ w_c)
+        normals.append(normal)
+        offsets.append(offset)
+        rounds.append(Round(w_t, bound, w_b, w_c, normal, offset))
+    return rounds
+
+
+def best_step(X: Matrix, y: Vector, C: float, w: Vector, target: Vector) -> float:
+    """Return argmin_(k >= 0) F(w + k (target - w)) by appendix A: sort the zeros k_i of the hinges along the line."""
+    toward = target - w
+    curvature, rates, starts = toward @ toward, -y * (X @ toward), 1 - y * (X @ w)  # A_0, B_i, C_i
+    if curvature == 0:
+        return 0.0
+    zeros = np.sort([-c / b for b, c in zip(rates, starts, strict=True) if b != 0 and -c / b > 0])
+    slope = w @ toward + C * hinge_slope(X @ w, X @ target, y, 0.0)
+    if slope >= 0:
+        return 0.0
+    for lo, hi in zip(np.append(0.0, zeros), np.append(zeros, np.inf), strict=True):
+        middle = lo + 1.0 if hi == np.inf else 0.5 * (lo + hi)
+        inside = w @ toward + C * hinge_slope(X @ w, X @ target, y, middle)
+        if curvature * hi + inside >= 0:  # the derivative crosses zero in this piece, or has jumped over it at lo
+            return max(lo, -inside / curvature)
+    raise AssertionError("the derivative of a strictly convex function grows without bound")
+
+
+def solve_reduced(normals: Matrix, offsets: Vector, C: float) -> tuple[Vector, float]:
+    """Return the minimiser of 1/2 |w|^2 + C max_j (<a_j, w> + b_j), and the minimum, by trying every set of planes."""
+    H, t, best = normals @ normals.T, len(offsets), (-np.inf, np.zeros(normals.shape[1]))
+    for size in range(1, min(t, normals.shape[1] + 1) + 1):
+        for chosen in map(list, combinations(range(t), size)):  # sum(beta) = C, equal values on the chosen planes
+            kkt = np.block([[H[np.ix_(chosen, chosen)], np.ones((size, 1))], [np.ones((1, size)), np.zeros((1, 1))]])
+            beta, *_ = np.linalg.lstsq(kkt, np.append(offsets[chosen], C), rcond=None)
+            if beta[:size].min() >= -1e-12 * C and np.isclose(beta[:size].sum(), C):
+                w = -beta[:size] @ normals[chosen]
+                best = max(best, (float(offsets[chosen] @ beta[:size] - 0.5 * w @ w), w), key=lambda found: found[0])
+    return best[1], best[0]

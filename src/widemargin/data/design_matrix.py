@@ -1,7 +1,7 @@
 """The design matrix X (n, d) of a linear machine: products with weight vectors, wherever the samples are stored.
 
-Every kind of storage is a `DesignMatrix`, with two products; it is a `LocalMatrix` if this process can read the samples,
-and a `RowAccess` if compiled code can visit them one by one.
+Every kind of storage is a `DesignMatrix`, with two products; it is a `LocalMatrix` if this process can read the
+samples, and a `RowAccess` if compiled code can visit them one by one.
 """
 
 from __future__ import annotations

@@ -70,7 +70,11 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     mu : float, default=0.1
         In (0, 1]: new planes touch the risk at ``(1 - mu) best + mu target``.
     line_search : bool, default=True
-        False gives the plain cutting plane algorithm (CPA, as in SVMperf and BMRM), to be compared with.
+        False gives the plain cutting plane algorithm (CPA, as in SVMperf and BMRM), to be compared with; it is never
+        accelerated.
+    acceleration : {"auto"} or None, default="auto"
+        None trains by Algorithm 1 of the paper as it is; see Notes. "auto" adds what makes it faster, by the shape of X
+        and the loss. Both find the same machine, to `tol`.
     fit_intercept : bool, default=True
         Whether the machine has an intercept. It is not regularised.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
@@ -112,8 +116,9 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         Rounds on all rows.
     history_ : dict of ndarrays
         One entry a round: ``time`` in seconds, ``objective``, ``lower_bound``, ``step``, ``n_planes``,
-        ``seconds_dual``, ``seconds_outputs``, ``seconds_line_search``, ``seconds_plane``, ``seconds_reduced``, and
-        ``seconds_near`` of the rounds on few rows before it. Where none was needed, one entry for the start.
+        ``seconds_near`` (active rows), ``seconds_dual`` (dual coordinate ascent), ``seconds_outputs`` (decision
+        values), ``seconds_line_search``, ``seconds_plane`` and ``seconds_reduced`` (master problem). Where no round was
+        needed, one entry for the start.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
@@ -126,25 +131,31 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
 
     Notes
     -----
-    Cost: a round reads X once, and its rows whose part in the plane has changed once more; the number of rounds hardly
-    depends on that of the rows. With at least 16,384 rows, and 64 for each feature, most rounds are on a copy of the
-    rows near the margin, 1/256 to 1/4 of all: then some three to forty on all rows are left. With 32,768 rows, and 512
-    for each feature, a fit begins at the machine of every sixteenth row; elsewhere with epochs of dual coordinate
-    ascent, on one thread for each class, which take turns with rounds where they shrink the gap faster: on text above
-    all. X is not copied as a whole: dense in C or Fortran order, a memory map, CSR with 32- or 64-bit indices (CSC is
-    converted), float32 or float64. A fit holds about 90 bytes a row beside X, for each class, and 8 bytes x n_features
-    a plane (16 with `warm_start`). Outputs of a single machine and all planes are added up in float64; outputs of
-    several machines on dense data are matrix products in X's dtype.
+    Cost: a round reads X once, and once more its rows whose weight in the plane has changed; the number of rounds
+    hardly depends on that of the rows. X is not copied as a whole: dense in C or Fortran order, a memory map, CSR with
+    32- or 64-bit indices (CSC is converted), float32 or float64. A fit holds about 90 bytes a row beside X, for each
+    class, and 8 bytes x n_features a plane (16 with `warm_start`). Decision values of a single machine and all planes
+    are added up in float64; decision values of several machines on dense data are matrix products in X's dtype.
 
-    Differences from the paper: (1) C multiplies the sum of the hinges, not their mean. (2) Weights, an unregularised
-    intercept, several classes. (3) The line search selects instead of sorting, O(n) expected; with an intercept that
-    intercept goes straight from its best value here to its best value at about the step. (4) The reduced problem is
-    solved with Newton steps beside the steps in pairs. (5) Planes without weight leave when `memory_budget` is
-    reached, and planes with weight are merged. (6) Rounds may begin with epochs of dual coordinate ascent: a dual
-    point is a plane too, and the next point to look at. Not with ``line_search=False``, Crammer and Singer's loss,
-    dask, Fortran order, streamed maps or tiny data. (7) Rounds on few rows, with a linear function in place of the
-    rest, and the start from a sample. Not with ``line_search=False`` and dask; with Crammer and Singer's loss, the
-    sample alone.
+    Accelerations, n rows of d features, all of rows in this process: at most 1,024 rows and features are solved by the
+    dual on their Gram matrix. With n >= 32,768 and n >= 512 d, a fit starts from the machine of a sixteenth of the
+    rows; else, with 32,768 values, rounds alternate with rounds that begin with epochs of dual coordinate ascent, on
+    one thread for each class: on text above all. With n >= 16,384 and n >= 64 d, most rounds are on a copy of the rows
+    near the margin, 1/256 to 1/4 of all, with a linear function in place of the rest; with n >= 512 d and n >= 32 d^2
+    these are Newton steps on smoothed hinges. Fortran order and streamed maps have no epochs; with Crammer and Singer's
+    loss, the start from a sample is the only one.
+
+    With ``acceleration=None``: none of these; each master problem is solved to rounding and each step is the minimiser
+    on its line; planes stay while `memory_budget` allows. With ``fit_intercept=False`` and ``multi_class="ovr"`` this
+    is the paper's Algorithm 1 line by line, whose first round, at w = 0, is not counted in `n_iter_`.
+
+    Differences from the paper, with ``acceleration=None`` too: (1) C multiplies the sum of the hinges, not their mean.
+    (2) Weights, an unregularised intercept, several classes. (3) The line search selects instead of sorting, O(n)
+    expected; with an intercept b goes straight from its optimum here to its optimum at about the step. (4) The master
+    problem is solved with Newton steps beside the steps in pairs. (5) Where `memory_budget` is reached, planes without
+    weight leave, and planes with weight are merged. (6) After 50 rounds that moved neither objective nor bound, the
+    precision of float64 ends the fit. With "auto" also: (7) The accelerations. (8) Steps are at most 2, master problems
+    are solved to 5 % of the gap, and planes leave after 20 rounds without weight.
 
     References
     ----------
@@ -175,6 +186,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         tol: float = 1e-3,
         mu: float = 0.1,
         line_search: bool = True,
+        acceleration: str | None = "auto",
         fit_intercept: bool = True,
         multi_class: str = "ovr",
         max_iter: int = 1000,
@@ -189,6 +201,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         self.tol = tol
         self.mu = mu
         self.line_search = line_search
+        self.acceleration = acceleration
         self.fit_intercept = fit_intercept
         self.multi_class = multi_class
         self.max_iter = max_iter
@@ -205,6 +218,8 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         check_number("mu", self.mu, above=0)
         if self.mu > 1:
             raise ValueError(f"mu must be at most 1, got {plain(self.mu)!r}")
+        if self.acceleration is not None:
+            check_choice("acceleration", self.acceleration, ("auto", None))
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         check_integer("max_iter", self.max_iter, 1)
         check_flag(fit_intercept=self.fit_intercept, line_search=self.line_search, warm_start=self.warm_start)
@@ -300,6 +315,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             tol=self.tol,
             mu=self.mu,
             line_search=self.line_search,
+            is_plain=self.acceleration is None,
             max_iter=self.max_iter,
             memory_budget=resolve_memory_budget(self.memory_budget),
             keep_points=self.warm_start,
