@@ -29,14 +29,14 @@ def draw_all() -> None:
 
 
 def draw_table(path: Path) -> None:
-    """h and wd over the whole square, as in Figure 2; the table itself covers its upper half."""
-    m, kappa = np.meshgrid(np.linspace(0, 1, 401), np.linspace(0, 1, 401), indexing="ij")
-    table = merge_table()
+    """h and wd over the whole square, as in Figure 2: the table, and its mirror image for m < 1/2."""
+    table_h, root = merge_table().grids
+    h, wd = np.concatenate([1 - table_h[::-1], table_h]), np.concatenate([root[::-1], root]) ** 2
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
     images = [
-        left.imshow(table.h(m, kappa), origin="lower", extent=(0, 1, 0, 1), cmap="coolwarm"),
+        left.imshow(h, origin="lower", extent=(0, 1, 0, 1), aspect="auto", cmap="coolwarm"),
         right.imshow(
-            np.log10(np.maximum(table.wd(m, kappa), 1e-8)), origin="lower", extent=(0, 1, 0, 1), cmap="viridis"
+            np.log10(np.maximum(wd, 1e-8)), origin="lower", extent=(0, 1, 0, 1), aspect="auto", cmap="viridis"
         ),
     ]
     titles = ("h: place of the merged point", "log10 wd: squared degradation")

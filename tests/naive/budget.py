@@ -38,14 +38,14 @@ def degradation(h: float, m: float, kappa: float) -> float:
     return max(m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - float(s(h, m, kappa)) ** 2, 0.0)
 
 
-def look_up(grid: NDArray[np.floating], m: float, kappa: float) -> float:
+def look_up(grid: NDArray[np.floating], m: ArrayLike, kappa: ArrayLike) -> Vector:
     """Return the bilinear interpolant of a grid over [1/2, 1] x [0, 1]."""
     last = grid.shape[0] - 1
-    u, v = (2 * m - 1) * last, kappa * last
-    i, j = min(int(u), last - 1), min(int(v), last - 1)
+    u, v = (2 * np.asarray(m) - 1) * last, np.asarray(kappa) * last
+    i, j = (np.minimum(w.astype(int), last - 1) for w in (u, v))
     u, v = u - i, v - j
     weights = [(i, j, (1 - u) * (1 - v)), (i, j + 1, (1 - u) * v), (i + 1, j, u * (1 - v)), (i + 1, j + 1, u * v)]
-    return sum(float(grid[a, b]) * weight for a, b, weight in weights)
+    return sum(grid[a, b].astype(np.float64) * weight for a, b, weight in weights)
 
 
 def find_partner(i: int, coef: Vector, kappa: Vector) -> tuple[int, float, float]:

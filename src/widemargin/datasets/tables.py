@@ -6,6 +6,7 @@ import csv
 import io
 from array import array
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
@@ -118,7 +119,7 @@ def _collect(
     values = array("f" if dtype is np.float32 else "d")
     labels: list[str] = []
     limit = float(np.finfo(dtype).max)
-    for line, row in _chain(head[1:] if columns.names else head, rows):
+    for line, row in chain(head[1:] if columns.names else head, rows):
         _check_row(path, line, row, columns)
         values.extend(_numbers(path, line, row, columns, limit))
         if columns.target is not None:
@@ -128,11 +129,6 @@ def _collect(
     if len(X) == 0:
         raise fault(path, "the file has a header and no samples")
     return Dataset(X, None if columns.target is None else _as_labels(labels))
-
-
-def _chain(head: list[_Row], rows: Iterator[_Row]) -> Iterator[_Row]:
-    yield from head
-    yield from rows
 
 
 def _layout_of(path: PathLike, head: list[_Row], target: int | str | None, header: bool | str) -> _Columns:

@@ -19,14 +19,14 @@ Rows = NDArray[np.intp]
 
 def votes(values: Vector, n_classes: int) -> NDArray[np.float32]:
     """Votes of the pairs of classes, of shape (n, n_classes); a machine that was never trained has none."""
-    for_first, for_second = _incidence(n_classes)
+    for_first, for_second = pair_incidence(n_classes)
     counts: NDArray[np.float32] = (values > 0).astype(np.float32) @ for_first
     counts += (values < 0).astype(np.float32) @ for_second
     return counts
 
 
 @cache
-def _incidence(n_classes: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def pair_incidence(n_classes: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The class that each pair's positive, and its negative decision values speak for: (n_pairs, n_classes) each."""
     first, second = np.triu_indices(n_classes, 1)
     return np.eye(n_classes, dtype=np.float32)[first], np.eye(n_classes, dtype=np.float32)[second]

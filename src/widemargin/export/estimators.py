@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators._pairs import pair_incidence
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
 from ..models.nystroem_tree import NystroemForest
@@ -137,7 +137,7 @@ def _classify(graph: Graph, model: Any, values: str) -> tuple[str, str, tuple[in
         return graph.cast(graph("Greater", score, np.array(0.0)), np.int64), score, ()
     if not hasattr(model, "break_ties"):
         return _largest(graph, values), values, (k,)
-    first, second = _pair_matrices(k)
+    first, second = (np.asarray(matrix, np.float64) for matrix in pair_incidence(k))
     pairs, zero = len(first), np.array(0.0)
     lost = graph("MatMul", graph.cast(graph("Less", values, zero), np.float64), second)
     votes = graph("Add", graph("MatMul", graph.cast(graph("Greater", values, zero), np.float64), first), lost)
@@ -151,12 +151,6 @@ def _classify(graph: Graph, model: Any, values: str) -> tuple[str, str, tuple[in
 
 def _largest(graph: Graph, values: str) -> str:
     return graph("ArgMax", values, axis=1, keepdims=0)
-
-
-def _pair_matrices(k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Indicators of the first and of the second class of each pair: two arrays of shape (pairs, k)."""
-    first, second = np.array(list(combinations(range(k), 2))).T
-    return np.eye(k)[first], np.eye(k)[second]
 
 
 def _order_votes(graph: Graph, values: str, lost: str, first: NDArray[np.float64], second: NDArray[np.float64]) -> str:

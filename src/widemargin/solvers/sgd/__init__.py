@@ -8,7 +8,7 @@
 """
 
 from .lookup_table import MergeTable, merge_table, tabulate
-from .merging import MAINTENANCE, RULES, Merger, find_partner, find_partners
+from .merging import MAINTENANCE, RULES, Merger, find_partner
 
 __all__ = [
     "MAINTENANCE",
@@ -16,7 +16,6 @@ __all__ = [
     "MergeTable",
     "Merger",
     "find_partner",
-    "find_partners",
     "merge_table",
     "tabulate",
 ]

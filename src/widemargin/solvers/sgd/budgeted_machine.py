@@ -9,6 +9,7 @@ data. A machine keeps lam t w instead of w: so a step scales no coefficient.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -98,20 +99,19 @@ class Expansion(NamedTuple):
     intercept: float
 
 
-class BudgetedMachine:
+class BudgetedMachine(ABC):
     """The state of one decision function between steps: `lam t w`, in coefficients of at most `budget` points."""
 
+    settings: StepSettings
     counts: NDArray[np.int64]
     sums: Vector
     coef: Vector  # (2, n_slots): rows COEF and COEF_SUM
-
-    def __init__(self, settings: StepSettings) -> None:
-        self.settings = settings
 
     def prepare(self, X: Any) -> Any:
         """X (n, d), float32, dense or CSR, checked and converted once for several calls of `run`."""
         return X
 
+    @abstractmethod
     def run(self, X: Any, order: Order, signed_weights: Vector) -> None:
         """One step on each of the rows X[order].
 
@@ -122,18 +122,17 @@ class BudgetedMachine:
         signed_weights : ndarray of shape (n,), float64
             s_i y_i of every row of X.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def expansion(self) -> Expansion:
         """The decision function of the last step or, with `settings.average`, the average over the steps."""
-        raise NotImplementedError
 
+    @abstractmethod
     def state(self) -> dict[str, Any]:
         """The arrays, not copied, from which `make_machine` makes an equal machine."""
-        raise NotImplementedError
 
-    def __len__(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def __len__(self) -> int: ...
 
     def totals(self) -> StepTotals:
         """Counts and sums since the first step."""
@@ -156,7 +155,7 @@ class MergingMachine(BudgetedMachine):
     """Support vectors that are merged, columns of one feature-major array. Dense rows are shifted by the first row."""
 
     def __init__(self, settings: StepSettings, arrays: Any) -> None:
-        super().__init__(settings)
+        self.settings = settings
         self.arrays = arrays  # a compiled.MergingState
         self.rule = settings.merge
         self.counts, self.sums, self.coef = arrays.counts, arrays.sums, arrays.slots[: COEF_SUM + 1]
@@ -266,6 +265,7 @@ class PaperMachine(MergingMachine):
         self.sums[STEP_SIZE_SUM] += growth / t
 
 
+@dataclass(eq=False)
 class SubsetMachine(BudgetedMachine):
     """Support vectors that are rows of the data (removal, projection): compiled steps on blocks of kernel values.
 
@@ -287,20 +287,14 @@ class SubsetMachine(BudgetedMachine):
     counts, sums : ndarray of shape (7,)
     """
 
-    def __init__(
-        self,
-        settings: StepSettings,
-        points: Any,
-        columns: NDArray[np.intp],
-        diagonal: Vector,
-        coef: Vector,
-        inverse: Vector,
-        counts: NDArray[np.int64],
-        sums: Vector,
-    ) -> None:
-        super().__init__(settings)
-        self.points, self.columns, self.diagonal, self.inverse = points, columns, diagonal, inverse
-        self.counts, self.sums, self.coef = counts, sums, coef
+    settings: StepSettings
+    points: Any
+    columns: NDArray[np.intp]
+    diagonal: Vector
+    coef: Vector
+    inverse: Vector
+    counts: NDArray[np.int64]
+    sums: Vector
 
     def run(self, X: Any, order: Order, signed_weights: Vector) -> None:
         """Steps by blocks of rows; the kernel values of a row do not depend on its block."""
@@ -351,8 +345,7 @@ class SubsetMachine(BudgetedMachine):
 
     def state(self) -> dict[str, Any]:
         """The arrays."""
-        names = ("points", "columns", "diagonal", "coef", "inverse", "counts", "sums")
-        return {name: getattr(self, name) for name in names}
+        return {name: value for name, value in vars(self).items() if name != "settings"}
 
     def __len__(self) -> int:
         return len(self.columns)

@@ -26,13 +26,12 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..._config import cache_folder
 from ..._native import budget as compiled
@@ -45,40 +44,18 @@ _GOLDEN = 0.6180339887498949
 _PRECISION = 1e-10  # of h at the nodes: that of the paper
 
 
-@dataclass(frozen=True)
-class MergeTable:
+class MergeTable(NamedTuple):
     """h and the root of wd on a square grid over m in [1/2, 1] and kappa in [0, 1].
 
     Attributes
     ----------
     grids : ndarray of shape (2, size, size), float32
+    tables : compiled.MergeTables
+        The grids in the layout of the compiled look-ups, which read the four corners of a cell by one load.
     """
 
     grids: Grid
-
-    @cached_property
-    def tables(self) -> Any:
-        """`compiled.MergeTables` of the grids: the four corners of a cell are read by one load."""
-        return compiled.MergeTables(self.grids)
-
-    def h(self, m: ArrayLike, kappa: ArrayLike) -> NDArray[np.float64]:
-        """h by bilinear interpolation; m and kappa in [0, 1], of one shape."""
-        m = np.asarray(m, np.float64)
-        h = self._interpolate(0, np.maximum(m, 1 - m), np.asarray(kappa, np.float64))
-        return np.where(m < 0.5, 1 - h, h)
-
-    def wd(self, m: ArrayLike, kappa: ArrayLike) -> NDArray[np.float64]:
-        """wd by bilinear interpolation: the squared weight degradation for a_i + a_j = 1."""
-        m = np.asarray(m, np.float64)
-        return self._interpolate(1, np.maximum(m, 1 - m), np.asarray(kappa, np.float64)) ** 2
-
-    def _interpolate(self, which: int, m: NDArray[np.float64], kappa: NDArray[np.float64]) -> NDArray[np.float64]:
-        last = self.grids.shape[1] - 1
-        u, v = (2 * m - 1) * last, kappa * last
-        i, j = (np.minimum(w.astype(np.intp), last - 1) for w in (u, v))
-        u, v, g = u - i, v - j, self.grids[which].astype(np.float64)
-        low, high = (g[k, j] + v * (g[k, j + 1] - g[k, j]) for k in (i, i + 1))
-        return np.asarray(low + u * (high - low))
+    tables: Any
 
 
 @lru_cache(maxsize=4)
@@ -101,7 +78,7 @@ def merge_table(size: int = 400) -> MergeTable:
         grids = tabulate(size)
         _write_cached(path, grids)
     grids.setflags(write=False)
-    return MergeTable(grids)
+    return MergeTable(grids, compiled.MergeTables(grids))
 
 
 def tabulate(size: int) -> Grid:

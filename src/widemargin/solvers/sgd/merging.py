@@ -76,43 +76,8 @@ def find_partner(
     >>> find_partner(0, np.array([1.0, 2.0, 2.0]), np.array([0.0, -0.5, -0.1]), "lookup-wd").partner
     2
     """
-    own = np.array([coef[i]], np.float64)
     others = np.delete(np.asarray(coef, np.float64), i)[None]
-    (j,), ((h, degradation),) = find_partners(own, others, np.delete(log_kappa, i)[None], None, rule, table_size)
-    return Merger(int(j + (j >= i)), float(h), float(degradation))
-
-
-def find_partners(
-    own: NDArray[np.float64],
-    coef: NDArray[np.float64],
-    log_kappa: NDArray[np.floating],
-    sizes: NDArray[np.int64] | None,
-    rule: str,
-    table_size: int = 400,
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Solve p searches for a partner, each among support vectors of its own.
-
-    Parameters
-    ----------
-    own : ndarray of shape (p,), float64
-        Coefficients of the support vectors that a partner is searched for.
-    coef : ndarray of shape (p, n), float64
-        Coefficients of their merge candidates: of the same sign, and none smaller in magnitude.
-    log_kappa : ndarray of shape (p, n)
-        ln k(x, candidate) <= 0.
-    sizes : ndarray of shape (p,), int64, or None
-        Number of candidates of each: the first columns of its row; None: n.
-    rule, table_size : as for `find_partner`
-
-    Returns
-    -------
-    ndarray of shape (p,), int64
-        Columns of the partners: -1 without a candidate.
-    ndarray of shape (p, 2), float64
-        h and the squared weight degradation.
-    """
-    sizes = np.full(len(own), coef.shape[1], np.int64) if sizes is None else sizes
-    partners, found = np.empty(len(own), np.int64), np.empty((len(own), 2))
-    tables, exponents = merge_table(table_size).tables, np.ascontiguousarray(log_kappa, np.float32)
-    compiled.find_partners(own, np.ascontiguousarray(coef), exponents, sizes, tables, rule, partners, found)
-    return partners, found
+    exponents = np.delete(log_kappa, i)[None].astype(np.float32)
+    n, j, found = np.array([others.size]), np.empty(1, np.int64), np.empty((1, 2))
+    compiled.find_partners(np.array([coef[i]]), others, exponents, n, merge_table(table_size).tables, rule, j, found)
+    return Merger(int(j[0] + (j[0] >= i)), *found[0].tolist())
