@@ -180,7 +180,7 @@ def train(
         for level in levels:
             try:
                 beta = fit.solve_level(level, beta, division)
-            except Stopped:  # while clustering; the clusters of `stop_level` may be given
+            except (Stopped, StoppedAtStartError):  # while clustering; the clusters of `stop_level` may be given
                 continue
             if level == settings.stop_level or (progress.stopped_by and not always_whole):
                 return fit.early_machine()
@@ -308,8 +308,7 @@ class _Fit:
         if self.progress.stopped_by and self.sampled is not None:
             beta = self.sampled
         try:
-            must_start = (always_whole or self.early is None) and not self.data.problem.nu
-            result = self._refine_and_solve(beta, must_start=must_start)
+            result = self._refine_and_solve(beta, must_start=always_whole or self.early is None)
         except StoppedAtStartError:
             if self.early is None:
                 raise
@@ -336,7 +335,7 @@ class _Fit:
         solver = self._solver(data, must_start=must_start, first=len(support), order=order)
         tol = max(self.settings.tol, _START_TOL)
         refined, leading = beta[support], None
-        with suppress(Stopped):
+        with suppress(Stopped, StoppedAtStartError):
             if solver.rows.has_room and len(support) <= solver.active.capacity:
                 refined, leading = solver.refine(refined, tol)
             else:
@@ -404,7 +403,7 @@ class _Fit:
             active_bytes=active_bytes,
             progress=self.progress,
             max_iter=settings.max_iter,
-            must_start=must_start,
+            must_start=must_start and not data.problem.nu,  # zero must be feasible
             entry_noise=0.0 if is_exact else self.entry_noise,
             max_relative_gap=settings.max_relative_gap,
         )

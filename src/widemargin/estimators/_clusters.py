@@ -21,15 +21,15 @@ Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
-def cluster_attributes(machines: list[Machine], y: Rows, X: Any, kept: Rows, support: Rows, combine: str) -> Any:
+def cluster_attributes(machines: list[Machine], y: Rows | None, X: Any, kept: Rows, support: Rows, combine: str) -> Any:
     """What prediction needs of the clusters, as a dict of arrays; None for exact machines.
 
     Parameters
     ----------
     machines : list of Machine
         With one division of the n rows for all.
-    y : ndarray of shape (n,), int
-        Class numbers.
+    y : ndarray of shape (n,), int, or None
+        Class numbers; None for machines that are not classifiers.
     X : ndarray or CSR array of shape (n, d), or None
         The training rows; None for a precomputed kernel.
     kept : ndarray of shape (n,), int
@@ -43,14 +43,15 @@ def cluster_attributes(machines: list[Machine], y: Rows, X: Any, kept: Rows, sup
     if division is None:
         return None
     router = division.router
-    everyone, pairs = np.arange(len(y)), combinations(range(int(y.max()) + 1), 2)
-    sigmoids, log_prior = [], []
-    for machine, (first, _) in zip(machines, pairs, strict=True):
-        rows = everyone if machine.rows is None else machine.rows
-        # of a pair the first class is positive, of two classes alone the second
-        is_positive = y[rows] == first if machine.rows is not None else y[rows] > 0
-        sigmoids.append(_sigmoids(machine, is_positive, division.labels[rows], router, combine == "bcm"))
-        log_prior.append(_log_odds(is_positive))
+    sigmoids, log_prior = np.zeros((len(machines), router.n_clusters, 2)), np.zeros(len(machines))
+    if y is not None:
+        everyone, pairs = np.arange(len(y)), combinations(range(int(y.max()) + 1), 2)
+        for k, (machine, (first, _)) in enumerate(zip(machines, pairs, strict=True)):
+            rows = everyone if machine.rows is None else machine.rows
+            # of a pair the first class is positive, of two classes alone the second
+            is_positive = y[rows] == first if machine.rows is not None else y[rows] > 0
+            sigmoids[k] = _sigmoids(machine, is_positive, division.labels[rows], router, combine == "bcm")
+            log_prior[k] = _log_odds(is_positive)
     return {
         "combine": combine,
         "method": router.name,
@@ -59,8 +60,8 @@ def cluster_attributes(machines: list[Machine], y: Rows, X: Any, kept: Rows, sup
         "spread": router.spread if isinstance(router, KernelRouter) else np.zeros(router.n_clusters),
         "support": division.labels[support],
         "intercepts": np.array([machine.intercepts for machine in machines]),
-        "sigmoids": np.array(sigmoids),
-        "log_prior": np.array(log_prior),
+        "sigmoids": sigmoids,
+        "log_prior": log_prior,
     }
 
 

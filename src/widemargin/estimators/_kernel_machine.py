@@ -139,6 +139,7 @@ class KernelMachine(CallbackSupportMixin, KernelMethod):
     memory_budget: Any
     _model: Model
     _dtype: str  # of the data, and so of the kernel
+    _has_several_targets = False  # whether y may be of shape (n, k)
 
     def _check_parameters(self) -> None:
         """Raise a ValueError that names the first parameter that cannot be, and its value."""
@@ -163,7 +164,8 @@ class KernelMachine(CallbackSupportMixin, KernelMethod):
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
             Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel.
         y : array-like of shape (n_samples,)
-            Of a classifier labels of any kind, of at least two classes; of a regressor numbers.
+            Of a classifier labels of any kind, of at least two classes; of a regressor numbers, of `DCSVMRegressor`
+            also of shape (n_samples, n_targets).
         sample_weight : array-like of shape (n_samples,), default=None
             Factor of each sample's loss, >= 0.
 
@@ -182,14 +184,20 @@ class KernelMachine(CallbackSupportMixin, KernelMethod):
         return self
 
     def _check_data(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
-        X, y = self._validate(X, y, reset=reset, y_numeric=not is_classifier(self))
         if is_classifier(self):
+            X, y = self._validate(X, y, reset=reset)
             check_labels(y)
+        else:
+            X, y = self._validate(X, y, reset=reset, y_numeric=True, multi_output=self._has_several_targets)
+            y = y.astype(np.float64, copy=False)
+        self._check_gram_and_dtype(X, reset=reset)
+        return X, y
+
+    def _check_gram_and_dtype(self, X: Any, *, reset: bool) -> None:
         if self._is_gram and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be a square kernel matrix for kernel='precomputed', got shape {X.shape}")
         if reset:
             self._dtype = X.dtype.name
-        return X, y
 
     def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
         kept = np.flatnonzero(weights)

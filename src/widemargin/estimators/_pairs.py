@@ -50,22 +50,43 @@ def machine_attributes(
         One, or one for every pair of classes.
     combine : {"soft", "early", "naive", "bcm"}
     """
-    is_support = np.zeros(len(y), np.bool_)
+    common = _common_attributes(machines, y, kept, X)
+    support = common.pop("support")
+    return {
+        **common,
+        "classes_": classes,
+        "n_support_": np.bincount(y[support], minlength=len(classes)),
+        "dual_coef_": _class_coefficients(machines, y, support),
+        "_clusters": cluster_attributes(machines, y, X, kept, support, combine),
+    }
+
+
+def target_attributes(kept: Rows, X: Any, machines: list[Machine], combine: str) -> dict[str, Any]:
+    """As `machine_attributes`, of machines that are no classifiers: one for each target."""
+    common = _common_attributes(machines, np.zeros(len(kept), np.intp), kept, X)
+    support = common.pop("support")
+    return {
+        **common,
+        "n_support_": np.array([len(support)]),
+        "dual_coef_": np.array([machine.result.beta[support] for machine in machines]),
+        "_clusters": cluster_attributes(machines, None, X, kept, support, combine),
+    }
+
+
+def _common_attributes(machines: list[Machine], group: Rows, kept: Rows, X: Any) -> dict[str, Any]:
+    """What classifiers and regressors have; `support`: the rows (n_SV,) of the support vectors, sorted by `group`."""
+    is_support = np.zeros(len(group), np.bool_)
     for machine in machines:
         is_support[_rows_of(machine)[machine.result.beta != 0]] = True
     support = np.flatnonzero(is_support)
-    support = support[np.argsort(y[support], kind="stable")]
-    n_support = np.bincount(y[support], minlength=len(classes))
+    support = support[np.argsort(group[support], kind="stable")]
     return {
-        "classes_": classes,
+        "support": support,
         "support_": kept[support],
         "support_vectors_": np.empty((0, 0)) if X is None else X[support],
-        "n_support_": n_support,
-        "dual_coef_": _class_coefficients(machines, y, support),
         "intercept_": np.array([machine.intercepts.mean() for machine in machines]),
         "early_level_": int(machines[0].levels[-1]["level"]) if machines[0].division is not None else 0,
         "levels_": [{"problem": k, **level} for k, machine in enumerate(machines) for level in machine.levels],
-        "_clusters": cluster_attributes(machines, y, X, kept, support, combine),
     }
 
 

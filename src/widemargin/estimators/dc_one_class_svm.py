@@ -1,0 +1,299 @@
+"""The exact one-class support vector machine as a scikit-learn outlier detector."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import OutlierMixin
+
+from .._progress import Progress
+from ..algorithms.dc_svm import Data, Machine, Settings, train
+from ..data.samples import Samples, SampleSubset
+from ..kernels.functions import Kernel
+from ..solvers.dual.certificate import one_class_problem
+from ..solvers.results import StoppedAtStartError
+from ._dual_machine import DualMachine
+from ._fitted_state import FittedState
+from ._kernel_machine import TrainingRows
+from ._pairs import target_attributes
+from ._validation import check_choice, check_number
+
+Vector = NDArray[np.float64]
+
+_SAMPLE = 300  # rows of the machine of a fit that has no time for all
+
+
+class DCOneClassSVM(OutlierMixin, DualMachine):
+    """Exact one-class support vector machine, for data sets where `sklearn.svm.OneClassSVM` takes too long.
+
+    It estimates the region that holds a fraction 1 - nu of the data: with S = sum_i s_i it minimises
+    ``1/2 |w|^2 - nu S rho + sum_i s_i max(0, rho - <w, phi(x_i)>)``; rows with ``<w, phi(x)> < rho`` are outliers.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        In (0, 1]: at most that fraction of the training weight is outside, and at least that fraction of it belongs to
+        support vectors.
+    kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
+        As of `DCSVMClassifier`.
+    gamma : {"scale", "auto"} or float, default="scale"
+        ``1 / (n_features * X.var())``, ``1 / n_features`` or a number > 0.
+    degree : int, default=3
+        Of the polynomial kernel ``(gamma <x, z> + coef0) ** degree``.
+    coef0 : float, default=0.0
+        Of the polynomial and the sigmoid kernel.
+    n_levels : int or "auto", default="auto"
+        Levels of divide and conquer before the whole problem. "auto": one level from 5,000 rows on, of clusters of 500
+        to 2,000 rows.
+    branching : int, default=4
+        Clusters of a level for each of the level above.
+    n_sample : int, default=1000
+        Rows that are clustered at each level; the others are assigned to the nearest centre.
+    partition : {"auto", "kernel", "input", "random"}, default="auto"
+        Clusters by kernel k-means, by k-means of the rows, or at random. "auto" is "input", and "kernel" for
+        precomputed kernels and callables.
+    stop_level : int, default=0
+        Above 0, the early machine of that level is the result: a machine with its own rho for each cluster.
+    combine : {"early", "naive"}, default="early"
+        Decision values of an early machine: by the machine of the row's own cluster, or the sum over all clusters.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions at the end, in units of the decision function. A problem of at
+        most 512 rows is solved to 1e-9, or to the rounding of its decision values.
+    max_iter : int, default=-1
+        Largest number of working sets (of up to 512 samples); -1 for no limit.
+    max_time : float or None, default=None
+        Seconds after which `fit` returns the best model so far; where there was no time for one on all rows, that of a
+        sample of 300.
+    memory_budget : int, str or None, default=None
+        Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data; None takes that of
+        `widemargin.get_config`.
+    n_jobs : int or None, default=None
+        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
+    verbose : int, default=0
+        1 draws a progress bar when a fit takes longer than a second.
+    random_state : int, RandomState instance or None, default=None
+        For the samples that are clustered. None is a fixed seed.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_SV,), int
+        Indices of the support vectors, ascending.
+    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
+        In the dtype of the data. Empty for a precomputed kernel.
+    n_support_ : ndarray of shape (1,), int
+    dual_coef_ : ndarray of shape (1, n_SV), float64
+        alpha, of the sum nu S, as `sklearn.svm.OneClassSVM` scales it.
+    intercept_ : ndarray of shape (1,), float64
+        -rho.
+    offset_ : float
+        rho: ``decision_function = score_samples - offset_``.
+    coef_ : ndarray or CSR array of shape (1, n_features), float64
+        For the linear kernel.
+    objective_ : float
+        Value of the primal problem at the returned machine; negative.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum; infinite for a machine of a sample.
+    relative_gap_ : float
+        ``dual_gap_ / |objective_|``.
+    early_level_, levels_, history_
+        As of `DCSVMClassifier`.
+    converged_ : bool
+        Whether the violation is below `tol`, and the gap at most 5 % of the objective.
+    n_iter_ : int
+        Working sets solved.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+
+    Warns
+    -----
+    ConvergenceWarning
+        When `max_time`, `max_iter`, Ctrl-C, a callback or the precision of float64 ended the fit: with the violation
+        and the gap. The model is the best so far.
+
+    Notes
+    -----
+    A fraction nu of the rows, and more, are support vectors: cost is about n_SV x n kernel entries.
+
+    References
+    ----------
+    B. Schoelkopf, J. C. Platt, J. Shawe-Taylor, A. J. Smola, R. C. Williamson, "Estimating the Support of a
+    High-Dimensional Distribution", Neural Computation 13, 2001.
+    C.-J. Hsieh, S. Si, I. S. Dhillon, "A Divide-and-Conquer Solver for Kernel Support Vector Machines", ICML 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import DCOneClassSVM
+    >>> X = np.random.default_rng(0).normal(size=(2_000, 3))
+    >>> model = DCOneClassSVM(nu=0.1).fit(X)
+    >>> print(f"{np.mean(model.predict(X) == -1):.2f}")
+    0.10
+    >>> model.predict([[0.0, 0.0, 0.0], [9.0, 9.0, 9.0]])
+    array([ 1, -1])
+    """
+
+    fit_intercept = True  # rho
+    warm_start = False
+
+    def __init__(
+        self,
+        nu: float = 0.5,
+        kernel: Any = "rbf",
+        *,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        n_levels: int | str = "auto",
+        branching: int = 4,
+        n_sample: int = 1000,
+        partition: str = "auto",
+        stop_level: int = 0,
+        combine: str = "early",
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        memory_budget: int | str | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_levels = n_levels
+        self.branching = branching
+        self.n_sample = n_sample
+        self.partition = partition
+        self.stop_level = stop_level
+        self.combine = combine
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @property
+    def offset_(self) -> float:
+        """rho, from which on a row is inside."""
+        return -float(self.intercept_[0])
+
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Estimate the region of the data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of each sample's loss, >= 0.
+
+        Returns
+        -------
+        self
+        """
+        super().fit(X, None, sample_weight)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_number("nu", self.nu, above=0)
+        if self.nu > 1:
+            raise ValueError(f"nu must be at most 1, got {self.nu!r}")
+        super()._check_parameters()
+        check_choice("combine", self.combine, ("early", "naive"))
+
+    def _check_data(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
+        X = self._validate(X, reset=reset)
+        self._check_gram_and_dtype(X, reset=reset)
+        return X, np.zeros(X.shape[0])
+
+    def _train(
+        self,
+        kernel: Kernel,
+        samples: Samples,
+        rows: TrainingRows,
+        settings: Settings,
+        progress: Progress,
+        rng: np.random.Generator,
+    ) -> list[Machine]:
+        try:
+            data = Data(kernel, samples, one_class_problem(rows.weights, float(self.nu)))
+            return [train(data, settings, progress, rng)]
+        except StoppedAtStartError:
+            return [self._sample_machine(kernel, samples, rows.weights, settings, rng)]
+
+    def _sample_machine(
+        self, kernel: Kernel, samples: Samples, weights: Vector, settings: Settings, rng: np.random.Generator
+    ) -> Machine:
+        """The machine of a sample of the rows, with coefficients of the same sum as the whole's, and no bound."""
+        n = len(samples)
+        chosen = np.sort(rng.choice(n, min(n, _SAMPLE), replace=False))
+        part = weights[chosen] * (weights.sum() / weights[chosen].sum())
+        with Progress() as progress:
+            problem = one_class_problem(part, float(self.nu))
+            machine = train(Data(kernel, SampleSubset(samples, chosen), problem), settings, progress, rng)
+        beta = np.zeros(n)
+        beta[chosen] = machine.result.beta
+        machine.result = replace(
+            machine.result, beta=beta, decision=np.zeros(n), gap=np.inf, violation=np.inf, converged=False
+        )
+        return machine
+
+    def _n_machines(self, rows: TrainingRows) -> int:
+        return 1
+
+    def _machine(self, rows: TrainingRows, machines: list[Machine]) -> dict[str, Any]:
+        X = None if self._is_gram else rows.X
+        return target_attributes(rows.kept, X, machines, self.combine)
+
+    def _check_coefficients(self, fitted: FittedState, n: int) -> int:
+        fitted.array("n_support_", np.integer, 1, least=n, below=n + 1)
+        fitted.array("dual_coef_", np.float64, 1, n)
+        return 1
+
+    def decision_function(self, X: ArrayLike) -> Vector:
+        """Signed distance from the border of the region, times |w|: negative outside.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        return self._decide(X)[:, 0]
+
+    def score_samples(self, X: ArrayLike) -> Vector:
+        """<w, phi(x)> of each row, ``decision_function + offset_``: the larger, the more ordinary.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
+        """1 for each row inside the region, -1 for each outside.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int
+        """
+        return np.where(self.decision_function(X) >= 0.0, 1, -1)

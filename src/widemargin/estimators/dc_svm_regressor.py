@@ -1,0 +1,251 @@
+"""Exact support vector regression as a scikit-learn regressor."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
+
+from .._progress import Progress
+from ..algorithms.dc_svm import Data, Machine, Settings, train, train_several
+from ..data.samples import Samples
+from ..kernels.functions import Kernel
+from ..solvers.dual.certificate import DualProblem, regression_problem
+from ._dual_machine import DualMachine
+from ._fitted_state import FittedState
+from ._kernel_machine import TrainingRows
+from ._pairs import target_attributes
+from ._validation import check_choice, check_number
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+class DCSVMRegressor(RegressorMixin, DualMachine):
+    """Exact support vector regression, for data sets where `sklearn.svm.SVR` takes too long.
+
+    It minimises ``1/2 |w|^2 + C sum_i s_i max(0, |y_i - f(x_i)| - epsilon)`` to a stated violation of the optimality
+    conditions, and reports how far from the optimum it stopped.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses, > 0. For each sample it is multiplied by its weight.
+    kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
+        As of `DCSVMClassifier`.
+    gamma : {"scale", "auto"} or float, default="scale"
+        ``1 / (n_features * X.var())``, ``1 / n_features`` or a number > 0.
+    degree : int, default=3
+        Of the polynomial kernel ``(gamma <x, z> + coef0) ** degree``.
+    coef0 : float, default=0.0
+        Of the polynomial and the sigmoid kernel.
+    epsilon : float, default=0.1
+        Half the width of the tube around f in which errors cost nothing, >= 0, in the units of y.
+    fit_intercept : bool, default=True
+        Whether the machine has an (unregularised) intercept.
+    n_levels : int or "auto", default="auto"
+        Levels of divide and conquer: n_levels, ..., 1, of ``branching ** level`` clusters each, are solved before the
+        whole. "auto" is as of `DCSVMClassifier`.
+    branching : int, default=4
+        Clusters of a level for each of the level above.
+    n_sample : int, default=1000
+        Rows that are clustered at each level; the others are assigned to the nearest centre.
+    partition : {"auto", "kernel", "input", "random"}, default="auto"
+        Clusters by kernel k-means, by k-means of the rows, or at random. "auto" is "input", and "kernel" for
+        precomputed kernels and callables.
+    stop_level : int, default=0
+        Above 0, the early machine of that level is the result: a local machine for each cluster.
+    combine : {"early", "naive"}, default="early"
+        Predictions of an early machine: by the machine of the row's own cluster, or the sum over all clusters.
+    warm_start : bool, default=False
+        Start from the fitted coefficients instead of solving levels. For one target, the same rows, and
+        ``stop_level=0``.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions at the end, in the units of y. A problem of at most 512 rows is
+        solved to 1e-9, or to the rounding of its decision values.
+    max_iter : int, default=-1
+        Largest number of working sets (of up to 512 samples) for each target; -1 for no limit.
+    max_time : float or None, default=None
+        Seconds after which `fit` returns the best model so far; 0 gives a constant one.
+    memory_budget : int, str or None, default=None
+        Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data; None takes that of
+        `widemargin.get_config`.
+    n_jobs : int or None, default=None
+        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
+    verbose : int, default=0
+        1 draws a progress bar when a fit takes longer than a second.
+    random_state : int, RandomState instance or None, default=None
+        For the samples that are clustered. None is a fixed seed.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_SV,), int
+        Indices of the support vectors, ascending: rows on or outside the tube, of any target.
+    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
+        In the dtype of the data. Empty for a precomputed kernel.
+    n_support_ : ndarray of shape (1,), int
+    dual_coef_ : ndarray of shape (n_targets, n_SV), float64
+        beta = alpha - alpha*: ``predict(X) = K(X, support_vectors_) @ dual_coef_.T + intercept_``.
+    intercept_ : ndarray of shape (n_targets,), float64
+    coef_ : ndarray or CSR array of shape (n_targets, n_features), float64
+        For the linear kernel.
+    objective_ : float
+        Value of the primal problem at the returned machine; the sum over the targets.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a proven lower bound of the optimum. NaN for kernels that are not positive
+        semidefinite, as of `DCSVMClassifier`.
+    relative_gap_ : float
+        ``dual_gap_ / objective_``.
+    early_level_, levels_, history_
+        As of `DCSVMClassifier`.
+    converged_ : bool
+        Whether every violation is below `tol`, and the gap at most 5 % of the objective.
+    n_iter_ : int
+        Working sets solved.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+
+    Warns
+    -----
+    ConvergenceWarning
+        When `max_time`, `max_iter`, Ctrl-C, a callback or the precision of float64 ended the fit: with the violation
+        and the gap. The model is the best so far.
+    UserWarning
+        When the features want scaling.
+
+    Notes
+    -----
+    The dual is solved in the n variables beta, with the 1-norm in the objective:
+    ``min 1/2 b'Kb - y'b + epsilon |b|_1`` over ``|b_i| <= C s_i`` and, with an intercept, ``sum(b) = 0``. Each working
+    set holds its coordinates on one side of zero. Cost as of `DCSVMClassifier`: about n_SV x n kernel entries for each
+    target. Several targets on at most some thousand rows share one kernel matrix.
+
+    References
+    ----------
+    C.-J. Hsieh, S. Si, I. S. Dhillon, "A Divide-and-Conquer Solver for Kernel Support Vector Machines", ICML 2014.
+    A. J. Smola, B. Schoelkopf, "A tutorial on support vector regression", Statistics and Computing 14, 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import DCSVMRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, size=(1_000, 2))
+    >>> y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=1_000)
+    >>> model = DCSVMRegressor(C=10, epsilon=0.1).fit(X[:800], y[:800])
+    >>> print(f"{model.score(X[800:], y[800:]):.2f}")
+    0.98
+    >>> model.converged_, bool(model.relative_gap_ < 0.01)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        *,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        epsilon: float = 0.1,
+        fit_intercept: bool = True,
+        n_levels: int | str = "auto",
+        branching: int = 4,
+        n_sample: int = 1000,
+        partition: str = "auto",
+        stop_level: int = 0,
+        combine: str = "early",
+        warm_start: bool = False,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        memory_budget: int | str | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.epsilon = epsilon
+        self.fit_intercept = fit_intercept
+        self.n_levels = n_levels
+        self.branching = branching
+        self.n_sample = n_sample
+        self.partition = partition
+        self.stop_level = stop_level
+        self.combine = combine
+        self.warm_start = warm_start
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    _has_several_targets = True
+
+    def __sklearn_tags__(self) -> Tags:
+        """Several targets."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_number("C", self.C, above=0)
+        check_number("epsilon", self.epsilon, least=0)
+        super()._check_parameters()
+        check_choice("combine", self.combine, ("early", "naive"))
+
+    def _train(
+        self,
+        kernel: Kernel,
+        samples: Samples,
+        rows: TrainingRows,
+        settings: Settings,
+        progress: Progress,
+        rng: np.random.Generator,
+    ) -> list[Machine]:
+        everyone, upper = np.arange(len(rows.y)), self.C * rows.weights
+
+        def problem_of(target: Vector) -> tuple[Rows, DualProblem]:
+            return everyone, regression_problem(np.ascontiguousarray(target), upper, float(self.epsilon))
+
+        targets = rows.y.reshape(len(rows.y), -1).T
+        if len(targets) > 1:
+            return train_several(kernel, samples, [partial(problem_of, y) for y in targets], settings, progress, rng)
+        data = Data(kernel, samples, problem_of(targets[0])[1])
+        return [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
+
+    def _n_machines(self, rows: TrainingRows) -> int:
+        return 1 if rows.y.ndim == 1 else int(rows.y.shape[1])
+
+    def _machine(self, rows: TrainingRows, machines: list[Machine]) -> dict[str, Any]:
+        X = None if self._is_gram else rows.X
+        return target_attributes(rows.kept, X, machines, self.combine)
+
+    def _check_coefficients(self, fitted: FittedState, n: int) -> int:
+        fitted.array("n_support_", np.integer, 1, least=n, below=n + 1)
+        return len(fitted.array("dual_coef_", np.float64, ..., n))
+
+    def predict(self, X: ArrayLike) -> Vector:
+        """The value of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_targets) for several targets, float64
+        """
+        values = self._decide(X)
+        return values[:, 0] if values.shape[1] == 1 else values
