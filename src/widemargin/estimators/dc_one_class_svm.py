@@ -23,6 +23,7 @@ from ._validation import check_choice, check_number
 
 Vector = NDArray[np.float64]
 
+_ROUNDING = 8.0  # times the relative rounding error of a kernel entry: that of a decision value
 _SAMPLE = 300  # rows of the machine of a fit that has no time for all
 
 
@@ -225,9 +226,26 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
     ) -> list[Machine]:
         try:
             data = Data(kernel, samples, one_class_problem(rows.weights, float(self.nu)))
-            return [train(data, settings, progress, rng)]
+            return [self._with_border_inside(train(data, settings, progress, rng), rows)]
         except StoppedAtStartError:
             return [self._sample_machine(kernel, samples, rows.weights, settings, rng)]
+
+    def _with_border_inside(self, machine: Machine, rows: TrainingRows) -> Machine:
+        """The machine with rho smaller by the error of its decision values: free support vectors are inside.
+
+        Their exact decision value is zero, so that otherwise rounding would decide on their label.
+        """
+        result, b = machine.result, machine.intercepts
+        if not result.converged:
+            return machine
+        b = b + result.violation + _ROUNDING * float(np.finfo(self._dtype).eps) * np.abs(b)
+        b_of_row = b if machine.division is None else b[machine.division.labels]
+        score, weights = result.decision + b_of_row, rows.weights
+        loss = weights @ np.maximum(0.0, -score) + self.nu * np.sum(weights * b_of_row)
+        objective = float(0.5 * result.beta @ result.decision + loss)
+        gap = max(0.0, objective - (result.objective - result.gap))
+        result = replace(result, intercept=float(b.mean()), objective=objective, gap=gap)
+        return replace(machine, result=result, intercepts=b)
 
     def _sample_machine(
         self, kernel: Kernel, samples: Samples, weights: Vector, settings: Settings, rng: np.random.Generator
@@ -270,10 +288,10 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         -------
         ndarray of shape (n_samples,), float64
         """
-        return self._decide(X)[:, 0]
+        return np.asarray(self.score_samples(X) - self.offset_)
 
     def score_samples(self, X: ArrayLike) -> Vector:
-        """<w, phi(x)> of each row, ``decision_function + offset_``: the larger, the more ordinary.
+        """<w, phi(x)> of each row: the larger, the more ordinary.
 
         Parameters
         ----------
@@ -283,7 +301,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         -------
         ndarray of shape (n_samples,), float64
         """
-        return self.decision_function(X) + self.offset_
+        return np.asarray(self._decide(X)[:, 0] + self.offset_)
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:
         """1 for each row inside the region, -1 for each outside.

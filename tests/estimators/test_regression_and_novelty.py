@@ -1,0 +1,268 @@
+"""`DCSVMRegressor` and `DCOneClassSVM`: the contract, parity with scikit-learn's, inputs, limits and bad input."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import RFE
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVR, OneClassSVM
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from naive.kernels import rbf
+from widemargin import DCOneClassSVM, DCSVMRegressor
+
+Data = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+@parametrize_with_checks([DCSVMRegressor(), DCSVMRegressor(fit_intercept=False), DCOneClassSVM()])
+def test_keeps_the_estimator_contract(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def waves() -> Data:
+    """600 rows, 4 features."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    return X, np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=600)
+
+
+def both_regressors(**options: Any) -> tuple[DCSVMRegressor, SVR]:
+    options = {"C": 3.0, "gamma": 0.2, "epsilon": 0.1} | options
+    return DCSVMRegressor(**options, tol=1e-5), SVR(**options, tol=1e-5)
+
+
+def primal(X: Any, y: Any, weights: Any, model: DCSVMRegressor) -> float:
+    """The primal objective in float64."""
+    beta = np.zeros(len(y))
+    beta[model.support_] = model.dual_coef_[0]
+    f = rbf(X, X, model.gamma) @ beta
+    loss = model.C * weights @ np.maximum(0.0, np.abs(y - f - model.intercept_[0]) - model.epsilon)
+    return float(0.5 * beta @ f + loss)
+
+
+# ------------------------------------------------------------------------------------------------------- regression
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("C", [0.1, 3.0, 100.0])
+def test_regression_is_svr(waves: Data, C: float, weighted: bool) -> None:
+    X, y = waves
+    weights = np.random.default_rng(1).uniform(0.0, 2.0, len(y)) if weighted else np.ones(len(y))
+    ours, theirs = (model.fit(X, y, sample_weight=weights) for model in both_regressors(C=C))
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-2 * y.std())
+    assert ours.converged_
+    assert ours.objective_ == pytest.approx(primal(X, y, weights, ours), rel=1e-9)
+    beta = np.zeros(len(y))
+    beta[theirs.support_] = theirs.dual_coef_[0]
+    dual = y @ beta - ours.epsilon * np.abs(beta).sum() - 0.5 * beta @ rbf(X, X, 0.2) @ beta
+    assert ours.objective_ - ours.dual_gap_ >= dual * (1 - 1e-4)  # at least as large a dual objective
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "laplacian", "precomputed"])
+def test_kernels(waves: Data, kernel: str) -> None:
+    X, y = waves
+    if kernel == "precomputed":
+        X = rbf(X, X, 0.2)
+    name = (lambda A, B: rbf_of_l1(A, B)) if kernel == "laplacian" else kernel
+    ours = DCSVMRegressor(C=1.0, kernel=kernel, gamma=0.2, coef0=1.0, tol=1e-5).fit(X, y)
+    theirs = SVR(C=1.0, kernel=name, gamma=0.2, coef0=1.0, tol=1e-5).fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-2 * y.std())
+
+
+def rbf_of_l1(A: Any, B: Any) -> Any:
+    return np.exp(-0.2 * np.abs(A[:, None] - B).sum(axis=2))
+
+
+def test_sparse_float32_and_integers(waves: Data) -> None:
+    X, y = waves
+    X = np.where(np.abs(X) > 1.0, X, 0.0)
+    dense = DCSVMRegressor(C=2.0, gamma=0.2, tol=1e-6).fit(X, y)
+    sparse = clone(dense).fit(sp.csr_array(X), y)
+    single = clone(dense).fit(X.astype(np.float32), y.astype(np.float32))
+    np.testing.assert_allclose(sparse.predict(sp.csr_array(X)), dense.predict(X), atol=1e-5)
+    np.testing.assert_allclose(single.predict(X.astype(np.float32)), dense.predict(X), atol=1e-3)
+    assert single.support_vectors_.dtype == np.float32
+    whole = clone(dense).fit(X, np.round(3 * y).astype(int))
+    np.testing.assert_array_equal(whole.predict(X), clone(dense).fit(X, np.round(3 * y)).predict(X))
+
+
+def test_several_targets_are_each_as_alone(waves: Data) -> None:
+    X, y = waves
+    Y = np.column_stack([y, -2.0 * y + X[:, 3], np.zeros(len(y))])
+    model = DCSVMRegressor(C=2.0, tol=1e-6).fit(X, Y)
+    assert model.predict(X).shape == Y.shape
+    assert model.dual_coef_.shape == (3, len(model.support_))
+    for k in range(3):
+        alone = DCSVMRegressor(C=2.0, tol=1e-6).fit(X, Y[:, k])
+        np.testing.assert_allclose(model.predict(X)[:, k], alone.predict(X), atol=1e-4)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_weights_of_zero_are_rows_that_are_not_there(waves: Data) -> None:
+    X, y = waves
+    weights = np.where(np.arange(len(y)) < 400, 1.0, 0.0)
+    model = DCSVMRegressor(tol=1e-6).fit(X, y, weights)
+    np.testing.assert_allclose(model.predict(X), DCSVMRegressor(tol=1e-6).fit(X[:400], y[:400]).predict(X), atol=1e-5)
+    assert model.support_.max() < 400
+
+
+def test_linear_weights_and_rfe(waves: Data) -> None:
+    X, y = waves
+    y = 2.0 * X[:, 0] - X[:, 3] + 0.01 * y
+    model = DCSVMRegressor(kernel="linear", tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(X @ model.coef_[0] + model.intercept_, model.predict(X), atol=1e-8)
+    assert RFE(DCSVMRegressor(kernel="linear"), n_features_to_select=2).fit(X, y).support_.tolist() == [1, 0, 0, 1]
+
+
+def test_levels_and_early_machines() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(6000, 3)).astype(np.float32)
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=6000)
+    exact = DCSVMRegressor(C=10.0, gamma=0.5, n_levels=0, tol=1e-4).fit(X, y)
+    levels = DCSVMRegressor(C=10.0, gamma=0.5, n_levels=1, tol=1e-4).fit(X, y)
+    assert levels.objective_ == pytest.approx(exact.objective_, rel=1e-4)
+    np.testing.assert_allclose(levels.predict(X), exact.predict(X), atol=5e-3)
+    early = DCSVMRegressor(C=10.0, gamma=0.5, stop_level=2).fit(X, y)
+    assert early.early_level_ == 2
+    assert early.converged_
+    assert np.sqrt(np.mean((early.predict(X) - exact.predict(X)) ** 2)) < 0.1 * y.std()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(early)).predict(X), early.predict(X))
+
+
+def test_warm_start_continues(waves: Data) -> None:
+    X, y = waves
+    model = DCSVMRegressor(C=50.0, gamma=0.2, warm_start=True).fit(X, y)
+    first = model.n_iter_
+    assert model.fit(X, y).n_iter_ < first
+    assert model.converged_
+
+
+def test_constant_targets_one_row_and_a_wide_tube(waves: Data) -> None:
+    X, y = waves
+    constant = DCSVMRegressor().fit(X, np.full(len(y), 7.0))
+    np.testing.assert_allclose(constant.predict(X), 7.0, atol=0.1 + 1e-9)
+    assert len(constant.support_) == 0
+    assert DCSVMRegressor().fit(X[:1], y[:1]).predict(X[:1])[0] == pytest.approx(y[0], abs=0.1 + 1e-9)
+    wide = DCSVMRegressor(epsilon=100.0).fit(X, y)
+    assert np.ptp(wide.predict(X)) == 0.0
+    assert np.all(np.abs(y - wide.predict(X)) <= 100.0)
+
+
+def test_no_time_gives_a_constant_with_its_gap() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6000, 3)), rng.normal(size=6000) + 5.0
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = DCSVMRegressor(max_time=0).fit(X, y)
+    assert np.ptp(model.predict(X)) < 10.0
+    assert 0.0 < model.relative_gap_ <= 1.0
+    assert not model.converged_
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"C": 0.0}, "C must be greater than 0"),
+        ({"C": np.nan}, "C must be a finite number"),
+        ({"epsilon": -0.1}, "epsilon must be at least 0"),
+        ({"epsilon": "small"}, "epsilon must be a finite number"),
+        ({"combine": "bcm"}, "combine must be one of"),
+        ({"stop_level": 2, "n_levels": 1}, "stop_level must be at most"),
+        ({"tol": 0.0}, "tol must be greater than 0"),
+    ],
+)
+def test_bad_parameters_of_the_regressor(waves: Data, options: dict[str, Any], message: str) -> None:
+    model = DCSVMRegressor(**options)
+    with pytest.raises(ValueError, match=message):
+        model.fit(*waves)
+    assert not hasattr(model, "support_")
+
+
+def test_bad_targets(waves: Data) -> None:
+    X, y = waves
+    with pytest.raises(ValueError, match="NaN"):
+        DCSVMRegressor().fit(X, np.where(y > 1, np.nan, y))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        DCSVMRegressor().fit(X, y[:-1])
+    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+        DCSVMRegressor().fit(X, y, -np.ones(len(y)))
+
+
+def test_grid_search(waves: Data) -> None:
+    search = GridSearchCV(DCSVMRegressor(), {"C": [0.01, 10.0], "epsilon": [0.05, 1.0]}, cv=3).fit(*waves)
+    assert search.best_params_ == {"C": 10.0, "epsilon": 0.05}
+
+
+# ---------------------------------------------------------------------------------------------------------- novelty
+
+
+@pytest.mark.parametrize("nu", [0.05, 0.3, 0.8])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_class_is_scikit_learns(nu: float, weighted: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 2))
+    weights = rng.uniform(0.5, 2.0, 1500) if weighted else np.ones(1500)
+    ours = DCOneClassSVM(nu=nu, gamma=0.1, tol=1e-6).fit(X, sample_weight=weights)
+    theirs = OneClassSVM(nu=nu, gamma=0.1, tol=1e-6).fit(X, sample_weight=weights)
+    border = 1e-4 * abs(ours.offset_)
+    clear = np.abs(theirs.decision_function(X)) > border
+    np.testing.assert_array_equal(ours.predict(X)[clear], theirs.predict(X)[clear])
+    assert np.mean(ours.predict(X) == theirs.predict(X)) >= 0.995
+    assert ours.offset_ == pytest.approx(theirs.offset_[0], rel=1e-4)
+    assert weights[ours.predict(X) < 0].sum() == pytest.approx(nu * weights.sum(), abs=0.01 * weights.sum())
+    alpha = np.zeros(1500)
+    alpha[ours.support_] = ours.dual_coef_[0]
+    K = rbf(X, X, 0.1)
+    objective = 0.5 * alpha @ K @ alpha - nu * weights.sum() * ours.offset_
+    objective += weights @ np.maximum(0.0, ours.offset_ - K @ alpha)
+    assert ours.objective_ == pytest.approx(objective, rel=1e-9)
+    assert ours.converged_
+    assert ours.relative_gap_ < 1e-3
+
+
+def test_one_class_with_levels_sparse_and_precomputed() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 3)).astype(np.float32)
+    exact = DCOneClassSVM(nu=0.1, n_levels=0, tol=1e-4).fit(X)
+    levels = DCOneClassSVM(nu=0.1, n_levels=1, tol=1e-4).fit(X)
+    assert levels.levels_
+    assert levels.objective_ == pytest.approx(exact.objective_, rel=1e-4)
+    early = DCOneClassSVM(nu=0.1, stop_level=1).fit(X)
+    assert np.mean(early.predict(X) < 0) == pytest.approx(0.1, abs=0.02)
+    few = np.where(np.abs(X[:300]) > 1, X[:300], 0).astype(np.float64)
+    dense = DCOneClassSVM(nu=0.2, gamma=0.3).fit(few)
+    sparse = DCOneClassSVM(nu=0.2, gamma=0.3).fit(sp.csr_array(few))
+    gram = DCOneClassSVM(nu=0.2, kernel="precomputed").fit(rbf(few, few, 0.3))
+    np.testing.assert_allclose(sparse.decision_function(sp.csr_array(few)), dense.decision_function(few), atol=1e-6)
+    np.testing.assert_allclose(gram.decision_function(rbf(few, few, 0.3)), dense.decision_function(few), atol=1e-6)
+
+
+def test_no_time_gives_the_machine_of_a_sample() -> None:
+    X = np.random.default_rng(0).normal(size=(6000, 3))
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = DCOneClassSVM(nu=0.1, max_time=0).fit(X)
+    assert np.mean(model.predict(X) < 0) == pytest.approx(0.1, abs=0.08)
+    assert not model.converged_
+    assert model.relative_gap_ > 0.05
+    assert model.dual_coef_.sum() == pytest.approx(600)
+
+
+@pytest.mark.parametrize("nu", [0.0, -0.1, 1.1, np.nan, "half"])
+def test_bad_nu(nu: Any) -> None:
+    with pytest.raises(ValueError, match="nu must be"):
+        DCOneClassSVM(nu=nu).fit(np.ones((4, 2)))
+
+
+def test_extreme_nu_and_one_row() -> None:
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    assert DCOneClassSVM(nu=1.0).fit(X).converged_
+    assert DCOneClassSVM(nu=1e-6).fit(X).predict(X).min() == 1
+    assert DCOneClassSVM(nu=0.5).fit(X[:1]).predict(X[:1]) == 1
