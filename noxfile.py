@@ -1,4 +1,4 @@
-"""The developer's verbs: nox -s lint types test stubs checked wheel docs bench. Arguments after -- go to the tool."""
+"""The commands of development: nox -s lint types test stubs checked wheel docs bench. What follows -- goes to the tool."""
 
 import nox
 
@@ -38,11 +38,11 @@ def stubs(session: nox.Session) -> None:
 
 @nox.session
 def checked(session: nox.Session) -> None:
-    """The tests of compiled code on a build that checks every access: its spans, AddressSanitizer and UBSan."""
+    """The tests of compiled code on a build with checked spans, AddressSanitizer and UBSan."""
     session.install(".[test]", "-Ccmake.define.WIDEMARGIN_CHECKED=ON", "-Cinstall.strip=false")
     runtimes = [
         str(session.run("c++", f"-print-file-name={name}", external=True, silent=True)).strip()
-        for name in ("libasan.so", "libstdc++.so")  # the first finds what C++ throws only beside the second
+        for name in ("libasan.so", "libstdc++.so")  # the first catches C++ exceptions only if the second is loaded
     ]
     env = {"LD_PRELOAD": " ".join(runtimes), "ASAN_OPTIONS": "detect_leaks=0"}
     session.run("python", "-m", "pytest", "tests/native", *session.posargs, env=env)
@@ -50,7 +50,7 @@ def checked(session: nox.Session) -> None:
 
 @nox.session
 def wheel(session: nox.Session) -> None:
-    """A wheel with all processor levels, into dist/, and what auditwheel says about it."""
+    """A wheel with all processor levels, into dist/, and auditwheel's report on it."""
     session.install("auditwheel")
     session.run("pip", "wheel", "--no-deps", "-Ccmake.define.WIDEMARGIN_LEVELS=all", "-w", "dist", ".")
     session.run("sh", "-c", "auditwheel show dist/*.whl", external=True)

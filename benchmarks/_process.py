@@ -1,4 +1,4 @@
-"""Clocks, and measurements that need a process of their own: peak memory, the first call with nothing compiled."""
+"""Clocks, and measurements that need a process of their own: peak memory, first calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run_child(
     Raises
     ------
     RuntimeError
-        With the child's own words, when it fails.
+        With the child's error output, when it fails.
     subprocess.TimeoutExpired
         When it takes longer than `timeout` seconds; it is ended then.
     """
@@ -52,7 +52,7 @@ def time_predict(model: Any, X: Any) -> float:
 
 
 def reset_peak() -> bool:
-    """Start the peak anew at what is resident now; False where the system can't (the peak then is the process's)."""
+    """Set the peak to the bytes resident now; False where the system can't, and it stays that of the process."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -63,7 +63,7 @@ def reset_peak() -> bool:
 def peak_bytes() -> int:
     """Return the largest resident size of this process since its start or the last `reset_peak`.
 
-    `getrusage` is only the second choice: there a child starts with the peak of the process that spawned it.
+    `getrusage` only where /proc is missing: a child starts with the peak of its parent there.
     """
     status = _status("VmHWM")
     if status is not None:
@@ -73,7 +73,7 @@ def peak_bytes() -> int:
 
 
 def resident_bytes() -> int:
-    """Return what is resident now, or the peak where the system doesn't say."""
+    """Return the bytes resident now, or the peak where the system doesn't report them."""
     status = _status("VmRSS")
     return peak_bytes() if status is None else status
 

@@ -1,4 +1,4 @@
-"""What a machine is worth, recomputed from its support vectors alone and by the same code for every competitor.
+"""Objectives, gap and violation of a machine, recomputed from its support vectors, by one function for all competitors.
 
 Plain NumPy on threads; nothing here comes from the packages under test, except `threadpoolctl`'s limit on BLAS.
 """
@@ -27,7 +27,7 @@ class Certificate(NamedTuple):
     gap: float  # primal - dual; with an intercept, at the intercept that makes the primal least
     violation: float  # largest projected gradient; with an intercept m(alpha) - M(alpha)
     box: float  # how far the worst alpha lies outside [0, C]
-    equality: float  # |y'alpha|; only an intercept asks for 0
+    equality: float  # |y'alpha|; 0 with an intercept
 
 
 def certify(
@@ -132,9 +132,9 @@ _ENTRIES = {"rbf": _rbf, "poly": _cube}
 
 
 def limit_seconds(X: NDArray[np.float32], n_support: int, *, repeats: int = 3, random_state: int = 0) -> float:
-    """Time the least that an exact solve can cost: every support vector's kernel row once.
+    """Time of the kernel entries that an exact solve needs at least: every support vector's kernel row once.
 
-    n_support x n entries of an RBF kernel in float32, as one matrix product (the norms ride along as two more columns)
+    n_support x n entries of an RBF kernel in float32, as one matrix product (the norms are two more columns)
     and one exponential, in tiles that stay in the cache, on all cores. Nothing is stored, so that this is a limit and
     not a competitor.
 

@@ -1,4 +1,4 @@
-"""What a benchmark leaves behind: a machine card, a table on the terminal, a CSV, a plot."""
+"""Output of a benchmark: a machine card, a table on the terminal, a CSV, a plot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = Mapping[str, Any]
 
 
 def machine_card() -> dict[str, str]:
-    """Return what a reader needs to judge the seconds: processor, cores, memory, system, BLAS and versions."""
+    """Return the machine card: processor, cores, memory, system, BLAS and versions."""
     from threadpoolctl import threadpool_info
 
     import widemargin

@@ -1,4 +1,4 @@
-"""How long the very first fit and predict of a process take, beside the second, with an empty home.
+"""Seconds of the first fit and predict of a process with an empty home folder, beside those of the second.
 
 ::
 

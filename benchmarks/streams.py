@@ -1,4 +1,4 @@
-"""Streams: the default of `lam`, and labels that turn. Each chunk of 1,000 rows is predicted, then learnt.
+"""Streams: the default of `lam`, and labels that change. Each chunk of 1,000 rows is predicted, then learnt.
 
 ::
 
@@ -6,9 +6,9 @@
     python benchmarks/streams.py                  # two minutes
 
 `accuracy` is that of the predictions, in percent (prequential). Columns are scaled to [0, 1], gamma is "scale", the
-budget 100. Rows come in random order, those of `kddcup99_10` also in their own, where attacks come in bursts: a stream
-that changes as it is. In `turned` streams the labels of the second half are inverted. `fit` is the accuracy on test
-rows of a fit with 20 passes (5 of mnist, 2 of kddcup99_10), in the mean over five seeds.
+budget 100. Rows come in random order, those of `kddcup99_10` also in their own, where attacks come in bursts. In
+`turned` streams the labels of the second half are inverted. `fit` is the accuracy on test rows of a fit with 20 passes
+(5 of mnist, 2 of kddcup99_10), in the mean over five seeds.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def streams(name: str, n: int = 20_000, n_own: int = 60_000) -> Iterator[tuple[s
 
 
 def compare(name: str) -> Iterator[Row]:
-    """Every `lam`, the average and the last step's machine, labels that stay and labels that turn."""
+    """Every `lam`, the average and the last step's machine, labels that stay and labels that are inverted."""
     for order, X, y in streams(name):
         turned = np.where(np.arange(len(y)) < len(y) // 2, y, 1 - y)
         for lam in LAMS:

@@ -4,7 +4,7 @@
 
 Writes a file of `rows` rows of 20 numbers and a label (2,000,000 take 170 MB) into a temporary folder, reads it back
 through a memory map in chunks of 50,000, and prints steps a second, accuracy on the last chunk before it is learnt, and
-the largest memory taken beside the file. Nothing changes with a file of a terabyte but the time.
+the peak memory beside the file, which does not depend on its size.
 """
 
 import sys
@@ -21,7 +21,7 @@ CHUNK, FEATURES = 50_000, 20
 
 
 def write(path: Path, n_rows: int) -> None:
-    """Rows whose class depends on two distances; the label is the last column."""
+    """Write normal rows; the label, the last column, is the nearer of two centres."""
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(2, FEATURES))
     with path.open("wb") as file:

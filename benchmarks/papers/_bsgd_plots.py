@@ -49,7 +49,7 @@ def draw_table(path: Path) -> None:
 
 
 def draw_times(rows: Rows, path: Path) -> None:
-    """Figure 3: the search for a partner, the rest of merging, and the steps themselves, of the three fast rules."""
+    """Figure 3: seconds of the search, of the rest of a merger, and of steps, for the three fast rules."""
     groups = list(dict.fromkeys((row["set"], row["budget"]) for row in rows))
     figure, axes = plt.subplots(figsize=(max(6, 1.1 * len(groups) + 2), 4), layout="constrained")
     for at, group in enumerate(groups):

@@ -1,6 +1,6 @@
 """The command line of a paper's benchmark: an experiment a subcommand, rows into CSV files below a machine card, plots.
 
-Rows measured again replace the old ones about the same, so that an experiment can be run in pieces. The column `others`
+Rows measured again replace those with equal keys, so that an experiment can be run in pieces. The column `others`
 of every CSV is the number of cores that other processes kept busy meanwhile.
 """
 
@@ -30,9 +30,9 @@ class Paper(NamedTuple):
     experiments : mapping
         By name.
     arguments : mapping
-        Options of all of them, beside those that every paper has: flags to what argparse wants to know.
+        Options of all of them, beside those that every paper has: flags to the arguments of `add_argument`.
     child : callable, optional
-        What a child process does: from its one argument to the row that it prints.
+        The task of a child process: from its one argument to the row that it prints.
     """
 
     summary: str
@@ -43,7 +43,7 @@ class Paper(NamedTuple):
 
 
 def run_command(paper: Paper, arguments: Sequence[str] | None = None) -> None:
-    """Run the experiment that the command line asks for."""
+    """Run the experiment of the command line."""
     options = _parse(paper, arguments)
     if options.experiment == "child":
         assert paper.child is not None
@@ -53,7 +53,7 @@ def run_command(paper: Paper, arguments: Sequence[str] | None = None) -> None:
 
 
 def joined(old: Sequence[Row], new: Sequence[Row], keys: Sequence[str]) -> list[Row]:
-    """The new rows, and the old ones about something else."""
+    """The new rows, and the old ones whose values of `keys` no new row has."""
 
     def about(row: Row) -> tuple[str, ...]:
         values = [row.get(key, "") for key in keys]
@@ -89,7 +89,7 @@ def _run(paper: Paper, options: argparse.Namespace) -> None:
 
 
 def _is_shown(row: Row) -> bool:
-    """Rows on the course of a fit are for its plot."""
+    """Whether a row is printed: those in the course of a fit are only plotted."""
     return row.get("kind") != "course"
 
 

@@ -1,4 +1,4 @@
-"""What an experiment on a paper is, for the command line."""
+"""An experiment of a paper: a table or figure, as the command line runs it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Experiment(NamedTuple):
     sets : tuple of str
         The problems it takes unless told otherwise.
     keys : tuple of str
-        Columns that say what a row is about: a second run about the same replaces all rows of the first.
+        Columns that identify a row: a second run replaces the rows of the first with equal values.
     columns : tuple of str
         What is printed.
     measure : callable
-        From a set's name and the options to its rows, each yielded as soon as it is there.
+        From a set's name and the options to its rows, each yielded once measured.
     panels : callable
         From all rows of the CSV, old and new, to the panels of the plot.
     tables : callable
         From all rows to further tables, by name, each written to a CSV of its own.
     arguments : dict
-        Options of its own: flags to what argparse wants to know.
+        Options of its own: flags to the arguments of `add_argument`.
     """
 
     summary: str
@@ -55,5 +55,5 @@ def grouped(rows: Sequence[Row], *columns: str) -> Iterator[tuple[tuple[Any, ...
 
 
 def is_asked(name: str, options: Namespace) -> bool:
-    """Whether ``--only`` asks for a competitor: every one without it."""
+    """Whether ``--only`` includes a competitor; without it every one is."""
     return not options.only or any(text.lower() in name.lower() for text in options.only)

@@ -1,4 +1,4 @@
-"""What else the machine did during a measurement: seconds mean little beside a busy neighbour."""
+"""Load of the machine by other processes during a measurement."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _STAT = Path("/proc/stat")
 
 
 class Others:
-    """Cores that other processes kept busy since the last look; None where the system doesn't say."""
+    """Cores that other processes kept busy, in the mean since the last call; None where the system reports none."""
 
     def __init__(self) -> None:
         self._last = self._now()
 
     def look(self) -> float | None:
-        """Return the mean since the last look."""
+        """Return the mean since the last call."""
         before, self._last = self._last, self._now()
         if before is None or self._last is None:
             return None

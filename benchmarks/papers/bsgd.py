@@ -42,7 +42,7 @@ from widemargin.solvers.sgd.budgeted_machine import StepSettings
 Vector = NDArray[np.float64]
 
 FAST = ("lookup-wd", "lookup-h", "gss")
-PIECES = 40  # of a run of several rules, which take turns
+PIECES = 40  # of a run of several rules, which alternate
 EPOCHS = {"ijcnn1": 20, "a9a": 20, "codrna": 20, "covtype_20k": 20, "kddcup99_10": 5, "mnist": 5, "patches": 1}
 PAPER = {  # test accuracy of gss-precise, gss, lookup-h, lookup-wd: Table 2; the rest: Table 3
     ("ijcnn1", 100): {"gss-precise": 97.141, "gss": 96.807, "lookup-h": 97.132, "lookup-wd": 97.130},
@@ -64,17 +64,17 @@ class Run(NamedTuple):
 
 
 def settings_of(problem: Problem, budget: int, rule: str, lam: float | None = None) -> StepSettings:
-    """BSGD's own: lam = 1 / (C n)."""
+    """lam = 1 / (C n)."""
     return StepSettings(RBF(problem.gamma), lam or 1 / (problem.C * len(problem.y)), budget=budget, merge=rule)
 
 
 def load(name: str) -> Problem:
-    """A problem; half a million patches."""
+    """A problem of `_problems`; of patches, 500,000 rows."""
     return load_problem(name, n_rows=500_000 if name == "patches" else None)
 
 
 def train(problem: Problem, budget: int, rules: Sequence[str], n_epochs: int, seed: int) -> dict[str, Run]:
-    """Passes in random order, the same for all rules, which take turns piece by piece.
+    """Passes in random order, the same for all rules, which alternate piece by piece.
 
     So whatever else the machine does slows all of them. Only steps are timed.
     """
@@ -95,7 +95,7 @@ def train(problem: Problem, budget: int, rules: Sequence[str], n_epochs: int, se
 
 
 def step_seconds(problem: Problem, sgd: BudgetedSGD) -> float:
-    """Seconds of a step without its merger: rows of weight 0 ask the same of the machine, and change nothing."""
+    """Seconds of a step without its merger: of rows of weight 0, whose decision values are computed as well."""
     order = np.random.default_rng(0).permutation(len(problem.y))[:100_000]
     nothing = np.zeros((1, len(problem.y)))
     start = time.perf_counter()
@@ -104,7 +104,7 @@ def step_seconds(problem: Problem, sgd: BudgetedSGD) -> float:
 
 
 def merger_seconds(problem: Problem, sgd: BudgetedSGD, rule: str, n: int = 5000) -> float:
-    """Seconds of a merger, the search and all around it: at so small a step size every row is within the margin."""
+    """Seconds of a merger, its search included: with a tiny step size, every row is within the margin."""
     settings = settings_of(problem, sgd.settings.budget, rule, lam=1e12)
     order, signed_weights = np.random.default_rng(1).permutation(len(problem.y))[:n], problem.y.astype(np.float64)[None]
     best, without = np.inf, np.inf
@@ -120,7 +120,7 @@ def merger_seconds(problem: Problem, sgd: BudgetedSGD, rule: str, n: int = 5000)
 
 
 def accuracy(problem: Problem, sgd: BudgetedSGD) -> float:
-    """Percent of test rows."""
+    """Test accuracy in percent."""
     return 100 * float(np.mean((sgd.model().decision_values(problem.X_test)[:, 0] > 0) == (problem.y_test > 0)))
 
 
@@ -128,7 +128,7 @@ def accuracy(problem: Problem, sgd: BudgetedSGD) -> float:
 
 
 class Decision(NamedTuple):
-    """Coefficients of one sign and ln k with the smallest of them, i, which is to be merged."""
+    """Coefficients of one sign, and ln k of their points with point i of the smallest one, which is to be merged."""
 
     i: int
     coef: Vector
@@ -136,7 +136,7 @@ class Decision(NamedTuple):
 
 
 def record_decisions(problem: Problem, budget: int, n_epochs: int, per_look: int = 60) -> list[Decision]:
-    """Searches for a partner at 40 times of a run with lookup-wd, one for each next row within the margin."""
+    """Merging problems at 40 steps of a run with lookup-wd, one for each next row within the margin."""
     sgd = BudgetedSGD(settings_of(problem, budget, "lookup-wd"), problem.X, 1)
     signed_weights, rng, found = problem.y.astype(np.float64)[None], np.random.default_rng(1), []
     order = np.concatenate([rng.permutation(len(problem.y)) for _ in range(min(n_epochs, 4))])
@@ -165,7 +165,7 @@ def _decisions_at(problem: Problem, sgd: BudgetedSGD, rng: np.random.Generator, 
 
 
 def exact_degradations(decision: Decision) -> Vector:
-    """Squared degradation of every partner, the best h by bisection on the sign of s', in float64; inf for i itself."""
+    """Squared degradation with every candidate, the best h by bisection on the sign of s', in float64; inf for i."""
     m = decision.coef / (decision.coef + decision.coef[decision.i])
     log_odds, rate = np.log(m / np.maximum(1 - m, 1e-300)), -decision.log_kappa
     low, high = np.zeros_like(m), np.ones_like(m)
@@ -180,7 +180,7 @@ def exact_degradations(decision: Decision) -> Vector:
 
 
 def degradations(decision: Decision, h: Vector) -> Vector:
-    """Squared degradation of merging with each partner at h.
+    """Squared degradation of merging with each candidate at h.
 
     wd = m^2 (1 - A^2) + (1 - m)^2 (1 - B^2) - 2 m (1 - m) (A B - kappa) with A, B the kernel values of z: by expm1, as
     differences of nearly equal numbers would leave nothing of a small one.
@@ -194,7 +194,7 @@ def degradations(decision: Decision, h: Vector) -> Vector:
 
 
 def judge(decisions: list[Decision]) -> dict[str, float]:
-    """Share of decisions that gss and lookup-wd agree on, and by which factor each exceeds the least degradation."""
+    """Share of equal choices of gss and lookup-wd, and the factor by which each exceeds the least degradation."""
     chosen: dict[str, list[int]] = {rule: [] for rule in FAST}
     factor: dict[str, list[float]] = {rule: [] for rule in FAST}
     for decision in decisions:
@@ -212,7 +212,7 @@ def judge(decisions: list[Decision]) -> dict[str, float]:
 
 
 def search_nanoseconds(decisions: list[Decision], rule: str, repeats: int = 5) -> float:
-    """Of one search for a partner, its kernel values' exponentials included, over problems recorded from a run."""
+    """Seconds of one search for a candidate, exponentials of the kernel values included, on recorded problems."""
     n, width = len(decisions), max(len(d.coef) for d in decisions)
     coef, log_kappa = np.ones((n, width)), np.zeros((n, width), np.float32)
     own, sizes = np.array([d.coef[d.i] for d in decisions]), np.array([len(d.coef) - 1 for d in decisions])
@@ -230,7 +230,7 @@ def search_nanoseconds(decisions: list[Decision], rule: str, repeats: int = 5) -
 
 
 def tables(name: str, budgets: Sequence[int], n_seeds: int, precise: Sequence[int]) -> list[dict[str, Any]]:
-    """Every rule at every budget: gss-precise by itself, so slow is it, on one seed, at the budgets of `precise`."""
+    """Every rule at every budget; gss-precise, which is slow, apart, on one seed, at the budgets of `precise`."""
     problem, rows = load(name), []
     for budget in budgets:
         runs: dict[str, list[Run]] = {rule: [] for rule in RULES}
@@ -281,7 +281,7 @@ def _table_row(runs: list[Run], scores: list[float], merger: float, step: float)
 
 
 def _saved(runs: list[Run], gss: list[Run]) -> dict[str, float]:
-    """Percent of the time of gss on the same piece of the same run: median and quartiles over all pieces."""
+    """Time saved in percent of that of gss on the same piece of the same run: median and quartiles over all pieces."""
     saved = 100 * (1 - np.concatenate([a.seconds / b.seconds for a, b in zip(runs, gss, strict=True)]))
     low, middle, high = np.quantile(saved, [0.25, 0.5, 0.75])
     return {"total saved %": middle, "total saved q1 %": low, "total saved q3 %": high}
@@ -304,7 +304,7 @@ def speed(name: str) -> list[dict[str, Any]]:
 
 
 def tradeoff(name: str) -> list[dict[str, Any]]:
-    """BSGD, and linear SGD on features whose prediction costs as much: as many random features or landmarks."""
+    """BSGD, and linear SGD on as many random features or landmarks, so that a prediction costs as much."""
     problem, rows = load(name), []
     for budget in (50, 100, 200, 500, 1000, 2000):
         run = train(problem, budget, ["lookup-wd"], 5, 0)["lookup-wd"]
@@ -395,7 +395,7 @@ def _run_rival(problem: Problem, folder: Path, place: str, n_epochs: int, budget
 
 
 def stream(name: str, n_rows: int = 5_000_000, chunk: int = 100_000) -> list[dict[str, Any]]:
-    """Rows of a set with a little noise, made chunk by chunk and forgotten: the peak is that of the first chunks."""
+    """Rows of a set with a little noise, made chunk by chunk and not kept."""
     problem, rng = load(name), np.random.default_rng(0)
     model = BSGDClassifier(gamma=problem.gamma, lam=1 / (problem.C * n_rows), budget=100)
     seconds, rows = 0.0, []

@@ -1,4 +1,4 @@
-"""The tables and figures of the DC-Pred++ paper, measured again; and `compress` on somebody's fitted SVC.
+"""The tables and figures of the DC-Pred++ paper, measured again; and `compress` on fitted SVCs of scikit-learn.
 
 ::
 
@@ -9,7 +9,7 @@
 
 Source: Hsieh, Si, Dhillon, Fast Prediction for Large-Scale Kernel Machines, NIPS 2014. Every experiment writes a CSV
 below a machine card and a plot into benchmarks/results/papers_dc_pred. `multiple` is the time of a prediction in
-multiples of `LinearSVC.decision_function`'s on the same float32 rows, at least 10,000, in turns in the same run.
+multiples of `LinearSVC.decision_function`'s on the same float32 rows, at least 10,000, alternating in the same run.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PAPER = Paper(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the experiment that the command line asks for."""
+    """Run the experiment of the command line."""
     run_command(PAPER, arguments)
 
 

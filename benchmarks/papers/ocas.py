@@ -51,7 +51,7 @@ PAPER = Paper(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the experiment that the command line asks for."""
+    """Run the experiment of the command line."""
     run_command(PAPER, arguments)
 
 

@@ -1,4 +1,4 @@
-"""Who takes part in the comparison of exact kernel machines, and how each of them is trained."""
+"""The competitors of the comparison of exact kernel machines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = (OURS, OURS_CSR, OURS_INTERCEPT, OURS_LEVELS, "sklearnex", "sklearn")
 
 
 class Settings(NamedTuple):
-    """What every competitor is told; `n_levels`, `budget_mb` and `cache_mb` concern ours or the two SVCs only."""
+    """Settings of all competitors; `n_levels` and `budget_mb` are for ours, `cache_mb` for the two SVCs."""
 
     C: float
     gamma: float
@@ -37,11 +37,11 @@ class Competitor(NamedTuple):
     make: Callable[[Settings], Any]
 
     def fit(self, settings: Settings, X: Any, y: NDArray[np.int8]) -> Any:
-        """Return a freshly made machine, fitted; the import of its package is part of the first call."""
+        """Return a freshly made machine, fitted; the first call imports its package."""
         return self.make(settings).fit(X, y)
 
     def warm_up(self, settings: Settings, X: Any, y: NDArray[np.int8]) -> None:
-        """Fit and predict on few rows, so that compiling, loading libraries and starting threads is behind us."""
+        """Fit and predict on 1,000 rows, so that libraries are loaded and threads started."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.fit(settings, X[:1000], y[:1000]).predict(X[:100])
@@ -100,7 +100,7 @@ def get_competitor(name: str) -> Competitor:
 
 
 def choose(*, skip: Sequence[str], intercept: str, sparse: bool) -> list[Competitor]:
-    """Return who takes part.
+    """Return the competitors of a run.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def choose(*, skip: Sequence[str], intercept: str, sparse: bool) -> list[Competi
     intercept : {"both", "with", "without"}
         Which of our machines: the SVCs always have one.
     sparse : bool
-        Whether the source is sparse, so that ours is to train on CSR rows as well.
+        Whether the source is sparse: ours is then trained on CSR rows as well.
     """
     left_out = set(skip)
     if intercept == "with":
@@ -122,7 +122,7 @@ def choose(*, skip: Sequence[str], intercept: str, sparse: bool) -> list[Competi
 
 
 def make_forms(competitors: Sequence[Competitor], *arrays: NDArray[np.float32]) -> Mapping[str, tuple[Any, ...]]:
-    """Return the arrays in every form that one of the competitors asks for: "dense" as they are, "csr" converted."""
+    """Return the arrays in every form that one of the competitors takes: "dense" as they are, "csr" converted."""
     import scipy.sparse as sp
 
     forms: dict[str, tuple[Any, ...]] = {"dense": arrays}
@@ -132,5 +132,5 @@ def make_forms(competitors: Sequence[Competitor], *arrays: NDArray[np.float32]) 
 
 
 def is_native(name: str, model: Any) -> bool:
-    """Return False where scikit-learn-intelex has handed the fit back to scikit-learn."""
+    """Return False where scikit-learn-intelex has used scikit-learn's own fit."""
     return name != "sklearnex" or hasattr(model, "_onedal_estimator")

@@ -6,7 +6,7 @@
     python benchmarks/peers/kernel_svm.py --sets a9a ijcnn1 codrna mnist letter --repeats 5
     python benchmarks/peers/kernel_svm.py --sets a9a --skip sklearn --memory --cold
 
-Every competitor gets the same rows (float32), C, gamma and tolerance; the order turns around with every repeat; times
+Every competitor gets the same rows (float32), C, gamma and tolerance; the order is reversed with every repeat; times
 are medians. Dual objective, duality gap and violation are recomputed in float64 from support vectors and coefficients,
 by one function for all. `SVC` has an unregularised intercept, so its dual objective is to be compared with the machine
 fitted with ``fit_intercept=True`` ("widemargin+b"), and only with that.
@@ -102,7 +102,7 @@ def _timings(seconds: Sequence[float]) -> Row:
 
 
 def _judge(problem: Any, c: Competitor, model: Any, X_test: Any) -> Row:
-    """Return what the last model of a competitor is worth, recomputed, and the least that its support could cost."""
+    """Return the recomputed certificate of a competitor's last model, and the limit for its support vectors."""
     from benchmarks._recompute import certify, limit_seconds
 
     facts = certify(problem.X, problem.y, model, C=problem.C, gamma=problem.gamma, intercept=c.intercept)
@@ -148,7 +148,7 @@ def geometric_means(rows: Sequence[Row]) -> list[Row]:
     return means
 
 
-# ------------------------------------------------------------------------------- what needs a process of its own
+# ----------------------------------------------------------------------- measurements in processes of their own
 
 
 def _measure_apart(rows: list[Row], problem: Any, settings: Settings, options: argparse.Namespace) -> None:
@@ -233,11 +233,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--tol", type=float, default=1e-3)
     add("--skip", nargs="+", default=[], choices=_competitors.NAMES, metavar="NAME", help="competitors to leave out")
     add("--intercept", choices=("both", "with", "without"), default="both", help="which of our machines")
-    add("--n-levels", type=_int_or_auto, default=0, help="our n_levels: 0 (one level) or auto")
+    add("--n-levels", type=_int_or_auto, default=0, help="our n_levels but of widemargin-auto: 0 (none) or auto")
     add("--budget-mb", type=int, help="our memory_budget; absent: the package's own default")
     add("--cache-mb", type=int, default=4000, help="cache_size of both SVCs")
     add("--memory", action="store_true", help="peak memory, each competitor in a process of its own")
-    add("--cold", action="store_true", help="first fit in a fresh process, with an empty and a full compile cache")
+    add("--cold", action="store_true", help="first fit in a fresh process, with an empty and a full cache folder")
     add("--out", default="kernel_svm", help="name of the files in benchmarks/results")
     add("--no-files", action="store_true", help="print the table, write nothing")
     add("--child", help=argparse.SUPPRESS)
@@ -267,7 +267,7 @@ def _save(rows: Sequence[Row], card: dict[str, str], options: argparse.Namespace
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the benchmark that the command line asks for."""
+    """Run the benchmark of the command line."""
     options = _parse(arguments)
     if options.child:
         print(json.dumps(_child(json.loads(options.child))))

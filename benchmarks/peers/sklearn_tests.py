@@ -83,7 +83,7 @@ class Recorder:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Forget what other tests made."""
+        """Clear the names that other tests made."""
         adapters.made.clear()
 
     @pytest.hookimpl(wrapper=True)
@@ -102,7 +102,7 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: Any) -> Iterator[None]:
-        """Keep what came out."""
+        """Record the outcome."""
         report = yield
         if report.when == "call" or not report.passed:
             given = getattr(item, "callspec", None)
@@ -131,7 +131,7 @@ def replace() -> None:
 
 
 def read_differences() -> list[Difference]:
-    """The table of what is meant to differ."""
+    """The table of intended differences."""
     return [Difference(**entry) for entry in tomllib.loads(DIFFERENCES.read_text(encoding="utf-8"))["difference"]]
 
 

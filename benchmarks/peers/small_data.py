@@ -1,10 +1,10 @@
-"""Small data, where most fits of the world happen: beside scikit-learn's SVC and LinearSVC, in one process run.
+"""Small data: DCSVMClassifier and OCASClassifier beside scikit-learn's SVC and LinearSVC, in one process run.
 
 ::
 
     python benchmarks/peers/small_data.py
 
-Fits and one-row predictions take turns; times are medians. `ratio` is the rival's time divided by ours: above 1, we are
+Fits and one-row predictions alternate; times are medians. `ratio` is the rival's time divided by ours: above 1, we are
 faster. Features are standardised, parameters are the defaults of each.
 """
 
@@ -63,7 +63,7 @@ def problems() -> dict[str, tuple[Any, Any]]:
 
 
 def measure(name: str, X: Any, y: Any) -> list[Row]:
-    """Our machine and its rival, in turns."""
+    """Our machine and its rival, alternating."""
     rows = []
     for ours, rival in ((DCSVMClassifier(), SVC()), (OCASClassifier(), LinearSVC())):
         seconds = in_turns(lambda ours=ours: ours.fit(X, y), lambda rival=rival: rival.fit(X, y))

@@ -1,4 +1,4 @@
-"""How soon a fit comes back: out of time, and after Ctrl-C at a moment drawn at random.
+"""Seconds until a fit returns after its time limit, and after Ctrl-C at a random moment.
 
 ::
 
@@ -37,7 +37,7 @@ LIMITS = (0.0, 0.5, 2.0)
 
 
 class Case(NamedTuple):
-    """A call that takes long: of rows (n, d) with k classes; `fit` gets a limit in seconds, or None."""
+    """A long fit on rows (n, d) with k classes; `fit` takes a limit in seconds, or None."""
 
     n: int
     d: int
@@ -140,7 +140,7 @@ def measure(name: str, limit: float) -> dict[str, Any]:
 
 
 def child(name: str) -> None:
-    """Fit once, and tell the parent what came of it."""
+    """Fit once, and print the outcome for the parent process."""
     case = CASES[name]
     X, y = problem(case.n, case.d, case.k)
     with warnings.catch_warnings(record=True) as caught:

@@ -96,7 +96,7 @@ def measure(case: str, layout: str, classes: int, budget: int, rows: int, column
 
 
 def child(case: str, layout: str, classes: int, budget: int, rows: int, columns: int) -> dict[str, Any]:
-    """Fit and predict here."""
+    """Fit and predict in this process."""
     warnings.simplefilter("ignore")
     X, y = problem(rows, columns, classes, layout)
     fit = CASES[case]

@@ -1,4 +1,4 @@
-"""What becomes of model files that are damaged in their structure: a seeded fuzzer over all estimators.
+"""Outcomes of loading and using model files with a damaged structure: a seeded fuzzer over all estimators.
 
 ::
 
@@ -169,7 +169,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 @cache
 def fitted(name: str) -> Any:
-    """The sound model, once it has come back from a file and been used: children then have all modules."""
+    """The undamaged model, after it was loaded from a file and used, so that child processes have all modules."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = MODELS[name]()
@@ -180,7 +180,7 @@ def fitted(name: str) -> Any:
 
 
 def state_of(model: Any) -> dict[str, Any]:
-    """A copy of what a file of the model holds."""
+    """A copy of the model's state as a file holds it."""
     return copy.deepcopy(dict(model.__getstate__()))
 
 
@@ -212,7 +212,7 @@ class Change(NamedTuple):
 
 
 def changes(n: int, seed: int = 0, models: list[str] | None = None) -> Iterator[Change]:
-    """n changes: models and formats in turn, without the program for what it refuses even where it is sound."""
+    """n changes: models and formats in turn, without the program for models that it refuses undamaged."""
     pairs = [(name, format) for format in FORMATS for name in models or MODELS]
     pairs = [pair for pair in pairs if pair[1] != "program" or not any(map(pair[0].count, _NOT_FOR_THE_PROGRAM))]
     for i in range(n):
@@ -291,7 +291,7 @@ def _change_array(a: Any, rng: Any) -> Any:
 
 
 def _entry(a: Any, rng: Any) -> Any:
-    """A number that the dtype can hold, most often one that an index or a value should not be."""
+    """A number of the dtype, most often one that no index or value should be."""
     value = _NUMBERS[rng.integers(len(_NUMBERS))]
     if a.dtype.kind in "iu":
         value = 0 if value != value else value
@@ -307,7 +307,7 @@ def _with_entry(a: Any, rng: Any) -> Any:
 
 
 def changed(state: dict[str, Any], seed: tuple[int, ...]) -> tuple[dict[str, Any], str]:
-    """The state with one change, and what that is in words."""
+    """The state with one change, and a description of it."""
     rng = np.random.default_rng(seed)
     places = list(_places(state))
     fitted = [path for path in places if str(path[0]).endswith("_") or str(path[0]).startswith("_")]
@@ -410,7 +410,7 @@ def _changed_file(change: Change) -> tuple[bytes, str]:
 
 
 def _is_ours(error: Exception) -> bool:
-    """Whether our code was running: pickle, skops and SciPy raise what they like before it."""
+    """Whether this library's code raised: pickle, skops and SciPy may raise other errors before it."""
     import widemargin
 
     package = str(Path(widemargin.__file__).parent)
@@ -418,7 +418,7 @@ def _is_ours(error: Exception) -> bool:
 
 
 def outcome(change: Change) -> tuple[str, str]:
-    """Make one change, write it, load it, use it: what became of it, and in words."""
+    """Make one change, write it, load it, use it: the outcome, and a description."""
     content, what = _changed_file(change)
     try:
         if change.format == "program":
@@ -442,7 +442,7 @@ def outcome(change: Change) -> tuple[str, str]:
 
 
 def in_child(change: Change) -> tuple[str, str]:
-    """The outcome, found in a child process: one that dies takes nothing with it."""
+    """The outcome, found in a child process, which may crash."""
     fitted(change.model)
     reading, writing = os.pipe()
     pid = os.fork()
@@ -479,7 +479,7 @@ def _run_child(change: Change, writing: int) -> None:
 
 
 def run(n: int, seed: int = 0, models: list[str] | None = None) -> Iterator[tuple[Change, str, str]]:
-    """Changes, each with its outcome and that in words."""
+    """Changes, each with its outcome and a description."""
     for change in changes(n, seed, models):
         yield (change, *in_child(change))
 

@@ -1,4 +1,4 @@
-"""Fit after fit in one process: the same model whatever `n_jobs`, no memory that stays, no thread that stays.
+"""Fit after fit in one process: equal models for all `n_jobs`, and no memory or threads left behind.
 
 ::
 
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
 
 
 def soak(n_fits: int, seed: int) -> list[dict[str, Any]]:
-    """So many pairs of fits; a row for each tenth."""
+    """`n` pairs of fits; a row for each tenth."""
     rows = []
     for part in range(_PARTS):
         start, different, limited = time.perf_counter(), 0, 0
@@ -88,7 +88,7 @@ def soak(n_fits: int, seed: int) -> list[dict[str, Any]]:
 
 
 def fit_twice(draw: random.Random) -> bool | None:
-    """Whether one and two threads give the same values; None of fits that a limit cuts short."""
+    """Whether one and two threads give the same values; None for fits that a limit stops."""
     model = KINDS[draw.choice(sorted(KINDS))](draw)
     n, d, k = draw.choice([50, 300, 1500, 5000]), draw.choice([2, 10, 60]), draw.choice([2, 2, 3, 5])
     rng = np.random.default_rng(draw.randrange(2**32))
@@ -109,7 +109,7 @@ def fit_twice(draw: random.Random) -> bool | None:
 
 
 def _status(name: str) -> int:
-    """A number from the kernel's account of this process; memory in KiB. 0 where there is none."""
+    """A number of /proc/self/status; memory in KiB. 0 where there is none."""
     path = Path("/proc/self/status")
     lines = path.read_text().splitlines() if path.exists() else []
     return next((int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), 0)

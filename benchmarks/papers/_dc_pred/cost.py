@@ -20,7 +20,7 @@ _QUIET, _TRIES = 0.2, 3
 
 
 class Linear:
-    """The yardstick: `LinearSVC.decision_function` on float32 rows, as many threads as everyone.
+    """The unit of cost: `LinearSVC.decision_function` on float32 rows, with as many threads as all machines.
 
     What it was fitted to does not change its time, so that few rows are enough.
     """
@@ -30,7 +30,7 @@ class Linear:
         self.rows = np.resize(X, (max(_ROWS[0], min(len(X), _ROWS[1])), X.shape[1]))
 
     def multiple(self, decide: Callable[[Any], Any]) -> dict[str, float]:
-        """Time a decision function and the linear one, in turns; medians, and their ratio.
+        """Time a decision function and the linear one, alternating; medians, and their ratio.
 
         Each is called once before it is timed: a change in the number of BLAS's threads costs the next call dearly.
         Where another process was busy meanwhile, all is timed again, some times at most: `beside` is how many cores it

@@ -1,4 +1,4 @@
-"""Local deep kernel learning (Jose, Goyal, Aggrwal, Varma, ICML 2013): a tree whose every node has a say.
+"""Local deep kernel learning (Jose, Goyal, Aggrwal, Varma, ICML 2013): a tree with weights in every node.
 
 f(x) = sum over the nodes k on the way of x of tanh(sigma v_k'x) w_k'x; a row goes left at node k where theta_k'x > 0.
 Training makes the way smooth: a row goes left by (1 + tanh(s theta_k'x)) / 2, and s grows. Simplified here: Adam on
@@ -66,7 +66,7 @@ class LDKL(Machine):
         return self
 
     def _keep(self, tree: _Tree) -> None:
-        """Weights of unscaled rows: (nodes, 3, d) and constants (nodes, 3); leaves ask nothing."""
+        """Weights of unscaled rows: (nodes, 3, d) and constants (nodes, 3); leaves have no routing weights."""
         ask = np.vstack([tree.theta, np.zeros((len(tree.V) - len(tree.theta), tree.V.shape[1]), np.float32)])
         weights = np.stack([ask, tree.V, tree.W], axis=1)
         self.nodes_ = np.ascontiguousarray(weights[:, :, :-1] * self.scale_)
@@ -83,7 +83,7 @@ class LDKL(Machine):
 
 
 class _Tree:
-    """Smooth ways and their slopes."""
+    """Smooth routing and its derivatives."""
 
     def __init__(self, theta: Rows, V: Rows, W: Rows) -> None:
         self.theta = theta
@@ -95,7 +95,7 @@ class _Tree:
         return [self.theta, self.V, self.W]
 
     def slopes(self, X: Rows, signs: Rows, sharpness: float) -> list[Rows]:
-        """Slopes of the mean hinge loss."""
+        """Gradient of the mean hinge loss."""
         turn = np.tanh(sharpness * (X @ self.theta.T))
         way = self._ways(turn)
         linear, gate = X @ self.W.T, np.tanh(_SIGMA * (X @ self.V.T))
@@ -130,7 +130,7 @@ class _Adam:
         self.t = 0
 
     def step(self, slopes: list[NDArray[Any]], share: float) -> None:
-        """One step, at a share of the rate."""
+        """One step, at a part of the learning rate."""
         self.t += 1
         for part, m, v, g in zip(self.parts, self.first, self.second, slopes, strict=True):
             m += 0.1 * (g - m)
@@ -141,7 +141,7 @@ class _Adam:
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
 def walk(X: Any, nodes: Any, constants: Any, depth: int, sigma: float, out: Any) -> None:
-    """Decision values: three inner products a node, on the way of every row."""
+    """Decision values: three inner products a node on the path of a row."""
     for i in range(X.shape[0]):
         x, node, total = X[i], 0, 0.0
         for _ in range(depth + 1):

@@ -58,7 +58,7 @@ def classify(machine: Machine, problem: Any, linear: Linear) -> Row:
 
 
 def regress(machine: Machine, problem: Any, linear: Linear | None) -> Row:
-    """Train a machine that tells numbers, and measure its error; and its cost, where there is a yardstick."""
+    """Train a regressor and measure its error; and its cost, if a `Yardstick` is given."""
     model, row = _train(_REGRESSORS[machine.label], machine, problem)
     decide = model.predict if hasattr(model, "predict") else model.decision_function
     row["rmse"] = float(np.sqrt(np.mean(np.square(decide(problem.X_test) - problem.y_test))))

@@ -1,4 +1,4 @@
-"""Other machines that predict fast. Weights are folded: nothing is paid for but kernel values or features.
+"""Other machines with fast predictions. Whitening is part of the weights, so that it costs nothing in a prediction.
 
 All of them have `fit`, `decision_function` and `n_operations`: what a row costs, in inner products.
 """
@@ -120,7 +120,7 @@ class Fourier(Machine):
 
 
 class ReducedSet(Machine):
-    """The exact machine in fewer points, found one by one.
+    """The exact machine approximated by fewer points, found one by one.
 
     Source: Schoelkopf, Knirsch, Smola, Burges, Fast approximation of support vector kernel expansions, DAGM 1998. Each
     new point z maximises the inner product of phi(z) and what is left of the normal vector, by the fixed point

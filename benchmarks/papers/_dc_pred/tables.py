@@ -25,7 +25,7 @@ from benchmarks.papers._dc_pred.machines import (
 from benchmarks.papers._dc_pred.problems import CLASSES, hold_back, load_classes
 from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked
 
-# Ours: of what `search` tries, on a fifth of the training rows; rivals: the best of two to four tried there by hand.
+# Ours: chosen by `search`, on a fifth of the training rows; rivals: the best of two to four tried there by hand.
 SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "letter": {
         OURS + " / less": {"C": 10.0, "gamma": 1.0, "n_clusters": 64, "n_landmarks": 16},

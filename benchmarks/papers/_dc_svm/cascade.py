@@ -14,7 +14,7 @@ Rows = NDArray[np.intp]
 
 
 class CascadeSVC(ClassifierMixin, BaseEstimator):
-    """Random parts, each solved on its own; only support vectors go on, and parts are merged two by two.
+    """Random parts, each solved on its own; their support vectors are merged two by two and solved again.
 
     One round, as in the DC-SVM paper. Underneath is our own solver on a single level, so that the difference to DC-SVM
     is the method's and not the solver's.
@@ -52,7 +52,7 @@ class CascadeSVC(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: NDArray[np.float32], y: NDArray[Any]) -> Self:
-        """Train layer after layer, down to one part."""
+        """Train layer by layer, down to one part."""
         self.classes_ = np.unique(y)
         parts = np.array_split(np.random.default_rng(self.random_state).permutation(len(y)), self.n_parts)
         self.layers_ = []
@@ -69,7 +69,7 @@ class CascadeSVC(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: NDArray[np.float32]) -> NDArray[Any]:
-        """Ask the last layer's machine."""
+        """Predict by the last layer's machine."""
         return np.asarray(self.machine_.predict(X))
 
     def _solver(self) -> DCSVMClassifier:

@@ -1,4 +1,4 @@
-"""What a division of the data is worth: Figure 1, the bound of Theorem 1, and Figure 2, support vectors found early."""
+"""Divisions of the data: Figure 1, the bound of Theorem 1, and Figure 2, support vectors found early."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _train(data: Data, settings: Settings) -> Trained:
 
 
 def _dual(problem: Problem, beta: NDArray[np.float64]) -> float:
-    """Dual value for the whole kernel: f of the paper with its sign turned."""
+    """Dual value for the whole kernel: -f of the paper."""
     support = np.flatnonzero(beta)
     f = _recompute.decision_values(problem.X[support], problem.X[support], beta[support], problem.gamma)
     return float(np.abs(beta).sum() - 0.5 * beta[support] @ f)

@@ -1,4 +1,4 @@
-"""Everything that is trained for the tables and figures: by name, so that a child process can make it too."""
+"""The machines of the tables and figures, by name, so that a child process can make them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INTERCEPT = ("libsvm", "sklearnex", "exact+b")  # machines whose dual has the co
 
 
 class Machine(NamedTuple):
-    """A label for tables, who makes it, and constructor arguments beside those of `Settings`."""
+    """A machine: label in tables, library, and constructor arguments beside those of `Settings`."""
 
     label: str
     name: str
@@ -60,7 +60,7 @@ _MAKERS: dict[str, Callable[..., Any]] = {
 
 
 def settings_of(problem: Problem, *, tol: float = 1e-3, kernel: str = "rbf", **changes: float) -> Settings:
-    """Return what all machines are told for a problem; `changes` are C or gamma."""
+    """Return the settings of all machines for a problem; `changes` are C or gamma."""
     settings = Settings(problem.C, problem.gamma, tol, 0, None, _CACHE_MB, kernel)
     return settings._replace(**changes)
 
@@ -71,7 +71,7 @@ def make(machine: Machine, settings: Settings) -> Any:
 
 
 def warm_up(machine: Machine, settings: Settings, problem: Problem) -> None:
-    """Compile, load libraries and start threads on 1,000 rows."""
+    """Load libraries and start threads on 1,000 rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         make(machine, settings).fit(problem.X[:1000], problem.y[:1000]).predict(problem.X_test[:100])
@@ -98,7 +98,7 @@ def measure(machine: Machine, settings: Settings, problem: Problem) -> tuple[Row
 
 
 def describe(machine: Machine, settings: Settings, problem: Problem) -> Row:
-    """Return the columns that tell what is trained on what."""
+    """Return the columns that identify machine and problem."""
     n, n_features = problem.X.shape
     return {
         "set": problem.name,
@@ -153,7 +153,7 @@ def measure_apart(
 
 
 def child(asked: Row) -> Row:
-    """Do what `measure_apart` asked for."""
+    """Run the measurement of `measure_apart` in this process."""
     problem = load(asked["set"], asked["rows"])
     machine, settings = Machine(*asked["machine"]), Settings(*asked["settings"])
     warm_up(machine, settings, problem)
@@ -167,7 +167,7 @@ def child(asked: Row) -> Row:
 
 
 def load(name: str, rows: int | None) -> Problem:
-    """Load a problem, with its test rows among the training rows where more rows are asked for than there are."""
+    """Load a problem; where `rows` exceeds the training rows, test rows are added to them."""
     problem = load_problem(name, n_rows=rows)
     if rows is None or rows <= len(problem.X):
         return problem

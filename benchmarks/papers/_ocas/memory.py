@@ -53,7 +53,7 @@ def child(n: int) -> Row:
 
 
 def _anonymous() -> int:
-    """Bytes resident that no file backs: what has been allocated. The pages of a mapped file can always be dropped."""
+    """Resident bytes without those of mapped files, whose pages the system can drop."""
     for line in _STATUS.read_text().splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024
@@ -61,7 +61,7 @@ def _anonymous() -> int:
 
 
 class _Watch:
-    """The largest value of a function, looked at every two milliseconds in a thread."""
+    """The largest value of a function, which a thread calls every two milliseconds."""
 
     def __init__(self, look: Callable[[], int]) -> None:
         self.peak = look()

@@ -36,7 +36,7 @@ def timed(problem: Linear, C: float, *, repeats: int = 3, **parameters: Any) -> 
 
 
 def warm_up(problem: Linear) -> None:
-    """Compile, or load what is compiled: a few iterations on the same kind of rows."""
+    """Load libraries and start threads: a few iterations on the same kind of rows."""
     fit(problem, 1.0, max_iter=3)
 
 

@@ -45,7 +45,7 @@ def csr_steps(data: Any, indices: Any, indptr: Any, n_features: int, y: Any, lam
 
 @numba.njit(nogil=True, cache=True, fastmath=True)
 def dense_steps(X: Any, y: Any, lam: float, n_steps: int, rng: Any) -> Any:
-    """The same for dense rows."""
+    """`pegasos` for dense rows."""
     n = y.shape[0]
     v = np.zeros(X.shape[1])
     scale, norm2 = 1.0, 0.0

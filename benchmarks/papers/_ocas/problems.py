@@ -34,7 +34,7 @@ class Linear(NamedTuple):
 
     @property
     def form(self) -> str:
-        """How the rows are stored."""
+        """Kind of storage of the rows."""
         return "CSR" if sp.issparse(self.X) else "dense"
 
 
@@ -133,7 +133,7 @@ def load_parts(name: str) -> Parts:
 
 
 def objective(problem: Linear, W: Matrix, C: float) -> float:
-    """1/2 |W|^2 + C sum of all hinges, in float64, whatever made W of shape (k, d)."""
+    """1/2 |W|^2 + C sum of all hinges in float64, of weights W (k, d)."""
     total = 0.5 * float(np.vdot(W, W))
     for start in range(0, problem.X.shape[0], 50_000):
         rows = slice(start, start + 50_000)

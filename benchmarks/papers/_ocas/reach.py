@@ -1,4 +1,4 @@
-"""How long each solver takes to come within a thousandth of the optimum; Figure 2 on the way.
+"""Time of each solver to an objective within a thousandth of the optimum; Figure 2.
 
 Every solver has one knob (iterations, epochs, tolerance). Its ladder is climbed until the objective, recomputed from
 the weights in float64, is at most 1.001 times the best one known; then the last step of the ladder is halved three
@@ -77,7 +77,7 @@ def _rival_trials(rival: Rival, problem: Linear, C: float, goal: float, limit: f
 
 
 def _our_rows(problem: Linear, C: float, goal: float, name: str, limit: float) -> Iterator[Row]:
-    """The course of one fit, the fit to the certificate, and the shortest fit that reaches the goal."""
+    """Objectives in the course of one fit, the fit to its gap, and the shortest fit that reaches the goal."""
     how = {"line_search": name == ours.OCAS}
     model, seconds = ours.fit(problem, C, tol=1e-3, max_time=limit, **how)
     columns = model.history_
@@ -103,7 +103,7 @@ def _our_rows(problem: Linear, C: float, goal: float, name: str, limit: float) -
 
 
 def _least_fit(problem: Linear, C: float, goal: float, n_iter: int, how: dict[str, bool]) -> Row:
-    """The fit of so many iterations, or a few more: the history's objective is not recomputed."""
+    """A fit with that `max_iter`, or a little more: the objective of the history is not recomputed."""
     while True:
         seconds, W = ours.timed(problem, C, tol=1e-12, max_iter=n_iter, **how)
         reached = objective(problem, W, C)
@@ -113,7 +113,7 @@ def _least_fit(problem: Linear, C: float, goal: float, n_iter: int, how: dict[st
 
 
 def _reference(problem: Linear, C: float, limit: float) -> tuple[float, float]:
-    """The best objective known and our lower bound; LIBLINEAR has a long try too where we could not prove ours."""
+    """The least objective known and our lower bound; LIBLINEAR runs long too where our fit did not converge."""
     best, bound = ours.reference(problem, C, limit)
     if bound < best * (2 - GOAL):
         X = problem.X.astype(np.float64)
@@ -194,7 +194,7 @@ def _mean(lines: Sequence[Row], who: str) -> float:
 
 
 def means(table: Sequence[Row]) -> list[Row]:
-    """Geometric means of the ratios, over the groups of cells that the claims are about, and the worst cell."""
+    """Geometric means of the ratios over groups of cells (set, C), and the worst cell."""
     groups = {
         "dense": [line for line in table if line["set"] in DENSE],
         "dense, C = 100": [line for line in table if line["set"] in DENSE and line["C"] == 100],
@@ -219,7 +219,7 @@ def _tables(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _panels(rows: Sequence[Row]) -> list[Panel]:
-    """Figure 2: how far above the best objective each solver is, after how long."""
+    """Figure 2: relative error of the objective against seconds, for each solver."""
     panels = []
     for (name, C), cell in sorted(cells(rows).items(), key=lambda item: (NAMES.index(item[0][0]), item[0][1])):
         best = min(min(row["best"], row["objective"]) for row in cell)

@@ -1,4 +1,4 @@
-"""Who else trains the linear machine with hinge loss, each with one knob: how long it works."""
+"""Other solvers of the linear machine with hinge loss, each with one parameter: its effort."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def liblinear(X: Any, problem: Linear, C: float, *, epochs: int, tol: float, los
 
 
 def most_epochs(X: Any) -> int:
-    """So many that 2e9 entries are looked at: some ten seconds, in which LIBLINEAR is either done or will not be."""
+    """Number of epochs that read 2e9 entries: some ten seconds."""
     return int(2e9) // (X.nnz if sp.issparse(X) else X.size)
 
 

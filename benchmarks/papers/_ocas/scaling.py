@@ -1,4 +1,4 @@
-"""Figure 3 (time and iterations against n), Table 4 (threads), and how near the passes are to the memory's speed."""
+"""Figure 3 (time and iterations against n), Table 4 (threads), and passes against the bandwidth of the memory."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _solve_all(problem: Linear, C: float, options: Namespace) -> Iterator[Row]:
 
 
 def _slopes(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """The exponent of n in the time, by least squares over the sizes from 10,000 on. Fits cut short don't count."""
+    """The exponent of n in the time, by least squares over the sizes from 10,000 on, without fits that were stopped."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["setting"], row["solver"]), []).append(row)

@@ -28,7 +28,7 @@ def _ours(**parameters: Any) -> Train:
 
 
 def _path(problem: Linear, costs: Sequence[float]) -> list[Matrix]:
-    """All C at once: each machine goes on with the planes of those before it."""
+    """All C in one call of `fit_path`: each starts with the planes of those before it."""
     model = ours.OCASClassifier(fit_intercept=False, max_iter=ours.MANY)
     return [fitted.coef_ for fitted in model.fit_path(problem.X, problem.labels, costs)]
 
@@ -77,7 +77,7 @@ def _table2(name: str, options: Namespace) -> Iterator[Row]:
 
 
 def _warm_up(problem: Linear, limit: float) -> None:
-    """Import and compile everything on a few rows of the same kind."""
+    """Load libraries and start threads, on a few rows of the same kind."""
     few = np.unique(problem.labels, return_index=True)[1]
     rows = np.unique(np.concatenate([few, np.arange(min(200, len(problem.labels)))]))
     small = problem._replace(X=problem.X[rows], labels=problem.labels[rows], Y=problem.Y[rows])
