@@ -1,4 +1,4 @@
-"""The commands of development: nox -s lint types test stubs checked wheel docs bench. What follows -- goes to the tool."""
+"""The commands of development: nox -s lint types test stubs checked wheel docs bench; arguments after -- are passed on."""
 
 import nox
 
