@@ -36,7 +36,7 @@ from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix
 from ..nystroem.local_machines import LinearFit
 from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
 from ..solvers.cutting_plane.active_rows import ActiveRows
-from ..solvers.cutting_plane.dual_coordinate_ascent import CoordinateAscent, DualAscent
+from ..solvers.cutting_plane.dual_coordinate_ascent import CoordinateAscent
 from ..solvers.cutting_plane.gram_dual import solve_gram_duals
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
 from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
@@ -54,24 +54,13 @@ _BLOCK_POINTS = 8  # points evaluated in one pass at the start: their decision v
 
 @dataclass(frozen=True)
 class Settings:
-    """How to solve: what does not depend on the data.
+    """Parameters of `OCASClassifier`, and two more.
 
     Attributes
     ----------
-    C : float
-        Weight of the risk.
-    tol : float
-        Largest relative gap of each machine.
-    mu : float
-        In (0, 1]: planes touch the risk at ``(1 - mu) w_b + mu w_t``.
-    line_search : bool
-        False is CPA, without accelerations: the next plane is taken at w_t.
     is_plain : bool
-        Algorithm 1 as it is: no acceleration, master problems solved to rounding, no limit of steps, no plane dropped
-        while there is memory.
-    max_iter : int
-    memory_budget : int
-        Bytes beyond the caller's data.
+        ``acceleration=None``: Algorithm 1 as it is, with master problems solved to rounding, no limit of steps, and no
+        plane dropped while there is memory.
     keep_points : bool
         Whether results have `points` to start another problem from.
     """
@@ -94,18 +83,10 @@ def train(
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Trained:
-    """Train a machine for each loss.
+    """Train a machine for each loss, all losses of one kind.
 
-    Parameters
-    ----------
-    X : DesignMatrix
-    losses : sequence of Loss
-        Of one kind.
-    settings : Settings
-    progress : Progress
-        Its `go_on` is called after every round; once it returns False, the best points so far are the result.
-    start : sequence of ndarray of shape (n_points, q * n_features), optional
-        For each loss, points to take planes at before the first round, such as those of an earlier `LinearResult`.
+    After every round `progress.go_on` is called; once it returns False, the best points so far are the result. `start`
+    has points (n_points, q * n_features) for each loss, to take planes at before the first round.
 
     Returns
     -------
@@ -127,10 +108,7 @@ def train_path(
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
-    """Train for one C after another; planes, which do not depend on C, are kept.
-
-    Parameters and results are those of `train`, one result for each of `Cs`.
-    """
+    """Train as `train` for one C after another; planes, which do not depend on C, are kept."""
     training = _Training(X, losses, settings, progress, team or ThreadTeam(1))
     for C in Cs:
         training.reweight(C)
@@ -182,7 +160,7 @@ class _Training:
         capacity = settings.memory_budget // (4 * 8 * n_outputs * max(1, X.shape[1]))
         self.solvers = [self._make_solver(loss, capacity) for loss in losses]
         self.active_rows: dict[CuttingPlaneSolver, ActiveRows] = {}
-        self.ascents: dict[CuttingPlaneSolver, DualAscent] = {}
+        self.ascents: dict[CuttingPlaneSolver, CoordinateAscent] = {}
         for solver in self.solvers:
             self._accelerate(solver, settings.memory_budget // len(losses))
 
@@ -207,10 +185,9 @@ class _Training:
                 X, solver, hinge, self.settings.tol, memory_budget, go_on, newton=self.uses.newton
             )
         if self.uses.dual_ascent and isinstance(X, RowAccess):
-            ascent = CoordinateAscent(
-                X.row_arrays, hinge.signed_weights, self.X.shape[1], has_intercept=hinge.has_intercept
+            self.ascents[solver] = CoordinateAscent(
+                X.row_arrays, hinge.signed_weights, X.shape[1], has_intercept=hinge.has_intercept
             )
-            self.ascents[solver] = DualAscent(solver, ascent)
 
     # ------------------------------------------------------------------------------------------------- Algorithm 1
 
@@ -237,8 +214,8 @@ class _Training:
 
     def _move(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
         """Line 4 with the decision values f of the target; CPA evaluates the target itself."""
-        if solver in self.ascents:
-            self.ascents[solver].update(f)
+        if self._has_epochs(solver):
+            self.ascents[solver].update_active(f[0])
         return solver.line_search(f) if self.settings.line_search else solver.evaluate(solver.target, f)
 
     def solve_masters(self) -> None:
@@ -246,7 +223,7 @@ class _Training:
         for solver in self._open():
             solver.solve_master()
             if solver in self.ascents:
-                self.ascents[solver].record_round()
+                self.ascents[solver].record_round(solver.relative_gap, solver.master.n_planes)
 
     def is_open(self) -> bool:
         """Whether a machine is not done, and rounds are allowed and still move objective or bound."""
@@ -293,16 +270,32 @@ class _Training:
     def _run_active_rows(self, solvers: Sequence[CuttingPlaneSolver]) -> None:
         """Rounds on the active rows of each machine whose round does not begin with epochs."""
         for solver in solvers:
-            has_epochs = solver in self.ascents and self.ascents[solver].has_epochs
-            if solver in self.active_rows and not has_epochs:
+            if solver in self.active_rows and not self._has_epochs(solver):
                 self.active_rows[solver].run()
 
     def _run_epochs(self, solvers: Sequence[CuttingPlaneSolver]) -> tuple[list[CuttingPlaneSolver], list[Plane]]:
-        """Epochs of dual ascent, one thread a machine: the planes that need a pass over X, and their machines."""
-        rising = [solver for solver in solvers if solver in self.ascents]
-        planes = self.team.map(lambda solver: self.ascents[solver].run(), rising)
+        """Epochs of dual ascent, one thread a machine: the dual point is the target, and its plane is added.
+
+        Returns the planes that need a pass over X, and their machines.
+        """
+
+        def run(solver: CuttingPlaneSolver) -> Plane | None:
+            ascent = self.ascents[solver]
+            ascent.run_epochs()
+            plane, normal = Plane(*ascent.plane()), ascent.normal
+            solver.target = plane.point.reshape(solver.w.shape)
+            if normal is not None:
+                solver.add(plane, normal)
+            return plane if normal is None else None
+
+        rising = [solver for solver in solvers if self._has_epochs(solver)]
+        planes = self.team.map(run, rising)
         found = [(solver, plane) for solver, plane in zip(rising, planes, strict=True) if plane is not None]
         return [solver for solver, _ in found], [plane for _, plane in found]
+
+    def _has_epochs(self, solver: CuttingPlaneSolver) -> bool:
+        """Whether this round of a machine begins with epochs."""
+        return solver in self.ascents and self.ascents[solver].alternation.has_epochs
 
     def begin(self, start: Sequence[Matrix] | None, C: float) -> None:
         """Take the first planes: at the points given, at the machines of a sample, or at w = 0."""

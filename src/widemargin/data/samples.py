@@ -24,27 +24,25 @@ _SPARSE_COST = 4  # cost of a non-zero, in multiply-adds of a dense matrix produ
 
 
 class Samples(Protocol):
-    """A batch of n samples of one dtype."""
+    """A batch of n samples.
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Dtype of the tiles."""
+    Attributes
+    ----------
+    dtype, precision : dtype
+        Of the tiles; of the inner products: that of the tiles, or float64.
+    nbytes : int
+        Bytes held beside the caller's own array.
+    row_bytes : int
+        Mean bytes of a row of a gathered batch.
+    row_cost : int
+        Mean cost of an inner product with a row, in multiply-adds of a dense matrix product.
+    """
 
-    @property
-    def precision(self) -> np.dtype[Any]:
-        """Dtype in which inner products are computed: that of the tiles, or float64."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held beside the caller's own array."""
-
-    @property
-    def row_bytes(self) -> int:
-        """Mean bytes of a row of a gathered batch."""
-
-    @property
-    def row_cost(self) -> int:
-        """Mean cost of an inner product with a row, in multiply-adds of a dense matrix product."""
+    dtype: np.dtype[Any]
+    precision: np.dtype[Any]
+    nbytes: int
+    row_bytes: int
+    row_cost: int
 
     def __len__(self) -> int: ...
 
@@ -88,28 +86,10 @@ class DenseSamples:
         self.shift = shift
         self.dtype = dtype or X.dtype
         self.source = source  # the caller's array, and which of its rows: not yet rounded by centring
-        self.is_copy = is_copy
+        self.precision = X.dtype
+        self.nbytes = X.nbytes if is_copy else 0
+        self.row_bytes, self.row_cost = int(X.shape[1] * X.itemsize), int(X.shape[1])
         self._squares = squares
-
-    @property
-    def precision(self) -> np.dtype[Any]:
-        """Dtype of the array."""
-        return self.X.dtype
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the centred or converted copy, if this is one."""
-        return self.X.nbytes if self.is_copy else 0
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of d values."""
-        return int(self.X.shape[1] * self.X.itemsize)
-
-    @property
-    def row_cost(self) -> int:
-        """The number of columns d."""
-        return int(self.X.shape[1])
 
     def __len__(self) -> int:
         return len(self.X)
@@ -167,28 +147,11 @@ class SparseSamples:
     ) -> None:
         self.X = X
         self.dtype = dtype or X.dtype
-        self.is_copy = is_copy
+        self.precision = X.dtype
+        self.nbytes = X.nbytes if is_copy else 0
+        self.row_bytes = X.nbytes // max(1, len(X))
+        self.row_cost = _SPARSE_COST * X.nnz // max(1, len(X))
         self._squares = squares
-
-    @property
-    def precision(self) -> np.dtype[Any]:
-        """Dtype of the values."""
-        return self.X.dtype
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the CSR copy of a dense array, if this is one."""
-        return self.X.nbytes if self.is_copy else 0
-
-    @property
-    def row_bytes(self) -> int:
-        """Mean bytes of the values and column indices of a row."""
-        return self.X.nbytes // max(1, len(self))
-
-    @property
-    def row_cost(self) -> int:
-        """Four times the mean number of non-zeros of a row."""
-        return _SPARSE_COST * self.X.nnz // max(1, len(self))
 
     def __len__(self) -> int:
         return len(self.X)
@@ -243,12 +206,7 @@ class GramSamples:
     def __init__(self, gram: Array, index: NDArray[np.integer], *, dtype: np.dtype[Any] | None = None) -> None:
         self.gram = gram
         self.index = index
-        self.dtype = dtype or gram.dtype
-
-    @property
-    def precision(self) -> np.dtype[Any]:
-        """Dtype of the tiles: entries are copied."""
-        return self.dtype
+        self.dtype = self.precision = dtype or gram.dtype
 
     def __len__(self) -> int:
         return len(self.index)
@@ -317,35 +275,13 @@ def _rows_of_rows(outer: Selection, inner: Selection, n: int) -> Selection:
 class SampleSubset:
     """The rows `index` of `base`: gathered once (`copy=True`), or again for each tile."""
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes held by the base, and by the copy."""
-        return self.base.nbytes + (0 if self._copy is None else len(self) * self.row_bytes)
-
-    @property
-    def row_bytes(self) -> int:
-        """Mean bytes of a row of the base."""
-        return self.base.row_bytes
-
-    @property
-    def row_cost(self) -> int:
-        """Mean cost of an inner product with a row of the base."""
-        return self.base.row_cost
-
     def __init__(self, base: Samples, index: NDArray[np.integer], *, copy: bool = False) -> None:
         self.base = base
         self.index = index
+        self.dtype, self.precision = base.dtype, base.precision
+        self.row_bytes, self.row_cost = base.row_bytes, base.row_cost
+        self.nbytes = base.nbytes + (len(index) * base.row_bytes if copy else 0)
         self._copy = base.take(index) if copy else None
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Dtype of the base's tiles."""
-        return self.base.dtype
-
-    @property
-    def precision(self) -> np.dtype[Any]:
-        """Dtype of the base's inner products."""
-        return self.base.precision
 
     def __len__(self) -> int:
         return len(self.index)

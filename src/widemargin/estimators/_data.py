@@ -1,4 +1,4 @@
-"""Training data at a linear estimator's door: in memory, in a file, or partitioned over a cluster."""
+"""Validation of a linear estimator's training data: in memory, in a file, or partitioned over a cluster."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .._threads import ThreadTeam
 from ..data import has_finite_rows, has_finite_values, is_partitioned, mapped_pages
 from ._validation import FLOATS, check_labels, validate_rows
 
-_LARGE = 2**24  # bytes: checked by all threads
+_LARGE = 2**24  # bytes from which on all threads look for NaN
 
 
 def check_training_data(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[Any, NDArray[Any]]:
-    """Check X and y as scikit-learn does: a large file block by block, a dask collection without its rows.
+    """Validate X and y as scikit-learn does: a large file block by block, a dask collection without its rows.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def _check_array(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[An
 
 
 def _is_known_to_be_finite(X: Any, n_jobs: int | None) -> bool:
-    """Whether X is a large array without NaN and infinity, as all threads find."""
+    """Whether X is a large array in C order without NaN and infinity, found by all threads."""
     is_large = isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and X.nbytes >= _LARGE
     if not is_large or not X.flags.c_contiguous or get_config()["assume_finite"]:
         return False
@@ -65,5 +65,5 @@ def _check_collection(estimator: Any, X: Any, y: Any, memory_budget: int) -> tup
 
 
 def to_memory(values: Any) -> Any:
-    """The values of a dask collection with one number a row; anything else as it is."""
+    """A dask collection with one number a row as an array; other values as they are."""
     return values.compute() if is_partitioned(values) else values

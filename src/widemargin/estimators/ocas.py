@@ -137,17 +137,14 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     class, and 8 bytes x n_features a plane (16 with `warm_start`). Decision values of a single machine and all planes
     are added up in float64; decision values of several machines on dense data are matrix products in X's dtype.
 
-    Accelerations, n rows of d features, all of rows in this process: at most 1,024 rows and features are solved by the
-    dual on their Gram matrix. With n >= 32,768 and n >= 512 d, a fit starts from the machine of a sixteenth of the
-    rows; else, with 32,768 values, rounds alternate with rounds that begin with epochs of dual coordinate ascent, on
-    one thread for each class: on text above all. With n >= 16,384 and n >= 64 d, most rounds are on a copy of the rows
-    near the margin, 1/256 to 1/4 of all, with a linear function in place of the rest; with n >= 512 d and n >= 32 d^2
-    these are Newton steps on smoothed hinges. Fortran order and streamed maps have no epochs; with Crammer and Singer's
-    loss, the start from a sample is the only one.
+    Accelerations, where there are enough rows for each feature (the guide has the table): the dual on the Gram matrix
+    for small data; a start from the machine of a sample; rounds, or Newton steps on smoothed hinges, on a copy of the
+    rows near the margin, with a linear function in place of the rest; epochs of dual coordinate ascent on one thread
+    for each class. None on dask; with Crammer and Singer's loss, the start from a sample is the only one.
 
-    With ``acceleration=None``: none of these; each master problem is solved to rounding and each step is the minimiser
-    on its line; planes stay while `memory_budget` allows. With ``fit_intercept=False`` and ``multi_class="ovr"`` this
-    is the paper's Algorithm 1 line by line, whose first round, at w = 0, is not counted in `n_iter_`.
+    With ``acceleration=None`` each master problem is solved to rounding, each step is the minimiser on its line, and
+    planes stay while `memory_budget` allows. With ``fit_intercept=False`` and ``multi_class="ovr"`` this is the paper's
+    Algorithm 1 line by line, whose first round, at w = 0, is not counted in `n_iter_`.
 
     Differences from the paper, with ``acceleration=None`` too: (1) C multiplies the sum of the hinges, not their mean.
     (2) Weights, an unregularised intercept, several classes. (3) The line search selects instead of sorting, O(n)

@@ -1,4 +1,4 @@
-"""The choice of C: a whole path of machines, and their scores in cross-validation."""
+"""The choice of C: linear machines for a path of values, and their scores in cross-validation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..estimators.ocas import OCASClassifier
 
 @dataclass
 class CPath:
-    """Machines for a path of C.
+    """Machines for several C.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class CPath:
     models : list of OCASClassifier
         Fitted on all data, one for each C.
     scores : ndarray of shape (n_folds, n_C)
-        On the rows that a fold left out. Of a stopped search, of those folds that were finished.
+        On the rows of each test fold; of a stopped search, of the folds that were finished.
     """
 
     Cs: NDArray[np.float64]
@@ -62,7 +62,7 @@ def C_path(
     cv: Any = None,
     scoring: Any = None,
 ) -> CPath:
-    """Train for every C, on all data and in cross-validation, each path in one go.
+    """Train for every C, on all data and on each training fold, with planes shared along the path.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def C_path(
         Its other parameters; it is not changed. `max_time` is for the whole search.
     X, y : as its `fit`
     Cs : sequence of float
-        Best in ascending order.
+        An ascending order is the cheapest.
     cv : int, splitter or None, default=None
         As in scikit-learn: None means five stratified folds.
     scoring : str, callable or None, default=None
@@ -83,7 +83,7 @@ def C_path(
     Warns
     -----
     ConvergenceWarning
-        When it was stopped, by `max_time` or Ctrl-C: folds that were not finished have no scores.
+        When `max_time` or Ctrl-C stopped it: folds that were not finished have no scores.
 
     Examples
     --------
@@ -124,11 +124,11 @@ def C_path(
 def _fit_share(
     estimator: OCASClassifier, X: Any, y: Any, Cs: Sequence[float], progress: Progress, n_left: int
 ) -> list[OCASClassifier]:
-    """A path of machines in its share of the time: that of one of `n_left` paths."""
+    """A path of machines in an equal share of the time left for `n_left` paths."""
     if not np.isfinite(progress.deadline):
         return estimator.fit_path(X, y, Cs)
     seconds = max(0.0, progress.deadline - perf_counter()) / n_left
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # one for all is enough
+        warnings.simplefilter("ignore", ConvergenceWarning)  # `C_path` warns once
         models = clone(estimator).set_params(max_time=seconds).fit_path(X, y, Cs)
     return [model.set_params(max_time=estimator.max_time) for model in models]

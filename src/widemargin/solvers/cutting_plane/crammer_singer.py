@@ -95,25 +95,10 @@ class _MulticlassHingeLine:
 
 
 def find_step(line: Line, curvature: float, slope: float, lo: float, hi: float) -> float:
-    """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + line(k)``.
+    """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + line(k)``, curvature > 0, probably in [lo, hi].
 
-    Parameters
-    ----------
-    line : Line
-    curvature, slope : float
-        curvature > 0.
-    lo, hi : float
-        Where the minimum probably is, 0 <= lo < hi.
-
-    Returns
-    -------
-    float
-        Exact once the bracket lies within one linear piece of the derivative.
-
-    Notes
-    -----
-    Regula falsi with the Illinois rule: the derivative at an end that stays twice is halved. With dropped samples it
-    costs O(n) where breakpoints are spread out.
+    Regula falsi with the Illinois rule: the derivative at an end that stays twice is halved. Exact once the bracket
+    lies within one linear piece of the derivative. With dropped samples O(n) where breakpoints are spread out.
     """
 
     def derivative(k: float) -> float:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from ..._native import linear
 from ...data import RowArrays
-from .solver import CuttingPlaneSolver, Plane
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -204,47 +203,6 @@ class CoordinateAscent:
 
     def _imbalance(self) -> float:
         return float(np.vdot(self._alpha, np.sign(self._signed_weights))) if self._sigma else 0.0
-
-
-class DualAscent:
-    """Epochs at the beginning of rounds of one machine: the dual's point becomes the target, and adds its plane."""
-
-    def __init__(self, solver: CuttingPlaneSolver, ascent: CoordinateAscent) -> None:
-        self._solver = solver
-        self._ascent = ascent
-        self._has_run = False
-        self.reweight(solver.C)
-
-    @property
-    def has_epochs(self) -> bool:
-        """Whether the next round begins with epochs."""
-        return self._ascent.alternation.has_epochs
-
-    def reweight(self, C: float) -> None:
-        """Change the weight of the risk."""
-        self._ascent.reweight(C)
-
-    def run(self) -> Plane | None:
-        """Run this round's epochs, if it has any; return the plane unless it could be added without a pass over X."""
-        self._has_run = self.has_epochs
-        if not self._has_run:
-            return None
-        self._ascent.run_epochs()
-        plane, normal = Plane(*self._ascent.plane()), self._ascent.normal
-        self._solver.target = plane.point.reshape(self._solver.w.shape)
-        if normal is None:
-            return plane
-        self._solver.add(plane, normal)
-        return None
-
-    def update(self, f: Matrix) -> None:
-        """Take the decision values f (1, n) of the target, if that is the dual's point."""
-        if self._has_run:
-            self._ascent.update_active(f[0])
-
-    def record_round(self) -> None:
-        """Add what the round has gained to the choice of what the next one begins with."""
-        self._ascent.record_round(self._solver.relative_gap, self._solver.master.n_planes)
 
 
 def _mean_square(arrays: RowArrays, n: int) -> float:

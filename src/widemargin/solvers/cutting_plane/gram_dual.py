@@ -34,23 +34,7 @@ def solve_gram_duals(
     team: ThreadTeam,
     progress: Progress | Part | Aside,
 ) -> list[LinearResult] | None:
-    """Solve for all losses, if the gap of each comes below the tolerance.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    losses : sequence of HingeLoss
-    C : float
-    tol : float
-        Largest gap, relative to the objective.
-    team : ThreadTeam
-    progress : Progress or Part
-
-    Returns
-    -------
-    list of LinearResult, or None
-        None where 25 working sets were not enough.
-    """
+    """Solve on X (n, d) for all losses, each to a relative gap of `tol`; None where 25 working sets were not enough."""
     rows = X.astype(np.float64, copy=False)
     everyone, none = np.arange(len(rows)), np.zeros(len(rows))
     signed = [loss.signed_weights for loss in losses]
