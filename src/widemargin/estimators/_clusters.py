@@ -1,4 +1,4 @@
-"""Early machines as attributes that can be saved, and the clustered model that these make."""
+"""The clusters of an early machine: fitted attributes that can be saved, and the model made from them."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def cluster_attributes(machines: list[Machine], y: Rows | None, X: Any, kept: Ro
     X : ndarray or CSR array of shape (n, d), or None
         The training rows; None for a precomputed kernel.
     kept : ndarray of shape (n,), int
-        Their numbers in the data that the user gave.
+        Their row numbers in the X of `fit`.
     support : ndarray of shape (n_SV,), int
-        The support vectors among them.
+        The support vectors among these n rows.
     combine : {"soft", "early", "naive", "bcm"}
         How decision values will be combined; only for "bcm" are the clusters' probabilities fitted.
     """
@@ -66,10 +66,10 @@ def cluster_attributes(machines: list[Machine], y: Rows | None, X: Any, kept: Ro
 
 
 def _sigmoids(machine: Machine, is_positive: NDArray[np.bool_], labels: Rows, router: Router, wanted: bool) -> Vector:
-    """The a and b of every cluster's probability 1 / (1 + exp(a f + b)), from its own training rows: shape (k, 2).
+    """a and b (k, 2) of each cluster's probability 1 / (1 + exp(a f + b)), fitted to its training rows.
 
-    Far from a cluster's rows its RBF machine says its intercept, 0 without one. That it knows nothing there must move
-    no odds: the prior is the probability of f = intercept, and only the slope is fitted.
+    Far from a cluster's rows, the decision value of its RBF machine is its intercept. There it has no information:
+    f = intercept gets the prior probability, which leaves the committee's odds unchanged, and only a slope is fitted.
     """
     log_prior = _log_odds(is_positive)
     out = np.tile([0.0, -log_prior], (router.n_clusters, 1))
@@ -83,9 +83,9 @@ def _sigmoids(machine: Machine, is_positive: NDArray[np.bool_], labels: Rows, ro
 
 
 def fit_slope(f: Vector, is_positive: NDArray[np.bool_], log_prior: float) -> float:
-    """The s in 0 ... 100 for which 1 / (1 + exp(-s f - log_prior)) is most likely: certain at a hundredth of a margin.
+    """The slope s in [0, 100] of maximum likelihood of 1 / (1 + exp(-s f - log_prior)), for f (n,).
 
-    With Platt's targets in place of 0 and 1, as decision values of training rows are too good.
+    With Platt's targets instead of 0 and 1, since decision values of training rows are biased.
     """
     n = np.array([np.count_nonzero(~is_positive), np.count_nonzero(is_positive)])
     targets = np.where(is_positive, (n[1] + 1) / (n[1] + 2), 1 / (n[0] + 2))
@@ -98,7 +98,7 @@ def fit_slope(f: Vector, is_positive: NDArray[np.bool_], log_prior: float) -> fl
 
 
 def _log_odds(is_positive: NDArray[np.bool_]) -> float:
-    """Of the positive class among a machine's rows."""
+    """Log odds of the positive class among the rows."""
     positive = np.mean(is_positive)
     return float(np.log(positive / (1 - positive)))
 
@@ -106,7 +106,7 @@ def _log_odds(is_positive: NDArray[np.bool_]) -> float:
 def check_clusters(
     clusters: FittedState, dtype: str, *, n_machines: int, n_support: int, d: int, is_gram: bool
 ) -> None:
-    """Raise a ValueError that names the first value from `cluster_attributes` that cannot be."""
+    """Check the values of `cluster_attributes`; the ValueError names the first invalid one."""
     clusters.choice("combine", COMBINATIONS)
     clusters.choice("method", ("kernel", "input", "random"))
     k = clusters.array("intercepts", np.float64, n_machines, ...).shape[1]
@@ -124,7 +124,7 @@ def check_clusters(
 
 
 def clustered_model(kernel: Kernel, points: Any, coef: Vector, clusters: dict[str, Any]) -> ClusteredExpansion:
-    """Group the support vectors by cluster.
+    """The model of an early machine, its support vectors grouped by cluster.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ Rows = NDArray[np.intp]
 
 
 def votes(values: Vector, n_classes: int) -> NDArray[np.float32]:
-    """Votes of the pairs of classes, of shape (n, n_classes); a machine that was never trained has none."""
+    """Votes (n, n_classes) from decision values (n, n_pairs); a value of exactly 0 is no vote."""
     for_first, for_second = pair_incidence(n_classes)
     counts: NDArray[np.float32] = (values > 0).astype(np.float32) @ for_first
     counts += (values < 0).astype(np.float32) @ for_second
@@ -27,7 +27,7 @@ def votes(values: Vector, n_classes: int) -> NDArray[np.float32]:
 
 @cache
 def pair_incidence(n_classes: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The class that each pair's positive, and its negative decision values speak for: (n_pairs, n_classes) each."""
+    """One-hot classes (n_pairs, n_classes) that get the vote of a positive, and of a negative decision value."""
     first, second = np.triu_indices(n_classes, 1)
     return np.eye(n_classes, dtype=np.float32)[first], np.eye(n_classes, dtype=np.float32)[second]
 
@@ -35,7 +35,7 @@ def pair_incidence(n_classes: int) -> tuple[NDArray[np.float32], NDArray[np.floa
 def machine_attributes(
     classes: NDArray[Any], y: Rows, kept: Rows, X: Any, machines: list[Machine], combine: str
 ) -> dict[str, Any]:
-    """The fitted attributes that prediction needs, support vectors grouped by class.
+    """The fitted attributes from which a model is made, support vectors grouped by class.
 
     Parameters
     ----------
@@ -95,10 +95,10 @@ def _rows_of(machine: Machine) -> Rows:
 
 
 def certificate_attributes(machines: list[Machine], *, is_semidefinite: bool) -> dict[str, Any]:
-    """The fitted attributes that say how good the machine is: no bound without a positive semidefinite kernel."""
+    """The fitted attributes of the certificate; no bound (NaN) without a positive semidefinite kernel."""
     results = [machine.result for machine in machines]
     columns = [{**r.history.as_arrays(), "problem": np.full(len(r.history), k)} for k, r in enumerate(results)]
-    order = np.argsort(np.concatenate([c["time"] for c in columns]), kind="stable")  # pairs run side by side
+    order = np.argsort(np.concatenate([c["time"] for c in columns]), kind="stable")  # pairs are trained in parallel
     objective, gap = sum(result.objective for result in results), sum(result.gap for result in results)
     if not is_semidefinite:
         gap = np.nan
@@ -114,7 +114,7 @@ def certificate_attributes(machines: list[Machine], *, is_semidefinite: bool) ->
 
 
 def _class_coefficients(machines: list[Machine], y: Rows, support: Rows) -> Vector:
-    """In scikit-learn's layout, (n_classes - 1, n_support): row j of class i is its pair with the j-th other class."""
+    """scikit-learn's `dual_coef_` (n_classes - 1, n_SV): row j of class i is its pair with the j-th other class."""
     if len(machines) == 1:
         return machines[0].result.beta[None, support]
     n_classes = int(y.max()) + 1
@@ -130,7 +130,7 @@ def _class_coefficients(machines: list[Machine], y: Rows, support: Rows) -> Vect
 
 
 def pair_coefficients(coef: Vector, n_support: NDArray[np.intp]) -> Vector:
-    """The inverse of `_class_coefficients`: one row for each pair of classes, (n_pairs, n_support)."""
+    """Coefficients (n_pairs, n_support) of each pair of classes, from scikit-learn's layout."""
     if len(coef) == 1:
         return coef
     ends = np.cumsum(n_support)

@@ -52,8 +52,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
     n_levels : int or "auto", default="auto"
         Levels of divide and conquer: n_levels, ..., 1, of ``branching ** level`` clusters each, are solved before the
         whole. 0 solves the whole directly. "auto" solves one level, with clusters of 500 to 2,000 rows, and none
-        below 5,000 rows or where a sample promises fewer support vectors than a cluster has rows: others cost more
-        than they save (docs/decisions/0005).
+        below 5,000 rows or where fewer support vectors than rows of a cluster are expected: such levels cost more than
+        they save (docs/decisions/0005).
     branching : int, default=4
         Clusters of a level for each of the level above.
     n_sample : int, default=1000
@@ -62,7 +62,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
         Clusters by kernel k-means, by k-means of the rows, or by chance. "auto" is "input", and "kernel" for
         precomputed kernels and callables.
     stop_level : int, default=0
-        Above 0, the early machine of that level is the result: a local machine for each cluster.
+        Above 0, the early machine of that level is the result: a machine for each of its clusters.
     combine : {"soft", "early", "naive", "bcm"}, default="soft"
         Decision values of an early machine. "early": those of the row's own cluster alone, as in the paper.
         "soft": the same, or the mean with the next nearest cluster's for rows near their margin and between the two
@@ -71,7 +71,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Shape of the multiclass decision function: one column per class, or one per pair of classes.
     break_ties : bool, default=False
-        With more than two classes, decide equal votes by the decision function (at its cost).
+        With more than two classes, whether the decision function breaks ties of votes (at its cost).
     warm_start : bool, default=False
         Go on from the fitted dual variables, an early machine's too, instead of solving levels. For two classes, the
         same rows, and ``stop_level=0``.
@@ -83,8 +83,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
     max_time : float or None, default=None
         Seconds after which `fit` returns the best model so far; 0 gives a constant one.
     memory_budget : int, str or None, default=None
-        Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data; None asks
-        `widemargin.get_config`. Less memory means more kernel entries computed again, never another result.
+        Bytes, or such as "200MB", that `fit` and `predict` may use beside the data; None is the value of
+        `widemargin.get_config`. With less memory more kernel entries are computed again; the result is the same to `tol`.
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
     n_jobs : int or None, default=None

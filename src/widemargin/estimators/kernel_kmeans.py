@@ -27,18 +27,18 @@ from ._validation import check_integer, check_n_jobs, check_seed
 class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
     """Kernel k-means for many rows: cluster a sample, then assign every row to its nearest centre in feature space.
 
-    It is the clustering of DC-SVM, whose clusters keep most of the kernel matrix between their own rows.
+    The clustering of DC-SVM: most of the sum of the kernel matrix is within its clusters.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        Clusters to make. There may be fewer in the end, and more where large ones were split (see Notes).
+        Number of clusters. Balancing may change it (see Notes).
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian"} or callable, default="rbf"
     gamma : {"scale", "auto"} or float, default="scale"
     degree : int, default=3
     coef0 : float, default=0.0
     n_sample : int, default=1000
-        Rows that the centres are made of; at least 10 for each cluster are taken.
+        Rows that are clustered, and whose means are the centres; at least 10 for each cluster.
     n_jobs : int or None, default=None
         Threads; the clusters do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -47,7 +47,7 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
     ----------
     labels_ : ndarray of shape (n_samples,), int32
     n_clusters_ : int
-        How many centres there are.
+        Number of clusters after balancing.
     sample_indices_ : ndarray of shape (m,), int
         The rows of the sample.
     sample_labels_ : ndarray of shape (m,), int
@@ -61,9 +61,9 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
 
     Notes
     -----
-    m^2 kernel entries for the sample and m for every row, a few times where clusters are not balanced: one of more
-    than three times the mean size is split, one of less than an eighth joins its neighbours, and all rows are assigned
-    anew.
+    m^2 kernel entries for the sample of m rows and m for every row, and as many again in each of at most four rounds of
+    balancing: clusters of more than three times the mean size are split, those of less than an eighth of it join their
+    neighbours, and all rows are assigned anew.
 
     References
     ----------
@@ -161,7 +161,7 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
         fitted.array("sample_indices_", np.integer, m, least=0, below=n)
 
     def predict(self, X: ArrayLike) -> NDArray[np.int32]:
-        """The cluster of each row: that of the nearest centre in feature space.
+        """The cluster of each row, that of the nearest centre in feature space.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""f(x) = sum_i c_i k(x_i, x) + b: one decision function or several on the same points."""
+"""Kernel expansions f(x) = sum_i c_i k(x_i, x) + b: one decision function or several on the same points."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from ..kernels.precision import ensure_precision
 from ..kernels.tiles import add_kernel_product
 
 _MIN_ROWS = 1024
-_FEW_OPERATIONS, _ENTRY_OPERATIONS = 2**20, 16  # fewer take less time than to limit BLAS and to ask a thread
-_ALONE = ThreadTeam(1)
+_SMALL_WORK = 2**20  # multiply-adds below which limiting BLAS and starting threads takes longer than the product
+_ENTRY_WORK = 16  # multiply-adds of a kernel entry beside its inner product
+_ONE_THREAD = ThreadTeam(1)
 
 
 @dataclass
 class KernelExpansion:
-    """A kernel machine's decision functions.
+    """The decision functions of a kernel machine.
 
     Attributes
     ----------
@@ -60,11 +61,11 @@ class KernelExpansion:
         """
         out = np.tile(self.intercept[:, None], X.shape[0])
         points = self._points()
-        # a block of rows is copied (centred, or made sparse) before it is used
+        # each block of rows is copied: centred, or converted to CSR
         row_bytes = 2 * max(1, X.shape[1]) * X.dtype.itemsize
-        if X.shape[0] * len(points) * (X.shape[1] + _ENTRY_OPERATIONS) < _FEW_OPERATIONS:
+        if X.shape[0] * len(points) * (X.shape[1] + _ENTRY_WORK) < _SMALL_WORK:
             A, B = points.against(X)
-            add_kernel_product(self.kernel, A, self.coef, B, out, _ALONE)
+            add_kernel_product(self.kernel, A, self.coef, B, out, _ONE_THREAD)
             return out.T
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             for rows in row_blocks(X.shape[0], max(_MIN_ROWS, memory_budget // (2 * row_bytes))):
@@ -73,7 +74,7 @@ class KernelExpansion:
         return out.T
 
     def against(self, X: Any) -> tuple[Samples, Samples]:
-        """The points and the rows of X, ready for a tile."""
+        """The points and the rows of X as samples of the same form."""
         return self._points().against(X)
 
     def _points(self) -> Samples:
