@@ -185,3 +185,33 @@ def test_linear_machines_go_on_while_rounds_move_anything(line_search: bool) -> 
     X, y = make_classification(2000, 30, flip_y=0.3, random_state=0)
     model = OCASClassifier(C=10.0, tol=1e-9, max_iter=5000, line_search=line_search).fit(X, y)
     assert model.converged_
+
+
+def unreachable(name: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray, np.ndarray | None]:
+    """Parameters, rows, labels and weights of a fit whose optimum is beyond the precision of float64."""
+    rng = np.random.default_rng(0)
+    if name == "large C":
+        return {"C": 1e10}, rng.normal(size=(1500, 3)), rng.integers(0, 2, 1500), None
+    if name == "large kernel values":
+        return {"kernel": "linear"}, np.full((6000, 5), 1e9), rng.integers(0, 2, 6000), None
+    X = rng.normal(size=(3000, 5))
+    return {}, X, X[:, 0] + rng.normal(size=3000) > 0, np.full(3000, 1e300)
+
+
+@pytest.mark.filterwarnings("ignore:gamma")
+@pytest.mark.parametrize("name", ["large C", "large kernel values", "large weights"])
+def test_a_fit_beyond_the_precision_of_float64_ends_with_a_warning(name: str) -> None:
+    """Before the stall test counted relative decreases, none of them ended within minutes."""
+    parameters, X, y, weights = unreachable(name)
+    model = DCSVMClassifier(**parameters, max_time=60)
+    with pytest.warns(ConvergenceWarning, match=r"the precision of float64 before it converged.*100\.00%"):
+        model.fit(X, y, sample_weight=weights)
+    assert not model.converged_
+    assert model.n_iter_ < 2000
+
+
+def test_a_separable_problem_with_such_a_C_converges() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1500, 10)), rng.integers(0, 2, 1500)
+    model = DCSVMClassifier(C=1e10, max_time=60).fit(X, y)
+    assert model.converged_

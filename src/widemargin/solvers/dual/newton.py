@@ -29,6 +29,9 @@ GoOn = Callable[[], bool]
 
 SETS_PER_CHECK = 30  # working sets between stall tests: nine data sets of up to 512 rows took 21 at most, C <= 960
 MAX_IDLE_CHECKS = 10  # stall tests, or rounds, without progress
+_MAX_ROUNDING = 1e-3  # of decision values; more is beyond precision (see `ProgressMonitor`), and there:
+_MAX_IDLE_BEYOND = 4  # instead of `MAX_IDLE_CHECKS`
+_LEAST_DECREASE = 0.01  # of the objective / primal objective of beta = 0 that is progress
 _STEP_LIMIT_SHARE = 0.8  # mean steps of a working set / its limit of steps, above which it mostly ends unsolved
 _EPS = float(np.finfo(np.float64).eps)
 _DAMPING, _DAMPING_FACTOR, _MAX_DAMPING = 1e-12, 100.0, 1e-2  # added to a unit diagonal
@@ -42,16 +45,25 @@ class ProgressMonitor:
 
     Progress: the dual objective fell below its least value so far by more than rounding, or the violation below half
     of its least value. (With float32 entries either can increase for a while.)
+
+    Where decision values of bounded support vectors are beyond the precision of float64, no optimum with such vectors
+    can be certified, yet the objective may fall for hours. There only a decrease of 1 % of the primal objective of
+    beta = 0 counts, and four tests without progress are a stall instead of ten. Chosen on 1,500 rows of random labels,
+    C = 1e10: those of 1 to 5 columns end in 1 to 7 s, and those of 10 columns, which are separable, converge.
     """
 
     def __init__(self) -> None:
         self.n_idle = 0  # tests since the last progress
+        self.max_idle = MAX_IDLE_CHECKS
         self._value = self._violation = np.inf
 
     def __call__(self, box: dual.Box, beta: Vector, decision: Vector, violation: float) -> bool:
         """Whether there was progress since the last call."""
-        value, rounding = objective(box, beta, decision)
-        has_progress = value < self._value - rounding or violation < 0.5 * self._violation
+        value, least_decrease = objective(box, beta, decision)
+        if is_beyond_precision(box):
+            self.max_idle = _MAX_IDLE_BEYOND
+            least_decrease = max(least_decrease, _LEAST_DECREASE * primal_at_zero(box))
+        has_progress = value < self._value - least_decrease or violation < 0.5 * self._violation
         self.n_idle = 0 if has_progress else self.n_idle + 1
         self._value, self._violation = min(value, self._value), min(violation, self._violation)
         return has_progress
@@ -79,7 +91,7 @@ class StallTest:
         is_cut_short = n_steps - self._steps > _STEP_LIMIT_SHARE * SETS_PER_CHECK * dual.STEPS_PER_ROW * self.size
         self._steps = n_steps
         self._monitor(box, beta, decision, violation)
-        return is_cut_short or self._monitor.n_idle >= MAX_IDLE_CHECKS
+        return is_cut_short or self._monitor.n_idle >= self._monitor.max_idle
 
 
 def solve_newton_sets(
@@ -133,6 +145,19 @@ def solve_newton_sets(
         decision += K[:m, rows] @ change
         n_sets += 1
     return n_sets
+
+
+def is_beyond_precision(box: dual.Box) -> bool:
+    """Whether decision values with all coordinates at their bounds could have a rounding error above 1e-3."""
+    with np.errstate(over="ignore"):
+        return bool(
+            _EPS * float(np.sum(box.hi - box.lo)) > _MAX_ROUNDING * float(np.min(box.scale, initial=np.inf)) ** 2
+        )
+
+
+def primal_at_zero(box: dual.Box) -> float:
+    """The primal objective of the machine beta = 0: an upper bound of the negative dual objective."""
+    return float(box.hi @ np.maximum(box.target, 0.0) - box.lo @ np.maximum(-box.target, 0.0))
 
 
 def objective(box: dual.Box, beta: Vector, decision: Vector) -> tuple[float, float]:

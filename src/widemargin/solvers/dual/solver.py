@@ -232,7 +232,7 @@ class DualSolver:
         max_idle = MAX_IDLE_CHECKS if len(point.beta) > SINGLE_SET_ROWS else 1
         while not self._is_done(point, certificate) and self._report(point, certificate):
             monitor(self.box, point.beta, point.decision, certificate.violation)
-            if monitor.n_idle >= max_idle:
+            if monitor.n_idle >= min(max_idle, monitor.max_idle):
                 break
             if certificate.violation < self._shown_tol(point):
                 self.gap_tol = certificate.tighter_tol(self.max_relative_gap)
