@@ -1,4 +1,4 @@
-"""The commands of development: nox -s lint types test stubs checked wheel docs bench; arguments after -- are passed on."""
+"""Commands of development: nox -s lint types test stubs checked wheel docs bench; after --, arguments to them."""
 
 import nox
 
