@@ -14,6 +14,9 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from naive import dc_pred
+from naive.dual import reference_box_qp, signed
+from naive.nystroem import measure
 from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier
 
 RNG = np.random.default_rng(0)
@@ -148,6 +151,56 @@ def test_auto_takes_the_landmarks_that_the_exact_machine_is_estimated_from_best(
     assert set(chosen) == {True, False}
 
 
+PUBLISHED: dict[str, Any] = {"linear_term": False, "landmark_weights": "alpha", "damping": 0.0}
+
+
+def published_values(model: Any, y: np.ndarray, solve: Callable[..., np.ndarray]) -> np.ndarray:
+    """Decision values at X of the paper's two algorithms, with the clusters and points that a fit to X drew."""
+    (tree,) = model.predictor_.trees
+    label = tree.tree.route(X)
+    clusters = []
+    for landmarks, products in zip(tree.features.landmarks, tree.products[:, 0], strict=True):
+        clusters.append(dc_pred.Cluster(landmarks, np.array(np.nonzero(products))))
+    betas = dc_pred.train(X, y, label, clusters, rbf_kernel, solve)
+    return dc_pred.decision_values(X, label, clusters, betas, rbf_kernel)
+
+
+def rbf_kernel(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    return np.exp(-0.5 * measure(A, B, "squares"))
+
+
+def ridge_alpha(K: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.linalg.solve(K + 0.1 * np.eye(len(K)), y)
+
+
+def hinge_alpha(K: np.ndarray, y: np.ndarray) -> np.ndarray:
+    definite = K + 1e-8 * np.eye(len(K))  # C W C' has no more than 9 positive eigenvalues
+    return y * reference_box_qp(signed(definite, y), -np.ones(len(y)), np.full(len(y), 2.0))
+
+
+def test_the_published_regressor_is_the_papers_algorithm() -> None:
+    parameters: dict[str, Any] = {"gamma": 0.5, "n_clusters": 4, "n_landmarks": 5, "n_pseudo_landmarks": 4}
+    model = DCPredRegressor(alpha=0.1, **parameters, **PUBLISHED, random_state=0).fit(X, WAVE)
+    truth = published_values(model, WAVE, ridge_alpha)
+    np.testing.assert_allclose(model.predict(X), truth, atol=1e-8)
+    for name, value in (("linear_term", True), ("damping", 0.05)):  # each is switched off by its own parameter
+        other = DCPredRegressor(alpha=0.1, **parameters, **{**PUBLISHED, name: value}, random_state=0).fit(X, WAVE)
+        assert np.abs(other.predict(X) - truth).max() > 1e-6, name
+    (tree,) = model.predictor_.trees
+    label = tree.tree.route(X)
+    for c, landmarks in enumerate(tree.features.landmarks):  # landmarks: centroids of k-means weighted by alpha^2
+        rows = X[label == c]
+        alpha = ridge_alpha(rbf_kernel(rows, rows), WAVE[label == c])
+        np.testing.assert_allclose(dc_pred.weighted_centroids(rows, landmarks, alpha), landmarks, atol=1e-8)
+
+
+def test_the_published_classifier_is_the_papers_algorithm() -> None:
+    parameters: dict[str, Any] = {"gamma": 0.5, "n_clusters": 4, "n_landmarks": 5, "n_pseudo_landmarks": 4}
+    model = DCPredClassifier(C=2.0, tol=1e-6, **parameters, **PUBLISHED, random_state=0).fit(X, BINARY)
+    truth = published_values(model, np.where(BINARY == "up", 1.0, -1.0), hinge_alpha)
+    np.testing.assert_allclose(model.decision_function(X), truth, atol=1e-3)
+
+
 @pytest.mark.parametrize("weights", ["auto", "alpha", None])
 def test_where_all_kernel_values_vanish(weights: str | None) -> None:
     model = DCPredClassifier(gamma=1e6, n_clusters=1, n_landmarks=3, linear_term=False, landmark_weights=weights)
@@ -198,6 +251,7 @@ def test_out_of_time_there_is_a_model() -> None:
         ({"linear_term": 3}, "linear_term must be True or False, got 3"),
         ({"kernel": "precomputed"}, "kernel must be one of .*, got 'precomputed'"),
         ({"kernel": lambda a, b: a @ b.T}, "kernel must be one of"),
+        ({"damping": -1}, "damping must be at least 0, got -1"),
         ({"n_trees": 0}, "n_trees must be an integer, at least 1, got 0"),
         ({"C": -1.0}, "C must be greater than 0, got -1.0"),
     ],

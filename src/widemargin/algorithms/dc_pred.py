@@ -45,7 +45,6 @@ _MOST_EXACT = 3000  # rows of a leaf whose kernel matrix is computed
 _EXACT_SHARE, _PAIR_BYTES = 0.4, 12  # of the memory, for these matrices; of an entry, with one in float64
 _FIRST_ROWS = 300  # of a leaf, for a first machine where time is limited
 _SINGULAR = 1e-10  # of the trace: coordinates may depend on each other
-_DAMPING = 0.05  # over rows: the fewer have been seen, the more directions are still to come
 
 
 class Settings(NamedTuple):
@@ -63,6 +62,9 @@ class Settings(NamedTuple):
         those of the two from which the exact machine's values are better estimated.
     linear : bool
         Whether a leaf's kernel is the approximate one plus <x, z>, scaled to the leaf.
+    damping : float
+        Divided by the number of rows that W is estimated on, the damping of `nystroem_factor`: the fewer rows have
+        been seen, the more directions are still to come.
     memory_budget : int
         Bytes.
     n_jobs : int or None
@@ -74,6 +76,7 @@ class Settings(NamedTuple):
     pseudo: str | None = "triangle"
     weights: str | None = "alpha"
     linear: bool = True
+    damping: float = 0.05
     n_trees: int = 1
     memory_budget: int = 2**30
     n_jobs: int | None = None
@@ -239,7 +242,7 @@ class _Leaf:
         features = self._features(batch[exact], others[exact], machine, rng)
         self._check()
         C = features.values(batch)
-        damping = 0.0 if is_whole else _DAMPING / len(exact)
+        damping = 0.0 if is_whole else self.settings.damping / len(exact)
         F = None if K is None else nystroem_factor(C[exact], K, damping)
         self._check()
         coordinates = C if F is None else C @ F

@@ -21,7 +21,7 @@ from ._kernel_machine import KernelMachine, TrainingRows
 from ._nystroem_trees import check_trees, make_forest, tree_arrays
 from ._parameters import check_kernel, check_limits, check_pseudo
 from ._training import describe_gap, relative_gap, warn_of_stop
-from ._validation import check_choice, check_seed
+from ._validation import check_choice, check_number, check_seed
 
 Vector = NDArray[np.float64]
 
@@ -37,6 +37,7 @@ class DCPredMachine(KernelMachine):
     linear_term: bool
     n_trees: int
     landmark_weights: str | None
+    damping: float
     max_time: float | None
     random_state: Any
     predictor_: NystroemForest
@@ -47,6 +48,7 @@ class DCPredMachine(KernelMachine):
         check_pseudo(self)
         if self.landmark_weights is not None:
             check_choice("landmark_weights", self.landmark_weights, ("auto", "alpha"))
+        check_number("damping", self.damping, least=0)
         check_seed(self.random_state)
         check_limits(self)
 
@@ -56,7 +58,9 @@ class DCPredMachine(KernelMachine):
         n, d = rows.X.shape
         settings = allocate_cost(self, n, d, task.n_outputs)
         settings = settings._replace(
-            weights=self.landmark_weights, memory_budget=resolve_memory_budget(self.memory_budget)
+            weights=self.landmark_weights,
+            damping=float(self.damping),
+            memory_budget=resolve_memory_budget(self.memory_budget),
         )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         machine = train(kernel, rows.X, task, settings, progress, rng)

@@ -53,6 +53,10 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, DCPredMachine):
         Whether landmarks are centroids of k-means weighted by the squared dual variables of the leaf's exact machine
         ("alpha"), or of plain k-means (None). "auto": in each leaf those of the two from which the exact machine's
         values are better estimated.
+    damping : float, default=0.05
+        Of the pseudo-inverse C+ of the features C of r rows, which becomes (C'C + delta^2 I)^-1 C' with delta =
+        damping / r times the largest singular value of C, >= 0. Coordinates of samples unlike the training rows stay
+        bounded by it. 0 is the pseudo-inverse itself.
     tol : float, default=1e-3
         Violation at which a leaf's machine is done.
     max_time : float or None, default=None
@@ -102,10 +106,13 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, DCPredMachine):
     Training: k-means, then O(n_leaf^2) kernel entries for each leaf, of at most 3,000 rows each. Leaves are trained
     side by side. Prediction: routing, m distances and a few operations for each pseudo-landmark, fused and blocked.
 
-    Differences from the paper: (1) the linear term: k(x, z) + <x, z>, which the leaf's landmarks alone express badly;
-    (2) a tree's branches are as many as make it two levels deep up to 144 leaves; (3) W is estimated on the rows of the
-    exact machine; (4) polynomial pseudo-landmarks are all products where they fit the cost, which makes them one
-    quadratic form; (5) several trees may be averaged; (6) several classes share landmarks, by the sum of their squares.
+    The paper's Algorithm 2 is ``linear_term=False, landmark_weights="alpha", damping=0`` (and ``n_trees=1``, the
+    default), with as many `n_clusters`, `n_landmarks` and `n_pseudo_landmarks` as one likes. Each of these parameters
+    switches one difference off: (1) the linear term, k(x, z) + <x, z>, which the leaf's landmarks alone express badly;
+    (2) plain landmarks where they serve better; (3) the damping; (4) the average of several trees. Where the paper
+    leaves a choice: a tree is two levels deep up to 144 leaves; W is estimated on the rows of the exact machine, at
+    most 3,000, whose violation is at most 0.1; all pseudo-landmarks of a leaf take the same one of the two bounds;
+    several classes share landmarks, weighted by the sum of their squared dual variables.
 
     References
     ----------
@@ -140,6 +147,7 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, DCPredMachine):
         linear_term: bool = True,
         n_trees: int = 1,
         landmark_weights: str | None = "auto",
+        damping: float = 0.05,
         tol: float = 1e-3,
         max_time: float | None = None,
         memory_budget: int | str | None = None,
@@ -161,6 +169,7 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, DCPredMachine):
         self.linear_term = linear_term
         self.n_trees = n_trees
         self.landmark_weights = landmark_weights
+        self.damping = damping
         self.tol = tol
         self.max_time = max_time
         self.memory_budget = memory_budget
@@ -214,6 +223,10 @@ class DCPredRegressor(RegressorMixin, DCPredMachine):
         Whether landmarks are centroids of k-means weighted by the squared dual variables of the leaf's exact machine
         ("alpha"), or of plain k-means (None). "auto": in each leaf those of the two from which the exact machine's
         values are better estimated.
+    damping : float, default=0.05
+        Of the pseudo-inverse C+ of the features C of r rows, which becomes (C'C + delta^2 I)^-1 C' with delta =
+        damping / r times the largest singular value of C, >= 0. Coordinates of samples unlike the training rows stay
+        bounded by it. 0 is the pseudo-inverse itself.
     max_time : float or None, default=None
         Seconds. With a limit, machines of 300 rows of each leaf come first, and leaves for which no time is left keep
         these, or a constant. 0 gives a constant.
@@ -258,10 +271,12 @@ class DCPredRegressor(RegressorMixin, DCPredMachine):
     Training: k-means, then O(n_leaf^2) kernel entries for each leaf, of at most 3,000 rows each. Leaves are trained
     side by side. Prediction: routing, m distances and a few operations for each pseudo-landmark, fused and blocked.
 
-    Differences from the paper: (1) the linear term: k(x, z) + <x, z>, which the leaf's landmarks alone express badly;
-    (2) a tree's branches are as many as make it two levels deep up to 144 leaves; (3) W is estimated on the rows of the
-    exact machine; (4) polynomial pseudo-landmarks are all products where they fit the cost, which makes them one
-    quadratic form; (5) several trees may be averaged; (6) sample weights.
+    The paper's Algorithm 2 is ``linear_term=False, landmark_weights="alpha", damping=0`` (and ``n_trees=1``, the
+    default), with as many `n_clusters`, `n_landmarks` and `n_pseudo_landmarks` as one likes. Each of these parameters
+    switches one difference off: (1) the linear term, k(x, z) + <x, z>, which the leaf's landmarks alone express badly;
+    (2) plain landmarks where they serve better; (3) the damping; (4) the average of several trees. Where the paper
+    leaves a choice: a tree is two levels deep up to 144 leaves; W is estimated on the rows of the exact machine, at
+    most 3,000; all pseudo-landmarks of a leaf take the same one of the two bounds; samples may have weights.
 
     References
     ----------
@@ -295,6 +310,7 @@ class DCPredRegressor(RegressorMixin, DCPredMachine):
         linear_term: bool = True,
         n_trees: int = 1,
         landmark_weights: str | None = "auto",
+        damping: float = 0.05,
         max_time: float | None = None,
         memory_budget: int | str | None = None,
         n_jobs: int | None = None,
@@ -314,6 +330,7 @@ class DCPredRegressor(RegressorMixin, DCPredMachine):
         self.linear_term = linear_term
         self.n_trees = n_trees
         self.landmark_weights = landmark_weights
+        self.damping = damping
         self.max_time = max_time
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
