@@ -625,3 +625,62 @@ def test_dual_objective_agrees_with_the_definition(task):
             expected += np.abs(coef).sum() - 0.5 * coef @ K @ coef
     found = dual_objective(machine.dual_coef_, machine.support_vectors_, machine.n_support_, gamma=1.0)
     assert found == pytest.approx(expected, rel=1e-5)
+
+
+# Regression and novelty detection
+
+
+def _numbers(path, n, *, target):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    columns = np.column_stack([X, np.sin(X[:, 0]) + 3.0]) if target else X
+    path.write_text("".join(",".join(f"{value:.6f}" for value in row) + "\n" for row in columns))
+    return path
+
+
+def test_regression(tmp_path, capsys):
+    data, model, out = _numbers(tmp_path / "a.csv", 300, target=True), tmp_path / "m.skops", tmp_path / "out.txt"
+    arguments = ["--task", "regression", "-C", "10", "--epsilon", "0.01", "--holdout", "0.3", "--scale", "standard"]
+    assert main(["train", str(data), str(model), *arguments]) == 0
+    report = capsys.readouterr().out
+    assert float(report.split("R2")[1].split()[0]) > 0.95
+    assert "classes" not in report
+    assert main(["predict", str(data), str(model), str(out)]) == 0
+    assert "R2 0.99" in capsys.readouterr().err
+    assert len(out.read_text().splitlines()) == 300
+    assert main(["info", str(model)]) == 0
+    assert "epsilon" in capsys.readouterr().out
+    small = tmp_path / "small.skops"
+    assert main(["compress", str(model), str(small), "--data", str(data)]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(data), str(small), str(out)]) == 0
+
+
+def test_one_class(tmp_path, capsys):
+    data, model, out = _numbers(tmp_path / "a.csv", 300, target=False), tmp_path / "m.skops", tmp_path / "out.txt"
+    assert main(["train", str(data), str(model), "--task", "one-class", "--nu", "0.1"]) == 0
+    report = capsys.readouterr().out
+    assert float(report.split("outside")[1].split()[0]) == pytest.approx(0.1, abs=0.05)
+    assert "2 features" in report
+    assert main(["predict", str(data), str(model), str(out)]) == 0
+    assert set(out.read_text().split()) == {"1", "-1"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--task", "regression", "--estimator", "ocas"], "--task regression needs --estimator dcsvm"),
+        (["--task", "one-class", "--nu", "2"], "nu must be at most 1"),
+        (["--task", "regression", "--epsilon", "-1"], "epsilon must be at least 0"),
+    ],
+)
+def test_tasks_with_options_that_do_not_fit(arguments, message, tmp_path, capsys):
+    data = _numbers(tmp_path / "a.csv", 30, target=True)
+    assert main(["train", str(data), str(tmp_path / "m.skops"), *arguments]) == 1
+    assert_error(capsys, message)
+    assert not (tmp_path / "m.skops").exists()
+
+
+def test_regression_needs_numbers(csv, tmp_path, capsys):
+    assert main(["train", str(csv), str(tmp_path / "m.skops"), "--task", "regression"]) == 1
+    assert_error(capsys, "labels must be numbers", csv.name)

@@ -17,7 +17,7 @@ from sklearn.svm import SVR, OneClassSVM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from naive.kernels import rbf
-from widemargin import DCOneClassSVM, DCSVMRegressor
+from widemargin import DCOneClassSVM, DCSVMRegressor, compress
 
 Data = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -266,3 +266,17 @@ def test_extreme_nu_and_one_row() -> None:
     assert DCOneClassSVM(nu=1.0).fit(X).converged_
     assert DCOneClassSVM(nu=1e-6).fit(X).predict(X).min() == 1
     assert DCOneClassSVM(nu=0.5).fit(X[:1]).predict(X[:1]) == 1
+
+
+def test_compressed_machines_agree() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2500, 3))
+    y = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1]
+    for options in ({}, {"stop_level": 1}):
+        exact = DCSVMRegressor(C=3.0, **options).fit(X, y)
+        small = compress(exact, X, random_state=0)
+        error = small.predict(X) - exact.predict(X)
+        assert np.sqrt(np.mean(error**2)) < 0.2 * y.std()
+    exact = DCOneClassSVM(nu=0.2).fit(X)
+    small = compress(exact, X, random_state=0)
+    assert np.mean(small.predict(X) == exact.predict(X)) > 0.95

@@ -15,9 +15,11 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 
 from widemargin import (
     BSGDClassifier,
+    DCOneClassSVM,
     DCPredClassifier,
     DCPredRegressor,
     DCSVMClassifier,
+    DCSVMRegressor,
     OCASClassifier,
     compress,
     to_onnx,
@@ -266,3 +268,15 @@ def test_a_projection_comes_first(digits) -> None:
     model.load(model._trees, axes)
     assert model.n_features_in_ == 64
     assert_same(model, X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_exact_regression_and_novelty(dtype) -> None:
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    X = StandardScaler().fit_transform(X).astype(dtype)
+    assert_same(DCSVMRegressor(C=50.0).fit(X, y), X)
+    assert_same(DCSVMRegressor(C=50.0).fit(X, np.column_stack([y, -y])), X)
+    assert_same(DCSVMRegressor(kernel="linear").fit(X, y), X)
+    model = DCOneClassSVM(nu=0.2).fit(X)
+    outputs = assert_same(model, X)
+    assert (outputs["label"] == model.predict(X)).mean() > 0.99

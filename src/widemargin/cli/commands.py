@@ -104,9 +104,14 @@ def _read(path: str, args: Namespace, **more: Any) -> Dataset:
 
 
 def _read_training(args: Namespace) -> Dataset:
+    if args.task == "one-class":
+        has_no_labels = args.target is None and reader_for(args.data) is load_csv
+        return Dataset(_read(args.data, args, **({"target": None} if has_no_labels else {})).X, None, None, None)
     data = _read(args.data, args)
     if data.y is None:
         raise fault(args.data, "it has no labels, which training needs")
+    if args.task == "regression" and data.y.dtype.kind not in "iuf":
+        raise fault(args.data, f"its labels must be numbers for --task regression, got {data.y[0]!r}")
     if args.test is None:
         return data
     more = {"n_features": data.X.shape[1]} if reader_for(args.test) is load_svmlight else {}
@@ -120,13 +125,17 @@ def _read_training(args: Namespace) -> Dataset:
 
 def _split(data: Dataset, args: Namespace) -> Dataset:
     """With `--holdout`, split the data at random into training and test data."""
-    if args.holdout is None:
+    if args.holdout is None or data.y is None:
         return data
     from sklearn.model_selection import train_test_split
 
     with _errors_naming(args.data):
         X, X_test, y, y_test = train_test_split(
-            data.X, data.y, test_size=args.holdout, random_state=args.seed, stratify=data.y
+            data.X,
+            data.y,
+            test_size=args.holdout,
+            random_state=args.seed,
+            stratify=data.y if args.task == "classification" else None,
         )
     return Dataset(X, y, X_test, y_test)
 
@@ -150,6 +159,9 @@ def _make_model(args: Namespace, *, sparse: bool) -> Any:
 
     from widemargin import BSGDClassifier, DCPredClassifier, DCSVMClassifier, OCASClassifier
 
+    if args.task != "classification":
+        machine = _make_dual_machine(args)
+        return machine if args.scale == "none" else make_pipeline(_make_scaler(args.scale, sparse), machine)
     common = {
         "C": args.C,
         "fit_intercept": args.intercept,
@@ -160,7 +172,6 @@ def _make_model(args: Namespace, *, sparse: bool) -> Any:
         "verbose": _verbose(args),
     }
     of_kernel = {"kernel": args.kernel, "gamma": args.gamma, "degree": args.degree, "coef0": args.coef0}
-    machine: Any
     if args.estimator == "ocas":
         machine = OCASClassifier(tol=args.tol, **common)
     elif args.estimator == "bsgd":
@@ -173,6 +184,18 @@ def _make_model(args: Namespace, *, sparse: bool) -> Any:
     else:
         machine = DCSVMClassifier(tol=args.tol, random_state=args.seed, **of_kernel, **common)
     return machine if args.scale == "none" else make_pipeline(_make_scaler(args.scale, sparse), machine)
+
+
+def _make_dual_machine(args: Namespace) -> Any:
+    from widemargin import DCOneClassSVM, DCSVMRegressor
+
+    if args.estimator != "dcsvm":
+        raise ValueError(f"--task {args.task} needs --estimator dcsvm, got {args.estimator}")
+    parameters = {name: getattr(args, name) for name in ("kernel", "gamma", "degree", "coef0", "tol", "max_time")}
+    parameters |= {"memory_budget": args.memory_budget, "n_jobs": args.n_jobs, "verbose": _verbose(args)}
+    if args.task == "one-class":
+        return DCOneClassSVM(nu=args.nu, random_state=args.seed, **parameters)
+    return DCSVMRegressor(C=args.C, epsilon=args.epsilon, random_state=args.seed, **parameters)
 
 
 def _cost(args: Namespace) -> dict[str, Any]:
@@ -210,15 +233,15 @@ def _last_step(model: Any) -> Any:
 
 def _report(args: Namespace, model: Any, data: Dataset, seconds: float) -> None:
     machine, n_samples = _last_step(model), data.X.shape[0]
-    where, accuracy = _accuracy(args, model, data)
+    classes = f", {len(machine.classes_)} classes" if hasattr(machine, "classes_") else ""
     lines = {
-        "samples": f"{n_samples} ({data.X.shape[1]} features, {len(machine.classes_)} classes)",
+        "samples": f"{n_samples} ({data.X.shape[1]} features{classes})",
         "seconds": f"{seconds:.2f}",
         **_support(machine, n_samples),
         **_prediction(machine),
         "duality gap": _gap(machine) if hasattr(machine, "dual_gap_") else "none: bsgd has no lower bound",
         "converged": _yes_no(machine.converged_),
-        "accuracy": f"{accuracy:.4f} ({where})",
+        **_quality(args, model, data),
         "model": args.model,
     }
     for name, text in lines.items():
@@ -238,6 +261,15 @@ def _prediction(machine: Any) -> dict[str, str]:
     return {"prediction": f"{machine.predictor_.n_operations:,.1f} inner products per sample"}
 
 
+def _quality(args: Namespace, model: Any, data: Dataset) -> dict[str, str]:
+    """Accuracy of a classifier, R2 of a regressor, the share of the training samples outside a one-class machine."""
+    if args.task == "one-class":
+        outside = float(np.mean(model.predict(data.X[:_MOST_SCORED_ROWS]) < 0))
+        return {"outside": f"{outside:.4f} of the training samples"}
+    where, score = _accuracy(args, model, data)
+    return {"accuracy" if args.task == "classification" else "R2": f"{score:.4f} ({where})"}
+
+
 def _accuracy(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
     if data.X_test is not None and data.y_test is not None:
         where = args.test or ("held out" if args.holdout else "test split of the file")
@@ -251,10 +283,15 @@ def _accuracy(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
 
 
 def _report_accuracy(model: Any, data: Dataset, predicted: Any) -> None:
-    """Print the share of labels that agree with those of the file, if these are classes of the model."""
+    """Print the share of labels that agree with those of the file, if these are classes of the model; R2 of numbers."""
+    from sklearn.base import is_regressor
+    from sklearn.metrics import r2_score
+
     if data.y is not None and np.isin(data.y, getattr(model, "classes_", [])).all():
         right = int((data.y == predicted).sum())
         print(f"accuracy {right / len(predicted):.4f} ({right} of {len(predicted)} labels agree)", file=sys.stderr)
+    elif data.y is not None and is_regressor(model) and data.y.dtype.kind in "iuf":
+        print(f"R2 {r2_score(data.y, predicted):.4f}", file=sys.stderr)
 
 
 def _describe(model: Any) -> list[tuple[str, str]]:
@@ -263,11 +300,15 @@ def _describe(model: Any) -> list[tuple[str, str]]:
     rows = [("type", type(machine).__name__)]
     if machine is not model:
         rows.append(("scaling", ", ".join(type(step).__name__ for step in model[:-1])))
-    rows += [(name, str(parameters[name])) for name in ("kernel", "C", "gamma", "tol") if name in parameters]
-    rows += [("features", str(model.n_features_in_)), ("classes", _shorten(getattr(machine, "classes_", [])))]
+    names = ("kernel", "C", "nu", "epsilon", "gamma", "tol")
+    rows += [(name, str(parameters[name])) for name in names if name in parameters]
+    rows.append(("features", str(model.n_features_in_)))
+    if hasattr(machine, "classes_"):
+        rows.append(("classes", _shorten(machine.classes_)))
     if hasattr(machine, "n_support_"):
         total = machine.support_vectors_.shape[0] or len(machine.support_)  # precomputed: indices only
-        rows.append(("support vectors", f"{total} ({_shorten(machine.n_support_)} per class)"))
+        of_classes = f" ({_shorten(machine.n_support_)} per class)" if hasattr(machine, "classes_") else ""
+        rows.append(("support vectors", f"{total}{of_classes}"))
     rows += list(_prediction(machine).items())
     if hasattr(machine, "report_"):
         rows.append(("compressed", str(machine.report_)))
@@ -280,7 +321,7 @@ def _describe(model: Any) -> list[tuple[str, str]]:
 def _gap(machine: Any) -> str:
     if math.isnan(machine.dual_gap_):
         return "unknown: the kernel is not positive semidefinite"
-    relative = f" ({machine.dual_gap_ / machine.objective_:.1e} of the objective)" if machine.objective_ else ""
+    relative = f" ({machine.dual_gap_ / abs(machine.objective_):.1e} of the objective)" if machine.objective_ else ""
     return f"{machine.dual_gap_:.3g}{relative}"
 
 

@@ -224,6 +224,13 @@ def _add_reading(command: Any) -> None:
 def _add_machine(command: Any) -> None:
     group = command.add_argument_group("model")
     group.add_argument(
+        "--task",
+        choices=("classification", "regression", "one-class"),
+        default="classification",
+        help="regression: labels are numbers; one-class: find samples unlike most others, without labels (a .csv "
+        "file has none unless --target names them); both with --estimator dcsvm (classification)",
+    )
+    group.add_argument(
         "--estimator",
         choices=("dcsvm", "ocas", "bsgd", "dcpred"),
         default="dcsvm",
@@ -232,6 +239,10 @@ def _add_machine(command: Any) -> None:
         "for the fastest predictions, always with intercepts (dcsvm)",
     )
     group.add_argument("-C", type=_positive, default=1.0, metavar="C", help="weight of the losses, > 0 (1)")
+    group.add_argument(
+        "--epsilon", type=_number, default=0.1, metavar="E", help="regression: errors up to E cost nothing (0.1)"
+    )
+    group.add_argument("--nu", type=_positive, default=0.5, metavar="NU", help="one-class: fraction outside (0.5)")
     group.add_argument(
         "--kernel",
         choices=("rbf", "laplacian", "poly", "sigmoid", "linear"),

@@ -17,7 +17,9 @@ from ..data.csr import check_sparse
 from ..estimators._fitted_state import FittedState
 from ..estimators._pairs import pair_coefficients
 from ..estimators.bsgd import BSGDClassifier
+from ..estimators.dc_one_class_svm import DCOneClassSVM
 from ..estimators.dc_svm import DCSVMClassifier
+from ..estimators.dc_svm_regressor import DCSVMRegressor
 from ..kernels.functions import Transform, make_kernel
 from ..models.expansion import KernelExpansion
 
@@ -70,9 +72,9 @@ def read_model(model: Any) -> Source:
     reader = next((reader for kinds, reader in _readers() if isinstance(model, kinds)), None)
     if reader is None:
         raise ValueError(
-            f"model must be a fitted kernel machine (DCSVMClassifier, BSGDClassifier, SVC, NuSVC, SVR, NuSVR, "
-            f"OneClassSVM or KernelRidge), a pipeline that ends in one, or a search over these with refit=True, "
-            f"got {type(model).__name__}"
+            f"model must be a fitted kernel machine (DCSVMClassifier, DCSVMRegressor, DCOneClassSVM, BSGDClassifier, "
+            f"SVC, NuSVC, SVR, NuSVR, OneClassSVM or KernelRidge), a pipeline that ends in one, or a search over these "
+            f"with refit=True, got {type(model).__name__}"
         )
     if callable(model.kernel) or model.kernel == "precomputed":
         raise ValueError(f"model has kernel={model.kernel!r}: compress needs a kernel that it can evaluate by name")
@@ -80,12 +82,13 @@ def read_model(model: Any) -> Source:
 
 
 def _own(model: Any) -> Source:
-    coef, parameters = model._model.coef, _parameters(model, model._gamma)
-    points = model.support_vectors_
+    coef, pairs = model._model.coef, False
     if isinstance(model, DCSVMClassifier):
-        coef = pair_coefficients(model.dual_coef_, model.n_support_)
-        return _source(model, model._model.decision_values, points, coef, parameters, pairs=len(model.classes_) > 2)
-    return _source(model, model._model.decision_values, points, coef, parameters, pairs=False)
+        coef, pairs = pair_coefficients(model.dual_coef_, model.n_support_), len(model.classes_) > 2
+    elif isinstance(model, DCSVMRegressor | DCOneClassSVM):
+        coef = model.dual_coef_
+    parameters = _parameters(model, model._gamma)
+    return _source(model, model._model.decision_values, model.support_vectors_, coef, parameters, pairs=pairs)
 
 
 def check_libsvm(model: Any) -> None:
@@ -183,4 +186,8 @@ def _readers() -> list[tuple[Any, Callable[[Any], Source]]]:
     from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
     libsvm = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
-    return [((DCSVMClassifier, BSGDClassifier), _own), (libsvm, _libsvm), (KernelRidge, _ridge)]
+    return [
+        ((DCSVMClassifier, DCSVMRegressor, DCOneClassSVM, BSGDClassifier), _own),
+        (libsvm, _libsvm),
+        (KernelRidge, _ridge),
+    ]

@@ -115,10 +115,14 @@ def _outputs(graph: Graph, model: Any, values: str) -> Outputs:
         kind = np.dtype(np.int64)
         label = graph("Where", is_inside, np.array(1, kind), np.array(-1, kind))
     else:
-        q = model.predictor_.n_outputs
+        q = _n_outputs(model)
         scores, shape = (graph.squeeze(values, 1), ()) if q == 1 else (values, (q,))
         return {"scores": (graph.cast(scores, graph.dtype), graph.dtype, shape)}
     return {"label": (label, kind, ()), "scores": (graph.cast(scores, graph.dtype), graph.dtype, shape)}
+
+
+def _n_outputs(model: Any) -> int:
+    return len(model.intercept_) if hasattr(model, "intercept_") else model.predictor_.n_outputs
 
 
 def _as_constant(classes: NDArray[Any]) -> NDArray[Any]:
