@@ -277,7 +277,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         return 1
 
     def decision_function(self, X: ArrayLike) -> Vector:
-        """Signed distance from the border of the region, times |w|: negative outside.
+        """Signed distance from the border of the region, times ``|w|``: negative outside.
 
         Parameters
         ----------

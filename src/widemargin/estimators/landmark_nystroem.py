@@ -76,7 +76,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     factor_ : ndarray of shape (n_landmarks + n_pseudo_landmarks, rank)
         What a row's features are multiplied with: ``W = factor_ @ factor_.T``.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where X has them.
 
     Warns
@@ -88,7 +88,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     -----
     With the features c(x) = [k(x, u_1), ..., k(x, u_m), f_1(x), ..., f_p(x)] of n_sample rows as the rows of C, and G
     the kernel matrix of these rows, W = C+ G (C+)' minimises the Frobenius norm of G - C W C' (equation 5). The
-    pseudo-landmark v has f(x) = kappa(max_j | |x - u_j| - |v - u_j| |) or kappa(min_j (|x - u_j| + |v - u_j|))
+    pseudo-landmark v has f(x) = ``kappa(max_j ||x - u_j| - |v - u_j||)`` or ``kappa(min_j (|x - u_j| + |v - u_j|))``
     (equation 6), whichever is closer to the kernel on these rows; or f(x) = k(x, u_i) k(x, u_j) (equation 7). The
     coordinates of x are c(x) F with W = F F'.
 
