@@ -25,23 +25,7 @@ class Measurement(NamedTuple):
 
 
 def measure(name: str, model: Any, train: tuple[Any, Any], test: tuple[Any, Any], *, gamma: float) -> Measurement:
-    """Fit an RBF machine on `train` and predict on `test`.
-
-    Parameters
-    ----------
-    name : str
-        Name in the report.
-    model : estimator
-        Fitted in place: a `DCSVMClassifier` or `sklearn.svm.SVC` with the kernel exp(-gamma ||x - z||^2).
-    train, test : tuple (X, y)
-        Dense samples and their labels.
-    gamma : float
-        Of the kernel exp(-gamma ||x - z||^2).
-
-    Returns
-    -------
-    Measurement
-    """
+    """Fit a `DCSVMClassifier` or SVC of kernel exp(-gamma ||x - z||^2) on `train` (X, y), and predict on `test`."""
     start = time.perf_counter()
     model.fit(*train)
     fitted = time.perf_counter()

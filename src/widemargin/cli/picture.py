@@ -73,16 +73,8 @@ def _nearest(centres: NDArray[np.int64], length: int) -> NDArray[np.intp]:
 def paint(panels: Sequence[Panel], classes: Sequence[str], file: BinaryIO) -> None:
     """Write a PNG with one row per photograph: the photograph, and beside it the same with the predictions over it.
 
-    With more than two classes, white lines separate the quadrants.
-
-    Parameters
-    ----------
-    panels : sequence of Panel
-        All of one size.
-    classes : sequence of str
-        At most eight names, for the legend.
-    file : BinaryIO
-        Open for writing.
+    All panels have one size; at most eight classes, named in the legend. With more than two, white lines separate the
+    quadrants.
     """
     from PIL import Image, ImageDraw
 

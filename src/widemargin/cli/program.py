@@ -133,25 +133,25 @@ def _add_command(
 def _add_demo(commands: Any) -> None:
     summary = "Train on patches of two photographs, compare with scikit-learn's SVC, and paint the predictions"
     command = _add_command(commands, "demo", _lazy("demo", "demo"), summary, epilog="")
-    command.add_argument("--n-samples", type=_count, default=20_000, metavar="N", help="training patches (20000)")
-    command.add_argument(
+    add = command.add_argument
+    add("--n-samples", type=_count, default=20_000, metavar="N", help="training patches (20000)")
+    add(
         "--task",
         choices=("quadrant", "photo"),
         default="quadrant",
         help="what to predict: photograph and quadrant (8 classes), or photograph (2 classes) (quadrant)",
     )
-    command.add_argument("--no-compare", action="store_true", help="skip scikit-learn's SVC")
-    command.add_argument(
-        "--out", default="widemargin-demo.png", metavar="PATH", help="output image, PNG (widemargin-demo.png)"
-    )
+    add("--no-compare", action="store_true", help="skip scikit-learn's SVC")
+    add("--out", default="widemargin-demo.png", metavar="PATH", help="output image, PNG (widemargin-demo.png)")
     _add_running(command)
 
 
 def _add_train(commands: Any) -> None:
     summary = "Train an SVM and save it; Ctrl-C stops the training and saves the best model so far"
     command = _add_command(commands, "train", _lazy("commands", "train"), summary)
-    command.add_argument("data", metavar="DATA", help="training data")
-    command.add_argument("model", metavar="MODEL", help="output file for the model, such as model.skops")
+    add = command.add_argument
+    add("data", metavar="DATA", help="training data")
+    add("model", metavar="MODEL", help="output file for the model, such as model.skops")
     _add_reading(command)
     _add_machine(command)
     _add_cost(command)
@@ -163,12 +163,13 @@ def _add_train(commands: Any) -> None:
 def _add_predict(commands: Any) -> None:
     summary = "Predict the label of every sample, one per line"
     command = _add_command(commands, "predict", _lazy("commands", "predict"), summary)
-    command.add_argument("data", metavar="DATA", help="samples; labels are optional in .csv and .npz files")
-    command.add_argument("model", metavar="MODEL", help="model saved by train or compress")
-    command.add_argument(
+    add = command.add_argument
+    add("data", metavar="DATA", help="samples; labels are optional in .csv and .npz files")
+    add("model", metavar="MODEL", help="model saved by train or compress")
+    add(
         "out", metavar="OUT", nargs="?", help="output file (standard output); replaced only after a complete prediction"
     )
-    command.add_argument(
+    add(
         "--decision",
         action="store_true",
         help="write decision values instead of labels: one for two classes (positive for the second), otherwise one "
@@ -180,18 +181,19 @@ def _add_predict(commands: Any) -> None:
 def _add_compress(commands: Any) -> None:
     summary = "Approximate a kernel machine by one that predicts in a few inner products, and report what is lost"
     command = _add_command(commands, "compress", _lazy("commands", "compress"), summary)
-    command.add_argument(
+    add = command.add_argument
+    add(
         "model",
         metavar="MODEL",
         help="model saved by train, or by skops: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge of scikit-learn",
     )
-    command.add_argument("out", metavar="OUT", help="output file for the compressed model")
-    command.add_argument(
+    add("out", metavar="OUT", help="output file for the compressed model")
+    add(
         "--data",
         metavar="FILE",
         help="samples like those to predict, best the training data (default: the support vectors)",
     )
-    command.add_argument("--onnx", metavar="FILE", help="also write the compressed model as ONNX")
+    add("--onnx", metavar="FILE", help="also write the compressed model as ONNX")
     _add_reading(command)
     _add_cost(command)
     _add_limits(command, tol=False)
@@ -200,20 +202,21 @@ def _add_compress(commands: Any) -> None:
 
 def _add_info(commands: Any) -> None:
     command = _add_command(commands, "info", _lazy("commands", "info"), "Describe a saved model", epilog="")
-    command.add_argument("model", metavar="MODEL", help="model saved by train or compress")
+    add = command.add_argument
+    add("model", metavar="MODEL", help="model saved by train or compress")
 
 
 def _add_reading(command: Any) -> None:
-    group = command.add_argument_group("data")
-    group.add_argument(
+    add = command.add_argument_group("data").add_argument
+    add(
         "--target",
         type=_column,
         metavar="COLUMN",
         help="label column: for .csv its name or its position, from 0 or, if negative, from the end (-1); for .npz the "
         "key (y)",
     )
-    group.add_argument("--zero-based", action="store_true", help="svmlight feature indices start at 0 instead of 1")
-    group.add_argument(
+    add("--zero-based", action="store_true", help="svmlight feature indices start at 0 instead of 1")
+    add(
         "--dtype",
         choices=("float32", "float64"),
         default="float32",
@@ -222,15 +225,15 @@ def _add_reading(command: Any) -> None:
 
 
 def _add_machine(command: Any) -> None:
-    group = command.add_argument_group("model")
-    group.add_argument(
+    add = command.add_argument_group("model").add_argument
+    add(
         "--task",
         choices=("classification", "regression", "one-class"),
         default="classification",
         help="regression: labels are numbers; one-class: find samples unlike most others, without labels (a .csv "
         "file has none unless --target names them); both with --estimator dcsvm (classification)",
     )
-    group.add_argument(
+    add(
         "--estimator",
         choices=("dcsvm", "ocas", "bsgd", "dcpred"),
         default="dcsvm",
@@ -238,31 +241,29 @@ def _add_machine(command: Any) -> None:
         "SVM with at most --budget support vectors, by stochastic gradient descent; dcpred: approximate kernel SVM, "
         "for the fastest predictions, always with intercepts (dcsvm)",
     )
-    group.add_argument("-C", type=_positive, default=1.0, metavar="C", help="weight of the losses, > 0 (1)")
-    group.add_argument(
-        "--epsilon", type=_number, default=0.1, metavar="E", help="regression: errors up to E cost nothing (0.1)"
-    )
-    group.add_argument("--nu", type=_positive, default=0.5, metavar="NU", help="one-class: fraction outside (0.5)")
-    group.add_argument(
+    add("-C", type=_positive, default=1.0, metavar="C", help="weight of the losses, > 0 (1)")
+    add("--epsilon", type=_number, default=0.1, metavar="E", help="regression: errors up to E cost nothing (0.1)")
+    add("--nu", type=_positive, default=0.5, metavar="NU", help="one-class: fraction outside (0.5)")
+    add(
         "--kernel",
         choices=("rbf", "laplacian", "poly", "sigmoid", "linear"),
         default="rbf",
         help="kernel function (rbf)",
     )
-    group.add_argument(
+    add(
         "--gamma",
         type=_gamma,
         default="scale",
         metavar="G",
         help="kernel coefficient: a number > 0, scale = 1/(n_features * variance), or auto = 1/n_features (scale)",
     )
-    group.add_argument("--degree", type=_count, default=3, metavar="D", help="degree of the poly kernel (3)")
-    group.add_argument("--coef0", type=_number, default=0.0, metavar="R", help="constant term of poly and sigmoid (0)")
-    group.add_argument("--intercept", action="store_true", help="fit an intercept, like scikit-learn's SVC")
-    group.add_argument("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
-    group.add_argument("--epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")
-    group.add_argument("--balanced", action="store_true", help="weigh classes inversely to their frequency")
-    group.add_argument(
+    add("--degree", type=_count, default=3, metavar="D", help="degree of the poly kernel (3)")
+    add("--coef0", type=_number, default=0.0, metavar="R", help="constant term of poly and sigmoid (0)")
+    add("--intercept", action="store_true", help="fit an intercept, like scikit-learn's SVC")
+    add("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
+    add("--epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")
+    add("--balanced", action="store_true", help="weigh classes inversely to their frequency")
+    add(
         "--scale",
         choices=("none", "standard", "minmax"),
         default="none",
@@ -272,57 +273,51 @@ def _add_machine(command: Any) -> None:
 
 
 def _add_cost(command: Any) -> None:
-    group = command.add_argument_group("prediction cost", "for compress, and for train --estimator dcpred")
-    group.add_argument(
+    add = command.add_argument_group("prediction cost", "for compress, and for train --estimator dcpred").add_argument
+    add(
         "--prediction-cost",
         type=_auto(_positive),
         default="auto",
         metavar="COST",
         help="largest cost of a prediction, in inner products of all features, at least 4 (auto)",
     )
-    group.add_argument("--n-clusters", type=_auto(_count), default="auto", metavar="N", help="leaves of a tree (auto)")
-    group.add_argument(
-        "--n-landmarks", type=_auto(_count), default="auto", metavar="N", help="landmarks of a leaf (auto)"
-    )
-    group.add_argument(
+    add("--n-clusters", type=_auto(_count), default="auto", metavar="N", help="leaves of a tree (auto)")
+    add("--n-landmarks", type=_auto(_count), default="auto", metavar="N", help="landmarks of a leaf (auto)")
+    add(
         "--n-pseudo-landmarks",
         type=_auto(_count),
         default="auto",
         metavar="N",
-        help="the same of pseudo-landmarks (auto)",
+        help="pseudo-landmarks of a leaf (auto)",
     )
-    group.add_argument(
+    add(
         "--pseudo",
         choices=("polynomial", "triangle", "none"),
         default="polynomial",
         help="how kernel values of pseudo-landmarks are estimated; triangle needs rbf or laplacian (polynomial)",
     )
-    group.add_argument("--n-trees", type=_count, default=1, metavar="N", help="number of trees to average (1)")
+    add("--n-trees", type=_count, default=1, metavar="N", help="number of trees to average (1)")
 
 
 def _add_limits(command: Any, *, tol: bool = True) -> None:
-    group = command.add_argument_group("limits")
+    add = command.add_argument_group("limits").add_argument
     if tol:
-        group.add_argument(
+        add(
             "--tol",
             type=_positive,
             default=1e-3,
             metavar="T",
             help="stopping tolerance: of the KKT violation; of ocas the relative duality gap (0.001)",
         )
-    group.add_argument(
-        "--max-time", type=_positive, metavar="S", help="stop after S seconds with the best model so far (no limit)"
-    )
-    group.add_argument(
-        "--memory-budget", type=_bytes, metavar="BYTES", help="memory beside the data, such as 500MB or 2GiB"
-    )
-    group.add_argument("--n-jobs", type=int, metavar="N", help="number of threads (one per core)")
+    add("--max-time", type=_positive, metavar="S", help="stop after S seconds with the best model so far (no limit)")
+    add("--memory-budget", type=_bytes, metavar="BYTES", help="memory beside the data, such as 500MB or 2GiB")
+    add("--n-jobs", type=int, metavar="N", help="number of threads (one per core)")
 
 
 def _add_testing(command: Any) -> None:
-    group = command.add_argument_group("evaluation").add_mutually_exclusive_group()
-    group.add_argument("--test", metavar="FILE", help="report the accuracy on these data")
-    group.add_argument(
+    add = command.add_argument_group("evaluation").add_mutually_exclusive_group().add_argument
+    add("--test", metavar="FILE", help="report the accuracy on these data")
+    add(
         "--holdout",
         type=_fraction,
         metavar="P",
