@@ -26,7 +26,7 @@ from sklearn.svm import SVC, SVR
 import widemargin
 from widemargin.cli import main
 from widemargin.cli.comparison import dual_objective
-from widemargin.cli.model_files import TRUSTED_TYPES, load_model
+from widemargin.cli.model_files import TRUSTED_TYPES, load_model, save_model
 from widemargin.cli.outputs import replacing
 from widemargin.datasets import load_patches
 
@@ -333,6 +333,26 @@ def test_every_type_that_is_trusted_exists():
     for name in TRUSTED_TYPES:
         module, _, kind = name.rpartition(".")
         assert hasattr(importlib.import_module(module), kind), name
+
+
+def test_every_public_estimator_is_trusted():
+    public = [getattr(widemargin, name) for name in widemargin.__all__]
+    predictors = [kind for kind in public if hasattr(kind, "predict")]
+    assert len(predictors) >= 8
+    assert {f"{kind.__module__}.{kind.__qualname__}" for kind in predictors} <= set(TRUSTED_TYPES)
+
+
+@pytest.mark.parametrize("machine", [widemargin.DCSVMRegressor(gamma=0.05), widemargin.DCOneClassSVM(gamma=0.05)])
+def test_models_without_classes(machine, digits, tmp_path, capsys):
+    with np.load(digits) as arrays:
+        X, y = arrays["X"], arrays["y"].astype(np.float64)
+    with (tmp_path / "model").open("wb") as file:
+        save_model(machine.fit(X, y), file)
+    assert main(["info", str(tmp_path / "model")]) == 0
+    assert "duality gap" in capsys.readouterr().out
+    assert main(["predict", str(digits), str(tmp_path / "model"), str(tmp_path / "out")]) == 0
+    np.testing.assert_allclose(np.loadtxt(tmp_path / "out"), machine.predict(X), rtol=1e-6)
+    assert "accuracy" not in capsys.readouterr().err
 
 
 def test_train_uses_the_test_split_of_an_archive(tmp_path, capsys):

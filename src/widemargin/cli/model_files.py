@@ -18,6 +18,7 @@ TRUSTED_TYPES: tuple[str, ...] = (
     "widemargin.compression.compressed.CompressedVotes",
     "widemargin.compression.compressed.CompressionReport",
     "widemargin.estimators.bsgd.BSGDClassifier",
+    "widemargin.estimators.dc_one_class_svm.DCOneClassSVM",
     "widemargin.estimators.dc_pred.DCPredClassifier",
     "widemargin.estimators.dc_pred.DCPredRegressor",
     "widemargin.estimators.dc_one_class_svm.DCOneClassSVM",
