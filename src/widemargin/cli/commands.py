@@ -307,7 +307,7 @@ def _describe(model: Any) -> list[tuple[str, str]]:
         rows.append(("classes", _shorten(machine.classes_)))
     if hasattr(machine, "n_support_"):
         total = machine.support_vectors_.shape[0] or len(machine.support_)  # precomputed: indices only
-        of_classes = f" ({_shorten(machine.n_support_)} per class)" if hasattr(machine, "classes_") else ""
+        of_classes = f" ({_shorten(machine.n_support_)} by class)" if len(machine.n_support_) > 1 else ""
         rows.append(("support vectors", f"{total}{of_classes}"))
     rows += list(_prediction(machine).items())
     if hasattr(machine, "report_"):

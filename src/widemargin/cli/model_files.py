@@ -21,7 +21,6 @@ TRUSTED_TYPES: tuple[str, ...] = (
     "widemargin.estimators.dc_one_class_svm.DCOneClassSVM",
     "widemargin.estimators.dc_pred.DCPredClassifier",
     "widemargin.estimators.dc_pred.DCPredRegressor",
-    "widemargin.estimators.dc_one_class_svm.DCOneClassSVM",
     "widemargin.estimators.dc_svm.DCSVMClassifier",
     "widemargin.estimators.dc_svm_regressor.DCSVMRegressor",
     "widemargin.estimators.kernel_kmeans.TwoStepKernelKMeans",
