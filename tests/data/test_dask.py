@@ -1,4 +1,4 @@
-"""Rows on a real cluster of processes: the same passes, the same machine, and what happens when a worker dies."""
+"""A design matrix on a cluster of processes: the same products and machine, also when a worker dies."""
 
 import os
 import signal
@@ -54,7 +54,7 @@ def same(model: OCASClassifier, other: OCASClassifier) -> bool:
     return bool(close and np.allclose(model.coef_, other.coef_, atol=1e-3))
 
 
-def test_passes_and_where_rows_are(client: Any) -> None:
+def test_products_and_where_partitions_are(client: Any) -> None:
     with open_partitions(da.from_array(X, chunks=(150, 3)), ThreadTeam(1)) as rows:  # columns divided as well
         W, coef = RNG.normal(size=(3, 7)), RNG.normal(size=(3, 600))
         before = client.who_has(rows._blocks)
@@ -136,7 +136,7 @@ def test_a_worker_that_dies_mid_fit(client: Any, local: OCASClassifier, monkeypa
     assert time.perf_counter() - start < 60
 
 
-def test_rows_that_cannot_be_made_again(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_that_cannot_be_computed_again(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from widemargin.data.dask import PartitionedRows
 
     parts = client.scatter([X[:300], X[300:]], hash=False)  # put there by hand: no recipe

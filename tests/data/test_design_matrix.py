@@ -1,4 +1,4 @@
-"""Every kind of data gives the same two passes, whatever the number of threads."""
+"""Every kind of storage gives the same two products, whatever the number of threads."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def data() -> np.ndarray:
 
 @pytest.mark.parametrize("kind", ["C", "F", "strided", "int32", "int64"])
 @pytest.mark.parametrize("k", [1, 3, 9])
-def test_passes(data: np.ndarray, kind: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_products(data: np.ndarray, kind: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("widemargin.data.dense._BLOCK_BYTES", 1)  # several blocks
     rng = np.random.default_rng(k)
     W, coef = rng.normal(size=(k, 9)), rng.normal(size=(k, 700)) * rng.choice([0.0, 1.0], (k, 700))
@@ -89,7 +89,7 @@ def test_one_value_that_is_not_finite(n_jobs: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["C", "F", "strided", "int32", "int64", "map"])
-def test_some_of_the_rows(data: np.ndarray, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_of_some_rows(data: np.ndarray, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("widemargin.data.dense._BLOCK_BYTES", 1)
     np.save(tmp_path / "X.npy", data)
     X = kinds(data)[kind] if kind != "map" else np.load(tmp_path / "X.npy", mmap_mode="r")
@@ -132,7 +132,7 @@ def test_pages_of_a_memory_map(data: np.ndarray, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("k", [1, 3])
-def test_passes_over_a_memory_map(k: int, tmp_path: Path) -> None:
+def test_products_of_a_memory_map(k: int, tmp_path: Path) -> None:
     data = np.random.default_rng(0).normal(size=(3000, 9)).astype(np.float32)
     np.save(tmp_path / "X.npy", data)
     rng, exact = np.random.default_rng(k), data.astype(np.float64)
@@ -146,7 +146,7 @@ def test_passes_over_a_memory_map(k: int, tmp_path: Path) -> None:
         np.testing.assert_allclose(rows.rmatvec(coef, since), (coef - since) @ exact, atol=1e-11)
 
 
-def test_some_of_fortran_ordered_rows_without_a_copy_of_all() -> None:
+def test_some_rows_in_fortran_order_without_a_copy_of_all() -> None:
     X = np.asfortranarray(np.random.default_rng(0).normal(size=(20_000, 50)))
     rows, chosen = make_design_matrix(X, ThreadTeam(1)), np.arange(0, 20_000, 100)
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""Batches of samples of every kind against the dense truth."""
+"""Batches of samples of every kind against dense NumPy arrays."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_callers_sparse_matrix_is_left_as_it_was() -> None:
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_views_of_sparse_rows(index: type) -> None:
-    """Slices of slices, gathered rows of a slice, and what is asked of them."""
+    """Slices of slices, and gathered rows of a slice."""
     X = sparse_matrix(np.random.default_rng(0), 30, 7, DOUBLE)
     X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
     samples = make_samples(X)
@@ -147,7 +147,7 @@ def test_centring_is_for_distances_only_and_follows_new_rows() -> None:
         np.testing.assert_allclose(difference, ((X[:, None] - Z) ** 2).sum(-1), rtol=1e-9)
 
 
-def test_new_rows_meet_sparse_points_in_either_form() -> None:
+def test_new_rows_for_sparse_points_may_be_dense_or_sparse() -> None:
     rng = np.random.default_rng(1)
     X, Z = (sparse_matrix(rng, n, 6, SINGLE) for n in (5, 8))
     truth = X.toarray().astype(DOUBLE) @ Z.toarray().T

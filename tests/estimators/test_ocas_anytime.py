@@ -1,4 +1,4 @@
-"""Whatever stops a fit, it gives back the best point so far, and says how far from the optimum that is."""
+"""A fit that is stopped returns the best point so far and its gap."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def assert_certified(model: OCASClassifier, best: float) -> None:
 
 @pytest.fixture
 def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rows are solved as many are."""
+    """Solve few rows by rounds, without the Gram dual."""
     monkeypatch.setattr(accelerations, "_GRAM_ROWS", 0)
 
 
@@ -67,7 +67,7 @@ class Stopper:
         return len(self.seen) >= 3
 
 
-def test_a_callback_sees_and_stops(binary: Data) -> None:
+def test_a_callback_gets_every_round_and_stops_the_fit(binary: Data) -> None:
     pytest.importorskip("sklearn.callback")
     stopper = Stopper()
     with pytest.warns(ConvergenceWarning, match="stopped by callback"):

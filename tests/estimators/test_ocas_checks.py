@@ -1,4 +1,4 @@
-"""`OCASClassifier` as a scikit-learn estimator: the contract, every form of input, and bad input at the door."""
+"""`OCASClassifier` as a scikit-learn estimator: its checks, every form of input, and errors for bad input."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Data = tuple[NDArray[np.float64], NDArray[np.int64]]
         OCASClassifier(acceleration=None),
     ]
 )
-def test_keeps_the_estimator_contract(estimator: OCASClassifier, check: Any) -> None:
+def test_scikit_learns_estimator_checks(estimator: OCASClassifier, check: Any) -> None:
     check(estimator)
 
 

@@ -1,4 +1,4 @@
-"""Where rows are many: a start from a sample, and rounds on the rows near the margin."""
+"""Many rows: a start from a sample, and rounds on the active rows."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def many() -> Data:
     return X, (X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=40_000) > 0.3).astype(np.int64)
 
 
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds on all rows, and nothing else."""
+def without_accelerations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Switch accelerations off."""
     monkeypatch.setattr(ocas, "choose_accelerations", lambda X, losses: Accelerations())
 
 
 def primal(model: OCASClassifier, X: Any, y: Any) -> float:
-    """The objective, from the machine alone."""
+    """The primal objective, computed from weights and intercepts."""
     positive = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
     total = 0.5 * float(np.vdot(model.coef_, model.coef_))
     for c, w, b in zip(positive, model.coef_, model.intercept_, strict=True):
@@ -47,7 +47,7 @@ def test_the_optimum_in_fewer_rounds(
     many: Data, C: float, fit_intercept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = OCASClassifier(C=C, tol=1e-6, fit_intercept=fit_intercept).fit(*many)
-    alone(monkeypatch)
+    without_accelerations(monkeypatch)
     other = OCASClassifier(C=C, tol=1e-6, fit_intercept=fit_intercept).fit(*many)
     assert model.converged_
     assert other.converged_
@@ -118,7 +118,7 @@ def test_half_of_the_rows_are_empty() -> None:
     assert OCASClassifier(tol=1e-5).fit(X, y).n_iter_ <= 5
 
 
-def test_a_class_that_no_sample_sees(many: Data) -> None:
+def test_a_class_of_one_row(many: Data) -> None:
     X, _ = many
     y = np.zeros(len(X), int)
     y[np.argmax(X[:, 0])] = 1
@@ -144,8 +144,8 @@ def test_history_is_that_of_all_rows(many: Data) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 4, 5, 7])
 @pytest.mark.parametrize("tol", [1e-3, 1e-5])
-def test_the_objective_is_what_it_says(seed: int, tol: float) -> None:
-    """Repeated float32 rows far from zero, outputs by matrix products: what rounds leave behind must not grow."""
+def test_the_objective_is_that_of_the_machine(seed: int, tol: float) -> None:
+    """Repeated float32 rows far from zero: rounding of decision values must not grow from round to round."""
     rng = np.random.default_rng(seed)
     which = rng.integers(0, 12, 40_000)
     X = (rng.normal(size=(12, 6)) + 100).astype(np.float32)[which]

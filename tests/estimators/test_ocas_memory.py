@@ -1,4 +1,4 @@
-"""What a fit holds: of a memory map no more than the budget, and nothing once it is over."""
+"""Memory of a fit: within the budget for a memory map, and free as soon as the fit has ended."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_memory_map_within_the_budget(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("make", [OCASClassifier, DCSVMClassifier])
 def test_a_fit_leaves_no_garbage(make: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it held is free at once, and not when the garbage is next collected."""
+    """Its objects are freed by reference counts, without a garbage collection."""
     held: list[weakref.ref] = []
     ask = Progress.go_on
 

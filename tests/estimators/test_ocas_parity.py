@@ -19,7 +19,7 @@ Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def primal(model: Any, X: Any, signed: NDArray[np.float64], C: float) -> float:
-    """The problem's value at a fitted binary machine."""
+    """The primal objective of a fitted binary machine."""
     w = model.coef_[0].astype(np.float64)
     return float(0.5 * w @ w + C * intercept_risk(X @ w, signed, float(np.ravel(model.intercept_)[0])))
 
@@ -141,7 +141,7 @@ def test_the_number_of_threads_does_not_matter() -> None:
 
 @pytest.fixture
 def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rows are solved as many are."""
+    """Solve few rows by rounds, without the Gram dual."""
     monkeypatch.setattr(accelerations, "_GRAM_ROWS", 0)
 
 

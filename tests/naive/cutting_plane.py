@@ -68,7 +68,7 @@ def smoothed_hinges(f: Vector, signed: Vector, width: float, slopes: int = 200_0
 
 
 def ascend(X: Matrix, signed: Vector, C: float, sigma: float, alpha: Vector, w: Vector, rows: list[int]) -> None:
-    """One coordinate step after another on the dual of the hinges, without setting any aside."""
+    """Steps of dual coordinate ascent on the given rows, without setting any aside."""
     y, upper = np.sign(signed), C * np.abs(signed)
     for i in rows:
         grad = y[i] * (X[i] @ w[:-1] + w[-1]) - 1
@@ -79,7 +79,7 @@ def ascend(X: Matrix, signed: Vector, C: float, sigma: float, alpha: Vector, w: 
 
 
 def multiclass_risk(f: Matrix, y: NDArray[np.int64], s: Vector) -> float:
-    """Return Crammer and Singer's risk of outputs f (n_classes, n)."""
+    """Return Crammer and Singer's risk of decision values f (n_classes, n)."""
     margins = 1.0 + f - f[y, np.arange(len(y))]
     margins[y, np.arange(len(y))] = 0.0
     return float(s @ margins.max(axis=0))

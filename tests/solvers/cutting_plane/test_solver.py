@@ -1,4 +1,4 @@
-"""The planes and the bound that they give."""
+"""The master problem, and rounds of one solver by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from widemargin.solvers.cutting_plane.master_problem import MasterProblem
 from widemargin.solvers.cutting_plane.solver import CuttingPlaneSolver
 
 
-def test_planes_that_leave_do_not_move_the_solution() -> None:
+def test_dropped_and_merged_planes_keep_the_bound() -> None:
     rng = np.random.default_rng(0)
     master = MasterProblem(4, capacity=5)
     values = []
@@ -29,7 +29,7 @@ def test_planes_that_leave_do_not_move_the_solution() -> None:
     assert np.all(np.diff(values) >= -1e-9), "dropping idle planes and merging active ones keeps the bound"
 
 
-def test_idle_planes_leave() -> None:
+def test_idle_planes_are_dropped() -> None:
     rng = np.random.default_rng(2)
     master, bounds = MasterProblem(3, capacity=1000, idle_rounds=3), []
     for _ in range(200):
@@ -39,22 +39,22 @@ def test_idle_planes_leave() -> None:
     assert np.all(np.diff(bounds) >= -1e-9)
 
 
-def test_another_weight_of_the_risk_keeps_the_planes() -> None:
+def test_another_C_keeps_the_planes() -> None:
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(60, 3)), rng.choice([-1.0, 1.0], 60)
     solver = CuttingPlaneSolver(HingeLoss(y, ThreadTeam(1)), MasterProblem(3, 1000), 1.0)
 
-    def learn(plane_of: object, outputs: np.ndarray) -> None:
+    def add(plane_of: object, outputs: np.ndarray) -> None:
         plane = plane_of(outputs)  # type: ignore[operator]
         solver.add(plane, plane.coef @ X)
 
-    learn(lambda f: solver.evaluate(np.zeros((1, 3)), f), np.zeros((1, 60)))
+    add(lambda f: solver.evaluate(np.zeros((1, 3)), f), np.zeros((1, 60)))
     best = [solver.objective]
     for C in (1.0, 10.0):
         solver.reweight(C)
         for _ in range(60):
             solver.solve_master()
-            learn(solver.line_search, solver.target @ X.T)
+            add(solver.line_search, solver.target @ X.T)
             best.append(solver.objective)
         assert solver.gap <= 1e-9 * solver.objective
         hinges = np.maximum(0, 1 - y * (X @ solver.w[0])).sum()
