@@ -294,6 +294,22 @@ def test_chunks_give_the_model_of_one_pass(n_classes: int, maintenance: str, ave
     assert stream.t_ == len(y)
 
 
+def test_chunks_do_not_change_removal_with_a_callable_kernel() -> None:
+    """k(x, x) is 1 but for rounding, and of equal coefficients the oldest is removed: rounding must not decide."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 200)).astype(np.float32)
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+
+    def kernel(A: Any, B: Any) -> Any:
+        return np.exp(-0.0015 * ((A * A).sum(1)[:, None] + (B * B).sum(1) - 2 * A @ B.T))
+
+    whole, chunks = (machine(kernel=kernel, maintenance="removal", budget=30, lam=1e-3) for _ in range(2))
+    whole.partial_fit(X, y, classes=[0, 1])
+    for start in range(0, 700, 53):
+        chunks.partial_fit(X[start : start + 53], y[start : start + 53], classes=[0, 1])
+    np.testing.assert_array_equal(whole.support_vectors_, chunks.support_vectors_)
+
+
 def test_first_chunks_of_one_class(binary: Data) -> None:
     X, y = binary
     model = machine(lam=1e-3)

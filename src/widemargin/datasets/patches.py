@@ -75,8 +75,8 @@ def load_patches(
 ) -> tuple[NDArray[Any], ...]:
     """Cut random patches, no two at the same place, out of the two photographs.
 
-    A smaller sample is the beginning of a larger one with the same `random_state`, and the order is random: ask for as
-    many patches as training and test need together, and slice.
+    A smaller sample is a prefix of a larger one with the same `random_state`, and the order is random: load the patches
+    of training and test together, and slice.
 
     Parameters
     ----------

@@ -161,8 +161,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
     A step costs about `budget` times the row's non-zeros multiply-adds, and `budget` exponentials: 0.35 microseconds
     with 22 features and a budget of 100; a merger about as much again. Memory: ``budget * n_features`` numbers a
     machine, and tables of 4 MB. Steps compute in float32, predictions in the dtype of the data; float32 data are read
-    in place, from a memory map too, others are copied. There is no certificate: a lower bound of the optimum would take
-    all rows at once, and a small budget leaves a machine above it for good.
+    in place, from a memory map too, others are copied. There is no certificate: a lower bound of the optimum takes all
+    rows at once, and no machine of a small budget comes near it.
 
     Differences from the papers: (1) of support vectors of equally small coefficients, among which the papers leave the
     choice open, the newest is merged, as its kernel values are known; (2) lam t w is kept instead of w, so that no step

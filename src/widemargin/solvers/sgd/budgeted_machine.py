@@ -22,7 +22,7 @@ from ..._native import budget as compiled
 from ..._native import csr
 from ...data.csr import CSRArray, make_csr
 from ...data.samples import Samples, SparseSamples, make_samples
-from ...kernels.functions import RBF, Kernel
+from ...kernels.functions import RBF, FunctionKernel, Kernel
 from .lookup_table import golden_section, merge_table, merged_coef
 from .merging import ALGORITHM_1, RULES
 
@@ -315,7 +315,9 @@ class SubsetMachine(BudgetedMachine):
         kernel.fill(new, samples, tile)
         K = np.zeros((len(signed_weights), self.coef.shape[1]), np.float32)
         K[:, columns] = tile
-        self.diagonal[first : first + len(signed_weights)] = kernel.diagonal(new)
+        # A callable row by row: the last digit, which decides between equal coefficients, must not depend on the block.
+        parts = [new.take(slice(i, i + 1)) for i in range(len(new))] if isinstance(kernel, FunctionKernel) else [new]
+        self.diagonal[first : first + len(signed_weights)] = np.concatenate([kernel.diagonal(part) for part in parts])
         settings = self.settings
         steps = compiled.removal_steps if settings.maintenance == "removal" else compiled.projection_steps
         arrays = self.coef, self.inverse, self.counts, self.sums
