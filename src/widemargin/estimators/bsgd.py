@@ -286,7 +286,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
     ) -> Self:
         """One step on each row of the next chunk of a stream, in the order given.
 
-        Consecutive chunks give, bit for bit, the model of one call with all their rows.
+        Consecutive chunks give, bit for bit, the model of one call with all their rows (with a callable kernel, as far
+        as its values do not depend on the shapes of its arguments).
 
         Parameters
         ----------
