@@ -74,17 +74,17 @@ def test_the_plane_holds_for_every_intercept(seed: int, n: int, step: float, tie
 @pytest.mark.parametrize("ties", [False, True])
 def test_the_line_search_falls_and_nearly_always_gains_half_of_what_there_is(ties: bool) -> None:
     rng, n_good = np.random.default_rng(int(ties)), 0
-    for seed in range(300):
+    for seed in range(60):
         n, curvature, slope = int(rng.integers(2, 41)), rng.uniform(0.01, 50), rng.uniform(-30, 30)
         f, signed = rows(seed, n, ties=ties)
         target = rng.normal(size=n)
         step = InterceptHingeLoss(signed, ThreadTeam(1)).line_search(f[None], target[None], curvature, slope)
-        ks = np.append(np.linspace(0, 3 * max(step, 1.0), 200), step)
+        ks = np.append(np.linspace(0, 3 * max(step, 1.0), 40), step)
         risks = [naive.optimal_intercept_risk(f + k * (target - f), signed) for k in ks]
         values = 0.5 * curvature * ks**2 + slope * ks + risks
         assert values[-1] <= values[0] + 1e-9
         n_good += values[-1] - values.min() <= 0.5 * (values[0] - values.min()) + 1e-9
-    assert n_good >= 297
+    assert n_good >= 59
 
 
 def test_the_line_search_on_many_rows() -> None:
