@@ -101,6 +101,14 @@ def test_pickle_clone_and_skops(four: Data, tmp_path: Path) -> None:
     assert not hasattr(clone(model), "coef_")
 
 
+def test_a_file_saved_before_there_was_acceleration(binary: Data) -> None:
+    model = OCASClassifier().fit(*binary)
+    del model.__dict__["acceleration"]
+    loaded = pickle.loads(pickle.dumps(model))
+    assert loaded.get_params()["acceleration"] == "auto"
+    np.testing.assert_array_equal(loaded.fit(*binary).coef_, model.coef_)
+
+
 def test_inside_scikit_learn(binary: Data) -> None:
     X, y = binary
     search = GridSearchCV(OCASClassifier(), {"C": [0.01, 1.0]}, cv=2).fit(X, y)

@@ -176,6 +176,8 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
     (True, True)
     """
 
+    acceleration: str | None = "auto"  # for files saved before there was the parameter
+
     def __init__(
         self,
         C: float = 1.0,
