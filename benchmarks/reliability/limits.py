@@ -78,6 +78,8 @@ CASES = {
         200_000, 30, 2, _estimator(wm.DCSVMClassifier, C=10, n_levels=2, stop_level=2, partition="kernel")
     ),
     "DCSVMClassifier, wide": Case(8_000, 5_000, 2, _estimator(wm.DCSVMClassifier, C=10)),
+    "DCSVMRegressor": Case(200_000, 30, 2, _estimator(wm.DCSVMRegressor, C=10)),
+    "DCOneClassSVM": Case(200_000, 30, 2, _estimator(wm.DCOneClassSVM)),
     "DCPredClassifier": Case(200_000, 30, 2, _estimator(wm.DCPredClassifier)),
     "DCPredClassifier, 10 classes": Case(60_000, 30, 10, _estimator(wm.DCPredClassifier)),
     "DCPredClassifier, wide": Case(4_000, 5_000, 2, _estimator(wm.DCPredClassifier)),

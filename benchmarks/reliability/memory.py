@@ -56,6 +56,8 @@ CASES: dict[str, Callable[[int, Any, Any], Any]] = {
     "DCSVMClassifier, bcm": _estimator(
         wm.DCSVMClassifier, C=10, n_levels=1, stop_level=1, combine="bcm", random_state=0
     ),
+    "DCSVMRegressor": _estimator(wm.DCSVMRegressor, C=10),
+    "DCOneClassSVM": _estimator(wm.DCOneClassSVM),
     "DCPredClassifier": _estimator(wm.DCPredClassifier, random_state=0),
     "DCPredRegressor": _estimator(wm.DCPredRegressor, random_state=0),
     "OCASClassifier": _estimator(wm.OCASClassifier),

@@ -82,8 +82,8 @@ def _fit(name: str, *, kind: str = "dense", labels: str = "two", **parameters: A
     return getattr(widemargin, name)(n_jobs=1, **parameters).fit(X, y)
 
 
-def _levels(**parameters: Any) -> Callable[[], Any]:
-    return lambda: _fit("DCSVMClassifier", n_levels=1, stop_level=1, n_sample=40, random_state=0, **parameters)
+def _levels(name: str = "DCSVMClassifier", **parameters: Any) -> Callable[[], Any]:
+    return lambda: _fit(name, n_levels=1, stop_level=1, n_sample=40, random_state=0, **parameters)
 
 
 def _model(name: str, **parameters: Any) -> Callable[[], Any]:
@@ -136,6 +136,11 @@ MODELS: dict[str, Callable[[], Any]] = {
     "early own cluster": _levels(combine="early"),
     "early naive": _levels(combine="naive"),
     "early BCM": _levels(combine="bcm", labels="three"),
+    "regression": _model("DCSVMRegressor", labels="numbers", warm_start=True),
+    "regression CSR": _model("DCSVMRegressor", labels="numbers", kind="csr", kernel="linear"),
+    "early regression": _levels("DCSVMRegressor", labels="numbers"),
+    "one-class": _model("DCOneClassSVM"),
+    "early one-class": _levels("DCOneClassSVM", partition="kernel"),
     "DCPredClassifier": _model("DCPredClassifier", n_clusters=3, random_state=0),
     "DCPredClassifier three classes": _model(
         "DCPredClassifier", n_clusters=3, labels="three", n_trees=2, pseudo="triangle", random_state=0, kind="single"

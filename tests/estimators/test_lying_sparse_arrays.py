@@ -16,9 +16,11 @@ import scipy.sparse as sp
 from widemargin import (
     BSGDClassifier,
     C_path,
+    DCOneClassSVM,
     DCPredClassifier,
     DCPredRegressor,
     DCSVMClassifier,
+    DCSVMRegressor,
     LandmarkNystroem,
     OCASClassifier,
     TwoStepKernelKMeans,
@@ -127,6 +129,8 @@ LIES: dict[str, Callable[[], Any]] = {
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "DCSVMClassifier": DCSVMClassifier,
     "DCSVMClassifier linear": lambda: DCSVMClassifier(kernel="linear"),
+    "DCSVMRegressor": DCSVMRegressor,
+    "DCOneClassSVM": DCOneClassSVM,
     "DCPredClassifier": lambda: DCPredClassifier(random_state=0),
     "DCPredRegressor": lambda: DCPredRegressor(random_state=0),
     "OCASClassifier": OCASClassifier,

@@ -10,9 +10,11 @@ import pytest
 
 from widemargin import (
     BSGDClassifier,
+    DCOneClassSVM,
     DCPredClassifier,
     DCPredRegressor,
     DCSVMClassifier,
+    DCSVMRegressor,
     LandmarkNystroem,
     OCASClassifier,
     TwoStepKernelKMeans,
@@ -20,6 +22,8 @@ from widemargin import (
 
 ESTIMATORS = [
     DCSVMClassifier,
+    DCSVMRegressor,
+    DCOneClassSVM,
     DCPredClassifier,
     DCPredRegressor,
     OCASClassifier,

@@ -17,9 +17,11 @@ from sklearn.svm import SVC
 
 from widemargin import (
     BSGDClassifier,
+    DCOneClassSVM,
     DCPredClassifier,
     DCPredRegressor,
     DCSVMClassifier,
+    DCSVMRegressor,
     LandmarkNystroem,
     OCASClassifier,
     TwoStepKernelKMeans,
@@ -36,6 +38,8 @@ CLASSIFIERS = [
 ]
 ESTIMATORS = [
     *CLASSIFIERS,
+    DCSVMRegressor(),
+    DCOneClassSVM(),
     DCPredRegressor(random_state=0),
     LandmarkNystroem(20, random_state=0),
     TwoStepKernelKMeans(3, random_state=0),
@@ -265,7 +269,7 @@ def one_wide(kind: Any = np.asarray, n: int = 400) -> tuple[Any, Any]:
 def test_a_wide_column_is_warned_about_once(estimator: Any, kind: Any) -> None:
     X, y = one_wide(kind)
     scaler = "MaxAbsScaler" if kind is sp.csr_array else "StandardScaler"
-    targets = np.where(y, 1.5, -0.5) if isinstance(estimator, DCPredRegressor) else y
+    targets = np.where(y, 1.5, -0.5) if isinstance(estimator, DCPredRegressor | DCSVMRegressor) else y
     with pytest.warns(UserWarning, match=rf"column 4 of X spreads .*Scale the features.*{scaler}") as caught:
         estimator.__class__(**estimator.get_params()).fit(X, targets)
     assert len([w for w in caught if "Scale the features" in str(w.message)]) == 1

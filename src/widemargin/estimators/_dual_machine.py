@@ -110,7 +110,7 @@ class DualMachine(LinearWeights, KernelMachine):
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         with blas_limit(1):  # a second thread, once woken by a probe of some rows, spins on through an early fit
             kernel = self._resolve_kernel(rows.X, rows.weights)
-            samples = make_checked_samples(kernel, rows.X, rows.y if rows.y.ndim == 1 else rows.y[:, 0])
+            samples = make_checked_samples(kernel, rows.X, self._scale_targets(rows))
             seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
             machines = self._train(kernel, samples, rows, self._settings(kernel), progress, np.random.default_rng(seed))
             certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
@@ -124,6 +124,10 @@ class DualMachine(LinearWeights, KernelMachine):
                 f"before it converged: violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}. "
                 "The model is the best so far.",
             )
+
+    def _scale_targets(self, rows: TrainingRows) -> NDArray[Any] | None:
+        """Class numbers or target values (n,) that features on a useful scale predict; None where there are none."""
+        return rows.y
 
     def _settings(self, kernel: Kernel) -> Settings:
         return Settings(

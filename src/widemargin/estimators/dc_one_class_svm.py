@@ -19,7 +19,7 @@ from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
 from ._pairs import target_attributes
-from ._validation import check_choice, check_number
+from ._validation import check_choice, check_number, plain
 
 Vector = NDArray[np.float64]
 
@@ -206,7 +206,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
     def _check_parameters(self) -> None:
         check_number("nu", self.nu, above=0)
         if self.nu > 1:
-            raise ValueError(f"nu must be at most 1, got {self.nu!r}")
+            raise ValueError(f"nu must be at most 1, got {plain(self.nu)!r}")
         super()._check_parameters()
         check_choice("combine", self.combine, ("early", "naive"))
 
@@ -263,6 +263,9 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
             machine.result, beta=beta, decision=np.zeros(n), gap=np.inf, violation=np.inf, converged=False
         )
         return machine
+
+    def _scale_targets(self, rows: TrainingRows) -> None:
+        return None
 
     def _n_machines(self, rows: TrainingRows) -> int:
         return 1

@@ -224,6 +224,9 @@ class DCSVMRegressor(RegressorMixin, DualMachine):
         data = Data(kernel, samples, problem_of(targets[0])[1])
         return [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
 
+    def _scale_targets(self, rows: TrainingRows) -> NDArray[Any]:
+        return rows.y if rows.y.ndim == 1 else rows.y[:, 0]
+
     def _n_machines(self, rows: TrainingRows) -> int:
         return 1 if rows.y.ndim == 1 else int(rows.y.shape[1])
 
