@@ -1,30 +1,6 @@
 """Support vector machines at scale, behind one scikit-learn API.
 
-The rooms, and who may import whom (down only; import-linter checks it)::
-
-    cli                       the command line
-     |
-    export                    trained machines as ONNX graphs
-     |
-    estimators   datasets     scikit-learn classes         readers and bundled data
-     |
-    algorithms                how a machine is trained: one file per paper
-     |
-    models                    what a trained machine is: arrays and a decision function
-     |
-    landmarks                 a few points that stand for many
-     |
-    solvers                   optimisation only: no labels, no estimators, no files
-     |
-    partition    budget       clusters of rows             support vectors kept to a number
-     |
-    kernels      rows         kernel functions, blocks by GEMM     a linear machine's passes over the data
-     |
-    _threads                 threads, and the threads of BLAS
-     |
-    _native  _array  _progress    compiled loops and their threads, array namespaces, the clock
-     |
-    _config                   memory budget and tile size
+docs/architecture.md draws the rooms, and the way of X through each estimator.
 
 Public names are loaded when they are first used, so that ``import widemargin`` stays cheap.
 
