@@ -795,3 +795,13 @@ def test_products_that_do_not_fit_are_refused(name: str, value: Any) -> None:
     kernels.add_product(**arguments)
     with pytest.raises((TypeError, ValueError)):
         kernels.add_product(**{**arguments, name: value})
+
+
+def test_rows_that_change_after_they_were_checked_do_no_harm() -> None:
+    rows, starts = np.arange(6), np.array([0, 3, 6])
+    beta, f = np.zeros(6), np.zeros(6)
+    box = dual.Box(np.ones(6), np.zeros(6), np.ones(6), np.ones(6))
+    problems = dual.Subproblems64(np.eye(6), rows, starts, box, beta, f, False)
+    rows[:], starts[:] = 2**40, [0, -(2**40), 2**40]
+    problems.solve(ALONE, np.full(2, 1e-6), np.full(2, 100), 10.0)
+    np.testing.assert_allclose(beta, 1.0)

@@ -17,38 +17,39 @@ class Stopped(RuntimeError):
 
 class Team:
     """
-    Threads that share out the blocks of a computation: helpers, and the thread that calls.
+    n_threads threads that share out the blocks of a computation: n_threads - 1 helpers and the caller.
 
-    One that is asked by two threads at once computes the second's blocks in that thread alone.
+    While one thread computes with the team, a second caller computes its blocks alone. is_spinning:
+    whether helpers spin for up to a millisecond between calls.
     """
 
     def __init__(self, n_threads: int, is_spinning: bool = True) -> None: ...
     @property
     def n_threads(self) -> int:
-        """The number of threads, the caller's among them."""
+        """The number of threads, the caller included."""
 
     def stop(self) -> None:
         """
-        End all computations before their next block, with Stopped, until `resume`.
+        Until `resume`, every computation ends before its next block and raises Stopped.
         """
 
     def stop_after(self, seconds: float) -> None:
-        """As `stop`, in so many seconds; never, if that is infinite."""
+        """Call `stop` after so many seconds; never, if that is infinite."""
 
     def resume(self) -> None:
-        """Take `stop` and `stop_after` back."""
+        """Revoke `stop` and `stop_after`."""
 
     @property
     def is_stopped(self) -> bool:
-        """Whether computations end before their next block."""
+        """Whether `stop` is in force."""
 
     def map(self, fn: Callable[..., Any], n: int) -> None:
-        """Call fn(thread, item) for each item in range(n), several at a time."""
+        """
+        Call fn(worker, item) for each item in range(n), in all threads; worker is the thread's number.
+        """
 
     def close(self) -> None:
-        """
-        End the helper threads; the calling thread does everything from here on.
-        """
+        """End the helper threads; from then on the caller computes alone."""
 
 LEVEL: str
 __all__ = ["LEVEL", "Stopped", "Team", "budget", "csr", "dense", "dual", "hinge", "kernels", "linear", "nystroem"]

@@ -1,4 +1,4 @@
-"""Steps of stochastic gradient descent on a budget of points."""
+"""Budgeted stochastic gradient descent: steps, merging, look-up tables."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 from . import csr
 
 class MergeTables:
-    """h and the root of wd on a grid, as look-ups read them."""
+    """Look-up tables of h and of the root of wd over m and kappa."""
 
     def __init__(self, grids: NDArray[np.float32]) -> None:
         """
-        From grids (2, t, t), float32 in [0, 1]: h and the root of wd over m and kappa.
+        grids (2, t, t), float32 in [0, 1]: h and the root of wd at t values of m in [1/2, 1] and of kappa in [0, 1].
         """
 
 def find_partners(
@@ -24,21 +24,23 @@ def find_partners(
     found: NDArray[np.float64],
 ) -> None:
     """
-    Solve p merging problems: own (p,) is the candidate's coefficient; coef and log_kappa (p, n), float64 and
-    float32, have in their first sizes[i] columns coefficients of its sign, none smaller, and ln k. Writes the best
-    partner (p,), -1 without one, and (h, squared degradation) (p, 2).
+    Solve p merging problems. candidates (p,): coefficients of the points to merge. In row i of coef and log_kappa
+    (p, n), float64 and float32, the first sizes[i] entries are the coefficients of possible partners, of the
+    candidate's sign and no smaller, and ln k of both points. Writes the best partners (p,), -1 where there is none,
+    and found (p, 2): h and the squared weight degradation.
     """
 
 class MergingState:
     """
-    A machine of at most `budget` points that are merged. Its arrays may be written to between calls: coefficient j
-    times lam t is slots[0, j], of the point slots[3, j] points[:, j] + shift; slots[1] is the same sum with each
-    term times the clock at which it came, slots[2] is gamma |points[:, j] slots[3, j]|^2. Points of positive
-    coefficient fill the slots from the front, the others from the back; empty slots have coefficient 0.
+    A Gaussian kernel machine of at most `budget` points, with budget maintenance by merging. Point j is
+    slots[3, j] points[:, j] + shift, and lam t times its coefficient is slots[0, j]; slots[1, j] is the sum of the
+    terms of slots[0, j], each times the step sum when it was added (for the average); slots[2, j] is gamma |slots[3, j]
+    points[:, j]|^2. Points with positive coefficients fill the slots from the front, the others from the back; empty
+    slots have coefficient 0. The arrays may be written to between calls.
     """
 
     def __init__(self, n_features: int, budget: int) -> None:
-        """An empty machine."""
+        """A machine without points."""
 
     @property
     def points(self) -> NDArray[np.float32]:
@@ -51,21 +53,21 @@ class MergingState:
     @property
     def counts(self) -> NDArray[np.int64]:
         """
-        ndarray of shape (7,), int64: steps, points at the front and at the back, violations, mergers, removals, mistakes
-        of the average beyond those of the current machine
+        ndarray of shape (7,), int64: steps, points at the front and at the back, margin violations, mergers, removals,
+        cumulative sum of the average's mistakes less those of the current machine
         """
 
     @property
     def sums(self) -> NDArray[np.float64]:
         """
-        ndarray of shape (7,), float64: intercept, its sum times the clock, clock, weight of the latest step, sum of
-        weights, hinge losses, squared degradations
+        ndarray of shape (7,), float64: intercept, the sum of its terms times the step sums, step sum, averaging weight of
+        the latest step, sum of averaging weights, hinge losses, squared weight degradations
         """
 
     @property
     def shift(self) -> NDArray[np.float32]:
         """
-        ndarray of shape (n_features,), float32: what all points and rows are stored less
+        ndarray of shape (n_features,), float32: subtracted from all points and rows
         """
 
     def run(
@@ -79,7 +81,7 @@ class MergingState:
         inverse_lam: float,
         fit_intercept: bool,
     ) -> None:
-        """The same on rows of a CSRMatrix of float32 values."""
+        """The same for a CSRMatrix (n, d) of float32 values."""
 
 def removal_steps(
     K: NDArray[np.float32],
@@ -95,9 +97,10 @@ def removal_steps(
     fit_intercept: bool,
 ) -> None:
     """
-    One step on each row of a block of kernel values K (r, c) float32, of new rows that are columns first, first +
-    1, ...; over the budget the lightest point is removed. diagonal (c,): k(x, x); signed_weights (r,); coef (2, c)
-    and the totals counts (7,) and sums (7,) are updated; inverse is not read.
+    One step of stochastic gradient descent on each row of a block of kernel values K (r, c) float32; its rows are
+    themselves columns first, first + 1, ... Over the budget the point of least |coefficient|^2 k(x, x) is removed.
+    diagonal (c,): k(x, x); signed_weights (r,); coef (2, c), counts (7,) and sums (7,) are updated; inverse is not
+    read.
     """
 
 def projection_steps(
@@ -114,6 +117,6 @@ def projection_steps(
     fit_intercept: bool,
 ) -> None:
     """
-    The same; over the budget a point is projected onto the others. inverse (c, c): of the points' kernel matrix,
-    updated.
+    The same; over the budget a point is projected onto the others. inverse (c, c), updated: the inverse of the points'
+    kernel matrix, zero elsewhere.
     """

@@ -1,4 +1,6 @@
-"""Working sets of the kernel machine's dual."""
+"""
+The dual of kernel machines: KKT violations, working sets, coordinate pairs.
+"""
 
 from typing import Any
 
@@ -39,17 +41,17 @@ class Box:
 
 class WorkingSet:
     """
-    Carry-over between calls: at most `size` of `n_rows` rows; and scratch.
+    Working sets of at most `size` of `n_rows` rows: what one call leaves for the next, and scratch.
     """
 
     def __init__(self, size: int, n_rows: int) -> None: ...
     @property
     def rows(self) -> Any:
-        """A copy, newest last."""
+        """The rows of the last working set, newest last; a copy."""
 
 class Tile32:
     """
-    A gathered piece of K with its problem: Q (size, size), the rest (size,).
+    A working set's quadratic program: Q (size, size); diagonal, grad, lo, hi and step (size,).
     """
 
     def __init__(self, size: int) -> None: ...
@@ -70,19 +72,18 @@ class Tile32:
 
 def solve_box_tile(tile: Tile32 | Tile64, tol: float) -> int:
     """
-    Minimise 1/2 d'Qd + grad'd over lo <= d <= hi, for Q of unit diagonal; the number of steps.
-
-    tile.step is d; grad, lo and hi are those that are left at d.
+    Minimise 1/2 d'Qd + grad'd over lo <= d <= hi, for Q of unit diagonal, to a violation of tol. Returns the number
+    of steps; tile.step is d, grad becomes Qd + grad, lo and hi are shifted by -d.
     """
 
 def solve_equality_tile(tile: Tile32 | Tile64, tol: float) -> int:
     """
-    As `solve_box_tile` with sum(d) = 0; `diagonal` is that of Q, which need not be 1.
+    The same with sum(d) = 0; `diagonal` is that of Q, of any positive values.
     """
 
 class Tile64:
     """
-    A gathered piece of K with its problem: Q (size, size), the rest (size,).
+    A working set's quadratic program: Q (size, size); diagonal, grad, lo, hi and step (size,).
     """
 
     def __init__(self, size: int) -> None: ...
@@ -105,14 +106,14 @@ def kkt_violation(
     box: Box, beta: NDArray[np.float64], f: NDArray[np.float64], equality: bool, out: NDArray[np.float64]
 ) -> tuple[Any, ...]:
     """
-    Write each row's violation of its optimality condition: positive where beta should rise.
-
-    All arrays are (m,), f = K beta. Returns the intercept (0 without the equality) and the violation.
+    Write the KKT violation of each coordinate, positive where beta should rise; all arrays (m,), f = K beta. Returns
+    the intercept (0 without the equality) and the violation that is compared with a tolerance.
     """
 
 def largest_violators(violation: NDArray[np.float64], side: int, k: int) -> Any:
     """
-    Indices of about the k rows of largest violation that ask to rise (side 1), to fall (-1), or both (0).
+    Indices of the k largest violations (m,), exact to 1/256 of the largest: positive ones (side 1), negative ones (-1),
+    or by absolute value (0).
     """
 
 def solve_active(
@@ -128,16 +129,17 @@ def solve_active(
     max_sets: int,
 ) -> tuple[Any, ...]:
     """
-    Improve a feasible beta (m,) and f = K beta (m,) in place, by working sets on K (m, >= m).
+    Solve the dual on K (m, >= m) by working sets, from a feasible beta (m,) and f = K beta (m,), in place.
 
-    Until the violation is below tol, after max_sets sets, or when the team is stopped. Returns sets, steps in
-    them, intercept and violation left. beta and f belong together whatever ends it, an exception too.
+    Ends when the violation is below tol, after max_sets working sets, or when the team is stopped. Returns the
+    numbers of working sets and of steps in them, the intercept, the violation. f = K beta holds after an exception
+    too.
     """
 
 class Subproblems32:
     """
-    P problems, each on some rows of K (n, n): problem p has rows[starts[p]:starts[p + 1]], and these
-    places of box, beta and f = K[rows, rows] beta (N,), of which beta and f are improved.
+    P duals on principal submatrices of K (n, n): problem p has the rows[starts[p]:starts[p + 1]] of K and
+    this slice of box, beta and f = K[rows, rows] beta (N,); beta and f are updated in place.
     """
 
     def __init__(
@@ -154,16 +156,15 @@ class Subproblems32:
         self, team: Team, tol: NDArray[np.float64], max_sets: NDArray[np.int64], seconds: float
     ) -> tuple[Any, ...]:
         """
-        Go on for about so many seconds, a problem to a thread.
-
-        Until violations are below tol (P,), for max_sets (P,) working sets at most. Returns lists: working sets,
-        steps in them, violations left, whether nothing could be moved any more.
+        Solve each problem to a violation below tol (P,) in at most max_sets (P,) working sets, each problem in one
+        thread; stop after about `seconds`. Returns lists: working sets, steps in them, violations, and whether the
+        last working set made no step although the violation is not below tol.
         """
 
 class Subproblems64:
     """
-    P problems, each on some rows of K (n, n): problem p has rows[starts[p]:starts[p + 1]], and these
-    places of box, beta and f = K[rows, rows] beta (N,), of which beta and f are improved.
+    P duals on principal submatrices of K (n, n): problem p has the rows[starts[p]:starts[p + 1]] of K and
+    this slice of box, beta and f = K[rows, rows] beta (N,); beta and f are updated in place.
     """
 
     def __init__(
@@ -180,8 +181,7 @@ class Subproblems64:
         self, team: Team, tol: NDArray[np.float64], max_sets: NDArray[np.int64], seconds: float
     ) -> tuple[Any, ...]:
         """
-        Go on for about so many seconds, a problem to a thread.
-
-        Until violations are below tol (P,), for max_sets (P,) working sets at most. Returns lists: working sets,
-        steps in them, violations left, whether nothing could be moved any more.
+        Solve each problem to a violation below tol (P,) in at most max_sets (P,) working sets, each problem in one
+        thread; stop after about `seconds`. Returns lists: working sets, steps in them, violations, and whether the
+        last working set made no step although the violation is not below tol.
         """

@@ -9,13 +9,15 @@ LOWER: int = 0
 UPPER: int = 1
 
 class Kernel:
-    """A kernel that is a function of a product or a distance."""
+    """A kernel function of an inner product or a distance."""
 
     def __init__(self, name: str, gamma: float = 1.0, coef0: float = 0.0, degree: int = 1) -> None:
         """name: rbf, laplacian, poly, sigmoid or linear."""
 
 class Tree:
-    """Centres to walk down by: to the child of the nearest one."""
+    """
+    A tree of cluster centres, which routes a row to a leaf: at each node to the child of the nearest centre.
+    """
 
     def __init__(self, centres: NDArray[np.floating], sizes: NDArray[np.int32], children: NDArray[np.int32]) -> None:
         """
@@ -29,11 +31,11 @@ class Tree:
     def n_leaves(self) -> int: ...
     @property
     def depth(self) -> int:
-        """Nodes on the longest way down."""
+        """The number of nodes on the longest path to a leaf."""
 
     @property
     def n_distances(self) -> int:
-        """Distances on the longest way down."""
+        """The largest number of distances on a path to a leaf."""
 
 class Landmarks:
     """k leaves, each with m landmarks and p pseudo-landmarks."""
@@ -49,7 +51,10 @@ class Landmarks:
     def evaluate(self, X: NDArray[np.floating] | csr.CSRMatrix, out: NDArray[np.floating]) -> None: ...
 
 class Machine:
-    """q decision functions in each leaf of a tree."""
+    """
+    q decision functions <coef, f> + <f, P f> + <slope, x> + intercept in each leaf of a tree, f the kernel values of its
+    landmarks and pseudo-landmarks.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-// Arrays that begin cache lines: a vector register across two of them is read twice.
+// Arrays that begin at a cache line: a register load across two lines takes two reads.
 #pragma once
 #include <cstdlib>
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace wm {
 
-// `size` zeros of a type that zero bytes make; pages that are never written to take no memory.
+// `size` zeros, of a type whose zero is all bytes zero; pages that are never written to take no memory.
 template <class T> class AlignedArray {
   public:
     AlignedArray() = default;

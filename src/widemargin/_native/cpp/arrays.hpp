@@ -1,7 +1,7 @@
 // Python's arrays as arguments of compiled functions: their types, their views, and the checks of each call.
 //
-// nanobind refuses wrong dtypes, numbers of dimensions, layouts, and read-only arrays that would be written to (TypeError).
-// The functions here check sizes that depend on each other (ValueError) and indices (IndexError).
+// nanobind refuses wrong dtypes, numbers of dimensions, layouts, and read-only arrays that would be written to
+// (TypeError). The functions here check sizes that depend on each other (ValueError) and indices (IndexError).
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -130,8 +130,8 @@ class SignalHandlers {
     bool has_error_ = false;
 };
 
-// Team::for_each_block for a caller that does not hold the interpreter's lock; an exception of a signal handler ends the
-// computation before its next block.
+// Team::for_each_block for a caller that does not hold the interpreter's lock; an exception of a signal handler ends
+// the computation before its next block.
 template <class Visit> void for_each_block(Team& team, Index n_blocks, const Visit& visit) {
     SignalHandlers run_signal_handlers;
     try {

@@ -18,34 +18,29 @@ template <class F> auto with_rule(std::string_view name, F&& f) {
     if (name == "lookup-h") return call(std::integral_constant<MergeRule, MergeRule::lookup_h>());
     if (name == "gss") return call(std::integral_constant<MergeRule, MergeRule::gss>());
     if (name == "gss-precise") return call(std::integral_constant<MergeRule, MergeRule::gss_precise>());
-    throw nb::value_error(("there is no rule '" + std::string(name) + "' of merging").c_str());
+    raise_value_error("rule must be lookup-wd, lookup-h, gss or gss-precise, got '", name, "'");
 }
 
 void check_table(Stack<const float> grids) {
     check_size("len(grids)", grids.size, 2);
     check_at_least("grids.shape[1]", grids.rows, 2);
     check_size("grids.shape[2]", grids.columns, grids.rows);
-    if (grids.rows > MergeTables::kMostNodes)
-        throw nb::value_error(("grids must have at most " + std::to_string(MergeTables::kMostNodes) +
-                               " nodes a side, got " + std::to_string(grids.rows))
-                                  .c_str());
+    check_at_most("grids.shape[1]", grids.rows, MergeTables::kMostNodes);
     bool is_within = true;
     for (Index i = 0; i < grids.size * grids.rows * grids.columns; ++i)
         is_within &= (grids.data[i] >= 0.0f) & (grids.data[i] <= 1.0f);
-    if (!is_within) throw nb::value_error("grids must have values in [0, 1]");
+    if (!is_within) raise_value_error("grids must have values in [0, 1]");
 }
 
-// A copy of totals, which no other thread can change. The numbers of points must be at most the budget.
+// A checked copy of the totals, which no other thread can change. The numbers of points must be at most the budget.
 StepTotals read_totals(Span<const Index> counts, Span<const double> sums, Index budget) {
     const StepTotals totals(counts, sums);
     for (const Index count : totals.counts)
         if (count < 0 || count > kMostCounted)
-            throw nb::value_error(("counts must be in [0, 2^62], got " + std::to_string(count)).c_str());
+            raise_value_error("counts must be in [0, 2^62], got ", count);
     const Index n_front = totals.counts[StepTotals::kFront], n_back = totals.counts[StepTotals::kBack];
     if (n_front > budget || n_back > budget - n_front)  // their sum may overflow
-        throw nb::value_error(("counts must be of at most " + std::to_string(budget) + " points, got " +
-                               std::to_string(n_front) + " and " + std::to_string(n_back))
-                                  .c_str());
+        raise_value_error("counts must be of at most ", budget, " points, got ", n_front, " and ", n_back);
     return totals;
 }
 
@@ -63,17 +58,18 @@ void run_merging(MergingState& state, Rows& rows, Index longest, Span<const Inde
 void check_rows(const MergingState& state, Index n_rows, Index n_columns, Span<const Index> order,
                 Span<const double> signed_weights) {
     check_size("X.shape[1]", n_columns, state.n_features);
-    check_size("len(signed_weights)", signed_weights.size, n_rows);
+    check_lengths(n_rows, {{"signed_weights", signed_weights.size}});
     check_indices("order", order, n_rows);
 }
 
 void bind_state(nb::module_& budget) {
     nb::class_<MergingState> state(
         budget, "MergingState",
-        "A machine of at most `budget` points that are merged. Its arrays may be written to between calls: coefficient j\n"
-        "times lam t is slots[0, j], of the point slots[3, j] points[:, j] + shift; slots[1] is the same sum with each\n"
-        "term times the clock at which it came, slots[2] is gamma |points[:, j] slots[3, j]|^2. Points of positive\n"
-        "coefficient fill the slots from the front, the others from the back; empty slots have coefficient 0.");
+        "A Gaussian kernel machine of at most `budget` points, with budget maintenance by merging. Point j is\n"
+        "slots[3, j] points[:, j] + shift, and lam t times its coefficient is slots[0, j]; slots[1, j] is the sum of the\n"
+        "terms of slots[0, j], each times the step sum when it was added (for the average); slots[2, j] is gamma |slots[3, j]\n"
+        "points[:, j]|^2. Points with positive coefficients fill the slots from the front, the others from the back; empty\n"
+        "slots have coefficient 0. The arrays may be written to between calls.");
     state.def(
         "__init__",
         [](MergingState* made, Index n_features, Index budget) {
@@ -81,10 +77,10 @@ void bind_state(nb::module_& budget) {
             check_at_least("n_features", n_features, 0);
             check_at_least("budget", budget, 1);
             if (n_features > most_size || budget > most_size)
-                throw nb::value_error("n_features and budget must be below 2^30");
+                raise_value_error("n_features and budget must be below 2^30");
             new (made) MergingState(n_features, budget);
         },
-        "n_features"_a, "budget"_a, "An empty machine.");
+        "n_features"_a, "budget"_a, "A machine without points.");
     using Floats = nb::ndarray<nb::numpy, float, nb::ndim<2>, nb::c_contig>;
     using Doubles = nb::ndarray<nb::numpy, double, nb::ndim<2>, nb::c_contig>;
     const auto as_size = [](Index n) { return static_cast<std::size_t>(n); };
@@ -103,21 +99,21 @@ void bind_state(nb::module_& budget) {
         [](MergingState& s) {
             return nb::ndarray<nb::numpy, Index, nb::ndim<1>>(s.counts.data(), {std::size_t(StepTotals::kCounts)});
         },
-        "ndarray of shape (7,), int64: steps, points at the front and at the back, violations, mergers, removals, mistakes\n"
-        "of the average beyond those of the current machine");
+        "ndarray of shape (7,), int64: steps, points at the front and at the back, margin violations, mergers, removals,\n"
+        "cumulative sum of the average's mistakes less those of the current machine");
     state.def_prop_ro(
         "sums",
         [](MergingState& s) {
             return nb::ndarray<nb::numpy, double, nb::ndim<1>>(s.sums.data(), {std::size_t(StepTotals::kSums)});
         },
-        "ndarray of shape (7,), float64: intercept, its sum times the clock, clock, weight of the latest step, sum of\n"
-        "weights, hinge losses, squared degradations");
+        "ndarray of shape (7,), float64: intercept, the sum of its terms times the step sums, step sum, averaging weight of\n"
+        "the latest step, sum of averaging weights, hinge losses, squared weight degradations");
     state.def_prop_ro(
         "shift",
         [as_size](MergingState& s) {
             return nb::ndarray<nb::numpy, float, nb::ndim<1>>(s.shift.data(), {as_size(s.n_features)});
         },
-        "ndarray of shape (n_features,), float32: what all points and rows are stored less");
+        "ndarray of shape (n_features,), float32: subtracted from all points and rows");
     state.def(
         "run",
         [](MergingState& s, const RowsArray<const float>& X, const Vector<const Index>& order,
@@ -130,7 +126,8 @@ void bind_state(nb::module_& budget) {
         },
         array("X"), array("order"), array("signed_weights"), "tables"_a, "rule"_a, "gamma"_a, "inverse_lam"_a,
         "fit_intercept"_a,
-        "One step on each of the rows X[order], X (n, d) float32; signed_weights (n,): label times weight.");
+        "One step of stochastic gradient descent on each of the rows X[order], X (n, d) float32; signed_weights (n,): sample\n"
+        "weight times label; rule: of merging, lookup-wd, lookup-h, gss or gss-precise.");
     state.def(
         "run",
         [](MergingState& s, const CSRMatrix& X, const Vector<const Index>& order,
@@ -150,10 +147,11 @@ void bind_state(nb::module_& budget) {
             });
         },
         "X"_a, array("order"), array("signed_weights"), "tables"_a, "rule"_a, "gamma"_a, "inverse_lam"_a,
-        "fit_intercept"_a, "The same on rows of a CSRMatrix of float32 values.");
+        "fit_intercept"_a, "The same for a CSRMatrix (n, d) of float32 values.");
 }
 
-// One merging problem a row: the candidate's coefficient, and those of its possible partners.
+// Solve one merging problem a row of coef and log_kappa: the candidate's coefficient, those of its possible partners,
+//         ln k.
 template <MergeRule rule>
 void find_all(Span<const double> own, Matrix<const double> coef, Matrix<const float> log_kappa, Span<const Index> sizes,
               const MergeTables& tables, Span<Index> partners, Matrix<double> found) {
@@ -175,14 +173,14 @@ void find_all(Span<const double> own, Matrix<const double> coef, Matrix<const fl
 }
 
 void bind_search(nb::module_& budget) {
-    nb::class_<MergeTables>(budget, "MergeTables", "h and the root of wd on a grid, as look-ups read them.")
+    nb::class_<MergeTables>(budget, "MergeTables", "Look-up tables of h and of the root of wd over m and kappa.")
         .def(
             "__init__",
             [](MergeTables* made, const Array3<const float>& grids) {
                 check_table(stack(grids));
                 new (made) MergeTables(stack(grids));
             },
-            array("grids"), "From grids (2, t, t), float32 in [0, 1]: h and the root of wd over m and kappa.");
+            array("grids"), "grids (2, t, t), float32 in [0, 1]: h and the root of wd at t values of m in [1/2, 1] and of kappa in [0, 1].");
     budget.def(
         "find_partners",
         [](const Vector<const double>& own, const Array<const double>& coef, const Array<const float>& log_kappa,
@@ -190,13 +188,9 @@ void bind_search(nb::module_& budget) {
            const Vector<Index>& partners, const Array<double>& found) {
             const Index n = span(own).size;
             const Matrix<const double> a = matrix(coef);
-            check_size("len(coef)", a.rows, n);
-            check_size("len(log_kappa)", matrix(log_kappa).rows, n);
-            check_size("log_kappa.shape[1]", matrix(log_kappa).columns, a.columns);
-            check_size("len(sizes)", span(sizes).size, n);
-            check_size("len(partners)", span(partners).size, n);
-            check_size("len(found)", matrix(found).rows, n);
-            check_size("found.shape[1]", matrix(found).columns, 2);
+            check_lengths(n, {{"coef", a.rows}, {"sizes", span(sizes).size}, {"partners", span(partners).size}});
+            check_shape("log_kappa", matrix(log_kappa), n, a.columns);
+            check_shape("found", matrix(found), n, 2);
             check_indices("sizes", span(sizes), a.columns + 1);
             with_rule(rule_name, [&](auto rule) {
                 nb::gil_scoped_release unlocked;
@@ -205,9 +199,10 @@ void bind_search(nb::module_& budget) {
         },
         array("candidates"), array("coef"), array("log_kappa"), array("sizes"), "tables"_a, "rule"_a, array("partners"),
         array("found"),
-        "Solve p merging problems: own (p,) is the candidate's coefficient; coef and log_kappa (p, n), float64 and\n"
-        "float32, have in their first sizes[i] columns coefficients of its sign, none smaller, and ln k. Writes the best\n"
-        "partner (p,), -1 without one, and (h, squared degradation) (p, 2).");
+        "Solve p merging problems. candidates (p,): coefficients of the points to merge. In row i of coef and log_kappa\n"
+        "(p, n), float64 and float32, the first sizes[i] entries are the coefficients of possible partners, of the\n"
+        "candidate's sign and no smaller, and ln k of both points. Writes the best partners (p,), -1 where there is none,\n"
+        "and found (p, 2): h and the squared weight degradation.");
 }
 
 template <Maintenance maintenance>
@@ -218,14 +213,12 @@ void run_fixed(const Array<const float>& K, Index first, const Vector<const doub
     const Matrix<const float> kernel = matrix(K);
     const FixedPoints points{matrix(coef), span(diagonal), matrix(inverse)};
     const Index side = maintenance == Maintenance::projection ? kernel.columns : points.inverse.rows;
-    check_size("len(coef)", points.coef.rows, 2);
-    check_size("coef.shape[1]", points.coef.columns, kernel.columns);
-    check_size("len(diagonal)", points.diagonal.size, kernel.columns);
-    check_size("len(signed_weights)", span(signed_weights).size, kernel.rows);
-    check_size("len(inverse)", points.inverse.rows, side);
-    check_size("inverse.shape[1]", points.inverse.columns, side);
-    check_size("len(counts)", span(counts).size, StepTotals::kCounts);
-    check_size("len(sums)", span(sums).size, StepTotals::kSums);
+    check_shape("coef", points.coef, 2, kernel.columns);
+    check_shape("inverse", points.inverse, side, side);
+    check_lengths(kernel.columns, {{"diagonal", points.diagonal.size}});
+    check_lengths(kernel.rows, {{"signed_weights", span(signed_weights).size}});
+    check_lengths(StepTotals::kCounts, {{"counts", span(counts).size}});
+    check_lengths(StepTotals::kSums, {{"sums", span(sums).size}});
     check_at_least("budget", budget, 1);
     check_at_least("first", first, 0);
     check_at_least("K.shape[1] - len(K)", kernel.columns - kernel.rows, first);
@@ -245,18 +238,19 @@ template <Maintenance maintenance> void bind_fixed(nb::module_& budget, const ch
 }  // namespace
 
 void bind_budget(nb::module_& m) {
-    nb::module_ budget = m.def_submodule("budget", "Steps of stochastic gradient descent on a budget of points.");
+    nb::module_ budget = m.def_submodule("budget", "Budgeted stochastic gradient descent: steps, merging, look-up tables.");
     bind_search(budget);
     bind_state(budget);
     bind_fixed<Maintenance::removal>(
         budget, "removal_steps",
-        "One step on each row of a block of kernel values K (r, c) float32, of new rows that are columns first, first +\n"
-        "1, ...; over the budget the lightest point is removed. diagonal (c,): k(x, x); signed_weights (r,); coef (2, c)\n"
-        "and the totals counts (7,) and sums (7,) are updated; inverse is not read.");
+        "One step of stochastic gradient descent on each row of a block of kernel values K (r, c) float32; its rows are\n"
+        "themselves columns first, first + 1, ... Over the budget the point of least |coefficient|^2 k(x, x) is removed.\n"
+        "diagonal (c,): k(x, x); signed_weights (r,); coef (2, c), counts (7,) and sums (7,) are updated; inverse is not\n"
+        "read.");
     bind_fixed<Maintenance::projection>(
         budget, "projection_steps",
-        "The same; over the budget a point is projected onto the others. inverse (c, c): of the points' kernel matrix,\n"
-        "updated.");
+        "The same; over the budget a point is projected onto the others. inverse (c, c), updated: the inverse of the points'\n"
+        "kernel matrix, zero elsewhere.");
 }
 
 }  // namespace wm

@@ -11,10 +11,8 @@ struct BoundBox {
     BoundBox(const Vector<const double>& target, const Vector<const double>& lo, const Vector<const double>& hi,
              const Vector<const double>& scale, double epsilon)
         : arrays{target, lo, hi, scale}, box{span(target), span(lo), span(hi), span(scale), epsilon} {
-        if (!(epsilon >= 0.0)) throw nb::value_error("epsilon must be at least 0");
-        check_size("len(lo)", box.lo.size, length());
-        check_size("len(hi)", box.hi.size, length());
-        check_size("len(scale)", box.scale.size, length());
+        if (!(epsilon >= 0.0)) raise_value_error("epsilon must be at least 0");
+        check_lengths(length(), {{"lo", box.lo.size}, {"hi", box.hi.size}, {"scale", box.scale.size}});
     }
     Index length() const { return box.target.size; }
 
@@ -31,22 +29,21 @@ template <class T> auto view(Matrix<T> m) {
         m.data, {static_cast<std::size_t>(m.rows), static_cast<std::size_t>(m.columns)}, {}, {m.stride, 1});
 }
 
-// The n first numbers, in an array of their own.
+// A new array of these numbers.
 nb::object copy(Span<const Index> v) { return view(v).cast(nb::rv_policy::copy); }
 
-void check_rows(const char* name, Index n) {
-    check_at_least(name, n, 0);
-    if (n > kMostRows)
-        throw nb::value_error((std::string(name) + " must be at most " + std::to_string(kMostRows)).c_str());
+void check_tile_size(Index size) {
+    check_at_least("size", size, 0);
+    check_at_most("size", size, kMostRows);
 }
 
 template <class T> void bind_tile(nb::module_& m, const char* name) {
     using Bound = Tile<T>;
-    nb::class_<Bound>(m, name, "A gathered piece of K with its problem: Q (size, size), the rest (size,).")
+    nb::class_<Bound>(m, name, "A working set's quadratic program: Q (size, size); diagonal, grad, lo, hi and step (size,).")
         .def(
             "__init__",
             [](Bound* tile, Index size) {
-                check_rows("size", size);
+                check_tile_size(size);
                 new (tile) Bound(size);
             },
             "size"_a)
@@ -64,15 +61,15 @@ template <class T> void bind_tile(nb::module_& m, const char* name) {
             return solve_box_tile(tile, tol);
         },
         "tile"_a, "tol"_a,
-        "Minimise 1/2 d'Qd + grad'd over lo <= d <= hi, for Q of unit diagonal; the number of steps.\n\n"
-        "tile.step is d; grad, lo and hi are those that are left at d.");
+        "Minimise 1/2 d'Qd + grad'd over lo <= d <= hi, for Q of unit diagonal, to a violation of tol. Returns the number\n"
+        "of steps; tile.step is d, grad becomes Qd + grad, lo and hi are shifted by -d.");
     m.def(
         "solve_equality_tile",
         [](Bound& tile, double tol) {
             nb::gil_scoped_release unlocked;
             return solve_equality_tile(tile, tol);
         },
-        "tile"_a, "tol"_a, "As `solve_box_tile` with sum(d) = 0; `diagonal` is that of Q, which need not be 1.");
+        "tile"_a, "tol"_a, "The same with sum(d) = 0; `diagonal` is that of Q, of any positive values.");
 }
 
 template <class Entry, class T> void bind_solver(nb::module_& m) {
@@ -84,8 +81,7 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
             const Index size = box.length();
             check_at_least("len(K)", problem.K.rows, size);
             check_at_least("K.shape[1]", problem.K.columns, size);
-            check_size("len(beta)", span(beta).size, size);
-            check_size("len(f)", span(f).size, size);
+            check_lengths(size, {{"beta", span(beta).size}, {"f", span(f).size}});
             check_size("working_set.n_rows", as_span(work.violation).size, size);
             check_size("working_set.size", as_span(work.rows).size, tile.size);
             ActiveResult done;
@@ -100,37 +96,37 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
         },
         "team"_a, array("K"), "box"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "equality"_a,
         "max_sets"_a,
-        "Improve a feasible beta (m,) and f = K beta (m,) in place, by working sets on K (m, >= m).\n\n"
-        "Until the violation is below tol, after max_sets sets, or when the team is stopped. Returns sets, steps in\n"
-        "them, intercept and violation left. beta and f belong together whatever ends it, an exception too.");
+        "Solve the dual on K (m, >= m) by working sets, from a feasible beta (m,) and f = K beta (m,), in place.\n\n"
+        "Ends when the violation is below tol, after max_sets working sets, or when the team is stopped. Returns the\n"
+        "numbers of working sets and of steps in them, the intercept, the violation. f = K beta holds after an exception\n"
+        "too.");
 }
 
-// Starts of P problems within N places: ascending from 0 to N.
+// Check that starts (P + 1,) ascends from 0 to n; returns the size of the largest problem.
 Index check_starts(Span<const Index> starts, Index n) {
     check_at_least("len(starts)", starts.size, 1);
+    check_size("starts[0]", starts[0], 0);  // first: no difference of ascending starts can overflow then
     Index largest = 0;
     for (Index p = 0; p + 1 < starts.size; ++p) {
         check_at_least("starts", starts[p + 1], starts[p]);
         largest = most(largest, starts[p + 1] - starts[p]);
     }
-    check_size("starts[0]", starts[0], 0);
     check_size("starts[-1]", starts[starts.size - 1], n);
     return largest;
 }
 
-// Problems with the arrays that they view, and what is carried over from call to call.
+// Problems with the arrays that they view, and their working sets, kept from call to call.
 template <class Entry> class BoundSubproblems {
   public:
     BoundSubproblems(const RowsArray<const Entry>& K, const Vector<const Index>& rows, const Vector<const Index>& starts,
                      const BoundBox& box, const Vector<double>& beta, const Vector<double>& f, bool equality)
-        : K_(K), rows_(rows), starts_(starts), box_(box), beta_(beta), f_(f), entries_(rows_matrix(K, "K")),
-          problems_{span(rows), span(starts), box_.box, span(beta), span(f), {}, {}, equality} {
-        check_indices("rows", span(rows), least(entries_.rows, entries_.columns));
-        const Index n = span(rows).size;
-        largest_ = check_starts(span(starts), n);
-        check_size("len(box)", box.length(), n);
-        check_size("len(beta)", span(beta).size, n);
-        check_size("len(f)", span(f).size, n);
+        : K_(K), rows_(span(rows).begin(), span(rows).end()), starts_(span(starts).begin(), span(starts).end()), box_(box),
+          beta_(beta), f_(f), entries_(rows_matrix(K, "K")),
+          problems_{as_span(rows_), as_span(starts_), box_.box, span(beta), span(f), {}, {}, equality} {
+        const Index n = problems_.rows.size;
+        check_indices("rows", problems_.rows, least(entries_.rows, entries_.columns));
+        largest_ = check_starts(problems_.starts, n);
+        check_lengths(n, {{"box", box.length()}, {"beta", span(beta).size}, {"f", span(f).size}});
         works_.reserve(problems_.count());
         for (Index p = 0; p < problems_.count(); ++p) {
             const Index size = problems_.starts[p + 1] - problems_.starts[p];
@@ -139,8 +135,7 @@ template <class Entry> class BoundSubproblems {
     }
 
     nb::tuple solve(Team& team, const Vector<const double>& tol, const Vector<const Index>& max_sets, double seconds) {
-        check_size("len(tol)", span(tol).size, problems_.count());
-        check_size("len(max_sets)", span(max_sets).size, problems_.count());
+        check_lengths(problems_.count(), {{"tol", span(tol).size}, {"max_sets", span(max_sets).size}});
         problems_.tol = span(tol);
         problems_.max_sets = span(max_sets);
         using Scratch = SubproblemScratch<Entry, double>;
@@ -150,7 +145,7 @@ template <class Entry> class BoundSubproblems {
         {
             nb::gil_scoped_release unlocked;
             const std::int64_t end = nanoseconds_now() + static_cast<std::int64_t>(clip(seconds, 0.0, 1e9) * 1e9);
-            std::atomic<bool> has_begun{false};  // some working set is solved in every call
+            std::atomic<bool> has_begun{false};  // every call solves at least one working set
             solve_subproblems<Entry, double>(team, entries_, problems_, works_, scratches, as_span(found), [&] {
                 return team.may_go_on() && (!has_begun.exchange(true) || nanoseconds_now() < end);
             });
@@ -168,7 +163,7 @@ template <class Entry> class BoundSubproblems {
   private:
     static constexpr Index kTileRows = 512;
     RowsArray<const Entry> K_;
-    Vector<const Index> rows_, starts_;
+    std::vector<Index> rows_, starts_;  // copies: the caller's may change after the checks
     BoundBox box_;
     Vector<double> beta_, f_;
     Matrix<const Entry> entries_;
@@ -180,21 +175,21 @@ template <class Entry> class BoundSubproblems {
 template <class Entry> void bind_subproblems(nb::module_& m, const char* name) {
     using Bound = BoundSubproblems<Entry>;
     nb::class_<Bound>(m, name,
-                      "P problems, each on some rows of K (n, n): problem p has rows[starts[p]:starts[p + 1]], and these\n"
-                      "places of box, beta and f = K[rows, rows] beta (N,), of which beta and f are improved.")
+                      "P duals on principal submatrices of K (n, n): problem p has the rows[starts[p]:starts[p + 1]] of K and\n"
+                      "this slice of box, beta and f = K[rows, rows] beta (N,); beta and f are updated in place.")
         .def(nb::init<const RowsArray<const Entry>&, const Vector<const Index>&, const Vector<const Index>&,
                       const BoundBox&, const Vector<double>&, const Vector<double>&, bool>(),
              array("K"), array("rows"), array("starts"), "box"_a, array("beta"), array("f"), "equality"_a)
         .def("solve", &Bound::solve, "team"_a, array("tol"), array("max_sets"), "seconds"_a,
-             "Go on for about so many seconds, a problem to a thread.\n\n"
-             "Until violations are below tol (P,), for max_sets (P,) working sets at most. Returns lists: working sets,\n"
-             "steps in them, violations left, whether nothing could be moved any more.");
+             "Solve each problem to a violation below tol (P,) in at most max_sets (P,) working sets, each problem in one\n"
+             "thread; stop after about `seconds`. Returns lists: working sets, steps in them, violations, and whether the\n"
+             "last working set made no step although the violation is not below tol.");
 }
 
 }  // namespace
 
 void bind_dual(nb::module_& m) {
-    nb::module_ dual = m.def_submodule("dual", "Working sets of the kernel machine's dual.");
+    nb::module_ dual = m.def_submodule("dual", "The dual of kernel machines: KKT violations, working sets, coordinate pairs.");
     dual.attr("STEPS_PER_ROW") = kStepsPerRow;
     dual.attr("BINS") = kBins;
     nb::class_<BoundBox>(dual, "Box",
@@ -211,26 +206,24 @@ void bind_dual(nb::module_& m) {
         .def_prop_ro("scale", [](const BoundBox& b) { return view(b.box.scale); })
         .def_prop_ro("epsilon", [](const BoundBox& b) { return b.box.epsilon; });
     nb::class_<WorkingSet>(dual, "WorkingSet",
-                           "Carry-over between calls: at most `size` of `n_rows` rows; and scratch.")
+                           "Working sets of at most `size` of `n_rows` rows: what one call leaves for the next, and scratch.")
         .def(
             "__init__",
             [](WorkingSet* work, Index size, Index n_rows) {
-                check_rows("size", size);
+                check_tile_size(size);
                 check_at_least("n_rows", n_rows, 0);
                 new (work) WorkingSet(size, n_rows);
             },
             "size"_a, "n_rows"_a)
         .def_prop_ro(
-            "rows", [](WorkingSet& w) { return copy(as_span(w.rows).head(w.filled)); }, "A copy, newest last.");
+            "rows", [](WorkingSet& w) { return copy(as_span(w.rows).head(w.filled)); }, "The rows of the last working set, newest last; a copy.");
     bind_tile<float>(dual, "Tile32");
     bind_tile<double>(dual, "Tile64");
     dual.def(
         "kkt_violation",
         [](const BoundBox& box, const Vector<const double>& beta, const Vector<const double>& f, bool equality,
            const Vector<double>& out) {
-            check_size("len(beta)", span(beta).size, box.length());
-            check_size("len(f)", span(f).size, box.length());
-            check_size("len(out)", span(out).size, box.length());
+            check_lengths(box.length(), {{"beta", span(beta).size}, {"f", span(f).size}, {"out", span(out).size}});
             Violation found;
             {
                 nb::gil_scoped_release unlocked;
@@ -239,12 +232,12 @@ void bind_dual(nb::module_& m) {
             return nb::make_tuple(found.offset, found.largest);
         },
         "box"_a, array("beta"), array("f"), "equality"_a, array("out"),
-        "Write each row's violation of its optimality condition: positive where beta should rise.\n\n"
-        "All arrays are (m,), f = K beta. Returns the intercept (0 without the equality) and the violation.");
+        "Write the KKT violation of each coordinate, positive where beta should rise; all arrays (m,), f = K beta. Returns\n"
+        "the intercept (0 without the equality) and the violation that is compared with a tolerance.");
     dual.def(
         "largest_violators",
         [](const Vector<const double>& violation, int side, Index k) {
-            if (side < -1 || side > 1) throw nb::value_error("side must be -1, 0 or 1");
+            if (side < -1 || side > 1) raise_value_error("side must be -1, 0 or 1, got ", side);
             const Span<const double> values = span(violation);
             std::vector<Index> out(most<Index>(least(k, values.size), 0));
             std::vector<std::int16_t> bins(values.size);
@@ -252,7 +245,8 @@ void bind_dual(nb::module_& m) {
             return copy(as_span(out).head(n));
         },
         array("violation"), "side"_a, "k"_a,
-        "Indices of about the k rows of largest violation that ask to rise (side 1), to fall (-1), or both (0).");
+        "Indices of the k largest violations (m,), exact to 1/256 of the largest: positive ones (side 1), negative ones (-1),\n"
+        "or by absolute value (0).");
     bind_solver<float, float>(dual);
     bind_solver<float, double>(dual);
     bind_solver<double, double>(dual);

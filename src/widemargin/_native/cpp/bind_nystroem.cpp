@@ -16,7 +16,7 @@ template <template <class> class Of> class OfEitherType {
 
     template <class T> const std::shared_ptr<const Of<T>>& as(const char* name) const {
         const auto* one = std::get_if<std::shared_ptr<const Of<T>>>(&either_);
-        if (!one) throw nb::type_error((std::string(name) + " must be of the other arrays' dtype").c_str());
+        if (!one) throw nb::type_error((text(name) + " must be of the other arrays' dtype").c_str());
         return *one;
     }
     template <class F> decltype(auto) visit(F&& f) const {
@@ -39,17 +39,15 @@ template <class T> Stack<const T> flat_stack(const Array4<const T>& a) {
 }
 
 void check_tree(Index n_nodes, Index branching, Span<const std::int32_t> sizes, Matrix<const std::int32_t> children) {
-    check_size("len(sizes)", sizes.size, n_nodes);
-    check_size("len(children)", children.rows, n_nodes);
-    check_size("children.shape[1]", children.columns, branching);
+    check_lengths(n_nodes, {{"sizes", sizes.size}});
+    check_shape("children", children, n_nodes, branching);
     const TreeFault fault = find_fault(sizes, children);
-    const std::string of_node = "node " + std::to_string(fault.node) + " of the tree has ", value = std::to_string(fault.value);
+    const std::string of_node = "node " + text(fault.node) + " of the tree has ";
     if (fault.kind == TreeFault::size)
-        throw nb::value_error((of_node + value + " children, which must be in [1, " + std::to_string(branching) + "]").c_str());
+        raise_value_error(of_node, fault.value, " children, which must be in [1, ", branching, "]");
     if (fault.kind == TreeFault::child)
-        throw nb::value_error((of_node + "the child " + value + ", which must be a later one of its " +
-                               std::to_string(n_nodes) + " nodes, or -1 - leaf")
-                                  .c_str());
+        raise_value_error(of_node, "the child ", fault.value, ", which must be a later one of its ", n_nodes,
+                          " nodes, or -1 - leaf");
 }
 
 template <class T, class Rows> void route(const Tree<T>& tree, const Rows& X, Span<const Index> rows, Span<std::int32_t> out) {
@@ -60,7 +58,7 @@ template <class T, class Rows> void route(const Tree<T>& tree, const Rows& X, Sp
 
 void check_route(Index n_rows, Index columns, Index features, Span<const Index> rows, Span<std::int32_t> out) {
     check_columns(columns, features);
-    check_size("len(out)", out.size, rows.size);
+    check_lengths(rows.size, {{"out", out.size}});
     check_indices("rows", rows, n_rows);
 }
 
@@ -85,10 +83,11 @@ template <class T> void bind_tree(nb::class_<AnyTree>& tree) {
                 check_route(all.rows, all.columns, own.features(), span(rows), span(out));
                 route(own, all, span(rows), span(out));
             },
-            array("X"), array("rows"), array("out"), "Write the leaves of some rows of X (n, d).");
+            array("X"), array("rows"), array("out"), "Write the leaves of the rows X[rows], X (n, d): out (m,) int32.");
 }
 
-// The first columns of what visit(X, four rows or one, stack of rows of `stride` numbers) gives, for all rows.
+// Copy to out (n, c) the first c of the `stride` numbers of each row that visit(X, row numbers, memory) writes, for
+// four rows at a time or one.
 template <class T, class Rows, class Visit>
 void copy_values(Index n_rows, const Rows& X, Index stride, Matrix<T> out, const Visit& visit) {
     AlignedArray<T> room(kTileRows * stride);
@@ -112,8 +111,7 @@ void copy_values(Index n_rows, const Rows& X, Index stride, Matrix<T> out, const
 template <class T, class Rows>
 void measure(const Landmarks<T>& landmarks, const Rows& X, Index n_rows, Index columns, Matrix<T> out) {
     check_columns(columns, landmarks.features());
-    check_size("len(out)", out.rows, n_rows);
-    check_size("out.shape[1]", out.columns, landmarks.n_landmarks());
+    check_shape("out", out, n_rows, landmarks.n_landmarks());
     copy_values(n_rows, X, landmarks.stride(), out,
                 [&](const auto& rows, const auto& i, Span<T> room) { landmarks.measure(rows, i, 0, room.data); });
 }
@@ -121,8 +119,7 @@ void measure(const Landmarks<T>& landmarks, const Rows& X, Index n_rows, Index c
 template <class T, class Rows>
 void evaluate(const Landmarks<T>& landmarks, const Rows& X, Index n_rows, Index columns, Matrix<T> out) {
     check_columns(columns, landmarks.features());
-    check_size("len(out)", out.rows, n_rows);
-    check_size("out.shape[1]", out.columns, landmarks.n_values());
+    check_shape("out", out, n_rows, landmarks.n_values());
     AlignedArray<T> scratch(kTileRows * landmarks.stride());
     copy_values(n_rows, X, landmarks.stride(), out, [&](const auto& rows, const auto& i, Span<T> room) {
         landmarks.evaluate(rows, i, 0, room, scratch.span());
@@ -137,14 +134,13 @@ template <class T> void bind_landmarks(nb::class_<AnyLandmarks>& landmarks) {
                const Vector<const std::int64_t>& rules) {
                 const Stack<const T> all = stack(points), distances = stack(anchors);
                 check_at_least("len(landmarks)", all.size, 1);
-                check_size("len(anchors)", distances.size, all.size);
+                check_lengths(all.size, {{"anchors", distances.size}, {"rules", span(rules).size}});
                 check_size("anchors.shape[1]", distances.rows, all.rows);
-                check_size("len(rules)", span(rules).size, all.size);
                 for (const std::int64_t rule : span(rules))
                     if (rule != kLowerBound && rule != kUpperBound)
-                        throw nb::value_error(("rules must be 0 or 1, got " + std::to_string(rule)).c_str());
+                        raise_value_error("rules must be 0 or 1, got ", rule);
                 if (distances.columns && kernel.measure() == Measure::products)
-                    throw nb::value_error("anchors are for kernels of distances, rbf and laplacian");
+                    raise_value_error("anchors are for kernels of distances, rbf and laplacian");
                 new (made) AnyLandmarks(std::make_shared<const Landmarks<T>>(kernel, all, distances, span(rules)));
             },
             "kernel"_a, array("landmarks"), array("anchors"), array("rules"),
@@ -156,7 +152,8 @@ template <class T> void bind_landmarks(nb::class_<AnyLandmarks>& landmarks) {
                 const Matrix<const T> rows = rows_matrix(X, "X");
                 measure(*landmarks.as<T>("X"), rows, rows.rows, rows.columns, matrix(out));
             },
-            array("X"), array("out"), "Write what the rows of X (n, d) measure to the first leaf's landmarks: out (n, m).")
+            array("X"), array("out"), "Write what the kernel is a function of, <x, u>, |x - u|^2 or |x - u|_1, for the rows of X (n, d) and the landmarks of\n"
+            "the first leaf: out (n, m).")
         .def(
             "measure",
             [](const AnyLandmarks& landmarks, const CSRMatrix& X, const Array<T>& out) {
@@ -171,7 +168,8 @@ template <class T> void bind_landmarks(nb::class_<AnyLandmarks>& landmarks) {
                 evaluate(*landmarks.as<T>("X"), rows, rows.rows, rows.columns, matrix(out));
             },
             array("X"), array("out"),
-            "Write kernel values of the first leaf's landmarks and pseudo-landmarks: out (n, m + p).")
+            "Write the kernel values of the rows of X (n, d) and the landmarks and pseudo-landmarks of the first leaf: out (n,\n"
+            "m + p).")
         .def(
             "evaluate",
             [](const AnyLandmarks& landmarks, const CSRMatrix& X, const Array<T>& out) {
@@ -187,20 +185,16 @@ void check_machine(const Tree<T>& tree, const Landmarks<T>& landmarks, const Arr
     const Index k = landmarks.n_leaves(), q = matrix(intercept).columns, m = landmarks.n_landmarks();
     check_size("tree's number of features", tree.features(), landmarks.features());
     if (tree.n_leaves() > k)
-        throw nb::value_error(("the tree has the leaf " + std::to_string(tree.n_leaves() - 1) + ", but there are only " +
-                               std::to_string(k) + " machines")
-                                  .c_str());
-    check_size("len(intercept)", matrix(intercept).rows, k);
-    check_size("len(coef)", stack(coef).size, k);
+        raise_value_error("the tree has the leaf ", tree.n_leaves() - 1, ", but there are only ", k, " machines");
+    check_lengths(k, {{"intercept", matrix(intercept).rows}, {"coef", stack(coef).size}, {"slopes", stack(slopes).size},
+                      {"products", static_cast<Index>(products.shape(0))}});
     check_size("coef.shape[1]", stack(coef).rows, q);
     check_size("coef.shape[2]", stack(coef).columns, landmarks.n_values());
-    check_size("len(products)", static_cast<Index>(products.shape(0)), k);
     check_size("products.shape[1]", static_cast<Index>(products.shape(1)), q);
     if (products.shape(2) || products.shape(3)) {
         check_size("products.shape[2]", static_cast<Index>(products.shape(2)), m);
         check_size("products.shape[3]", static_cast<Index>(products.shape(3)), m);
     }
-    check_size("len(slopes)", stack(slopes).size, k);
     if (stack(slopes).rows) check_size("slopes.shape[1]", stack(slopes).rows, q);
     check_size("slopes.shape[2]", stack(slopes).columns, landmarks.features());
 }
@@ -208,8 +202,7 @@ void check_machine(const Tree<T>& tree, const Landmarks<T>& landmarks, const Arr
 template <class T, class Rows>
 void decide(const NystroemMachine<T>& machine, Team& team, const Rows& X, Index n, Index columns, Matrix<double> out) {
     check_columns(columns, machine.features());
-    check_size("len(out)", out.rows, n);
-    check_size("out.shape[1]", out.columns, machine.n_outputs());
+    check_shape("out", out, n, machine.n_outputs());
     const Index n_blocks = count_blocks(n, machine.block_rows()), size = n_blocks ? count_blocks(n, n_blocks) : 0;
     ScratchPool<NystroemScratch<T>> pool(least<Index>(team.n_threads(), n_blocks), [&] { return machine.make_scratch(size); });
     nb::gil_scoped_release unlocked;
@@ -241,7 +234,7 @@ template <class T> void bind_machine(nb::class_<AnyMachine>& machine) {
                 const Matrix<const T> rows = rows_matrix(X, "X");
                 decide(*machine.as<T>("X"), team, rows, rows.rows, rows.columns, matrix(out));
             },
-            "team"_a, array("X"), array("out"), "Write the q decision values of each row of X (n, d): out (n, q) float64.");
+            "team"_a, array("X"), array("out"), "Write the q decision values of each row of X (n, d), by the machines of its leaf: out (n, q) float64.");
 }
 
 KernelFunction make_kernel(const std::string& name, double gamma, double coef0, Index degree) {
@@ -250,7 +243,7 @@ KernelFunction make_kernel(const std::string& name, double gamma, double coef0, 
                                         {"poly", KernelFunction::polynomial}, {"sigmoid", KernelFunction::sigmoid},
                                         {"linear", KernelFunction::linear}})
         if (name == known) return {kernel, gamma, coef0, degree};
-    throw nb::value_error(("name must be rbf, laplacian, poly, sigmoid or linear, got " + name).c_str());
+    raise_value_error("name must be rbf, laplacian, poly, sigmoid or linear, got ", name);
 }
 
 }  // namespace
@@ -259,7 +252,7 @@ void bind_nystroem(nb::module_& m) {
     nb::module_ nystroem = m.def_submodule("nystroem", "Trees of local Nystroem machines: routing and prediction.");
     nystroem.attr("LOWER") = kLowerBound;
     nystroem.attr("UPPER") = kUpperBound;
-    nb::class_<KernelFunction>(nystroem, "Kernel", "A kernel that is a function of a product or a distance.")
+    nb::class_<KernelFunction>(nystroem, "Kernel", "A kernel function of an inner product or a distance.")
         .def(
             "__init__",
             [](KernelFunction* made, const char* name, double gamma, double coef0, Index degree) {
@@ -267,7 +260,7 @@ void bind_nystroem(nb::module_& m) {
             },
             "name"_a, "gamma"_a = 1.0, "coef0"_a = 0.0, "degree"_a = 1, "name: rbf, laplacian, poly, sigmoid or linear.");
 
-    nb::class_<AnyTree> tree(nystroem, "Tree", "Centres to walk down by: to the child of the nearest one.");
+    nb::class_<AnyTree> tree(nystroem, "Tree", "A tree of cluster centres, which routes a row to a leaf: at each node to the child of the nearest centre.");
     bind_tree<float>(tree);
     bind_tree<double>(tree);
     tree.def(
@@ -283,16 +276,17 @@ void bind_nystroem(nb::module_& m) {
         .def_prop_ro("n_leaves", [](const AnyTree& t) { return t.visit([](const auto& own) { return own.n_leaves(); }); })
         .def_prop_ro(
             "depth", [](const AnyTree& t) { return t.visit([](const auto& own) { return own.depth(); }); },
-            "Nodes on the longest way down.")
+            "The number of nodes on the longest path to a leaf.")
         .def_prop_ro(
             "n_distances", [](const AnyTree& t) { return t.visit([](const auto& own) { return own.n_distances(); }); },
-            "Distances on the longest way down.");
+            "The largest number of distances on a path to a leaf.");
 
     nb::class_<AnyLandmarks> landmarks(nystroem, "Landmarks", "k leaves, each with m landmarks and p pseudo-landmarks.");
     bind_landmarks<float>(landmarks);
     bind_landmarks<double>(landmarks);
 
-    nb::class_<AnyMachine> machine(nystroem, "Machine", "q decision functions in each leaf of a tree.");
+    nb::class_<AnyMachine> machine(nystroem, "Machine", "q decision functions <coef, f> + <f, P f> + <slope, x> + intercept in each leaf of a tree, f the kernel values of its\n"
+        "landmarks and pseudo-landmarks.");
     bind_machine<float>(machine);
     bind_machine<double>(machine);
     machine.def(

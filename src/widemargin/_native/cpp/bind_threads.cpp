@@ -10,11 +10,11 @@
 namespace wm {
 namespace {
 
-// fn(worker, item) for each item in [0, n), in Python, by all threads of a team: `worker` numbers the threads.
-// Items follow the first that raised an exception no more; the exception of the earliest item is raised.
+// Call the Python function fn(worker, item) for each item in [0, n) in all threads of a team; `worker` numbers the
+// threads. After an exception no further item is begun; of several exceptions that of the first item is raised.
 void map(Team& team, const nb::callable& fn, Index n) {
     std::atomic<Index> next{0};
-    Index failed = n;  // changed with the interpreter's lock held, as is the error
+    Index failed = n;  // guarded by the interpreter's lock, as is `error`
     std::optional<nb::python_error> error;
     const auto work = [&](Index worker) {
         nb::gil_scoped_acquire lock;
@@ -48,8 +48,9 @@ void bind_threads(nb::module_& m) {
 #endif
     nb::exception<Stopped>(m, "Stopped", PyExc_RuntimeError);
     nb::class_<Team>(m, "Team",
-                     "Threads that share out the blocks of a computation: helpers, and the thread that calls.\n\n"
-                     "One that is asked by two threads at once computes the second's blocks in that thread alone.")
+                     "n_threads threads that share out the blocks of a computation: n_threads - 1 helpers and the caller.\n\n"
+                     "While one thread computes with the team, a second caller computes its blocks alone. is_spinning:\n"
+                     "whether helpers spin for up to a millisecond between calls.")
         .def(
             "__init__",
             [](Team* team, int n_threads, bool is_spinning) {
@@ -58,29 +59,33 @@ void bind_threads(nb::module_& m) {
                 new (team) Team(n_threads, is_spinning);
             },
             "n_threads"_a, "is_spinning"_a = true)
-        .def_prop_ro("n_threads", &Team::n_threads, "The number of threads, the caller's among them.")
-        .def("stop", &Team::stop, "End all computations before their next block, with Stopped, until `resume`.")
+        .def_prop_ro("n_threads", &Team::n_threads, "The number of threads, the caller included.")
+        .def("stop", &Team::stop, "Until `resume`, every computation ends before its next block and raises Stopped.")
         .def(
             "stop_after",
             [](Team& team, double seconds) {
                 if (!(seconds < 1e9)) return team.resume();
                 team.stop_at(nanoseconds_now() + static_cast<std::int64_t>(most(seconds, 0.0) * 1e9));
             },
-            "seconds"_a, "As `stop`, in so many seconds; never, if that is infinite.")
-        .def("resume", &Team::resume, "Take `stop` and `stop_after` back.")
+            "seconds"_a, "Call `stop` after so many seconds; never, if that is infinite.")
+        .def("resume", &Team::resume, "Revoke `stop` and `stop_after`.")
         .def_prop_ro(
             "is_stopped", [](const Team& team) { return !team.may_go_on(); },
-            "Whether computations end before their next block.")
+            "Whether `stop` is in force.")
         .def(
-            "map", [](Team& team, const nb::callable& fn, Index n) { map(team, fn, n); }, "fn"_a, "n"_a,
-            "Call fn(thread, item) for each item in range(n), several at a time.")
+            "map",
+            [](Team& team, const nb::callable& fn, Index n) {
+                check_at_least("n", n, 0);
+                map(team, fn, n);
+            },
+            "fn"_a, "n"_a, "Call fn(worker, item) for each item in range(n), in all threads; worker is the thread's number.")
         .def(
             "close",
             [](Team& team) {
                 nb::gil_scoped_release unlocked;
                 team.close();
             },
-            "End the helper threads; the calling thread does everything from here on.");
+            "End the helper threads; from then on the caller computes alone.");
 }
 
 }  // namespace wm

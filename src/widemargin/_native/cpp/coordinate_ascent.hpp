@@ -1,4 +1,4 @@
-// Dual coordinate ascent for hinges: one row after another, in an order that is given.
+// Dual coordinate ascent for the hinge loss, on dense and sparse rows.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -9,7 +9,7 @@
 
 namespace wm {
 
-// What the ascent asks of rows, dense (n, d) and sparse.
+// Operations on row i of dense (n, d) or sparse rows.
 
 template <class T> const T* row_of(const Matrix<const T>& X, Index i) { return X[i].data; }
 
@@ -47,7 +47,8 @@ template <class T, class I> Index count_values(const CSR<T, I>& X) { return X.nn
 template <class T> T value_of(const Matrix<const T>&) { return {}; }
 template <class T, class I> T value_of(const CSR<T, I>&) { return {}; }
 
-// Row i is on its way when its turn comes: the processor foresees no random order, but the end of a row that has begun.
+// Prefetch the first 256 bytes of row i; the processor prefetches the rest of a row itself, but no random order of
+// rows.
 template <class T> WM_INLINE void prefetch_head(const T* x, Index n) {
     constexpr Index kBytes = 256;
     prefetch(x, x + least<Index>(n, kBytes / sizeof(T)));
@@ -58,20 +59,20 @@ template <class T, class I> WM_INLINE void prefetch_row(const CSR<T, I>& X, Inde
     prefetch_head(X.values(i).data, X.values(i).size);
 }
 
-// Sum of the squares of all values.
+// |X|_F^2
 template <class Rows> double squared_norm(const Rows& X) {
     double total = 0.0;
     for (Index i = 0; i < n_rows(X); ++i) total += squared_norm(X, i);
     return total;
 }
 
-// What an epoch leaves: how many rows are not set aside, and the largest and the least projected gradient.
+// The number of active rows after an epoch, and the largest and the least projected gradient in it.
 struct Epoch {
     Index n_kept;
     double largest, least;
 };
 
-// The point of an ascent: alpha (n,), 0 <= alpha_i <= C s_i; signed_weights (n,) = s y; w (d + 1,) = sum alpha_i y_i
+// A dual point: alpha (n,), 0 <= alpha_i <= C s_i; signed_weights (n,) = s y; w (d + 1,) = sum alpha_i y_i
 // x_i, and last the intercept b + sigma sum alpha_i y_i.
 struct DualPoint {
     Span<const double> signed_weights;
@@ -79,19 +80,20 @@ struct DualPoint {
     Span<double> alpha, w;
 };
 
-// One epoch: each dual variable in turn at its best.
+// One epoch of dual coordinate ascent with shrinking: each dual variable in turn is set to its maximiser.
 //
 // Solve   max_a  sum a - 1/2 |sum a_i y_i x_i|^2 - b sum a_i y_i - sigma/2 (sum a_i y_i)^2   s.t.  0 <= a_i <= C s_i
-// Given   rows; their dual point, updated; sigma 0 for no intercept; order (m,), the rows to visit, replaced at its head
-//         by those that are not set aside, in this order; shrink_above, shrink_below: the largest and the least projected
-//         gradient of the epoch before: what lies at a bound beyond them is set aside
-// Cost    three passes over a row that changes, one over the others
+// Given   rows; a dual point, updated; sigma: 0 without an intercept; order (m,): the rows to visit; its first entries
+//         are replaced by those that stay active, in this order; shrink_above, shrink_below: the largest and the least
+//         projected gradient of the last epoch: variables at a bound with gradients beyond them are shrunk
+// Returns the number of active rows, and the next shrink_above and shrink_below
+// Cost    three passes over a row whose variable changes, one over the others
 // Source  Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML 2008, algorithm 3; the intercept by the method of multipliers
 // Twin    tests/naive/cutting_plane.py::ascend
 template <class Rows>
 Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, double shrink_above, double shrink_below) {
-    constexpr Index kAhead = 8;  // rows: the memory's answer takes about as long as their steps
-    constexpr Index kFar = 1 << 23;  // bytes that no cache is trusted to hold
+    constexpr Index kAhead = 8;  // rows: their steps take about as long as a load from memory
+    constexpr Index kFar = 1 << 23;  // bytes from which rows are prefetched: too many for the caches
     const bool is_far = count_values(X) * static_cast<Index>(sizeof(value_of(X))) > kFar;
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     double* w = point.w.data;
@@ -113,7 +115,7 @@ Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, dou
         largest = most(largest, is_held ? 0.0 : grad);
         smallest = least(smallest, is_held ? 0.0 : grad);
         if (is_held) continue;
-        const double curvature = squared_norm(X, i) + point.sigma, inverse = 1.0 / curvature;  // does not wait for grad
+        const double curvature = squared_norm(X, i) + point.sigma, inverse = 1.0 / curvature;  // independent of grad: no wait
         const double next = curvature > 0.0 ? clip(a - grad * inverse, 0.0, upper) : upper;
         if (next == a) continue;
         point.alpha[i] = next;
@@ -123,7 +125,7 @@ Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, dou
     return {n_kept, largest > 0.0 ? largest : kInfinity, smallest < 0.0 ? smallest : -kInfinity};
 }
 
-// w += sum_i coef_i x_i. Rows of weight 0 are not read.
+// w[:d] += coef X. Rows of coefficient 0 are not read.
 template <class Rows> void add_rows(const Rows& X, Span<const double> coef, double* w) {
     for (Index i = 0; i < coef.size; ++i)
         if (coef[i] != 0.0) add_row(X, i, coef[i], w);

@@ -1,4 +1,5 @@
-// Crammer and Singer's multiclass hinge, sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i), along lines of outputs.
+// Crammer and Singer's multiclass hinge, sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i), on a segment of decision
+// values.
 #pragma once
 #include <vector>
 
@@ -6,23 +7,23 @@
 
 namespace wm {
 
-// Outputs at both ends of a line, (K, n) each, and the rows' classes y (n,) in [0, K) and weights s (n,).
+// Decision values (K, n) at both ends of a segment; classes y (n,) in [0, K) and sample weights s (n,).
 struct MarginLine {
     Matrix<const double> f, target;
     Span<const std::int32_t> y;
     Span<const double> s;
 };
 
-// The class that costs each of some rows most at f + k (target - f): of equal ones the steepest, its own if none costs
-// anything.
+// For some rows, the class that attains the maximum at f + k (target - f): of equal ones the steepest; the row's own
+// class where no other violates the margin.
 class WorstClasses {
   public:
-    static constexpr Index kMost = 128;  // rows: their numbers fit a first-level cache
+    static constexpr Index kMost = 128;  // rows, for a first-level cache
 
-    double cost[kMost], rate[kMost], own_rate[kMost];  // its cost, and how fast its output and the own class's change
+    double cost[kMost], rate[kMost], own_rate[kMost];  // the loss; derivatives in k of the decision values of both classes
     Index worst[kMost], own[kMost];
 
-    // row(i): the i-th of n <= kMost rows
+    // row(i): number of the i-th of n <= kMost rows
     template <class RowOf> void find(const MarginLine& line, Index n, const RowOf& row, double k) {
         for (Index i = 0; i < n; ++i) {
             own[i] = line.y.data[row(i)];
@@ -52,23 +53,22 @@ class WorstClasses {
     double base_[kMost];
 };
 
-constexpr Index kMarginBlock = 4096;  // rows that a thread takes at a time
+constexpr Index kMarginBlock = 4096;  // rows of a block
 
-// visit(first, n) for at most WorstClasses::kMost of the rows of a block at a time.
+// Call visit(first, n) for the chunks of at most WorstClasses::kMost rows of a block.
 template <class Visit> void for_each_chunk(Index block, Index n_rows, const Visit& visit) {
     const Index end = least((block + 1) * kMarginBlock, n_rows);
     for (Index first = block * kMarginBlock; first < end; first += WorstClasses::kMost)
         visit(first, least(WorstClasses::kMost, end - first));
 }
 
-// Move to the best point of the line, and read off the plane near it.
-//
-// Given   line; f (K, n), the outputs of its start, replaced by those of the new best point, f + step (target - f);
-//         coef (K, n), written: the plane's weights of each row
-// Returns the risk at the new best point; the plane's offset
+// Solve   the risk at the minimiser of a line search, and the cutting plane at a point between it and the segment's end
+// Given   line; f (K, n), its start, replaced by f + step (target - f); coef (K, n), written: the plane's row weights
+//         at f + mu (target - f)
+// Returns the risk at the new f; the plane's offset
 // Cost    O(n K)
 // Source  Crammer and Singer 2001, JMLR 2; the subgradient as in Franc and Sonnenburg 2008
-// Twin    tests/naive/cutting_plane.py::margin_risk
+// Twin    tests/naive/cutting_plane.py::multiclass_risk
 template <class Run>
 Sums<2> advance_margins(const MarginLine& line, Matrix<double> f, double step, double mu,
                                       Matrix<double> coef, const Run& run) {
@@ -97,7 +97,8 @@ Sums<2> advance_margins(const MarginLine& line, Matrix<double> f, double step, d
     });
 }
 
-// Derivative just after k of the risk of some rows along the line. O(len(rows) K).
+// The right derivative in k of the risk of m rows at f + k (target - f). O(m K)
+// Twin    differences of tests/naive/cutting_plane.py::multiclass_risk
 template <class Run> double margin_slope(const MarginLine& line, Span<const Index> rows, double k, const Run& run) {
     const auto [slope] = sum_blocks<1>(count_blocks(rows.size, kMarginBlock), run, [&](Index block) {
         double slope = 0.0;
@@ -117,10 +118,11 @@ struct KeptRows {
     double slope;
 };
 
-// Keep at the front the rows whose worst class may change for lo <= k <= hi: a maximum of lines that the same line
-// attains at both ends is that line in between.
+// Move the rows whose loss is not linear in k over [lo, hi] to the front of `rows`. A maximum of linear functions that
+// one of them attains at both ends of an interval is that function in between.
 //
-// Returns how many are kept; what the others add to the derivative
+// Returns the number of these rows; the sum of the other rows' derivatives
+// Cost    O(m K) for m rows
 template <class Run>
 KeptRows drop_linear_margins(const MarginLine& line, Span<Index> rows, double lo, double hi, const Run& run) {
     std::vector<Index> kept(count_blocks(rows.size, kMarginBlock));

@@ -1,4 +1,4 @@
-// The one view of sparse rows: SciPy's CSR arrays, validated once.
+// CSR arrays: the view of sparse rows that all functions take, and its validation.
 #pragma once
 #include <cstdint>
 
@@ -6,8 +6,8 @@
 
 namespace wm {
 
-// n sparse rows: row i has the values data[indptr[i] : indptr[i + 1]] in the columns of the same places of `indices`.
-// I is SciPy's index type, int32 or int64. A slice of rows shares data and indices: indptr[0] need not be 0.
+// n sparse rows: row i has the values data[indptr[i] : indptr[i + 1]] in the columns indices[indptr[i] : indptr[i +
+// 1]]. I is SciPy's index type, int32 or int64. A slice of rows shares data and indices: indptr[0] need not be 0.
 template <class T, class I> struct CSR {
     using Value = T;
     Span<const T> data;
@@ -25,7 +25,7 @@ template <class T, class I> struct CSR {
     CSR slice(Index first, Index end) const { return {data, indices, indptr.slice(first, end + 1), columns, is_sorted}; }
 };
 
-// What is wrong with arrays that ought to be CSR.
+// A fault of CSR arrays: its kind, row, and the wrong value.
 struct CSRFault {
     enum Kind { none, empty_indptr, pointer, decreasing, column } kind = none;
     Index row = 0, value = 0;
@@ -54,8 +54,8 @@ template <class T, class I> CSRFault find_fault(const CSR<T, I>& X) {
     return {};
 }
 
-// Whether the columns of each row are in ascending order, perhaps repeated. O(n + nnz), one pass: all descents from one
-// non-zero to the next are counted, and must be those from one row to the next.
+// Whether the columns of each row are in ascending order, perhaps repeated. O(n + nnz), one pass: the number of
+// descents from a non-zero to the next must be that of descents between rows.
 template <class T, class I> bool has_sorted_rows(const CSR<T, I>& X) {
     const I *p = X.indptr.data, *c = X.indices.data;
     const Index first = p[0], end = p[X.rows()];

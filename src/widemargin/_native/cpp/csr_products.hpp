@@ -13,8 +13,8 @@ constexpr Index kCachedPanelColumns = 192;   // of a panel: 48 KiB, which a firs
 constexpr Index kMostPanelColumns = 4096;    // of a panel: 1 MiB, which a second-level cache holds
 constexpr Index kPanelNonzeros = 8;     // of a row in the columns of a panel, where these may be many
 
-// Some columns of `width` rows of a sparse matrix, transposed and dense: (columns, width). Each row of the panel is read
-// into vector registers as a whole.
+// A block of columns of `width` rows of a sparse matrix, dense and transposed: (columns, width). A row of the panel
+// fills kPanelPacks registers.
 template <class T> struct Panel {
     static constexpr Index lanes = kRegisterBytes / static_cast<Index>(sizeof(T));
     static constexpr Index width = kPanelPacks * lanes;
@@ -23,7 +23,7 @@ template <class T> struct Panel {
     Index first = 0, columns;  // of the sparse matrix
 };
 
-// How many columns of X a panel should have: enough for several non-zeros of a row, few enough for a cache.
+// The number of columns of a panel: enough for several non-zeros of a row, few enough for a cache.
 template <class T, class I> Index panel_columns(const CSR<T, I>& X) {
     const double row_nonzeros = static_cast<double>(X.nnz()) / static_cast<double>(most<Index>(X.rows(), 1));
     const double wanted = kPanelNonzeros * static_cast<double>(X.columns) / most(row_nonzeros, 1.0);
@@ -31,11 +31,11 @@ template <class T, class I> Index panel_columns(const CSR<T, I>& X) {
     return most<Index>(count_blocks(X.columns, most<Index>(count_blocks(X.columns, limit), 1)), 1);
 }
 
-// What `csr_inner` needs for r rows and c columns of products: O(r) numbers and a panel of at most 1 MiB.
+// Memory of `csr_inner` for r rows and c columns of products: O(r) numbers and a panel of at most 1 MiB.
 template <class T> struct PanelScratch {
     const Index columns;        // of a panel
-    AlignedArray<T> values;     // of a panel: zeros, and given back so
-    AlignedArray<T> sums;       // of the last rows, which do not fill a panel
+    AlignedArray<T> values;     // of a panel: zeros between calls
+    AlignedArray<T> sums;       // of the last panel, which is not full
     AlignedArray<Index> positions;
 
     PanelScratch(Index r, Index c, Index panel_columns)
@@ -43,8 +43,8 @@ template <class T> struct PanelScratch {
           sums(c % Panel<T>::width ? r * Panel<T>::width : 0), positions(r + 2 * Panel<T>::width) {}
 };
 
-// Call f(offset, t) for the non-zeros of a row, from `start` to `end`, whose column is panel.first + offset. Returns where
-// those of the next columns begin; where columns are not in ascending order, all non-zeros are looked at each time.
+// Call f(offset, t) for the non-zeros t in [start, end) of a row whose column panel.first + offset is in the panel.
+// Returns where those of the next panel begin; in rows that are not sorted every panel visits all non-zeros.
 template <class T, class I, class F>
 inline Index for_each_in_panel(CSR<T, I> X, Index start, Index end, Panel<T> panel, F f) {
     const I* const indices = X.indices.data;
@@ -60,8 +60,8 @@ inline Index for_each_in_panel(CSR<T, I> X, Index start, Index end, Panel<T> pan
     return X.is_sorted ? t : start;
 }
 
-// Add rows first .. first + w of X to a panel of zeros. The non-zeros of row k from begin[k] to end[k], which is written, are
-// those of its columns. Returns how many there are, where the columns are in ascending order.
+// Add rows first .. first + w of X to a panel of zeros. The non-zeros of row k from begin[k] to end[k], which is
+// written, are those of its columns. Returns how many there are, where the columns are in ascending order.
 template <class T, class I>
 Index spread(CSR<T, I> X, Index first, Index w, Panel<T> panel, const Index* begin, Index* end) {
     Index n = 0;
@@ -88,8 +88,8 @@ void clear(CSR<T, I> X, Index first, Index w, Panel<T> panel, const Index* begin
     }
 }
 
-// out (n, R registers) += X @ panel; the non-zeros of row i from positions[i] on, which moves on. The sums of a row are in
-// registers: a loop over memory would load and store them for each non-zero.
+// out (n, R registers) += X @ panel; the non-zeros of row i from positions[i] on, which moves on. The sums of a row are
+// in registers: a loop over memory would load and store them for each non-zero.
 template <int R, class T, class I>
 void add_products(CSR<T, I> X, Panel<T> panel, Index* positions, T* out, Index stride) {
     constexpr Index lanes = Panel<T>::lanes;
@@ -122,7 +122,7 @@ void add_products(CSR<T, I> X, Panel<T> panel, Index w, Index* positions, T* out
 //
 // Given   CSR rows `one` (r, d) and `other` (c, d); out (r, c), overwritten
 // Cost    nnz(one) c / width vector operations of width sums; both sets are read d / columns times, in parts
-// Exact   each product is summed in the order of the row's non-zeros, whatever the other rows are
+// Exact   a product is summed in the order of the row's non-zeros: it does not depend on the other rows
 // Twin    tests/naive/sparse.py::csr_inner
 template <class T, class I, class J>
 void csr_inner(const CSR<T, I>& one, const CSR<T, J>& other, PanelScratch<T>& scratch, Matrix<T> out) {

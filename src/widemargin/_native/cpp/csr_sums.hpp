@@ -1,8 +1,8 @@
-// A linear machine's two passes over sparse rows: products with k vectors, and k weighted sums of the rows.
+// Products of sparse rows with k vectors, X W', and k weighted sums of the rows, A X.
 //
-// Both are computed in blocks of rows whose number depends on the data alone, and sums of blocks are added in their order:
-// results do not depend on the number of threads. Several vectors are interleaved in groups, so that what a non-zero needs
-// of them is one piece of memory, and one vector operation.
+// Blocks of rows depend on the data only, and sums of blocks are added in their order: results do not depend on the
+// number of threads. Several vectors are interleaved in groups, so that a non-zero is one vector operation on
+// contiguous memory.
 #pragma once
 #include <algorithm>
 
@@ -11,17 +11,17 @@
 
 namespace wm {
 
-constexpr Index kOutputNonzeros = Index{1} << 15;  // of a block: a thread takes another every 20 microseconds or so
+constexpr Index kOutputNonzeros = Index{1} << 15;  // of a block: about 20 microseconds
 constexpr Index kSumBlocks = 64;                   // at most
 constexpr Index kSumNonzeros = Index{1} << 14;     // of each block, at least
 constexpr Index kSumShare = 4;                     // non-zeros of a block for each entry of its sum, at least
-constexpr Index kManyGroups = 8;                   // of sums are shared out themselves
+constexpr Index kManyGroups = 8;                   // of sums: from here on groups are shared out, not rows
 constexpr Index kSumEntries = Index{1} << 22;      // of all blocks' sums, at most: 32 MiB
-constexpr Index kCachedEntries = Index{1} << 17;   // of a group's sums: 1 MiB, which a second-level cache holds
-constexpr Index kRowsTogether = 128;               // whose weights are loaded at a time
-constexpr Index kColumnsTogether = 512;            // that are interleaved, or added up, as one block
+constexpr Index kCachedEntries = Index{1} << 17;   // of a group's sums: 1 MiB, a second-level cache
+constexpr Index kRowsTogether = 128;               // rows whose weights are loaded at a time
+constexpr Index kColumnsTogether = 512;            // columns of a block of interleaving or adding up
 
-// G numbers that stand together, one for each of G vectors, in registers.
+// G contiguous numbers in registers, one for each of G vectors.
 template <int G> struct Group {
     static constexpr int most_lanes = static_cast<int>(kLanes);
     static constexpr int lanes = G < most_lanes ? G : most_lanes, registers = G / lanes;
@@ -41,7 +41,8 @@ template <int G> struct Group {
     }
 };
 
-// How many of k vectors are interleaved: none of few non-zeros, as many as `most_numbers` of d columns allow.
+// How many of k vectors are interleaved: 1 where non-zeros are few, else as many as fit into `most_numbers` for d
+// columns.
 inline int group_size(Index k, Index nnz, Index d, Index most_numbers) {
     int size = k == 1 || nnz < 2 * d ? 1 : k == 2 ? 2 : k <= 4 ? 4 : 8;
     while (size > 1 && size * d > most_numbers) size /= 2;
@@ -62,7 +63,7 @@ template <class T, class I> Index output_block_rows(const CSR<T, I>& X) {
     return clip<Index>(kOutputNonzeros / most<Index>(1, X.nnz() / most<Index>(1, X.rows())), 1, kOutputNonzeros);
 }
 
-// How many blocks of rows have sums of their own, for k sums in groups of `size`.
+// The number of blocks of rows with their own sums, for k sums in groups of `size`.
 template <class T, class I> Index count_sum_blocks(const CSR<T, I>& X, Index k, Index size) {
     if (count_blocks(k, size) >= kManyGroups) return 1;
     const Index blocks = clip<Index>(X.nnz() / most(kSumShare * X.columns, kSumNonzeros), 1, kSumBlocks);
@@ -88,7 +89,7 @@ template <class T, class I> double row_product(const T* x, const I* columns, Ind
 // products (G,) = W @ x for the non-zeros of a row; W (d, G).
 template <int G, class T, class I>
 void row_products(const T* x, const I* columns, Index n, const double* W, double* products) {
-    constexpr int together = G == 8 ? 2 : 4;  // sums: a single one would wait for its last addition
+    constexpr int together = G == 8 ? 2 : 4;  // partial sums: additions to a single one would wait for each other
     Group<G> sums[together] = {};
     const auto add = [&](Index t, int s) {
         sums[s].add(static_cast<double>(x[t]), Group<G>::load(W + static_cast<Index>(columns[t]) * G));
@@ -104,7 +105,8 @@ void row_products(const T* x, const I* columns, Index n, const double* W, double
 // out[:, i] = W @ X[i] for the rows from `first` to `end`, in float64.
 //
 // Given   CSR rows X (n, d); W (groups, d, G), k vectors as `interleave` leaves them; out (k, n)
-// Cost    count_blocks(k, G) nnz vector operations of G numbers; the rows are read for each group: they should fit a cache
+// Cost    count_blocks(k, G) nnz vector operations of G numbers; the rows are read for each group: they should fit a
+//         cache
 // Twin    W @ X.toarray().T
 template <int G, class T, class I>
 void csr_matvec(const CSR<T, I>& X, const double* W, Index first, Index end, Matrix<double> out) {
@@ -123,8 +125,8 @@ void csr_matvec(const CSR<T, I>& X, const double* W, Index first, Index end, Mat
         }
 }
 
-// Weights (n, G) of the n rows from `first` on, for the sums from c on: those of coef, less those of `previous` unless it is
-// empty. Lists the rows that have any, and returns how many.
+// Weights (n, G) of the n rows from `first` for the sums from c on: coef - previous; previous may be empty. Lists the
+// rows of non-zero weights, and returns their number.
 template <int G>
 Index load_weights(Matrix<const double> coef, Matrix<const double> previous, Index c, Index first, Index n, double* weights,
                    Index* rows) {
@@ -136,7 +138,7 @@ Index load_weights(Matrix<const double> coef, Matrix<const double> previous, Ind
             for (Index i = 0; i < n; ++i) weights[i * G + s] -= before[i];
     }
     Index count = 0;
-    for (Index i = 0; i < n; ++i) {  // no branch: it would be guessed, often wrongly
+    for (Index i = 0; i < n; ++i) {  // no branch, which would often be mispredicted
         bool has_weight = false;
         for (Index s = 0; s < G; ++s) has_weight |= weights[i * G + s] != 0.0;
         rows[count] = i;
@@ -145,7 +147,8 @@ Index load_weights(Matrix<const double> coef, Matrix<const double> previous, Ind
     return count;
 }
 
-// total (d, G), overwritten: the sums of the rows from `first` to `end`, weighted by rows c .. c + G of coef - previous.
+// total (d, G), overwritten: the sums of the rows from `first` to `end`, weighted by rows c .. c + G of coef -
+// previous.
 //
 // Given   CSR rows X (n, d); coef (k, n); previous (k, n) or empty
 // Cost    a vector operation of G numbers for each non-zero of a row with a weight that is not zero

@@ -1,6 +1,6 @@
-// Numbers too small for a normalised representation taken as zeros, for as long as an object lives, in its thread.
+// Flush denormal numbers to zero in the current thread, during the life of an object.
 //
-// Products of small kernel values are such numbers, and each of them takes the processor a hundred cycles.
+// Products of small kernel values are denormal, and an operation on a denormal number takes about a hundred cycles.
 #pragma once
 #include <cstdint>
 

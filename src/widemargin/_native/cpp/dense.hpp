@@ -1,8 +1,8 @@
-// Passes over dense rows: products with vectors, and sums of some rows. Everything adds up in float64.
+// Passes over dense rows: X w, weighted sums of rows, copies of rows. Sums are float64.
 //
-// The work is cut into blocks by the arrays' shapes alone, and sums of blocks are added in their order, so that results
-// do not depend on the threads. `run(n_blocks, visit)` calls visit(block) for each block, in any order, by any thread.
-// Arrays in Fortran's order are given as their transpose, whose rows are contiguous: `Xt` (d, n).
+// Blocks depend on the shapes only, and sums of blocks are added in their order: results do not depend on the number of
+// threads. run(n_blocks, visit) calls visit(block) for each block, in any order, in any thread. Arrays in Fortran order
+// are given as their transpose Xt (d, n), whose rows are contiguous.
 #pragma once
 #include <atomic>
 #include <vector>
@@ -12,29 +12,29 @@
 
 namespace wm {
 
-constexpr Index kBlockBytes = 1 << 18;  // of an array, that a thread takes at a time, at least: some ten microseconds
-constexpr Index kTogether = 1024;       // rows whose weights fit a first-level cache
-constexpr Index kAheadRows = 16;        // that are asked for in advance
-constexpr Index kAheadBytes = 8192;     // where rows follow each other: the processor does not look beyond a page
+constexpr Index kBlockBytes = 1 << 18;  // of a block, at least: about ten microseconds
+constexpr Index kTogether = 1024;       // rows whose weights fit the first-level cache
+constexpr Index kAheadRows = 16;        // to prefetch
+constexpr Index kAheadBytes = 8192;     // to prefetch of consecutive rows: the processor itself stops at a page's end
 
-// Rows of a block that has kBlockBytes or more.
+// The number of rows of a block of kBlockBytes.
 inline Index rows_of_block(Index row_bytes) { return most<Index>(1, kBlockBytes / most<Index>(1, row_bytes)); }
 
-// Asks for memory that is read from one end to the other, a little ahead of the reading.
+// Prefetches memory that is read in order, kAheadBytes in advance.
 template <class T> class Stream {
   public:
-    explicit Stream(Matrix<const T> X) : asked_(X.data), is_dense_(X.stride == X.columns || X.rows == 1) {}
+    explicit Stream(Matrix<const T> X) : next_(X.data), is_dense_(X.stride == X.columns || X.rows == 1) {}
     [[gnu::always_inline]] void read_up_to(const T* end) {
         end += kAheadBytes / sizeof(T);
-        for (; is_dense_ && asked_ < end; asked_ += kCacheLine / sizeof(T)) WM_PREFETCH(asked_);
+        for (; is_dense_ && next_ < end; next_ += kCacheLine / sizeof(T)) WM_PREFETCH(next_);
     }
 
   private:
-    const T* asked_;
+    const T* next_;
     const bool is_dense_;
 };
 
-// Whether there is neither NaN nor infinity in n numbers: all bits of an exponent are set only there.
+// Whether none of n numbers is NaN or infinite, the numbers whose exponent has all bits set.
 template <class T> bool are_finite(const T* numbers, Index n) {
     constexpr auto kInfinity = sizeof(T) == 4 ? Bits<T>(0x7f800000) : Bits<T>(0x7ff0000000000000);
     Stream<T> stream({numbers, 1, n, n});
@@ -99,7 +99,7 @@ void matvec(Matrix<const T> X, Span<const double> w, Span<double> out, const Run
     });
 }
 
-// As `matvec`, for X in Fortran's order: a sum of the rows of Xt (d, n), for some of their entries at a time.
+// X w for X in Fortran order: the weighted sum of the rows of Xt (d, n), a block of columns at a time.
 template <class T, class Run>
 void matvec_transposed(Matrix<const T> Xt, Span<const double> w, Span<double> out, const Run& run) {
     constexpr Index kSize = 4 * kTogether;
@@ -119,11 +119,11 @@ void matvec_transposed(Matrix<const T> Xt, Span<const double> w, Span<double> ou
 
 // -------------------------------------------------------------------------------------------------------------- sums
 
-// Weights of n rows for k sums: coef (k, n), less previous (k, n) if that is not empty.
+// Row weights of k sums: coef - previous, both (k, n); previous may be empty.
 struct RowWeights {
     Matrix<const double> coef, previous;
 
-    // Those of row c of coef, for n <= kTogether rows from `first`; in scratch or where they are.
+    // Those of sum c for n <= kTogether rows from `first`: a part of coef, or written to scratch.
     const double* load(Index c, Index first, Index n, double* scratch) const {
         const double* now = coef[c].data + first;
         if (!previous.data) return now;
@@ -133,7 +133,7 @@ struct RowWeights {
     }
 };
 
-// List those of n rows whose weight is not zero, and return how many these are. No branch to mispredict.
+// List the rows of non-zero weight, without branches; returns their number.
 inline Index pick(const double* weights, Index n, Index* rows) {
     Index count = 0;
     for (Index i = 0; i < n; ++i) {
@@ -143,9 +143,10 @@ inline Index pick(const double* weights, Index n, Index* rows) {
     return count;
 }
 
-constexpr double kMany = 0.375;  // share of the rows: memory sends more of these faster than with gaps
+constexpr double kMany = 0.375;  // share of the rows from which reading all of them is faster than skipping some
 
-// total (d,) += sum_i weights_i x_i over the rows of X (n <= kTogether, d). Few rows of weight 0 are read.
+// total (d,) += sum_i weights_i x_i over the rows of X (n <= kTogether, d). Rows of weight 0 are skipped, unless rows
+// are narrow and most weights are not zero.
 template <class T> void add_rows(Matrix<const T> X, const double* weights, Index* rows, double* total) {
     constexpr Index kNarrow = 512;  // bytes of a row
     const Index d = X.columns;
@@ -187,7 +188,7 @@ template <class T> void add_columns(Matrix<const T> Xt, const double* weights, I
     }
 }
 
-// How sums over n rows of d columns are shared out: blocks of rows, each with sums of its own, times tiles of columns.
+// The tasks of weighted sums over n rows of d columns: blocks of rows, each with its own sums, times tiles of columns.
 struct SumPlan {
     static constexpr Index kMostTasks = 64, kTile = 2048, kLeastRows = 256;
 
@@ -202,13 +203,13 @@ struct SumPlan {
     }
 };
 
-// out (k, d), written: sums of n rows with k weights each. `add(first, n, tile, d, weights, rows, total)` adds, for d
-// columns from `tile`, the n rows from `first` on to a total.
+// out (k, d), written: k weighted sums of n rows. add(first, n, tile, d, weights, rows, total) adds the d columns from
+// `tile` of the n rows from `first` to a total.
 template <class Run, class Add>
 void sum_rows(const SumPlan& plan, Index n, const RowWeights& weights, Matrix<double> out, const Run& run,
               const Add& add) {
     const Index k = out.rows, d = out.columns;
-    const Index stride = plan.n_row_blocks > 1 ? d + 8 : 0;  // blocks do not fight for a cache line between their sums
+    const Index stride = plan.n_row_blocks > 1 ? d + 8 : 0;  // sums of two blocks never share a cache line
     std::vector<double> parts(plan.n_row_blocks * k * stride);
     for (Index c = 0; c < k; ++c)
         for (double& total : out[c]) total = 0.0;
@@ -229,12 +230,12 @@ void sum_rows(const SumPlan& plan, Index n, const RowWeights& weights, Matrix<do
         for (Index c = 0; c < k; ++c) add_scaled(parts.data() + (block * k + c) * stride, 1.0, out[c].data, d);
 }
 
-// Weighted sums of the rows of X, one for each row of coef.
+// Weighted sums of the rows of X, one for each row of the weights.
 //
 // Given   X (n, d); weights (k, n); out (k, d), written
-// Cost    d multiplications for each weight but zero, or for every row where these are many and narrow; beyond out, the
-//         sums of at most 64 blocks and 2^17 k columns
-// Twin    out = (coef - previous) @ X.astype(float)
+// Cost    d multiply-adds for each non-zero weight, or for every row where these are many and narrow; memory for the
+//         sums of at most 64 blocks, 2^17 k numbers
+// Twin    (coef - previous) @ X.astype(float)
 template <class T, class Run>
 void rmatvec(Matrix<const T> X, const RowWeights& weights, Matrix<double> out, const Run& run) {
     const auto add = [&](Index first, Index n, Index tile, Index d, const double* w, Index* rows, double* total) {
@@ -242,7 +243,7 @@ void rmatvec(Matrix<const T> X, const RowWeights& weights, Matrix<double> out, c
     };
     sum_rows(SumPlan(X.rows, X.columns, X.columns * sizeof(T)), X.rows, weights, out, run, add);
 }
-// As `rmatvec`, for X in Fortran's order.
+// The same for X in Fortran order.
 template <class T, class Run>
 void rmatvec_transposed(Matrix<const T> Xt, const RowWeights& weights, Matrix<double> out, const Run& run) {
     const auto add = [&](Index first, Index n, Index tile, Index d, const double* w, Index* rows, double* total) {
@@ -253,13 +254,13 @@ void rmatvec_transposed(Matrix<const T> Xt, const RowWeights& weights, Matrix<do
 
 // ------------------------------------------------------------------------------------------------------------- copies
 
-// Rows are short: a call of memcpy takes as long as the copy.
+// Copy a short row: a call of memcpy would take as long as the copy.
 template <class T> void copy_row(const T* from, T* to, Index n) {
     constexpr Index kPart = 32 / sizeof(T);
     if (n < kPart) {
         for (Index j = 0; j < n; ++j) {
             to[j] = from[j];
-            asm volatile("");  // or GCC makes it a memcpy
+            asm volatile("");  // prevents GCC from calling memcpy
         }
         return;
     }

@@ -5,13 +5,14 @@
 //     min  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = s: the dual of an intercept]
 //
 // (eps = 0 in classification) and gradient f - t + eps sign(b), where f = K b are the decision values. At b = 0 the
-// objective has a kink: the derivative is f - t + eps upwards and f - t - eps downwards. A working set holds each of its
-// coordinates on one side of zero, where the objective is quadratic. A tile is a gathered, contiguous (q, q) piece of K; its
-// steps count from the point where it was gathered, so a float32 tile loses nothing that the next one does not restore.
+// objective has a kink: the derivative is f - t + eps upwards and f - t - eps downwards. A working set holds each of
+// its coordinates on one side of zero, where the objective is quadratic. A tile is a working set's (q, q) piece of K,
+// gathered into contiguous memory; its variables are the changes since it was gathered, so that rounding errors of a
+// float32 tile do not add up over tiles.
 //
-// What a step costs is passes over vectors of length q. There are two: one finds the partner of the coordinate that was
-// chosen, one takes the step in the gradient and chooses the next coordinate. NaN in the data makes results meaningless,
-// but every loop ends and no index leaves its array.
+// The cost of a step is two passes over vectors of length q: one chooses the partner of the first coordinate, the other
+// updates the gradient and chooses the next first coordinate. With NaN in the data results are meaningless, but every
+// loop ends and no index leaves its array.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -24,14 +25,14 @@
 
 namespace wm {
 
-constexpr int kCheckEvery = 16;                  // steps between two looks at the violation inside a tile
-constexpr double kMinCurvature = 1e-6;           // of a pair with unit diagonal: nearly equal points
-constexpr double kMinTransferCurvature = 1e-12;  // LIBSVM's tau
-constexpr Index kStepsPerRow = 20;               // of a tile's size: the gradient outside is stale by then
-constexpr int kBins = 256;
-constexpr Index kMostRows = 8192;       // of a tile: their indices leave enough bits of a float32
-constexpr Index kGatherRows = 32;       // of a tile, gathered at one time
-constexpr Index kSharedEntries = 1 << 16;  // of K: to read fewer, a thread is not asked for help
+constexpr int kCheckEvery = 16;                  // steps between two evaluations of the violation of a tile
+constexpr double kMinCurvature = 1e-6;           // lower bound of 1 - k(x, z)^2, for nearly equal points
+constexpr double kMinTransferCurvature = 1e-12;  // lower bound of K_ii + K_jj - 2 K_ij: LIBSVM's tau
+constexpr Index kStepsPerRow = 20;               // at most, times the size of a tile
+constexpr int kBins = 256;              // of the histogram of violations
+constexpr Index kMostRows = 8192;       // of a tile: 13 bits of a float32 hold their indices (Largest)
+constexpr Index kGatherRows = 32;       // of a tile: a block of gathering
+constexpr Index kSharedEntries = 1 << 16;  // of K: passes over fewer are not shared out to other threads
 
 template <class T> constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
@@ -41,20 +42,20 @@ struct Box {
     double epsilon = 0.0;  // >= 0, factor of |b|_1
 };
 
-// Where a feasible point stands: the offset is the intercept, 0 without the equality.
+// The intercept of a feasible point (0 without the equality), and its KKT violation.
 struct Violation {
     double offset = 0.0, largest = 0.0;
 };
 
-// Scratch for a working set of at most `size` rows. Vectors and rows of Q go on to a whole number of registers: these
-// coordinates have lo = hi = 0 and cannot move.
+// The problem of a working set of at most `size` rows. Vectors and rows of Q are padded to whole registers by
+// coordinates with lo = hi = 0, which cannot move.
 template <class T> struct Tile {
     explicit Tile(Index q) : size(q), extent(round_up(q)), numbers(extent * (extent + 6)),
                              Q{numbers.data(), extent, extent, extent} {}
 
     const Index size;
-    Index extent;                  // that loops go to: all, or what the rows in use take
-    const void* source = nullptr;  // the matrix that Q was gathered from
+    Index extent;                  // of the loops: the size of the current working set, padded
+    const void* source = nullptr;  // the matrix K that Q was gathered from
     AlignedArray<T> numbers;
     const Matrix<T> Q;
     const Span<T> diagonal = part(0), grad = part(1), lo = part(2), hi = part(3), step = part(4), scale = part(5);
@@ -71,23 +72,24 @@ template <class T> struct Tile {
     Span<T> part(Index k) const { return {Q.data + (Q.rows + k) * Q.rows, Q.rows}; }
 };
 
-// Carry-over between calls: rows, newest last, `filled` of them. The rest is scratch, and what the last call changed.
+// State between working sets: the rows of the last one, and the coordinates that it changed; the other vectors are
+// scratch.
 struct WorkingSet {
     WorkingSet(Index size, Index n_rows)
         : rows(size), changed(size), lo(size), hi(size), change(size), violation(n_rows), bins(n_rows),
           is_visited(most(count_blocks(n_rows, kColumnBlock), count_blocks(size, kGatherRows))) {}
-    std::vector<Index> rows, changed;
-    std::vector<double> lo, hi;  // of the rows: the box, or its part on one side of zero
+    std::vector<Index> rows, changed;  // rows: newest last
+    std::vector<double> lo, hi;        // of the rows: the box, or its part on one side of zero
     std::vector<double> change, violation;
     std::vector<std::int16_t> bins;
     std::vector<unsigned char> is_visited;
-    Index filled = 0, n_kept = 0;  // rows, and how many of them the working set before had as its last
+    Index filled = 0, n_kept = 0;  // numbers of rows, and of those kept from the working set before
 };
 
 // --- largest and smallest ------------------------------------------------------------------------------------------
 
-// Integers are compared, as a maximum of floats is not vectorised. The last bits of a value make way for its index t,
-// so that one pass finds it: the largest of values >= 0 to a relative 2^-14 in float32 and 2^-43 in float64.
+// Argmax in one vectorised pass: values >= 0 are compared by their bits as integers, whose last bits are replaced by
+// the index t. So values count as equal within a relative 2^-10 in float32 and 2^-39 in float64, at most (8,192 rows).
 template <class T> struct Largest {
     using Code = Bits<T>;
     Code index_bits;
@@ -100,12 +102,13 @@ template <class T> struct Largest {
     Index index(Code best) const { return static_cast<Index>(best & index_bits); }
 };
 
-// The bits of a number as an integer of the same order, negative numbers included; its own inverse.
+// Map the bits of a floating-point number, of any sign, to an integer of the same order; an involution.
 template <class I> inline I in_order(I bits) {
     return bits ^ ((bits >> (8 * sizeof(I) - 1)) & std::numeric_limits<I>::max());
 }
 
-// Smallest gradient of a coordinate free to rise, largest of one free to fall; infinite where there is none.
+// The least gradient over coordinates below their upper bound, and the largest over those above their lower bound;
+// infinite where there are none.
 template <class T> struct Extremes {
     T rise, fall;
 };
@@ -134,7 +137,8 @@ template <class T> Extremes<T> extremes(const Tile<T>& tile) {
 
 // --- violation and choice of rows ----------------------------------------------------------------------------------
 
-// The intercept that splits the violation evenly, and LIBSVM's m - M (or, without one, the larger side)
+// With the equality: the intercept midway between both extremes, and LIBSVM's m - M. Without: the largest projected
+// gradient.
 inline Violation offset_and_violation(Extremes<double> e, bool equality) {
     if (!equality) return {0.0, most(most(-e.rise, e.fall), 0.0)};
     if (e.rise == kInfinity<double>) return {e.fall == -kInfinity<double> ? 0.0 : -e.fall, 0.0};
@@ -142,10 +146,10 @@ inline Violation offset_and_violation(Extremes<double> e, bool equality) {
     return {-0.5 * (e.rise + e.fall), most(e.fall - e.rise, 0.0)};
 }
 
-// Write each row's violation of its optimality condition: positive where beta should rise, negative to fall.
+// KKT violation of each coordinate: positive where beta should rise, negative where it should fall.
 //
 // Given   box of (m,) vectors; beta, f (m,): a feasible point and its decision values K beta; out (m,), written
-// Returns the offset, and the violation that a tolerance is compared with
+// Returns the intercept, and the violation that is compared with the tolerance
 // Cost    O(m), no allocation
 // Source  Fan, Chen, Lin 2005, JMLR 6, section 2; without intercept: largest projected gradient
 // Twin    tests/naive/dual.py::violation, equality_violation
@@ -169,15 +173,15 @@ inline Violation kkt_violation(const Box& box, Span<const double> beta, Span<con
     return found;
 }
 
-// Which violations `largest_violators` looks at: of rows that ask to rise, to fall, or both.
+// Which violations count: of coordinates that should fall, rise, or both.
 enum class Side { kFall = -1, kBoth = 0, kRise = 1 };
 
-// Indices of about the k rows of largest violation, by a histogram.
+// Indices of the k largest violations, exact but for the order within a bin of the histogram.
 //
 // Given   violation (m,) as kkt_violation writes it; bins (m,), scratch; out (>= min(k, m),), written
 // Returns how many were written: at most k, in no order but that the top bins come first
 // Cost    O(m), no sort
-// Twin    tests/naive/dual.py::largest_violators
+// Twin    tests/naive/dual.py::largest_rows
 inline Index largest_violators(Span<const double> violation, Side side, Index k, Span<std::int16_t> bins, Span<Index> out) {
     const double sign = static_cast<double>(side);
     const auto size_of = [&](double v) { return side == Side::kBoth ? std::abs(v) : sign * v; };
@@ -185,10 +189,10 @@ inline Index largest_violators(Span<const double> violation, Side side, Index k,
     for (Index i = 0; i < violation.size; ++i) largest = most(largest, bit_cast<Bits<double>>(size_of(violation[i])));
     const double top = bit_cast<double>(largest);
     if (!(top > 0.0) || k <= 0) return 0;
-    Index count[kBins + 2] = {};  // bin 0: not asked for
+    Index count[kBins + 2] = {};  // bin 0: no violation on this side
     for (Index i = 0; i < violation.size; ++i) {
         const double v = size_of(violation[i]), share = v / top * kBins;
-        const int bin = share < kBins ? static_cast<int>(share) : kBins;  // infinite / infinite goes to the top
+        const int bin = share < kBins ? static_cast<int>(share) : kBins;  // infinity / infinity: the top bin
         bins[i] = static_cast<std::int16_t>(v > 0.0 ? bin + 1 : 0);
         count[bins[i]] += v > 0.0;
     }
@@ -204,10 +208,11 @@ inline Index largest_violators(Span<const double> violation, Side side, Index k,
 
 // --- a tile without the equality -----------------------------------------------------------------------------------
 
-// Exact decrease of the objective by a step s of a coordinate of unit diagonal alone
+// Decrease of the objective by a step s of one coordinate with gradient g and unit diagonal
 template <class T> inline T gain_alone(T g, T s) { return -s * (g + T(0.5) * s); }
 
-// 1 / x to a relative 2e-4, x > 0 and normal: to choose by, not to step by. Two Newton steps from x's exponent.
+// 1 / x to a relative 2e-4, x > 0 and normal: two Newton steps from a guess by the exponent. Used to choose
+// coordinates, not for steps.
 inline float rough_inverse(float x) {
     float y = bit_cast<float>(0x7ef311c7u - bit_cast<std::uint32_t>(x));
     y *= 2.0f - x * y;
@@ -219,7 +224,7 @@ inline double rough_inverse(double x) {
     return y * (2.0 - x * y);
 }
 
-// Coordinates i, of (gi, li, ui), and t step by s and u: the best of u for a guess of s, then the best of s.
+// Steps s of coordinate i (gradient gi, bounds li and ui) and u of t: the best u for a guess of s, then the best s.
 template <class T> struct PairStep {
     T s, u, gain;
 };
@@ -230,7 +235,7 @@ template <class T> inline PairStep<T> pair_step(T guess, T r, T gi, T li, T ui, 
     return {s, u, -(s * (gi + T(0.5) * s + r * u) + u * (gt + T(0.5) * u))};
 }
 
-// The coordinate t other than i whose joint step with i decreases the objective most
+// The coordinate t != i whose joint step with i decreases the objective most
 template <class T> Index choose_partner(const Tile<T>& tile, Index i, const Largest<T>& largest) {
     const T *__restrict grad = tile.grad.data, *__restrict lo = tile.lo.data, *__restrict hi = tile.hi.data;
     const T* __restrict row = tile.Q[i].data;
@@ -261,7 +266,7 @@ template <class T, class Score> Index choose(const Tile<T>& tile, const Largest<
     return largest.index(best);
 }
 
-// Step coordinates i and j by s and u, then choose as above
+// Step coordinates i and j by s and u, and return the coordinate of the largest score(grad, lo, hi) there
 template <class T, class Score>
 Index move_and_choose(Tile<T>& tile, Index i, Index j, T s, T u, const Largest<T>& largest, const Score& score) {
     tile.shift(i, s);
@@ -279,12 +284,12 @@ Index move_and_choose(Tile<T>& tile, Index i, Index j, T s, T u, const Largest<T
     return largest.index(best);
 }
 
-// Violation of a coordinate at an offset
+// KKT violation of a coordinate with gradient g
 template <class T> inline T violation_of(T g, T lo, T hi) {
     return most(most(hi > T(0) ? -g : T(0), lo < T(0) ? g : T(0)), T(0));
 }
 
-// Pairs of coordinates, each pair solved exactly in its box.
+// Coordinate pairs, each solved in its box.
 //
 // Solve   min_d  1/2 d'Qd + grad'd   s.t.  lo <= d <= hi      (in place, from d = 0)
 // Given   tile.Q (q, q) of unit diagonal; grad, lo <= 0 <= hi (q,)
@@ -315,7 +320,8 @@ template <class T> Index solve_box_tile(Tile<T>& tile, double tol) {
 
 // --- a tile with the equality --------------------------------------------------------------------------------------
 
-// The partner of coordinate i: `up` times a step on i, and as much off the partner, whose bound on that side is `limit`
+// A transfer d > 0 from a partner t to coordinate i: beta_i += up d, beta_t -= up d, with up = 1 or -1. room: the
+// largest d within i's bounds; limit: the bounds that t approaches
 template <class T> struct Transfer {
     Index i;
     T up, room;
@@ -342,14 +348,14 @@ template <class T> Index choose_partner(const Tile<T>& tile, const Transfer<T>& 
     return largest.index(best);
 }
 
-// How much to move between i and j: not above 0 where that gains nothing
+// The best transfer between i and j; <= 0 where no transfer decreases the objective
 template <class T> double best_transfer(const Tile<T>& tile, const Transfer<T>& from, Index j) {
     const double curve = tile.diagonal[from.i] + tile.diagonal[j] - T(2) * tile.Q[from.i][j];
     const double slope = from.up * (tile.grad[j] - tile.grad[from.i]);
     return least(slope / most(curve, kMinTransferCurvature), least<double>(from.room, -from.up * from.limit[j]));
 }
 
-// Pairs of coordinates moved against each other: SMO with an exact second-order choice of the partner.
+// SMO: pairs of coordinates that move by opposite steps, the partner chosen by its exact clipped gain.
 //
 // Solve   min_d  1/2 d'Qd + grad'd   s.t.  lo <= d <= hi, sum(d) = 0      (in place, from d = 0)
 // Given   tile.Q (q, q) and its diagonal; grad, lo <= 0 <= hi (q,)
@@ -398,7 +404,7 @@ struct Point {
     Span<double> beta, f;  // (m,), f = K beta
 };
 
-// Visit all blocks, those as well that a team which is stopped leaves out.
+// Call visit(block) for all blocks, also if the team is stopped in between: the state must stay consistent.
 template <class Visit> void visit_all(Team& team, Index n_blocks, bool is_shared, WorkingSet& work, const Visit& visit) {
     if (!is_shared || n_blocks == 1) {
         for (Index block = 0; block < n_blocks; ++block) visit(block);
@@ -417,7 +423,8 @@ template <class Visit> void visit_all(Team& team, Index n_blocks, bool is_shared
     }
 }
 
-// Keep the newer half of a full set and fill up with the largest violators; with the equality, of both sides.
+// Choose the next working set: the newer half of a full one, and the largest violators; with the equality, from both
+// sides.
 inline Span<const Index> renew(WorkingSet& work, bool equality) {
     const Span<double> violation = as_span(work.violation);
     const Span<Index> rows = as_span(work.rows);
@@ -434,8 +441,8 @@ inline Span<const Index> renew(WorkingSet& work, bool equality) {
     return rows.head(n);
 }
 
-// Write gradient and bounds of a working set at a point into the tile, and the bounds of beta into work.lo and work.hi:
-// with epsilon > 0 those of one side of zero, at beta = 0 the side where the objective is smaller.
+// Write the gradient and bounds of a working set at a point into the tile, and the bounds of beta into work.lo and
+// work.hi: with epsilon > 0 those of one side of zero, at beta = 0 the side where the objective is smaller.
 template <class Entry, class T>
 void begin_tile(const Problem<Entry>& problem, Point point, Span<const Index> rows, double offset, Tile<T>& tile,
                 WorkingSet& work) {
@@ -466,8 +473,8 @@ void begin_tile(const Problem<Entry>& problem, Point point, Span<const Index> ro
     }
 }
 
-// Keep the piece of Q of rows that were the last n ones of the working set before and are the first ones now. Returns n,
-// or 0 if there is none.
+// Move the entries of Q among the n rows that the working set before had last and this one has first. Returns n, or 0
+// if Q was gathered from another matrix.
 template <class Entry, class T> Index keep_entries(Matrix<const Entry> K, const WorkingSet& work, Tile<T>& tile) {
     const Index n = tile.source == K.data ? work.n_kept : 0, first = tile.size - n;
     tile.source = K.data;
@@ -478,8 +485,9 @@ template <class Entry, class T> Index keep_entries(Matrix<const Entry> K, const 
     return n;
 }
 
-// Copy rows [first, end) of a working set's piece of K; without the equality, scaled to a unit diagonal. The first n_kept
-// rows know each other: what they have with new rows is copied from these, as K is symmetric.
+// Gather rows [first, end) of the working set's piece of K; without the equality, scaled to a unit diagonal. The
+// entries among the first n_kept rows are there already; those between them and the new rows are mirrored, as K is
+// symmetric.
 template <class Entry, class T>
 void gather(Matrix<const Entry> K, Span<const Index> rows, Index first, Index end, Index n_kept, Tile<T>& tile) {
     const T* __restrict scale = tile.scale.data;
@@ -500,7 +508,8 @@ void gather(Matrix<const Entry> K, Span<const Index> rows, Index first, Index en
     }
 }
 
-// Take the tile's steps over into beta, exactly onto the bounds where one was hit; note which rows changed.
+// beta += the tile's steps, exactly onto a bound where one was reached; list the rows that changed. Returns their
+// number.
 template <class T> Index scatter(Span<double> beta, const Tile<T>& tile, WorkingSet& work) {
     Index n = 0;
     for (Index i = 0; i < work.filled; ++i) {
@@ -522,14 +531,15 @@ struct SetResult {
     Violation before;
 };
 
-// Choose a working set, gather its tile and solve it; f = K beta is left to be updated.
+// One iteration of decomposition: choose a working set, gather its tile, solve it.
 //
-// Given   tile and work for q rows
-// Returns how many rows changed, steps inside, offset and violation before; beta updated, work.changed and work.change
-//         tell which rows and by how much
-// Cost    a working set reads q^2 entries of K; O(q) a step
-// Source  decomposition with carry-over: Joachims 1999; newer half kept as in ThunderSVM and oneDAL. Inside, a tile is
-//         solved to a tenth of the violation it started with
+// Solve   the box or equality problem of the tile, to a tenth of the violation of the point (at least tol / 2)
+// Given   tile and work for q rows; a feasible point with f = K beta
+// Returns the number of rows that changed, steps, and the violation before; beta, updated; work.changed and
+//         work.change: these rows and their changes, with which f is yet to be updated
+// Cost    reads q^2 entries of K; O(q) a step
+// Source  Joachims 1999; the newer half of a working set is kept as in ThunderSVM and oneDAL
+// Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
 template <class Entry, class T>
 SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work, double tol) {
     const Violation before = kkt_violation(problem.box, point.beta, point.f, problem.equality, as_span(work.violation));
@@ -552,15 +562,16 @@ SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile
 struct ActiveResult {
     Index n_sets = 0, steps = 0;
     Violation left;
-    bool is_stuck = false;  // whether the last working set could move nothing, although the violation is not below tol
+    bool is_stuck = false;  // whether the last working set made no step although the violation is not below tol
 };
 
 // Working sets on a kernel matrix in memory.
 //
 // Solve   min_b  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi  [, sum(b) = s]      (in place, from a feasible beta)
-// Given   tile and work for q rows; go_on() is asked between two working sets
-// Returns working sets solved, steps inside them, offset and violation left; beta and f updated
-// Cost    a working set reads q^2 entries of K to fill the tile and up to q m to update f: both shared out
+// Given   tile and work for q rows; go_on(): whether to solve another working set
+// Returns the number of working sets, of steps in them, the intercept and violation at the end; beta and f, updated
+// Cost    a working set reads q^2 entries of K for the tile and up to q m to update f, shared out over the threads
+// Source  decomposition: Joachims 1999
 // Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
 template <class Entry, class T, class GoOn>
 ActiveResult solve_active(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work,

@@ -1,4 +1,4 @@
-// What a kernel function does to a tile of inner products, entry by entry; L1 distances; sums of kernel rows.
+// Kernel functions of the entries of a tile of inner products; L1 distances.
 #pragma once
 #include "exponential.hpp"
 #include "span.hpp"

@@ -7,8 +7,8 @@
 
 namespace wm {
 
-// x in [lowest, 0], by comparisons of whole numbers: one instruction each, and what follows is not compiled twice, once for
-// the constant, as it is after comparisons of floating-point numbers. A NaN becomes one of the ends.
+// clip(x, lowest, 0) by comparisons of integers: one instruction each, where comparisons of floating-point numbers make
+// GCC compile the following code twice, once for the constant. NaN becomes one of the bounds.
 template <class T> WM_INLINE T clip_nonpositive(T x, T lowest) {
     using Unsigned = std::make_unsigned_t<Bits<T>>;
     const auto clipped = static_cast<Unsigned>(least(bit_cast<Bits<T>>(x), Bits<T>(0)));
@@ -67,7 +67,8 @@ struct ReducedExponential64 {
     double power;  // 2^exponent
 };
 
-// Cost    20 operations; relative error of exp(x) below 4e-16, on processors without fused multiply-adds 4e-16 - 1e-16 x
+// Cost    20 operations; relative error of exp(x) below 4e-16, on processors without fused multiply-adds 4e-16 - 1e-16
+//         x
 WM_INLINE ReducedExponential64 reduce_exponential(double x) {
     x = clip_nonpositive(x, -708.0);
     const double k = std::floor(x * 1.4426950408889634 + 0.5);

@@ -1,5 +1,5 @@
-// Steps of stochastic gradient descent on a machine whose points are rows of the data and never move: over the budget one
-// is removed, or projected onto the others. Any kernel: its values come as a block.
+// Budgeted stochastic gradient descent with points that are rows of the data: budget maintenance by removal or
+// projection. Any kernel, given as blocks of kernel values.
 #pragma once
 #include <limits>
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace wm {
 
-// Points and new rows have columns of their own, in the order of their coming; coef is zero for what is no point.
+// Points and new rows are columns, in order of arrival; coef is zero in columns that are not points.
 struct FixedPoints {
-    Matrix<double> coef;           // (2, c): coefficients, and their sums weighted by the clock
+    Matrix<double> coef;           // (2, c): coefficients, and their second sums (StepTotals)
     Span<const double> diagonal;   // (c,): k(x, x)
     Matrix<double> inverse;        // (c, c): of the points' kernel matrix, zero elsewhere; unused by removal
 };
@@ -36,8 +36,9 @@ template <Maintenance maintenance> class FixedSteps {
     }
 
   private:
-    static constexpr double kDependent = 1e-4;  // at this distance from the others' span (squared, relative) a new point
-                                                // is projected at once
+    // A new point at most at this squared distance, relative to k(x, x), from the span of the others is replaced by its
+    // projection at once: the kernel matrix would be nearly singular.
+    static constexpr double kDependent = 1e-4;
     const FixedPoints points_;
     const StepRule rule_;
     StepTotals& totals_;
@@ -46,7 +47,7 @@ template <Maintenance maintenance> class FixedSteps {
     Span<double> coef() const { return points_.coef[0]; }
     Span<double> coef_sum() const { return points_.coef[1]; }
 
-    // row: kernel values with all columns up to the new one, which is the last
+    // row: kernel values with all columns up to the new row's own, the last
     void step(Span<const float> row, double signed_weight) {
         const double f = output(row, coef(), StepTotals::kIntercept);
         if (totals_.is_compared())
@@ -70,11 +71,12 @@ template <Maintenance maintenance> class FixedSteps {
         return f;
     }
 
-    // Make the last of n columns a point and, over the budget, take one out; returns the growth of the average's weight.
+    // Make the last of n columns a point and, over the budget, remove or project one; returns the growth of the
+    // average's weight.
     double add(Index n, double signed_weight, double distance) {
         Index& n_points = totals_.counts[StepTotals::kFront];
         coef()[n - 1] = signed_weight;
-        coef_sum()[n - 1] = signed_weight * totals_.sums[StepTotals::kClock];
+        coef_sum()[n - 1] = signed_weight * totals_.sums[StepTotals::kStepSum];
         const bool is_over = n_points >= rule_.budget;
         if constexpr (maintenance == Maintenance::projection) enter(n, distance, is_over);
         else if (is_over) remove_lightest(n);
@@ -98,7 +100,7 @@ template <Maintenance maintenance> class FixedSteps {
         totals_.add_degradation(lowest, rule_);
     }
 
-    // The best approximation of the new point by the others, v = A^-1 k; returns its squared distance from their span.
+    // The projection of the new point onto the others' span, coefficients v = A^-1 k; returns the squared distance.
     double approximate(Span<const float> row) {
         const Index fresh = row.size - 1;
         double *k = row_.data(), *v = incoming_.data();
@@ -115,19 +117,19 @@ template <Maintenance maintenance> class FixedSteps {
         return distance;
     }
 
-    // Add a multiple of the new point, the last of n columns, to the others: of its approximation by them.
+    // Add the projection of the new point, the last of n columns, times its coefficient to the others' coefficients.
     void add_approximation(Index n, double signed_weight, double distance) {
-        const double clocked = signed_weight * totals_.sums[StepTotals::kClock];
+        const double second = signed_weight * totals_.sums[StepTotals::kStepSum];
         for (Index j = 0; j + 1 < n; ++j) {
             coef()[j] += signed_weight * incoming_[j];
-            coef_sum()[j] += clocked * incoming_[j];
+            coef_sum()[j] += second * incoming_[j];
         }
         totals_.add_degradation(signed_weight * signed_weight * most(distance, 0.0), rule_);
     }
 
-    // Enter the last of n columns into the inverse P: with u = (v, -1), P + u u' / distance. Over the budget, then take
-    // out the point whose best approximation by the others is the least change, and add it to their coefficients.
-    // A^-1 k_i of a matrix less its row i is read off the whole inverse, -P_i / P_ii: the change is coef_i^2 / P_ii.
+    // Extend the inverse P by the last of n columns: P + u u' / distance with u = (v, -1). Over the budget, then
+    // project the point with the least squared weight degradation coef_i^2 / P_ii onto the others: its coefficients
+    // there are -P_ij / P_ii, by the inverse of a partitioned matrix.
     void enter(Index n, double distance, bool is_over) {
         double *u = incoming_.data(), *p = outgoing_.data();
         u[n - 1] = -1.0;
@@ -148,7 +150,7 @@ template <Maintenance maintenance> class FixedSteps {
         for (Index j = 0; j < n; ++j) points_.inverse[best][j] = points_.inverse[j][best] = 0.0;
     }
 
-    // The point of least coef_i^2 / P_ii, P having been entered into
+    // The point of least coef_i^2 / P_ii, of the extended P
     Index find_nearest(Index n, double distance) const {
         Index best = n - 1;
         double lowest = std::numeric_limits<double>::infinity();

@@ -9,8 +9,8 @@
 
 namespace wm {
 
-// A constant whose value the compiler does not know. GCC compiles `most` and `clip` with known bounds to comparisons and
-// blends in vectorised loops, with unknown ones to one or two instructions.
+// A constant whose value the compiler does not know. GCC compiles `most` and `clip` with known bounds to comparisons
+// and blends in vectorised loops, with unknown ones to one or two instructions.
 inline double opaque(double constant) {
     const volatile double place = constant;
     return place;
@@ -120,17 +120,19 @@ inline Sums<2> advance_block(Span<double> f, Span<const double> target, Span<con
     return {risk, offset};
 }
 
-// The slope a of a smoothed hinge max_(0 <= a <= 1) a m + width a (1 - a), before it is clipped to [0, 1]; half = 0.5 / width
+// The slope a of a smoothed hinge max_(0 <= a <= 1) a m + width a (1 - a), before it is clipped to [0, 1]; half = 0.5 /
+// width
 inline double smoothed_slope(double margin, double half) { return 0.5 + margin * half; }
 
 // Solve   smoothed (Huberised) hinges s_i max_(0 <= a <= 1) a m_i + width a (1 - a) with m_i = 1 - y_i (f_i + shift)
-// Given   f, signed_weights (n,): one block; width > 0; factors in [0, 1] of the slopes a of rows with positive and with
-//         negative labels; coef (n,), written: -s y a with a times its factor, row weights of a plane below the hinges
+// Given   f, signed_weights (n,): one block; width > 0; factors in [0, 1] of the slopes a of rows with positive and
+//         with negative labels; coef (n,), written: -s y a with a times its factor, row weights of a plane below the
+//         hinges
 // Returns the sum of the smoothed hinges; the plane's offset sum_i s_i a_i; sum_i s_i (max(0, m_i) - a_i m_i), its
 //         distance from the hinges; the sum of the hinges
 // Cost    O(n), one vectorised pass
 // Source  Nesterov, Smooth minimization of non-smooth functions, Mathematical Programming 103, 2005
-// Twin    tests/naive/cutting_plane.py::rounded_hinges
+// Twin    tests/naive/cutting_plane.py::smoothed_hinges
 inline Sums<4> smoothed_hinges(Span<const double> f, double shift, Span<const double> signed_weights, double width,
                                double positive_factor, double negative_factor, Span<double> coef) {
     const double *g = f.data, *signed_ = signed_weights.data;

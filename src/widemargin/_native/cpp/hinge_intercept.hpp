@@ -11,7 +11,7 @@ namespace wm {
 // Given   values, weights (m,), in any order
 // Returns v; NaN if m = 0
 // Cost    O(m) expected
-// Twin    tests/naive/cutting_plane.py::profile_risk
+// Twin    tests/naive/cutting_plane.py::optimal_intercept_risk
 inline double weighted_quantile(Span<const double> values, Span<const double> weights, double level) {
     if (values.size == 0) return std::nan("");
     Selection left(values, weights);
@@ -36,8 +36,8 @@ struct WeightedValue {
 };
 
 // Solve   the residuals y - (f + k (target - f)), and those in an interval [lo, hi] that encloses their quantile
-// Given   f, target, signed_weights (n,): one block; values (n,), written: all residuals; found: gets the block's list of
-//         those in [lo, hi] and their weights
+// Given   f, target, signed_weights (n,): one block; values (n,), written: all residuals; found: gets the block's list
+//         of those in [lo, hi] and their weights
 // Returns the weights of the residuals < lo and of those <= hi
 // Cost    O(n), one vectorised pass; a second one over those found
 // Source  Floyd and Rivest, Expected Time Bounds for Selection, CACM 18, 1975, with weights
@@ -70,10 +70,10 @@ inline Sums<2> collect_residuals(Span<const double> f, Span<const double> target
     return sums;
 }
 
-// Solve   as advance_block, at optimal intercepts; the slopes of rows at the kink, values == plane_intercept, are left to
-//         share_kink and write_kink_weights
-// Given   f, target, signed_weights (n,): one block. f is replaced by f + step (target - f); intercept: the optimal one of
-//         the new f; values (n,): residuals of the plane's point, plane_intercept: its optimal intercept; coef (n,),
+// Solve   as advance_block, at optimal intercepts; the slopes of rows at the kink, values == plane_intercept, are left
+//         to share_kink and write_kink_weights
+// Given   f, target, signed_weights (n,): one block. f is replaced by f + step (target - f); intercept: the optimal one
+//         of the new f; values (n,): residuals of the plane's point, plane_intercept: its optimal intercept; coef (n,),
 //         written: the plane's row weights
 // Returns the risk at the new f; the plane's offset; sum of s y over violating rows; sum of s over the rows at the kink
 //         with positive labels, and with negative ones
@@ -100,8 +100,8 @@ inline Sums<5> advance_block_with_intercept(Span<double> f, Span<const double> t
     return {risk, offset, excess, positive, negative};
 }
 
-// Slopes in [0, 1] of the rows at the kink, one for positive and one for negative labels, with which sum s y pi = 0: excess
-// is that sum over the violating rows.
+// Slopes in [0, 1] of the rows at the kink, one for positive and one for negative labels, with which sum s y pi = 0:
+// excess is that sum over the violating rows.
 struct KinkSlopes {
     double positive = 0.0, negative = 0.0;
 };

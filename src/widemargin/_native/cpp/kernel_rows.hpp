@@ -4,18 +4,17 @@
 
 namespace wm {
 
-// Columns that are summed at one time: their sums stay in the first-level cache while rows pass by. Threads share out
-// blocks of so many, and whoever sums alone takes the same ones: a sum's digits depend on where its block begins.
+// Columns of a block: their sums stay in the first-level cache. The unit of work that threads share out.
 constexpr Index kColumnBlock = 1024;
 
-// Sums stay in the order that is written: as one chain of multiply-adds, they take a third fewer instructions.
+// A sum that is not reordered: one chain of multiply-adds takes a third fewer instructions than a tree of sums.
 #if defined(__has_builtin) && __has_builtin(__builtin_assoc_barrier)
 #define WM_IN_ORDER(x) __builtin_assoc_barrier(x)
 #else
 #define WM_IN_ORDER(x) (x)
 #endif
 
-// Rows to be added to one sum, eight a pass: that reads and writes the sum an eighth as often.
+// sum += sum_k coef_k row_k, eight rows a pass, so that the sum is read and written an eighth as often.
 template <class Entry> class RowSum {
   public:
     explicit RowSum(Span<double> sum) : sum_(sum) {}
@@ -24,7 +23,7 @@ template <class Entry> class RowSum {
         rows_[n_] = row;
         if (++n_ == kRows) add_together<kRows>(rows_, coef_), n_ = 0;
     }
-    // Call it once, after the last row.
+    // Add the rows that do not fill a pass. To be called once, after the last row.
     void finish() {
         int k = 0;
         for (; k + 4 <= n_; k += 4) add_together<4>(rows_ + k, coef_ + k);
@@ -56,7 +55,7 @@ template <class Entry> class RowSum {
     }
 };
 
-// The columns of block `block` in a sum of m.
+// Entries of a vector (m,) in the columns of a block.
 inline Span<double> column_block(Span<double> sum, Index block) {
     return sum.slice(block * kColumnBlock, least((block + 1) * kColumnBlock, sum.size));
 }

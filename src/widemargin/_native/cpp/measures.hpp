@@ -1,8 +1,7 @@
-// Sums over the features of a row and of several points at once: inner products, squared and L1 distances.
+// Inner products, squared distances and L1 distances of rows and a few points.
 //
-// Points are few and packed: feature by feature, so that a register holds one feature of several points and each number
-// of a row is met by all of them. Nothing is summed across a register, whatever the number of features, and of a sparse
-// row only the non-zeros are looked at.
+// Points are packed feature by feature: a register holds one feature of several points, and is combined with one number
+// of a row. No sum is taken across a register, for any number of features, and of sparse rows only non-zeros are read.
 #pragma once
 #include <cmath>
 #include <memory>
@@ -15,7 +14,7 @@
 
 namespace wm {
 
-enum class Measure { products, squares, differences };  // what is summed: x u, (x - u)^2, |x - u|
+enum class Measure { products, squares, differences };  // sums over the features of x u, (x - u)^2, |x - u|
 
 constexpr int kMostColumns = kRegisterBytes == 64 ? 4 : 2;  // registers of a row of a tile
 constexpr int kTileRows = 4;
@@ -23,7 +22,7 @@ constexpr Index kHalfBytes = kRegisterBytes > 16 ? kRegisterBytes / 2 : 16;  // 
 
 template <class T> constexpr Index kFullLanes = kRegisterBytes / sizeof(T);
 template <class T> constexpr Index kHalfLanes = kHalfBytes / sizeof(T);
-// n rounded up: rows of so many numbers are read and written by registers.
+// n rounded up to whole registers, or to half a register if that holds all.
 template <class T> constexpr Index padded(Index n) {
     const Index lanes = n <= kHalfLanes<T> ? kHalfLanes<T> : kFullLanes<T>;
     return count_blocks(n, lanes) * lanes;
@@ -57,8 +56,8 @@ template <class T> struct PackedGroup {
     const T* tile(Index first_column) const { return data + features * first_column; }
 };
 
-// k groups of m points in d dimensions, feature by feature in tiles of columns (for_each_tile) of their own. `width` is m
-// rounded up; the columns from m on are zeros.
+// k groups of m points in d dimensions, feature by feature in tiles of columns (for_each_tile) of their own. `width` is
+// m rounded up; the columns from m on are zeros.
 template <class T> class PackedPoints {
   public:
     const Index groups, points, features, width;
@@ -94,15 +93,15 @@ template <Measure kind, class T, class V> inline V term(T x, V u) {
     return t < 0 ? -t : t;
 }
 
-// What a non-zero adds to the sum that a row of zeros would have.
+// The difference that a non-zero x makes to the sum of a row of zeros.
 template <Measure kind, class T, class V> inline V change(T x, V u) {
     if constexpr (kind == Measure::products) return x * u;
     if constexpr (kind == Measure::squares) return x * (x - (u + u));
     return term<kind>(x, u) - term<kind>(T(0), u);
 }
 
-// The sums over n terms of R rows and C registers of points. Where R C is small, several partial sums of each hide the
-// latency of additions. `get(r, k)` is number k of row r, `place(k)` the feature that it belongs to.
+// Sums over n terms for R rows and C registers of points; get(r, k) is term k of row r, place(k) its feature. Where R C
+// is small, several partial sums hide the latency of additions.
 template <class V, int R, int C, class T, class Get, class Place, class Term>
 inline void sum_tile(Index n, const T* points, T* out, Index stride, const Get& get, const Place& place,
                      const Term& term_of) {
@@ -151,7 +150,8 @@ void measure_rows(const X* const (&x)[R], PackedGroup<T> points, T* out, Index s
     });
 }
 
-// Given   a sparse row; points: d features, `width` columns; at_zero (width,): the sums of a row of zeros; out (width,): written
+// Given   a sparse row; points: d features, `width` columns; at_zero (width,): the sums of a row of zeros; out
+//         (width,): written
 // Cost    nnz width multiply-adds, or two to four times as many operations for distances
 // Twin    tests/naive/nystroem.py::measure
 template <Measure kind, class T, class I>
@@ -165,10 +165,10 @@ void measure_sparse(Span<const T> values, Span<const I> columns, PackedGroup<T> 
     });
     if constexpr (kind == Measure::products) return;
     for (Index j = 0; j < points.width; ++j)
-        out[j] = most(out[j] + at_zero.data[j], T(0));  // rounding must not make a distance negative
+        out[j] = most(out[j] + at_zero.data[j], T(0));  // no negative distances by rounding
 }
 
-// <a, b>, summed in Sum.
+// <a, b>, summed in the type Sum.
 template <class Sum, class A, class B> Sum inner_product_in(const A* a, const B* b, Index n) {
     constexpr Index lanes = kRegisterBytes / sizeof(Sum);
     Sum sums[lanes] = {}, total = 0;
@@ -180,7 +180,7 @@ template <class Sum, class A, class B> Sum inner_product_in(const A* a, const B*
     return total;
 }
 
-// Packed points and what a row of zeros measures to each: those that rows, dense or sparse, are compared with.
+// Packed points, and the product or distance of a row of zeros and each of them, to which sparse rows add.
 template <class T> class MeasuredPoints {
   public:
     PackedPoints<T> packed;

@@ -1,8 +1,9 @@
-// The search for the point that a candidate is best merged with: by precomputed tables, or by golden sections.
+// Partner search for merging: the merge candidate of least weight degradation, by look-up tables or golden section
+// search.
 //
-// Points x_i (the candidate, coefficient a) and x_j (its partner, a_j of the same sign, no smaller) become one,
-// z = h x_j + (1 - h) x_i. With r = a_j / a >= 1, m = r / (r + 1), kappa = k(x_i, x_j), A = k(z, x_j) =
-// kappa^((1 - h)^2) and B = k(z, x_i) = kappa^(h^2), the best h maximises s = m A + (1 - m) B, and lies in [1/2, 1].
+// Points x_i (coefficient a) and x_j (its partner, a_j of the same sign, no smaller) are replaced by z = h x_j + (1 -
+// h) x_i. With r = a_j / a >= 1, m = r / (r + 1), kappa = k(x_i, x_j), A = k(z, x_j) = kappa^((1 - h)^2) and B = k(z,
+// x_i) = kappa^(h^2), the best h maximises s = m A + (1 - m) B, and lies in [1/2, 1].
 #pragma once
 #include <cmath>
 #include <limits>
@@ -28,12 +29,13 @@ struct Cell {
     }
 };
 
-// h and the root of wd = (squared degradation) / (a_i + a_j)^2 at the nodes of a t x t grid over m in [1/2, 1] and kappa
-// in [0, 1], each node beside its successor in m. So every node is there twice, not four times: less cache to miss.
+// h and the root of wd = (squared weight degradation) / (a_i + a_j)^2 at the nodes of a t x t grid over m in [1/2, 1]
+// and kappa in [0, 1], each node beside its successor in m: a cell is one load, and nodes are stored twice, not four
+// times.
 class MergeTables {
   public:
-    enum Which { kPlace, kLoss };
-    static constexpr Index kMostNodes = 4096;  // a side: float32 numbers the nodes, exactly up to 2^24
+    enum Which { kH, kRootWD };
+    static constexpr Index kMostNodes = 4096;  // a side: float32 holds node numbers exactly up to 2^24
 
     // Given   grids (2, t, t), values in [0, 1]; 2 <= t <= kMostNodes
     explicit MergeTables(Stack<const float> grids) : side_(grids.rows), pairs_(4 * (side_ - 1) * side_) {
@@ -67,8 +69,8 @@ struct Merger {
     double at_partner = 0.0, at_candidate = 0.0;  // k(z, x_j), k(z, x_i)
 };
 
-// A squared norm of lost coefficient over a^2, (1 - B^2) + r^2 (1 - A^2) - 2 r (A B - kappa): by expm1, since a plain
-// 1 - s^2 has no digits left for near copies, and beside heavy points.
+// Squared weight degradation over a^2, (1 - B^2) + r^2 (1 - A^2) - 2 r (A B - kappa), by expm1: 1 - s^2 would cancel
+// for nearly equal points and for partners of much larger coefficients.
 template <class Real> WM_INLINE Real relative_degradation(Real ratio, Real h, Real log_kappa) {
     const Real away = Real(1) - h;
     const Real a = expm1_of_nonpositive(away * away * log_kappa), b = expm1_of_nonpositive(h * h * log_kappa);
@@ -80,8 +82,8 @@ template <class Real> WM_INLINE Real relative_degradation(Real ratio, Real h, Re
 
 // Solve   min over partners j and h of |a phi(x_i) + a_j phi(x_j) - a_z phi(z)|^2, a_z the best coefficient
 // Given   tables (look-ups); capacity: the most slots, a multiple of kSlotGroup
-// Cost    lookup_wd: a table look-up and 25 vector operations a partner; lookup_h: a look-up and 3 exponentials; gss: 25
-//         exponentials, to 0.01 in h and one step of Newton's method; gss_precise: the same in float64, to 1e-10: 97
+// Cost    lookup_wd: a table look-up and 25 vector operations a partner; lookup_h: a look-up and 3 exponentials; gss:
+//         25 exponentials, to 0.01 in h and one step of Newton's method; gss_precise: the same in float64, to 1e-10: 97
 // Source  Glasmachers, Qaadan 2018, Algorithm 1
 // Twin    tests/naive/budget.py::find_partner
 template <MergeRule rule> class PartnerSearch {
@@ -101,17 +103,17 @@ template <MergeRule rule> class PartnerSearch {
         n_ = whole_groups(end) - begin;
         set_ratios(a, &coef[begin]);
         if constexpr (rule == MergeRule::lookup_wd) {
-            look_up(MergeTables::kLoss, &kappa[begin], score_.data());
+            look_up(MergeTables::kRootWD, &kappa[begin], score_.data());
             WM_INDEPENDENT
             for (Index j = 0; j < n_; ++j) score_.data()[j] *= ratio_.data()[j] + 1.0f;
         } else {
             const Real* exponent = as_reals(&log_kappa[begin]);
-            if constexpr (rule == MergeRule::lookup_h) look_up(MergeTables::kPlace, &kappa[begin], h_.data());
+            if constexpr (rule == MergeRule::lookup_h) look_up(MergeTables::kH, &kappa[begin], h_.data());
             else search(exponent);
             set_degradations(exponent);
         }
         const Index best = find_least(first - begin, end - begin);
-        return describe(begin + best, place(best), a, coef[begin + best], log_kappa[begin + best]);
+        return describe(begin + best, h_of(best), a, coef[begin + best], log_kappa[begin + best]);
     }
 
   private:
@@ -124,13 +126,13 @@ template <MergeRule rule> class PartnerSearch {
     AlignedArray<std::int32_t> at_;
     AlignedArray<Cell> cells_;
 
-    // a_j / a; beyond 1e12 z is the heavy point, to the last digit
+    // r = a_j / a, at most 1e12: beyond that z is the partner to the last digit
     void set_ratios(double a, const double* coef) {
         const double inverse = 1.0 / a;
         Real* ratio = ratio_.data();
         WM_INDEPENDENT
         for (Index j = 0; j < n_; ++j)
-            ratio[j] = most(Real(1), least(Real(1e12), static_cast<Real>(coef[j] * inverse)));  // this order: no NaN left
+            ratio[j] = most(Real(1), least(Real(1e12), static_cast<Real>(coef[j] * inverse)));  // in this order NaN becomes a bound
     }
 
     const Real* as_reals(const float* log_kappa) {
@@ -142,7 +144,7 @@ template <MergeRule rule> class PartnerSearch {
         }
     }
 
-    // Bilinear interpolation for every partner: places, one load each, weights. Only the loads are scalar.
+    // Bilinear interpolation for every partner: cell numbers, one load each, weights. Only the loads are scalar.
     void look_up(MergeTables::Which which, const float* kappa, float* out) {
         const float last = static_cast<float>(tables_.side() - 1), top = last - 1.0f;
         const float* ratio = ratio_.data();
@@ -162,8 +164,9 @@ template <MergeRule rule> class PartnerSearch {
         for (Index j = 0; j < n_; ++j) out[j] = cells[j].interpolate(u[j], v[j]);
     }
 
-    // Maximise s(h) - 1 over [1/2, 1] for every partner at once: brackets differ, their width does not. Then one step of
-    // Newton's method from the last point looked at: beside a heavy point the best 1 - h is smaller than any bracket.
+    // Golden section search for the maximiser of s(h) on [1/2, 1], for all partners at once: their brackets have one
+    // width. Then one step of Newton's method from the last point: for a large ratio the best 1 - h is smaller than any
+    // bracket.
     void search(const Real* exponent) {
         const Real* ratio = ratio_.data();
         Real *low = low_.data(), *s0 = s0_.data(), *s1 = s1_.data(), width = Real(0.5);
@@ -177,7 +180,7 @@ template <MergeRule rule> class PartnerSearch {
         step_by_newton(exponent, width);
     }
 
-    // Narrow brackets [low, low + width], whose inner points have the values s0 and s1, by the golden ratio.
+    // One golden section step: brackets [low, low + width], with the values s0 and s1 at their inner points.
     void narrow(const Real* exponent, Real width) {
         const Real step = kRest * width, at0 = kRest * kGolden * width, at1 = kGolden * kGolden * width;
         const Real* ratio = ratio_.data();
@@ -207,7 +210,7 @@ template <MergeRule rule> class PartnerSearch {
         WM_INLINE Real sum(Real ratio) const { return ratio * left + right; }
     };
 
-    // Where s bends upwards, the last point or h = 1, whichever is better
+    // Where s is not concave: the last point or h = 1, whichever is better
     void step_by_newton(const Real* exponent, Real width) {
         const Real *ratio = ratio_.data(), *low = low_.data(), *left = left_.data(), *right = right_.data();
         Real* h = h_.data();
@@ -229,7 +232,7 @@ template <MergeRule rule> class PartnerSearch {
         for (Index j = 0; j < n_; ++j) score[j] = relative_degradation(ratio[j], h[j], exponent[j]);
     }
 
-    // The place of the least score in [first, end)
+    // The index of the least score in [first, end)
     Index find_least(Index first, Index end) {
         Real* score = score_.data();
         for (Index j = 0; j < first; ++j) score[j] = std::numeric_limits<Real>::infinity();
@@ -241,9 +244,10 @@ template <MergeRule rule> class PartnerSearch {
         return best;
     }
 
-    double place(Index best) const {
-        if constexpr (rule == MergeRule::lookup_wd)  // in the cell where the loss was looked up
-            return tables_.cell(MergeTables::kPlace, at_.data()[best])
+    // h of a partner; lookup_wd: from the cell that its wd came from
+    double h_of(Index best) const {
+        if constexpr (rule == MergeRule::lookup_wd)
+            return tables_.cell(MergeTables::kH, at_.data()[best])
                 .interpolate(s0_.data()[best], s1_.data()[best]);
         else return h_.data()[best];
     }

@@ -1,6 +1,6 @@
-// Steps of stochastic gradient descent with the Gaussian kernel on a machine of at most `budget` points, which are merged
-// where there are more. One row against all points is a sum over its non-zeros of multiples of rows of `points`: all
-// loops over slots are vectorised, whether the row was dense or sparse.
+// Budgeted stochastic gradient descent with the Gaussian kernel: budget maintenance by merging. Points are stored
+// feature by feature, so that the inner products of a row with all points are a sum of rows of `points`, one for each
+// non-zero: all loops over slots are vectorised, for dense and sparse rows.
 #pragma once
 #include <array>
 #include <numeric>
@@ -15,10 +15,9 @@ namespace wm {
 
 using FloatVector = Register<float>;
 
-// A machine between calls. Points are feature-major: column j of `points` times slots[kScale][j], plus `shift`, is point
-// j. Those of positive coefficient fill the slots from the front, the others from the back; empty slots have coefficient
-// 0. There are an odd number of vectors of slots: a point is a column, and at a stride of a power of two its values would
-// fight for a few sets of the cache.
+// The machine. Point j is column j of `points` times slots[kScale][j], plus `shift`. Points with positive coefficients
+// fill the slots from the front, the others from the back; empty slots have coefficient 0. The number of slots is an
+// odd multiple of kSlotGroup: at a stride of a power of two, a column's values would fall into few sets of the cache.
 struct MergingState {
     enum Slot { kCoef, kCoefSum, kSize, kScale, kSlotRows };  // kSize: gamma |x|^2
 
@@ -50,7 +49,7 @@ struct DenseRows {
         Index n = 0;
         for (Index k = 0; k < X.columns; ++k) {
             const float value = row[k] - shift.data[k];
-            values[n] = value;  // written over, if it is zero
+            values[n] = value;  // overwritten if it is zero
             columns[n] = static_cast<std::int32_t>(k);
             n += value != 0.0f;
         }
@@ -58,7 +57,7 @@ struct DenseRows {
     }
 };
 
-// Sparse rows; less a shift they are dense: `dense` has room for one, or is empty where the shift is zero.
+// Sparse rows, less a shift: `dense` (d,) is scratch for one row, or empty where the shift is zero.
 template <class I> struct SparseRows {
     CSR<float, I> X;
     Span<const float> shift;
@@ -107,11 +106,12 @@ template <int N = 8, class... Arguments> inline void inner_products_of(Index n_v
     else if constexpr (N > 1) inner_products_of<N - 1>(n_vectors, arguments...);
 }
 
-// Solve   min_w  lam/2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)) over machines of at most `budget` points
-// Given   state, and its totals, whose counts of points are within its budget; tables: for look-ups; gamma, rule: of the
-//         kernel and the steps, rule.budget the state's
-// Returns nothing; the state is updated in place, its counts and sums at the end of `run`
-// Cost    a step: nnz + 20 vector operations of n_slots entries; a merger: a search and nnz strided writes
+// Solve   min_w  lam/2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)) over machines of at most `budget` points, by
+//         stochastic gradient steps
+// Given   state, and its totals, whose numbers of points are within the budget; tables for the look-up rules; gamma of
+//         the kernel; rule of the steps, with the state's budget
+// Returns state, updated in place, its counts and sums at the end of `run`
+// Cost    a step: nnz + 20 vector operations on n_slots entries; a merger: the partner search and nnz strided writes
 // Source  Wang, Crammer, Vucetic, JMLR 13, 2012; Glasmachers, Qaadan 2018, Algorithm 1
 // Twin    tests/naive/budget.py::Machine.step with merge
 template <MergeRule merge_rule> class MergingSteps {
@@ -121,14 +121,15 @@ template <MergeRule merge_rule> class MergingSteps {
                  const StepRule& rule, Index longest)
         : state_(state), points_{state.points.data(), state.n_features, state.n_slots, state.n_slots},
           coef_(row(MergingState::kCoef)), coef_sum_(row(MergingState::kCoefSum)), size_(row(MergingState::kSize)),
-          scale_(row(MergingState::kScale)), gamma_(gamma), rule_(rule), totals_(totals), search_(tables, state.n_slots), factors_(state.n_slots), sizes_(state.n_slots), log_kappa_(state.n_slots),
+          scale_(row(MergingState::kScale)), gamma_(gamma), rule_(rule), totals_(totals), search_(tables, state.n_slots),
+          factors_(state.n_slots), sizes_(state.n_slots), log_kappa_(state.n_slots),
           kappa_(state.n_slots), values_(most(longest, state.n_features)), columns_(values_.size()) {
         for (Index j = 0; j < coef_.size; ++j) round_slot(j);
     }
 
     // One step on each of the rows in `order`; signed_weights: s_i y_i of every row of the data
     template <class Rows> void run(Rows& rows, Span<const Index> order, Span<const double> signed_weights) {
-        constexpr Index kAhead = 4;  // rows come in random order: from memory, not from a cache
+        constexpr Index kAhead = 4;  // rows to prefetch: their order is random
         for (Index t = 0; t < order.size; ++t) {
             if (t + kAhead < order.size) {
                 rows.prefetch(order[t + kAhead]);
@@ -141,7 +142,7 @@ template <MergeRule merge_rule> class MergingSteps {
     }
 
   private:
-    // What is to be merged, most often the row of this step: its non-zeros, and what a slot would hold of it
+    // The point to insert or merge, most often the row of this step: number of its non-zeros, and a slot's values
     struct Candidate {
         double coef, coef_sum, size;
         Index n;
@@ -159,7 +160,7 @@ template <MergeRule merge_rule> class MergingSteps {
     std::vector<float> values_;
     std::vector<std::int32_t> columns_;
     Candidate candidate_{};
-    double least_coef_ = 0.0;  // no coefficient is smaller
+    double least_coef_ = 0.0;  // a lower bound of all |coefficients|
 
     Span<double> row(MergingState::Slot which) {
         return {state_.slots.data() + which * state_.n_slots, state_.n_slots};
@@ -175,7 +176,7 @@ template <MergeRule merge_rule> class MergingSteps {
         evaluate_kernel_row();
         const double f = decision_value();
         if (totals_.is_compared()) compare(f, signed_weight);
-        candidate_.coef_sum = signed_weight * totals_.sums[StepTotals::kClock];
+        candidate_.coef_sum = signed_weight * totals_.sums[StepTotals::kStepSum];
         double growth = 0.0;
         if (totals_.begin_step(f, signed_weight, rule_)) {
             if (n_front() + n_back() < rule_.budget) {
@@ -216,8 +217,8 @@ template <MergeRule merge_rule> class MergingSteps {
         return f;
     }
 
-    // Out of line: inlined it slows down the steps that are not compared. The second sums' output is added up in kSlotGroup
-    // parts, as only a sign counts.
+    // Not inlined, which would slow down the steps without a comparison. The decision value of the second sums is added
+    // up in kSlotGroup parts.
     [[gnu::noinline]] void compare(double f, double signed_weight) {
         std::array<double, kSlotGroup> partial{};
         const float* kappa = kappa_.data();
@@ -235,7 +236,7 @@ template <MergeRule merge_rule> class MergingSteps {
         sizes_[j] = static_cast<float>(size_[j]);
     }
 
-    // Give the candidate a slot, on the side of its sign.
+    // Insert the candidate into a free slot, at the end of its sign.
     void insert() {
         const Index at = candidate_.coef > 0.0 ? n_front()++ : points_.columns - 1 - n_back()++;
         for (Index k = 0; k < points_.rows; ++k) points_[k][at] = 0.0f;
@@ -254,7 +255,7 @@ template <MergeRule merge_rule> class MergingSteps {
         Index n_lighter = 0, slot = -1;
         for (Index j = 0; j < coef_.size; ++j)
             n_lighter += (std::abs(coef_.data[j]) < lightest) & (coef_.data[j] != 0.0);
-        for (Index j = 0; j < coef_.size && n_lighter > 0; ++j) {  // with weights only: otherwise new points are lightest
+        for (Index j = 0; j < coef_.size && n_lighter > 0; ++j) {  // only with sample weights: otherwise a new point is the lightest
             const bool is_used = j < n_front() || j >= coef_.size - n_back();
             if (!is_used || !(std::abs(coef_[j]) < lightest) || coef_[j] == 0.0) continue;
             slot = j;
@@ -263,7 +264,7 @@ template <MergeRule merge_rule> class MergingSteps {
         return slot;
     }
 
-    // Put the candidate into a slot, and take point i out instead.
+    // Insert the candidate, and make point i the candidate.
     void exchange(Index i) {
         const bool is_front = i < n_front();
         insert();
@@ -303,9 +304,9 @@ template <MergeRule merge_rule> class MergingSteps {
         totals_.add_degradation(has_partner ? merger.degradation : candidate_.coef * candidate_.coef, rule_);
     }
 
-    // Replace the partner and the candidate by z = h x_j + (1 - h) x with the best coefficient, in slot j. Column j of the
-    // points is scaled by `scale_`: only the non-zeros of x are touched. |z|^2 is h |x_j|^2 + (1 - h) |x|^2 -
-    // h (1 - h) |x_j - x|^2, in which old rounding errors shrink with h.
+    // Replace partner j and the candidate x by z = h x_j + (1 - h) x with the best coefficient, in slot j. Column j of
+    // `points` is scaled by `scale_`, so that only the non-zeros of x are added. |z|^2 = h |x_j|^2 + (1 - h) |x|^2 -
+    // h (1 - h) |x_j - x|^2, where earlier rounding errors shrink with h.
     void merge_into(const Merger& merger) {
         const Index j = merger.partner;
         const double h = merger.h, away = 1.0 - h, log_kappa = log_kappa_[j];

@@ -1,4 +1,4 @@
-// Second moments of some rows: a symmetric product of matrices, in tiles that the registers hold.
+// Second moments A' A of some rows: a symmetric matrix product in tiles of registers.
 #pragma once
 #include <memory>
 
@@ -10,8 +10,8 @@ namespace wm {
 constexpr Index kPanel = 3 * kLanes;  // columns of a panel; kLanes x kPanel sums are held in registers
 constexpr Index kDepth = 256;         // rows that are multiplied at a time: two panels of these fit a first-level cache
 
-// (x - centre) factor of some rows, by panels: columns[p * kPanel + c] of row r at panels[(p * kDepth + r) * kPanel + c].
-// Columns beyond d are zero up to a multiple of kLanes.
+// Rows of A = (X - centre) * factors, packed by panels: column p kPanel + c of row r is at panels[(p kDepth + r) kPanel
+// + c]. Columns beyond d are zero up to a multiple of kLanes.
 class PackedRows {
   public:
     explicit PackedRows(Index d)
@@ -55,7 +55,7 @@ void add_product(const double* A, const double* B, Index n, Index rows, Index co
         for (Index j = 0; j < columns; ++j) out[j] += flat[i][j];
 }
 
-// out += the product of two panels p <= q; what is left of the diagonal, by less than a tile at most.
+// out += the product of panels p <= q: the upper triangle, and less than a tile below the diagonal.
 inline void add_panels(const PackedRows& X, Index p, Index q, Index n, Matrix<double> out) {
     for (Index i = p * kPanel; i < least((p + 1) * kPanel, out.rows); i += kLanes) {
         const Index first = most(q * kPanel, i), columns = least((q + 1) * kPanel, out.columns) - first;
@@ -67,11 +67,11 @@ inline void add_panels(const PackedRows& X, Index p, Index q, Index n, Matrix<do
     }
 }
 
-// Second moments of some rows less their centre, each times a factor.
+// A' A for the rows A = (X[chosen] - centre) * factors[:, None].
 //
 // Given   X (n, d); chosen (m,), rows of X; centre (d,), factors (m,); out (d, d), written
-// Cost    m d^2 / 2 multiplications; memory for 256 rows
-// Twin    A.T @ A with A = (X[chosen] - centre) * factors[:, None]
+// Cost    m d^2 / 2 multiply-adds; memory for 256 packed rows
+// Twin    A.T @ A
 template <class T, class Run>
 void second_moments(Matrix<const T> X, Span<const Index> chosen, Span<const double> centre, Span<const double> factors,
              Matrix<double> out, const Run& run) {

@@ -1,12 +1,12 @@
-// CSR arrays of a dense array.
+// Conversion of dense rows to CSR arrays.
 #pragma once
 #include "csr.hpp"
 
 namespace wm {
 
-// indptr (n + 1,): where the non-zeros of each row of X (n, d) would start.
+// indptr (n + 1,), written: the row pointers of X (n, d) as a CSR array.
 //
-// Cost    one pass
+// Cost    O(n d), one pass
 // Twin    scipy.sparse.csr_array(X).indptr
 template <class T> void count_nonzeros(Matrix<const T> X, Span<std::int64_t> indptr) {
     indptr[0] = 0;
@@ -18,10 +18,11 @@ template <class T> void count_nonzeros(Matrix<const T> X, Span<std::int64_t> ind
     }
 }
 
-// Values and columns of the non-zeros of X, by rows; returns how many there are, or -1 if there is no room for all of them.
+// Copy values and columns of the non-zeros of X, row by row.
 //
-// Given   data and indices, of one size; as many numbers as there are non-zeros are overwritten, and perhaps one more
-// Cost    one pass; no branch waits for a comparison, but in the last rows
+// Given   X (n, d); data and indices of one size, written: the entries of the non-zeros, and perhaps one more
+// Returns the number of non-zeros, or -1 if there are more than data has entries
+// Cost    O(n d), one pass; without branches but in the last rows
 // Twin    scipy.sparse.csr_array(X)
 template <class T, class I> Index copy_nonzeros(Matrix<const T> X, Span<T> data, Span<I> indices) {
     Index t = 0;

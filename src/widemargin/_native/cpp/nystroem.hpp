@@ -1,4 +1,4 @@
-// Local Nystroem machines in the leaves of a tree: the decision values of rows.
+// Local Nystroem machines in the leaves of a tree: kernel features of rows, and decision values.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -13,7 +13,7 @@
 
 namespace wm {
 
-// A kernel that is a function of one number, the measure of two points.
+// A kernel function of one number: the inner product, squared distance or L1 distance of two points (Measure).
 struct KernelFunction {
     enum Name { rbf, laplacian, polynomial, sigmoid, linear } name;
     double gamma, coef0;
@@ -30,7 +30,8 @@ inline float hyperbolic_tangent(float x) {
 }
 inline double hyperbolic_tangent(double x) { return std::tanh(x); }
 
-// Turn measures into kernel values, in place; scratch as large as these.
+// Replace products or distances (n,) by kernel values; scratch (n,).
+// Cost    an exponential each, or the degree's multiplications
 // Twin    tests/naive/kernels.py
 template <class T> void transform(const KernelFunction& kernel, Span<T> values, Span<T> scratch) {
     T* __restrict v = values.data;
@@ -49,11 +50,11 @@ template <class T> void transform(const KernelFunction& kernel, Span<T> values, 
     }
 }
 
-// Estimate distances to pseudo-landmarks from those to the m landmarks. For a landmark u and a pseudo-landmark v,
-// | |x - u| - |v - u| | <= |x - v| <= |x - u| + |v - u|; of all u, the closest bound is taken.
+// Estimate the distances |x - v| of a row to pseudo-landmarks v by the triangle inequality, from those to the landmarks
+// u: max_u | |x - u| - |v - u| | <= |x - v| <= min_u |x - u| + |v - u|.
 //
-// Given   near (m,): |x - u|, or its square; anchors (m, p): |v - u|; is_lower: which of the bounds; far (p,): written,
-//         squares where `near` are squares
+// Given   near (m,): |x - u|, or its square; anchors (m, p): |v - u|; is_lower: which bound is the estimate; far (p,),
+//         written: the estimates, squared where `near` are squares
 // Cost    m p times two or three operations
 // Source  Hsieh, Si, Dhillon 2014 (DC-Pred++), equation 6
 // Twin    tests/naive/nystroem.py::bound
@@ -74,7 +75,8 @@ template <class T> void bound(Span<const T> near, Matrix<const T> anchors, bool 
 
 constexpr std::int64_t kLowerBound = 0, kUpperBound = 1;  // of `rules`
 
-// k leaves, each with m landmarks and p pseudo-landmarks by the triangle rule: r = m + p values of a row.
+// k leaves, each with m landmarks and p pseudo-landmarks by the triangle inequality: r = m + p kernel features of a
+// row.
 template <class T> class Landmarks {
   public:
     using Value = T;
@@ -93,11 +95,13 @@ template <class T> class Landmarks {
     Index features() const { return points_.packed.features; }
     Index stride() const { return most(points_.packed.width, padded<T>(n_values())); }
 
-    // What the rows i[0] to i[R - 1] measure to the landmarks of a leaf: the first m columns of out (R, stride()).
+    // Products or distances of the rows i[0] to i[R - 1] and the landmarks of a leaf: the first m columns of out (R,
+    // stride()).
     template <int R, class Rows> void measure(const Rows& X, const Index (&i)[R], Index leaf, T* out) const {
         points_.measure(X, i, leaf, out, stride());
     }
-    // Their kernel values, and those of the pseudo-landmarks: the first r columns. scratch: as large as out
+    // Kernel values of these rows and the leaf's landmarks, and estimates for its pseudo-landmarks: the first r columns
+    // of out (R, stride()); scratch of the same size
     template <int R, class Rows>
     void evaluate(const Rows& X, const Index (&i)[R], Index leaf, Span<T> out, Span<T> scratch) const {
         const Index m = n_landmarks(), n = stride();
@@ -118,7 +122,7 @@ template <class T> class Landmarks {
     std::vector<std::int64_t> rules_;
 };
 
-// k groups of q linear functions of n numbers. Many functions share registers, few are inner products one by one.
+// k groups of q linear functions of n numbers: computed together from packed weights, or where q is small one by one.
 template <class W> class LinearMaps {
   public:
     explicit LinearMaps(Stack<const W> weights)
@@ -127,7 +131,7 @@ template <class W> class LinearMaps {
 
     PackedPoints<W> packed;
 
-    // Add to totals (R, q) the values of a group's functions; room (R, packed.width), aligned: scratch.
+    // totals (R, q) += the values of a group's functions; room (R, packed.width), aligned: scratch.
     template <int R, class T> void add(const T* const (&x)[R], Index group, W* room, double* totals) const {
         const Index q = packed.points, n = packed.features;
         if (!is_narrow_) {
@@ -161,15 +165,15 @@ template <class W> class LinearMaps {
     }
 };
 
-// Room for what is known of four rows, and for the leaves of a block of rows.
+// Scratch for the decision values of a block of rows, four rows at a time.
 template <class T> struct NystroemScratch {
     AlignedArray<T> distances, values, parts, powers, linear;
     AlignedArray<double> outputs, totals;
     std::vector<Index> ends, leaf, order;  // of rows: see group_by_leaf
 };
 
-// Decision functions of q machines in each of k leaves: <coef, f> + <f, P f> + <slope, x> + intercept, where f are the
-// kernel values of the leaf's landmarks and pseudo-landmarks; P is lower triangular and knows landmarks only.
+// Decision functions of q machines in each of k leaves: <coef, f> + <f, P f> + <slope, x> + intercept, with the kernel
+// features f (r,) of the leaf; P is lower triangular, zero for pseudo-landmarks.
 template <class T> class NystroemMachine {
   public:
     using Value = T;
@@ -187,7 +191,7 @@ template <class T> class NystroemMachine {
 
     Index features() const { return landmarks_->features(); }
     Index n_outputs() const { return coef_.packed.points; }
-    // Rows of a block: some for each leaf, so that rows of one leaf meet its numbers together.
+    // Rows of a block: several for each leaf, so that its arrays are read once for several rows.
     Index block_rows() const { return clip<Index>(16 * landmarks_->n_leaves(), 256, 8192); }
 
     NystroemScratch<T> make_scratch(Index n_rows) const {
@@ -234,7 +238,7 @@ template <class T> class NystroemMachine {
 
     bool is_grouped(Index n_rows) const { return n_rows >= kTileRows && n_rows >= landmarks_->n_leaves(); }
 
-    // Write the block's rows into `order`, leaf by leaf; those of leaf c end at ends[c].
+    // Sort the block's rows by leaf into `order`; those of leaf c end at ends[c].
     template <class Rows> void group_by_leaf(const Rows& X, Index first, Index end, NystroemScratch<T>& s) const {
         const Index k = landmarks_->n_leaves(), n = end - first;
         for (Index& count : s.ends) count = 0;

@@ -30,8 +30,8 @@ struct RowBlock {
 
 template <std::size_t k> using Sums = std::array<double, k>;
 
-// The sums over n blocks of the k numbers that visit(block) returns, added in the order of the blocks. run(n, visit) calls
-// visit(block) for each block, in any order.
+// The sums over n blocks of the k numbers that visit(block) returns, added in the order of the blocks. run(n, visit)
+// calls visit(block) for each block, in any order.
 template <std::size_t k, class Run, class Visit> Sums<k> sum_blocks(Index n, const Run& run, const Visit& visit) {
     std::vector<Sums<k>> parts(n);
     run(n, [&](Index block) { parts[block] = visit(block); });
@@ -53,8 +53,8 @@ inline constexpr WordBits kBits;
 // A subset of the rows of a block, one bit a row.
 class RowMask {
   public:
-    // set_word(first, count) returns the bits of the rows [first, first + count). For full groups count is a constant of
-    // the compiler's, so that the loop over them is vectorised.
+    // set_word(first, count) returns the bits of the rows [first, first + count). For full groups count is a constant
+    // of the compiler's, so that the loop over them is vectorised.
     template <class SetWord> RowMask(Index n, const SetWord& set_word) : n_words_(count_blocks(n, kGroup)) {
         Index word = 0;
         for (; (word + 1) * kGroup <= n; ++word)

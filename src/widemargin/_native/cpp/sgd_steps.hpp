@@ -1,4 +1,4 @@
-// What all steps of stochastic gradient descent on a budget share: counts, sums, the margin test, the average's weights.
+// Budgeted stochastic gradient descent: counts, sums, margin test and averaging, for any budget maintenance.
 //
 //     min_w  lam/2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)),   w a combination of at most `budget` points
 //
@@ -6,14 +6,15 @@
 //
 //     lam t w_{t+1} = lam (t - 1) w_t + s_i y_i phi(x_i) [y_i f(x_i) < 1]
 //
-// so the left side is what is kept: nothing is ever scaled, nothing can underflow. The average over steps has weights
-// v_t that grow like t^3, and by a factor of 1 + 1 / budget where points change. The clock is sum_t v_t / t, and every
-// coefficient has a second sum, of the same terms times the clock when each was added: clock * coef - coef_sum is then
-// lam times the weighted sum over steps of the true coefficient.
+// so the left side is stored: no coefficient is scaled at a step, and none can underflow. The averaged machine has
+// weights v_t that grow like t^3, and by a further factor 1 + 1 / budget at steps that maintain the budget. With the
+// step sum S_t = sum_(i <= t) v_i / i, a second sum is kept for every coefficient: of the same terms, each times the
+// step sum when it was added. Then S_t coef - coef_sum is lam times the weighted sum over steps of the true
+// coefficient.
 //
-// The average restarts at the current machine once it has misclassified 4 rows more than the current machine, by the
-// cumulative sum S <- max(0, S + [average wrong] - [current wrong]) over every fourth row before its step (Page's CUSUM
-// test): so it follows a stream whose labels change, and nothing happens where the average is the better one.
+// The average restarts at the current machine once it has made 4 mistakes more than the current machine, by Page's
+// CUSUM test: E <- max(0, E + [average wrong] - [current wrong]) over every fourth row, before its step. So it follows
+// a stream whose labels drift, and is kept where it is the better machine.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -30,11 +31,11 @@ struct StepRule {
 };
 
 struct StepTotals {
-    // The order of the arrays `counts` and `sums` of Python's machines, and of their files.
-    enum Count { kSteps, kFront, kBack, kViolations, kMergers, kRemovals, kDoubt, kCounts };
-    enum Sum { kIntercept, kInterceptSum, kClock, kWeight, kWeights, kHinge, kDegradation, kSums };
+    // The order of the arrays `counts` and `sums` in Python, and in saved models.
+    enum Count { kSteps, kFront, kBack, kViolations, kMergers, kRemovals, kExcessMistakes, kCounts };
+    enum Sum { kIntercept, kInterceptSum, kStepSum, kWeight, kWeights, kHinge, kDegradation, kSums };
 
-    static constexpr Index kComparedRows = 4, kMostDoubt = 4;
+    static constexpr Index kComparedRows = 4, kMostExcess = 4;
 
     std::array<Index, kCounts> counts{};
     std::array<double, kSums> sums{};
@@ -48,7 +49,7 @@ struct StepTotals {
         std::copy_n(sums.data(), sums.size(), s.data);
     }
 
-    // Count a step on a row of output f (in units of 1 / (lam t)); returns whether it is within the margin.
+    // Count a step on a row of decision value f (in units of 1 / (lam t)); returns whether it violates the margin.
     bool begin_step(double f, double signed_weight, const StepRule& rule) {
         const auto n_before = static_cast<double>(most<Index>(counts[kSteps]++, 1));
         const double margin = (signed_weight > 0.0 ? f : -f) * rule.inverse_lam / n_before;
@@ -56,42 +57,42 @@ struct StepTotals {
         counts[kViolations] += 1;
         sums[kHinge] += std::abs(signed_weight) * (1.0 - margin);
         sums[kIntercept] += rule.intercept * signed_weight;
-        sums[kInterceptSum] += rule.intercept * signed_weight * sums[kClock];
+        sums[kInterceptSum] += rule.intercept * signed_weight * sums[kStepSum];
         return true;
     }
 
-    // Whether this row's outputs are to be compared.
+    // Whether the current and the averaged machine are compared on this row.
     bool is_compared() const { return counts[kSteps] % kComparedRows == 0 && sums[kWeights] > 0.0; }
 
-    // Enter the outputs of the current machine and of the second sums on the row of a coming step into the cumulative
-    // sum of mistakes; where that reaches its limit, restart the average.
+    // Update the cumulative sum of mistakes by the decision values of the current machine, f, and of the second sums,
+    // f_sum, on the row of the next step; restart the average where it reaches its limit.
     void compare(double f, double f_sum, double signed_weight, Span<double> coef_sums) {
         if (signed_weight == 0.0) return;
-        const double sign = signed_weight > 0.0 ? 1.0 : -1.0, average = sums[kClock] * f - f_sum;
+        const double sign = signed_weight > 0.0 ? 1.0 : -1.0, average = sums[kStepSum] * f - f_sum;
         const Index difference = Index(!(sign * average > 0.0)) - Index(!(sign * f > 0.0));
-        counts[kDoubt] = most<Index>(0, counts[kDoubt] + difference);
-        if (counts[kDoubt] < kMostDoubt) return;
-        counts[kDoubt] = 0;
-        for (const Sum at : {kInterceptSum, kClock, kWeights}) sums[at] = 0.0;
+        counts[kExcessMistakes] = most<Index>(0, counts[kExcessMistakes] + difference);
+        if (counts[kExcessMistakes] < kMostExcess) return;
+        counts[kExcessMistakes] = 0;
+        for (const Sum at : {kInterceptSum, kStepSum, kWeights}) sums[at] = 0.0;
         sums[kWeight] = 1.0;
         for (double& sum : coef_sums) sum = 0.0;
     }
 
-    // Enter the squared norm of what a change of points did to w, in the kept units.
+    // Add the squared weight degradation of a budget maintenance, given in units of 1 / (lam t).
     void add_degradation(double squared_norm, const StepRule& rule) {
         const double unit = rule.inverse_lam / static_cast<double>(counts[kSteps]);
         sums[kDegradation] += squared_norm * unit * unit;
     }
 
-    // Enter the step into the average; growth: 1 / budget where points changed, else 0.
+    // Add the step to the average; growth: 1 / budget where the budget was maintained, else 0.
     void end_step(double growth, Span<double> coef_sums) {
         const auto t = static_cast<double>(counts[kSteps]);
         sums[kWeight] *= 1.0 + 3.0 / t + growth;
-        sums[kClock] += sums[kWeight] / t;
+        sums[kStepSum] += sums[kWeight] / t;
         sums[kWeights] += sums[kWeight];
         if (!(sums[kWeight] > 1e100)) return;
         const double unit = 1.0 / sums[kWeight];
-        for (const Sum at : {kInterceptSum, kClock, kWeight, kWeights}) sums[at] *= unit;
+        for (const Sum at : {kInterceptSum, kStepSum, kWeight, kWeights}) sums[at] *= unit;
         for (double& sum : coef_sums) sum *= unit;
     }
 };

@@ -1,4 +1,4 @@
-// The cutting planes' master problem: a quadratic program over the simplex.
+// The dual of the cutting planes' master problem: a quadratic program over the simplex.
 #pragma once
 #include <cmath>
 #include <memory>
@@ -13,10 +13,11 @@ struct SimplexResult {
 };
 
 // Solve   min_beta  1/2 beta' H beta - b' beta   s.t.  beta >= 0, sum(beta) = the sum given   (in place)
-// Given   H (>= t, >= t), its head positive semi-definite; b, beta (t,), beta feasible
-// Returns number of rounds; the gap that is left, sum(beta) max(-grad) + beta' grad with grad = H beta - b
-// Cost    a round: a pair step, O(t), and Newton steps in the face it leads to, O(t m + m^3 / 6) with m planes in it
-// Source  pair step: Fan, Chen, Lin 2005, JMLR 6, the paper's solver; Newton steps within the face, ours
+// Given   H (>= t, >= t), whose first t rows and columns are positive semi-definite; b, beta (t,), beta feasible
+// Returns number of rounds; the duality gap sum(beta) max(-grad) + beta' grad, with grad = H beta - b
+// Cost    a round: an SMO step, O(t), and Newton steps in the face it leads to, O(t m + m^3 / 6) with m planes in it
+// Source  SMO: Fan, Chen, Lin 2005, JMLR 6, as in the paper; Newton steps within a face: active-set method, our
+//         addition
 // Twin    tests/naive/cutting_plane.py::solve_simplex
 class SimplexQP {
   public:
@@ -41,7 +42,7 @@ class SimplexQP {
     }
 
   private:
-    static constexpr double kRidge = 1e-12;  // relative: what keeps the factors of dependent planes finite
+    static constexpr double kRidge = 1e-12;  // relative, added to the diagonal: planes may be linearly dependent
     static constexpr double kTiny = 1e-300;
 
     const Index t_;
@@ -51,7 +52,7 @@ class SimplexQP {
     Span<const double> b_;
     Span<double> beta_, grad_, diagonal_, gain_;
     Matrix<double> system_;  // of m equations, and the right-hand side in column m
-    Span<Index> face_;       // the coordinates above zero, the largest last
+    Span<Index> face_;       // the coordinates beta_i > 0, the largest last
 
     Span<double> take(Index k) { return {memory_.get() + k * t_, t_}; }
 
@@ -60,7 +61,7 @@ class SimplexQP {
         for (Index k = 0; k < n; ++k) y[k] += scale * x[k];
     }
 
-    // y += four of them at once: one reading and writing of y instead of four.
+    // y += sum_k scale_k x_k for four vectors x_k: y is read and written once instead of four times.
     static void add4(Index n, const double (&scale)[4], const double* const (&x)[4], double* __restrict y) {
         const double *__restrict x0 = x[0], *__restrict x1 = x[1], *__restrict x2 = x[2], *__restrict x3 = x[3];
         const double s0 = scale[0], s1 = scale[1], s2 = scale[2], s3 = scale[3];
@@ -77,7 +78,7 @@ class SimplexQP {
         }
     }
 
-    // The coordinate of least gradient.
+    // Write the duality gap; returns the coordinate of least gradient.
     Index find_gap(double& gap) const {
         const double *beta = beta_.data, *grad = grad_.data;
         double total = 0.0, product = 0.0;
@@ -92,7 +93,7 @@ class SimplexQP {
         return steepest;
     }
 
-    // Raise coordinate i at the cost of the one that pays best, by the second-order gain. False if none does.
+    // SMO step: raise coordinate i and lower the one of the largest second-order gain. False if there is none.
     bool move_pair(Index i) {
         const Index j = find_partner(i);
         if (j < 0) return false;
@@ -121,7 +122,7 @@ class SimplexQP {
         return partner;
     }
 
-    // A Newton step within the face, up to its border. True if the border stopped it.
+    // A Newton step within the face, up to its boundary. Returns whether it reached the boundary.
     bool move_in_face() {
         const Index m = list_face();
         make_system(m);
@@ -131,7 +132,7 @@ class SimplexQP {
         Index stop = -1;
         for (Index p = 0; p < m; ++p) total += step[p];
         if (!std::isfinite(total)) return false;
-        const auto step_of = [&](Index p) { return p == m ? -total : step[p]; };  // the largest pays for the others
+        const auto step_of = [&](Index p) { return p == m ? -total : step[p]; };  // the largest: minus the sum of the others
         for (Index p = 0; p <= m; ++p) {
             const double rate = step_of(p), value = beta_[face_[p]];
             if (rate < 0.0 && value < -rate * length) length = -value / rate, stop = face_[p];
@@ -152,7 +153,7 @@ class SimplexQP {
         return stop >= 0;
     }
 
-    // Returns m: the face has m + 1 coordinates.
+    // List the face's m + 1 coordinates; returns m.
     Index list_face() const {
         Index largest = 0, m = 0;
         for (Index i = 1; i < t_; ++i)
@@ -163,7 +164,8 @@ class SimplexQP {
         return m;
     }
 
-    // The upper triangle of the Gram matrix of the face's differences from its largest coordinate, and the slopes.
+    // The Newton system in the coordinates of the face but the largest, which is eliminated: the upper triangle, and
+    // the negative gradient in column m.
     void make_system(Index m) {
         const Index r = face_[m];
         const double* base = H_[r].data;
@@ -178,7 +180,7 @@ class SimplexQP {
         }
     }
 
-    // Cholesky's U of the system U'U x = y in place, and y replaced by that of U x = y; four rows at a time.
+    // Cholesky factorisation U'U x = y in place, with the forward substitution of y; four rows at a time.
     void factor(Index m) {
         for (Index k = 0; k < m; k += 4) {
             const Index end = least(k + 4, m);
@@ -200,7 +202,7 @@ class SimplexQP {
         }
     }
 
-    // Returns x (m,), in scratch.
+    // Back substitution; returns x (m,), in scratch.
     const double* solve_factored(Index m) {
         double* __restrict x = gain_.data;
         for (Index k = m - 1; k >= 0; --k) {

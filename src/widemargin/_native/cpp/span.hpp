@@ -1,7 +1,7 @@
-// Views of arrays that others own: pointers with sizes.
+// Views of arrays: pointers with sizes, which do not own the memory.
 //
-// Compiled with WM_CHECKED, every access through a view is checked against its size and a violation ends the process.
-// Hot loops take a row's pointer once (`data`), with __restrict where arrays are known not to overlap.
+// Compiled with WM_CHECKED, every access through a view is checked, and one outside its size ends the process. Hot
+// loops use the pointer `data`, with __restrict where arrays do not overlap.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -97,13 +97,13 @@ template <class T> struct Stack {
     operator Stack<const T>() const { return {data, size, rows, columns}; }
 };
 
-// With a and b by value these become one vector instruction, which std::min and std::max (of references) do not always.
+// Minimum and maximum by value: vectorised in one instruction, unlike std::min and std::max, which take references.
 template <class T> inline T least(T a, T b) { return b < a ? b : a; }
 template <class T> inline T most(T a, T b) { return a < b ? b : a; }
 template <class T> inline T clip(T x, T lo, T hi) { return least(most(x, lo), hi); }
 
-// a b + c in one operation where there is one, and never reordered with other terms: so the last columns of a vectorised
-// loop are rounded as the others.
+// a b + c in one operation where there is one, and never reordered with other terms: so the last columns of a
+// vectorised loop are rounded as the others.
 template <class T> WM_INLINE T multiply_add(T a, T b, T c) {
 #if defined(__FMA__) || defined(__aarch64__)
     return std::fma(a, b, c);
@@ -122,8 +122,8 @@ template <class To, class From> inline To bit_cast(From x) {
     return y;
 }
 
-// The integers whose order is that of non-negative floating-point numbers of the same bits.
-// A maximum over them is vectorised, one over floats (whose order of evaluation matters for NaN) is not.
+// The integer type of a floating-point number's bits. Non-negative numbers have the order of their bits, and maxima of
+// integers are vectorised; those of floating-point numbers are not, as NaN makes the order of evaluation matter.
 template <class T> using Bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
 constexpr Index kCacheLine = 64;  // bytes

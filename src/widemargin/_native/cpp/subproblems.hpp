@@ -1,4 +1,4 @@
-// Duals on parts of one kernel matrix, side by side: one for each pair of classes, on the rows of both.
+// Several duals on principal submatrices of one kernel matrix: one-vs-one, each on the rows of a pair of classes.
 #pragma once
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace wm {
 
-// P problems of m_1, ..., m_P rows, N in all: each is a slice of the vectors of N.
+// P problems of m_1, ..., m_P rows, N in total: each has a slice of the (N,) vectors.
 struct Subproblems {
     Span<const Index> rows;    // (N,): rows of K
     Span<const Index> starts;  // (P + 1,): problem p has the places [starts[p], starts[p + 1])
@@ -20,16 +20,17 @@ struct Subproblems {
     Index count() const { return starts.size - 1; }
 };
 
-// What a thread solves one problem with: the problem's own kernel matrix and a tile, for at most `size` rows.
+// A thread's memory for one problem of at most `size` rows: its kernel matrix and a tile.
 template <class Entry, class T> struct SubproblemScratch {
     explicit SubproblemScratch(Index size, Index tile_size) : K(size * size), tile(tile_size) {}
     AlignedArray<Entry> K;
     Tile<T> tile;
 };
 
-// K[rows, rows], symmetric to the last digit, which K itself need not be
+// into (m, m) = K[rows, rows], exactly symmetric: the lower triangle, mirrored. (Entries of K that are computed in
+// different tiles may differ in the last digit.)
 template <class Entry> Matrix<const Entry> gather_square(Matrix<const Entry> K, Span<const Index> rows, Entry* into) {
-    constexpr Index kBlock = 32;  // rows that are mirrored together: their columns' cache lines are written once
+    constexpr Index kBlock = 32;  // rows that are mirrored together, so that a cache line of the upper triangle is written once
     const Index m = rows.size;
     const Index* __restrict column = rows.data;
     for (Index first = 0; first < m; first += kBlock) {
@@ -44,10 +45,12 @@ template <class Entry> Matrix<const Entry> gather_square(Matrix<const Entry> K, 
     return {into, m, m, m};
 }
 
-// Solve   for each problem   min_b  1/2 b'K_p b - t'b + eps |b|_1   s.t.  lo <= b <= hi  [, sum(b) = s],   K_p = K[rows, rows]
-// Given   K (n, n); works: a working set for each problem; found (P,), written
-// Returns for each problem what solve_active does; beta and f updated. A problem that `go_on` stops is left where it is
-// Cost    m_p^2 copied entries each, and the steps; a problem is one thread's
+// Solve   for each problem   min_b  1/2 b'K_p b - t'b + eps |b|_1   s.t.  lo <= b <= hi  [, sum(b) = s],   K_p =
+//         K[rows, rows]
+// Given   K (n, n); works (P,): the state of each problem's working sets; found (P,), written: results of solve_active
+// Returns beta and f, updated; a problem that go_on stops keeps its latest point
+// Cost    copies m_p^2 entries of each problem, and its steps; each problem is solved by one thread
+// Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
 template <class Entry, class T, class GoOn>
 void solve_subproblems(Team& team, Matrix<const Entry> K, const Subproblems& all_of, std::vector<WorkingSet>& works,
                        ScratchPool<SubproblemScratch<Entry, T>>& scratches, Span<ActiveResult> found, const GoOn& go_on) {
@@ -61,7 +64,7 @@ void solve_subproblems(Team& team, Matrix<const Entry> K, const Subproblems& all
         result.left = kkt_violation(mine, point.beta, point.f, all_of.equality, as_span(works[p].violation));
         if (first == end || result.left.largest < all_of.tol[p]) return;
         scratches.with_one([&](SubproblemScratch<Entry, T>& scratch) {
-            scratch.tile.source = nullptr;  // its entries are another problem's
+            scratch.tile.source = nullptr;  // its entries are those of another problem
             const Problem<Entry> problem{gather_square(K, all_of.rows.slice(first, end), scratch.K.data()), mine,
                                          all_of.equality};
             Team alone(1);

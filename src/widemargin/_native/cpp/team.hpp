@@ -4,13 +4,13 @@
 // counter, so whoever is free takes the next. Latency of a call on helpers that spin: about a microsecond.
 //
 //   - A helper spins for about a millisecond after its last block, where there is a core for each thread, then sleeps.
-//   - The caller waits for a moment until a spinning helper has begun: the scheduler may have left both threads on one
-//     core. It never waits for one that sleeps; where all blocks are done before it wakes up, it finds none.
-//   - Two threads that call one team at once: the second computes its blocks alone.
-//   - After a fork the child starts helpers of its own; the parent's are not in it.
-//   - `stop` and `stop_at` end a computation before its next block (`Stopped` is thrown when all threads have left it).
+//   - The caller waits for at most some 10 microseconds until a spinning helper has begun: the scheduler may have put
+//     both threads on one core. It does not wait for a sleeping helper, which may find no blocks left when it wakes up.
+//   - While one thread computes with the team, a second caller computes its blocks alone.
+//   - After a fork the child starts its own helpers.
+//   - `stop` and `stop_at` end a computation before its next block: `Stopped` is thrown when all threads have left it.
 //
-// Functions that run in helpers must not throw: allocate and check before.
+// Functions that run in helpers must not throw: memory is allocated and arguments are checked before.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -41,7 +41,7 @@ inline std::int64_t nanoseconds_now() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
 }
 
-// How often this process has been forked from its ancestors since the module was loaded.
+// Number of forks between the process that loaded the module and this one.
 inline std::atomic<int> fork_count{0};
 
 // Thrown by a team's functions when they were stopped before the last block.
@@ -51,7 +51,7 @@ struct Stopped : std::exception {
 
 class Team {
   public:
-    // is_spinning: whether helpers may spin between calls, that is whether there is a core for each thread
+    // is_spinning: whether helpers spin between calls; for teams with a core for each thread
     explicit Team(int n_threads, bool is_spinning = true) : n_threads_(n_threads), is_spinning_(is_spinning) { start(); }
     ~Team() { close(); }
     Team(const Team&) = delete;
@@ -59,14 +59,14 @@ class Team {
 
     int n_threads() const { return n_threads_; }
 
-    // End what is computed now, and all that is asked for until `resume`, before its next block.
+    // Until `resume`, every computation ends before its next block.
     void stop() { stop_time_.store(0, std::memory_order_relaxed); }
-    // The same from a time on (nanoseconds of the steady clock).
+    // The same from a time on, in nanoseconds of the steady clock.
     void stop_at(std::int64_t time) { stop_time_.store(time, std::memory_order_relaxed); }
     void resume() { stop_time_.store(kNever, std::memory_order_relaxed); }
     bool may_go_on() const { return is_before(stop_time_); }
 
-    // End the helpers. The calling thread does everything from here on.
+    // End the helpers; from then on the caller computes alone.
     void close() {
         std::lock_guard<std::mutex> mine(is_called_);
         n_threads_ = 1;
@@ -76,8 +76,8 @@ class Team {
         crew_.reset();
     }
 
-    // Call visit(block) once for each block in [0, n_blocks), and `between()` now and then in the calling thread, which
-    // returns whether to go on. Throws Stopped if the blocks were not all visited.
+    // Call visit(block) once for each block in [0, n_blocks). Before each block of the calling thread, between()
+    // returns whether to continue. Throws Stopped if not all blocks were visited.
     template <class Visit, class Between> void for_each_block(Index n_blocks, const Visit& visit, const Between& between) {
         if (n_blocks <= 0) return;
         const auto go_on = [&] { return may_go_on() && between(); };
@@ -110,9 +110,9 @@ class Team {
 
   private:
     static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-    static constexpr int kLooks = 20000;      // of a spinning helper for work: about a millisecond
-    static constexpr int kFirstLooks = 1000;  // of the caller for a spinning helper's start
-    static constexpr int kLastLooks = 4000;   // of the caller for the helpers' end, before it yields its core
+    static constexpr int kPolls = 20000;      // polls of a spinning helper: about a millisecond
+    static constexpr int kFirstPolls = 1000;  // polls of the caller for the start of a spinning helper
+    static constexpr int kLastPolls = 4000;   // polls of the caller for the helpers' end, before it yields its core
 
     struct AnyJob {
         virtual void work() = 0;
@@ -143,7 +143,7 @@ class Team {
     struct Crew {
         std::vector<std::thread> threads;
         const int born = fork_count.load();
-        alignas(kCacheLine) std::atomic<std::uint64_t> epoch{0};  // of calls: a new one is what helpers wait for
+        alignas(kCacheLine) std::atomic<std::uint64_t> epoch{0};  // number of calls: helpers wait for the next
         alignas(kCacheLine) std::atomic<AnyJob*> job{nullptr};
         alignas(kCacheLine) std::atomic<int> n_active{0};
         std::atomic<int> n_asleep{0};
@@ -160,26 +160,26 @@ class Team {
                 std::lock_guard<std::mutex> lock(mutex);
                 wake.notify_all();
             }
-            for (int look = 0; has_spinner && spins && look < kFirstLooks && n_active.load() == 0; ++look) WM_PAUSE();
+            for (int poll = 0; has_spinner && spins && poll < kFirstPolls && n_active.load() == 0; ++poll) WM_PAUSE();
         }
         void close() {
-            job.store(nullptr);  // helpers that come now find nothing; the others are counted as active
-            for (int look = 0; n_active.load() != 0; ++look) {
-                if (look < kLastLooks) WM_PAUSE();
+            job.store(nullptr);  // helpers that arrive later find no job; the others are counted as active
+            for (int poll = 0; n_active.load() != 0; ++poll) {
+                if (poll < kLastPolls) WM_PAUSE();
                 else std::this_thread::yield();
             }
         }
         void serve() {
             std::uint64_t seen = 0;
             while (wait_for_call(seen)) {
-                n_active.fetch_add(1);  // first, then look: the caller withdraws the job, then waits for active helpers
+                n_active.fetch_add(1);  // before the load of the job: the caller withdraws the job, then waits for active helpers
                 if (AnyJob* mine = job.load()) mine->work();
                 n_active.fetch_sub(1);
             }
         }
         bool wait_for_call(std::uint64_t& seen) {
             const auto has_call = [&] { return epoch.load() != seen; };
-            for (int look = 0; look < kLooks && may_spin.load(std::memory_order_relaxed) && !has_call(); ++look) WM_PAUSE();
+            for (int poll = 0; poll < kPolls && may_spin.load(std::memory_order_relaxed) && !has_call(); ++poll) WM_PAUSE();
             if (!has_call()) {
                 std::unique_lock<std::mutex> lock(mutex);
                 n_asleep.fetch_add(1);
@@ -216,7 +216,7 @@ class Team {
         Crew* crew = crew_.get();
         for (int i = 1; i < n_threads_; ++i) crew->threads.emplace_back([crew] { crew->serve(); });
     }
-    void abandon() {  // in a forked child: the parent's threads are not here, nor is anybody who could unlock its mutex
+    void abandon() {  // in a forked child, which has neither the parent's threads nor an owner of its mutex
         static_cast<void>(crew_.release());
         start();
     }

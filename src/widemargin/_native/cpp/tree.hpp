@@ -1,4 +1,4 @@
-// A tree of centres that routes a row to a leaf: from the root to the child of the nearest centre, and so on.
+// Routing by a tree of cluster centres: from the root to the child of the nearest centre, until a leaf.
 #pragma once
 #include <vector>
 
@@ -9,8 +9,8 @@ namespace wm {
 template <class T> class Tree {
   public:
     using Value = T;
-    // centres (n_nodes, b, d); sizes (n_nodes,): how many of a node's centres there are, from 1 to b; children (n_nodes,
-    // b): the number of a later node, or -1 - leaf. Node 0 is the root; without nodes there is one leaf.
+    // centres (n_nodes, b, d); sizes (n_nodes,): how many of a node's centres there are, from 1 to b; children
+    // (n_nodes, b): the number of a later node, or -1 - leaf. Node 0 is the root; without nodes there is one leaf.
     Tree(Stack<const T> centres, Span<const std::int32_t> sizes, Matrix<const std::int32_t> children)
         : centres_(centres, Measure::squares), sizes_(sizes.begin(), sizes.end()),
           children_(children.data, children.data + children.rows * children.columns) {
@@ -29,13 +29,13 @@ template <class T> class Tree {
     }
 
     Index features() const { return centres_.packed.features; }
-    Index width() const { return centres_.packed.width; }  // of the room that a row wants for its distances
+    Index width() const { return centres_.packed.width; }  // numbers of scratch for a row's distances
     Index n_leaves() const { return n_leaves_; }
-    Index depth() const { return depth_; }              // nodes on the longest way down
-    Index n_distances() const { return n_distances_; }  // and their centres
+    Index depth() const { return depth_; }              // nodes on the longest path to a leaf
+    Index n_distances() const { return n_distances_; }  // the most distances on a path to a leaf
 
     // Given   X dense or CSR, its rows i[0] to i[R - 1]; distances (R width(),): scratch; leaf (R,): written
-    // Cost    depth times b distances a row; of equally near centres the first is taken
+    // Cost    depth times b distances a row; of equally near centres the first counts
     // Twin    tests/naive/nystroem.py::route
     template <int R, class Rows> void find_leaves(const Rows& X, const Index (&i)[R], T* distances, Index* leaf) const {
         Index node[R] = {};
@@ -57,7 +57,7 @@ template <class T> class Tree {
     std::vector<std::int32_t> sizes_, children_;
     Index n_leaves_ = 1, depth_ = 0, n_distances_ = 0;
 
-    // From one node to the children whose centres are nearest.
+    // The children of a node whose centres are nearest to the rows.
     template <int R, class Rows>
     void step(const Rows& X, const Index (&i)[R], Index node, T* distances, Index (&next)[R]) const {
         Index best[R] = {};
@@ -75,7 +75,7 @@ template <class T> class Tree {
     Index child(Index node, Index j) const { return children_[node * centres_.packed.points + j]; }
 };
 
-// What is wrong with a tree's arrays, whose shapes fit one another: the first node of a wrong size or child.
+// A fault of a tree's arrays: the first node of a wrong size or child.
 struct TreeFault {
     enum Kind { none, size, child } kind = none;
     Index node = 0, value = 0;

@@ -1,0 +1,108 @@
+"""The latency of a team of two compiled threads, and fits that are interrupted.
+
+::
+
+    python benchmarks/reliability/threads.py latency
+    python benchmarks/reliability/threads.py interrupts --count 1000
+
+`latency`: a pass over two blocks without work, microseconds a call with a team of two threads less those with one;
+medians over batches of calls back to back, in alternating order. `interrupts`: fits in one process that get a SIGINT at
+a random moment, counted by how they end; the fits after them must give the models of the fits before them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+
+from benchmarks import _report
+from widemargin import BSGDClassifier, DCSVMClassifier, OCASClassifier, _progress
+from widemargin._native import Team, kernels
+
+CALLS, BATCHES = 2000, 50
+
+
+def measure_latency() -> dict[str, float]:
+    """Microseconds of a call with one thread and with two, and their difference."""
+    two_blocks = np.zeros((0, 2048)), np.zeros(0, np.int64), np.zeros(0), np.zeros(2048)
+    teams = {"one thread": Team(1), "two threads": Team(2)}
+    seconds: dict[str, list[float]] = {name: [] for name in teams}
+    for _ in range(BATCHES):
+        for name, team in teams.items():
+            start = time.perf_counter()
+            for _ in range(CALLS):
+                kernels.add_rows(team, *two_blocks)
+            seconds[name].append((time.perf_counter() - start) / CALLS)
+    medians = {name: 1e6 * float(np.median(values)) for name, values in seconds.items()}
+    return medians | {"latency": medians["two threads"] - medians["one thread"]}
+
+
+def count_interrupts(count: int) -> dict[str, int]:
+    """How often interrupted fits converged before the signal, stopped with a model, or raised KeyboardInterrupt."""
+    warnings.simplefilter("ignore")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(3000, 6)).astype(np.float32), rng.normal(size=(60_000, 10))
+    y, z = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=3000) > 0, Z[:, 0] + rng.normal(size=60_000) > 0
+    fits: list[Callable[[], Any]] = [
+        lambda: DCSVMClassifier(C=10.0, n_levels=0, n_jobs=2, random_state=0).fit(X, y),
+        lambda: OCASClassifier(n_jobs=2).fit(Z, z),
+        lambda: BSGDClassifier(budget=50, n_epochs=5, random_state=0).fit(X, y),
+    ]
+    samples = [X[:100], Z[:100], X[:100]]
+    before = [fit().decision_function(rows) for fit, rows in zip(fits, samples, strict=True)]
+    seconds = [_seconds(fit) for fit in fits]
+    ends: Counter[str] = Counter()
+    for k in range(count):
+        ends[_interrupt(fits[k % 3], rng.uniform(0, 1.2 * seconds[k % 3]))] += 1
+    after = [fit().decision_function(rows) for fit, rows in zip(fits, samples, strict=True)]
+    return dict(ends) | {"models that changed": sum(map(lambda a, b: not np.array_equal(a, b), before, after))}
+
+
+def _interrupt(fit: Callable[[], Any], delay: float) -> str:
+    _progress._last_sigint = -np.inf  # a second one within two seconds would raise
+    sender = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+    try:
+        sender.start()
+        model = fit()
+        end = "converged" if model.converged_ else "stopped"
+        sender.join()
+        time.sleep(0)  # a signal after the fit is raised here
+    except KeyboardInterrupt:
+        end = "raised"
+    sender.join()
+    return end
+
+
+def _seconds(fit: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    fit()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Parse the command line, measure, and write a CSV file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["latency", "interrupts"])
+    parser.add_argument("--count", type=int, default=1000, help="interrupts")
+    arguments = parser.parse_args()
+    row = measure_latency() if arguments.what == "latency" else count_interrupts(arguments.count)
+    print(_report.format_table([row], list(row)))
+    _report.write_csv(_report.RESULTS / f"threads_{arguments.what}.csv", [row], _report.machine_card())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,377 @@
+"""Hostile arguments to every bound function: a Python exception, or a result; never an access outside an array.
+
+`CALLS` has arguments for each function of the compiled module, and a function without an entry fails. The checked build
+ends the process at an access outside an array; in other builds wrong dtypes, layouts and sizes must raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from widemargin import _native
+from widemargin._native import Team, budget, csr, dense, dual, hinge, kernels, linear, nystroem
+
+N, D, K = 12, 5, 3  # rows, columns, vectors or classes
+ALONE = Team(1)
+Call = tuple[Callable[..., Any], dict[str, Any]]
+
+
+def vector(n: int = N) -> np.ndarray:
+    return np.linspace(-1.0, 2.0, n)
+
+
+def rows(n: int = N, d: int = D, dtype: type = np.float64) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(n, d)).astype(dtype)
+
+
+def some(n: int, most: int) -> np.ndarray:
+    return np.arange(n) % most
+
+
+def sparse(dtype: type = np.float64) -> csr.CSRMatrix:
+    return csr.CSRMatrix(np.ones(N, dtype), some(N, D), np.arange(N + 1), D)
+
+
+def box(n: int = N) -> dual.Box:
+    return dual.Box(vector(n), np.full(n, -1.0), np.ones(n), np.ones(n))
+
+
+def subproblems(dtype: type) -> dict[str, Any]:
+    vectors = {"beta": np.zeros(N), "f": np.zeros(N)}
+    return {"K": np.eye(N, dtype=dtype), "rows": np.arange(N), "starts": np.array([0, 5, N]), "box": box(), **vectors}
+
+
+def multiclass() -> linear.MulticlassHinge:
+    return linear.MulticlassHinge(some(N, K), np.ones(N), K)
+
+
+def tables() -> budget.MergeTables:
+    return budget.MergeTables(np.full((2, 4, 4), 0.5, np.float32))
+
+
+def tree() -> dict[str, np.ndarray]:
+    return {"centres": rows(2, D)[None], "sizes": np.array([2], np.int32), "children": np.array([[-1, -2]], np.int32)}
+
+
+def landmarks() -> dict[str, Any]:
+    points = {"landmarks": np.stack([rows(4)] * 2), "anchors": np.ones((2, 4, 3)), "rules": some(2, 2)}
+    return {"kernel": nystroem.Kernel("rbf"), **points}
+
+
+def machine() -> dict[str, Any]:
+    parts = {"tree": nystroem.Tree(**tree()), "landmarks": nystroem.Landmarks(**landmarks())}
+    arrays = {"coef": np.ones((2, 1, 7)), "products": np.ones((2, 1, 4, 4)), "slopes": np.ones((2, 1, D))}
+    return parts | arrays | {"intercept": np.ones((2, 1))}
+
+
+def fixed_steps() -> dict[str, Any]:
+    block = {"K": rows(4, N, np.float32), "first": 8, "diagonal": np.ones(N), "signed_weights": vector(4)}
+    state = {"coef": np.zeros((2, N)), "inverse": np.zeros((N, N))}
+    totals = {"counts": np.zeros(7, np.int64), "sums": np.eye(7)[3]}
+    return block | state | totals | {"budget": 8, "inverse_lam": 1.0, "fit_intercept": True}
+
+
+def line() -> dict[str, Any]:
+    return {"team": ALONE, "f": vector(), "target": vector()[::-1].copy(), "signed_weights": vector()}
+
+
+def margins() -> dict[str, Any]:
+    return {"team": ALONE, "f": rows(K, N), "target": rows(K, N)}
+
+
+def merge_steps() -> dict[str, Any]:
+    what = {"X": rows(dtype=np.float32), "order": some(20, N), "signed_weights": vector(), "tables": tables()}
+    return what | {"rule": "lookup-wd", "gamma": 1.0, "inverse_lam": 1.0, "fit_intercept": True}
+
+
+def ascent(X: Any) -> dict[str, Any]:
+    point = {"signed_weights": vector(), "C": 1.0, "sigma": 1.0, "alpha": np.zeros(N), "w": np.zeros(D + 1)}
+    return {"X": X, **point, "order": np.arange(N), "shrink_above": np.inf, "shrink_below": -np.inf}
+
+
+def products(is_transposed: bool) -> dict[str, Any]:
+    return {"team": ALONE, "Xt": rows(D, N)} if is_transposed else {"team": ALONE, "X": rows()}
+
+
+def calls() -> dict[str, list[Call]]:
+    """Good arguments of every bound function, by name; of each overload for sparse rows too."""
+    shift = {"shift": 0.1, "signed_weights": vector()}
+    indices = {"indices": some(N, D), "indptr": np.arange(N + 1)}
+    f = {"team": ALONE, "f": vector()}
+    weights = {"coef": rows(K, N), "previous": rows(K, N), "out": np.empty((K, D))}
+    leaves = {"rows": np.arange(N), "out": np.empty(N, np.int32)}
+    tile = {"tile": dual.Tile64(4), "tol": 1e-3}
+    state = {"beta": np.zeros(N), "f": np.zeros(N), "equality": False}
+    active = {"team": ALONE, "K": np.eye(N), "box": box(), **state, "tile": dual.Tile64(4)}
+    solve = {"team": ALONE, "tol": np.full(2, 1e-3), "max_sets": np.full(2, 9), "seconds": 1.0}
+    norms = {"squares": np.ones(N), "other_squares": np.ones(D), "gamma": 1.0}
+    single = {"squares": np.ones(N, np.float32), "other_squares": np.ones(D, np.float32), "gamma": 1.0}
+    search = {"candidates": np.ones(2), "coef": np.ones((2, 16)), "log_kappa": np.full((2, 16), -1.0, np.float32)}
+    found = {"sizes": np.array([16, 3]), "tables": tables(), "rule": "gss", "partners": some(2, 2)}
+    values = nystroem.Landmarks(**landmarks())
+    whole = nystroem.Machine(**machine())
+    return {
+        "Team": [(Team, {"n_threads": 2, "is_spinning": False})],
+        "Team.stop": [(Team(1).stop, {})],
+        "Team.stop_after": [(Team(1).stop_after, {"seconds": 1.0})],
+        "Team.resume": [(Team(1).resume, {})],
+        "Team.map": [(Team(1).map, {"fn": max, "n": 3})],
+        "Team.close": [(Team(1).close, {})],
+        "kernels.rbf": [(kernels.rbf, {"G": rows(dtype=np.float32), **single})],
+        "kernels.rbf_exponent": [(kernels.rbf_exponent, {"G": rows(), **norms, "out": np.empty((N, D))})],
+        "kernels.polynomial": [(kernels.polynomial, {"G": rows(), "gamma": 1.0, "coef0": 1.0, "degree": 3})],
+        "kernels.l1_distances": [(kernels.l1_distances, {"X": rows(), "Z": rows(K), "out": np.empty((N, K))})],
+        "kernels.add_rows": [(kernels.add_rows, {**f, "K": np.eye(N), "rows": some(4, N), "coef": vector(4)})],
+        "kernels.add_product": [(kernels.add_product, {"K": rows(), "coef": rows(K, N), "out": np.zeros((K, D))})],
+        "dual.Box": [(dual.Box, {"target": vector(), "lo": -np.ones(N), "hi": np.ones(N), "scale": np.ones(N)})],
+        "dual.Box.__len__": [(box().__len__, {})],
+        "dual.WorkingSet": [(dual.WorkingSet, {"size": 4, "n_rows": N})],
+        "dual.Tile32": [(dual.Tile32, {"size": 4})],
+        "dual.Tile64": [(dual.Tile64, {"size": 4})],
+        "dual.solve_box_tile": [(dual.solve_box_tile, tile)],
+        "dual.solve_equality_tile": [(dual.solve_equality_tile, tile)],
+        "dual.kkt_violation": [(dual.kkt_violation, {"box": box(), **state, "out": np.empty(N)})],
+        "dual.largest_violators": [(dual.largest_violators, {"violation": vector(), "side": 0, "k": 3})],
+        "dual.solve_active": [
+            (dual.solve_active, {**active, "working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9})
+        ],
+        "dual.Subproblems32": [(dual.Subproblems32, subproblems(np.float32) | {"equality": False})],
+        "dual.Subproblems64": [(dual.Subproblems64, subproblems(np.float64) | {"equality": True})],
+        "dual.Subproblems32.solve": [(dual.Subproblems32(**subproblems(np.float32), equality=True).solve, solve)],
+        "dual.Subproblems64.solve": [(dual.Subproblems64(**subproblems(np.float64), equality=False).solve, solve)],
+        "csr.CSRMatrix": [(csr.CSRMatrix, {"data": np.ones(N), **indices, "n_columns": D})],
+        "csr.CSRMatrix.rows": [(sparse().rows, {"first": 2, "end": 5})],
+        "csr.CSRMatrix.__len__": [(sparse().__len__, {})],
+        "csr.check_arrays": [(csr.check_arrays, {**indices, "n_values": N, "n_rows": N, "n_columns": D})],
+        "csr.inner_products": [(csr.inner_products, {"one": sparse(), "other": sparse(), "out": np.empty((N, N))})],
+        "csr.count_nonzeros": [(csr.count_nonzeros, {"X": rows(), "indptr": np.empty(N + 1, np.int64)})],
+        "csr.copy_nonzeros": [
+            (csr.copy_nonzeros, {"X": rows(), "data": np.empty(N * D), "indices": np.empty(N * D, np.int64)})
+        ],
+        "csr.matvec": [(csr.matvec, {"team": ALONE, "X": sparse(), "W": rows(K), "out": np.empty((K, N))})],
+        "csr.rmatvec": [(csr.rmatvec, {"team": ALONE, "X": sparse(), **weights})],
+        "dense.matvec": [(dense.matvec, products(False) | {"w": vector(D), "out": np.empty(N)})],
+        "dense.matvec_transposed": [(dense.matvec_transposed, products(True) | {"w": vector(D), "out": np.empty(N)})],
+        "dense.rmatvec": [(dense.rmatvec, products(False) | weights)],
+        "dense.rmatvec_transposed": [(dense.rmatvec_transposed, products(True) | weights)],
+        "dense.take_rows": [(dense.take_rows, products(False) | {"chosen": some(4, N), "out": np.empty((4, D))})],
+        "dense.take_columns": [(dense.take_columns, products(True) | {"chosen": some(4, N), "out": np.empty((4, D))})],
+        "dense.are_finite": [(dense.are_finite, {"team": ALONE, "numbers": vector()})],
+        "dense.second_moments": [
+            (
+                dense.second_moments,
+                products(False)
+                | {"chosen": some(4, N), "centre": vector(D), "factors": vector(4), "out": np.empty((D, D))},
+            )
+        ],
+        "hinge.scan_breakpoints": [
+            (hinge.scan_breakpoints, line() | {"shift": 0.0, "target_shift": 0.0, "lo": 0.0, "hi": 1.0})
+        ],
+        "hinge.find_root": [
+            (
+                hinge.find_root,
+                {"keys": 2 + vector(), "jumps": np.ones(N), "curvature": 1.0, "slope": -9.0, "lo": 0.0},
+            )
+        ],
+        "hinge.advance": [(hinge.advance, line() | {"step": 0.5, "mu": 0.1, "coef": np.empty(N)})],
+        "hinge.smoothed_hinges": [
+            (
+                hinge.smoothed_hinges,
+                f | shift | {"width": 0.1, "positive_factor": 1.0, "negative_factor": 1.0, "coef": np.empty(N)},
+            )
+        ],
+        "hinge.smoothed_slopes": [(hinge.smoothed_slopes, f | shift | {"width": 0.1})],
+        "hinge.rows_near_kink": [(hinge.rows_near_kink, f | shift | {"distance": 0.1})],
+        "hinge.weighted_quantile": [
+            (hinge.weighted_quantile, {"values": vector(), "weights": np.ones(N), "level": 4.0})
+        ],
+        "hinge.collect_residuals": [
+            (hinge.collect_residuals, line() | {"k": 0.5, "lo": -1.0, "hi": 1.0, "values": np.empty(N)})
+        ],
+        "hinge.advance_with_intercept": [
+            (
+                hinge.advance_with_intercept,
+                line()
+                | {"step": 0.5, "intercept": 0.1, "values": vector(), "plane_intercept": 0.5}
+                | {"coef_sum": 0.0, "coef": np.empty(N)},
+            )
+        ],
+        "hinge.one_vs_rest_signs": [
+            (hinge.one_vs_rest_signs, {"team": ALONE, "classes": some(N, K), "positive": 1, "out": np.empty(N)})
+        ],
+        "hinge.absolute_sum": [(hinge.absolute_sum, {"team": ALONE, "values": vector()})],
+        "hinge.gather": [(hinge.gather, {"team": ALONE, "values": vector(), "chosen": some(4, N), "out": np.empty(4)})],
+        "linear.solve_simplex_qp": [
+            (
+                linear.solve_simplex_qp,
+                {"H": np.eye(K), "b": vector(K), "beta": np.ones(K), "tol": 1e-6, "max_rounds": 9},
+            )
+        ],
+        "linear.MulticlassHinge": [(linear.MulticlassHinge, {"y": some(N, K), "s": np.ones(N), "n_classes": K})],
+        "linear.MulticlassHinge.advance": [
+            (multiclass().advance, margins() | {"step": 0.5, "mu": 0.1, "coef": np.empty((K, N))})
+        ],
+        "linear.MulticlassHinge.slope": [(multiclass().slope, margins() | {"rows": some(4, N), "k": 0.5})],
+        "linear.MulticlassHinge.drop_linear_rows": [
+            (multiclass().drop_linear_rows, margins() | {"rows": some(4, N), "lo": 0.0, "hi": 1.0})
+        ],
+        "linear.ascent_epoch": [(linear.ascent_epoch, ascent(X)) for X in (rows(), sparse())],
+        "linear.add_rows": [
+            (linear.add_rows, {"X": X, "coef": vector(), "w": np.zeros(D + 1)}) for X in (rows(), sparse())
+        ],
+        "linear.squared_norm": [(linear.squared_norm, {"X": X}) for X in (rows(), sparse())],
+        "linear.count_values": [(linear.count_values, {"X": X}) for X in (rows(), sparse())],
+        "budget.MergeTables": [(budget.MergeTables, {"grids": np.full((2, 4, 4), 0.5, np.float32)})],
+        "budget.find_partners": [(budget.find_partners, search | found | {"found": np.empty((2, 2))})],
+        "budget.MergingState": [(budget.MergingState, {"n_features": D, "budget": 4})],
+        "budget.MergingState.run": [
+            (budget.MergingState(D, 4).run, merge_steps() | {"X": X}) for X in (merge_steps()["X"], sparse(np.float32))
+        ],
+        "budget.removal_steps": [(budget.removal_steps, fixed_steps())],
+        "budget.projection_steps": [(budget.projection_steps, fixed_steps())],
+        "nystroem.Kernel": [(nystroem.Kernel, {"name": "poly", "gamma": 1.0, "coef0": 1.0, "degree": 3})],
+        "nystroem.Tree": [(nystroem.Tree, tree())],
+        "nystroem.Tree.route": [(nystroem.Tree(**tree()).route, {"X": X, **leaves}) for X in (rows(), sparse())],
+        "nystroem.Landmarks": [(nystroem.Landmarks, landmarks())],
+        "nystroem.Landmarks.measure": [(values.measure, {"X": X, "out": np.empty((N, 4))}) for X in (rows(), sparse())],
+        "nystroem.Landmarks.evaluate": [
+            (values.evaluate, {"X": X, "out": np.empty((N, 7))}) for X in (rows(), sparse())
+        ],
+        "nystroem.Machine": [(nystroem.Machine, machine())],
+        "nystroem.Machine.decision_values": [
+            (whole.decision_values, {"team": ALONE, "X": X, "out": np.empty((N, 1))}) for X in (rows(), sparse())
+        ],
+    }
+
+
+CALLS = calls()
+ANY_LENGTH = {  # arrays whose length no other argument fixes: a shorter one is a smaller problem
+    ("csr.CSRMatrix", "indptr"),
+    ("dense.are_finite", "numbers"),
+    ("hinge.gather", "values"),
+    ("hinge.absolute_sum", "values"),
+    ("dual.largest_violators", "violation"),
+    ("linear.squared_norm", "X"),
+    ("linear.count_values", "X"),
+    ("kernels.polynomial", "G"),
+    ("budget.MergingState.run", "order"),
+    ("linear.ascent_epoch", "order"),
+    ("linear.MulticlassHinge.slope", "rows"),
+    ("linear.MulticlassHinge.drop_linear_rows", "rows"),
+    ("budget.removal_steps", "inverse"),  # not read
+}
+
+
+def bound(module: ModuleType, prefix: str = "") -> Iterator[str]:
+    """The names of all functions, classes and methods of a compiled module."""
+    for name, value in vars(module).items():
+        if name.startswith("__"):
+            continue
+        if isinstance(value, ModuleType):
+            yield from bound(value, f"{prefix}{name}.")
+        elif isinstance(value, type) and not issubclass(value, Exception):
+            yield prefix + name
+            methods = [key for key, method in vars(value).items() if type(method).__name__ == "nb_method"]
+            yield from (f"{prefix}{name}.{key}" for key in methods if key != "__init__")
+        elif callable(value) and not isinstance(value, type):
+            yield prefix + name
+
+
+def test_every_bound_function_has_arguments_here() -> None:
+    assert set(bound(_native._module)) == set(CALLS)
+
+
+def copies(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in arguments.items()}
+
+
+def wrong_kinds(array: np.ndarray) -> list[Any]:
+    """Values whose dtype, byte order or number of dimensions no function takes."""
+    array = np.ones_like(array)  # any values: what an empty array holds need not fit another dtype
+    return [
+        array.astype(np.complex128),
+        array.astype(np.int16),
+        array.astype(bool),
+        array.astype(object),
+        array.astype(array.dtype.newbyteorder(">")),
+        array[None],
+        np.array(1.0),
+        array.tolist(),
+        "array",
+        1.0,
+    ]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_wrong_kinds_of_arguments_are_refused(name: str) -> None:
+    for call, arguments in CALLS[name]:
+        call(**copies(arguments))
+        for key, good in arguments.items():
+            for wrong in wrong_kinds(good) if isinstance(good, np.ndarray) else [object(), np.ones(3), b"bytes"]:
+                with pytest.raises((TypeError, ValueError)):
+                    call(**copies(arguments) | {key: wrong})
+            with pytest.raises(TypeError):
+                call(**copies({k: v for k, v in arguments.items() if k != key}), other=None)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_sizes_and_layouts_that_do_not_fit_are_refused(name: str) -> None:
+    for call, arguments in CALLS[name]:
+        for key, good in arguments.items():
+            if not isinstance(good, np.ndarray):
+                continue
+            spread = np.repeat(good, 2, axis=-1)[..., ::2]
+            flipped = np.flip(good, -1)
+            for wrong in (spread, flipped) if good.shape[-1] > 1 else ():
+                with pytest.raises((TypeError, ValueError)):
+                    call(**copies(arguments) | {key: wrong})
+            refused = 0
+            for axis in range(good.ndim):
+                for wrong in (good.take(range(good.shape[axis] - 1), axis), np.repeat(good, 2, axis)):
+                    refused += is_refused(call, copies(arguments) | {key: wrong})
+            is_refused(call, copies(arguments) | {key: np.empty((0,) * good.ndim, good.dtype)})
+            assert refused or (name, key) in ANY_LENGTH, f"{name}: no other size of {key} was refused"
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_numbers_of_any_value_do_no_harm(name: str) -> None:
+    """Indices and counts out of range, and numbers that are not finite, in each array and each scalar."""
+    for call, arguments in CALLS[name]:
+        for key, good in arguments.items():
+            for wrong in hostile_values(good, name):
+                is_refused(call, copies(arguments) | {key: wrong})
+
+
+def hostile_values(good: Any, name: str) -> list[Any]:
+    if isinstance(good, np.ndarray):
+        hostile, numbers = [], [np.nan, np.inf, -1e300]
+        if good.dtype.kind == "i":
+            numbers = [-1, 10**6, np.iinfo(good.dtype).min, np.iinfo(good.dtype).max]
+        for number in numbers:
+            for place in (slice(None), slice(0, 1), slice(-1, None)):
+                hostile.append(good.copy())
+                with np.errstate(over="ignore", invalid="ignore"):
+                    hostile[-1].reshape(-1)[place] = number
+        return hostile
+    if isinstance(good, bool) or not isinstance(good, int | float):
+        return []
+    if isinstance(good, float):
+        return [0.0, -1.0, np.nan, np.inf, -np.inf, 1e300]
+    large = {"dual.WorkingSet": [2**62], "Team.map": []}.get(
+        name, [2**31, 2**62]
+    )  # not gigabytes, nor calls without end
+    return [-1, 0, -(2**31), -(2**63), *large]
+
+
+def is_refused(call: Callable[..., Any], arguments: dict[str, Any]) -> bool:
+    """Whether the call raises one of the exceptions for arguments; any other one fails the test."""
+    try:
+        call(**arguments)
+    except (ValueError, IndexError, TypeError, MemoryError):
+        return True
+    return False
