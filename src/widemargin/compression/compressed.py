@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -124,11 +125,12 @@ class Compressed(KernelMethod):
         self.n_features_in_ = len(trees[0]["landmarks"][0, 0] if projection is None else projection)
         self.predictor_ = make_forest(self._make_kernel(), trees, projection)
 
-    def _decide(self, X: Any) -> Vector:
+    def _decide(self, X: Any, finish: Callable[[Vector], NDArray[Any]] | None = None) -> NDArray[Any]:
         rows = validate_rows(
             self, X, reset=False, accept_sparse="csr", dtype=self._dtype, order="C", accept_large_sparse=True
         )
-        return self.predictor_.decision_values(rows, n_jobs=self.n_jobs)
+        values = self.predictor_.decision_values(rows, n_jobs=self.n_jobs)
+        return values if finish is None else finish(values)
 
     def __getstate__(self) -> dict[str, Any]:
         """The parameters and the arrays, without what prediction makes of them."""

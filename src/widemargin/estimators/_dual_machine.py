@@ -99,7 +99,7 @@ class DualMachine(LinearWeights, KernelMachine):
     def _machine(self, rows: TrainingRows, machines: list[Machine]) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _coefficients(self) -> Vector:
+    def _coefficients(self) -> Any:
         """Coefficients of the support vectors, (n_machines, n_SV)."""
         return self.dual_coef_
 

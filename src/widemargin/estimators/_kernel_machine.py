@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
+from .._threads import row_blocks
 from ..kernels.functions import Kernel, make_kernel
 from ..models.expansion import KernelExpansion
 from ._callbacks import CallbackSupportMixin, with_callbacks
@@ -24,6 +26,8 @@ from ._training import all_or_nothing, training
 from ._validation import FLOATS, check_labels, check_weights, number_classes, validate_rows
 
 Vector = NDArray[np.float64]
+
+_VALUES_SHARE = 8  # memory budget / bytes of the decision values of a block of rows, which the vote copies twice
 
 
 class KernelMethod(CheckedState):
@@ -139,6 +143,7 @@ class KernelMachine(CallbackSupportMixin, KernelMethod):
     memory_budget: Any
     _model: Model
     _dtype: str  # of the data, and so of the kernel
+    intercept_: Vector
     _has_several_targets = False  # whether y may be of shape (n, k)
 
     def _check_parameters(self) -> None:
@@ -207,11 +212,19 @@ class KernelMachine(CallbackSupportMixin, KernelMethod):
         classes, y = number_classes(targets, weights) if is_classifier(self) else (np.empty(0), targets)
         return TrainingRows(X, y, weights, kept, classes)
 
-    def _decide(self, X: Any) -> Vector:
+    def _decide(self, X: Any, finish: Callable[[Vector], NDArray[Any]] | None = None) -> NDArray[Any]:
+        """Decision values (n, n_functions), or `finish` of them, block by block within the memory budget."""
         check_is_fitted(self)
         X = self._validate(X, reset=False, dtype=self._dtype)
         budget = resolve_memory_budget(self.memory_budget)
-        return self._model.decision_values(X, n_jobs=self.n_jobs, memory_budget=budget)
+
+        compute = partial(self._model.decision_values, n_jobs=self.n_jobs, memory_budget=budget)
+        if finish is None:
+            return compute(X)
+        n_rows = max(1, budget // (_VALUES_SHARE * 8 * len(self.intercept_)))
+        if X.shape[0] <= n_rows:
+            return finish(compute(X))
+        return np.concatenate([finish(compute(X[rows])) for rows in row_blocks(X.shape[0], n_rows)])
 
     def __getstate__(self) -> dict[str, Any]:
         """The parameters and the fitted attributes, without what predict can make of them."""

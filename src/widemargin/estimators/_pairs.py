@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..algorithms.dc_svm import Machine
@@ -15,6 +16,8 @@ from ._training import relative_gap
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
+
+_DENSE_BYTES = 2**24  # of coefficients of pairs of classes, nearly all zero where there are many classes
 
 
 def votes(values: Vector, n_classes: int) -> NDArray[np.float32]:
@@ -130,13 +133,23 @@ def _class_coefficients(machines: list[Machine], y: Rows, support: Rows) -> Vect
 
 
 def pair_coefficients(coef: Vector, n_support: NDArray[np.intp]) -> Vector:
-    """Coefficients (n_pairs, n_support) of each pair of classes, from scikit-learn's layout."""
+    """Coefficients (n_pairs, n_SV) of each pair of classes, from scikit-learn's layout."""
+    beta = sparse_pair_coefficients(coef, n_support)
+    return np.asarray(beta.toarray() if sp.issparse(beta) else beta)
+
+
+def sparse_pair_coefficients(coef: Vector, n_support: NDArray[np.intp]) -> Any:
+    """`pair_coefficients`, as a CSC array if the dense one had more than 16 MB: n_classes - 1 entries a column."""
     if len(coef) == 1:
         return coef
-    ends = np.cumsum(n_support)
-    pairs = list(combinations(range(len(n_support)), 2))
-    beta = np.zeros((len(pairs), coef.shape[1]))
-    for row, (i, j) in zip(beta, pairs, strict=True):
-        first, second = (slice(ends[c] - n_support[c], ends[c]) for c in (i, j))
-        row[first], row[second] = coef[j - 1, first], coef[i, second]
+    k, n = len(n_support), coef.shape[1]
+    first, second = np.triu_indices(k, 1)
+    pair = np.zeros((k, k), np.intp)
+    pair[first, second] = pair[second, first] = np.arange(len(first))
+    pairs = pair[~np.eye(k, dtype=np.bool_)].reshape(k, k - 1).repeat(n_support, axis=0)  # of each support vector
+    if len(first) * n * coef.itemsize > _DENSE_BYTES:
+        ends = np.arange(n + 1) * (k - 1)
+        return sp.csc_array((coef.T.ravel(), pairs.ravel(), ends), shape=(len(first), n))
+    beta = np.zeros((len(first), n))
+    beta[pairs.T, np.arange(n)] = coef
     return beta

@@ -51,7 +51,7 @@ class ScorePredictor:
 class PairwisePredictor(ScorePredictor):
     """`decision_function` and `predict` by votes of a machine for every pair of classes."""
 
-    _decide: Callable[[Any], Vector]
+    _decide: Callable[..., Any]
     classes_: NDArray[Any]
     decision_function_shape: str
     break_ties: bool
@@ -70,11 +70,15 @@ class PairwisePredictor(ScorePredictor):
             With two classes, positive for ``classes_[1]``. With more, one column per class ("ovr": votes, ordered
             within equal votes by the decision values) or per pair of classes ("ovo": positive for the first one).
         """
-        values = self._decide(X)
+        if self.decision_function_shape == "ovo":
+            values: Vector = self._decide(X)
+            return values[:, 0] if len(self.classes_) == 2 else values
+        return np.asarray(self._decide(X, self._one_against_rest))
+
+    def _one_against_rest(self, values: Vector) -> Vector:
+        """Votes ordered by decision values, (n, n_classes), from decision values (n, n_pairs)."""
         if len(self.classes_) == 2:
             return values[:, 0]
-        if self.decision_function_shape == "ovo":
-            return values
         return np.asarray(_ovr_decision_function(values < 0, -values, len(self.classes_)))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -92,18 +96,23 @@ class PairwisePredictor(ScorePredictor):
         """
         if self.break_ties and self.decision_function_shape == "ovo" and len(getattr(self, "classes_", ())) > 2:
             raise ValueError("break_ties must be False with decision_function_shape='ovo', got True")
-        values = self._decide(X)
-        if len(self.classes_) == 2:
-            return np.asarray(self.classes_[(values[:, 0] > 0).astype(np.intp)])
+        numbers = self._decide(X, self._class_numbers)  # before `classes_`: raises NotFittedError
+        return np.asarray(self.classes_[numbers])
+
+    def _class_numbers(self, values: Vector) -> NDArray[np.intp]:
+        """The class (n,) of each row of decision values (n, n_pairs)."""
+        k = len(self.classes_)
+        if k == 2:
+            return (values[:, 0] > 0).astype(np.intp)
         if self.break_ties:
-            return np.asarray(self.classes_[_ovr_decision_function(values < 0, -values, len(self.classes_)).argmax(1)])
-        return np.asarray(self.classes_[votes(values, len(self.classes_)).argmax(axis=1)])
+            return np.asarray(self._one_against_rest(values).argmax(axis=1))
+        return np.asarray(votes(values, k).argmax(axis=1))
 
 
 class OneAgainstRestPredictor(ScorePredictor):
     """`decision_function` and `predict` by one machine for two classes, or one for each of more."""
 
-    _decide: Callable[[Any], Vector]
+    _decide: Callable[..., Vector]
     classes_: NDArray[Any]
 
     def decision_function(self, X: ArrayLike) -> Vector:

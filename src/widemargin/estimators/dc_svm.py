@@ -19,7 +19,7 @@ from ..solvers.dual.certificate import svm_problem
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
-from ._pairs import machine_attributes, pair_coefficients
+from ._pairs import machine_attributes, sparse_pair_coefficients
 from ._predictor import PairwisePredictor
 from ._validation import check_choice, check_flag, check_number, weigh_classes
 
@@ -255,8 +255,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
         X = None if self._is_gram else rows.X
         return machine_attributes(rows.classes, rows.y, rows.kept, X, machines, self.combine)
 
-    def _coefficients(self) -> Vector:
-        return pair_coefficients(self.dual_coef_, self.n_support_)
+    def _coefficients(self) -> Any:
+        return sparse_pair_coefficients(self.dual_coef_, self.n_support_)
 
     def _check_coefficients(self, fitted: FittedState, n: int) -> int:
         k = fitted.classes()

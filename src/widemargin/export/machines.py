@@ -32,7 +32,8 @@ def write_expansion(graph: Graph, model: KernelExpansion) -> str:
     x = graph.x if exact == graph.dtype else graph.cast(graph.x, exact)
     measured = _measure_points(graph, x, _scaled(model.kernel, points.astype(exact)), model.kernel)
     K = transform(graph, model.kernel, measured if exact == graph.dtype else graph.cast(measured, graph.dtype))
-    return graph("Add", graph("MatMul", graph.cast(K, _DOUBLE), model.coef.T), model.intercept)
+    coef = model.coef.toarray() if sp.issparse(model.coef) else model.coef
+    return graph("Add", graph("MatMul", graph.cast(K, _DOUBLE), coef.T), model.intercept)
 
 
 def _measure_points(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._config import get_config
@@ -44,7 +45,7 @@ def entry_work(n_entries: int, row_cost: int) -> int:
 def add_kernel_product(
     kernel: Kernel,
     A: Samples,
-    coef: NDArray[np.float64],
+    coef: Any,
     B: Samples,
     out: NDArray[np.float64],
     team: ThreadTeam,
@@ -57,7 +58,7 @@ def add_kernel_product(
     kernel : Kernel
     A : Samples of length r
         Points of the expansion.
-    coef : ndarray of shape (k, r), float64
+    coef : ndarray or CSC array of shape (k, r), float64
     B : Samples of length c
         Points at which it is evaluated.
     out : ndarray of shape (k, c), float64
@@ -71,16 +72,18 @@ def add_kernel_product(
     r c kernel entries; extra memory is one tile a thread. Threads share out the columns and sum rows in order, so the
     result does not depend on their number.
     """
-    coef = np.ascontiguousarray(coef)
+    is_sparse = sp.issparse(coef)  # made dense tile by tile
+    coef = coef if is_sparse else np.ascontiguousarray(coef)
     n_columns = _even_columns(len(B), A.dtype)
     n_rows = TILE_ROWS
-    if kernel.sample_form != "rows":  # a Python function may copy its batches
+    if kernel.sample_form != "rows" and not is_sparse:  # a Python function may copy its batches
         n_rows = TILE_ROWS * tile_columns(A.dtype) // n_columns
     batches = _batches(A, n_rows)
 
     def column_block(columns: slice) -> None:
         for rows, K in _tiles(kernel, batches, B.take(columns), team):
-            kernels.add_product(K, coef[:, rows], out[:, columns])  # skips zeros: a pair of classes uses few rows
+            part = coef[:, rows].toarray(order="C") if is_sparse else coef[:, rows]
+            kernels.add_product(K, part, out[:, columns])  # skips zeros: a pair of classes uses few rows
             if keep is not None:
                 store, slots = keep
                 store[slots[rows], columns] = K

@@ -38,7 +38,7 @@ class ClusteredExpansion:
         Grouped by cluster; row numbers for a precomputed kernel.
     starts : ndarray of shape (k + 1,), int
         Points ``starts[c]`` to ``starts[c + 1]`` belong to cluster c.
-    coef : ndarray of shape (n_functions, n_points), float64
+    coef : ndarray or CSC array of shape (n_functions, n_points), float64
     intercept : ndarray of shape (n_functions, k), float64
     router : Router
         pi(x), the cluster of a row.
@@ -54,7 +54,7 @@ class ClusteredExpansion:
     kernel: Kernel
     points: Any
     starts: NDArray[np.intp]
-    coef: NDArray[np.float64]
+    coef: Any
     intercept: NDArray[np.float64]
     router: Router
     combine: str
@@ -74,7 +74,7 @@ class ClusteredExpansion:
         compute = {"early": self._early_values, "soft": self._soft_values, "bcm": self._committee_log_odds}[
             self.combine
         ]
-        out = np.empty((X.shape[0], len(self.coef)))
+        out = np.empty((X.shape[0], self.coef.shape[0]))
         row_bytes = 4 * max(1, X.shape[1]) * X.dtype.itemsize  # converted, grouped by cluster, and both for routing
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             for rows in row_blocks(X.shape[0], int(np.clip(memory_budget // row_bytes, *_ROWS))):
@@ -120,7 +120,7 @@ class ClusteredExpansion:
         order = np.argsort(labels, kind="stable")
         grouped, bounds = batch.take(order), np.searchsorted(labels[order], np.arange(self.intercept.shape[1] + 1))
         groups = [(c, slice(bounds[c], bounds[c + 1])) for c in np.flatnonzero(np.diff(bounds))]
-        out = np.empty((len(labels), len(self.coef)))
+        out = np.empty((len(labels), self.coef.shape[0]))
 
         def evaluate(group: tuple[Any, slice]) -> None:
             c, rows = group

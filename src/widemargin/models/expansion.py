@@ -29,13 +29,13 @@ class KernelExpansion:
     kernel : Kernel
     points : ndarray or CSR array of shape (n_points, n_features)
         Support vectors; for a precomputed kernel their indices among the training rows, of shape (n_points,).
-    coef : ndarray of shape (n_functions, n_points), float64
+    coef : ndarray or CSC array of shape (n_functions, n_points), float64
     intercept : ndarray of shape (n_functions,), float64
     """
 
     kernel: Kernel
     points: Any
-    coef: NDArray[np.float64]
+    coef: Any
     intercept: NDArray[np.float64]
     _samples: Samples | None = field(default=None, repr=False, compare=False)
 
