@@ -190,6 +190,22 @@ def test_bad_arguments() -> None:
         compress(model, np.full((5, 3), np.nan))
 
 
+def test_a_memory_budget_that_cannot_be_kept_is_refused_with_the_least_that_can() -> None:
+    model = SVC(C=10, gamma=0.5).fit(X[TRAIN], BINARY[TRAIN])
+    with pytest.raises(ValueError, match="memory_budget must be at least [0-9]+ bytes.*got 1000") as refusal:
+        compress(model, X[TRAIN], memory_budget=1000)
+    least = int(str(refusal.value).split("at least ")[1].split()[0])
+    fast = compress(model, X[TRAIN], memory_budget=least, random_state=0)
+    assert np.mean(fast.predict(X[TEST]) == model.predict(X[TEST])) > 0.8
+
+
+def test_few_rows_are_learnt_from_with_little_memory() -> None:
+    model = SVC(C=1, gamma=0.5).fit(X[:100], BINARY[:100])
+    many = np.tile(X, (40, 1)) + RNG.normal(scale=0.01, size=(48_000, 3))
+    fast = compress(model, many, n_clusters=1, n_landmarks=10, memory_budget=2_000_000, random_state=0)
+    assert "of 48,000 rows" in str(fast.report_)
+
+
 @pytest.mark.parametrize("make", [SVC, NuSVC, DCSVMClassifier])
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_support_vectors_tell_which_class_they_had(make: Any, n_classes: int) -> None:

@@ -244,12 +244,16 @@ class _Leaf:
         C = features.values(batch)
         damping = 0.0 if is_whole else self.settings.damping / len(exact)
         F = None if K is None else nystroem_factor(C[exact], K, damping)
+        del K
         self._check()
-        coordinates = C if F is None else C @ F
-        rank = coordinates.shape[1]
-        del C
-        if linear is not None:
-            coordinates = np.hstack([coordinates, linear.coordinates.astype(coordinates.dtype)])
+        rank = C.shape[1] if F is None else F.shape[1]
+        coordinates = np.empty((len(rows), rank + others.shape[1]), C.dtype if F is None else np.float64)
+        if F is None:
+            coordinates[:, :rank] = C
+        else:
+            np.matmul(C, F, out=coordinates[:, :rank])
+        coordinates[:, rank:] = others
+        del C, batch, others
         fit = self.task.fit(coordinates, rows, self.progress, self.settings.memory_budget // self.team.n_threads)
         weights = fit.weights[:, :rank] if F is None else fit.weights[:, :rank] @ F.T
         slopes, intercept = self._no_slopes(), fit.intercept

@@ -461,6 +461,8 @@ def _divide(
 
     Raises `Stopped` if the fit is stopped meanwhile.
     """
+    if not progress.go_on():  # k-means, which comes first, does not end before it has converged
+        raise Stopped
     candidates = np.flatnonzero(beta) if beta.any() else None
     k, m, method = min(settings.branching**level, len(beta)), settings.n_sample, settings.partition
     with progress.interrupting(team.native):

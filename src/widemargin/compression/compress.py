@@ -58,7 +58,8 @@ def compress(
         Seconds after which the best candidate so far is returned. At most half of them go into the model's own
         predictions: rows for which there is no time are left out.
     memory_budget : int, str or None, default=None
-        Bytes, or such as "200MB", for each training of a leaf; None asks `widemargin.get_config`.
+        Bytes, or such as "200MB", beside the model and X; None is `widemargin.get_config`'s. With little memory fewer
+        rows are learnt from.
     n_jobs : int or None, default=None
         Threads, here and in the predictions of what is returned. The result does not depend on it.
     verbose : int, default=0
@@ -76,7 +77,7 @@ def compress(
     ------
     ValueError
         Naming the estimator, where it is no kernel machine; its kernel, where that is callable or precomputed or does
-        not go with `pseudo`; or a parameter and its value.
+        not go with `pseudo`; or a parameter and its value; with the least `memory_budget` where it cannot be kept.
     NotFittedError
 
     Warns

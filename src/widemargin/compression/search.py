@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
@@ -26,6 +27,7 @@ from ..estimators._cost import (
     allocate_without_tree,
     check_cost,
     count_bytes,
+    least_training_rows,
     max_training_rows,
     training_bytes,
 )
@@ -34,7 +36,7 @@ from ..estimators._pairs import votes
 from ..estimators._parameters import check_limits
 from ..estimators._predictor import largest
 from ..estimators._training import warn_user
-from ..estimators._validation import check_seed, validate_rows
+from ..estimators._validation import check_seed, plain, validate_rows
 from ..kernels.functions import make_kernel
 from ..kernels.tiles import entry_work
 from ..models.nystroem_tree import NystroemForest
@@ -63,7 +65,9 @@ _AGREED = 0.995  # labels, or share of the variance, from which on nothing else 
 _FEW = 50  # rows, of which none are held back
 _HARD_C = 10.0  # of machines that learn labels: these are the model's own, and free of noise
 _COST_SHARE, _LEAST_COST, _LARGEST_COST = 0.04, 40.0, 600.0  # of the model's cost, and bounds
-_TRAINING_SHARE = 0.5  # of the memory, for the least squares of a candidate
+_TRAINING_SHARE = {"decision values": 0.4, "labels": 0.2}  # of the memory, for `training_bytes` of a candidate
+_SOLVER_SHARE = 0.5  # of the memory, for the kernel matrices and the solver of a leaf that learns labels
+_ROWS_SHARE = 0.4  # of the memory, for samples and decision values, of which there are two copies before training
 _BYTES_SHARE = 0.047  # of the model's bytes
 _ROUNDING, _LARGEST = 1e-4, 1e18  # of a feature's spread, and of its values, that float32 may take
 _VARIANCE = 0.92  # that a projection must keep
@@ -136,7 +140,10 @@ class Compression:
         self._check_pseudo()
         self.seed = int(check_random_state(self.budget.random_state).randint(2**31))
         self.rng = np.random.default_rng(self.seed)
+        self.memory_budget = resolve_memory_budget(self.budget.memory_budget)
+        self.n_workers = effective_n_jobs(self.budget.n_jobs)
         self.rows, self.alpha = self._pool()
+        self._check_memory()
         with Progress(max_time=self.budget.max_time, verbose=self.budget.verbose, title="compress") as progress:
             progress.stage("the model's own predictions", 2)
             self._decide(progress)
@@ -155,7 +162,7 @@ class Compression:
         """The model's decision values; rows for which there is no time, half of all there is, are left out."""
         n, (n_points, d) = self.rows.shape[0], self.source.points.shape
         order, size = self.rng.permutation(n), max(_FEW, int(_WORK_PER_LOOK / entry_work(n_points, d)))
-        limits = {"n_jobs": self.budget.n_jobs, "memory_budget": resolve_memory_budget(self.budget.memory_budget)}
+        limits = {"n_jobs": self.budget.n_jobs, "memory_budget": self.memory_budget // 4}
         share, blocks = progress.part(1), list[Vector]()
         for block in row_blocks(n, size):
             if blocks and not share.go_on():
@@ -168,6 +175,21 @@ class Compression:
             self.notes.append(f"there was time for the model's own predictions of {len(kept):,} of {n:,} rows")
             self.n_given = int(np.searchsorted(kept, self.n_given))
             self.rows, self.alpha, self.known = self.rows[kept], self.alpha[kept], self.known[kept]
+
+    def _check_memory(self) -> None:
+        """Raise a ValueError with the least `memory_budget` that can be kept, if this one cannot."""
+        n, d = self.rows.shape
+        rows = (_array_bytes(self.rows) + 8 * n * self.source.n_outputs) / _ROWS_SHARE
+        k = _LEAVES[0] if self.budget.n_clusters == "auto" else int(self.budget.n_clusters)
+        n_most = self.source.points.shape[0] + (0 if self.X is None else min(_MOST_ROWS, np.shape(self.X)[0]))
+        settings = self._settings(_Plan(1.0, k), n_most, self.source.n_outputs, 0.0)
+        training = training_bytes(settings, least_training_rows(settings), d, self.source.n_outputs, self.n_workers)
+        least = math.ceil(max(rows, training / _TRAINING_SHARE["decision values"]))
+        if least > self.memory_budget:
+            raise ValueError(
+                f"memory_budget must be at least {least} bytes for the model's {self.source.points.shape[0]} support "
+                f"vectors and {settings.n_landmarks} landmarks in a leaf, got {plain(self.budget.memory_budget)!r}"
+            )
 
     def _check_pseudo(self) -> None:
         if self.budget.pseudo == "triangle" and self.source.kernel.measure == "products":
@@ -187,9 +209,12 @@ class Compression:
             return points, alpha
         how = {"accept_sparse": "csr", "dtype": points.dtype, "order": "C", "accept_large_sparse": True}
         X = validate_rows(self.model, self.X, reset=False, **how)
-        if X.shape[0] > _MOST_ROWS:
-            self.notes.append(f"learnt from {_MOST_ROWS:,} of {X.shape[0]:,} rows")
-            X = X[np.sort(self.rng.choice(X.shape[0], _MOST_ROWS, replace=False))]
+        rows_bytes, points_bytes = (_array_bytes(A) + 8 * A.shape[0] * self.source.n_outputs for A in (X, points))
+        room = _ROWS_SHARE * self.memory_budget - points_bytes
+        most = max(_FEW, min(_MOST_ROWS, int(room * X.shape[0] / rows_bytes)))
+        if X.shape[0] > most:
+            self.notes.append(f"learnt from {most:,} of {X.shape[0]:,} rows")
+            X = X[np.sort(self.rng.choice(X.shape[0], most, replace=False))]
         if sp.issparse(X) or sp.issparse(points):
             X, points = sp.csr_array(X), sp.csr_array(points)
         place, self.n_given = _find_rows(points, X), X.shape[0]
@@ -262,10 +287,11 @@ class Compression:
         task = self._task(plan.learnt, learn)
         parameters = {**self.source.parameters, "gamma": plan.gamma}
         projection = self._projection if plan.is_flat else None
-        settings = self._settings(plan, len(learn), task.n_outputs)
+        room = _TRAINING_SHARE["decision values"] * self.memory_budget
+        settings = self._settings(plan, len(learn), task.n_outputs, room)
         d = self.rows.shape[1] if projection is None else projection.shape[1]
-        room = int(_TRAINING_SHARE * settings.memory_budget)
-        most = max_training_rows(settings, d, effective_n_jobs(self.budget.n_jobs), room)
+        room = _TRAINING_SHARE[plan.learnt] * self.memory_budget
+        most = max_training_rows(settings, d, task.n_outputs, self.n_workers, room, is_hinge=plan.learnt == "labels")
         if most < len(learn):
             learn = np.sort(np.random.default_rng(self.seed).choice(learn, most, replace=False))
             task = self._task(plan.learnt, learn)
@@ -279,12 +305,11 @@ class Compression:
         agreement = self._agreement(compressed, values, self.split.choose)
         return _Candidate(compressed, agreement, self._merit(compressed, values, agreement), plan)
 
-    def _settings(self, plan: _Plan, n: int, n_outputs: int) -> Settings:
+    def _settings(self, plan: _Plan, n: int, n_outputs: int, room: float) -> Settings:
         """What a share of the model's own cost buys, as long as it stays many times smaller."""
         d, projection = self.rows.shape[1], self._projection if plan.is_flat else None
         rank = None if projection is None else projection.shape[1]
         cost = float(np.clip(_COST_SHARE * self.cost_before, _LEAST_COST, _LARGEST_COST))
-        budget, n_workers = resolve_memory_budget(self.budget.memory_budget), effective_n_jobs(self.budget.n_jobs)
         while True:
             if plan.is_flat:
                 settings = allocate_without_tree(self.budget, n, d, n_outputs, default=cost, rank=rank)
@@ -293,9 +318,9 @@ class Compression:
                     replace(self.budget, n_clusters=plan.n_clusters), n, d, n_outputs, default=cost
                 )
             is_small = count_bytes(settings, d, n_outputs) <= _BYTES_SHARE * self.source.nbytes
-            is_small = is_small and training_bytes(settings, n, d, n_workers) <= _TRAINING_SHARE * budget
+            is_small = is_small and training_bytes(settings, n, d, n_outputs, self.n_workers) <= room
             if is_small or cost <= _LEAST_COST:
-                return settings._replace(memory_budget=budget)
+                return settings._replace(memory_budget=int(_SOLVER_SHARE * self.memory_budget))
             cost *= 0.8
 
     @cached_property
@@ -324,7 +349,7 @@ class Compression:
     def cost_before(self) -> float:
         """Inner products of the model's own prediction."""
         n, d = self.source.points.shape
-        return float(n * (1 + self.values.shape[1] / d))
+        return float(n * (1 + self.source.n_outputs / d))
 
     def _task(self, learnt: str, learn: Rows) -> LeafProblem:
         if learnt == "decision values":
@@ -425,15 +450,23 @@ def _in_single(X: Any) -> Any:
     return X.astype(np.float32) if is_safe else X
 
 
+def _array_bytes(X: Any) -> int:
+    """Bytes of the rows of a dense or a CSR array."""
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes)
+
+
 def _find_rows(points: Any, X: Any) -> Rows:
-    """For each of the points the row of X that equals it; -1 where none does."""
-    where = {key: i for i, key in enumerate(_keys(X))}
-    return np.array([where.get(key, -1) for key in _keys(points)], np.intp)
+    """For each of the points the last row of X that equals it; -1 where none does."""
+    keys = list(_keys(points))
+    known = set(keys)
+    where = {key: i for i, key in enumerate(_keys(X)) if key in known}
+    return np.array([where.get(key, -1) for key in keys], np.intp)
 
 
-def _keys(X: Any) -> list[bytes]:
+def _keys(X: Any) -> Iterator[bytes]:
+    """The bytes of each row's entries, and of a CSR row's indices."""
     if not sp.issparse(X):
-        return [row.tobytes() for row in np.ascontiguousarray(X)]
-    bounds = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-    indices = X.indices.astype(np.int64)
-    return [indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in bounds]
+        yield from (row.tobytes() for row in np.ascontiguousarray(X))
+        return
+    for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        yield X.indices[a:b].astype(np.int64).tobytes() + X.data[a:b].tobytes()

@@ -48,6 +48,8 @@ class Source:
         Of the pickled model.
     classes : ndarray of shape (n_points,), int, or None
         The class that each point was given in training, where the model tells.
+    n_outputs : int
+        q.
     """
 
     decision_values: Callable[..., Vector]
@@ -58,6 +60,7 @@ class Source:
     pairs: bool
     nbytes: int
     classes: NDArray[np.intp] | None
+    n_outputs: int
 
 
 def read_model(model: Any) -> Source:
@@ -161,7 +164,15 @@ def _source(
     counts = getattr(model, "n_support_", None) if is_classifier(model) else None  # of each class, one after the other
     classes = None if counts is None else np.repeat(np.arange(len(counts)), counts)
     return Source(
-        decision_values, points, alpha, _kernel(parameters), parameters, pairs, len(pickle.dumps(model)), classes
+        decision_values,
+        points,
+        alpha,
+        _kernel(parameters),
+        parameters,
+        pairs,
+        len(pickle.dumps(model)),
+        classes,
+        n_outputs=len(coef),
     )
 
 

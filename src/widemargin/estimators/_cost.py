@@ -98,18 +98,32 @@ def count_bytes(settings: Settings, d: int, n_outputs: int) -> float:
     return 4.0 * settings.n_trees * settings.n_clusters * (numbers + centres_and_slopes)
 
 
-def training_bytes(settings: Settings, n: int, d: int, n_workers: int) -> float:
-    """What the least squares of the leaves that are trained side by side take, of n rows: their coordinates and a copy
-    in float32, the normal equations and their eigenvectors in float64."""
-    m, k = settings.n_landmarks, settings.n_clusters
-    r = m + settings.n_pseudo_landmarks + (d if settings.linear else 0)
-    return min(n_workers, k) * r * (8.0 * n / k + 16.0 * r + 8.0 * NORMAL_BLOCK)
+def training_bytes(
+    settings: Settings, n: int, d: int, n_outputs: int, n_workers: int, *, is_hinge: bool = False
+) -> float:
+    """Bytes that training on n rows takes, in the leaves that are trained side by side.
+
+    Of least squares: r coordinates of each row and a copy in float32, the normal equations and their eigenvectors in
+    float64. Of the hinge loss: r coordinates in float64 and a copy in float32, and d more float64 values of a row.
+    Of both: four float64 values of a row for each output.
+    """
+    k = settings.n_clusters
+    r = settings.n_landmarks + settings.n_pseudo_landmarks + (d if settings.linear else 0)
+    of_rows = (32.0 * n_outputs + (12.0 * r + 8.0 * d if is_hinge else 8.0 * r)) * n / k
+    return min(n_workers, k) * (of_rows + (0.0 if is_hinge else r * (16.0 * r + 8.0 * NORMAL_BLOCK)))
 
 
-def max_training_rows(settings: Settings, d: int, n_workers: int, memory_budget: int) -> int:
-    """How many rows `training_bytes` has room for, at least a few for each leaf."""
-    least = _LEAST_LEAF_ROWS * settings.n_clusters
-    fixed, with_rows = (training_bytes(settings, n, d, n_workers) for n in (0, least))
+def least_training_rows(settings: Settings) -> int:
+    """The fewest rows that a tree is trained on, however little memory there is."""
+    return _LEAST_LEAF_ROWS * settings.n_clusters
+
+
+def max_training_rows(
+    settings: Settings, d: int, n_outputs: int, n_workers: int, memory_budget: float, *, is_hinge: bool
+) -> int:
+    """How many rows `training_bytes` has room for, at least `least_training_rows`."""
+    least = least_training_rows(settings)
+    fixed, with_rows = (training_bytes(settings, n, d, n_outputs, n_workers, is_hinge=is_hinge) for n in (0, least))
     return max(least, int(least * (memory_budget - fixed) / (with_rows - fixed)))
 
 

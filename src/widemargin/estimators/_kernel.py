@@ -16,6 +16,7 @@ from ._training import warn_user
 Vector = NDArray[np.float64]
 
 _PROBE_ROWS = 256
+_BLOCK_ENTRIES = 2**20  # of X that are centred at once
 _PROBE_ENTRIES, _LEAST_PROBED = 2**18, 16  # of the rows whose columns' spread is taken; rows at least
 _NEARLY = 1e-6
 _UNEQUAL = 100.0  # spreads of a column, in those of the others
@@ -55,8 +56,13 @@ def entry_variance(X: Any, weights: Vector) -> float:
         square = float(weights @ rows.multiply(rows).sum(axis=1)) / total
         return float(max(square - mean**2, 0.0))
     mean = float(weights @ X.sum(axis=1, dtype=np.float64)) / total
-    centred = X - np.asarray(mean, X.dtype)  # a second pass: entries may be large and close together
-    return float(weights @ np.einsum("ij,ij->i", centred, centred, dtype=np.float64) / total)
+    squares = np.empty(len(X))
+    size = max(1, _BLOCK_ENTRIES // X.shape[1])
+    for start in range(0, len(X), size):
+        block = slice(start, start + size)
+        centred = X[block] - np.asarray(mean, X.dtype)  # a second pass: entries may be large and close together
+        np.einsum("ij,ij->i", centred, centred, dtype=np.float64, out=squares[block])
+    return float(weights @ squares / total)
 
 
 def make_checked_samples(kernel: Kernel, X: Any, targets: NDArray[Any] | None = None) -> Samples:
