@@ -106,13 +106,13 @@ def test_without_a_cluster_threads_of_this_process_do(local: OCASClassifier) -> 
 
 
 class KillAfter:
-    """Kills the worker that holds most, after some rounds; scikit-learn's callbacks would be too slow to load."""
+    """Wraps `matvec`: kills the worker that holds most blocks at a given round."""
 
     def __init__(self, client: Any, rounds: int) -> None:
         self.client, self.rounds, self.calls, self.killed = client, rounds, 0, False
 
     def __call__(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def outputs(rows: Any, W: Any) -> Any:
+        def matvec(rows: Any, W: Any) -> Any:
             self.calls += 1
             if self.calls == self.rounds:
                 owners = [owner for where in self.client.who_has(rows._blocks).values() for owner in where]
@@ -120,14 +120,14 @@ class KillAfter:
                 self.killed = True
             return original(rows, W)
 
-        return outputs
+        return matvec
 
 
 def test_a_worker_that_dies_mid_fit(client: Any, local: OCASClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
-    from widemargin.data.dask import PartitionedRows
+    from widemargin.data.dask import PartitionedMatrix
 
     killer = KillAfter(client, rounds=4)
-    monkeypatch.setattr(PartitionedRows, "outputs", killer(PartitionedRows.outputs))
+    monkeypatch.setattr(PartitionedMatrix, "matvec", killer(PartitionedMatrix.matvec))
     start = time.perf_counter()
     model = OCASClassifier(**EXACT).fit(da.from_array(X, chunks=(100, 7)), Y)
     assert killer.killed
@@ -137,11 +137,11 @@ def test_a_worker_that_dies_mid_fit(client: Any, local: OCASClassifier, monkeypa
 
 
 def test_partitions_that_cannot_be_computed_again(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from widemargin.data.dask import PartitionedRows
+    from widemargin.data.dask import PartitionedMatrix
 
     parts = client.scatter([X[:300], X[300:]], hash=False)  # put there by hand: no recipe
     collection = da.concatenate([da.from_delayed(delayed(part), (300, 7), float) for part in parts])
-    monkeypatch.setattr(PartitionedRows, "outputs", KillAfter(client, rounds=3)(PartitionedRows.outputs))
+    monkeypatch.setattr(PartitionedMatrix, "matvec", KillAfter(client, rounds=3)(PartitionedMatrix.matvec))
     model = OCASClassifier(**EXACT)
     with pytest.raises(LostPartitionError, match=r"partitions \[.*\] of X were lost with their worker"):
         model.fit(collection, Y)

@@ -216,7 +216,7 @@ def _finish(blocks: list[Any], check: Callable[[], None] = lambda: None) -> None
     except CancelledError as error:
         lost = [number for number, block in enumerate(blocks) if block.cancelled()]
         raise LostPartitionError(
-            f"partitions {lost} of X were lost with their worker, and cannot be made again"
+            f"partitions {lost} of X were lost with their worker, and cannot be computed again"
         ) from error
     for block in blocks:
         if block.status == "error":
