@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from naive import kernels as naive
 from widemargin._config import config_context
 from widemargin._threads import ThreadTeam, blas_limit
 from widemargin.data.samples import SampleSubset, make_samples
+from widemargin.kernels import scratch
 from widemargin.kernels.functions import RBF, Linear
 from widemargin.kernels.scratch import Scratch
 from widemargin.kernels.tiles import TILE_ROWS, add_kernel_product, fill_gram, fill_with_transpose, tile_columns
@@ -112,3 +115,11 @@ def test_scratch_is_never_lent_twice_at_once() -> None:
         for k, buffer in enumerate((one, two, three)):
             buffer[:] = k
         assert [int(buffer[0]) for buffer in (one, two, three)] == [0, 1, 2]
+
+
+def test_little_scratch_is_kept_between_fits() -> None:
+    with ExitStack() as stack:
+        for _ in range(6):
+            stack.enter_context(Scratch(2**23))
+    scratch.release()
+    assert 0 < sum(buffer.nbytes for buffer in scratch._scratch) <= 2**24

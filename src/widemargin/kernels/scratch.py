@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-_KEPT_BYTES = 2**23
+_KEPT_BYTES = 2**24  # in all, between fits
 _CACHE_LINE = 64
 _scratch: deque[NDArray[np.uint8]] = deque(maxlen=64)
 
@@ -35,7 +35,7 @@ class Scratch:
 
 @contextmanager
 def closing_scratch() -> Iterator[None]:
-    """Free the buffers that are larger than a tile when the block ends."""
+    """Free all but 16 MB of the buffers when the block ends."""
     try:
         yield
     finally:
@@ -43,13 +43,15 @@ def closing_scratch() -> Iterator[None]:
 
 
 def release() -> None:
-    """Free the buffers that are larger than a tile."""
+    """Free all but 16 MB of the buffers."""
+    free = _KEPT_BYTES
     for _ in range(len(_scratch)):
         try:
             buffer = _scratch.popleft()
         except IndexError:  # another thread took the last one
             return
-        if buffer.nbytes <= _KEPT_BYTES:
+        if buffer.nbytes <= free:
+            free -= buffer.nbytes
             _scratch.append(buffer)
 
 
