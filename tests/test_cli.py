@@ -462,16 +462,29 @@ def test_model_with_foreign_types_is_refused(tmp_path, capsys):
     assert_error(capsys, "bad: refused: it holds types that are not trusted: ", "Foreign")
 
 
+def with_type(model, path, module, name):
+    """Copy a model file, with another type as that of its model."""
+    with zipfile.ZipFile(model) as old, zipfile.ZipFile(path, "w") as new:
+        for part in old.namelist():
+            content = old.read(part)
+            if part == "schema.json":
+                schema = json.loads(content)
+                schema["__module__"], schema["__class__"] = module, name
+                content = json.dumps(schema).encode()
+            new.writestr(part, content)
+
+
+def test_model_of_a_version_with_other_modules_is_refused_with_what_to_do(model, tmp_path, capsys):
+    with_type(model, tmp_path / "old", "widemargin.estimators._compressed", "CompressedClassifier")
+    assert main(["info", str(tmp_path / "old")]) == 1
+    assert_error(
+        capsys, "old: saved by another version of widemargin", "_compressed", "fit or compress the model again"
+    )
+
+
 def test_model_file_that_runs_code_is_refused(model, tmp_path, capsys):
     """Also where the file has a function in place of a type."""
-    with zipfile.ZipFile(model) as old, zipfile.ZipFile(tmp_path / "bad", "w") as new:
-        for name in old.namelist():
-            content = old.read(name)
-            if name == "schema.json":
-                schema = json.loads(content)
-                schema["__module__"], schema["__class__"] = "os", "system"
-                content = json.dumps(schema).encode()
-            new.writestr(name, content)
+    with_type(model, tmp_path / "bad", "os", "system")
     assert main(["info", str(tmp_path / "bad")]) == 1
     assert_error(capsys, "not trusted: os.system")
 

@@ -58,7 +58,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ------
     ValueError
         Naming the file: when it is not a model file, or damaged; when it holds types that are not in `TRUSTED_TYPES`,
-        which are named; when it holds an object that cannot predict.
+        which are named; when another version of widemargin saved it; when it holds an object that cannot predict.
     OSError
         When the file cannot be opened.
     """
@@ -66,6 +66,11 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     content = Path(path).read_bytes()
     foreign = sorted(_types_in(path, content) - set(TRUSTED_TYPES))
+    if foreign and all(name.startswith("widemargin.") for name in foreign):
+        raise ValueError(
+            f"{os.fspath(path)}: saved by another version of widemargin, whose {', '.join(foreign)} this one does not "
+            f"have: fit or compress the model again"
+        )
     if foreign:
         raise ValueError(f"{os.fspath(path)}: refused: it holds types that are not trusted: {', '.join(foreign)}")
     try:

@@ -49,7 +49,9 @@ class FittedState:
     def value(self, key: Any) -> Any:
         """Anything."""
         if key not in self._attributes:
-            raise ValueError(f"{self.name(key)} is missing among the fitted attributes")
+            raise ValueError(
+                f"{self.name(key)} is missing among the fitted attributes (saved by another version? Fit it again)"
+            )
         return self._attributes[key]
 
     def inner(self, key: Any) -> FittedState:

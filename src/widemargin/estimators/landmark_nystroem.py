@@ -83,6 +83,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     -----
     ConvergenceWarning
         When Ctrl-C ended `fit`: W is estimated on as many rows as there are features.
+        The decomposition of C, of some 20 n_sample (m + p)^2 multiply-adds, is not interrupted: 0.1 s for 100 features
+        and 2,000 rows, seconds for 2,000 features.
 
     Notes
     -----
