@@ -118,7 +118,7 @@ def test_many_classes(stop_level: int, fit_intercept: bool, four: Data) -> None:
     np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
 
 
-def test_levels_tell_what_they_did(patches: Data) -> None:
+def test_levels_are_reported(patches: Data) -> None:
     X, y = patches
     model = DCSVMClassifier(**PATCHES, n_levels=3).fit(X, y)
     assert [level["level"] for level in model.levels_] == [3, 2, 1]
@@ -152,8 +152,8 @@ def test_early_accuracy_is_near_the_exact_one() -> None:
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_clusters_that_know_nothing_move_no_odds(fit_intercept: bool) -> None:
-    """One row in ten is positive: the committee says so far from all rows, and beside them heeds those that know."""
+def test_clusters_without_information_leave_the_odds_unchanged(fit_intercept: bool) -> None:
+    """One row in ten is positive: far from all rows the committee has the prior odds, near them early accuracy."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-4, 4, size=(4000, 2))
     y = np.hypot(*(np.abs(X) - 2).T) < 0.71

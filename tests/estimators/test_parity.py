@@ -1,4 +1,4 @@
-"""The machine is the one that scikit-learn finds, and the one that the mathematics asks for."""
+"""The machine is scikit-learn's, and satisfies the optimality conditions."""
 
 from __future__ import annotations
 

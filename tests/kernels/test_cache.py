@@ -58,7 +58,7 @@ def test_any_sequence_of_products_and_squares(
 
 
 def check_books(rows: KernelRows, K: NDArray[np.float64], atol: float) -> None:
-    """Every row that the cache says it holds is that row."""
+    """Every cached row is the row of K that it stands for."""
     for row, slot in enumerate(rows._slot):
         if slot >= 0:
             assert rows._row[slot] == row
@@ -77,7 +77,7 @@ def test_kept_rows_are_not_computed_again() -> None:
 
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("capacity", [0, 2, N])
-def test_what_is_known_of_the_rows_is_not_computed_again(capacity: int, keep: bool) -> None:
+def test_leading_columns_are_not_computed_again(capacity: int, keep: bool) -> None:
     """f holds the part of the first columns; afterwards the kept rows are whole, the known part copied."""
     K, p, chosen, coef = dense(), 7, np.array([5, 0, 3]), np.array([1.0, -2.0, 0.5])
     wide = np.hstack([K[:p, :p], np.full((p, 2), np.nan)])  # only the leading columns count
@@ -111,7 +111,7 @@ def test_rows_that_are_not_to_be_kept_are_not() -> None:
         assert (rows._slot == -1).all()
 
 
-def test_more_rows_than_fit_do_not_push_each_other_out() -> None:
+def test_more_rows_than_fit_do_not_evict_each_other() -> None:
     """A scan over 6 rows with room for 4 keeps 4 of them, every time."""
     with ThreadTeam(1) as team:
         rows = make_rows(team, 4)

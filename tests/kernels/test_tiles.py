@@ -41,7 +41,7 @@ def run_accumulate(n_threads: int, n_points: int, n: int, dtype: np.dtype, block
 @pytest.mark.parametrize(
     ("n_points", "n"), [(0, 5), (1, 1), (20, 64), (20, 65), (TILE_ROWS + 3, 70), (5, 0), (9000, 3)]
 )
-def test_accumulate(n_points: int, n: int, dtype: np.dtype) -> None:
+def test_add_kernel_product(n_points: int, n: int, dtype: np.dtype) -> None:
     small = run_accumulate(1, n_points, n, dtype, SMALL_TILES)
     large = run_accumulate(1, n_points, n, dtype, 2**22)
     np.testing.assert_allclose(small, large, atol=1e-12 if dtype == DOUBLE else 1e-5)
@@ -54,7 +54,7 @@ def test_the_number_of_threads_does_not_show(dtype: np.dtype) -> None:
     np.testing.assert_array_equal(one, three)
 
 
-def test_accumulate_keeps_the_entries_it_is_asked_to() -> None:
+def test_the_product_keeps_its_kernel_entries() -> None:
     X = data(150, DOUBLE)
     samples, store = make_samples(X, Linear.sample_form), np.zeros((9, 150))
     rows, slots = np.array([100, 3, 77]), np.array([8, 0, 4])
@@ -84,7 +84,7 @@ def test_fill_writes_a_block_and_its_mirror_and_nothing_else(n_threads: int) -> 
 
 @pytest.mark.parametrize("room", [0, 3])  # whole rows of short samples need their place in one piece
 @pytest.mark.parametrize("n_rows", [1, 65, TILE_ROWS, 2 * TILE_ROWS + 30])
-def test_fill_square_is_symmetric(n_rows: int, room: int) -> None:
+def test_fill_gram_is_symmetric(n_rows: int, room: int) -> None:
     X = data(2 * n_rows, SINGLE)
     index = np.arange(0, 2 * n_rows, 2)
     subset = SampleSubset(make_samples(X, Linear.sample_form), index)

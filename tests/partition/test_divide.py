@@ -72,7 +72,7 @@ def test_the_samples_kernel_matrix_is_computed_once(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("method", "k"), [("kernel", 4), ("kernel", 16), ("input", 16), ("input", 64), ("random", 4), ("random", 64)]
 )
-def test_no_cluster_starves_or_swallows_the_rest(method: str, k: int) -> None:
+def test_clusters_are_balanced(method: str, k: int) -> None:
     X = lopsided()
     sizes = np.bincount(cut(X, k, method).labels)
     mean = len(X) / k
@@ -81,7 +81,7 @@ def test_no_cluster_starves_or_swallows_the_rest(method: str, k: int) -> None:
     assert 0.5 * k <= len(sizes) <= 2.5 * k
 
 
-def test_a_cluster_that_swallows_the_rest_is_split_again() -> None:
+def test_a_cluster_of_nearly_all_rows_is_split_again() -> None:
     """k-means alone, without the balance, leaves nearly all rows in one cluster here."""
     X = np.concatenate([np.random.default_rng(0).normal(0, 0.1, (990, 2)), 100 * np.eye(2)[np.arange(10) % 2]])
     sizes = np.bincount(cut(X, 4, "input").labels)

@@ -75,7 +75,7 @@ def test_a_precomputed_matrix_routes_by_its_columns() -> None:
     np.testing.assert_array_equal(own.route(X, team), assigned)
 
 
-def test_kernel_regions_are_nearest_means_in_feature_space() -> None:
+def test_kernel_clusters_are_nearest_means_in_feature_space() -> None:
     X, Z = np.random.default_rng(1).normal(size=(2, 60, 3))
     labels = np.arange(60) % 6
     kernel = make_kernel("rbf", gamma=GAMMA)
@@ -130,7 +130,7 @@ def test_rows_at_two_centres_at_once(name: str) -> None:
 
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 @pytest.mark.parametrize("form", FORMS)
-def test_input_regions_are_nearest_means_of_rows(form: str, offset: float) -> None:
+def test_input_clusters_are_nearest_means_of_rows(form: str, offset: float) -> None:
     if offset and "csr" in form:
         pytest.skip("sparse rows are not centred")
     X, Z = (np.random.default_rng(1).normal(size=(2, 60, 3)) + offset).round(2)

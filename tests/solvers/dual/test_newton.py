@@ -1,4 +1,4 @@
-"""Exact working sets: the optimum where coordinate steps crawl, and an end where precision ends."""
+"""Newton steps on working sets: the optimum of ill-conditioned problems, and an end where precision ends."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_it_starts_from_any_point_and_holds_what_is_outside() -> None:
     assert certify(box, beta, f, np.empty(60), equality=False, tol=1e-8).violation < 1e-6
 
 
-def test_it_asks_between_steps() -> None:
+def test_it_stops_between_steps() -> None:
     K, y = linear_problem(300, 10, 2)
     box, asked = make_box(svm_problem(y, np.full(300, 1e4)), K.diagonal().copy()), []
     beta, f = np.zeros(300), np.zeros(300)
@@ -114,7 +114,7 @@ def test_a_matrix_that_is_not_semidefinite_ends_it(kind: str) -> None:
     assert objective(box, beta, f)[0] < 0
 
 
-def test_what_crawls() -> None:
+def test_which_problems_have_stalled() -> None:
     K, y = linear_problem(WORKING_SET_ROWS + 1, 3, 0)
     n = len(y)
     box = make_box(svm_problem(y, np.ones(n)), K.diagonal().copy())

@@ -105,7 +105,7 @@ def check_feasible(problem: Problem, beta: Vector, equality: bool) -> Vector:
 
 
 def check_certificate(problem: Problem, result: DualResult, equality: bool, *, atol: float = 1e-8) -> None:
-    """The point is feasible, and what the result says of it is what the textbook says."""
+    """The point is feasible, and its certificate is the naive twin's."""
     alpha, K = check_feasible(problem, result.beta, equality), problem.K
     size = 1 + alpha.sum()
     np.testing.assert_allclose(result.decision, K @ result.beta, atol=atol * size)
@@ -316,7 +316,7 @@ def test_the_start_is_not_changed_and_its_decision_values_may_be_given() -> None
 @pytest.mark.usefixtures("tiny_tiles")
 @pytest.mark.parametrize("equality", [False, True])
 @pytest.mark.parametrize("after", [0, 1, 2, 3, 5, 8])
-def test_stopped_at_any_time_it_tells_the_truth(after: int, equality: bool) -> None:
+def test_the_certificate_holds_whenever_the_solver_is_stopped(after: int, equality: bool) -> None:
     problem = make_problem(100, C=10.0, noise=0.5)
     calls: Iterator[int] = iter(range(10**9))
     with ThreadTeam(1) as team, Progress(callback=lambda state: next(calls) >= after) as progress:
