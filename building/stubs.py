@@ -1,8 +1,9 @@
-"""Write the type stubs of the compiled modules, from their bindings: python building/stubs.py [--check].
+"""Write the type stubs of the compiled modules: python building/stubs.py [--check].
 
-nanobind's generator says what each function takes. What is written here is shorter and easier to call under strict
-types: shapes and layouts are left out, and functions that are there once for each dtype become one, which takes
-``NDArray[np.floating]`` (or ``np.integer``). With ``--check`` nothing is written; stale files end it with status 1.
+nanobind's generator writes one overload for each dtype, with shapes and layouts in the types. Here overloads that
+differ in dtypes only are merged into one function of ``NDArray[np.floating]`` (or ``np.integer``), and shapes and
+layouts are removed, so that the functions can be called under strict types. With ``--check`` nothing is written, and the
+exit status is 1 if a file is stale.
 """
 
 import ast
@@ -36,11 +37,11 @@ class Simplified(ast.NodeTransformer):
     """Types as the rest of the code writes them."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """``numpy`` is np, and generic types have parameters."""
+        """Write ``numpy`` as np, and generic types with parameters."""
         return ast.Name("np") if node.id == "numpy" else expression(BARE.get(node.id, node.id))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """The package's own types without its name."""
+        """Write the package's own types without its name."""
         name = ast.unparse(node)
         if name.startswith(f"{PACKAGE}."):
             return expression(name.removeprefix(f"{PACKAGE}."))
@@ -48,7 +49,7 @@ class Simplified(ast.NodeTransformer):
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        """An array's shape and layout are its docstring's to tell."""
+        """Remove shape and layout from array types: docstrings state them."""
         if ast.unparse(node.value) == "Annotated":
             assert isinstance(node.slice, ast.Tuple)
             return self.visit(node.slice.elts[0])
@@ -56,7 +57,7 @@ class Simplified(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: Function) -> Function:
-        """What returns an object of Python's returns anything."""
+        """Write the return type ``object`` as ``Any``."""
         self.generic_visit(node)
         if node.returns and ast.unparse(node.returns) == "object":
             node.returns = ast.Name("Any")
@@ -69,12 +70,12 @@ def arguments(function: Function) -> list[ast.arg]:
 
 
 def outline(function: Function) -> tuple[str, list[str], list[str]]:
-    """What must be the same in functions that differ in their types alone."""
+    """Name, argument names and defaults: equal in overloads that differ in types only."""
     return function.name, [a.arg for a in arguments(function)], list(map(ast.unparse, function.args.defaults))
 
 
 def merged_types(types: list[ast.expr | None]) -> ast.expr | None:
-    """One type for all of these."""
+    """The union of types; two dtypes of a kind become the kind."""
     names = list(dict.fromkeys(name for t in types if t for name in ast.unparse(t).split(" | ")))
     for start, kind in KINDS.items():
         if sum(name.startswith(start) for name in names) > 1:
@@ -83,7 +84,7 @@ def merged_types(types: list[ast.expr | None]) -> ast.expr | None:
 
 
 def merged(functions: list[Function]) -> list[Function]:
-    """One function for its overloads, where they differ in their types alone; the last one has the docstring."""
+    """One function for overloads that differ in types only, with the docstring of the last one; else the overloads."""
     first, last = functions[0], functions[-1]
     if any(outline(f) != outline(first) for f in functions):
         return functions
@@ -95,7 +96,7 @@ def merged(functions: list[Function]) -> list[Function]:
 
 
 def merge_overloads(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The same definitions, each once; those of classes too."""
+    """The definitions of a module or class with their overloads merged."""
     overloads: dict[str, list[Function]] = {}
     for node in body:
         if isinstance(node, ast.ClassDef):
@@ -124,7 +125,7 @@ def imports(tree: ast.Module, name: str) -> str:
 
 
 def shortened(text: str, name: str) -> str:
-    """A stub of nanobind's, as it is kept."""
+    """The simplified text of a stub of nanobind's."""
     tree = Simplified().visit(ast.parse(text.replace(load(LEVEL).__name__, PACKAGE)))
     docstring = [n for n in tree.body[:1] if isinstance(n, ast.Expr)]
     rest = [n for n in tree.body[len(docstring) :] if not isinstance(n, ast.Import | ast.ImportFrom)]

@@ -1,4 +1,4 @@
-"""Products with CSR rows, entry by entry."""
+"""Twins of products of CSR rows, entry by entry."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_an_epoch_is_its_steps(form: str, sigma: float) -> None:
     point = Point(FORMS[form](X), signed, 5, sigma)
     alpha, w = np.zeros(60), np.zeros(6)
     for epoch in range(3):
-        point.shrink = np.inf, -np.inf  # nothing is set aside
+        point.shrink = np.inf, -np.inf  # no shrinking
         point.order = np.random.default_rng(epoch).permutation(60)
         visited = point.order.tolist()
         point.epoch(2.0)

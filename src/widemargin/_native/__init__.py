@@ -1,11 +1,11 @@
 """The compiled loops: C++17, arrays in and arrays out, one extension module for each processor level.
 
-    x86-64       v2 (every processor since 2009), v3 (AVX2), v4 (AVX-512): the best that this one has
-    elsewhere    one module
+    x86-64       v2 (every processor since 2009), v3 (AVX2), v4 (AVX-512): the best one that the processor supports
+    elsewhere    one module, `generic`
 
-The environment variable WIDEMARGIN_PROCESSOR_LEVEL (v2, v3, v4 or generic) chooses another one. Arguments are checked:
-no call reads or writes outside an array. Sizes that do not fit one another raise ValueError, wrong dtypes and layouts
-TypeError.
+The environment variable WIDEMARGIN_PROCESSOR_LEVEL (v2, v3, v4 or generic) forces a level. Arguments are checked: no
+call reads or writes outside an array. Wrong dtypes and layouts raise TypeError, sizes that contradict each other
+ValueError, indices out of range IndexError.
 """
 
 from ._levels import LEVEL, load

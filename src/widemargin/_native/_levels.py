@@ -1,4 +1,4 @@
-"""Which of the extension modules this process takes: the best one that was built and that the processor supports."""
+"""The choice of the extension module: the best processor level that was built and that the processor supports."""
 
 from __future__ import annotations
 

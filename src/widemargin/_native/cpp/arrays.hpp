@@ -142,8 +142,9 @@ template <class Visit> void for_each_block(Team& team, Index n_blocks, const Vis
     }
 }
 
-// The same as a function of the blocks: run(n_blocks, visit).
-inline auto run_in(Team& team) {
+// The same as a function of the blocks: run(n_blocks, visit). It is static so that functions that are instantiated with its
+// type are local to their file: GCC then inlines those with one caller, which vectorises their loops.
+[[maybe_unused]] static auto run_in(Team& team) {
     return [&team](Index n_blocks, const auto& visit) { for_each_block(team, n_blocks, visit); };
 }
 
