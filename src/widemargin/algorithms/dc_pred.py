@@ -10,8 +10,7 @@ Source: Hsieh, Si, Dhillon, Fast Prediction for Large-Scale Kernel Machines, NIP
         W: the matrix for which C W C' is closest to the leaf's kernel matrix
         train the local machine on C W C', keep its coefficients on the columns of C
 
-What a machine is to learn is its `Task`'s business: labels (hinge loss), numbers (kernel ridge regression), or the
-decision values of another machine.
+The loss is a `LeafProblem`: hinge loss, kernel ridge regression, or least squares on another machine's decision values.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
 
-_MOST_EXACT = 3000  # rows of a leaf whose kernel matrix is computed
+_MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed
 _EXACT_SHARE, _PAIR_BYTES = 0.4, 12  # of the memory, for these matrices; of an entry, with one in float64
 _FIRST_ROWS = 300  # of a leaf, for a first machine where time is limited
 _SINGULAR = 1e-10  # of the trace: coordinates may depend on each other
 
 
 class Settings(NamedTuple):
-    """How to divide and what to keep.
+    """Sizes of the trees and options of the approximation.
 
     Attributes
     ----------
@@ -83,7 +82,7 @@ class Settings(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """What training gives.
+    """A trained forest and its certificates.
 
     Attributes
     ----------
@@ -99,7 +98,7 @@ class Machine(NamedTuple):
 
 
 def train(
-    kernel: Transform, X: Any, task: LeafProblem, settings: Settings, progress: Progress, rng: np.random.Generator
+    kernel: Transform, X: Any, problem: LeafProblem, settings: Settings, progress: Progress, rng: np.random.Generator
 ) -> Machine:
     """Train a tree of small machines by Algorithm 2.
 
@@ -107,8 +106,8 @@ def train(
     ----------
     kernel : Transform
     X : ndarray or CSR array of shape (n, d)
-    task : LeafProblem
-        Knows the targets of the n rows.
+    problem : LeafProblem
+        With the targets of the n rows.
     settings : Settings
     progress : Progress
     rng : numpy.random.Generator
@@ -120,7 +119,7 @@ def train(
     or gets the best constant, and only whole trees are kept beside the first.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-        train_leaf = _Leaf(kernel, X, task, settings, progress, team)
+        train_leaf = _Leaf(kernel, X, problem, settings, progress, team)
         grown = []
         for t, seed in enumerate(rng.spawn(settings.n_trees)):
             tree = _train_tree(train_leaf, seed, t)
@@ -158,7 +157,7 @@ def _train_tree(train_leaf: _Leaf, rng: np.random.Generator, number: int) -> tup
 
 
 def _assemble(tree: Hierarchy, parts: list[_Part]) -> NystroemTree:
-    """The leaves' machines in common tables."""
+    """Stack the leaves' machines into the arrays of one tree."""
     features, places, pairs = stack_leaves([part.features for part in parts])
     dtype, (k, m, _), q = features.landmarks.dtype, features.landmarks.shape, len(parts[0].intercept)
     coef = np.zeros((k, q, features.n_values))
@@ -189,20 +188,20 @@ class _Leaf:
     """The steps of Algorithm 2 inside a leaf."""
 
     def __init__(
-        self, kernel: Transform, X: Any, task: LeafProblem, settings: Settings, progress: Progress, team: ThreadTeam
+        self, kernel: Transform, X: Any, problem: LeafProblem, settings: Settings, progress: Progress, team: ThreadTeam
     ) -> None:
         self.kernel = kernel
         self.X = X
-        self.task = task
+        self.problem = problem
         self.settings = settings
         self.progress = progress
         self.team = team
         n_workers = min(team.n_threads, settings.n_clusters)
         room = int(np.sqrt(_EXACT_SHARE * settings.memory_budget / (n_workers * _PAIR_BYTES)))
-        self.most_exact = min(_MOST_EXACT, max(_FIRST_ROWS, room))
+        self.max_kernel_rows = min(_MAX_KERNEL_ROWS, max(_FIRST_ROWS, room))
 
     def begin(self, rows: Rows, rng: np.random.Generator) -> _Part | None:
-        """A machine of some of the leaf's rows, where that takes much less time; its gap is the objective itself."""
+        """A machine of 300 rows of a leaf of more than 600; its gap is the objective on all rows."""
         if len(rows) <= 2 * _FIRST_ROWS:
             return None
         some = np.sort(rng.choice(rows, _FIRST_ROWS, replace=False))
@@ -214,11 +213,11 @@ class _Leaf:
         values = part.features.values(batch) @ part.coef.T + part.intercept
         if len(part.slopes):
             values += batch @ part.slopes.T
-        objective = self.task.objective(values.T, part.fit.weights, rows)
+        objective = self.problem.objective(values.T, part.fit.weights, rows)
         return part._replace(fit=part.fit._replace(objective=objective, gap=objective, converged=False))
 
     def __call__(self, rows: Rows, rng: np.random.Generator, begun: _Part | None) -> _Part:
-        """The leaf's machine; once the fit is stopped that of `begin`, or a constant."""
+        """Train a leaf; once the fit is stopped, return the machine of `begin`, or a constant."""
         try:
             part = self._train(rows, rng)
         except Stopped:
@@ -229,13 +228,13 @@ class _Leaf:
     def _train(self, rows: Rows, rng: np.random.Generator) -> _Part:
         self._check()
         batch = self.X[rows]
-        most = self.most_exact if self.task.uses_kernel else len(rows)
+        most = self.max_kernel_rows if self.problem.uses_kernel else len(rows)
         exact = np.sort(rng.choice(len(rows), min(len(rows), most), replace=False))
-        K = self._kernel_matrix(batch[exact]) if self.task.uses_kernel else None
+        K = self._kernel_matrix(batch[exact]) if self.problem.uses_kernel else None
         is_whole = len(rows) <= min(self.settings.n_landmarks, most)  # every row is a landmark: the exact machine
         is_weighted = self.settings.weights is not None and not is_whole
         self._check()
-        machine = self.task.exact(K, rows[exact], self.progress) if is_weighted else None
+        machine = self.problem.exact(K, rows[exact], self.progress) if is_weighted else None
         linear = None if is_whole else self._linear_part(batch)
         others = np.empty((len(rows), 0)) if linear is None else linear.coordinates
         self._check()
@@ -254,7 +253,7 @@ class _Leaf:
             np.matmul(C, F, out=coordinates[:, :rank])
         coordinates[:, rank:] = others
         del C, batch, others
-        fit = self.task.fit(coordinates, rows, self.progress, self.settings.memory_budget // self.team.n_threads)
+        fit = self.problem.fit(coordinates, rows, self.progress, self.settings.memory_budget // self.team.n_threads)
         weights = fit.weights[:, :rank] if F is None else fit.weights[:, :rank] @ F.T
         slopes, intercept = self._no_slopes(), fit.intercept
         if linear is not None:
@@ -263,14 +262,14 @@ class _Leaf:
         return _Part(features, weights, slopes, intercept, fit, self.progress.elapsed)
 
     def _constant(self, rows: Rows) -> _Part:
-        """The best machine without weights, O(n_leaf); a row stands for the landmarks."""
+        """The best constant machine, O(n_leaf), with one row as its only landmark."""
         point = self.X[rows[:1]]
         features = landmark_features(self.kernel, point.toarray() if sp.issparse(point) else point)
-        fit = self.task.constant(rows)
+        fit = self.problem.constant(rows)
         return _Part(features, fit.weights, self._no_slopes(), fit.intercept, fit, self.progress.elapsed)
 
     def _no_slopes(self) -> Vector:
-        return np.zeros((self.task.n_outputs if self.settings.linear else 0, self.X.shape[1]))
+        return np.zeros((self.problem.n_outputs if self.settings.linear else 0, self.X.shape[1]))
 
     def _check(self) -> None:
         """Raise `Stopped` once the fit should end."""
@@ -278,7 +277,7 @@ class _Leaf:
             raise Stopped
 
     def _linear_part(self, batch: Any) -> _LinearPart | None:
-        """The rows, centred and of mean square 1, and a constant."""
+        """Coordinates of the linear term, (n, d + 1): rows centred and scaled to a mean square norm of 1, and a 1."""
         if not self.settings.linear:
             return None
         rows = (batch.toarray() if sp.issparse(batch) else batch).astype(np.float64)
@@ -296,8 +295,8 @@ class _Leaf:
     def _features(
         self, batch: Any, others: Vector, machine: ExactMachine | None, rng: np.random.Generator
     ) -> LandmarkFeatures:
-        """Landmarks, and what is estimated from them; `others` are the coordinates that there are beside them."""
-        if machine is None or not machine.importance.any():  # there is nothing to weigh by
+        """Landmarks and pseudo-landmarks of a leaf; `others` (n, d + 1) are the coordinates of the linear term."""
+        if machine is None or not machine.importance.any():
             return self._place(batch, None, rng)
         weighted = self._place(batch, machine.importance, rng)
         if self.settings.weights != "auto":
@@ -312,7 +311,7 @@ class _Leaf:
 
 
 def _error(coordinates: Vector, values: Vector) -> float:
-    """Sum of squares of what least squares leaves of values (q, n) on coordinates (n, r).
+    """Residual sum of squares of least squares on coordinates (n, r), for values (q, n).
 
     By the normal equations, of r variables, or their dual of n: O(n r min(n, r)).
     """

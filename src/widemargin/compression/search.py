@@ -1,4 +1,4 @@
-"""How a fitted kernel machine is compressed: candidates on some rows, the best one on all."""
+"""The search of `compress`: candidates are trained on some rows, the best one or two on all, and one is chosen."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Budget:
 
 
 class _Plan(NamedTuple):
-    """What a candidate is: the gamma of its kernel, what it learns, and how its landmarks are arranged."""
+    """A candidate's parameters: gamma of its kernel, leaves, what it learns, and a projection instead of a tree."""
 
     gamma: float
     n_clusters: int
@@ -306,7 +306,7 @@ class Compression:
         return _Candidate(compressed, agreement, self._merit(compressed, values, agreement), plan)
 
     def _settings(self, plan: _Plan, n: int, n_outputs: int, room: float) -> Settings:
-        """What a share of the model's own cost buys, as long as it stays many times smaller."""
+        """Sizes for a share of the model's own cost, reduced until model and training (in `room` bytes) are small."""
         d, projection = self.rows.shape[1], self._projection if plan.is_flat else None
         rank = None if projection is None else projection.shape[1]
         cost = float(np.clip(_COST_SHARE * self.cost_before, _LEAST_COST, _LARGEST_COST))
@@ -359,7 +359,7 @@ class Compression:
 
     @cached_property
     def _labels(self) -> Rows:
-        """The model's own, of all rows."""
+        """Class numbers (n,) that the model predicts."""
         return self._numbers(self.values, self.source.pairs)
 
     def _numbers(self, values: Vector, has_votes: bool) -> Rows:
@@ -397,7 +397,7 @@ class Compression:
         return [{**tree, **{name: (tree[name] * scale).astype(tree[name].dtype) for name in parts}} for tree in trees]
 
     def _agreement(self, compressed: Compressed, values: Vector, rows: Rows) -> float:
-        """Share of equal labels; of a regressor, how much of the variance is met."""
+        """Share of equal labels; of a regressor, the coefficient of determination."""
         if is_classifier(self.model):
             return float(np.mean(self._numbers(values, isinstance(compressed, CompressedVotes)) == self._labels[rows]))
         error = np.square(values - self.values[rows]).sum()

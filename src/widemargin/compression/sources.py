@@ -1,4 +1,4 @@
-"""Fitted kernel machines, ours and scikit-learn's, as what `compress` needs of them."""
+"""Fitted kernel machines, ours and scikit-learn's, read as kernel expansions for `compress`."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class Source:
 
 
 def read_model(model: Any) -> Source:
-    """What a fitted estimator's decision function is made of.
+    """Read a fitted estimator as a kernel expansion.
 
     Raises
     ------
     ValueError
-        Naming the estimator or its kernel, where nothing is made of kernel functions of rows.
+        Naming the estimator or its kernel, where its decision function is no sum of kernel functions of rows.
     """
     check_is_fitted(model)
     reader = next((reader for kinds, reader in _readers() if isinstance(model, kinds)), None)

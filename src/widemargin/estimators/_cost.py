@@ -1,4 +1,4 @@
-"""What a prediction may cost, and what it buys: leaves, landmarks and pseudo-landmarks."""
+"""Numbers of leaves, landmarks and pseudo-landmarks for a prediction cost, and their memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._validation import check_flag, check_integer, check_number
 
 _COST = 40.0  # inner products; the time of 5 to 10 linear predictions, whose own is mostly spent on checking the rows
 _LEAST_LEAF_ROWS = 100  # however little memory there is
-_LEAF_ROWS = 400  # with fewer, a leaf learns its rows by heart
+_LEAF_ROWS = 400  # with fewer, a leaf overfits
 _MOST_LEAVES = 1024
 _ROWS_PER_LANDMARK = 5
 _MOST_MULTIPLIED = 70  # landmarks that are multiplied with each other: they make 2,485 features
@@ -92,7 +92,7 @@ def allocate_without_tree(model: Any, n: int, d: int, n_outputs: int, *, default
 
 
 def count_bytes(settings: Settings, d: int, n_outputs: int) -> float:
-    """Of a float32 machine in d features, about."""
+    """Approximate bytes of a float32 machine in d features."""
     numbers = settings.n_landmarks * (d + n_outputs) + n_outputs * settings.n_pseudo_landmarks
     centres_and_slopes = d * (1 + n_outputs * settings.linear)
     return 4.0 * settings.n_trees * settings.n_clusters * (numbers + centres_and_slopes)
@@ -128,11 +128,12 @@ def max_training_rows(
 
 
 def _leaves(cost: float, n: int) -> int:
-    """The most leaves that routing at this cost can tell apart, each of enough rows."""
+    """The largest number of leaves with this routing cost and at least 400 rows each."""
     most = max(1, min(n // _LEAF_ROWS, _MOST_LEAVES))
     return max(k for k in range(1, most + 1) if k == 1 or _routing(k) <= cost)
 
 
 def _routing(k: int) -> float:
+    """Distances computed on the way to one of k leaves."""
     levels = count_levels(k)
     return levels * k ** (1 / levels) if k > 1 else 0.0

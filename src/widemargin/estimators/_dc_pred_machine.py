@@ -1,4 +1,4 @@
-"""What `DCPredClassifier` and `DCPredRegressor` share."""
+"""The parameters, the training and the saved state that `DCPredClassifier` and `DCPredRegressor` share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Vector = NDArray[np.float64]
 
 
 class DCPredMachine(KernelMachine):
-    """What `DCPredClassifier` and `DCPredRegressor` share."""
+    """An estimator whose model is a `NystroemForest` trained by DC-Pred++."""
 
     prediction_cost: float | str
     n_clusters: int | str

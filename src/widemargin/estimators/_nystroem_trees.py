@@ -1,4 +1,4 @@
-"""A forest of Nystroem machines as plain arrays that can be saved, and back."""
+"""Saved forests of Nyström machines: to arrays, checked, and back."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def tree_arrays(forest: NystroemForest) -> list[Arrays]:
 
 
 def check_trees(fitted: FittedState, d: int, q: int | None) -> None:
-    """Raise a ValueError that names the first array of `_trees` that cannot be.
+    """Raise a ValueError that names the first array of `_trees` that does not fit the others.
 
     Parameters
     ----------
     fitted : FittedState
         With the dtype of the data as `_dtype`.
     d : int
-        Features that the trees meet.
+        Features of the trees' rows, after the projection.
     q : int or None
         Decision functions; None for any number.
     """
@@ -45,5 +45,5 @@ def check_trees(fitted: FittedState, d: int, q: int | None) -> None:
 
 
 def make_forest(kernel: Any, trees: list[Arrays], projection: NDArray[np.floating] | None = None) -> NystroemForest:
-    """The forest that `tree_arrays` described, behind a projection."""
+    """The forest of the arrays that `tree_arrays` gave, with its projection."""
     return NystroemForest([NystroemTree.from_arrays(kernel, arrays) for arrays in trees], projection)

@@ -1,4 +1,4 @@
-"""x -> c(x) F: coordinates whose inner products approximate a kernel."""
+"""Coordinates c(x) F of a sample with features c(x), whose inner products approximate a kernel."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ class NystroemCoordinates:
         return out
 
     def values(self, X: Any) -> Array:
-        """All features of some rows, of shape (n, r): by a matrix product, where kernel values are all there is."""
+        """Features of the rows of X, (n, r): by a matrix product, unless the triangle rule needs exact distances."""
         if self.features.anchors.shape[2]:
             return self.features.values(X)  # bounds need distances that are exact where they are small
         points, rows = self._points.against(X)
         F = np.empty((len(rows), len(points)), self.features.landmarks.dtype)
         self.features.kernel.fill(rows, points, F)
-        return self.features.multiplied(F)
+        return self.features.with_products(F)
 
     @cached_property
     def _points(self) -> Samples:

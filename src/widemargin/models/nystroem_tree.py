@@ -1,4 +1,4 @@
-"""Small Nystroem machines in the leaves of a tree: a row walks down and is compared with a few landmarks."""
+"""Nyström machines in the leaves of a tree: a row is routed to a leaf and compared with the landmarks there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..partition.hierarchy import Hierarchy, row_arrays
 Vector = NDArray[np.float64]
 Array = NDArray[np.floating]
 
-_FEW_ROWS = 64  # are decided in the calling thread
+_FEW_ROWS = 64  # computed in the calling thread
 _ROW_OPERATIONS = 100  # that finding a row's place takes as long as
 _LEAST_OPERATIONS = 4e6  # with fewer, waking the other threads takes longer than they save
 _PROJECTED_ROWS = 1024  # of a block
@@ -59,7 +59,7 @@ class NystroemTree:
 
     @cached_property
     def n_operations(self) -> float:
-        """What a dense row costs, in inner products: (routing + md + qd + mp + q (m + p + products)) / d."""
+        """Cost of a dense row in inner products: (routing + md + qd + mp + q (m + p + products)) / d."""
         _, m, d = self.features.landmarks.shape
         k, q, r = self.coef.shape
         products = np.count_nonzero(self.products) / k
@@ -91,7 +91,7 @@ class NystroemTree:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that has to be saved, by name."""
+        """The arrays that define the tree, by name."""
         features, tree = self.features, self.tree
         return {
             "centres": tree.centres,
@@ -135,7 +135,7 @@ class NystroemForest:
     ----------
     trees : list of NystroemTree
     projection : ndarray of shape (d, r) or None
-        What rows are multiplied by before they meet the trees, whose rows then have r features.
+        Rows are multiplied by it first; the trees are those of r features.
     """
 
     trees: list[NystroemTree]
@@ -143,7 +143,7 @@ class NystroemForest:
 
     @property
     def n_operations(self) -> float:
-        """What a dense row costs, in inner products."""
+        """Cost of a dense row in inner products of d features."""
         within = sum(tree.n_operations for tree in self.trees)
         if self.projection is None:
             return within
@@ -152,7 +152,7 @@ class NystroemForest:
 
     @property
     def nbytes(self) -> int:
-        """Of all arrays."""
+        """Bytes of all arrays."""
         trees = sum(array.nbytes for tree in self.trees for array in tree.arrays.values())
         return trees + (0 if self.projection is None else int(self.projection.nbytes))
 
@@ -162,7 +162,7 @@ class NystroemForest:
 
     @property
     def n_outputs(self) -> int:
-        """q."""
+        """Number of decision functions q."""
         return int(self.trees[0].intercept.shape[1])
 
     def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Vector:

@@ -1,1 +1,1 @@
-"""A few points that stand for many: how they are chosen, what they say about a row, and the kernel they make."""
+"""Nyström approximation: landmarks, pseudo-landmarks, their features, the matrix between them, and leaf machines."""

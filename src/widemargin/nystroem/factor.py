@@ -1,4 +1,4 @@
-"""The Nystroem approximation with any features of a row: C W C' that comes closest to the kernel matrix."""
+"""The Nyström approximation K ≈ C W C' of least Frobenius error, for any features C of the rows."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def nystroem_factor(C: Array, G: Array, damping: float = 0.0) -> NDArray[np.floa
     G : ndarray of shape (n, n)
         Their kernel matrix.
     damping : float, default 0.0
-        Of directions in which these rows' features hardly differ, relative to the largest singular value of C: a row
-        that comes later may differ there, and its coordinates must not explode.
+        Relative to the largest singular value of C, for the directions of small ones: a new row may lie far out along
+        them, and the damping bounds its coordinates.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What landmarks say about a row: kernel values, and estimates of others that cost next to nothing."""
+"""Features of a row: its kernel values with landmarks, and estimates of those with pseudo-landmarks."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ class LandmarkFeatures:
 
     @property
     def n_leaves(self) -> int:
-        """k."""
+        """Number of leaves k."""
         return len(self.landmarks)
 
     @property
     def n_values(self) -> int:
-        """Kernel values of landmarks and of pseudo-landmarks."""
+        """Number m + p of kernel values, computed and estimated."""
         return int(self.landmarks.shape[1] + self.anchors.shape[2])
 
     @property
     def n_features(self) -> int:
-        """Those, and the products of the polynomial rule."""
+        """Number of kernel values and of products of the polynomial rule."""
         return int(self.n_values + self.pairs.shape[2])
 
     @cached_property
@@ -63,19 +63,19 @@ class LandmarkFeatures:
         return nystroem.Landmarks(compiled_kernel(self.kernel), *arrays)
 
     def distances(self, X: Any) -> Array:
-        """Of every row of X to the landmarks of the only leaf: shape (n, m)."""
+        """Distances of the rows of X to the landmarks of the only leaf: (n, m)."""
         D = np.empty((X.shape[0], self.landmarks.shape[1]), self.landmarks.dtype)
         self.compiled.measure(row_arrays(X), D)
         return np.asarray(np.sqrt(D)) if self.kernel.measure == "squares" else D
 
     def values(self, X: Any) -> Array:
-        """All features of every row of X, of the only leaf: shape (n, n_features)."""
+        """Features of the rows of X in the only leaf: (n, n_features)."""
         F = np.empty((X.shape[0], self.n_values), self.landmarks.dtype)
         self.compiled.evaluate(row_arrays(X), F)
-        return self.multiplied(F)
+        return self.with_products(F)
 
-    def multiplied(self, F: Array) -> Array:
-        """Values of the only leaf, and the products of the polynomial rule beside them: shape (n, n_features)."""
+    def with_products(self, F: Array) -> Array:
+        """Append the products of the polynomial rule to the kernel values F (n, m + p) of the only leaf."""
         first, second = self.pairs[0]
         return np.hstack([F, F[:, first] * F[:, second]]) if len(first) else F
 
@@ -90,7 +90,7 @@ def compiled_kernel(kernel: Transform) -> nystroem.Kernel:
 
 
 def stack_leaves(parts: list[LandmarkFeatures]) -> tuple[LandmarkFeatures, list[Index], list[tuple[Index, Index]]]:
-    """Single leaves as one table, padded to the widest.
+    """Stack the features of single leaves, padded to the most landmarks and pseudo-landmarks of a leaf.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Which points stand for the others."""
+"""Landmarks: centroids of weighted k-means, or random rows."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def select_landmarks(
         How many to choose; where no more rows have weight, these are the landmarks.
     rng : numpy.random.Generator
     weights : ndarray of shape (n,), optional
-        How much the error at each row matters, >= 0; all alike by default.
+        Weights of k-means or probabilities of the draw up to a factor, >= 0; all alike by default.
     method : {"kmeans", "uniform"}
-        Centroids of k-means weighted so, or rows by chance in proportion to the weights.
+        Centroids of weighted k-means, or rows drawn without replacement.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the small machines of a leaf learn, on a few coordinates of each row: labels, numbers, or another machine."""
+"""The problems that a leaf's linear machines solve on r coordinates of its rows: hinge loss, ridge, distillation."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
 
-_MAX_DUAL_ROWS = 2000  # rows of a leaf whose approximate kernel matrix is held: with more, planes are faster
+_MAX_DUAL_ROWS = 2000  # of a leaf solved on its approximate kernel matrix; with more, cutting planes are faster
 NORMAL_BLOCK = 1024  # rows of a block of normal equations
-_START_TOL = 0.1  # of the exact local machine, which only says where its support vectors are
+_START_TOL = (
+    0.1  # violation of a leaf's exact machine, whose squared dual variables weight the k-means of the landmarks
+)
 
 
 class LinearFit(NamedTuple):
@@ -62,12 +64,12 @@ class LinearFit(NamedTuple):
 
 
 class ExactMachine(NamedTuple):
-    """What a leaf's exact machine tells of its rows.
+    """The exact kernel machine of a leaf with n rows.
 
     Attributes
     ----------
     importance : ndarray of shape (n,)
-        How much an error in each column of the kernel matrix matters: squared dual variables, summed over the outputs.
+        Squared dual variables, summed over the outputs: weights of the columns' errors in theorems 1 and 2.
     values : ndarray of shape (q, n)
         Decision values.
     """
@@ -77,19 +79,19 @@ class ExactMachine(NamedTuple):
 
 
 class LeafProblem(Protocol):
-    """What the machines of a leaf are to learn: `rows` are the leaf's, or some of them."""
+    """The training problem of q machines, restricted to the samples `rows` of a leaf."""
 
     n_outputs: int
-    uses_kernel: bool  # or the features as they are, without the kernel matrix of the leaf
+    uses_kernel: bool  # whether the coordinates are those of W, or the features themselves
 
     def exact(self, K: Array | None, rows: Rows, progress: Progress) -> ExactMachine:
-        """The machine of kernel matrix K itself."""
+        """Solve on the kernel matrix K (n, n) of these rows."""
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
-        """Train on coordinates of shape (n, r)."""
+        """Train linear machines on coordinates (n, r)."""
 
     def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
-        """Of decision values (q, n) and weights (q, r)."""
+        """Primal objective of decision values (q, n) and weights (q, r)."""
 
     def constant(self, rows: Rows) -> LinearFit:
         """The best intercepts for weights of zero, (q, 1), with a gap as large as the objective: O(q n)."""
@@ -103,7 +105,7 @@ class LinearTrainer(Protocol):
 
 
 class HingeProblem:
-    """Labels: one support vector machine for each output, without intercept.
+    """One support vector machine for each of q outputs, without intercept.
 
     Parameters
     ----------
@@ -126,7 +128,7 @@ class HingeProblem:
         self.n_outputs = len(signs)
 
     def exact(self, K: Array | None, rows: Rows, progress: Progress) -> ExactMachine:
-        """Of the outputs whose labels differ; values are 0 for the others."""
+        """Solve the duals of the outputs with both labels; the decision values of the others are 0."""
         assert K is not None
         importance, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
         tol = max(self.tol, _START_TOL)
@@ -137,7 +139,7 @@ class HingeProblem:
         return ExactMachine(importance, values)
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
-        """The hinge loss machine in the coordinates' space; where all labels are alike, that label."""
+        """Minimise ½‖w‖² + Σ u_i max(0, 1 - y_i <w, z_i>) per output; with one label, that label as the intercept."""
         signs, single, is_mixed = self.signs[:, rows], coordinates.astype(np.float32), self._is_mixed(rows)
         weights, intercept = np.zeros((self.n_outputs, coordinates.shape[1])), np.where(is_mixed, 0.0, signs[:, 0])
         if not is_mixed.any():
@@ -150,23 +152,23 @@ class HingeProblem:
         return fit._replace(weights=weights, intercept=intercept)
 
     def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
-        """Half the squared norm, and the hinge losses."""
+        """½ Σ ‖w‖² plus the weighted hinge losses."""
         losses = np.maximum(1.0 - self.signs[:, rows] * values, 0.0) @ self.upper[rows]
         return float(0.5 * np.vdot(weights, weights) + losses.sum())
 
     def constant(self, rows: Rows) -> LinearFit:
-        """For each output the label of more weight."""
+        """The label of larger weight, for each output."""
         label = np.where(self.signs[:, rows] @ self.upper[rows] >= 0, 1.0, -1.0)
         none = np.zeros((self.n_outputs, 1))
         return LinearFit.constant(label, self.objective(label[:, None], none, rows))
 
     def _train_square(self, coordinates: Array, K: Array, rows: Rows, progress: Progress) -> LinearFit:
-        """One machine after the other on the approximate kernel matrix."""
+        """Solve each dual on the approximate kernel matrix K (n, n)."""
         results = [_solve(K, problem, self.tol, progress) for problem in self._problems(rows)]
         return LinearFit.from_results(np.array([result.beta @ coordinates for result in results]), results)
 
     def _problems(self, rows: Rows) -> list[DualProblem]:
-        """Of the mixed outputs."""
+        """The duals of the outputs with both labels."""
         return [svm_problem(sign, self.upper[rows]) for sign in self.signs[self._is_mixed(rows)][:, rows]]
 
     def _is_mixed(self, rows: Rows) -> NDArray[np.bool_]:
@@ -178,7 +180,7 @@ class HingeProblem:
 def _solve(
     K: Array, problem: DualProblem, tol: float, progress: Progress, max_relative_gap: float = MAX_RELATIVE_GAP
 ) -> DualResult:
-    """In float32, whatever the rows are: the coordinates are an approximation, and one solver compiles for all."""
+    """Solve a dual on K (n, n) in float32, which is enough for an approximate kernel."""
     K, start = K.astype(np.float32, copy=False), np.zeros(len(K))
     return solve_in_memory(
         K, problem, start, ThreadTeam(1), equality=False, tol=tol, progress=progress, max_relative_gap=max_relative_gap
@@ -186,7 +188,7 @@ def _solve(
 
 
 class RidgeProblem:
-    """Numbers: kernel ridge regression, sum_i s_i (y_i - f(x_i))^2 + penalty |f|^2.
+    """Kernel ridge regression: minimise sum_i s_i (y_i - f(x_i))^2 + penalty |f|^2.
 
     Parameters
     ----------
@@ -205,7 +207,7 @@ class RidgeProblem:
         self.n_outputs = len(targets)
 
     def exact(self, K: Array | None, rows: Rows, progress: Progress) -> ExactMachine:
-        """(K + penalty S^-1) alpha = y."""
+        """Solve (K + penalty S^-1) alpha = y by Cholesky factors."""
         assert K is not None
         A, penalties, targets = K.astype(np.float64), self.penalty / self.weights[rows], self.targets[:, rows]
         A[np.diag_indices(len(A))] += penalties
@@ -213,7 +215,7 @@ class RidgeProblem:
         return ExactMachine(np.square(alpha).sum(axis=0), targets - penalties * alpha)
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
-        """The normal equations in the coordinates' space, or their dual where rows are fewer: O(n r min(n, r))."""
+        """Solve the normal equations in r variables, or their dual in n: O(n r min(n, r))."""
         n, r = coordinates.shape
         targets, importance = self.targets[:, rows], self.weights[rows]
         if n < r:
@@ -229,18 +231,18 @@ class RidgeProblem:
         return LinearFit(weights, np.zeros(self.n_outputs), objective, 0.0, True)
 
     def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
-        """Squared errors, and the penalty."""
+        """Weighted squared errors plus penalty |w|^2."""
         errors = np.square(self.targets[:, rows] - values) @ self.weights[rows]
         return float(errors.sum() + self.penalty * np.vdot(weights, weights))
 
     def constant(self, rows: Rows) -> LinearFit:
-        """Zero: there is no intercept."""
+        """Zero weights: there is no intercept."""
         zero = np.zeros((self.n_outputs, 1))
         return LinearFit.constant(zero[:, 0], self.objective(zero, zero, rows))
 
 
 class DistillationProblem:
-    """The decision values of another machine, by least squares.
+    """Least squares on the decision values of another machine.
 
     Parameters
     ----------
@@ -258,7 +260,7 @@ class DistillationProblem:
         self.n_outputs = len(values)
 
     def exact(self, K: Array | None, rows: Rows, progress: Progress) -> ExactMachine:
-        """The other machine."""
+        """The other machine's squared coefficients and decision values."""
         return ExactMachine(self.alpha[rows], self.values[:, rows])
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
@@ -274,11 +276,11 @@ class DistillationProblem:
         return LinearFit(weights, means - weights @ centre, max(residual, 0.0), 0.0, True)
 
     def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
-        """Squared differences."""
+        """Sum of squared differences."""
         return float(np.square(self.values[:, rows] - values).sum())
 
     def constant(self, rows: Rows) -> LinearFit:
-        """The means."""
+        """The means of the decision values."""
         means = self.values[:, rows].mean(axis=1)
         return LinearFit.constant(means, self.objective(means[:, None], means, rows))
 
@@ -299,7 +301,7 @@ def _principal_axes(C: Array, centre: Vector, targets: Vector) -> tuple[Vector, 
 
 
 def _first_above_noise(squares: Vector, n: int) -> int:
-    """From which on ascending eigenvalues are more than rounding errors."""
+    """Index of the first of ascending eigenvalues that exceeds the rounding errors of n rows."""
     return int(np.searchsorted(squares, np.finfo(np.float64).eps * n * max(float(squares[-1]), 0.0), side="right"))
 
 
@@ -320,7 +322,7 @@ def _penalties(squares: Vector) -> Vector:
 
 
 def _share(squares: Vector, penalty: float) -> Vector:
-    """How much of each direction ridge regression keeps."""
+    """Shrinkage factors s^2 / (s^2 + penalty) of ridge regression along the singular vectors."""
     return squares / (squares + penalty)
 
 

@@ -1,4 +1,4 @@
-"""Pseudo-landmark points: more points in the kernel approximation, at next to no cost for prediction.
+"""Pseudo-landmarks: features that are estimated from kernel values with landmarks, in O(m) or O(1) each.
 
 Source: Hsieh, Si, Dhillon, Fast Prediction for Large-Scale Kernel Machines, NIPS 2014, section 4.
 """
@@ -20,7 +20,7 @@ Array = NDArray[np.floating]
 
 
 def landmark_features(kernel: Transform, landmarks: Array) -> LandmarkFeatures:
-    """Landmarks alone: features of one leaf, from points of shape (m, d)."""
+    """Features of one leaf: kernel values with landmarks (m, d), without pseudo-landmarks."""
     m = len(landmarks)
     return LandmarkFeatures(
         kernel,
