@@ -149,8 +149,9 @@ def certify(
     offset, violation = dual.kkt_violation(box, beta, decision, equality, violations)
     if equality:
         offset = _intercept(box, beta, decision, offset, converged=violation < tol)
-    grad, norm = decision - box.target + offset, box.epsilon * np.abs(beta).sum()
-    loss = box.hi @ np.maximum(-grad - box.epsilon, 0) - box.lo @ np.maximum(grad - box.epsilon, 0)
+    grad, eps = decision - box.target + offset, box.epsilon
+    above, below, norm = (-grad - eps, grad - eps, eps * np.abs(beta).sum()) if eps else (-grad, grad, 0.0)
+    loss = box.hi @ np.maximum(above, 0) - box.lo @ np.maximum(below, 0)
     gap = beta @ grad + norm + loss
     lower_bound = box.target @ beta - norm - 0.5 * beta @ decision
     gap = max(float(gap), 0.0)
