@@ -1,8 +1,8 @@
 """Write the type stubs of the compiled modules: python building/stubs.py [--check].
 
 nanobind's generator writes one overload for each dtype, with shapes and layouts in the types. Here overloads that
-differ in dtypes only are merged into one function of ``NDArray[np.floating]`` (or ``np.integer``), and shapes and layouts
-are removed, so that strict types allow the calls. With ``--check`` nothing is written, and the exit status is 1
+differ in dtypes only are merged into one function of ``NDArray[np.floating]`` (or ``np.integer``), and shapes and
+layouts are removed, so that strict types allow the calls. With ``--check`` nothing is written, and the exit status is 1
 if a file is stale.
 """
 
