@@ -53,7 +53,7 @@ def by_hand(tree: NystroemTree, rows: np.ndarray) -> np.ndarray:
         for q in range(Q):
             slope = tree.slopes[c, q] if tree.slopes.shape[1] else np.zeros(rows.shape[1])
             coef = tree.coef[c, q, : len(f)]
-            out[i, q] = naive.answer(f, coef, tree.products[c, q], slope, rows[i], tree.intercept[c, q])
+            out[i, q] = naive.decision_value(f, coef, tree.products[c, q], slope, rows[i], tree.intercept[c, q])
             if tree.features.anchors.shape[2]:
                 lower = tree.features.rules[c] == 0
                 far = naive.bound(np.sqrt(D2), tree.features.anchors[c], lower)[0]

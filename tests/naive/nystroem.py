@@ -37,7 +37,7 @@ def bound(D: Matrix, anchors: Matrix, lower: bool) -> Matrix:
     return gaps.max(axis=1) if lower else (D[:, :, None] + anchors[None]).min(axis=1)
 
 
-def answer(f: Vector, coef: Vector, products: Matrix, slope: Vector, x: Vector, intercept: float) -> float:
+def decision_value(f: Vector, coef: Vector, products: Matrix, slope: Vector, x: Vector, intercept: float) -> float:
     """Return <coef, f> + <f, P f> + <slope, x> + intercept for one row; P is a lower triangle."""
     total = float(coef @ f) + intercept + float(slope @ x)
     m = len(products)

@@ -179,7 +179,9 @@ def by_hand(arrays: dict[str, np.ndarray], X: np.ndarray) -> np.ndarray:
         for j in range(q):
             slope = a["slopes"][c, j] if a["slopes"].shape[1] else np.zeros(X.shape[1])
             coef, rest = np.split(a["coef"][c, j], [len(near)])
-            out[i, j] = naive.answer(near, coef, a["products"][c, j], slope, X[i], a["intercept"][c, j]) + rest @ far
+            out[i, j] = (
+                naive.decision_value(near, coef, a["products"][c, j], slope, X[i], a["intercept"][c, j]) + rest @ far
+            )
     return out
 
 

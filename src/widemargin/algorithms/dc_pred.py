@@ -119,7 +119,7 @@ def train(
     or gets the best constant, and only whole trees are kept beside the first.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-        train_leaf = _Leaf(kernel, X, problem, settings, progress, team)
+        train_leaf = _LeafTrainer(kernel, X, problem, settings, progress, team)
         grown = []
         for t, seed in enumerate(rng.spawn(settings.n_trees)):
             tree = _train_tree(train_leaf, seed, t)
@@ -130,19 +130,21 @@ def train(
     return Machine(NystroemForest(list(trees)), joined, bool(joined["converged"].all()))
 
 
-def _train_tree(train_leaf: _Leaf, rng: np.random.Generator, number: int) -> tuple[NystroemTree, dict[str, Vector]]:
+def _train_tree(
+    train_leaf: _LeafTrainer, rng: np.random.Generator, number: int
+) -> tuple[NystroemTree, dict[str, Vector]]:
     train_leaf.progress.stage("clusters")
     tree, labels = grow(train_leaf.X, train_leaf.settings.n_clusters, rng, train_leaf.progress.go_on)
     k = tree.n_leaves
     clusters = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels, minlength=k))[:-1])
     train_leaf.progress.stage("leaves", k)
     seeds, largest_first = rng.spawn(k), sorted(range(k), key=lambda c: -len(clusters[c]))
-    begun: list[_Part | None] = [None] * k
+    preliminary: list[_LeafMachine | None] = [None] * k
     if np.isfinite(train_leaf.progress.deadline):
-        begun = train_leaf.team.map(
-            lambda pair: train_leaf.begin(*pair), list(zip(clusters, rng.spawn(k), strict=True))
+        preliminary = train_leaf.team.map(
+            lambda pair: train_leaf.train_preliminary(*pair), list(zip(clusters, rng.spawn(k), strict=True))
         )
-    solved = train_leaf.team.map(lambda c: train_leaf(clusters[c], seeds[c], begun[c]), largest_first)
+    solved = train_leaf.team.map(lambda c: train_leaf(clusters[c], seeds[c], preliminary[c]), largest_first)
     parts = [solved[largest_first.index(c)] for c in range(k)]
     leaves = {
         "tree": np.full(k, number),
@@ -156,7 +158,7 @@ def _train_tree(train_leaf: _Leaf, rng: np.random.Generator, number: int) -> tup
     return _assemble(tree, parts), leaves
 
 
-def _assemble(tree: Hierarchy, parts: list[_Part]) -> NystroemTree:
+def _assemble(tree: Hierarchy, parts: list[_LeafMachine]) -> NystroemTree:
     """Stack the leaves' machines into the arrays of one tree."""
     features, places, pairs = stack_leaves([part.features for part in parts])
     dtype, (k, m, _), q = features.landmarks.dtype, features.landmarks.shape, len(parts[0].intercept)
@@ -175,7 +177,7 @@ class _LinearPart(NamedTuple):
     scale: float
 
 
-class _Part(NamedTuple):
+class _LeafMachine(NamedTuple):
     features: LandmarkFeatures
     coef: Vector
     slopes: Vector
@@ -184,7 +186,7 @@ class _Part(NamedTuple):
     time: float
 
 
-class _Leaf:
+class _LeafTrainer:
     """The steps of Algorithm 2 inside a leaf."""
 
     def __init__(
@@ -200,7 +202,7 @@ class _Leaf:
         room = int(np.sqrt(_EXACT_SHARE * settings.memory_budget / (n_workers * _PAIR_BYTES)))
         self.max_kernel_rows = min(_MAX_KERNEL_ROWS, max(_FIRST_ROWS, room))
 
-    def begin(self, rows: Rows, rng: np.random.Generator) -> _Part | None:
+    def train_preliminary(self, rows: Rows, rng: np.random.Generator) -> _LeafMachine | None:
         """A machine of 300 rows of a leaf of more than 600; its gap is the objective on all rows."""
         if len(rows) <= 2 * _FIRST_ROWS:
             return None
@@ -216,35 +218,35 @@ class _Leaf:
         objective = self.problem.objective(values.T, part.fit.weights, rows)
         return part._replace(fit=part.fit._replace(objective=objective, gap=objective, converged=False))
 
-    def __call__(self, rows: Rows, rng: np.random.Generator, begun: _Part | None) -> _Part:
-        """Train a leaf; once the fit is stopped, return the machine of `begin`, or a constant."""
+    def __call__(self, rows: Rows, rng: np.random.Generator, preliminary: _LeafMachine | None) -> _LeafMachine:
+        """Train a leaf; once the fit is stopped, return the machine of `train_preliminary`, or a constant."""
         try:
             part = self._train(rows, rng)
         except Stopped:
-            part = begun or self._constant(rows)
+            part = preliminary or self._constant(rows)
         self.progress.advance()
         return part
 
-    def _train(self, rows: Rows, rng: np.random.Generator) -> _Part:
-        self._check()
+    def _train(self, rows: Rows, rng: np.random.Generator) -> _LeafMachine:
+        self._raise_if_stopped()
         batch = self.X[rows]
         most = self.max_kernel_rows if self.problem.uses_kernel else len(rows)
         exact = np.sort(rng.choice(len(rows), min(len(rows), most), replace=False))
         K = self._kernel_matrix(batch[exact]) if self.problem.uses_kernel else None
         is_whole = len(rows) <= min(self.settings.n_landmarks, most)  # every row is a landmark: the exact machine
         is_weighted = self.settings.weights is not None and not is_whole
-        self._check()
+        self._raise_if_stopped()
         machine = self.problem.exact(K, rows[exact], self.progress) if is_weighted else None
         linear = None if is_whole else self._linear_part(batch)
         others = np.empty((len(rows), 0)) if linear is None else linear.coordinates
-        self._check()
+        self._raise_if_stopped()
         features = self._features(batch[exact], others[exact], machine, rng)
-        self._check()
+        self._raise_if_stopped()
         C = features.values(batch)
         damping = 0.0 if is_whole else self.settings.damping / len(exact)
         F = None if K is None else nystroem_factor(C[exact], K, damping)
         del K
-        self._check()
+        self._raise_if_stopped()
         rank = C.shape[1] if F is None else F.shape[1]
         coordinates = np.empty((len(rows), rank + others.shape[1]), C.dtype if F is None else np.float64)
         if F is None:
@@ -259,19 +261,19 @@ class _Leaf:
         if linear is not None:
             slopes = fit.weights[:, rank:-1] * linear.scale
             intercept = intercept + fit.weights[:, -1] - slopes @ linear.centre
-        return _Part(features, weights, slopes, intercept, fit, self.progress.elapsed)
+        return _LeafMachine(features, weights, slopes, intercept, fit, self.progress.elapsed)
 
-    def _constant(self, rows: Rows) -> _Part:
+    def _constant(self, rows: Rows) -> _LeafMachine:
         """The best constant machine, O(n_leaf), with one row as its only landmark."""
         point = self.X[rows[:1]]
         features = landmark_features(self.kernel, point.toarray() if sp.issparse(point) else point)
         fit = self.problem.constant(rows)
-        return _Part(features, fit.weights, self._no_slopes(), fit.intercept, fit, self.progress.elapsed)
+        return _LeafMachine(features, fit.weights, self._no_slopes(), fit.intercept, fit, self.progress.elapsed)
 
     def _no_slopes(self) -> Vector:
         return np.zeros((self.problem.n_outputs if self.settings.linear else 0, self.X.shape[1]))
 
-    def _check(self) -> None:
+    def _raise_if_stopped(self) -> None:
         """Raise `Stopped` once the fit should end."""
         if not self.progress.go_on():
             raise Stopped
@@ -297,20 +299,20 @@ class _Leaf:
     ) -> LandmarkFeatures:
         """Landmarks and pseudo-landmarks of a leaf; `others` (n, d + 1) are the coordinates of the linear term."""
         if machine is None or not machine.importance.any():
-            return self._place(batch, None, rng)
-        weighted = self._place(batch, machine.importance, rng)
+            return self._with_landmarks(batch, None, rng)
+        weighted = self._with_landmarks(batch, machine.importance, rng)
         if self.settings.weights != "auto":
             return weighted
-        candidates = weighted, self._place(batch, None, rng)
-        return min(candidates, key=lambda f: _error(np.hstack([f.values(batch), others]), machine.values))
+        candidates = weighted, self._with_landmarks(batch, None, rng)
+        return min(candidates, key=lambda f: _residual(np.hstack([f.values(batch), others]), machine.values))
 
-    def _place(self, batch: Any, weights: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
+    def _with_landmarks(self, batch: Any, weights: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
         settings = self.settings
         features = landmark_features(self.kernel, select_landmarks(batch, settings.n_landmarks, rng, weights=weights))
         return add_pseudo_landmarks(features, batch, settings.pseudo, settings.n_pseudo_landmarks, rng, weights=weights)
 
 
-def _error(coordinates: Vector, values: Vector) -> float:
+def _residual(coordinates: Vector, values: Vector) -> float:
     """Residual sum of squares of least squares on coordinates (n, r), for values (q, n).
 
     By the normal equations, of r variables, or their dual of n: O(n r min(n, r)).

@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from .search import Budget, Compression
+from .search import Compression, CompressionParameters
 
 
 def compress(
@@ -119,7 +119,7 @@ def compress(
     model = getattr(model, "best_estimator_", model)
     if hasattr(model, "steps"):
         return _compress_pipeline(**locals())
-    budget = Budget(
+    parameters = CompressionParameters(
         prediction_cost,
         n_clusters,
         n_landmarks,
@@ -133,8 +133,8 @@ def compress(
         verbose,
         random_state,
     )
-    budget.check()
-    return Compression(model, X, budget).run()
+    parameters.check()
+    return Compression(model, X, parameters).run()
 
 
 def _compress_pipeline(model: Any, X: Any, **parameters: Any) -> Any:

@@ -77,7 +77,7 @@ _WORK_PER_LOOK = 2e9  # multiply-adds between two looks at the clock
 
 
 @dataclass
-class Budget:
+class CompressionParameters:
     """The parameters of `compress`."""
 
     prediction_cost: float | str
@@ -129,7 +129,7 @@ class Compression:
 
     model: Any
     X: Any
-    budget: Budget
+    parameters: CompressionParameters
     notes: list[str] = field(default_factory=list)
     n_given: int = 0
     known: Rows = field(default_factory=lambda: np.empty(0, np.intp))
@@ -138,15 +138,15 @@ class Compression:
         """Train candidates, keep the one that agrees best on rows held back, and report on others."""
         self.source = read_model(self.model)
         self._check_pseudo()
-        self.seed = int(check_random_state(self.budget.random_state).randint(2**31))
+        self.seed = int(check_random_state(self.parameters.random_state).randint(2**31))
         self.rng = np.random.default_rng(self.seed)
-        self.memory_budget = resolve_memory_budget(self.budget.memory_budget)
-        self.n_workers = effective_n_jobs(self.budget.n_jobs)
+        self.memory_budget = resolve_memory_budget(self.parameters.memory_budget)
+        self.n_workers = effective_n_jobs(self.parameters.n_jobs)
         self.rows, self.alpha = self._pool()
         self._check_memory()
-        with Progress(max_time=self.budget.max_time, verbose=self.budget.verbose, title="compress") as progress:
+        with Progress(max_time=self.parameters.max_time, verbose=self.parameters.verbose, title="compress") as progress:
             progress.stage("the model's own predictions", 2)
-            self._decide(progress)
+            self._evaluate_model(progress)
             self.split = self._split_rows()
             self.rows = _in_single(self.rows)
             best = self._best(progress)
@@ -158,11 +158,11 @@ class Compression:
         best.model.report_ = report
         return best.model
 
-    def _decide(self, progress: Progress) -> None:
+    def _evaluate_model(self, progress: Progress) -> None:
         """The model's decision values; rows for which there is no time, half of all there is, are left out."""
         n, (n_points, d) = self.rows.shape[0], self.source.points.shape
         order, size = self.rng.permutation(n), max(_FEW, int(_WORK_PER_LOOK / entry_work(n_points, d)))
-        limits = {"n_jobs": self.budget.n_jobs, "memory_budget": self.memory_budget // 4}
+        limits = {"n_jobs": self.parameters.n_jobs, "memory_budget": self.memory_budget // 4}
         share, blocks = progress.part(1), list[Vector]()
         for block in row_blocks(n, size):
             if blocks and not share.go_on():
@@ -180,7 +180,7 @@ class Compression:
         """Raise a ValueError with the least `memory_budget` that can be kept, if this one cannot."""
         n, d = self.rows.shape
         rows = (_array_bytes(self.rows) + 8 * n * self.source.n_outputs) / _ROWS_SHARE
-        k = _LEAVES[0] if self.budget.n_clusters == "auto" else int(self.budget.n_clusters)
+        k = _LEAVES[0] if self.parameters.n_clusters == "auto" else int(self.parameters.n_clusters)
         n_most = self.source.points.shape[0] + (0 if self.X is None else min(_MOST_ROWS, np.shape(self.X)[0]))
         settings = self._settings(_Plan(1.0, k), n_most, self.source.n_outputs, 0.0)
         training = training_bytes(settings, least_training_rows(settings), d, self.source.n_outputs, self.n_workers)
@@ -188,11 +188,11 @@ class Compression:
         if least > self.memory_budget:
             raise ValueError(
                 f"memory_budget must be at least {least} bytes for the model's {self.source.points.shape[0]} support "
-                f"vectors and {settings.n_landmarks} landmarks in a leaf, got {plain(self.budget.memory_budget)!r}"
+                f"vectors and {settings.n_landmarks} landmarks in a leaf, got {plain(self.parameters.memory_budget)!r}"
             )
 
     def _check_pseudo(self) -> None:
-        if self.budget.pseudo == "triangle" and self.source.kernel.measure == "products":
+        if self.parameters.pseudo == "triangle" and self.source.kernel.measure == "products":
             raise ValueError(
                 f"pseudo='triangle' needs a kernel of distances, rbf or laplacian, but the model has "
                 f"kernel={self.source.parameters['kernel']!r}; use pseudo='polynomial' or None"
@@ -252,7 +252,7 @@ class Compression:
         """Trees and one flat machine, with landmark kernels of several widths; then labels with the best of them."""
         gamma = float(self.source.parameters["gamma"])
         is_stationary = self.source.kernel.measure != "products"
-        widths, given = _WIDTHS if is_stationary else (1.0,), self.budget.n_clusters
+        widths, given = _WIDTHS if is_stationary else (1.0,), self.parameters.n_clusters
         first, others = (_LEAVES[0], _LEAVES[1:]) if given == "auto" else (int(given), ())
         tried: list[_Candidate] = []
 
@@ -312,10 +312,10 @@ class Compression:
         cost = float(np.clip(_COST_SHARE * self.cost_before, _LEAST_COST, _LARGEST_COST))
         while True:
             if plan.is_flat:
-                settings = allocate_without_tree(self.budget, n, d, n_outputs, default=cost, rank=rank)
+                settings = allocate_without_tree(self.parameters, n, d, n_outputs, default=cost, rank=rank)
             else:
                 settings = allocate_cost(
-                    replace(self.budget, n_clusters=plan.n_clusters), n, d, n_outputs, default=cost
+                    replace(self.parameters, n_clusters=plan.n_clusters), n, d, n_outputs, default=cost
                 )
             is_small = count_bytes(settings, d, n_outputs) <= _BYTES_SHARE * self.source.nbytes
             is_small = is_small and training_bytes(settings, n, d, n_outputs, self.n_workers) <= room
@@ -366,19 +366,19 @@ class Compression:
         return votes(values, len(self.model.classes_)).argmax(axis=1) if has_votes else largest(values)
 
     def _values(self, compressed: Compressed, rows: Rows) -> Vector:
-        return np.asarray(compressed.predictor_.decision_values(self.rows[rows], n_jobs=self.budget.n_jobs))
+        return np.asarray(compressed.predictor_.decision_values(self.rows[rows], n_jobs=self.parameters.n_jobs))
 
     def _wrap(self, forest: NystroemForest, parameters: dict[str, Any], learnt: str, learn: Rows) -> Compressed:
         if is_outlier_detector(self.model):
-            made: Compressed = CompressedOutlierDetector(**parameters, n_jobs=self.budget.n_jobs)
+            made: Compressed = CompressedOutlierDetector(**parameters, n_jobs=self.parameters.n_jobs)
         elif not is_classifier(self.model):
-            made = CompressedRegressor(**parameters, n_jobs=self.budget.n_jobs)
+            made = CompressedRegressor(**parameters, n_jobs=self.parameters.n_jobs)
         elif self.source.pairs and learnt == "decision values":
-            made = CompressedVotes(**parameters, n_jobs=self.budget.n_jobs)
+            made = CompressedVotes(**parameters, n_jobs=self.parameters.n_jobs)
             made.decision_function_shape = self.model.decision_function_shape
             made.break_ties = self.model.break_ties
         else:
-            made = CompressedClassifier(**parameters, n_jobs=self.budget.n_jobs)
+            made = CompressedClassifier(**parameters, n_jobs=self.parameters.n_jobs)
         if is_classifier(self.model):
             made.classes_ = self.model.classes_
         if hasattr(self.model, "feature_names_in_"):
@@ -391,7 +391,7 @@ class Compression:
 
     def _in_units(self, forest: NystroemForest, trees: list[Any], learn: Rows) -> list[Any]:
         """The trees of a machine that learnt labels, scaled to the model's decision values; no label changes."""
-        f, g = self.values[learn, 0], forest.decision_values(self.rows[learn], n_jobs=self.budget.n_jobs)[:, 0]
+        f, g = self.values[learn, 0], forest.decision_values(self.rows[learn], n_jobs=self.parameters.n_jobs)[:, 0]
         scale = max(float(f @ g), 0.0) / max(float(g @ g), 1e-300) or 1.0
         parts = ("coef", "products", "slopes", "intercept")
         return [{**tree, **{name: (tree[name] * scale).astype(tree[name].dtype) for name in parts}} for tree in trees]

@@ -81,7 +81,7 @@ def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float 
 
 
 def allocate_without_tree(model: Any, n: int, d: int, n_outputs: int, *, default: float, rank: int | None) -> Settings:
-    """As `spend`, all on landmarks that every row meets, after a projection to `rank` features if there is one."""
+    """As `allocate_cost` for one leaf without a tree, in `rank` features after a projection if there is one."""
     cost = default if model.prediction_cost == "auto" else float(model.prediction_cost)
     share = 1.0 if rank is None else rank / d  # of an inner product with a projected row
     linear = model.linear_term and n_outputs <= cost * _LINEAR_SHARE

@@ -210,7 +210,7 @@ template <class T> class NystroemMachine {
 
     // Given   X dense or CSR, its rows from `first` to `end`; s made for so many rows; out (n, q): rows written
     // Cost    a row: depth b + m + q inner products in d dimensions, q (r + m^2 / 2) multiply-adds
-    // Twin    tests/naive/nystroem.py::route, measure, bound, answer
+    // Twin    tests/naive/nystroem.py::route, measure, bound, decision_value
     template <class Rows>
     void decision_values(const Rows& X, Index first, Index end, NystroemScratch<T>& s, Matrix<double> out) const {
         const FlushDenormals flush;
