@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 
+from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
 from ..estimators._kernel_machine import KernelMethod
-from ..estimators._nystroem_trees import Arrays, check_trees, make_forest
 from ..estimators._predictor import OneAgainstRestPredictor, PairwisePredictor
 from ..estimators._validation import validate_rows
 from ..models.nystroem_tree import NystroemForest

@@ -31,12 +31,11 @@ from ..estimators._cost import (
     max_training_rows,
     training_bytes,
 )
-from ..estimators._nystroem_trees import tree_arrays
+from ..estimators._dc_pred_machine import tree_arrays
 from ..estimators._pairs import votes
-from ..estimators._parameters import check_limits
 from ..estimators._predictor import largest
 from ..estimators._training import warn_user
-from ..estimators._validation import check_seed, plain, validate_rows
+from ..estimators._validation import check_limits, check_seed, plain, validate_rows
 from ..kernels.functions import make_kernel
 from ..kernels.tiles import entry_work
 from ..models.nystroem_tree import NystroemForest

@@ -9,8 +9,7 @@ import numpy as np
 from ..algorithms.dc_pred import Settings
 from ..nystroem.local_machines import NORMAL_BLOCK
 from ..partition.hierarchy import count_levels
-from ._parameters import check_pseudo_rule
-from ._validation import check_flag, check_integer, check_number
+from ._validation import check_flag, check_integer, check_number, check_pseudo_rule
 
 _COST = 40.0  # inner products; the time of 5 to 10 linear predictions, whose own is mostly spent on checking the rows
 _LEAST_LEAF_ROWS = 100  # however little memory there is

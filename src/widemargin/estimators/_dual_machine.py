@@ -24,9 +24,18 @@ from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._pairs import certificate_attributes
-from ._parameters import KERNELS, check_kernel, check_limits
 from ._training import describe_gap, warn_of_stop
-from ._validation import check_choice, check_flag, check_integer, check_number, check_seed, plain
+from ._validation import (
+    KERNELS,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_kernel,
+    check_limits,
+    check_number,
+    check_seed,
+    plain,
+)
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]

@@ -21,9 +21,8 @@ from ..models.expansion import KernelExpansion
 from ._callbacks import CallbackSupportMixin, with_callbacks
 from ._fitted_state import CheckedState, FittedState
 from ._kernel import resolve_gamma
-from ._parameters import KERNELS
 from ._training import all_or_nothing, training
-from ._validation import FLOATS, check_labels, check_weights, number_classes, validate_rows
+from ._validation import FLOATS, KERNELS, check_labels, check_weights, number_classes, validate_rows
 
 Vector = NDArray[np.float64]
 

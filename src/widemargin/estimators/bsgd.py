@@ -24,13 +24,14 @@ from ..solvers.sgd.merging import ALGORITHM_1, MAINTENANCE, RULES
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
-from ._parameters import check_kernel, check_limits
 from ._predictor import OneAgainstRestPredictor, largest
 from ._training import all_or_nothing, clock, warn_of_stop
 from ._validation import (
     check_choice,
     check_flag,
     check_integer,
+    check_kernel,
+    check_limits,
     check_number,
     check_seed,
     check_weights,

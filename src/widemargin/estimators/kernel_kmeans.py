@@ -19,9 +19,8 @@ from ..partition.routing import KernelRouter
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMethod
-from ._parameters import check_kernel
 from ._training import all_or_nothing, warn_of_stop
-from ._validation import check_integer, check_n_jobs, check_seed
+from ._validation import check_integer, check_kernel, check_n_jobs, check_seed
 
 
 class TwoStepKernelKMeans(ClusterMixin, KernelMethod):

@@ -25,9 +25,16 @@ from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMethod
-from ._parameters import check_kernel, check_pseudo
 from ._training import all_or_nothing, warn_of_stop, warn_user
-from ._validation import check_choice, check_integer, check_n_jobs, check_seed, check_weights
+from ._validation import (
+    check_choice,
+    check_integer,
+    check_kernel,
+    check_n_jobs,
+    check_pseudo,
+    check_seed,
+    check_weights,
+)
 
 Array = NDArray[np.floating]
 Vector = NDArray[np.float64]

@@ -24,13 +24,13 @@ from ..solvers.results import History, LinearResult
 from ._callbacks import CallbackSupportMixin, with_callbacks
 from ._data import check_training_data, to_memory
 from ._fitted_state import FittedState
-from ._parameters import check_limits
 from ._predictor import LinearPredictor
 from ._training import all_or_nothing, describe_gap, relative_gap, training, warn_of_stop
 from ._validation import (
     check_choice,
     check_flag,
     check_integer,
+    check_limits,
     check_number,
     check_weights,
     number_classes,
