@@ -213,3 +213,8 @@ def test_support_vectors_tell_which_class_they_had(make: Any, n_classes: int) ->
     y[::17] = (y[::17] + 1) % n_classes  # some that no machine gets right
     model = make(gamma=1e-3).fit(X, y)
     np.testing.assert_array_equal(read_model(model).classes, y[model.support_])
+
+
+def test_support_vectors_of_a_stream_have_no_known_class() -> None:
+    model = BSGDClassifier(budget=20, n_epochs=1, random_state=0).fit(X, FOUR)
+    assert read_model(model).classes is None

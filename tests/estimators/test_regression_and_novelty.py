@@ -157,6 +157,13 @@ def test_constant_targets_one_row_and_a_wide_tube(waves: Data) -> None:
     assert np.all(np.abs(y - wide.predict(X)) <= 100.0)
 
 
+def test_no_loss_and_no_bound() -> None:
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    model = DCSVMRegressor(kernel="sigmoid", epsilon=10.0).fit(X, X[:, 0])
+    assert model.objective_ == 0.0
+    assert np.isnan(model.relative_gap_)
+
+
 def test_no_time_gives_a_constant_with_its_gap() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(6000, 3)), rng.normal(size=6000) + 5.0
@@ -253,6 +260,13 @@ def test_no_time_gives_the_machine_of_a_sample() -> None:
     assert not model.converged_
     assert model.relative_gap_ > 0.05
     assert model.dual_coef_.sum() == pytest.approx(600)
+
+
+def test_no_time_with_a_stop_level() -> None:
+    X = np.random.default_rng(0).normal(size=(20_000, 30))
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = DCOneClassSVM(nu=0.1, stop_level=2, max_time=0).fit(X)
+    assert np.isfinite(model.decision_function(X[:100])).all()
 
 
 @pytest.mark.parametrize("nu", [0.0, -0.1, 1.1, np.nan, "half"])

@@ -33,8 +33,8 @@ def compress(
     Parameters
     ----------
     model : estimator
-        Fitted: `DCSVMClassifier` (exact or early), `BSGDClassifier`, scikit-learn's `SVC`, `NuSVC`, `SVR`, `NuSVR`,
-        `OneClassSVM` or `KernelRidge`, or a pipeline that ends in one; of a fitted search, such as `GridSearchCV`, its
+        Fitted: `DCSVMClassifier`, `DCSVMRegressor` or `DCOneClassSVM` (exact or early), `BSGDClassifier`, scikit-learn's
+        `SVC`, `NuSVC`, `SVR`, `NuSVR`, `OneClassSVM` or `KernelRidge`, or a pipeline that ends in one; of a fitted search, such as `GridSearchCV`, its
         ``best_estimator_``. Kernels rbf, laplacian, poly, sigmoid, linear.
     X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features), default=None
         Rows like those that will come, the training rows say; labels are not needed. Of more than 60,000, so many are

@@ -28,7 +28,7 @@ class CompressionReport:
     Attributes
     ----------
     agreement : float or None
-        Share of the rows held back that get the model's own label; None for a regressor.
+        Share of the rows held back that get the model's own label; None for regressors and outlier detectors.
     error : float
         Root mean square difference of decision values on these rows.
     spread : float
@@ -38,7 +38,7 @@ class CompressionReport:
     bytes_before, bytes_after : int
         Of the pickled models.
     n_rows, n_held : int
-        Rows that were learnt from, and held back. None held back: the figures are those of the rows learnt from.
+        Rows that were learnt from, and held back for these figures. None held back: the figures are of rows learnt from.
     n_leaves, n_landmarks : int
         Leaves of all trees, and landmarks in the largest.
     gamma : float

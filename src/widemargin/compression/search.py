@@ -113,6 +113,7 @@ class _Candidate(NamedTuple):
     agreement: float
     merit: float  # what it is chosen by
     plan: _Plan
+    n_rows: int = 0  # that it was trained on
 
 
 class _Split(NamedTuple):
@@ -302,7 +303,7 @@ class Compression:
         compressed = self._wrap(forest, parameters, plan.learnt, learn)
         values = self._values(compressed, self.split.choose)
         agreement = self._agreement(compressed, values, self.split.choose)
-        return _Candidate(compressed, agreement, self._merit(compressed, values, agreement), plan)
+        return _Candidate(compressed, agreement, self._merit(compressed, values, agreement), plan, len(learn))
 
     def _settings(self, plan: _Plan, n: int, n_outputs: int, room: float) -> Settings:
         """Sizes for a share of the model's own cost, reduced until model and training (in `room` bytes) are small."""
@@ -417,17 +418,16 @@ class Compression:
         own = self.values[rows]
         if values.shape != own.shape:
             self.notes.append("its decision values are one for each class, learnt from labels: not the model's own")
-        same = values if values.shape == own.shape else own
         trees = best.model.predictor_.trees
         return CompressionReport(
             agreement=self._agreement(best.model, values, rows) if is_classifier(self.model) else None,
-            error=float(np.sqrt(np.mean(np.square(same - own)))) if values.shape == own.shape else np.nan,
+            error=float(np.sqrt(np.mean(np.square(values - own)))) if values.shape == own.shape else np.nan,
             spread=float(own.std()),
             cost_before=self.cost_before,
             cost_after=best.model.predictor_.n_operations,
             bytes_before=self.source.nbytes,
             bytes_after=best.model.nbytes,
-            n_rows=len(self.split.learn),
+            n_rows=best.n_rows,
             n_held=0 if len(rows) == self.rows.shape[0] else len(rows),
             n_leaves=sum(tree.tree.n_leaves for tree in trees),
             n_landmarks=max(tree.features.landmarks.shape[1] for tree in trees),

@@ -161,7 +161,9 @@ def _source(
     pairs: bool,
 ) -> Source:
     alpha = np.square(coef).sum(axis=0)
-    counts = getattr(model, "n_support_", None) if is_classifier(model) else None  # of each class, one after the other
+    # of each class, one after the other; BSGD's are counts of each decision function
+    has_counts = is_classifier(model) and not isinstance(model, BSGDClassifier)
+    counts = getattr(model, "n_support_", None) if has_counts else None
     classes = None if counts is None else np.repeat(np.arange(len(counts)), counts)
     return Source(
         decision_values,

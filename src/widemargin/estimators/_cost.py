@@ -56,11 +56,13 @@ def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float 
     k = _leaves(cost * _ROUTING_SHARE, n) if model.n_clusters == "auto" else int(model.n_clusters)
     linear = model.linear_term and n_outputs <= cost * _LINEAR_SHARE
     left = max(1.0, cost - _routing(k) - n_outputs * linear)
-    # m landmarks and what comes with them: each + d_m m + d_mm m^2 inner products
+    # m landmarks, and pseudo-landmarks as "auto" chooses them, cost first m + second m^2 inner products
     first = 1 + n_outputs / d
     second = {"polynomial": n_outputs / (2 * d), "triangle": (1 + n_outputs / max(d, 1)) / d, None: 0.0}[model.pseudo]
-    if model.n_pseudo_landmarks != "auto":
-        second = 0.0
+    if model.n_pseudo_landmarks != "auto" and model.pseudo is not None:
+        p, second = int(model.n_pseudo_landmarks), 0.0
+        left = max(1.0, left - p * n_outputs / d)
+        first += p / d if model.pseudo == "triangle" else 0.0
     m, p, leaf_rows = model.n_landmarks, model.n_pseudo_landmarks, max(1, n // k)
     if m == "auto":
         root = (np.sqrt(first**2 + 4 * second * left) - first) / (2 * second) if second else left / first

@@ -105,7 +105,7 @@ def warn_of_scale(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any
     """Warn, once, where the kernel sees nothing of the data, or of one column alone, and no label follows from it."""
     if isinstance(kernel, Precomputed | FunctionKernel) or len(samples) < 2:
         return
-    problem = _degenerate(kernel, samples) or _dominated(kernel, samples, X, targets)
+    problem = _degenerate(kernel, samples, X.shape[1]) or _dominated(kernel, samples, X, targets)
     if problem:
         scaler = "MaxAbsScaler" if sp.issparse(X) else "StandardScaler"
         gamma = f"gamma={kernel.gamma:.3g}: " if hasattr(kernel, "gamma") else ""
@@ -123,18 +123,18 @@ def _probe(kernel: Kernel, samples: Samples) -> tuple[NDArray[np.intp], NDArray[
     return rows, K
 
 
-def _degenerate(kernel: Kernel, samples: Samples) -> str:
+def _degenerate(kernel: Kernel, samples: Samples, d: int) -> str:
     """In words, if a kernel of distances is nearly constant, or nearly the identity, on a probe of the rows; else "".
 
     Norms alone rule out both for most data, and no kernel value is computed: two rows are at least as far apart as
-    their norms, and their mean squared distance is at most twice the mean squared norm.
+    their norms differ, and their mean squared distance is at most twice the mean squared norm.
     """
     if not isinstance(kernel, RBF | Laplacian):
         return ""
     norms = np.sqrt(samples.squares)
     spread, distance = float(norms.max() - norms.min()), float(np.sqrt(2.0 * samples.squares.mean()))
     if isinstance(kernel, Laplacian):
-        farthest, mean = spread, distance * samples.row_cost**0.5
+        farthest, mean = spread, distance * d**0.5
     else:
         farthest, mean = spread**2, distance**2
     if kernel.gamma * farthest > 2 * _NEARLY and kernel.gamma * mean < -np.log(_NEARLY):

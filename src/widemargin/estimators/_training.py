@@ -77,7 +77,9 @@ def warn_of_stop(estimator: Any, reason: str | None, state: str) -> None:
 
 def relative_gap(objective: float, gap: float) -> float:
     """(objective - lower bound) / |objective|; 0 for no gap, 1 for one that overflows, NaN where there is no bound."""
-    return 1.0 if math.isinf(gap) else gap / abs(objective) if gap else 0.0
+    if math.isinf(gap) or math.isnan(gap):
+        return 1.0 if math.isinf(gap) else gap
+    return gap / abs(objective) if gap else 0.0
 
 
 def describe_gap(estimator: Any) -> str:

@@ -254,6 +254,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         n = len(samples)
         chosen = np.sort(rng.choice(n, min(n, _SAMPLE), replace=False))
         part = weights[chosen] * (weights.sum() / weights[chosen].sum())
+        settings = replace(settings, n_levels=0, stop_level=0)
         with Progress() as progress:
             problem = one_class_problem(part, float(self.nu))
             machine = train(Data(kernel, SampleSubset(samples, chosen), problem), settings, progress, rng)
