@@ -33,9 +33,9 @@ def compress(
     Parameters
     ----------
     model : estimator
-        Fitted: `DCSVMClassifier`, `DCSVMRegressor` or `DCOneClassSVM` (exact or early), `BSGDClassifier`, scikit-learn's
-        `SVC`, `NuSVC`, `SVR`, `NuSVR`, `OneClassSVM` or `KernelRidge`, or a pipeline that ends in one; of a fitted search, such as `GridSearchCV`, its
-        ``best_estimator_``. Kernels rbf, laplacian, poly, sigmoid, linear.
+        Fitted: `DCSVMClassifier`, `DCSVMRegressor` or `DCOneClassSVM` (exact or early), `BSGDClassifier`, or of
+        scikit-learn `SVC`, `NuSVC`, `SVR`, `NuSVR`, `OneClassSVM` or `KernelRidge`; or a pipeline that ends in one; of a
+        fitted search, such as `GridSearchCV`, its ``best_estimator_``. Kernels rbf, laplacian, poly, sigmoid, linear.
     X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features), default=None
         Rows like those that will come, the training rows say; labels are not needed. Of more than 60,000, so many are
         taken. Without X the support vectors are learnt from, which lie where the classes meet and nowhere else: give
