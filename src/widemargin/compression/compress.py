@@ -34,7 +34,7 @@ def compress(
     ----------
     model : estimator
         Fitted: `DCSVMClassifier`, `DCSVMRegressor` or `DCOneClassSVM` (exact or early), `BSGDClassifier`, or of
-        scikit-learn `SVC`, `NuSVC`, `SVR`, `NuSVR`, `OneClassSVM` or `KernelRidge`; or a pipeline that ends in one; of a
+        scikit-learn `SVC`, `NuSVC`, `SVR`, `NuSVR`, `OneClassSVM` or `KernelRidge`; a pipeline that ends in one; of a
         fitted search, such as `GridSearchCV`, its ``best_estimator_``. Kernels rbf, laplacian, poly, sigmoid, linear.
     X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features), default=None
         Rows like those that will come, the training rows say; labels are not needed. Of more than 60,000, so many are

@@ -38,7 +38,7 @@ class CompressionReport:
     bytes_before, bytes_after : int
         Of the pickled models.
     n_rows, n_held : int
-        Rows that were learnt from, and held back for these figures. None held back: the figures are of rows learnt from.
+        Rows that were learnt from, and held back for these figures. None held back: the figures are of the former.
     n_leaves, n_landmarks : int
         Leaves of all trees, and landmarks in the largest.
     gamma : float
