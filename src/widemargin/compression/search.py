@@ -54,7 +54,7 @@ from .sources import read_model
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-_WIDTHS = (1.0, 4.0, 0.25)  # gammas of the landmarks' kernel to choose from, in multiples of the model's
+_GAMMA_FACTORS = (1.0, 4.0, 0.25)  # gammas of the landmarks' kernel to choose from, in multiples of the model's
 _LEAVES = 12, 4, 1, 48  # of a tree, to choose from
 _FINALS = 2  # candidates that learn from all rows
 _MOST_ROWS = 60_000  # are learnt from
@@ -142,7 +142,7 @@ class Compression:
         self.rng = np.random.default_rng(self.seed)
         self.memory_budget = resolve_memory_budget(self.parameters.memory_budget)
         self.n_workers = effective_n_jobs(self.parameters.n_jobs)
-        self.rows, self.alpha = self._pool()
+        self.rows, self.importance = self._pool()
         self._check_memory()
         with Progress(max_time=self.parameters.max_time, verbose=self.parameters.verbose, title="compress") as progress:
             progress.stage("the model's own predictions", 2)
@@ -174,7 +174,7 @@ class Compression:
         if len(kept) < n:
             self.notes.append(f"there was time for the model's own predictions of {len(kept):,} of {n:,} rows")
             self.n_given = int(np.searchsorted(kept, self.n_given))
-            self.rows, self.alpha, self.known = self.rows[kept], self.alpha[kept], self.known[kept]
+            self.rows, self.importance, self.known = self.rows[kept], self.importance[kept], self.known[kept]
 
     def _check_memory(self) -> None:
         """Raise a ValueError with the least `memory_budget` that can be kept, if this one cannot."""
@@ -200,13 +200,13 @@ class Compression:
 
     def _pool(self) -> tuple[Any, Vector]:
         """Rows to learn from: X, and the model's own points, which alone have weight as landmarks."""
-        points, alpha = self.source.points, self.source.alpha
-        classes = np.full(len(alpha), -1) if self.source.classes is None else self.source.classes
+        points, importance = self.source.points, self.source.importance
+        classes = np.full(len(importance), -1) if self.source.classes is None else self.source.classes
         if self.X is None:
             self.known = classes
             self.notes.append("no X was given: learnt from the support vectors alone, which lie close to the border")
             self.n_given = points.shape[0]
-            return points, alpha
+            return points, importance
         how = {"accept_sparse": "csr", "dtype": points.dtype, "order": "C", "accept_large_sparse": True}
         X = validate_rows(self.model, self.X, reset=False, **how)
         rows_bytes, points_bytes = (_array_bytes(A) + 8 * A.shape[0] * self.source.n_outputs for A in (X, points))
@@ -219,11 +219,11 @@ class Compression:
             X, points = sp.csr_array(X), sp.csr_array(points)
         place, self.n_given = _find_rows(points, X), X.shape[0]
         own, others = np.zeros(X.shape[0]), place < 0
-        np.add.at(own, place[~others], alpha[~others])
+        np.add.at(own, place[~others], importance[~others])
         self.known = np.concatenate([np.full(X.shape[0], -1), classes[others]])
         self.known[place[~others]] = classes[~others]
         rows = sp.vstack([X, points[others]], format="csr") if sp.issparse(X) else np.concatenate([X, points[others]])
-        return rows, np.concatenate([own, alpha[others]])
+        return rows, np.concatenate([own, importance[others]])
 
     def _split_rows(self) -> _Split:
         """Rows to learn from, to choose by and to report on."""
@@ -249,10 +249,10 @@ class Compression:
         return max(candidates, key=attrgetter("merit"))
 
     def _pilots(self, progress: Progress) -> list[_Candidate]:
-        """Trees and one flat machine, with landmark kernels of several widths; then labels with the best of them."""
+        """Trees and one flat machine, with landmark kernels of several gammas; then labels with the best of them."""
         gamma = float(self.source.parameters["gamma"])
         is_stationary = self.source.kernel.measure != "products"
-        widths, given = _WIDTHS if is_stationary else (1.0,), self.parameters.n_clusters
+        factors, given = _GAMMA_FACTORS if is_stationary else (1.0,), self.parameters.n_clusters
         first, others = (_LEAVES[0], _LEAVES[1:]) if given == "auto" else (int(given), ())
         tried: list[_Candidate] = []
 
@@ -265,8 +265,8 @@ class Compression:
             return best.plan
 
         if given in ("auto", 1):
-            attempt([_Plan(gamma * width, 1, is_flat=True) for width in widths[:2]])
-        best = attempt([_Plan(gamma * width, first) for width in widths])
+            attempt([_Plan(gamma * factor, 1, is_flat=True) for factor in factors[:2]])
+        best = attempt([_Plan(gamma * factor, first) for factor in factors])
         best = attempt([_Plan(best.gamma, k) for k in others])
         if is_classifier(self.model) and getattr(self.model, "decision_function_shape", "ovr") == "ovr":
             attempt([best._replace(learnt="labels")])
@@ -353,7 +353,7 @@ class Compression:
 
     def _task(self, learnt: str, learn: Rows) -> LeafProblem:
         if learnt == "decision values":
-            return DistillationProblem(self.values[learn].T, self.alpha[learn])
+            return DistillationProblem(self.values[learn].T, self.importance[learn])
         signs = one_vs_rest_signs(self._labels[learn], len(self.model.classes_))
         return HingeProblem(signs, np.full(len(learn), _HARD_C), 1e-2, train_hinges)
 

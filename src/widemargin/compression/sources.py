@@ -37,7 +37,7 @@ class Source:
     decision_values : callable
         Decision values of shape (n, q).
     points : ndarray or CSR array of shape (n_points, d)
-    alpha : ndarray of shape (n_points,)
+    importance : ndarray of shape (n_points,)
         Squared coefficients, summed over the q functions.
     kernel : Transform
     parameters : dict
@@ -54,7 +54,7 @@ class Source:
 
     decision_values: Callable[..., Vector]
     points: Any
-    alpha: Vector
+    importance: Vector
     kernel: Transform
     parameters: dict[str, Any]
     pairs: bool
@@ -160,7 +160,7 @@ def _source(
     *,
     pairs: bool,
 ) -> Source:
-    alpha = np.square(coef).sum(axis=0)
+    importance = np.square(coef).sum(axis=0)
     # of each class, one after the other; BSGD's are counts of each decision function
     has_counts = is_classifier(model) and not isinstance(model, BSGDClassifier)
     counts = getattr(model, "n_support_", None) if has_counts else None
@@ -168,7 +168,7 @@ def _source(
     return Source(
         decision_values,
         points,
-        alpha,
+        importance,
         _kernel(parameters),
         parameters,
         pairs,

@@ -60,7 +60,7 @@ class Samples(Protocol):
         """The batch as a dense (n, d) array."""
 
     def original(self) -> Any:
-        """The samples as the kind of matrix that the user passed in: dense, CSR, or rows of the Gram matrix."""
+        """The samples as a dense array, a CSR array or rows of the Gram matrix: as stored, so possibly centred."""
 
     def against(self, X: Any) -> tuple[Samples, Samples]:
         """This batch and the rows of X, both of this kind, so that `inner` takes them."""

@@ -22,8 +22,6 @@ _LEAST_COST = 16  # multiply-adds of a kernel entry whose inner product has fewe
 _UNCERTAIN = 0.35  # "soft": |decision value| below which the next cluster is evaluated too
 _BETWEEN = 0.7  # "soft": squared distance to the own centre / to the next centre above which it is
 _CACHED = ("_whole", "_parts", "_routed_points")
-
-
 COMBINATIONS = ("early", "soft", "naive", "bcm")
 
 

@@ -28,7 +28,7 @@ def select_landmarks(
     weights : ndarray of shape (n,), optional
         Weights of k-means or probabilities of the draw up to a factor, >= 0; all alike by default.
     method : {"kmeans", "uniform"}
-        Centroids of weighted k-means, or rows drawn without replacement.
+        Centroids of weighted k-means, or rows drawn without replacement, in proportion to the weights if given.
 
     Returns
     -------

@@ -22,9 +22,8 @@ Array = NDArray[np.floating]
 
 _MAX_DUAL_ROWS = 2000  # of a leaf solved on its approximate kernel matrix; with more, cutting planes are faster
 NORMAL_BLOCK = 1024  # rows of a block of normal equations
-_START_TOL = (
-    0.1  # violation of a leaf's exact machine, whose squared dual variables weight the k-means of the landmarks
-)
+# Violation of a leaf's exact machine, whose squared dual variables weight the k-means of the landmarks.
+_IMPORTANCE_TOL = 0.1
 
 
 class LinearFit(NamedTuple):
@@ -131,7 +130,7 @@ class HingeProblem:
         """Solve the duals of the outputs with both labels; the decision values of the others are 0."""
         assert K is not None
         importance, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
-        tol = max(self.tol, _START_TOL)
+        tol = max(self.tol, _IMPORTANCE_TOL)
         for output, problem in zip(np.flatnonzero(self._is_mixed(rows)), self._problems(rows), strict=True):
             result = _solve(K, problem, tol, progress, max_relative_gap=np.inf)
             importance += np.square(result.beta)
@@ -248,20 +247,20 @@ class DistillationProblem:
     ----------
     values : ndarray of shape (q, n)
         The other machine's decision values.
-    alpha : ndarray of shape (n,)
+    importance : ndarray of shape (n,)
         Squared coefficients of its own points among the rows, summed over the q functions; 0 for other rows.
     """
 
     uses_kernel = False
 
-    def __init__(self, values: Vector, alpha: Vector) -> None:
+    def __init__(self, values: Vector, importance: Vector) -> None:
         self.values = values
-        self.alpha = alpha
+        self.importance = importance
         self.n_outputs = len(values)
 
     def exact(self, K: Array | None, rows: Rows, progress: Progress) -> ExactMachine:
         """The other machine's squared coefficients and decision values."""
-        return ExactMachine(self.alpha[rows], self.values[:, rows])
+        return ExactMachine(self.importance[rows], self.values[:, rows])
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
         """Ridge regression with an intercept; the penalty is that of least generalised cross-validation error."""

@@ -71,7 +71,7 @@ def add_by_triangle_rule(features: LandmarkFeatures, points: Array, probe: Array
         Plain landmarks of one leaf, of a kernel of distances.
     points : ndarray of shape (p, d)
         The pseudo-landmarks.
-    probe : ndarray of shape (r, d)
+    probe : ndarray or CSR array of shape (r, d)
         Rows on which the lower and the upper bound are compared: the one that comes closer to the kernel is used.
 
     Notes
