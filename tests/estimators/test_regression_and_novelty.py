@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import RFE
+from sklearn.metrics.pairwise import rbf_kernel as rbf
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVR, OneClassSVM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from naive.kernels import rbf
 from widemargin import DCOneClassSVM, DCSVMRegressor, compress
 
 Data = tuple[NDArray[np.float64], NDArray[np.float64]]
