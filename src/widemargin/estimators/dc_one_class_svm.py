@@ -132,7 +132,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
     >>> model = DCOneClassSVM(nu=0.2).fit(X)
     >>> print(f"{np.mean(model.predict(X) == -1):.2f}")
     0.20
-    >>> model.predict([[0.0, 0.0, 0.0], [9.0, 9.0, 9.0]])
+    >>> model.predict([[1.0, 0.5, 0.0], [9.0, 9.0, 9.0]])
     array([ 1, -1])
     """
 
