@@ -512,7 +512,7 @@ def test_add_product(shape: tuple[int, int, int], dtype: np.dtype) -> None:
 def test_a_sum_does_not_depend_on_the_columns_after_it() -> None:
     """Columns that do not fill a vector register are rounded as the others, but in builds without vectorised fma."""
     is_checked = "libasan" in os.environ.get("LD_PRELOAD", "")
-    tolerance = 1e-15 if LEVEL == "v2" or is_checked else 0.0
+    tolerance = 1e-13 if LEVEL == "v2" or is_checked else 0.0
     rng = np.random.default_rng(0)
     K, coef = rng.normal(size=(53, 24)).astype(np.float32), rng.normal(size=(2, 53))
     whole = np.zeros((2, 24))
