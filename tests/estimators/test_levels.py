@@ -123,11 +123,19 @@ def test_levels_are_reported(patches: Data) -> None:
     model = DCSVMClassifier(**PATCHES, n_levels=3).fit(X, y)
     assert [level["level"] for level in model.levels_] == [3, 2, 1]
     for level in model.levels_:
-        assert {"problem", "n_clusters", "n_support", "seconds", "clustering_seconds", "objective"} <= set(level)
+        assert {
+            "problem",
+            "n_clusters",
+            "n_support",
+            "seconds",
+            "clustering_seconds",
+            "objective",
+            "lower_bound",
+        } <= set(level)
         assert 0 <= level["clustering_seconds"] <= level["seconds"]
         assert 0 < level["n_support"] <= len(y)
         assert 1 <= level["n_clusters"] <= 2.5 * 4 ** level["level"]
-        assert level["objective"] > 0
+        assert 0 < level["lower_bound"] <= level["objective"]
     assert DCSVMClassifier(**PATCHES, n_levels=0).fit(X, y).levels_ == []
 
 

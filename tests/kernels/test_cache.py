@@ -85,7 +85,7 @@ def test_leading_columns_are_not_computed_again(capacity: int, keep: bool) -> No
         rows = make_rows(team, capacity)
         f = np.zeros(N)
         f[:p] = coef @ K[chosen, :p]
-        rows.add_product(chosen, coef, f, keep=keep, first=p, leading=wide)
+        rows.add_product(chosen, coef, f, keep=keep, n_known=p, K_known=wide)
         np.testing.assert_allclose(f, coef @ K[chosen], atol=1e-12)
         assert rows.n_entries == 3 * (N - p)
         assert rows.is_cached(chosen).sum() == (min(capacity, 3) if keep else 0)

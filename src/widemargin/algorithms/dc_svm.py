@@ -43,11 +43,11 @@ Rows = NDArray[np.intp]
 
 _MAX_IN_MEMORY = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # tolerance of levels and refine step that only give a start: later steps change its last digits
-_COPY_SHARE = 64  # memory budget / bytes of a copy of reordered rows, at least
+_COPY_SHARE = 1 / 64  # bytes of a copy of reordered rows / memory budget, at most
 _CLUSTER_ROWS = 2000  # largest mean size of the clusters of an automatic level
 _SMALL_ENTRIES = 2**20  # of a kernel matrix on which one problem is solved without levels and rounds
 _SMALL_PROBLEMS = 8  # times as many entries at most, if so many problems share the matrix
-_SMALL_SHARE = 4  # memory budget / bytes of that matrix, at least
+_SMALL_SHARE = 1 / 4  # bytes of that matrix / memory budget, at most
 _LEAST_ROWS = 5000  # of automatic levels: fewer rows are solved faster without
 
 
@@ -122,7 +122,7 @@ class Machine:
     intercepts : ndarray of shape (n_clusters,) or (1,)
     levels : list of dict
         For each level: its number, number of clusters and support vectors, seconds for clustering and in all, and the
-        negative dual objective of its clusters together.
+        primal objective and its lower bound, sums over the clusters.
     rows : ndarray of int or None
         Of a pair of classes: the rows that are the result's coordinates. None: all.
     """
@@ -142,7 +142,7 @@ def train(
     *,
     start: Vector | None = None,
     division: Division | None = None,
-    always_whole: bool = False,
+    allow_early: bool = True,
 ) -> Machine:
     """Train one machine by Algorithm 1.
 
@@ -152,8 +152,8 @@ def train(
         Feasible coefficients that replace the levels.
     division : Division, optional
         The clusters of `stop_level`; new ones by default.
-    always_whole : bool
-        Whether a fit that is stopped at a level still returns a machine of the whole problem.
+    allow_early : bool
+        Whether a fit that is stopped at a level may return that level's machine instead of one of the whole problem.
 
     Raises
     ------
@@ -162,10 +162,10 @@ def train(
 
     Notes
     -----
-    With an intercept every cluster's solution keeps the sum of its start, so their concatenation is feasible.
+    With an intercept every cluster's solution keeps the sum(beta) of its start, so their concatenation is feasible.
 
     float32 data give float32 kernel entries with errors of 1e-7. Where these errors, summed in the decision values,
-    come near `tol`, the solution is refined with float64 entries.
+    come near `tol`, the solution is corrected with float64 entries.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
         if _is_small(len(data.samples), 1, settings, progress):
@@ -182,9 +182,9 @@ def train(
                 beta = fit.solve_level(level, beta, division)
             except (Stopped, StoppedAtStartError):  # while clustering; the clusters of `stop_level` may be given
                 continue
-            if level == settings.stop_level or (progress.stopped_by and not always_whole):
+            if level == settings.stop_level or (progress.stopped_by and allow_early):
                 return fit.early_machine()
-        return fit.solve_whole(beta, always_whole)
+        return fit.solve_whole(beta, allow_early)
 
 
 class _Fit:
@@ -253,7 +253,8 @@ class _Fit:
                 "n_support": int(np.count_nonzero(self.early.result.beta)),
                 "clustering_seconds": clustered - begin,
                 "seconds": time.perf_counter() - begin,
-                "objective": self.early.result.objective - self.early.result.gap,
+                "objective": self.early.result.objective,
+                "lower_bound": self.early.result.objective - self.early.result.gap,
             }
         )
         return self.early.result.beta
@@ -264,7 +265,7 @@ class _Fit:
         if not self.progress.go_on():
             if self.data.problem.nu:  # zero is not feasible
                 raise Stopped
-            return zero_result(self.data.problem.take(rows), equality=self.settings.fit_intercept)
+            return zero_result(self.data.problem.take(rows), has_intercept=self.settings.fit_intercept)
         itemsize = self.data.samples.dtype.itemsize
         share = max(1, self.settings.memory_budget - self.data.samples.nbytes) // (2 * self.team.n_threads)
         part = self._take(self.data, rows)
@@ -290,7 +291,7 @@ class _Fit:
                 part.problem,
                 beta,
                 team,
-                equality=self.settings.fit_intercept,
+                has_intercept=self.settings.fit_intercept,
                 tol=tol,
                 progress=self.progress,
                 max_relative_gap=max_relative_gap,
@@ -303,23 +304,23 @@ class _Fit:
         result = replace(self.early.result, converged=self.early.result.converged and is_goal)
         return replace(self.early, result=result, levels=self.levels)
 
-    def solve_whole(self, beta: Vector, always_whole: bool) -> Machine:
+    def solve_whole(self, beta: Vector, allow_early: bool) -> Machine:
         """Refine, then solve the whole problem; from the solution on a sample if the levels were stopped."""
         if self.progress.stopped_by and self.sampled is not None:
             beta = self.sampled
         try:
-            result = self._refine_and_solve(beta, must_start=always_whole or self.early is None)
+            result = self._refine_and_solve(beta, must_return=not allow_early or self.early is None)
         except StoppedAtStartError:
             if self.early is None:
                 raise
             return self.early_machine()
         # both objectives are half a squared norm plus C times the training loss
-        early = None if always_whole or not self.progress.stopped_by else self.early
+        early = self.early if allow_early and self.progress.stopped_by else None
         if early is not None and early.result.objective < result.objective:
             return self.early_machine()
         return Machine(result, None, np.array([result.intercept]), self.levels)
 
-    def _refine_and_solve(self, beta: Vector, must_start: bool) -> DualResult:
+    def _refine_and_solve(self, beta: Vector, must_return: bool) -> DualResult:
         """Solve on the support vectors of the last level (refine), then the whole problem from there.
 
         Rows are reordered with the support vectors first, so that the solver reuses their kernel matrix.
@@ -327,52 +328,52 @@ class _Fit:
         support = np.flatnonzero(beta)
         if len(support) <= SINGLE_SET_ROWS:
             self.progress.stage("whole problem")
-            solver = self._solver(self.data, must_start=must_start)
-            return self._refine_precision(self.data, solver, solver.solve(beta))
+            solver = self._solver(self.data, must_return=must_return)
+            return self._correct_in_float64(self.data, solver, solver.solve(beta))
         order = np.concatenate([support, np.flatnonzero(beta == 0)])
         self.progress.stage("refine")
         data = self._take(self.data, order)
-        solver = self._solver(data, must_start=must_start, first=len(support), order=order)
+        solver = self._solver(data, must_return=must_return, n_active=len(support), order=order)
         tol = max(self.settings.tol, _START_TOL)
-        refined, leading = beta[support], None
+        refined, decision = beta[support], None
         with suppress(Stopped, StoppedAtStartError):
             if solver.rows.has_room and len(support) <= solver.active.capacity:
-                refined, leading = solver.refine(refined, tol)
+                refined, decision = solver.refine(refined, tol)
             else:
                 part = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
-                refined, leading = part.solve_in_memory_of(solver, refined)
+                refined, decision = part.solve_in_memory_of(solver, refined)
         start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
         self.progress.stage("whole problem")
-        result = self._refine_precision(data, solver, solver.solve(start, leading))
+        result = self._correct_in_float64(data, solver, solver.solve(start, decision))
         beta, decision = (solver.to_original_order(values) for values in (result.beta, result.decision))
         return replace(result, beta=beta, decision=decision)
 
     def _take(self, data: Data, rows: Rows) -> Data:
         """The problem on some rows, which are copied if the copy is small."""
         kernel, samples, problem = data
-        is_little = len(rows) * samples.row_bytes < self.settings.memory_budget // _COPY_SHARE
+        is_little = len(rows) * samples.row_bytes < _COPY_SHARE * self.settings.memory_budget
         return Data(kernel, SampleSubset(samples, rows, copy=is_little), problem.take(rows))
 
-    def _refine_precision(self, data: Data, solver: DualSolver, result: DualResult) -> DualResult:
+    def _correct_in_float64(self, data: Data, solver: DualSolver, result: DualResult) -> DualResult:
         """Where float32 entries are too coarse: continue from float64 decision values, at need with float64 tiles."""
         if not self._is_coarse(solver, result):
             return result
         self.progress.stage("float64")
 
-        def exact(part: Data, **changes: Any) -> DualSolver:
+        def float64_solver(part: Data, **changes: Any) -> DualSolver:
             part = part._replace(samples=part.samples.astype(np.dtype(np.float64), np.dtype(np.float64)))
-            return self._solver(part, must_start=False, is_exact=True, **changes)
+            return self._solver(part, must_return=False, entry_noise=0.0, **changes)
 
         try:
             if len(result.beta) > SINGLE_SET_ROWS:
                 max_rows = max(0, self.settings.memory_budget - solver.nbytes) // (2 * data.samples.row_bytes)
-                result = solver.refine_uncertain_rows(
+                result = solver.correct_uncertain_rows(
                     result,
-                    lambda rows, beta: exact(self._take(data, rows), memory_budget=0).decision_values(beta),
+                    lambda rows, beta: float64_solver(self._take(data, rows), memory_budget=0).decision_values(beta),
                     max_rows,
                 )
             if self._is_coarse(solver, result):
-                result = solver.release_to(exact(data, order=solver.order)).solve(result.beta)
+                result = solver.release_to(float64_solver(data, order=solver.order)).solve(result.beta)
         except (Stopped, StoppedAtStartError):
             return replace(result, converged=False)
         return result
@@ -386,25 +387,27 @@ class _Fit:
         data: Data,
         team: ThreadTeam | None = None,
         *,
-        must_start: bool = True,
-        is_exact: bool = False,
-        first: int = 0,
+        must_return: bool = True,
+        entry_noise: float | None = None,
+        n_active: int = 0,
         order: Rows | None = None,
         **changes: float,
     ) -> DualSolver:
         """A solver of `data` with the fit's settings, some of them changed."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
-        rows, active_bytes = split_memory(data.kernel, data.samples, settings.memory_budget, team or self.team, first)
+        rows, active_bytes = split_memory(
+            data.kernel, data.samples, settings.memory_budget, team or self.team, n_active
+        )
         solver = DualSolver(
             rows,
             data.problem,
-            equality=settings.fit_intercept,
+            has_intercept=settings.fit_intercept,
             tol=settings.tol,
             active_bytes=active_bytes,
             progress=self.progress,
             max_iter=settings.max_iter,
-            must_start=must_start and not data.problem.nu,  # zero must be feasible
-            entry_noise=0.0 if is_exact else self.entry_noise,
+            must_return=must_return and not data.problem.nu,  # zero must be feasible
+            entry_noise=self.entry_noise if entry_noise is None else entry_noise,
             max_relative_gap=settings.max_relative_gap,
         )
         solver.order = order
@@ -416,7 +419,7 @@ def _is_small(n: int, n_problems: int, settings: Settings, progress: Progress | 
     n_entries, itemsize = n * n, 8
     return (
         n_entries <= _SMALL_ENTRIES * min(n_problems, _SMALL_PROBLEMS)
-        and n_entries * itemsize * _SMALL_SHARE <= settings.memory_budget
+        and n_entries * itemsize <= _SMALL_SHARE * settings.memory_budget
         and not settings.stop_level
         and settings.n_levels in ("auto", 0)
         and not progress.is_observed
@@ -438,7 +441,7 @@ def _train_small(
         samples,
         parts,
         team,
-        equality=settings.fit_intercept,
+        has_intercept=settings.fit_intercept,
         tol=settings.tol,
         max_iter=settings.max_iter,
         progress=progress,
@@ -549,6 +552,6 @@ def _train_one(
     data = Data(kernel, SampleSubset(samples, rows), problem)
     local = None if division is None else division._replace(labels=division.labels[rows])
     part, rng = progress.part(n_workers), np.random.default_rng(seed)
-    machine = train(data, settings, part, rng, division=local, always_whole=True)
+    machine = train(data, settings, part, rng, division=local, allow_early=False)
     progress.advance()
     return replace(machine, rows=rows, division=division)

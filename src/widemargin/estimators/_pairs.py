@@ -89,7 +89,6 @@ def _common_attributes(machines: list[Machine], group: Rows, kept: Rows, X: Any)
         "support_vectors_": np.empty((0, 0)) if X is None else X[support],
         "intercept_": np.array([machine.intercepts.mean() for machine in machines]),
         "early_level_": int(machines[0].levels[-1]["level"]) if machines[0].division is not None else 0,
-        "levels_": [{"problem": k, **level} for k, machine in enumerate(machines) for level in machine.levels],
     }
 
 
@@ -106,6 +105,7 @@ def certificate_attributes(machines: list[Machine], *, is_semidefinite: bool) ->
     if not is_semidefinite:
         gap = np.nan
         columns = [{**c, "lower_bound": np.full_like(c["lower_bound"], np.nan)} for c in columns]
+    no_bound: dict[str, float] = {} if is_semidefinite else {"lower_bound": np.nan}
     return {
         "objective_": float(objective),
         "dual_gap_": float(gap),
@@ -113,6 +113,7 @@ def certificate_attributes(machines: list[Machine], *, is_semidefinite: bool) ->
         "converged_": all(result.converged for result in results),
         "n_iter_": max(1, sum(result.n_iter for result in results)),
         "history_": {name: np.concatenate([c[name] for c in columns])[order] for name in columns[0]},
+        "levels_": [{"problem": k, **level, **no_bound} for k, m in enumerate(machines) for level in m.levels],
     }
 
 

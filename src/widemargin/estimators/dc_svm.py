@@ -121,7 +121,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
         0 for an exact machine, else the level of the early one; a fit that is stopped in a level returns that level's.
     levels_ : list of dict
         For each level solved: ``problem`` (pair of classes), ``level``, ``n_clusters``, ``n_support``,
-        ``clustering_seconds``, ``seconds``, and ``objective``, the dual value of its parts together.
+        ``clustering_seconds``, ``seconds``, and ``objective`` and ``lower_bound``, as in `history_`, of the problem
+        with the kernel between rows of one cluster alone.
     converged_ : bool
         Whether every violation is below `tol`, and the gap at most 5 % of the objective; of several classes, in every
         pair. Where the gap is larger at `tol` (large C), the fit goes on to a smaller violation.

@@ -69,13 +69,13 @@ class KernelRows:
         f: NDArray[np.float64],
         *,
         keep: bool = True,
-        first: int = 0,
-        leading: Array | None = None,
+        n_known: int = 0,
+        K_known: Array | None = None,
     ) -> None:
-        """f[first:] += coef @ K[rows, first:] for f of shape (n,), float64; with `keep`, new rows are cached.
+        """f[n_known:] += coef @ K[rows, n_known:] for f of shape (n,), float64; with `keep`, new rows are cached.
 
-        With first > 0, rows are below `first` and `leading` (first, >= first) is their kernel matrix, from which cached
-        rows get their first columns; None if the cache has no room.
+        With n_known > 0, `rows` are below it, and K_known (n_known, >= n_known) is K[:n_known, :n_known], from which
+        cached rows get their first columns; None if the cache has no room.
         """
         self._n_products += 1
         cached = self._slot[rows] >= 0
@@ -84,10 +84,10 @@ class KernelRows:
         missing, missing_coef = rows[~cached], coef[~cached]
         slots = self._free_slots(len(missing) if keep else 0)
         n_cached = len(slots)
-        if leading is not None:
-            self._keep_leading(slots, leading, missing[:n_cached])
-        self._compute(missing[:n_cached], missing_coef[:n_cached], f, first, slots)
-        self._compute(missing[n_cached:], missing_coef[n_cached:], f, first, None)
+        if K_known is not None:
+            self._keep_known(slots, K_known, missing[:n_cached])
+        self._compute(missing[:n_cached], missing_coef[:n_cached], f, n_known, slots)
+        self._compute(missing[n_cached:], missing_coef[n_cached:], f, n_known, None)
         self._slot[missing[:n_cached]] = slots
         self._row[slots] = missing[:n_cached]
         self._last_use[slots] = self._n_products
@@ -117,19 +117,19 @@ class KernelRows:
         rows: NDArray[np.integer],
         coef: NDArray[np.float64],
         f: NDArray[np.float64],
-        first: int,
+        n_known: int,
         slots: NDArray[np.integer] | None,
     ) -> None:
-        columns = SampleSubset(self.samples, np.arange(first, len(self))) if first else self.samples
+        columns = SampleSubset(self.samples, np.arange(n_known, len(self))) if n_known else self.samples
         self.n_entries += len(rows) * len(columns)
         for block in row_blocks(len(rows), _GATHERED_ROWS):
-            keep = None if slots is None else (self._store[:, first:], slots[block])
+            keep = None if slots is None else (self._store[:, n_known:], slots[block])
             batch = self.samples.take(rows[block])
-            add_kernel_product(self.kernel, batch, coef[None, block], columns, f[None, first:], self.team, keep)
+            add_kernel_product(self.kernel, batch, coef[None, block], columns, f[None, n_known:], self.team, keep)
 
-    def _keep_leading(self, slots: NDArray[np.integer], leading: Array, rows: NDArray[np.integer]) -> None:
+    def _keep_known(self, slots: NDArray[np.integer], K: Array, rows: NDArray[np.integer]) -> None:
         def row_block(block: slice) -> None:
-            self._store[slots[block], : len(leading)] = leading[rows[block], : len(leading)]
+            self._store[slots[block], : len(K)] = K[rows[block], : len(K)]
 
         self.team.map(row_block, row_blocks(len(rows), _COPIED_ROWS))
 

@@ -182,7 +182,14 @@ def _solve(
     """Solve a dual on K (n, n) in float32, which is enough for an approximate kernel."""
     K, start = K.astype(np.float32, copy=False), np.zeros(len(K))
     return solve_in_memory(
-        K, problem, start, ThreadTeam(1), equality=False, tol=tol, progress=progress, max_relative_gap=max_relative_gap
+        K,
+        problem,
+        start,
+        ThreadTeam(1),
+        has_intercept=False,
+        tol=tol,
+        progress=progress,
+        max_relative_gap=max_relative_gap,
     )
 
 

@@ -48,7 +48,7 @@ class DualResult:
     decision : ndarray of shape (n,), float64
         K beta, without the intercept.
     intercept : float
-        Zero without the equality constraint.
+        Zero for machines without one.
     objective : float
         Primal objective of the machine.
     gap : float

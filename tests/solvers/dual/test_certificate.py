@@ -17,28 +17,28 @@ quick = settings(max_examples=80, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(2, 12),
-    equality=st.booleans(),
+    has_intercept=st.booleans(),
     converged=st.booleans(),
     C=st.sampled_from([1e-3, 1.0, 1e4]),
 )
-def test_certificate_of_any_feasible_point(seed: int, n: int, equality: bool, converged: bool, C: float) -> None:
+def test_certificate_of_any_feasible_point(seed: int, n: int, has_intercept: bool, converged: bool, C: float) -> None:
     rng = np.random.default_rng(seed)
     F = rng.normal(size=(n, 4))
     K, y = F @ F.T, rng.choice([-1.0, 1.0], size=n)
     y[:2] = 1, -1
     upper = C * rng.choice([0.0, 0.5, 1.0], size=n)
     alpha = upper * rng.choice([0.0, 0.4, 1.0], size=n)
-    if equality:
+    if has_intercept:
         plus, minus = alpha @ (y > 0), alpha @ (y < 0)
         alpha = np.where(
             y > 0, alpha * min(1, minus / plus) if plus else 0, alpha * min(1, plus / minus) if minus else 0
         )
     beta, violations = y * alpha, np.empty(n)
     box = make_box(svm_problem(y, upper), K.diagonal())
-    found = certify(box, beta, K @ beta, violations, equality=equality, tol=1e9 if converged else 0.0)
+    found = certify(box, beta, K @ beta, violations, has_intercept=has_intercept, tol=1e9 if converged else 0.0)
 
     Q, p = naive.signed(K, y), -np.ones(n)
-    worst = naive.equality_violation(Q, p, y, upper, alpha) if equality else naive.violation(Q, p, upper, alpha)
+    worst = naive.equality_violation(Q, p, y, upper, alpha) if has_intercept else naive.violation(Q, p, upper, alpha)
     assert found.violation == pytest.approx(max(worst, 0.0), abs=1e-9)
     assert found.objective == pytest.approx(naive.primal(K, y, upper, alpha, found.intercept), rel=1e-9)
     assert found.gap == pytest.approx(
@@ -47,7 +47,7 @@ def test_certificate_of_any_feasible_point(seed: int, n: int, equality: bool, co
     assert found.gap >= 0
     assert found.objective - found.gap == pytest.approx(-naive.objective(Q, p, alpha), rel=1e-7, abs=1e-9 * (1 + C**2))
     assert np.abs(violations).max() <= max(found.violation, 0) + 1e-9
-    if not equality:
+    if not has_intercept:
         assert found.intercept == 0
     elif not converged and upper.any():
         best = naive.primal(K, y, upper, alpha, naive.best_intercept(K, y, upper, alpha))

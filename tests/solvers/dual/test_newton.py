@@ -15,7 +15,7 @@ from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.solvers.dual.certificate import certify, make_box, svm_problem
 from widemargin.solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory
-from widemargin.solvers.dual.newton import StallTest, objective, solve_newton_sets
+from widemargin.solvers.dual.newton import CoordinateStallTest, objective, solve_newton_sets
 
 Vector = NDArray[np.float64]
 
@@ -40,33 +40,35 @@ def always() -> bool:
     d=st.integers(1, 6),
     C=st.sampled_from([1e-2, 1.0, 30.0]),
     size=st.sampled_from([8, 512]),
-    equality=st.booleans(),
+    has_intercept=st.booleans(),
 )
-def test_the_optimum_is_the_textbooks(seed: int, n: int, d: int, C: float, size: int, equality: bool) -> None:
+def test_the_optimum_is_the_textbooks(seed: int, n: int, d: int, C: float, size: int, has_intercept: bool) -> None:
     K, y = linear_problem(n, d, seed)
     upper = np.full(n, C)
     box, beta, f = make_box(svm_problem(y, upper), K.diagonal().copy()), np.zeros(n), np.zeros(n)
-    solve_newton_sets(K, box, beta, f, size, equality=equality, tol=1e-7, go_on=always)
+    solve_newton_sets(K, box, beta, f, size, has_intercept=has_intercept, tol=1e-7, go_on=always)
     np.testing.assert_allclose(f, K @ beta, atol=1e-9 * (1 + np.abs(K).max() * np.abs(beta).sum()))
     assert (box.lo <= beta).all()
     assert (beta <= box.hi).all()
-    assert abs(beta.sum()) <= 1e-9 * (1 + np.abs(beta).sum()) or not equality
+    assert abs(beta.sum()) <= 1e-9 * (1 + np.abs(beta).sum()) or not has_intercept
     Q, p, alpha = naive.signed(K, y), -np.ones(n), y * beta
-    violation = naive.equality_violation(Q, p, y, upper, alpha) if equality else naive.violation(Q, p, upper, alpha)
+    violation = (
+        naive.equality_violation(Q, p, y, upper, alpha) if has_intercept else naive.violation(Q, p, upper, alpha)
+    )
     assert violation < 1e-6
-    best = naive.solve_equality_qp(Q, p, y, upper) if equality else naive.solve_box_qp(Q, p, upper, tol=1e-8)
+    best = naive.solve_equality_qp(Q, p, y, upper) if has_intercept else naive.solve_box_qp(Q, p, upper, tol=1e-8)
     assert naive.objective(Q, p, alpha) <= naive.objective(Q, p, best) + 1e-6 * (1 + C)
 
 
-@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("n", [20, 300, 700])
-def test_singular_problems_with_large_C_are_solved(n: int, equality: bool) -> None:
+def test_singular_problems_with_large_C_are_solved(n: int, has_intercept: bool) -> None:
     """Coordinate steps alone take tens of thousands of working sets, or do not get there."""
     K, y = linear_problem(n, 4, 0)
     start = np.zeros(n)
     with ThreadTeam(1) as team, Progress(max_time=60) as progress:
         problem = svm_problem(y, np.full(n, 1e6))
-        result = solve_in_memory(K, problem, start, team, equality=equality, tol=1e-3, progress=progress)
+        result = solve_in_memory(K, problem, start, team, has_intercept=has_intercept, tol=1e-3, progress=progress)
     assert progress.stopped_by is None
     assert result.converged
     assert result.n_iter < 1500
@@ -82,9 +84,9 @@ def test_it_starts_from_any_point_and_holds_what_is_outside() -> None:
     beta = np.clip(rng.normal(size=60) * 5, box.lo, box.hi)
     outside = rng.normal(size=60)
     f = K @ beta + outside
-    solve_newton_sets(K, box, beta, f, 512, equality=False, tol=1e-8, go_on=always)
+    solve_newton_sets(K, box, beta, f, 512, has_intercept=False, tol=1e-8, go_on=always)
     np.testing.assert_allclose(f, K @ beta + outside, rtol=1e-9, atol=1e-6)
-    assert certify(box, beta, f, np.empty(60), equality=False, tol=1e-8).violation < 1e-6
+    assert certify(box, beta, f, np.empty(60), has_intercept=False, tol=1e-8).violation < 1e-6
 
 
 def test_it_stops_between_steps() -> None:
@@ -96,7 +98,7 @@ def test_it_stops_between_steps() -> None:
         asked.append(1)
         return len(asked) < 10
 
-    solve_newton_sets(K, box, beta, f, 512, equality=False, tol=1e-3, go_on=go_on)
+    solve_newton_sets(K, box, beta, f, 512, has_intercept=False, tol=1e-3, go_on=go_on)
     assert len(asked) <= 13
     np.testing.assert_allclose(f, K @ beta, rtol=1e-9, atol=1e-9 * np.abs(f).max())
 
@@ -109,7 +111,7 @@ def test_a_matrix_that_is_not_semidefinite_ends_it(kind: str) -> None:
     y = np.where(rng.random(80) < 0.5, 1.0, -1.0)
     box = make_box(svm_problem(y, np.full(80, 1e3)), K.diagonal().astype(np.float64))
     beta, f = np.zeros(80), np.zeros(80)
-    solve_newton_sets(K, box, beta, f, 512, equality=False, tol=1e-12, go_on=always)
+    solve_newton_sets(K, box, beta, f, 512, has_intercept=False, tol=1e-12, go_on=always)
     assert np.isfinite(f).all()
     assert objective(box, beta, f)[0] < 0
 
@@ -118,7 +120,7 @@ def test_which_problems_have_stalled() -> None:
     K, y = linear_problem(WORKING_SET_ROWS + 1, 3, 0)
     n = len(y)
     box = make_box(svm_problem(y, np.ones(n)), K.diagonal().copy())
-    crawls, beta = StallTest(WORKING_SET_ROWS), y * 1e-6
+    crawls, beta = CoordinateStallTest(WORKING_SET_ROWS), y * 1e-6
     f = K @ beta
     assert not crawls(box, beta, f, 1.0, 100)
     for look in range(9):
@@ -130,4 +132,4 @@ def test_which_problems_have_stalled() -> None:
     assert not crawls(box, beta, f, 0.4, 600)  # the violation does
     assert crawls(box, beta, f, 0.4, 30 * 20 * WORKING_SET_ROWS)  # working sets end at their limit
     small = make_box(svm_problem(y[:9], np.ones(9)), K.diagonal()[:9].copy())
-    assert StallTest(WORKING_SET_ROWS)(small, beta[:9], f[:9], 1.0, 5)
+    assert CoordinateStallTest(WORKING_SET_ROWS)(small, beta[:9], f[:9], 1.0, 5)

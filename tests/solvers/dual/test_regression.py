@@ -41,11 +41,13 @@ def value(K: Vector, y: Vector, epsilon: float, beta: Vector) -> float:
     return float(0.5 * beta @ K @ beta - y @ beta + epsilon * np.abs(beta).sum())
 
 
-def twin(K: Vector, y: Vector, upper: Vector, epsilon: float, *, equality: bool) -> Vector:
+def twin(K: Vector, y: Vector, upper: Vector, epsilon: float, *, has_intercept: bool) -> Vector:
     """beta = alpha - alpha* of the textbook problem in 2 n variables."""
     Q, p = np.block([[K, -K], [-K, K]]), np.concatenate([epsilon - y, epsilon + y])
     bounds, signs = np.concatenate([upper, upper]), np.repeat([1.0, -1.0], len(y))
-    both = naive.solve_equality_qp(Q, p, signs, bounds) if equality else naive.solve_box_qp(Q, p, bounds, tol=1e-10)
+    both = (
+        naive.solve_equality_qp(Q, p, signs, bounds) if has_intercept else naive.solve_box_qp(Q, p, bounds, tol=1e-10)
+    )
     return both[: len(y)] - both[len(y) :]
 
 
@@ -64,35 +66,39 @@ def fit(X: NDArray[Any], problem: DualProblem, start: Vector | None = None, **ch
     n=st.integers(2, 40),
     C=st.sampled_from([0.1, 1.0, 30.0]),
     epsilon=st.sampled_from([0.0, 0.05, 0.5, 10.0]),
-    equality=st.booleans(),
+    has_intercept=st.booleans(),
     seed=st.integers(0, 99),
 )
 def test_the_optimum_is_that_of_the_textbook_problem(
-    n: int, C: float, epsilon: float, equality: bool, seed: int
+    n: int, C: float, epsilon: float, has_intercept: bool, seed: int
 ) -> None:
     X, y = samples_of(n, seed)
     K, upper = kernel_matrix(X), C * np.random.default_rng(seed).uniform(0.5, 2.0, n)
     part = Subproblem(np.arange(n), regression_problem(y, upper, epsilon), np.zeros(n))
     with ThreadTeam(1) as team, Progress() as progress:
-        (result,) = solve_subproblems(K, [part], team, equality=equality, tol=1e-6, max_iter=-1, progress=progress)
-    best = value(K, y, epsilon, twin(K, y, upper, epsilon, equality=equality))
+        (result,) = solve_subproblems(
+            K, [part], team, has_intercept=has_intercept, tol=1e-6, max_iter=-1, progress=progress
+        )
+    best = value(K, y, epsilon, twin(K, y, upper, epsilon, has_intercept=has_intercept))
     assert value(K, y, epsilon, result.beta) == pytest.approx(best, rel=1e-7, abs=1e-7)
     assert np.all(np.abs(result.beta) <= upper)
-    assert abs(result.beta.sum()) < 1e-9 or not equality
+    assert abs(result.beta.sum()) < 1e-9 or not has_intercept
     assert result.converged
     assert result.objective == pytest.approx(primal(K, y, upper, epsilon, result.beta, result.intercept))
     assert result.objective - result.gap <= -best + 1e-9
 
 
-@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize(("C", "epsilon"), [(1.0, 0.1), (50.0, 0.02)])
-def test_rounds_on_an_active_set(monkeypatch: pytest.MonkeyPatch, C: float, epsilon: float, equality: bool) -> None:
+def test_rounds_on_an_active_set(
+    monkeypatch: pytest.MonkeyPatch, C: float, epsilon: float, has_intercept: bool
+) -> None:
     monkeypatch.setattr(dc_svm, "_SMALL_ENTRIES", 0)
     X, y = samples_of(900)
     problem = regression_problem(y, np.full(900, C), epsilon)
-    result = fit(X, problem, fit_intercept=equality, memory_budget=2**22, tol=1e-4).result
+    result = fit(X, problem, fit_intercept=has_intercept, memory_budget=2**22, tol=1e-4).result
     K = kernel_matrix(X)
-    again = fit(X, problem, result.beta, fit_intercept=equality, tol=1e-7).result
+    again = fit(X, problem, result.beta, fit_intercept=has_intercept, tol=1e-7).result
     assert result.converged
     assert again.converged
     assert value(K, y, epsilon, result.beta) == pytest.approx(value(K, y, epsilon, again.beta), rel=1e-5)
@@ -101,14 +107,14 @@ def test_rounds_on_an_active_set(monkeypatch: pytest.MonkeyPatch, C: float, epsi
     assert again.gap < 1e-4 * again.objective
 
 
-@pytest.mark.parametrize("equality", [False, True])
-def test_newton_sets(equality: bool) -> None:
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_newton_sets(has_intercept: bool) -> None:
     n, epsilon = 60, 0.05
     X, y = samples_of(n)
     K, upper = X @ X.T, np.full(n, 1e3)  # of rank 3
     box, beta, decision = make_box(regression_problem(y, upper, epsilon), K.diagonal().copy()), np.zeros(n), np.zeros(n)
-    solve_newton_sets(K, box, beta, decision, 512, equality=equality, tol=1e-9, go_on=lambda: True)
-    found = certify(box, beta, decision, np.empty(n), equality=equality, tol=1e-9)
+    solve_newton_sets(K, box, beta, decision, 512, has_intercept=has_intercept, tol=1e-9, go_on=lambda: True)
+    found = certify(box, beta, decision, np.empty(n), has_intercept=has_intercept, tol=1e-9)
     assert found.violation < 1e-8
     assert 0 <= found.gap < 1e-6 * found.objective
     assert primal(K, y, upper, epsilon, beta, found.intercept) == pytest.approx(found.objective)

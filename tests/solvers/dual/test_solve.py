@@ -91,7 +91,7 @@ def test_the_polish_computes_what_counts(monkeypatch: pytest.MonkeyPatch) -> Non
     C, gamma = 3e4, 0.3
     X, y = problem(3000)
     seen: list[tuple[np.ndarray, np.ndarray]] = []
-    original = dual.DualSolver.refine_uncertain_rows
+    original = dual.DualSolver.correct_uncertain_rows
 
     def watched(solver: Any, result: Any, decide: Any, most_rows: int) -> Any:
         def kept(rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
@@ -101,7 +101,7 @@ def test_the_polish_computes_what_counts(monkeypatch: pytest.MonkeyPatch) -> Non
         seen.append((result.beta, result.decision))
         return original(solver, result, kept, most_rows)
 
-    monkeypatch.setattr(dual.DualSolver, "refine_uncertain_rows", watched)
+    monkeypatch.setattr(dual.DualSolver, "correct_uncertain_rows", watched)
     assert fit(X, y, C, gamma).result.converged
     (beta, rough), (rows, exact), *_ = seen
     left = np.delete(np.arange(3000), rows)

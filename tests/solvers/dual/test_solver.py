@@ -68,7 +68,7 @@ def make_solver(
     team: ThreadTeam,
     progress: Progress,
     *,
-    equality: bool = False,
+    has_intercept: bool = False,
     tol: float = 1e-3,
     cache_bytes: int = PLENTY,
     active_bytes: int = PLENTY,
@@ -78,7 +78,7 @@ def make_solver(
     return DualSolver(
         rows,
         svm_problem(problem.y, problem.upper),
-        equality=equality,
+        has_intercept=has_intercept,
         tol=tol,
         active_bytes=active_bytes,
         progress=progress,
@@ -94,25 +94,25 @@ def solve(
         return solver.solve(np.zeros(len(problem.y)) if start is None else start)
 
 
-def check_feasible(problem: Problem, beta: Vector, equality: bool) -> Vector:
+def check_feasible(problem: Problem, beta: Vector, has_intercept: bool) -> Vector:
     """Return alpha."""
     alpha = problem.y * beta
     assert (alpha >= 0).all()
     assert (alpha <= problem.upper).all()
-    if equality:
+    if has_intercept:
         assert abs(beta.sum()) <= 1e-9 * (1 + alpha.sum())
     return alpha
 
 
-def check_certificate(problem: Problem, result: DualResult, equality: bool, *, atol: float = 1e-8) -> None:
+def check_certificate(problem: Problem, result: DualResult, has_intercept: bool, *, atol: float = 1e-8) -> None:
     """The point is feasible, and its certificate is the naive twin's."""
-    alpha, K = check_feasible(problem, result.beta, equality), problem.K
+    alpha, K = check_feasible(problem, result.beta, has_intercept), problem.K
     size = 1 + alpha.sum()
     np.testing.assert_allclose(result.decision, K @ result.beta, atol=atol * size)
     Q, p = naive.signed(K, problem.y), -np.ones(len(alpha))
     worst = (
         naive.equality_violation(Q, p, problem.y, problem.upper, alpha)
-        if equality
+        if has_intercept
         else naive.violation(Q, p, problem.upper, alpha)
     )
     assert result.violation == pytest.approx(max(worst, 0.0), abs=2 * atol * size)
@@ -124,9 +124,9 @@ def check_certificate(problem: Problem, result: DualResult, equality: bool, *, a
     assert result.gap >= 0
 
 
-def optimum(problem: Problem, equality: bool) -> float:
+def optimum(problem: Problem, has_intercept: bool) -> float:
     Q, p = naive.signed(problem.K, problem.y), -np.ones(len(problem.y))
-    if equality:
+    if has_intercept:
         return naive.objective(Q, p, naive.solve_equality_qp(Q, p, problem.y, problem.upper))
     return naive.objective(Q, p, naive.solve_box_qp(Q, p, problem.upper, tol=1e-9))
 
@@ -143,56 +143,58 @@ def dual_value(result: DualResult) -> float:
     seed=st.integers(0, 1000),
     n=st.integers(2, 30),
     C=st.sampled_from([1e-3, 1.0, 20.0]),
-    equality=st.booleans(),
+    has_intercept=st.booleans(),
     dtype=st.sampled_from([np.float32, np.float64]),
 )
 def test_a_problem_of_one_tile_is_solved_to_the_last_digits(
-    seed: int, n: int, C: float, equality: bool, dtype: type
+    seed: int, n: int, C: float, has_intercept: bool, dtype: type
 ) -> None:
     problem = make_problem(n, C=C, seed=seed, gamma=1.0, dtype=dtype)
-    result = solve(problem, equality=equality)
+    result = solve(problem, has_intercept=has_intercept)
     atol = 1e-9 if dtype is np.float64 else 1e-6
-    check_certificate(problem, result, equality, atol=atol)
+    check_certificate(problem, result, has_intercept, atol=atol)
     assert result.converged
     assert result.violation < 1e-9
-    best = optimum(problem, equality)
+    best = optimum(problem, has_intercept)
     assert dual_value(result) == pytest.approx(best, rel=1e-7 if dtype is np.float64 else 1e-4)
 
 
 @pytest.mark.usefixtures("tiny_tiles")
-@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("cache_rows", [0, 5, 60])
 @pytest.mark.parametrize("square_rows", [0, 20, 60])
-def test_the_optimum_does_not_depend_on_what_fits_in_memory(square_rows: int, cache_rows: int, equality: bool) -> None:
+def test_the_optimum_does_not_depend_on_what_fits_in_memory(
+    square_rows: int, cache_rows: int, has_intercept: bool
+) -> None:
     problem = make_problem(60)
     result = solve(
-        problem, equality=equality, tol=1e-5, active_bytes=8 * square_rows**2, cache_bytes=8 * 60 * cache_rows
+        problem, has_intercept=has_intercept, tol=1e-5, active_bytes=8 * square_rows**2, cache_bytes=8 * 60 * cache_rows
     )
-    check_certificate(problem, result, equality)
+    check_certificate(problem, result, has_intercept)
     assert result.converged
-    assert dual_value(result) == pytest.approx(optimum(problem, equality), rel=1e-6)
+    assert dual_value(result) == pytest.approx(optimum(problem, has_intercept), rel=1e-6)
 
 
 @pytest.mark.usefixtures("tiny_tiles")
-@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("order", ["sorted", "rare"])
-def test_sorted_and_rare_labels(order: str, equality: bool) -> None:
+def test_sorted_and_rare_labels(order: str, has_intercept: bool) -> None:
     problem = make_problem(80)
     y = np.sort(problem.y) if order == "sorted" else np.where(np.arange(80) == 70, 1.0, -1.0)
     problem = problem._replace(y=y)
-    result = solve(problem, equality=equality)
-    check_certificate(problem, result, equality)
+    result = solve(problem, has_intercept=has_intercept)
+    check_certificate(problem, result, has_intercept)
     assert result.converged
-    assert dual_value(result) == pytest.approx(optimum(problem, equality), rel=1e-3)
+    assert dual_value(result) == pytest.approx(optimum(problem, has_intercept), rel=1e-3)
 
 
-@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_more_rows_than_a_tile(dtype: type, equality: bool) -> None:
+def test_more_rows_than_a_tile(dtype: type, has_intercept: bool) -> None:
     problem = make_problem(1500, dtype=dtype)._replace(upper=np.ones(1500))
     problem = problem._replace(y=np.sort(problem.y))
-    result = solve(problem, equality=equality)
-    check_certificate(problem, result, equality, atol=1e-6 if dtype is np.float32 else 1e-9)
+    result = solve(problem, has_intercept=has_intercept)
+    check_certificate(problem, result, has_intercept, atol=1e-6 if dtype is np.float32 else 1e-9)
     assert result.converged
     assert result.violation < 1e-3
     assert result.gap < 2e-3 * result.objective
@@ -203,69 +205,69 @@ def test_few_of_a_class_among_many_with_an_intercept() -> None:
     X, y = rng.normal(size=(9000, 2)), np.full(9000, -1.0)
     y[[10, 4000, 8000]] = 1
     X[y > 0] += 3
-    result = solve(Problem(X, y, np.ones(9000), 0.5), equality=True)
+    result = solve(Problem(X, y, np.ones(9000), 0.5), has_intercept=True)
     assert result.converged
     assert np.count_nonzero(result.beta[y > 0]) == 3
 
 
 @pytest.mark.usefixtures("tiny_tiles")
 @pytest.mark.parametrize(
-    "equality",
+    "has_intercept",
     [False, True],
 )
-def test_an_active_set_that_does_not_fit_still_gets_there(equality: bool) -> None:
+def test_an_active_set_that_does_not_fit_still_gets_there(has_intercept: bool) -> None:
     """A hundred free coordinates and room for 16: more working sets, but not thirty times more."""
     problem = make_problem(200, C=100.0)
-    fits = solve(problem, equality=equality)
-    capped = solve(problem, equality=equality, active_bytes=0, max_iter=15 * fits.n_iter)
+    fits = solve(problem, has_intercept=has_intercept)
+    capped = solve(problem, has_intercept=has_intercept, active_bytes=0, max_iter=15 * fits.n_iter)
     assert fits.converged
     assert capped.converged
     assert dual_value(capped) == pytest.approx(dual_value(fits), rel=1e-4)
 
 
-@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("n_copies", [2, 7])
-def test_repeated_rows(n_copies: int, equality: bool) -> None:
+def test_repeated_rows(n_copies: int, has_intercept: bool) -> None:
     base = make_problem(8)
     index = np.repeat(np.arange(8), n_copies)
     problem = Problem(base.X[index], base.y[index], base.upper[index], base.gamma)
-    result = solve(problem, equality=equality)
-    check_certificate(problem, result, equality)
+    result = solve(problem, has_intercept=has_intercept)
+    check_certificate(problem, result, has_intercept)
     assert result.converged
     weighted = base._replace(upper=n_copies * base.upper)
-    assert dual_value(result) == pytest.approx(dual_value(solve(weighted, equality=equality)), rel=1e-9)
+    assert dual_value(result) == pytest.approx(dual_value(solve(weighted, has_intercept=has_intercept)), rel=1e-9)
 
 
-@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("C", [1e-12, 1e-5, 1e5])
-def test_extreme_bounds(C: float, equality: bool) -> None:
+def test_extreme_bounds(C: float, has_intercept: bool) -> None:
     problem = make_problem(30, C=C, gamma=2.0)
-    result = solve(problem, equality=equality)
-    check_feasible(problem, result.beta, equality)
+    result = solve(problem, has_intercept=has_intercept)
+    check_feasible(problem, result.beta, has_intercept)
     assert result.violation < 1e-3
     assert result.gap <= 1e-3 * result.objective
 
 
-@pytest.mark.parametrize("equality", [False, True])
-def test_rows_of_upper_bound_zero_do_not_count(equality: bool) -> None:
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_rows_of_upper_bound_zero_do_not_count(has_intercept: bool) -> None:
     problem = make_problem(40)
     out = np.arange(40) % 3 == 0
     out[:2] = False
     problem = problem._replace(upper=np.where(out, 0.0, problem.upper))
     rest = Problem(problem.X[~out], problem.y[~out], problem.upper[~out], problem.gamma)
-    all_rows, without = solve(problem, equality=equality), solve(rest, equality=equality)
+    all_rows, without = solve(problem, has_intercept=has_intercept), solve(rest, has_intercept=has_intercept)
     assert not all_rows.beta[out].any()
     assert dual_value(all_rows) == pytest.approx(dual_value(without), rel=1e-9)
 
 
-@pytest.mark.parametrize("equality", [False, True])
-def test_one_class_only(equality: bool) -> None:
-    """With the equality only beta = 0 is feasible, and it is the optimum."""
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_one_class_only(has_intercept: bool) -> None:
+    """With an intercept only beta = 0 is feasible, and it is the optimum."""
     problem = make_problem(20)._replace(y=np.ones(20))
-    result = solve(problem, equality=equality)
+    result = solve(problem, has_intercept=has_intercept)
     assert result.converged
     assert np.isfinite([result.intercept, result.objective, result.gap]).all()
-    if equality:
+    if has_intercept:
         assert not result.beta.any()
 
 
@@ -278,7 +280,7 @@ def test_the_number_of_threads_does_not_show() -> None:
 
 def test_the_number_of_threads_does_not_show_on_many_rows() -> None:
     problem = make_problem(3000, dtype=np.float32)
-    one, two = (solve(problem, n_jobs=k, equality=True) for k in (1, 2))
+    one, two = (solve(problem, n_jobs=k, has_intercept=True) for k in (1, 2))
     np.testing.assert_array_equal(one.beta, two.beta)
 
 
@@ -286,16 +288,16 @@ def test_the_number_of_threads_does_not_show_on_many_rows() -> None:
 
 
 @pytest.mark.usefixtures("tiny_tiles")
-@pytest.mark.parametrize("equality", [False, True])
-def test_a_start_at_the_optimum_needs_no_working_set(equality: bool) -> None:
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_a_start_at_the_optimum_needs_no_working_set(has_intercept: bool) -> None:
     problem = make_problem(50)
-    first = solve(problem, equality=equality)
-    again = solve(problem, equality=equality, start=first.beta)
+    first = solve(problem, has_intercept=has_intercept)
+    again = solve(problem, has_intercept=has_intercept, start=first.beta)
     assert first.n_iter > 0
     assert again.n_iter == 0
     assert again.converged
     np.testing.assert_array_equal(again.beta, first.beta)
-    check_certificate(problem, again, equality)
+    check_certificate(problem, again, has_intercept)
 
 
 def test_the_start_is_not_changed_and_its_decision_values_may_be_given() -> None:
@@ -314,14 +316,14 @@ def test_the_start_is_not_changed_and_its_decision_values_may_be_given() -> None
 
 
 @pytest.mark.usefixtures("tiny_tiles")
-@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("after", [0, 1, 2, 3, 5, 8])
-def test_the_certificate_holds_whenever_the_solver_is_stopped(after: int, equality: bool) -> None:
+def test_the_certificate_holds_whenever_the_solver_is_stopped(after: int, has_intercept: bool) -> None:
     problem = make_problem(100, C=10.0, noise=0.5)
     calls: Iterator[int] = iter(range(10**9))
     with ThreadTeam(1) as team, Progress(callback=lambda state: next(calls) >= after) as progress:
-        result = make_solver(problem, team, progress, equality=equality, tol=1e-9).solve(np.zeros(100))
-    check_certificate(problem, result, equality)
+        result = make_solver(problem, team, progress, has_intercept=has_intercept, tol=1e-9).solve(np.zeros(100))
+    check_certificate(problem, result, has_intercept)
     assert not result.converged
     assert result.objective <= problem.upper.sum() + 1e-9, "no worse than the machine that says nothing"
     assert progress.stopped_by == "callback"
@@ -338,9 +340,9 @@ def test_max_iter_counts_working_sets(max_iter: int) -> None:
 
 
 @pytest.mark.usefixtures("tiny_tiles")
-@pytest.mark.parametrize("equality", [False, True])
-def test_the_lower_bound_never_falls(equality: bool) -> None:
-    history = solve(make_problem(100, C=5.0), equality=equality).history.as_arrays()
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_the_lower_bound_never_falls(has_intercept: bool) -> None:
+    history = solve(make_problem(100, C=5.0), has_intercept=has_intercept).history.as_arrays()
     assert len({len(column) for column in history.values()}) == 1
     assert np.diff(history["lower_bound"]).min() >= -1e-9
     assert (history["objective"] >= history["lower_bound"]).all()
@@ -374,9 +376,9 @@ def test_a_small_problem_stopped_below_the_users_tol_has_converged() -> None:
     assert result.converged
 
 
-@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_an_indefinite_kernel_ends(seed: int, equality: bool) -> None:
+def test_an_indefinite_kernel_ends(seed: int, has_intercept: bool) -> None:
     rng = np.random.default_rng(seed)
     noise = rng.normal(size=(40, 40))
     K = noise + noise.T + 2 * np.eye(40)
@@ -386,7 +388,12 @@ def test_an_indefinite_kernel_ends(seed: int, equality: bool) -> None:
     with ThreadTeam(1) as team, Progress(max_time=5.0) as progress:
         rows = KernelRows(Precomputed(), make_samples(K, "entries"), PLENTY, team)
         solver = DualSolver(
-            rows, svm_problem(y, np.ones(40)), equality=equality, tol=1e-3, active_bytes=PLENTY, progress=progress
+            rows,
+            svm_problem(y, np.ones(40)),
+            has_intercept=has_intercept,
+            tol=1e-3,
+            active_bytes=PLENTY,
+            progress=progress,
         )
         result = solver.solve(np.zeros(40))
     assert progress.stopped_by is None
@@ -397,8 +404,8 @@ def test_an_indefinite_kernel_ends(seed: int, equality: bool) -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.parametrize("equality", [False, True])
-def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, equality: bool) -> None:
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, has_intercept: bool) -> None:
     from widemargin.kernels.functions import FunctionKernel
 
     def broken(A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -411,41 +418,41 @@ def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, equality: bool
         rows = KernelRows(FunctionKernel(broken), make_samples(problem.X), PLENTY, team)
         problem_dual = svm_problem(problem.y, problem.upper)
         with pytest.raises(ValueError, match="kernel"):
-            DualSolver(rows, problem_dual, equality=equality, tol=1e-3, active_bytes=PLENTY, progress=progress).solve(
-                np.zeros(40)
-            )
+            DualSolver(
+                rows, problem_dual, has_intercept=has_intercept, tol=1e-3, active_bytes=PLENTY, progress=progress
+            ).solve(np.zeros(40))
 
 
 @pytest.mark.usefixtures("tiny_tiles")
-@pytest.mark.parametrize("equality", [False, True])
-def test_working_sets_on_two_threads_are_those_of_one(equality: bool) -> None:
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_working_sets_on_two_threads_are_those_of_one(has_intercept: bool) -> None:
     problem = make_problem(150)
-    one, two = (solve(problem, equality=equality, n_jobs=n) for n in (1, 2))
+    one, two = (solve(problem, has_intercept=has_intercept, n_jobs=n) for n in (1, 2))
     np.testing.assert_array_equal(one.beta, two.beta)
     assert one.n_iter == two.n_iter
 
 
 @pytest.mark.usefixtures("tiny_tiles")
 @pytest.mark.parametrize("kept_rows", [0, 20, 100])
-@pytest.mark.parametrize("equality", [False, True])
-def test_refining_first_gives_the_same_solution(equality: bool, kept_rows: int) -> None:
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_refining_first_gives_the_same_solution(has_intercept: bool, kept_rows: int) -> None:
     """The leading coordinates are solved alone, and the whole goes on from what is known of them."""
     problem = make_problem(100)
     m = 40
     with ThreadTeam(2) as team, Progress(max_time=60.0) as progress:
-        solver = make_solver(problem, team, progress, equality=equality, cache_bytes=kept_rows * 100 * 8)
+        solver = make_solver(problem, team, progress, has_intercept=has_intercept, cache_bytes=kept_rows * 100 * 8)
         refined, leading = solver.refine(np.zeros(m), 1e-3)
         np.testing.assert_allclose(leading, problem.K[:m, :m] @ refined, atol=1e-9)
         result = solver.solve(np.concatenate([refined, np.zeros(100 - m)]), leading)
-    check_certificate(problem, result, equality)
+    check_certificate(problem, result, has_intercept)
     assert result.converged
-    exact = solve(problem, equality=equality, tol=1e-6)
+    exact = solve(problem, has_intercept=has_intercept, tol=1e-6)
     assert result.objective - result.gap <= exact.objective
     assert result.objective >= exact.objective - exact.gap
 
 
-@pytest.mark.parametrize("equality", [False, True])
-def test_a_solution_by_coarse_entries_is_corrected(equality: bool, tiny_tiles: None) -> None:
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_a_solution_by_coarse_entries_is_corrected(has_intercept: bool, tiny_tiles: None) -> None:
     """Entries that are off by 1e-4: their certificate cannot be had, one of exact decision values can."""
     problem, noise = make_problem(200, C=10.0), np.random.default_rng(0).normal(size=(200, 200))
     coarse = problem.K + 1e-4 * (noise + noise.T) / np.sqrt(2)
@@ -454,7 +461,7 @@ def test_a_solution_by_coarse_entries_is_corrected(equality: bool, tiny_tiles: N
         solver = DualSolver(
             rows,
             svm_problem(problem.y, problem.upper),
-            equality=equality,
+            has_intercept=has_intercept,
             tol=1e-3,
             active_bytes=PLENTY,
             progress=progress,
@@ -464,32 +471,32 @@ def test_a_solution_by_coarse_entries_is_corrected(equality: bool, tiny_tiles: N
         rough_noise = solver.noise(rough.beta)
         assert rough_noise > 0.25e-3
         with pytest.raises(AssertionError):
-            check_certificate(problem, rough, equality, atol=1e-6)
-        fine = solver.refine_from(rough.beta, problem.K @ rough.beta)
-    check_certificate(problem, fine, equality, atol=1e-6)
+            check_certificate(problem, rough, has_intercept, atol=1e-6)
+        fine = solver.correct_from(rough.beta, problem.K @ rough.beta)
+    check_certificate(problem, fine, has_intercept, atol=1e-6)
     assert fine.converged
     assert 0 < solver.noise(fine.beta) < 0.1 * rough_noise  # that of the change alone
     assert fine.n_iter > rough.n_iter
 
 
-@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("is_sorted", [False, True])
 def test_stopped_at_the_start_it_keeps_some_support_vectors(
-    equality: bool, is_sorted: bool, monkeypatch: pytest.MonkeyPatch
+    has_intercept: bool, is_sorted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = make_problem(400, C=0.02)
     if is_sorted:
         order = np.argsort(problem.y)
         problem = problem._replace(X=problem.X[order], y=problem.y[order], upper=problem.upper[order])
     with ThreadTeam(1) as team:
-        start = make_solver(problem, team, Progress(), equality=equality).solve(np.zeros(400)).beta
+        start = make_solver(problem, team, Progress(), has_intercept=has_intercept).solve(np.zeros(400)).beta
         monkeypatch.setattr(dual, "_WORK_PER_CHECK", entry_work(100 * 400, 3))  # 100 rows
         with Progress(max_time=0) as progress:
-            result = make_solver(problem, team, progress, equality=equality).solve(start)
+            result = make_solver(problem, team, progress, has_intercept=has_intercept).solve(start)
     kept = np.flatnonzero(result.beta)
     assert 0 < len(kept) < np.count_nonzero(start)
     assert np.all((np.abs(result.beta) <= np.abs(start) + 1e-15) & (result.beta * start >= 0))
-    assert not equality or abs(result.beta.sum()) < 1e-9
+    assert not has_intercept or abs(result.beta.sum()) < 1e-9
     np.testing.assert_allclose(result.decision, problem.K @ result.beta, atol=1e-9)
     assert not result.converged
     assert result.objective <= problem.upper.sum()

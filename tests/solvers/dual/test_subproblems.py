@@ -39,24 +39,26 @@ def make_parts(n: int, sizes: list[int], C: float = 1.0) -> list[Subproblem]:
 
 
 def solve(K: NDArray[Any], parts: list[Subproblem], n_jobs: int = 1, **changes: Any) -> list[DualResult]:
-    how = {"equality": False, "tol": 1e-3, "max_iter": -1, **changes}
+    how = {"has_intercept": False, "tol": 1e-3, "max_iter": -1, **changes}
     with ThreadTeam(n_jobs) as team, Progress() as progress:
         return solve_subproblems(K, parts, team, progress=progress, **how)
 
 
-@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_each_is_solved_as_by_itself(equality: bool, dtype: Any) -> None:
+def test_each_is_solved_as_by_itself(has_intercept: bool, dtype: Any) -> None:
     K, parts = make_matrix(80, dtype=dtype), make_parts(80, [40, 3, 80, 25])
-    for part, result in zip(parts, solve(K, parts, equality=equality), strict=True):
+    for part, result in zip(parts, solve(K, parts, has_intercept=has_intercept), strict=True):
         square = K[np.ix_(part.rows, part.rows)].astype(np.float64)
         y, upper = part.problem.target, part.problem.hi - part.problem.lo
         Q, p, alpha = naive.signed(square, y), -np.ones(len(y)), y * result.beta
-        violation = naive.equality_violation(Q, p, y, upper, alpha) if equality else naive.violation(Q, p, upper, alpha)
+        violation = (
+            naive.equality_violation(Q, p, y, upper, alpha) if has_intercept else naive.violation(Q, p, upper, alpha)
+        )
         assert violation < 1e-6
         assert result.converged
         np.testing.assert_allclose(result.decision, square @ result.beta, atol=1e-6)
-        assert abs(result.beta.sum()) < 1e-9 or not equality
+        assert abs(result.beta.sum()) < 1e-9 or not has_intercept
 
 
 def test_threads_and_slices_of_time_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +91,7 @@ def test_what_float32_hides_is_solved_in_float64() -> None:
     X = rng.normal(size=(300, 3)).astype(np.float32)
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=300) > 0, 1.0, -1.0)
     part = Subproblem(np.arange(300), svm_problem(y, np.full(300, 3e4)), np.zeros(300))
-    how = {"equality": False, "tol": 1e-3, "max_iter": -1}
+    how = {"has_intercept": False, "tol": 1e-3, "max_iter": -1}
     with ThreadTeam(1) as team, Progress() as progress:
         (result,) = solve_on_whole_matrix(
             RBF(0.3), make_samples(X, RBF.sample_form), [part], team, progress=progress, **how

@@ -43,7 +43,7 @@ def solve_gram_duals(
         rows @ rows.T,
         parts,
         team,
-        equality=losses[0].has_intercept,
+        has_intercept=losses[0].has_intercept,
         tol=_TOL,
         max_iter=_MAX_SETS,
         progress=progress,

@@ -1,1 +1,1 @@
-"""The dual problem of kernel machines: minimise 1/2 b'Kb - t'b over a box and, with an intercept, sum b = 0."""
+"""The dual of kernel machines: minimise 1/2 beta'K beta - t'beta over a box and, with an intercept, at a fixed sum."""

@@ -1,6 +1,8 @@
 """The dual problem in the coefficients beta, and the certificate of a feasible point.
 
-    min_b  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = s, which gives an intercept]
+    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
+
+The constraint on the sum is the dual of an unregularised intercept b.
 
 C-SVM: beta_i = y_i alpha_i, t = y, eps = 0, bounds 0 and y_i C s_i, s = 0. Regression: beta = alpha - alpha*, t = y,
 bounds -C s_i and C s_i, s = 0. One-class machine: beta = alpha, t = 0, eps = 0, bounds 0 and s_i, s = nu sum(s_i).
@@ -22,9 +24,9 @@ _TOL_FACTORS = 1e-3, 0.5  # least and most reduction of the tolerance where the 
 
 
 class DualProblem(NamedTuple):
-    """min 1/2 b'Kb - target'b + epsilon |b|_1 subject to lo <= b <= hi: float64 arrays of shape (n,), epsilon >= 0.
+    """min 1/2 beta'K beta - target'beta + epsilon |beta|_1 subject to lo <= beta <= hi.
 
-    With an intercept also sum(b) = nu sum(hi).
+    target, lo, hi are float64 arrays of shape (n,); epsilon >= 0. With an intercept also sum(beta) = nu sum(hi).
     """
 
     target: Vector
@@ -111,7 +113,7 @@ def is_free(box: dual.Box, beta: Vector) -> NDArray[np.bool_]:
 
 
 def rescale_to_zero_sum(beta: Vector) -> Vector:
-    """Scale down the positive or the negative coordinates, whichever sum is larger, so that sum(beta) = 0."""
+    """Scale down the positive or the negative coordinates, whichever have the larger sum, so that sum(beta) = 0."""
     up, down = beta[beta > 0].sum(), -beta[beta < 0].sum()
     if min(up, down) == 0:
         return np.zeros_like(beta)
@@ -119,7 +121,7 @@ def rescale_to_zero_sum(beta: Vector) -> Vector:
 
 
 def certify(
-    box: dual.Box, beta: Vector, decision: Vector, violations: Vector, *, equality: bool, tol: float
+    box: dual.Box, beta: Vector, decision: Vector, violations: Vector, *, has_intercept: bool, tol: float
 ) -> Certificate:
     """Compute the certificate of a feasible point.
 
@@ -130,8 +132,8 @@ def certify(
         A feasible point, and its decision values K beta without intercept.
     violations : ndarray of shape (n,)
         Overwritten with the signed KKT violations: positive where a coordinate should increase.
-    equality : bool
-        Whether sum(beta) = 0 is a constraint, which gives the machine an intercept.
+    has_intercept : bool
+        Whether sum(beta) is fixed: the dual of an unregularised intercept.
     tol : float
         Below this violation the intercept is LIBSVM's, the mean of target - decision over free coordinates. Above it
         these still differ, and the intercept is the minimiser of the primal objective.
@@ -143,19 +145,19 @@ def certify(
     Notes
     -----
     O(n), expected where the intercept minimises the primal. The gap is
-    sum_i b_i g_i + eps |b_i| + hi_i max(0, -g_i - eps) - lo_i max(0, g_i - eps) with g = K b - t + intercept, and needs
-    no kernel entry.
+    sum_i beta_i g_i + eps |beta_i| + hi_i max(0, -g_i - eps) - lo_i max(0, g_i - eps) with g = K beta - t + intercept;
+    no kernel entry is needed.
     """
-    offset, violation = dual.kkt_violation(box, beta, decision, equality, violations)
-    if equality:
-        offset = _intercept(box, beta, decision, offset, converged=violation < tol)
-    grad, eps = decision - box.target + offset, box.epsilon
+    intercept, violation = dual.kkt_violation(box, beta, decision, has_intercept, violations)
+    if has_intercept:
+        intercept = _intercept(box, beta, decision, intercept, converged=violation < tol)
+    grad, eps = decision - box.target + intercept, box.epsilon
     above, below, norm = (-grad - eps, grad - eps, eps * np.abs(beta).sum()) if eps else (-grad, grad, 0.0)
     loss = box.hi @ np.maximum(above, 0) - box.lo @ np.maximum(below, 0)
     gap = beta @ grad + norm + loss
     lower_bound = box.target @ beta - norm - 0.5 * beta @ decision
     gap = max(float(gap), 0.0)
-    return Certificate(float(offset), float(lower_bound) + gap, gap, float(violation))
+    return Certificate(float(intercept), float(lower_bound) + gap, gap, float(violation))
 
 
 def _intercept(box: dual.Box, beta: Vector, decision: Vector, midpoint: float, *, converged: bool) -> float:

@@ -1,6 +1,6 @@
 """The dual of a problem whose kernel matrix is in memory, by working sets.
 
-Solve    min_b  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = 0]
+Solve    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
 Given    K (m, m) in memory; a feasible start
 Returns  beta and its decision values K beta
 Method   compiled working sets of two-coordinate steps, interrupted every 50 ms for the clock and Ctrl-C. Threads share
@@ -20,7 +20,7 @@ from ..._progress import Part, Progress
 from ..._threads import ThreadTeam
 from ..results import DualResult, History
 from .certificate import MAX_RELATIVE_GAP, DualProblem, certify, make_box
-from .newton import SETS_PER_CHECK, StallTest, solve_newton_sets
+from .newton import SETS_PER_CHECK, CoordinateStallTest, solve_newton_sets
 
 Vector = NDArray[np.float64]
 Array = NDArray[np.floating]
@@ -40,8 +40,8 @@ class InMemorySolver:
         The kernel matrix is the leading m columns.
     box : dual.Box of (m,) arrays
     team : ThreadTeam
-    equality : bool
-        Whether sum(beta) = 0 is a constraint.
+    has_intercept : bool
+        Whether sum(beta) keeps its value.
     progress : Progress or Part
     use_float64 : bool
         Whether the working sets' tiles are float64 even if K is float32.
@@ -53,14 +53,14 @@ class InMemorySolver:
         box: dual.Box,
         team: ThreadTeam,
         *,
-        equality: bool,
+        has_intercept: bool,
         progress: Progress | Part,
         use_float64: bool = False,
     ) -> None:
         self.K = K
         self.box = box
         self.team = team
-        self.equality = equality
+        self.has_intercept = has_intercept
         self.progress = progress
         self.use_float64 = use_float64
         self.n_iter = 0
@@ -69,11 +69,11 @@ class InMemorySolver:
     def solve(self, beta: Vector, decision: Vector, tol: float, max_iter: int = NO_LIMIT) -> None:
         """Improve beta (m,) and decision = K beta (m,) in place until violation < tol or `max_iter` working sets."""
         size, m = min(WORKING_SET_ROWS, len(beta)), len(beta)
-        # with the equality, float32 steps over thousands of tiles would let sum(beta) drift from 0
-        dtype = np.dtype(np.float64) if self.equality or self.use_float64 else self.K.dtype
+        # with an intercept, float32 steps over thousands of tiles would let sum(beta) drift
+        dtype = np.dtype(np.float64) if self.has_intercept or self.use_float64 else self.K.dtype
         tile = dual.Tile64(size) if dtype == np.float64 else dual.Tile32(size)
-        point = self.K, self.box, beta, decision, tile, dual.WorkingSet(size, m), tol, self.equality
-        n_sets, is_stalled, first_steps = 4, StallTest(WORKING_SET_ROWS), self.n_steps
+        point = self.K, self.box, beta, decision, tile, dual.WorkingSet(size, m), tol, self.has_intercept
+        n_sets, is_stalled, first_steps = 4, CoordinateStallTest(WORKING_SET_ROWS), self.n_steps
         until_check = SETS_PER_CHECK
         while self.n_iter < max_iter:
             n_sets, begin = min(n_sets, until_check, max_iter - self.n_iter), time.perf_counter()
@@ -97,7 +97,7 @@ class InMemorySolver:
             beta,
             decision,
             WORKING_SET_ROWS,
-            equality=self.equality,
+            has_intercept=self.has_intercept,
             tol=tol,
             go_on=self.progress.go_on,
         )
@@ -109,7 +109,7 @@ def solve_in_memory(
     beta: Vector,
     team: ThreadTeam,
     *,
-    equality: bool,
+    has_intercept: bool,
     tol: float,
     progress: Progress | Part,
     max_relative_gap: float = MAX_RELATIVE_GAP,
@@ -123,7 +123,7 @@ def solve_in_memory(
     beta : ndarray of shape (m,)
         A feasible start; not changed.
     team : ThreadTeam
-    equality : bool
+    has_intercept : bool
     tol : float
     progress : Progress or Part
     max_relative_gap : float
@@ -138,21 +138,21 @@ def solve_in_memory(
     beta = beta.copy()
     decision = np.zeros(len(beta))
     kernels.add_rows(team.native, K, np.flatnonzero(beta), beta[beta != 0], decision)
-    solver = InMemorySolver(K, box, team, equality=equality, progress=progress)
-    inner_tol, violations = tol, np.empty(len(beta))
+    solver = InMemorySolver(K, box, team, has_intercept=has_intercept, progress=progress)
+    needed_tol, violations = tol, np.empty(len(beta))  # needed_tol < tol where the gap is too large at tol
     while True:
-        solver.solve(beta, decision, inner_tol)
-        certificate = certify(box, beta, decision, violations, equality=equality, tol=tol)
-        if not certificate.violation < inner_tol or certificate.is_tight(max_relative_gap) or progress.stopped_by:
+        solver.solve(beta, decision, needed_tol)
+        certificate = certify(box, beta, decision, violations, has_intercept=has_intercept, tol=tol)
+        if not certificate.violation < needed_tol or certificate.is_tight(max_relative_gap) or progress.stopped_by:
             break
-        inner_tol = certificate.tighter_tol(max_relative_gap)
+        needed_tol = certificate.tighter_tol(max_relative_gap)
     converged = certificate.violation < tol and certificate.is_tight(max_relative_gap)
     return DualResult(beta, decision, *certificate, converged, solver.n_iter, solver.n_steps, History())
 
 
-def zero_result(problem: DualProblem, *, equality: bool) -> DualResult:
+def zero_result(problem: DualProblem, *, has_intercept: bool) -> DualResult:
     """beta = 0 with its certificate, for a fit that is out of time: O(m), no kernel entry."""
     m = len(problem.target)
     zero, box = np.zeros(m), make_box(problem, np.ones(m))
-    certificate = certify(box, zero, zero, np.empty(m), equality=equality, tol=0.0)
+    certificate = certify(box, zero, zero, np.empty(m), has_intercept=has_intercept, tol=0.0)
     return DualResult(zero, zero.copy(), *certificate, False, 0, 0, History())

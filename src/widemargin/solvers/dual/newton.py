@@ -1,6 +1,6 @@
 """The dual on ill-conditioned kernel matrices: working sets solved by Newton steps on the free coordinates.
 
-Solve    min_b  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = s]
+Solve    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
 Given    K (m, m) in memory, positive semidefinite, of any rank; a feasible start
 Method   The number of one- or two-coordinate steps grows with the condition number of K on the free coordinates. Here
          each working set of at most 512 rows is solved to rounding by a primal active-set method: a Newton step on the
@@ -28,9 +28,9 @@ Rows = NDArray[np.intp]
 GoOn = Callable[[], bool]
 
 SETS_PER_CHECK = 30  # working sets between stall tests: nine data sets of up to 512 rows took 21 at most, C <= 960
-MAX_IDLE_CHECKS = 10  # stall tests, or rounds, without progress
-_MAX_ROUNDING = 1e-3  # of decision values; more is beyond precision (see `ProgressMonitor`), and there:
-_MAX_IDLE_BEYOND = 4  # instead of `MAX_IDLE_CHECKS`
+MAX_IDLE_CHECKS = 10  # tests without progress, one after another, that are a stall
+_MAX_ROUNDING = 1e-3  # of decision values; more is beyond precision (see `StallTest`), and there:
+_MAX_IDLE_BEYOND = 4  # at most, instead of `MAX_IDLE_CHECKS`
 _LEAST_DECREASE = 0.01  # of the objective / primal objective of beta = 0 that is progress
 _STEP_LIMIT_SHARE = 0.8  # mean steps of a working set / its limit of steps, above which it mostly ends unsolved
 _EPS = float(np.finfo(np.float64).eps)
@@ -40,8 +40,8 @@ _NEGLIGIBLE = 0.1  # violation / tolerance below which free coordinates are opti
 _BACKTRACKING = 1 / 16  # factor of a projected step that does not decrease the objective
 
 
-class ProgressMonitor:
-    """Tests now and then whether the steps since the last test made progress.
+class StallTest:
+    """Tests now and then whether a solver has stalled: no progress in `max_idle` tests, one after another.
 
     Progress: the dual objective fell below its least value so far by more than rounding, or the violation below half
     of its least value. (With float32 entries either can increase for a while.)
@@ -52,36 +52,36 @@ class ProgressMonitor:
     C = 1e10: those of 1 to 5 columns end in 1 to 7 s, and those of 10 columns, which are separable, converge.
     """
 
-    def __init__(self) -> None:
-        self.n_idle = 0  # tests since the last progress
-        self.max_idle = MAX_IDLE_CHECKS
+    def __init__(self, max_idle: int = MAX_IDLE_CHECKS) -> None:
+        self.max_idle = max_idle
+        self._n_idle = 0  # tests since the last progress
         self._value = self._violation = np.inf
 
     def __call__(self, box: dual.Box, beta: Vector, decision: Vector, violation: float) -> bool:
-        """Whether there was progress since the last call."""
+        """Whether the solver has stalled."""
         value, least_decrease = objective(box, beta, decision)
         if is_beyond_precision(box):
-            self.max_idle = _MAX_IDLE_BEYOND
+            self.max_idle = min(self.max_idle, _MAX_IDLE_BEYOND)
             least_decrease = max(least_decrease, _LEAST_DECREASE * primal_at_zero(box))
         has_progress = value < self._value - least_decrease or violation < 0.5 * self._violation
-        self.n_idle = 0 if has_progress else self.n_idle + 1
+        self._n_idle = 0 if has_progress else self._n_idle + 1
         self._value, self._violation = min(value, self._value), min(violation, self._violation)
-        return has_progress
+        return self._n_idle >= self.max_idle
 
 
-class StallTest:
+class CoordinateStallTest:
     """Tests, after every `SETS_PER_CHECK` working sets of a problem, whether coordinate steps have stalled.
 
     Parameters
     ----------
     size : int
-        Rows of a working set. A problem of at most `size` rows has stalled at the first test. A larger one has where
-        its working sets end at their limit of steps, or after ten tests without progress.
+        Rows of a working set. A problem of at most `size` rows has stalled at the first test; a larger one if its
+        working sets end at their limit of steps, or by `StallTest`.
     """
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._monitor = ProgressMonitor()
+        self._is_stalled = StallTest()
         self._steps = 0
 
     def __call__(self, box: dual.Box, beta: Vector, decision: Vector, violation: float, n_steps: int) -> bool:
@@ -90,8 +90,7 @@ class StallTest:
             return True
         is_cut_short = n_steps - self._steps > _STEP_LIMIT_SHARE * SETS_PER_CHECK * dual.STEPS_PER_ROW * self.size
         self._steps = n_steps
-        self._monitor(box, beta, decision, violation)
-        return is_cut_short or self._monitor.n_idle >= self._monitor.max_idle
+        return self._is_stalled(box, beta, decision, violation) or is_cut_short
 
 
 def solve_newton_sets(
@@ -101,7 +100,7 @@ def solve_newton_sets(
     decision: Vector,
     size: int,
     *,
-    equality: bool,
+    has_intercept: bool,
     tol: float,
     go_on: GoOn,
     max_relative_gap: float = np.inf,
@@ -116,7 +115,7 @@ def solve_newton_sets(
     beta, decision : ndarray of shape (m,)
     size : int
         Rows of a working set.
-    equality : bool
+    has_intercept : bool
     tol : float
         Largest violation.
     go_on : callable
@@ -130,17 +129,19 @@ def solve_newton_sets(
         Working sets solved.
     """
     m, violations, n_sets = len(beta), np.empty(len(beta)), 0
-    makes_progress, last = ProgressMonitor(), np.empty(0, np.intp)
+    is_stalled, last = StallTest(max_idle=1), np.empty(0, np.intp)
     while go_on():
-        certificate = certify(box, beta, decision, violations, equality=equality, tol=tol)
+        certificate = certify(box, beta, decision, violations, has_intercept=has_intercept, tol=tol)
         if certificate.violation < tol:
             if certificate.is_tight(max_relative_gap):
                 break
             tol = certificate.tighter_tol(max_relative_gap)
-        if not makes_progress(box, beta, decision, certificate.violation):
+        if is_stalled(box, beta, decision, certificate.violation):
             break
         rows, last = _select_working_set(box, beta, violations, size, last)
-        new = _solve_set(K, rows, box, beta, decision, certificate.intercept, equality=equality, tol=tol, go_on=go_on)
+        new = _solve_set(
+            K, rows, box, beta, decision, certificate.intercept, has_intercept=has_intercept, tol=tol, go_on=go_on
+        )
         change, beta[rows] = new - beta[rows], new
         decision += K[:m, rows] @ change
         n_sets += 1
@@ -161,9 +162,9 @@ def primal_at_zero(box: dual.Box) -> float:
 
 
 def objective(box: dual.Box, beta: Vector, decision: Vector) -> tuple[float, float]:
-    """The dual objective 1/2 b'Kb - t'b, and its rounding error: a smaller decrease is no progress.
+    """The dual objective 1/2 beta'K beta - t'beta + eps |beta|_1, and its rounding error.
 
-    An entry of K b is a sum of terms K_ij b_j, of at most sqrt(K_ii K_jj) |b_j|, with independent errors.
+    An entry of K beta is a sum of terms K_ij beta_j, of at most sqrt(K_ii K_jj) |beta_j|, with independent errors.
     """
     scaled = beta / box.scale
     size, norm = np.abs(box.target) @ np.abs(beta), box.epsilon * np.abs(beta).sum()
@@ -191,22 +192,22 @@ def _solve_set(
     box: dual.Box,
     beta: Vector,
     decision: Vector,
-    offset: float,
+    intercept: float,
     *,
-    equality: bool,
+    has_intercept: bool,
     tol: float,
     go_on: GoOn,
 ) -> Vector:
     """The optimal values of the coordinates `rows` (q,) with all others fixed, to rounding.
 
-    `offset` is the intercept at beta. With epsilon > 0 every coordinate stays on its side of zero; one at zero takes
-    the side where the objective is smaller.
+    With epsilon > 0 every coordinate stays on its side of zero; one at zero takes the side where the objective is
+    smaller, given the intercept.
     """
     scale, now = box.scale[rows], beta[rows]
     lo, hi = box.lo[rows], box.hi[rows]
     grad = decision[rows] - box.target[rows]
     if box.epsilon:
-        side = np.where(now != 0.0, np.sign(now), np.where(grad + offset < 0.0, 1.0, -1.0))
+        side = np.where(now != 0.0, np.sign(now), np.where(grad + intercept < 0.0, 1.0, -1.0))
         lo, hi = np.where(side > 0, np.maximum(lo, 0.0), lo), np.where(side > 0, hi, np.minimum(hi, 0.0))
         grad = grad + box.epsilon * side
     entries = K[np.ix_(rows, rows)].astype(np.float64)
@@ -218,12 +219,12 @@ def _solve_set(
         (hi - now) / scale,
         scale,
         tol=np.maximum(0.5 * tol, noise) * scale,
-        equality=equality,
+        has_intercept=has_intercept,
     )
     newton.solve(go_on)
     new = np.clip(now + newton.x * scale, lo, hi)
     new = np.where(newton.hi == 0.0, hi, np.where(newton.lo == 0.0, lo, new))
-    if equality:  # the rounding error of the sum goes to the coordinate farthest from its bounds
+    if has_intercept:  # the rounding error of the sum goes to the coordinate farthest from its bounds
         farthest = int(np.minimum(new - lo, hi - new).argmax())
         new[farthest] = np.clip(new[farthest] - (new - now).sum(), lo[farthest], hi[farthest])
     return new
@@ -242,11 +243,12 @@ class _BoxNewton:
         a > 0: the scale of the coordinates.
     tol : ndarray of shape (q,)
         Largest violation of each coordinate at the end.
-    equality : bool
+    has_intercept : bool
+        Whether a'x = 0 is a constraint.
     """
 
     def __init__(
-        self, Q: Vector, grad: Vector, lo: Vector, hi: Vector, normal: Vector, *, tol: Vector, equality: bool
+        self, Q: Vector, grad: Vector, lo: Vector, hi: Vector, normal: Vector, *, tol: Vector, has_intercept: bool
     ) -> None:
         self.Q = Q
         self.grad = grad
@@ -254,7 +256,7 @@ class _BoxNewton:
         self.hi = hi
         self.normal = normal
         self.tol = tol
-        self.equality = equality
+        self.has_intercept = has_intercept
         self.x = np.zeros(len(Q))
         self.free = (lo < 0.0) & (hi > 0.0)
         self._damping = _DAMPING
@@ -270,8 +272,8 @@ class _BoxNewton:
         free = np.flatnonzero(self.free)
         if not len(free):
             return True
-        direction, offset = self._newton(free)
-        before = self._relative_violation(free, offset)
+        direction, multiplier = self._newton(free)
+        before = self._relative_violation(free, multiplier)
         if before <= _NEGLIGIBLE or not direction.any():
             return True
         step, change, is_bounded = self._projected_step(free, direction)
@@ -280,18 +282,18 @@ class _BoxNewton:
         self.hi[free] -= step
         self.grad += change
         self.free[free[is_bounded]] = False
-        after = self._relative_violation(free, offset)
+        after = self._relative_violation(free, multiplier)
         return not is_bounded.any() and not _NEGLIGIBLE < after < 0.5 * before
 
-    def _relative_violation(self, free: Rows, offset: float) -> float:
-        """Largest violation / tolerance of the free coordinates."""
-        return float(np.max(np.abs(self.grad[free] - offset * self.normal[free]) / self.tol[free]))
+    def _relative_violation(self, free: Rows, multiplier: float) -> float:
+        """Largest violation / tolerance of the free coordinates, given the multiplier of a'x = 0."""
+        return float(np.max(np.abs(self.grad[free] - multiplier * self.normal[free]) / self.tol[free]))
 
     def _projected_step(self, free: Rows, direction: Vector) -> tuple[Vector, Vector, NDArray[np.bool_]]:
         """A step along `direction` of length <= 1, the change of the gradient, and which coordinates reach a bound.
 
         Lengths 1, 1/16, 1/256, ..., each clipped to the box, are tried until one decreases the objective more than the
-        step to the first bound does. With the equality constraint, which clipping breaks, it is the step to that bound.
+        step to the first bound does. With a'x = 0, which clipping violates, it is the step to that bound.
         """
         bound = np.where(direction > 0, self.hi[free], self.lo[free])
         with np.errstate(over="ignore"):
@@ -305,7 +307,7 @@ class _BoxNewton:
 
         first = min(1.0, float(room.min()))
         length, (decrease, step, change) = 1.0, clipped(first)
-        while not self.equality and length > first:
+        while not self.has_intercept and length > first:
             trial = clipped(length)
             if trial[0] < decrease:
                 return trial[1], trial[2], room <= length
@@ -313,7 +315,7 @@ class _BoxNewton:
         return step, change, room <= first
 
     def _newton(self, free: Rows) -> tuple[Vector, float]:
-        """The Newton direction of the free coordinates with the others fixed, and the multiplier of the equality.
+        """The Newton direction of the free coordinates with the others fixed, and the multiplier of a'x = 0.
 
         Q is damped by a multiple of the identity, increased until the Cholesky factorisation exists: where Q is
         singular this is a proximal point step, long in the null space of Q.
@@ -327,21 +329,21 @@ class _BoxNewton:
             except LinAlgError:
                 self._damping *= _DAMPING_FACTOR
                 continue
-            if not self.equality:
+            if not self.has_intercept:
                 return -cho_solve(factor, grad, check_finite=False), 0.0
-            across, offset = cho_solve(factor, normal, check_finite=False), 0.0
-            for _ in range(2):  # where the direction is long, cancellation leaves the first offset few digits
-                along = cho_solve(factor, grad - offset * normal, check_finite=False)
+            across, multiplier = cho_solve(factor, normal, check_finite=False), 0.0
+            for _ in range(2):  # where the direction is long, cancellation leaves the first multiplier few digits
+                along = cho_solve(factor, grad - multiplier * normal, check_finite=False)
                 more = float(normal @ along / (normal @ across))
-                offset += more
+                multiplier += more
             direction = more * across - along
-            return direction - normal * float(normal @ direction / (normal @ normal)), offset
+            return direction - normal * float(normal @ direction / (normal @ normal)), multiplier
         return np.zeros(len(free)), 0.0
 
     def _free_violators(self) -> bool:
-        """Free the largest violator, or with the equality the maximal violating pair; False if there is none."""
+        """Free the largest violator, or with a'x = 0 the maximal violating pair; False if there is none."""
         rising, falling = self.hi > 0.0, self.lo < 0.0
-        if not self.equality:
+        if not self.has_intercept:
             violations = np.maximum(np.where(rising, -self.grad, 0.0), np.where(falling, self.grad, 0.0))
             violations[self.free | (violations <= self.tol)] = 0.0
             chosen = [int(violations.argmax())] if violations.any() else []

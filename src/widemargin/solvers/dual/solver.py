@@ -1,12 +1,12 @@
 """The dual of a kernel machine: an active set whose kernel matrix is in memory, kernel rows streamed for the rest.
 
-Solve    min_b  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = s, which gives an intercept]
+Solve    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
          (the C-SVM's, regression's and the one-class machine's: `certificate`)
 Given    K as `KernelRows` (n, n); t, lo <= 0 <= hi (n,); a feasible start
-Returns  `DualResult`: b, K b, the intercept, the violation, the primal objective and the duality gap
+Returns  `DualResult`: beta, K beta, the intercept, the violation, the primal objective and the duality gap
 Method   A round: choose the active set (free coordinates and violators); solve the dual on it, on its kernel matrix in
          memory, to a tenth of the largest violation of all coordinates; add the kernel rows of the coordinates that
-         changed to K b, over all n columns. Coordinates that stay at a bound need no kernel entry.
+         changed to K beta, over all n columns. Coordinates that stay at a bound need no kernel entry.
 Cost     about (support vectors) x n kernel entries, and the rows that do not fit the cache again whenever they change;
          memory: the active matrix and the cache, within the bytes given
 Source   decomposition: Joachims 1999; working sets: Fan, Chen, Lin 2005; gap: Hsieh et al. 2014, section 3
@@ -42,7 +42,7 @@ from .certificate import (
     restrict_box,
 )
 from .in_memory import NO_LIMIT, SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
-from .newton import MAX_IDLE_CHECKS, ProgressMonitor
+from .newton import MAX_IDLE_CHECKS, StallTest
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -56,8 +56,9 @@ _NOISE_FLOOR = 10.0  # violation / noise below which float32 entries improve not
 _CERTAIN = 20.0  # distance from the margin / noise above which the sign of a row's slack is certain
 _BLOCK_ROWS = 512  # least kernel rows that are computed together
 _WORK_PER_CHECK = 1e10  # multiply-adds between two checks of the clock
-_NEW_VIOLATORS = (2048, 8192)  # violators that join the active set in a cold start's first round, and in later ones
-_FIRST_ROUND_PART = 4  # 1/4 of the rows at most join in that first round
+_NEW_VIOLATORS = 8192  # violators that join the active set in a round, at most
+_NEW_VIOLATORS_FROM_ZERO = 2048  # the same in the first round from beta = 0, and
+_FIRST_ROUND_SHARE = 0.25  # of the rows at most in that round
 _LEAST_VIOLATION = 0.03  # violation / largest violation of coordinates that join
 _NEAR_VIOLATORS = 512, 2048  # least and most satisfied coordinates near their margin that join as well
 _ROUND_TOL = 0.1  # violation on the active set after a round / largest violation before it
@@ -67,7 +68,7 @@ _CHEAP_ROW = 64  # multiply-adds of an inner product: entries of shorter rows ar
 _LEAST_BYTES = 2**22
 _ALLOCATOR_BYTES = 2**24  # kept by the interpreter and the allocator
 _TILES = 8  # held by a thread at one time, with their batches and allocator's share
-_GATHERED = 3 * _NEW_VIOLATORS[-1]  # rows in batches at one time
+_GATHERED = 3 * _NEW_VIOLATORS  # rows in batches at one time
 
 
 class _Point(NamedTuple):
@@ -85,18 +86,18 @@ class DualSolver:
     ----------
     rows : KernelRows of n rows
     problem : DualProblem of n coordinates
-    equality : bool
-        Whether sum(beta) = 0, the dual of an unregularised intercept.
+    has_intercept : bool
+        Whether sum(beta) keeps its value, the dual of an unregularised intercept.
     tol : float
-        Largest violation at the end.
+        Largest violation of a converged machine.
     active_bytes : int
         Memory of the active set's kernel matrix.
     progress : Progress or Part
     max_iter : int
         Working sets; -1 for no limit.
-    must_start : bool
-        Whether `solve`, stopped before the decision values of its start are known, returns a point on a few of the
-        start's support vectors. Otherwise it raises StoppedAtStartError.
+    must_return : bool
+        Whether `solve` returns a point on a few of the start's support vectors if it is stopped before the decision
+        values of its start are known. Otherwise it raises StoppedAtStartError.
     entry_noise : float
         Root mean square error of a kernel entry. Where the noise of the decision values exceeds `tol`, `solve` returns
         once the violation is comparable with it: these entries cannot improve the point further.
@@ -107,6 +108,10 @@ class DualSolver:
     ----------
     order : ndarray of shape (n,) or None
         The row of the original problem of each coordinate, for the points that callbacks see; None: 0 ... n - 1.
+    needed_tol : float
+        `tol`, or less where the gap is too large at `tol`.
+    goal_tol : float
+        The violation that rounds go on to: `needed_tol`, or 1e-9 for a problem that is one working set.
     """
 
     def __init__(
@@ -114,33 +119,33 @@ class DualSolver:
         rows: KernelRows,
         problem: DualProblem,
         *,
-        equality: bool,
+        has_intercept: bool,
         tol: float,
         active_bytes: int,
         progress: Progress | Part,
         max_iter: int = -1,
-        must_start: bool = True,
+        must_return: bool = True,
         entry_noise: float = 0.0,
         max_relative_gap: float = MAX_RELATIVE_GAP,
     ) -> None:
         n = len(problem.target)
         self.rows = rows
-        self.equality = equality
-        self.tol = self.gap_tol = tol  # gap_tol < tol where the gap is too large at tol
-        self.inner_tol = min(tol, SINGLE_SET_TOL) if n <= SINGLE_SET_ROWS else tol
+        self.has_intercept = has_intercept
+        self.tol = self.needed_tol = tol
+        self.goal_tol = min(tol, SINGLE_SET_TOL) if n <= SINGLE_SET_ROWS else tol
         self.max_relative_gap = max_relative_gap
         self.progress = progress
-        self.must_start = must_start
+        self.must_return = must_return
         self.entry_noise = entry_noise
         self.order: Rows | None = None
         self.max_iter = max_iter if max_iter >= 0 else NO_LIMIT
         self.box = make_box(problem, np.asarray(rows.kernel.diagonal(rows.samples), np.float64))
         self.active = ActiveMatrix(rows, max(active_bytes, WORKING_SET_ROWS**2 * rows.samples.dtype.itemsize))
-        self.exact_at: Vector | float = 0.0  # the beta whose decision values have no noise
+        self.noise_free_beta: Vector | float = 0.0  # its decision values are known without noise
         self.history = History()
         self.n_iter = 0
         self.n_steps = 0
-        self.n_rounds = 0
+        self.is_first_round_from_zero = False
         self.last_active = np.empty(0, np.intp)
 
     @property
@@ -176,16 +181,16 @@ class DualSolver:
         self._solve_in_memory(self.active.K, box, beta, decision, tol)
         return beta, decision
 
-    def solve(self, beta: Vector, leading: Vector | None = None) -> DualResult:
+    def solve(self, beta: Vector, leading_decision: Vector | None = None) -> DualResult:
         """Solve from the feasible point beta (n,), which is not changed, until `tol` or a stop.
 
-        `leading`: decision values (m,) of the coordinates 0 ... m - 1, where all others of beta are zero.
+        `leading_decision`: known decision values (m,) of the coordinates 0 ... m - 1; all others of beta are zero.
         """
-        self.n_rounds = len(_NEW_VIOLATORS) - 1 if beta.any() else 0
+        self.is_first_round_from_zero = not beta.any()
         try:
-            point = _Point(beta.copy(), self.decision_values(beta, leading), np.empty(len(beta)))
+            point = _Point(beta.copy(), self.decision_values(beta, leading_decision), np.empty(len(beta)))
         except Stopped:
-            if not self.must_start:
+            if not self.must_return:
                 raise StoppedAtStartError from None
             point = self._start_on_subset(beta)
         return self._solve_from(point)
@@ -203,40 +208,40 @@ class DualSolver:
         self.active = ActiveMatrix(self.rows, 0)
         return other
 
-    def refine_from(self, beta: Vector, decision: Vector) -> DualResult:
-        """Solve from beta with more exact decision values than these entries give: only changes of beta add noise."""
-        self.exact_at = beta
+    def correct_from(self, beta: Vector, decision: Vector) -> DualResult:
+        """Solve from beta with decision values computed in float64: only changes of beta add noise."""
+        self.noise_free_beta = beta
         return self._solve_from(_Point(beta.copy(), decision, np.empty(len(beta))))
 
-    def refine_uncertain_rows(self, result: DualResult, decision_values: DecisionValues, max_rows: int) -> DualResult:
-        """`refine_from` with exact decision values of the rows that noise can affect: support vectors and near margins.
+    def correct_uncertain_rows(self, result: DualResult, decision_values: DecisionValues, max_rows: int) -> DualResult:
+        """Solve from the result with float64 decision values of the rows that noise can affect.
 
-        `decision_values` maps rows and their beta to exact decision values. The set of rows grows until a solution
-        affects no others. With more than `max_rows`, the result is returned as it is.
+        These are support vectors and rows near their margin. `decision_values` maps rows and their beta to float64
+        decision values. The set of rows grows until a solution affects no others. With more than `max_rows`, the result
+        is returned as it is.
         """
         noise, known = self.noise(result.beta), np.empty(0, np.intp)
         while len(rows := np.union1d(known, self._uncertain_rows(result, noise))) > len(known):
             if len(rows) > max_rows:
-                self.exact_at = 0.0
+                self.noise_free_beta = 0.0
                 break
             known, decision = rows, result.decision.copy()
             decision[rows] = decision_values(rows, result.beta[rows])
-            result = self.refine_from(result.beta, decision)
+            result = self.correct_from(result.beta, decision)
             if self.noise(result.beta) > MAX_NOISE * self.tol:
                 break  # float64 entries are needed
         return result
 
     def _solve_from(self, point: _Point) -> DualResult:
         certificate = self._certify(point)
-        best, monitor = (point, certificate), ProgressMonitor()
-        max_idle = MAX_IDLE_CHECKS if len(point.beta) > SINGLE_SET_ROWS else 1
+        best = point, certificate
+        is_stalled = StallTest(MAX_IDLE_CHECKS if len(point.beta) > SINGLE_SET_ROWS else 1)
         while not self._is_done(point, certificate) and self._report(point, certificate):
-            monitor(self.box, point.beta, point.decision, certificate.violation)
-            if monitor.n_idle >= min(max_idle, monitor.max_idle):
+            if is_stalled(self.box, point.beta, point.decision, certificate.violation):
                 break
-            if certificate.violation < self._shown_tol(point):
-                self.gap_tol = certificate.tighter_tol(self.max_relative_gap)
-                self.inner_tol = min(self.inner_tol, self.gap_tol)
+            if certificate.violation < self._observable_tol(point):
+                self.needed_tol = certificate.tighter_tol(self.max_relative_gap)
+                self.goal_tol = min(self.goal_tol, self.needed_tol)
             new_point = self._run_round(point, certificate)
             if new_point is None:
                 break
@@ -247,37 +252,40 @@ class DualSolver:
                 best = point, certificate
         return self._result(*best)
 
-    def _shown_tol(self, point: _Point) -> float:
-        """A tolerance for the violation that these entries show, so that the true violation is below `inner_tol`."""
-        return self.inner_tol - min(_TOL_MARGIN * self.noise(point.beta), 0.5 * self.inner_tol)
+    def _observable_tol(self, point: _Point) -> float:
+        """`goal_tol` less the noise: where the computed violation is below it, the true one is below `goal_tol`."""
+        return self.goal_tol - min(_TOL_MARGIN * self.noise(point.beta), 0.5 * self.goal_tol)
 
     def noise(self, beta: Vector) -> float:
         """Standard deviation of a decision value from the errors of its kernel entries."""
-        return self.entry_noise * float(np.linalg.norm(beta - self.exact_at))
+        return self.entry_noise * float(np.linalg.norm(beta - self.noise_free_beta))
 
     def _is_done(self, point: _Point, certificate: Certificate) -> bool:
         if self.n_iter >= self.max_iter:
             return True
-        if certificate.violation < self._shown_tol(point) and certificate.is_tight(self.max_relative_gap):
+        if certificate.violation < self._observable_tol(point) and certificate.is_tight(self.max_relative_gap):
             return True
         noise = self.noise(point.beta)
-        return noise > MAX_NOISE * self.gap_tol and certificate.violation < _NOISE_FLOOR * noise
+        return noise > MAX_NOISE * self.needed_tol and certificate.violation < _NOISE_FLOOR * noise
 
     def _result(self, point: _Point, certificate: Certificate) -> DualResult:
         converged = certificate.violation < self.tol and certificate.is_tight(self.max_relative_gap)
         return DualResult(point.beta, point.decision, *certificate, converged, self.n_iter, self.n_steps, self.history)
 
     def decision_values(self, beta: Vector, leading: Vector | None = None) -> Vector:
-        """K beta (n,). Raises `Stopped` if the fit is stopped before most of it is computed."""
-        decision, first, K = np.zeros(len(beta)), 0, None
+        """K beta (n,), of which `leading` (m,) are the first entries.
+
+        Raises `Stopped` if the fit is stopped before most of it is computed.
+        """
+        decision, n_known, K = np.zeros(len(beta)), 0, None
         if leading is not None and (len(self.active.rows) or not self.rows.has_room):
-            first, K = len(leading), self.active.K if len(self.active.rows) else None
-            decision[:first] = leading
+            n_known, K = len(leading), self.active.K if len(self.active.rows) else None
+            decision[:n_known] = leading
         support = np.flatnonzero(beta)
         free = is_free(self.box, beta)[support]
 
         def add(rows: Rows, *, keep: bool) -> None:
-            self.rows.add_product(rows, beta[rows], decision, keep=keep, first=first, leading=K)
+            self.rows.add_product(rows, beta[rows], decision, keep=keep, n_known=n_known, K_known=K)
 
         self._until_stopped(partial(add, keep=False), support[~free])
         self._until_stopped(partial(add, keep=True), support[free])
@@ -290,7 +298,7 @@ class DualSolver:
         rows = np.flatnonzero(beta)
         rows = rows[:: self._n_checks(rows) + 1]
         few[rows] = beta[rows]
-        if self.equality:
+        if self.has_intercept:
             few = rescale_to_zero_sum(few)
         self.rows.add_product(rows, few[rows], decision, keep=False)
         return min(
@@ -326,13 +334,15 @@ class DualSolver:
         return certificate
 
     def _find_certificate(self, point: _Point) -> Certificate:
-        return certify(self.box, point.beta, point.decision, point.violations, equality=self.equality, tol=self.tol)
+        return certify(
+            self.box, point.beta, point.decision, point.violations, has_intercept=self.has_intercept, tol=self.tol
+        )
 
     def _report(self, point: _Point, certificate: Certificate) -> bool:
         self.progress.candidate = self.to_original_order(point.beta), certificate.intercept
         return self.progress.go_on(
             violation=certificate.violation,
-            tol=self.inner_tol,
+            tol=self.goal_tol,
             objective=certificate.objective,
             n_support=float(np.count_nonzero(point.beta)),
             round=float(len(self.history)),
@@ -346,7 +356,7 @@ class DualSolver:
         except Stopped:
             return None
         active = self.active.rows
-        tol = max(0.9 * self._shown_tol(point), _ROUND_TOL * certificate.violation)
+        tol = max(0.9 * self._observable_tol(point), _ROUND_TOL * certificate.violation)
         beta, decision = self._solve_active(point, active, tol)
         changed = np.flatnonzero(beta != point.beta[active])
         changed = changed[np.argsort(active[changed])]
@@ -362,12 +372,12 @@ class DualSolver:
         """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
         size = np.abs(point.violations)
         free = is_free(self.box, point.beta)
-        violates = (size > max(0.5 * self.inner_tol, _LEAST_VIOLATION * size.max())) & ~free
-        max_new = _NEW_VIOLATORS[self.n_rounds]
-        if self.n_rounds == 0:
-            max_new = min(max_new, max(SINGLE_SET_ROWS, len(size) // _FIRST_ROUND_PART))
-        self.n_rounds = min(self.n_rounds + 1, len(_NEW_VIOLATORS) - 1)
-        if self.equality:  # sum(beta) = 0: some must increase and others decrease
+        violates = (size > max(0.5 * self.goal_tol, _LEAST_VIOLATION * size.max())) & ~free
+        max_new = _NEW_VIOLATORS
+        if self.is_first_round_from_zero:
+            max_new = min(_NEW_VIOLATORS_FROM_ZERO, max(SINGLE_SET_ROWS, int(_FIRST_ROUND_SHARE * len(size))))
+            self.is_first_round_from_zero = False
+        if self.has_intercept:  # sum(beta) is fixed: some must increase and others decrease
             increasing, decreasing = (np.flatnonzero(violates & (sign * point.violations > 0)) for sign in (1, -1))
             new = np.union1d(_largest(size, increasing, max_new // 2), _largest(size, decreasing, max_new // 2))
         else:
@@ -389,7 +399,7 @@ class DualSolver:
             kept = self.last_active[-(self.active.capacity // 2) :]
             others, room = np.setdiff1d(active, kept), self.active.capacity - len(kept)
             size = np.abs(point.violations)
-            if self.equality:
+            if self.has_intercept:
                 increasing, decreasing = (others[sign * point.violations[others] > 0] for sign in (1, -1))
                 first = _largest(size, increasing, room // 2)
                 others, kept, room = decreasing, np.concatenate([kept, first]), room - len(first)
@@ -410,7 +420,7 @@ class DualSolver:
         """Improve beta and decision in place, and count the work."""
         is_small = len(self.rows) <= SINGLE_SET_ROWS
         solver = InMemorySolver(
-            K, box, self.rows.team, equality=self.equality, progress=self.progress, use_float64=is_small
+            K, box, self.rows.team, has_intercept=self.has_intercept, progress=self.progress, use_float64=is_small
         )
         left = self.max_iter - self.n_iter
         solver.solve(beta, decision, tol, left)
@@ -471,7 +481,7 @@ def hides_violation(noise: float, tol: float, problem: DualProblem | dual.Box, r
 
 
 def split_memory(
-    kernel: Kernel, samples: Samples, memory_budget: int, team: ThreadTeam, first: int = 0
+    kernel: Kernel, samples: Samples, memory_budget: int, team: ThreadTeam, n_active: int = 0
 ) -> tuple[KernelRows, int]:
     """Divide a memory budget between kept kernel rows and the active set's kernel matrix.
 
@@ -482,8 +492,8 @@ def split_memory(
     memory_budget : int
         Bytes beside the caller's data. The samples' copies, vectors and tiles are subtracted first.
     team : ThreadTeam
-    first : int
-        Rows of the first active set.
+    n_active : int
+        Rows of the first active set, if they are known.
 
     Returns
     -------
@@ -502,7 +512,7 @@ def split_memory(
     least, most = _ACTIVE_SHARES
     if kernel.sample_form != "rows" and samples.row_cost <= _CHEAP_ROW:
         return KernelRows(kernel, samples, 0, team), min(n * n * itemsize, free)
-    active_bytes = min(n * n * itemsize, int(np.clip(first**2 * itemsize, least * free, most * free)))
+    active_bytes = min(n * n * itemsize, int(np.clip(n_active**2 * itemsize, least * free, most * free)))
     return KernelRows(kernel, samples, free - active_bytes, team), active_bytes
 
 

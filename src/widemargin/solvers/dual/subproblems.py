@@ -1,7 +1,7 @@
 """Several duals on parts of one kernel matrix in memory, such as one for each pair of classes.
 
-Solve    for each problem p   min_b  1/2 b'K_p b - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = s]
-Given    K (n, n), of which K_p = K[rows, rows]; the rows of each problem; feasible starts
+Solve    min_beta  1/2 beta'K_p beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]   for each p
+Given    K (n, n), of which K_p = K[rows, rows]; the rows of each problem p; feasible starts
 Method   compiled working sets, one problem a thread, interrupted every 50 ms for the clock and Ctrl-C; where coordinate
          steps stall, Newton steps on the free coordinates (`newton.py`)
 """
@@ -26,7 +26,7 @@ from ...kernels.tiles import fill_gram
 from ..results import DualResult, History
 from .certificate import MAX_RELATIVE_GAP, Certificate, DualProblem, certify, make_box, restrict_box
 from .in_memory import NO_LIMIT, SINGLE_SET_TOL, WORKING_SET_ROWS
-from .newton import SETS_PER_CHECK, StallTest, solve_newton_sets
+from .newton import SETS_PER_CHECK, CoordinateStallTest, solve_newton_sets
 from .solver import hides_violation
 
 Vector = NDArray[np.float64]
@@ -50,7 +50,7 @@ def solve_on_whole_matrix(
     parts: Sequence[Subproblem],
     team: ThreadTeam,
     *,
-    equality: bool,
+    has_intercept: bool,
     tol: float,
     max_iter: int,
     progress: Progress | Part | Aside,
@@ -69,7 +69,7 @@ def solve_on_whole_matrix(
             K,
             parts,
             team,
-            equality=equality,
+            has_intercept=has_intercept,
             tol=tol,
             max_iter=max_iter,
             progress=progress,
@@ -83,8 +83,8 @@ def solve_on_whole_matrix(
         if hides_violation(noise * float(np.linalg.norm(result.beta)), tol, part.problem, result)
     ]
     if coarse and progress.go_on():
-        exact = samples.astype(np.dtype(np.float64), np.dtype(np.float64))
-        again = solve(exact, [parts[k]._replace(start=results[k].beta) for k in coarse])
+        float64_samples = samples.astype(np.dtype(np.float64), np.dtype(np.float64))
+        again = solve(float64_samples, [parts[k]._replace(start=results[k].beta) for k in coarse])
         for k, result in zip(coarse, again, strict=True):
             results[k] = replace(result, history=results[k].history.followed_by(result.history))
     return results
@@ -95,7 +95,7 @@ def solve_subproblems(
     parts: Sequence[Subproblem],
     team: ThreadTeam,
     *,
-    equality: bool,
+    has_intercept: bool,
     tol: float,
     max_iter: int,
     progress: Progress | Part | Aside,
@@ -108,7 +108,7 @@ def solve_subproblems(
     K : ndarray of shape (n, n)
     parts : sequence of Subproblem
     team : ThreadTeam
-    equality : bool
+    has_intercept : bool
     tol : float
         Largest violation; 1e-9 for a problem of at most 512 rows, where rounding allows it.
     max_iter : int
@@ -122,7 +122,7 @@ def solve_subproblems(
     list of DualResult
         Each with one row of history.
     """
-    batch = _Batch(K, parts, equality=equality, tol=tol, max_iter=max_iter, max_relative_gap=max_relative_gap)
+    batch = _Batch(K, parts, has_intercept=has_intercept, tol=tol, max_iter=max_iter, max_relative_gap=max_relative_gap)
     while batch.advance(team):
         if not progress.go_on(violation=float(batch.violations.max()), tol=tol):
             break
@@ -138,14 +138,14 @@ class _Batch:
         K: Array,
         parts: Sequence[Subproblem],
         *,
-        equality: bool,
+        has_intercept: bool,
         tol: float,
         max_iter: int,
         max_relative_gap: float,
     ) -> None:
         self.K = K
         self.parts = parts
-        self.equality = equality
+        self.has_intercept = has_intercept
         self.tol = tol
         self.max_relative_gap = max_relative_gap
         self.limit = max_iter if max_iter >= 0 else NO_LIMIT
@@ -168,9 +168,9 @@ class _Batch:
         self.is_unsolved = np.ones(len(parts), bool)
         self.violations = np.zeros(len(parts))
         self.certificates: dict[int, Certificate] = {}  # of solved problems
-        self.stall_tests: dict[int, StallTest] = {}
+        self.stall_tests: dict[int, CoordinateStallTest] = {}
         make: Any = dual.Subproblems32 if K.dtype == np.float32 else dual.Subproblems64
-        self.problems = make(K, rows, starts, self.box, self.beta, self.f, equality)
+        self.problems = make(K, rows, starts, self.box, self.beta, self.f, has_intercept)
 
     def _entries(self, part: Subproblem) -> Array:
         return self.K[np.ix_(part.rows, part.rows)]
@@ -200,7 +200,7 @@ class _Batch:
             self.next_check[k] += SETS_PER_CHECK
             part_slice = self.slices[k]
             box, beta, f = restrict_box(self.box, part_slice), self.beta[part_slice], self.f[part_slice]
-            is_stalled = self.stall_tests.setdefault(k, StallTest(WORKING_SET_ROWS))
+            is_stalled = self.stall_tests.setdefault(k, CoordinateStallTest(WORKING_SET_ROWS))
             if is_stalled(box, beta, f, float(self.violations[k]), int(self.steps[k])):
                 self.sets[k] += solve_newton_sets(
                     self._entries(self.parts[k]),
@@ -208,7 +208,7 @@ class _Batch:
                     beta,
                     f,
                     WORKING_SET_ROWS,
-                    equality=self.equality,
+                    has_intercept=self.has_intercept,
                     tol=self.tols[k],
                     max_relative_gap=self.max_relative_gap,
                     go_on=go_on,
@@ -217,7 +217,7 @@ class _Batch:
 
     def _certify(self, k: int) -> Certificate:
         box, beta, f = restrict_box(self.box, self.slices[k]), self.beta[self.slices[k]], self.f[self.slices[k]]
-        return certify(box, beta, f, np.empty(len(beta)), equality=self.equality, tol=self.tol)
+        return certify(box, beta, f, np.empty(len(beta)), has_intercept=self.has_intercept, tol=self.tol)
 
     def results(self, elapsed: float) -> list[DualResult]:
         """The point and the certificate of each problem."""
