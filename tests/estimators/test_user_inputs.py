@@ -212,14 +212,30 @@ def test_coef_says_why_it_is_not_there(binary: Data) -> None:
     assert not hasattr(DCSVMClassifier(kernel="linear"), "coef_")
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize(
     "estimator",
-    [DCSVMClassifier(kernel="linear"), OCASClassifier(), BSGDClassifier(kernel="linear", maintenance="removal")],
+    [
+        DCSVMClassifier(kernel="linear"),
+        DCSVMRegressor(kernel="linear"),
+        OCASClassifier(),
+        BSGDClassifier(kernel="linear", maintenance="removal"),
+    ],
+    ids=name_of,
 )
-def test_features_are_selected_by_coef(estimator: Any, binary: Data) -> None:
-    X, y = binary
+def test_features_are_selected_by_coef(estimator: Any, form: Any, binary: Data) -> None:
+    X, y = form(binary[0]), binary[1]
     assert RFE(estimator, n_features_to_select=2).fit(X, y).support_.sum() == 2
     assert 0 < SelectFromModel(estimator).fit(X, y).get_support().sum() < X.shape[1]
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 2.0, 1: 1.0, 2: 1.0, 3: 0.5}])
+@pytest.mark.parametrize("kind", [DCSVMClassifier, BSGDClassifier, DCPredClassifier])
+def test_class_weights_and_the_shape_are_those_of_svc(kind: Any, class_weight: Any, four: Data) -> None:
+    X, y = four[0], np.where(np.arange(240) < 40, 3, four[1])
+    model, rival = (estimator(class_weight=class_weight).fit(X, y) for estimator in (kind, SVC))
+    np.testing.assert_allclose(model.class_weight_, rival.class_weight_)
+    assert model.shape_fit_ == rival.shape_fit_ == X.shape
 
 
 # ------------------------------------------------------------------------------------------------------- probabilities

@@ -22,7 +22,7 @@ from ._callbacks import CallbackSupportMixin, with_callbacks
 from ._fitted_state import CheckedState, FittedState
 from ._kernel import resolve_gamma
 from ._training import all_or_nothing, training
-from ._validation import FLOATS, KERNELS, check_labels, check_weights, number_classes, validate_rows
+from ._validation import FLOATS, KERNELS, check_labels, check_weights, class_factors, number_classes, validate_rows
 
 Vector = NDArray[np.float64]
 
@@ -90,7 +90,7 @@ class LinearWeights:
     def coef_(self) -> Any:
         """Weights of the features, of shape (n_functions, n_features), float64: one row for each intercept.
 
-        A read-only array, CSR if the machine was trained on sparse rows; computed at every access.
+        A read-only array, or a CSR one if the machine was trained on sparse rows; computed at every access.
 
         Raises
         ------
@@ -103,8 +103,10 @@ class LinearWeights:
         if not isinstance(self._model, KernelExpansion):
             raise AttributeError("coef_ is not available for an early machine: each cluster has its own weights")
         points, coef = self.support_vectors_, self._model.coef
-        weights = type(points)(coef) @ points if sp.issparse(points) else coef @ points
-        (weights.data if sp.issparse(weights) else weights).flags.writeable = False
+        if sp.issparse(points):
+            return type(points)(coef) @ points
+        weights = coef @ points
+        weights.flags.writeable = False
         return weights
 
 
@@ -140,6 +142,8 @@ class KernelMachine(CallbackSupportMixin, KernelMethod):
 
     n_jobs: int | None
     memory_budget: Any
+    class_weight: Any  # of a classifier
+    shape_fit_: tuple[int, int]
     _model: Model
     _dtype: str  # of the data, and so of the kernel
     intercept_: Vector
@@ -202,6 +206,7 @@ class KernelMachine(CallbackSupportMixin, KernelMethod):
             raise ValueError(f"X must be a square kernel matrix for kernel='precomputed', got shape {X.shape}")
         if reset:
             self._dtype = X.dtype.name
+        self.shape_fit_ = X.shape
 
     def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
         kept = np.flatnonzero(weights)
@@ -210,6 +215,11 @@ class KernelMachine(CallbackSupportMixin, KernelMethod):
             targets, weights = targets[kept], weights[kept]
         classes, y = number_classes(targets, weights) if is_classifier(self) else (np.empty(0), targets)
         return TrainingRows(X, y, weights, kept, classes)
+
+    def _weigh_classes(self, classes: NDArray[Any], y: NDArray[np.integer], weights: Vector) -> Vector:
+        """Each row's weight (n,) times the factor of its class, which is kept as `class_weight_` (n_classes,)."""
+        self.class_weight_ = class_factors(self.class_weight, classes, y, weights)
+        return np.asarray(weights * self.class_weight_[y])
 
     def _decide(self, X: Any, finish: Callable[[Vector], NDArray[Any]] | None = None) -> NDArray[Any]:
         """Decision values (n, n_functions), or `finish` of them, block by block within the memory budget."""
@@ -233,9 +243,14 @@ class KernelMachine(CallbackSupportMixin, KernelMethod):
         return state
 
     def _check_state(self, fitted: FittedState) -> None:
-        """The kernel, the dtype of the data, and what the fit says of itself."""
+        """The kernel, the dtype and shape of the data, the classes' weights, and what the fit says of itself."""
         super()._check_state(fitted)
         fitted.choice("_dtype", ("float32", "float64"))
+        shape = fitted.inner("shape_fit_")
+        if len([shape.integer(axis, 1) for axis in shape]) != 2 or self.shape_fit_[1] != self.n_features_in_:
+            raise ValueError(f"shape_fit_ must be (n_samples, {self.n_features_in_}), got {self.shape_fit_!r}")
+        if is_classifier(self):
+            fitted.array("class_weight_", np.float64, fitted.classes())
         fitted.progress()
 
     def _restore(self) -> None:

@@ -202,7 +202,12 @@ def _number_two(labels: NDArray[Any], team: ThreadTeam) -> tuple[NDArray[Any], N
 
 
 def weigh_classes(class_weight: Any, classes: NDArray[Any], y: NDArray[np.integer], weights: Vector) -> Vector:
-    """Each row's weight times the factor of its class: 1, the given one, or "balanced" by total sample weight.
+    """Each row's weight (n,) times the factor of its class, as `class_factors` says; `weights` itself for None."""
+    return weights if class_weight is None else weights * class_factors(class_weight, classes, y, weights)[y]
+
+
+def class_factors(class_weight: Any, classes: NDArray[Any], y: NDArray[np.integer], weights: Vector) -> Vector:
+    """The factor of each class: 1, the given one, or "balanced" by total sample weight.
 
     Parameters
     ----------
@@ -216,14 +221,12 @@ def weigh_classes(class_weight: Any, classes: NDArray[Any], y: NDArray[np.intege
 
     Returns
     -------
-    ndarray of shape (n,), float64
-        `weights` itself for None.
+    ndarray of shape (k,), float64
     """
     if class_weight is None:
-        return weights
+        return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
-        totals = np.bincount(y, weights, minlength=len(classes))
-        return np.asarray(weights * (weights.sum() / (len(classes) * totals))[y])
+        return np.asarray(weights.sum() / (len(classes) * np.bincount(y, weights, minlength=len(classes))))
     if not isinstance(class_weight, Mapping):
         raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {plain(class_weight)!r}")
     labels = plain(classes)
@@ -233,8 +236,7 @@ def weigh_classes(class_weight: Any, classes: NDArray[Any], y: NDArray[np.intege
         raise ValueError(
             f"class_weight has labels that y lacks, {unknown}, but not all that y has: {lacking} are missing"
         )
-    factors = np.array([_class_factor(class_weight, label) for label in labels])
-    return np.asarray(weights * factors[y])
+    return np.array([_class_factor(class_weight, label) for label in labels])
 
 
 def _class_factor(class_weight: Mapping[Any, float], label: Any) -> float:

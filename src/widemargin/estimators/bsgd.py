@@ -37,7 +37,6 @@ from ._validation import (
     check_weights,
     plain,
     to_single,
-    weigh_classes,
 )
 
 Vector = NDArray[np.float64]
@@ -122,6 +121,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    class_weight_ : ndarray of shape (n_classes,), float64
+        Factor of C for each class, from `class_weight`.
     support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
         With merging no rows of the data; with removal and projection rows. In the dtype of the data.
     dual_coef_ : ndarray of shape (n_functions, n_SV), float64
@@ -149,6 +150,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         ``mergers``, ``removals``, ``merging_frequency`` (mergers a step) and ``mean_degradation`` (mean squared weight
         degradation); ``n_support``; with early stopping ``validation_score``. Counts and losses are sums over the
         classes' machines.
+    shape_fit_ : tuple of int
+        Shape of the training data, or of the latest chunk.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
@@ -335,7 +338,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             )
             score = partial(self._score_validation_rows, X_held, y_held)
         self._classes_and_gamma(classes, X, y, weights)
-        weights = weigh_classes(self.class_weight, classes, y, weights)
+        weights = self._weigh_classes(classes, y, weights)
         signed_weights = weights * one_vs_rest_signs(y, len(classes))
         self.lam_ = self._resolve_lam(X.shape[0])
         settings = self._settings(signed_weights)
@@ -378,7 +381,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
     def _train_on_chunk(self, X: Any, y: NDArray[np.intp], weights: Vector, progress: Progress) -> None:
         if self._states is not None and self._shape != [self.maintenance, self.budget]:
             raise ValueError(f"maintenance and budget must stay as the machine was made, {self._shape}")
-        weights = weigh_classes(self.class_weight, self.classes_, y, weights)
+        weights = self._weigh_classes(self.classes_, y, weights)
         signed_weights = weights * one_vs_rest_signs(y, len(self.classes_))
         if self.lam is not None or not hasattr(self, "lam_"):
             self.lam_ = self._resolve_lam(_STREAM_ROWS)

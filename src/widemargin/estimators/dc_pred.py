@@ -15,7 +15,7 @@ from ..nystroem.local_machines import HingeProblem, RidgeProblem
 from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import OneAgainstRestPredictor
-from ._validation import check_number, weigh_classes
+from ._validation import check_number
 
 Vector = NDArray[np.float64]
 
@@ -76,6 +76,8 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, DCPredMachine):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    class_weight_ : ndarray of shape (n_classes,), float64
+        Factor of C for each class, from `class_weight`.
     predictor_ : NystroemForest
         The model; ``predictor_.as_function()`` is a function of one row without scikit-learn's checks.
     prediction_cost_ : float
@@ -93,6 +95,8 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, DCPredMachine):
         1.
     history_ : dict of ndarrays
         ``time``, ``objective`` and ``lower_bound``: cumulative, leaf by leaf.
+    shape_fit_ : tuple of int
+        Shape of the training data.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
@@ -184,7 +188,7 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, DCPredMachine):
         super()._check_parameters()
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        upper = self.C * weigh_classes(self.class_weight, rows.classes, rows.y, rows.weights)
+        upper = self.C * self._weigh_classes(rows.classes, rows.y, rows.weights)
         signs = one_vs_rest_signs(rows.y, len(rows.classes))
         self._train(rows, HingeProblem(signs, upper, self.tol, train_hinges), progress)
         self.classes_ = rows.classes
@@ -258,6 +262,8 @@ class DCPredRegressor(RegressorMixin, DCPredMachine):
         1.
     history_ : dict of ndarrays
         ``time``, ``objective`` and ``lower_bound``: cumulative, leaf by leaf.
+    shape_fit_ : tuple of int
+        Shape of the training data.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 

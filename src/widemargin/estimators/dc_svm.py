@@ -21,7 +21,7 @@ from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
 from ._pairs import machine_attributes, sparse_pair_coefficients
 from ._predictor import PairwisePredictor
-from ._validation import check_choice, check_flag, check_number, weigh_classes
+from ._validation import check_choice, check_flag, check_number
 
 Vector = NDArray[np.float64]
 
@@ -97,6 +97,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    class_weight_ : ndarray of shape (n_classes,), float64
+        Factor of C for each class, from `class_weight`.
     support_ : ndarray of shape (n_SV,), int
         Indices of the support vectors, grouped by class.
     support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
@@ -131,6 +133,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
     history_ : dict of ndarrays
         One entry a round: ``time`` in seconds, ``objective``, ``lower_bound``, ``violation``, ``n_support``, and
         ``problem``, the number of the pair of classes.
+    shape_fit_ : tuple of int
+        Shape of the training data.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
@@ -240,7 +244,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
         progress: Progress,
         rng: np.random.Generator,
     ) -> list[Machine]:
-        upper = self.C * weigh_classes(self.class_weight, rows.classes, rows.y, rows.weights)
+        upper = self.C * self._weigh_classes(rows.classes, rows.y, rows.weights)
         if len(rows.classes) > 2:
             pairs = combinations(range(len(rows.classes)), 2)
             problems = [partial(pair_problem, rows.y, upper, *pair) for pair in pairs]

@@ -106,6 +106,8 @@ class DCSVMRegressor(RegressorMixin, DualMachine):
         Whether every violation is below `tol`, and the gap at most 5 % of the objective.
     n_iter_ : int
         Working sets solved.
+    shape_fit_ : tuple of int
+        Shape of the training data.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
