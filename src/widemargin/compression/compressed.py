@@ -14,6 +14,7 @@ from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
 from ..estimators._kernel_machine import KernelMethod
+from ..estimators._lazy import lazy_on_dask
 from ..estimators._predictor import OneAgainstRestPredictor, PairwisePredictor
 from ..estimators._validation import validate_rows
 from ..models.nystroem_tree import NystroemForest
@@ -178,6 +179,7 @@ class CompressedVotes(ClassifierMixin, PairwisePredictor, Compressed):
 class CompressedRegressor(RegressorMixin, Compressed):
     """A regressor."""
 
+    @lazy_on_dask
     def predict(self, X: ArrayLike) -> Vector:
         """The value of each row, of shape (n_samples,) or (n_samples, n_targets).
 
@@ -195,6 +197,7 @@ class CompressedOutlierDetector(OutlierMixin, Compressed):
     def _n_outputs(self, fitted: FittedState) -> int:
         return 1
 
+    @lazy_on_dask
     def decision_function(self, X: ArrayLike) -> Vector:
         """Signed distances, of shape (n_samples,): positive for inliers.
 
@@ -204,6 +207,7 @@ class CompressedOutlierDetector(OutlierMixin, Compressed):
         """
         return self._decide(X)[:, 0]
 
+    @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:
         """1 for inliers, -1 for outliers.
 

@@ -8,6 +8,7 @@ from .capabilities import DesignMatrix, LocalMatrix, RowAccess, RowArrays
 from .dask import LostPartitionError
 from .dense import has_finite_values
 from .design_matrix import is_partitioned, make_design_matrix, open_design_matrix, with_constant
+from .lazy_rows import blocks_in_turn, map_rows
 from .mapped import has_finite_rows, mapped_pages
 
 __all__ = [
@@ -16,10 +17,12 @@ __all__ = [
     "LostPartitionError",
     "RowAccess",
     "RowArrays",
+    "blocks_in_turn",
     "has_finite_rows",
     "has_finite_values",
     "is_partitioned",
     "make_design_matrix",
+    "map_rows",
     "mapped_pages",
     "open_design_matrix",
     "with_constant",

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..models.linear import LinearModel
 from ._fitted_state import CheckedState
+from ._lazy import lazy_on_dask
 from ._pairs import votes
 from ._validation import FLOATS, validate_rows
 
@@ -56,6 +57,7 @@ class PairwisePredictor(ScorePredictor):
     decision_function_shape: str
     break_ties: bool
 
+    @lazy_on_dask
     def decision_function(self, X: ArrayLike) -> Vector:
         """Signed distances from the decision surfaces, in units of the margin.
 
@@ -81,6 +83,7 @@ class PairwisePredictor(ScorePredictor):
             return values[:, 0]
         return np.asarray(_ovr_decision_function(values < 0, -values, len(self.classes_)))
 
+    @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The label of each row.
 
@@ -115,6 +118,7 @@ class OneAgainstRestPredictor(ScorePredictor):
     _decide: Callable[..., Vector]
     classes_: NDArray[Any]
 
+    @lazy_on_dask
     def decision_function(self, X: ArrayLike) -> Vector:
         """Signed distances from the decision surfaces, in units of the margin.
 
@@ -130,6 +134,7 @@ class OneAgainstRestPredictor(ScorePredictor):
         values = self._decide(X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
+    @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The label of each row: that of the largest decision value.
 

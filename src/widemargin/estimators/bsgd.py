@@ -15,12 +15,14 @@ from sklearn.utils.multiclass import unique_labels
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from ..algorithms.bsgd import BudgetedSGD, Epochs, primal_objective, train
+from ..data import blocks_in_turn, is_partitioned
 from ..data.labels import one_vs_rest_signs
 from ..kernels.tiles import entry_work
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import COEF, EXCESS_MISTAKES, N_BACK, N_FRONT, StepSettings, projection_bytes
 from ..solvers.sgd.merging import ALGORITHM_1, MAINTENANCE, RULES
+from ._data import to_memory
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
@@ -295,9 +297,9 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            At least one row.
-        y : array-like of shape (n_samples,)
+        X : {array-like, sparse matrix, sparse array, dask array, dask data frame} of shape (n_samples, n_features)
+            At least one row. The blocks of a dask collection are computed, sent here and learnt one after the other.
+        y : array-like or dask collection of shape (n_samples,)
         classes : array-like of shape (n_classes,), default=None
             All labels of the stream. Needed in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -306,6 +308,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         -------
         self
         """
+        if is_partitioned(X):
+            return self._fit_blocks(X, y, classes, sample_weight)
         with all_or_nothing(self):
             self._check_parameters()
             self._check_stream_parameters()
@@ -320,6 +324,18 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
                 )
             with clock(self) as progress:
                 self._train_on_chunk(X, self._class_numbers(labels), weights, progress)
+        return self
+
+    def _fit_blocks(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
+        """`partial_fit` on the blocks of a dask collection. An error leaves what the blocks before it have given."""
+        labels, weights = np.asarray(to_memory(y)), to_memory(sample_weight)
+        end = 0
+        for block in blocks_in_turn(X):
+            rows = slice(end, end + block.shape[0])
+            self.partial_fit(block, labels[rows], classes, None if weights is None else weights[rows])
+            end = rows.stop
+        if end != len(labels):
+            raise ValueError(f"X and y must have the same number of rows, got {end} and {len(labels)}")
         return self
 
     def _check_data(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:

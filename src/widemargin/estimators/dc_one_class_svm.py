@@ -18,6 +18,7 @@ from ..solvers.results import StoppedAtStartError
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
+from ._lazy import lazy_on_dask
 from ._pairs import target_attributes
 from ._validation import check_choice, check_number, plain
 
@@ -282,6 +283,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         fitted.array("dual_coef_", np.float64, 1, n)
         return 1
 
+    @lazy_on_dask
     def decision_function(self, X: ArrayLike) -> Vector:
         """Signed distance from the border of the region, times ``|w|``: negative outside.
 
@@ -296,6 +298,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         """
         return np.asarray(self.score_samples(X) - self.offset_)
 
+    @lazy_on_dask
     def score_samples(self, X: ArrayLike) -> Vector:
         """<w, phi(x)> of each row: the larger, the more ordinary.
 
@@ -309,6 +312,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         """
         return np.asarray(self._decide(X)[:, 0] + self.offset_)
 
+    @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:
         """1 for each row inside the region, -1 for each outside.
 

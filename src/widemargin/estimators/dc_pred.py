@@ -14,6 +14,7 @@ from ..data.labels import one_vs_rest_signs
 from ..nystroem.local_machines import HingeProblem, RidgeProblem
 from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
+from ._lazy import lazy_on_dask
 from ._predictor import OneAgainstRestPredictor
 from ._validation import check_number
 
@@ -350,6 +351,7 @@ class DCPredRegressor(RegressorMixin, DCPredMachine):
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         self._train(rows, RidgeProblem(rows.y[None].astype(np.float64), self.alpha, rows.weights), progress)
 
+    @lazy_on_dask
     def predict(self, X: ArrayLike) -> Vector:
         """The value of each row.
 

@@ -18,6 +18,7 @@ from ..solvers.dual.certificate import DualProblem, regression_problem
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
+from ._lazy import lazy_on_dask
 from ._pairs import target_attributes
 from ._validation import check_choice, check_number
 
@@ -240,6 +241,7 @@ class DCSVMRegressor(RegressorMixin, DualMachine):
         fitted.array("n_support_", np.integer, 1, least=n, below=n + 1)
         return len(fitted.array("dual_coef_", np.float64, ..., n))
 
+    @lazy_on_dask
     def predict(self, X: ArrayLike) -> Vector:
         """The value of each row.
 

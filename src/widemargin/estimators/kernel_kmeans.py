@@ -19,6 +19,7 @@ from ..partition.routing import KernelRouter
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMethod
+from ._lazy import lazy_on_dask
 from ._training import all_or_nothing, warn_of_stop
 from ._validation import check_integer, check_kernel, check_n_jobs, check_seed
 
@@ -159,6 +160,7 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
         n = len(fitted.array("labels_", np.integer, None, least=0, below=k))
         fitted.array("sample_indices_", np.integer, m, least=0, below=n)
 
+    @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray[np.int32]:
         """The cluster of each row, that of the nearest centre in feature space.
 

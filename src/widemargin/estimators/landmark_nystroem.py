@@ -25,6 +25,7 @@ from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMethod
+from ._lazy import lazy_on_dask
 from ._training import all_or_nothing, warn_of_stop, warn_user
 from ._validation import (
     check_choice,
@@ -249,6 +250,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         kernel: Any = self._make_kernel()
         return NystroemCoordinates(LandmarkFeatures(kernel, self.landmarks_[None], **self._pseudo), self.factor_)
 
+    @lazy_on_dask
     def transform(self, X: ArrayLike) -> Array:
         """The coordinates of each row.
 

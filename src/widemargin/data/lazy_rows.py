@@ -1,0 +1,79 @@
+"""Dask collections block by block: functions of rows as one task a block, and blocks one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+
+def map_rows(function: Callable[[Any], Any], X: Any) -> Any:
+    """Apply a function of rows to each block of a dask collection, lazily.
+
+    Parameters
+    ----------
+    function : callable
+        Maps rows (m, d), m >= 1, to an array of shape (m,) or (m, k). It is one node of the graph: a worker receives
+        it once, however many blocks it computes. It is called here once, on one or two rows of zeros or of dask's
+        example values, for the dtype and the shape of the result.
+    X : dask array or dask data frame of shape (n, d)
+        Blocks of NumPy, sparse arrays or data frames. Columns in several chunks are joined.
+
+    Returns
+    -------
+    dask array of shape (n,) or (n, k)
+        With the blocks of X; of a data frame their lengths are unknown.
+
+    Raises
+    ------
+    ValueError
+        If X does not have two dimensions, or what `function` raises on the example.
+    """
+    import dask.array as da
+    from dask import delayed
+
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got {X.ndim}")
+    example = np.asarray(function(_example_rows(X)))
+    empty, width = example[:0], example.shape[1:]
+    shared = delayed(_SkipEmpty(function, empty), pure=False, traverse=False)
+    if hasattr(X, "to_dask_array"):  # a data frame: its blocks keep their column names
+        parts = [delayed(_apply)(part, shared) for part in X.to_delayed()]
+        return da.concatenate([da.from_delayed(part, (np.nan, *width), meta=empty) for part in parts])
+    rows = X.rechunk({1: -1})
+    shape = {"chunks": (rows.chunks[0], *((k,) for k in width))} if width else {"drop_axis": 1}
+    return da.map_blocks(_apply, rows, shared, dtype=empty.dtype, meta=empty, **shape)
+
+
+def blocks_in_turn(X: Any) -> Iterator[Any]:
+    """The blocks of a dask collection that have rows, in order: each computed, and in this process, when asked for."""
+    whole = X.rechunk({1: -1}) if hasattr(X, "rechunk") else X
+    for part in np.ravel(whole.to_delayed()):
+        rows = part.compute()
+        if rows.shape[0]:
+            yield rows
+
+
+class _SkipEmpty:
+    """`function`, with `empty` as its value on a block without rows, such as a filter may leave."""
+
+    def __init__(self, function: Callable[[Any], Any], empty: Any) -> None:
+        self._function = function
+        self._empty = empty
+
+    def __call__(self, rows: Any) -> Any:
+        return self._function(rows) if rows.shape[0] else self._empty
+
+
+def _apply(rows: Any, function: Callable[[Any], Any]) -> Any:
+    return function(rows)
+
+
+def _example_rows(X: Any) -> Any:
+    """One or two rows of the kind of X's blocks."""
+    if hasattr(X, "_meta_nonempty"):
+        return X._meta_nonempty
+    zeros = np.zeros((1, X.shape[1]), X.dtype)
+    return sp.csr_array(zeros) if sp.issparse(X._meta) else zeros
