@@ -37,13 +37,19 @@ def sparse(dtype: type = np.float64) -> csr.CSRMatrix:
     return csr.CSRMatrix(np.ones(N, dtype), some(N, D), np.arange(N + 1), D)
 
 
-def box(n: int = N) -> dual.Box:
-    return dual.Box(vector(n), np.full(n, -1.0), np.ones(n), np.ones(n))
+def terms(n: int = N) -> dual.SeparableTerms:
+    return dual.SeparableTerms(vector(n), np.full(n, -1.0), np.ones(n), np.ones(n))
 
 
 def subproblems(dtype: type) -> dict[str, Any]:
     vectors = {"beta": np.zeros(N), "f": np.zeros(N)}
-    return {"K": np.eye(N, dtype=dtype), "rows": np.arange(N), "starts": np.array([0, 5, N]), "box": box(), **vectors}
+    return {
+        "K": np.eye(N, dtype=dtype),
+        "rows": np.arange(N),
+        "starts": np.array([0, 5, N]),
+        "terms": terms(),
+        **vectors,
+    }
 
 
 def multiclass() -> linear.MulticlassHinge:
@@ -106,8 +112,8 @@ def calls() -> dict[str, list[Call]]:
     weights = {"coef": rows(K, N), "previous": rows(K, N), "out": np.empty((K, D))}
     leaves = {"rows": np.arange(N), "out": np.empty(N, np.int32)}
     tile = {"tile": dual.Tile64(4), "tol": 1e-3}
-    state = {"beta": np.zeros(N), "f": np.zeros(N), "equality": False}
-    active = {"team": ALONE, "K": np.eye(N), "box": box(), **state, "tile": dual.Tile64(4)}
+    state = {"beta": np.zeros(N), "f": np.zeros(N), "has_intercept": False}
+    active = {"team": ALONE, "K": np.eye(N), "terms": terms(), **state, "tile": dual.Tile64(4)}
     solve = {"team": ALONE, "tol": np.full(2, 1e-3), "max_sets": np.full(2, 9), "seconds": 1.0}
     norms = {"squares": np.ones(N), "other_squares": np.ones(D), "gamma": 1.0}
     single = {"squares": np.ones(N, np.float32), "other_squares": np.ones(D, np.float32), "gamma": 1.0}
@@ -128,22 +134,24 @@ def calls() -> dict[str, list[Call]]:
         "kernels.l1_distances": [(kernels.l1_distances, {"X": rows(), "Z": rows(K), "out": np.empty((N, K))})],
         "kernels.add_rows": [(kernels.add_rows, {**f, "K": np.eye(N), "rows": some(4, N), "coef": vector(4)})],
         "kernels.add_product": [(kernels.add_product, {"K": rows(), "coef": rows(K, N), "out": np.zeros((K, D))})],
-        "dual.Box": [(dual.Box, {"target": vector(), "lo": -np.ones(N), "hi": np.ones(N), "scale": np.ones(N)})],
-        "dual.Box.__len__": [(box().__len__, {})],
+        "dual.SeparableTerms": [
+            (dual.SeparableTerms, {"target": vector(), "lo": -np.ones(N), "hi": np.ones(N), "scale": np.ones(N)})
+        ],
+        "dual.SeparableTerms.__len__": [(terms().__len__, {})],
         "dual.WorkingSet": [(dual.WorkingSet, {"size": 4, "n_rows": N})],
         "dual.Tile32": [(dual.Tile32, {"size": 4})],
         "dual.Tile64": [(dual.Tile64, {"size": 4})],
         "dual.solve_box_tile": [(dual.solve_box_tile, tile)],
         "dual.solve_equality_tile": [(dual.solve_equality_tile, tile)],
-        "dual.kkt_violation": [(dual.kkt_violation, {"box": box(), **state, "out": np.empty(N)})],
+        "dual.kkt_violation": [(dual.kkt_violation, {"terms": terms(), **state, "out": np.empty(N)})],
         "dual.largest_violators": [(dual.largest_violators, {"violation": vector(), "side": 0, "k": 3})],
         "dual.solve_active": [
             (dual.solve_active, {**active, "working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9})
         ],
-        "dual.Subproblems32": [(dual.Subproblems32, subproblems(np.float32) | {"equality": False})],
-        "dual.Subproblems64": [(dual.Subproblems64, subproblems(np.float64) | {"equality": True})],
-        "dual.Subproblems32.solve": [(dual.Subproblems32(**subproblems(np.float32), equality=True).solve, solve)],
-        "dual.Subproblems64.solve": [(dual.Subproblems64(**subproblems(np.float64), equality=False).solve, solve)],
+        "dual.Subproblems32": [(dual.Subproblems32, subproblems(np.float32) | {"has_intercept": False})],
+        "dual.Subproblems64": [(dual.Subproblems64, subproblems(np.float64) | {"has_intercept": True})],
+        "dual.Subproblems32.solve": [(dual.Subproblems32(**subproblems(np.float32), has_intercept=True).solve, solve)],
+        "dual.Subproblems64.solve": [(dual.Subproblems64(**subproblems(np.float64), has_intercept=False).solve, solve)],
         "csr.CSRMatrix": [(csr.CSRMatrix, {"data": np.ones(N), **indices, "n_columns": D})],
         "csr.CSRMatrix.rows": [(sparse().rows, {"first": 2, "end": 5})],
         "csr.CSRMatrix.__len__": [(sparse().__len__, {})],

@@ -35,10 +35,10 @@ class Problem(NamedTuple):
     upper: Vector
 
     @property
-    def box(self) -> Any:
+    def terms(self) -> Any:
         scale = 1.0 / np.sqrt(np.maximum(self.K.diagonal(), 1e-12 * max(self.K.diagonal().max(), 1e-300)))
         lo, hi = np.where(self.y > 0, 0.0, -self.upper), np.where(self.y > 0, self.upper, 0.0)
-        return dual.Box(self.y, lo, hi, scale)
+        return dual.SeparableTerms(self.y, lo, hi, scale)
 
     @property
     def Q(self) -> NDArray[np.float64]:
@@ -47,15 +47,15 @@ class Problem(NamedTuple):
     def objective(self, beta: Vector) -> float:
         return float(0.5 * beta @ self.K @ beta - self.y @ beta)
 
-    def violation(self, beta: Vector, equality: bool) -> float:
+    def violation(self, beta: Vector, has_intercept: bool) -> float:
         alpha = self.y * beta
-        if equality:
+        if has_intercept:
             return max(0.0, naive.equality_violation(self.Q, -np.ones(len(beta)), self.y, self.upper, alpha))
         return naive.violation(self.Q, -np.ones(len(beta)), self.upper, alpha)
 
-    def optimum(self, equality: bool) -> float:
+    def optimum(self, has_intercept: bool) -> float:
         p = -np.ones(len(self.y))
-        if equality:
+        if has_intercept:
             return naive.objective(self.Q, p, naive.solve_equality_qp(self.Q, p, self.y, self.upper))
         return naive.objective(self.Q, p, naive.solve_box_qp(self.Q, p, self.upper))
 
@@ -89,23 +89,25 @@ def load_tile(problem: Problem, dtype: np.dtype, size: int | None = None) -> Any
     tile.Q[:m, :m] = problem.K
     tile.diagonal[:m] = problem.K.diagonal()
     tile.grad[:m] = -problem.y
-    tile.lo[:m], tile.hi[:m] = problem.box.lo, problem.box.hi
+    tile.lo[:m], tile.hi[:m] = problem.terms.lo, problem.terms.hi
     return tile
 
 
-def solve_tile(tile: Any, tol: float, equality: bool) -> int:
-    return (dual.solve_equality_tile if equality else dual.solve_box_tile)(tile, tol)
+def solve_tile(tile: Any, tol: float, has_intercept: bool) -> int:
+    return (dual.solve_equality_tile if has_intercept else dual.solve_box_tile)(tile, tol)
 
 
 def solve(
-    problem: Problem, *, size: int, tol: float, equality: bool, dtype: np.dtype = DOUBLE, max_sets: int = 500
+    problem: Problem, *, size: int, tol: float, has_intercept: bool, dtype: np.dtype = DOUBLE, max_sets: int = 500
 ) -> tuple[Vector, Vector, int, float]:
     """Run `solve_active` from zero: beta, decision values, working sets, violation left."""
     m = len(problem.y)
     beta, f = np.zeros(m), np.zeros(m)
     tile, work = make_tile(size, dtype), dual.WorkingSet(size, m)
     K = problem.K.astype(dtype)
-    n_sets, _, _, violation = dual.solve_active(ALONE, K, problem.box, beta, f, tile, work, tol, equality, max_sets)
+    n_sets, _, _, violation = dual.solve_active(
+        ALONE, K, problem.terms, beta, f, tile, work, tol, has_intercept, max_sets
+    )
     return beta, f, n_sets, violation
 
 
@@ -120,17 +122,17 @@ def solve(
     ridge=st.sampled_from([0.0, 1e-8, 0.05, 1.0]),
     C=st.sampled_from([0.0, 1e-6, 0.1, 1.0, 30.0, 1e6]),
     zeros=st.booleans(),
-    equality=st.booleans(),
+    has_intercept=st.booleans(),
     dtype=dtypes,
 )
 def test_tile_keeps_its_promises(
-    seed: int, q: int, rank: int, ridge: float, C: float, zeros: bool, equality: bool, dtype: np.dtype
+    seed: int, q: int, rank: int, ridge: float, C: float, zeros: bool, has_intercept: bool, dtype: np.dtype
 ) -> None:
     problem = make_problem(seed, q, rank=rank, ridge=ridge, C=C, zeros=zeros)
     tile = load_tile(problem, dtype)
     lo, hi = tile.lo.astype(DOUBLE), tile.hi.astype(DOUBLE)
     tol = 1e-3
-    steps = solve_tile(tile, tol, equality)
+    steps = solve_tile(tile, tol, has_intercept)
     d = tile.step.astype(DOUBLE)
     eps = float(np.finfo(dtype).eps)
     size = 1.0 + np.abs(d).max()
@@ -139,7 +141,7 @@ def test_tile_keeps_its_promises(
     assert np.isfinite(d).all()
     assert (d >= lo - rounding).all()
     assert (d <= hi + rounding).all()
-    if equality:
+    if has_intercept:
         assert abs(d.sum()) <= rounding
     K = tile.Q.astype(DOUBLE)
     start, end = 0.0, 0.5 * d @ K @ d - problem.y @ d
@@ -153,28 +155,28 @@ def test_tile_keeps_its_promises(
         # violation of the true bounds, since the tile's own are exact where one was hit
         clipped = np.clip(d, lo, hi)
         clipped[tile.lo == 0], clipped[tile.hi == 0] = lo[tile.lo == 0], hi[tile.hi == 0]
-        assert problem.violation(clipped, equality) < tol + 1e-9
+        assert problem.violation(clipped, has_intercept) < tol + 1e-9
 
 
 @quick
-@given(seed=seeds, q=st.integers(1, 6), C=st.sampled_from([0.01, 0.5, 3.0]), equality=st.booleans(), dtype=dtypes)
+@given(seed=seeds, q=st.integers(1, 6), C=st.sampled_from([0.01, 0.5, 3.0]), has_intercept=st.booleans(), dtype=dtypes)
 def test_tile_reaches_the_optimum_of_the_naive_solver(
-    seed: int, q: int, C: float, equality: bool, dtype: np.dtype
+    seed: int, q: int, C: float, has_intercept: bool, dtype: np.dtype
 ) -> None:
     problem = make_problem(seed, q, ridge=0.3, C=C)
     tile = load_tile(problem, dtype)
-    solve_tile(tile, 1e-9 if dtype == DOUBLE else 1e-5, equality)
+    solve_tile(tile, 1e-9 if dtype == DOUBLE else 1e-5, has_intercept)
     got = problem.objective(tile.step.astype(DOUBLE))
-    assert got == pytest.approx(problem.optimum(equality), rel=1e-7, abs=1e-9 if dtype == DOUBLE else 1e-5)
+    assert got == pytest.approx(problem.optimum(has_intercept), rel=1e-7, abs=1e-9 if dtype == DOUBLE else 1e-5)
 
 
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
-@pytest.mark.parametrize("equality", [False, True])
-def test_a_tile_at_its_optimum_does_not_move(equality: bool, dtype: np.dtype) -> None:
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_a_tile_at_its_optimum_does_not_move(has_intercept: bool, dtype: np.dtype) -> None:
     problem = make_problem(0, 5)
     tile = load_tile(problem, dtype)
     tile.grad[:] = 0  # free everywhere, nothing to gain
-    assert solve_tile(tile, 1e-3, equality) == 0
+    assert solve_tile(tile, 1e-3, has_intercept) == 0
     assert not tile.step.any()
 
 
@@ -211,9 +213,9 @@ def test_padding_rows_stay_where_they_are() -> None:
 
 
 @quick
-@given(seed=seeds, q=st.integers(1, 8), equality=st.booleans(), dtype=dtypes, C=st.sampled_from([0.1, 10.0, 1e6]))
+@given(seed=seeds, q=st.integers(1, 8), has_intercept=st.booleans(), dtype=dtypes, C=st.sampled_from([0.1, 10.0, 1e6]))
 def test_tiles_that_are_not_psd_end_within_their_bounds(
-    seed: int, q: int, equality: bool, dtype: np.dtype, C: float
+    seed: int, q: int, has_intercept: bool, dtype: np.dtype, C: float
 ) -> None:
     problem = make_problem(seed, q, C=C)
     rng = np.random.default_rng(seed)
@@ -222,12 +224,12 @@ def test_tiles_that_are_not_psd_end_within_their_bounds(
     np.fill_diagonal(K, 1.0)
     problem = problem._replace(K=K)
     tile = load_tile(problem, dtype)
-    steps = solve_tile(tile, 1e-4, equality)
+    steps = solve_tile(tile, 1e-4, has_intercept)
     assert steps <= dual.STEPS_PER_ROW * q
     d = tile.step.astype(DOUBLE)
     slack = 1e-4 if dtype == SINGLE else 1e-9
-    assert (d >= problem.box.lo - slack * C).all()
-    assert (d <= problem.box.hi + slack * C).all()
+    assert (d >= problem.terms.lo - slack * C).all()
+    assert (d <= problem.terms.hi + slack * C).all()
     assert problem.objective(d) <= slack * (1 + C) ** 2
 
 
@@ -251,10 +253,10 @@ def test_working_sets_solve_the_box_problem(
     if not unit:
         problem = problem._replace(upper=problem.upper / problem.K.diagonal())
     tol = 1e-6 if dtype == DOUBLE else 1e-3
-    beta, f, _, violation = solve(problem, size=min(share, m), tol=tol, equality=False, dtype=dtype, max_sets=3000)
-    box = problem.box
-    assert (beta >= box.lo).all()
-    assert (beta <= box.hi).all()
+    beta, f, _, violation = solve(problem, size=min(share, m), tol=tol, has_intercept=False, dtype=dtype, max_sets=3000)
+    terms = problem.terms
+    assert (beta >= terms.lo).all()
+    assert (beta <= terms.hi).all()
     np.testing.assert_allclose(f, problem.K @ beta, rtol=1e-6, atol=1e-6 if dtype == DOUBLE else 1e-3)
     assert violation < tol
     assert problem.violation(beta, False) < tol * (1 + 1e-6) + (1e-4 if dtype == SINGLE else 1e-12)
@@ -269,10 +271,10 @@ def test_one_working_set_solves_the_equality_problem(seed: int, m: int, C: float
     problem = make_problem(seed, m, ridge=0.1, C=C, zeros=zeros, unit=unit)
     if not unit:
         problem = problem._replace(upper=problem.upper / problem.K.diagonal())
-    beta, f, _, violation = solve(problem, size=m, tol=1e-7, equality=True)
-    box = problem.box
-    assert (beta >= box.lo).all()
-    assert (beta <= box.hi).all()
+    beta, f, _, violation = solve(problem, size=m, tol=1e-7, has_intercept=True)
+    terms = problem.terms
+    assert (beta >= terms.lo).all()
+    assert (beta <= terms.hi).all()
     assert abs(beta.sum()) <= 1e-12 * (1 + np.abs(beta).sum())
     np.testing.assert_allclose(f, problem.K @ beta, rtol=1e-9, atol=1e-9)
     assert violation < 1e-7
@@ -291,15 +293,15 @@ def test_small_working_sets_solve_the_equality_problem(size: int, order: str) ->
         "one of a kind": np.where(np.arange(24) == 20, 1.0, -1.0),
     }[order]
     problem = problem._replace(y=y)
-    beta, _, _, violation = solve(problem, size=size, tol=1e-6, equality=True, max_sets=20_000)
+    beta, _, _, violation = solve(problem, size=size, tol=1e-6, has_intercept=True, max_sets=20_000)
     assert violation < 1e-6
     assert beta.any()
     assert problem.objective(beta) == pytest.approx(problem.optimum(True), abs=1e-5)
 
 
 @quick
-@given(seed=seeds, m=st.integers(2, 10), share=st.integers(1, 10), equality=st.booleans(), dtype=dtypes)
-def test_every_working_set_goes_down(seed: int, m: int, share: int, equality: bool, dtype: np.dtype) -> None:
+@given(seed=seeds, m=st.integers(2, 10), share=st.integers(1, 10), has_intercept=st.booleans(), dtype=dtypes)
+def test_every_working_set_goes_down(seed: int, m: int, share: int, has_intercept: bool, dtype: np.dtype) -> None:
     problem = make_problem(seed, m, rank=2, ridge=0.0, C=5.0)  # singular: many solutions
     beta, f = np.zeros(m), np.zeros(m)
     size = min(share, m)
@@ -307,29 +309,29 @@ def test_every_working_set_goes_down(seed: int, m: int, share: int, equality: bo
     K = problem.K.astype(dtype)
     values = [0.0]
     for _ in range(30):
-        done, *_ = dual.solve_active(ALONE, K, problem.box, beta, f, tile, work, 1e-3, equality, 1)
+        done, *_ = dual.solve_active(ALONE, K, problem.terms, beta, f, tile, work, 1e-3, has_intercept, 1)
         values.append(problem.objective(beta))
         if done == 0:
             break
     assert np.diff(values).max() <= (1e-9 if dtype == DOUBLE else 1e-4)
 
 
-@pytest.mark.parametrize("equality", [False, True])
-def test_identical_rows_end(equality: bool) -> None:
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_identical_rows_end(has_intercept: bool) -> None:
     """Rank one: every pair has curvature 0."""
     y = np.where(np.arange(9) % 2, 1.0, -1.0)
     problem = Problem(np.ones((9, 9)), y, np.full(9, 3.0))
-    beta, _, _, violation = solve(problem, size=4, tol=1e-6, equality=equality)
+    beta, _, _, violation = solve(problem, size=4, tol=1e-6, has_intercept=has_intercept)
     assert violation < 1e-6
-    assert problem.violation(beta, equality) < 1e-6
+    assert problem.violation(beta, has_intercept) < 1e-6
 
 
-@pytest.mark.parametrize("equality", [False, True])
-def test_rows_of_zero_norm_go_to_their_bound(equality: bool) -> None:
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_rows_of_zero_norm_go_to_their_bound(has_intercept: bool) -> None:
     K = np.eye(6)
     K[[0, 1], [0, 1]] = 0.0  # k(x, x) = 0: the decision value is 0 whatever beta is
     problem = Problem(K, np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]), np.full(6, 2.0))
-    beta, _, _, violation = solve(problem, size=6, tol=1e-8, equality=equality)
+    beta, _, _, violation = solve(problem, size=6, tol=1e-8, has_intercept=has_intercept)
     assert violation < 1e-8
     assert beta[:2].tolist() == [2.0, -2.0]
     np.testing.assert_allclose(beta[2:], [1, -1, 1, -1], atol=1e-7)
@@ -338,28 +340,28 @@ def test_rows_of_zero_norm_go_to_their_bound(equality: bool) -> None:
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
 def test_a_kernel_of_zeros_puts_everything_at_its_bound(dtype: np.dtype) -> None:
     problem = Problem(np.zeros((5, 5)), np.array([1.0, -1.0, 1.0, -1.0, 1.0]), np.full(5, 2.0))
-    box = dual.Box(problem.y, problem.box.lo, problem.box.hi, np.ones(5))
+    terms = dual.SeparableTerms(problem.y, problem.terms.lo, problem.terms.hi, np.ones(5))
     beta, f = np.zeros(5), np.zeros(5)
     tile, work = make_tile(5, dtype), dual.WorkingSet(5, 5)
     K = np.zeros((5, 5), dtype)
-    *_, violation = dual.solve_active(ALONE, K, box, beta, f, tile, work, 1e-3, False, 50)
+    *_, violation = dual.solve_active(ALONE, K, terms, beta, f, tile, work, 1e-3, False, 50)
     assert violation == 0
     assert beta.tolist() == [2.0, -2.0, 2.0, -2.0, 2.0]
 
 
 @quick
-@given(seed=seeds, m=st.integers(2, 10), equality=st.booleans(), dtype=dtypes)
-def test_indefinite_matrices_end_inside_the_box(seed: int, m: int, equality: bool, dtype: np.dtype) -> None:
+@given(seed=seeds, m=st.integers(2, 10), has_intercept=st.booleans(), dtype=dtypes)
+def test_indefinite_matrices_end_inside_the_box(seed: int, m: int, has_intercept: bool, dtype: np.dtype) -> None:
     rng = np.random.default_rng(seed)
     noise = rng.normal(size=(m, m))
     noise[0, 0] = 1.0  # elsewhere the diagonal may be anything: the scale is made of the largest
     problem = make_problem(seed, m, C=2.0)._replace(K=noise + noise.T)
-    beta, _, n_sets, _ = solve(problem, size=m, tol=1e-3, equality=equality, dtype=dtype, max_sets=200)
+    beta, _, n_sets, _ = solve(problem, size=m, tol=1e-3, has_intercept=has_intercept, dtype=dtype, max_sets=200)
     assert n_sets <= 200
     assert np.isfinite(beta).all()
-    assert (beta >= problem.box.lo).all()
-    assert (beta <= problem.box.hi).all()
-    assert abs(beta.sum()) <= (1e-5 if dtype == SINGLE else 1e-9) or not equality
+    assert (beta >= problem.terms.lo).all()
+    assert (beta <= problem.terms.hi).all()
+    assert abs(beta.sum()) <= (1e-5 if dtype == SINGLE else 1e-9) or not has_intercept
     assert problem.objective(beta) <= 1e-3
 
 
@@ -368,7 +370,7 @@ def test_bounds_are_hit_exactly(dtype: np.dtype) -> None:
     """What is at a bound must compare equal to it: free coordinates are found by comparison."""
     problem = make_problem(5, 10, ridge=1.0, C=0.1 / 3)
     alpha = naive.solve_box_qp(problem.Q, -np.ones(10), problem.upper)
-    beta, *_ = solve(problem, size=10, tol=1e-6, equality=False, dtype=dtype)
+    beta, *_ = solve(problem, size=10, tol=1e-6, has_intercept=False, dtype=dtype)
     for bound in (np.zeros(10), problem.upper):
         at_bound = alpha == bound
         assert at_bound.any() == (bound > 0).all()
@@ -377,11 +379,11 @@ def test_bounds_are_hit_exactly(dtype: np.dtype) -> None:
 
 def test_a_second_call_goes_on_where_the_first_ended() -> None:
     problem = make_problem(6, 30, ridge=0.02, C=10.0)
-    at_once, *_ = solve(problem, size=6, tol=1e-5, equality=False, max_sets=10_000)
+    at_once, *_ = solve(problem, size=6, tol=1e-5, has_intercept=False, max_sets=10_000)
     beta, f = np.zeros(30), np.zeros(30)
     tile, work = make_tile(6, DOUBLE), dual.WorkingSet(6, 30)
     for _ in range(10_000):
-        done, _, _, violation = dual.solve_active(ALONE, problem.K, problem.box, beta, f, tile, work, 1e-5, False, 1)
+        done, _, _, violation = dual.solve_active(ALONE, problem.K, problem.terms, beta, f, tile, work, 1e-5, False, 1)
         if violation < 1e-5 or not done:
             break
     np.testing.assert_array_equal(beta, at_once)
@@ -392,9 +394,9 @@ def test_half_of_a_full_working_set_is_carried_over() -> None:
     problem = make_problem(7, m, ridge=0.01, C=100.0)
     beta, f = np.zeros(m), np.zeros(m)
     tile, work = make_tile(size, DOUBLE), dual.WorkingSet(size, m)
-    dual.solve_active(ALONE, problem.K, problem.box, beta, f, tile, work, 1e-9, False, 1)
+    dual.solve_active(ALONE, problem.K, problem.terms, beta, f, tile, work, 1e-9, False, 1)
     first = work.rows
-    dual.solve_active(ALONE, problem.K, problem.box, beta, f, tile, work, 1e-9, False, 1)
+    dual.solve_active(ALONE, problem.K, problem.terms, beta, f, tile, work, 1e-9, False, 1)
     second = work.rows
     assert len(first) == size
     assert set(first[size // 2 :]) <= set(second)
@@ -404,7 +406,7 @@ def test_half_of_a_full_working_set_is_carried_over() -> None:
 def test_max_sets_is_obeyed() -> None:
     problem = make_problem(8, 40, ridge=0.01, C=100.0)
     for quota in (0, 1, 3):
-        _, _, n_sets, violation = solve(problem, size=4, tol=1e-9, equality=False, max_sets=quota)
+        _, _, n_sets, violation = solve(problem, size=4, tol=1e-9, has_intercept=False, max_sets=quota)
         assert n_sets == quota
         assert violation > 1e-9
 
@@ -413,22 +415,22 @@ def test_max_sets_is_obeyed() -> None:
 
 
 @quick
-@given(seed=seeds, m=st.integers(1, 9), equality=st.booleans(), zeros=st.booleans())
-def test_kkt_violation_is_the_naive_one(seed: int, m: int, equality: bool, zeros: bool) -> None:
+@given(seed=seeds, m=st.integers(1, 9), has_intercept=st.booleans(), zeros=st.booleans())
+def test_kkt_violation_is_the_naive_one(seed: int, m: int, has_intercept: bool, zeros: bool) -> None:
     problem = make_problem(seed, m, zeros=zeros)
     rng = np.random.default_rng(seed)
-    box = problem.box
-    beta = rng.choice([0.0, 0.3, 1.0], size=m) * (box.lo + box.hi)
+    terms = problem.terms
+    beta = rng.choice([0.0, 0.3, 1.0], size=m) * (terms.lo + terms.hi)
     f, out = problem.K @ beta, np.full(m, np.nan)
-    offset, worst = dual.kkt_violation(box, beta, f, equality, out)
-    assert worst == pytest.approx(problem.violation(beta, equality), abs=1e-12)
-    if not equality:
+    offset, worst = dual.kkt_violation(terms, beta, f, has_intercept, out)
+    assert worst == pytest.approx(problem.violation(beta, has_intercept), abs=1e-12)
+    if not has_intercept:
         assert offset == 0
         assert np.abs(out).max() == pytest.approx(worst, abs=1e-12)
     g = f - problem.y + offset
-    expected = np.where(beta < box.hi, np.maximum(-g, 0), 0) - np.where(beta > box.lo, np.maximum(g, 0), 0)
+    expected = np.where(beta < terms.hi, np.maximum(-g, 0), 0) - np.where(beta > terms.lo, np.maximum(g, 0), 0)
     np.testing.assert_allclose(out, expected, atol=1e-12)
-    if equality and worst > 0:
+    if has_intercept and worst > 0:
         assert out.max() == pytest.approx(worst / 2)
         assert out.min() == pytest.approx(-worst / 2)
 
@@ -438,8 +440,8 @@ def test_kkt_violation_where_nothing_can_rise_or_nothing_fall(at: str) -> None:
     """The offset must stay a number: it may become a model's intercept."""
     hi = np.zeros(4) if at == "both" else np.ones(4)
     beta = np.ones(4) if at == "upper" else np.zeros(4)
-    box = dual.Box(np.ones(4), np.zeros(4), hi, np.ones(4))
-    offset, worst = dual.kkt_violation(box, beta, np.full(4, 3.0), True, np.empty(4))
+    terms = dual.SeparableTerms(np.ones(4), np.zeros(4), hi, np.ones(4))
+    offset, worst = dual.kkt_violation(terms, beta, np.full(4, 3.0), True, np.empty(4))
     assert worst == 0
     assert np.isfinite(offset)
 
@@ -530,18 +532,18 @@ def large_problem(m: int = 5000, C: float = 10.0) -> tuple[NDArray[np.float32], 
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=m) > 0, 1.0, -1.0)
     squares = (X * X).sum(axis=1)
     K = np.exp(-0.5 * (squares[:, None] + squares - 2 * X @ X.T)).astype(np.float32)
-    return K, y, dual.Box(y, np.minimum(0.0, C * y), np.maximum(0.0, C * y), np.ones(m))
+    return K, y, dual.SeparableTerms(y, np.minimum(0.0, C * y), np.maximum(0.0, C * y), np.ones(m))
 
 
-@pytest.mark.parametrize("equality", [False, True])
-def test_results_do_not_depend_on_the_number_of_threads(equality: bool) -> None:
-    K, y, box = large_problem()
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_results_do_not_depend_on_the_number_of_threads(has_intercept: bool) -> None:
+    K, y, terms = large_problem()
     points = []
     for n_threads in (1, 2, 3):
         beta, f = np.zeros(len(y)), np.zeros(len(y))
-        tile, work = (dual.Tile64 if equality else dual.Tile32)(512), dual.WorkingSet(512, len(y))
+        tile, work = (dual.Tile64 if has_intercept else dual.Tile32)(512), dual.WorkingSet(512, len(y))
         team = Team(n_threads)
-        counts = dual.solve_active(team, K, box, beta, f, tile, work, 1e-3, equality, 8)
+        counts = dual.solve_active(team, K, terms, beta, f, tile, work, 1e-3, has_intercept, 8)
         kernels.add_rows(team, K, np.arange(300), np.sin(np.arange(300.0)), f)
         team.close()
         points.append((beta, f, counts))
@@ -554,23 +556,23 @@ def test_results_do_not_depend_on_the_number_of_threads(equality: bool) -> None:
 @pytest.mark.parametrize("seconds", [0.0, 0.001, 0.01, 0.03])
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_a_stopped_team_leaves_a_point_with_its_decision_values(n_threads: int, seconds: float) -> None:
-    K, y, box = large_problem(C=1000.0)
+    K, y, terms = large_problem(C=1000.0)
     beta, f, team = np.zeros(len(y)), np.zeros(len(y)), Team(n_threads)
     tile, work = dual.Tile32(512), dual.WorkingSet(512, len(y))
     team.stop_after(seconds)
     begin = time.perf_counter()
-    n_sets, _, _, violation = dual.solve_active(team, K, box, beta, f, tile, work, 1e-9, False, 10**9)
+    n_sets, _, _, violation = dual.solve_active(team, K, terms, beta, f, tile, work, 1e-9, False, 10**9)
     assert time.perf_counter() - begin < seconds + 10.0  # to the end it would be minutes; sanitizers are slow
     assert violation > 1e-9
     assert (n_sets > 0) == beta.any()
     np.testing.assert_allclose(f, K.astype(DOUBLE) @ beta, atol=1e-7)
-    assert ((beta >= box.lo) & (beta <= box.hi)).all()
+    assert ((beta >= terms.lo) & (beta <= terms.hi)).all()
     team.resume()
-    assert dual.solve_active(team, K, box, beta, f, tile, work, 1e-9, False, 1)[0] == 1
+    assert dual.solve_active(team, K, terms, beta, f, tile, work, 1e-9, False, 1)[0] == 1
 
 
 def test_an_interrupt_leaves_a_point_with_its_decision_values() -> None:
-    K, y, box = large_problem(C=1000.0)
+    K, y, terms = large_problem(C=1000.0)
     beta, f, team = np.zeros(len(y)), np.zeros(len(y)), Team(2)
     tile, work = dual.Tile32(512), dual.WorkingSet(512, len(y))
 
@@ -582,7 +584,7 @@ def test_an_interrupt_leaves_a_point_with_its_decision_values() -> None:
     try:
         timer.start()
         with pytest.raises(KeyboardInterrupt):
-            dual.solve_active(team, K, box, beta, f, tile, work, 1e-12, False, 10**9)
+            dual.solve_active(team, K, terms, beta, f, tile, work, 1e-12, False, 10**9)
     finally:
         timer.join()
         signal.signal(signal.SIGINT, before)
@@ -598,13 +600,13 @@ def active_arguments(m: int = 6, dtype: np.dtype = DOUBLE) -> dict[str, Any]:
     return {
         "team": ALONE,
         "K": problem.K.astype(dtype),
-        "box": problem.box,
+        "terms": problem.terms,
         "beta": np.zeros(m),
         "f": np.zeros(m),
         "tile": make_tile(4, dtype),
         "working_set": dual.WorkingSet(4, m),
         "tol": 1e-3,
-        "equality": False,
+        "has_intercept": False,
         "max_sets": 3,
     }
 
@@ -628,8 +630,8 @@ def read_only(size: int) -> Vector:
         ("K", np.eye(6, dtype=np.int64)),
         ("K", np.eye(6, dtype=np.float32)[:4]),
         ("K", np.eye(6).tolist()),
-        ("box", lambda: make_problem(0, 5).box),
-        ("box", None),
+        ("terms", lambda: make_problem(0, 5).terms),
+        ("terms", None),
         ("beta", np.zeros(5)),
         ("beta", np.zeros(7)),
         ("beta", np.zeros(6, np.float32)),
@@ -677,29 +679,29 @@ def test_sizes_that_no_scratch_has(size: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
-@pytest.mark.parametrize("equality", [False, True])
-def test_no_rows(equality: bool, dtype: np.dtype) -> None:
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_no_rows(has_intercept: bool, dtype: np.dtype) -> None:
     empty, tile = np.empty(0), make_tile(0, dtype)
-    assert solve_tile(tile, 1e-3, equality) == 0
-    box, K = dual.Box(empty, empty, empty, empty), np.empty((0, 0), dtype)
-    args = K, box, empty.copy(), empty.copy(), tile, dual.WorkingSet(0, 0), 1e-3, equality, 9
+    assert solve_tile(tile, 1e-3, has_intercept) == 0
+    terms, K = dual.SeparableTerms(empty, empty, empty, empty), np.empty((0, 0), dtype)
+    args = K, terms, empty.copy(), empty.copy(), tile, dual.WorkingSet(0, 0), 1e-3, has_intercept, 9
     assert dual.solve_active(ALONE, *args) == (0, 0, 0.0, 0.0)
-    assert dual.kkt_violation(box, empty, empty, equality, empty.copy()) == (0.0, 0.0)
+    assert dual.kkt_violation(terms, empty, empty, has_intercept, empty.copy()) == (0.0, 0.0)
     assert len(dual.largest_violators(empty, 0, 5)) == 0
 
 
-def test_boxes_of_arrays_that_do_not_fit() -> None:
+def test_terms_of_arrays_that_do_not_fit() -> None:
     four = np.zeros(4)
     for k in range(4):
         for other in (np.zeros(3), np.zeros(4, np.float32), np.zeros((2, 2)), np.zeros(8)[::2], [0.0] * 4):
             with pytest.raises((TypeError, ValueError)):
-                dual.Box(*(other if i == k else four for i in range(4)))
+                dual.SeparableTerms(*(other if i == k else four for i in range(4)))
 
 
-def test_a_box_keeps_its_arrays_and_a_view_keeps_its_box() -> None:
-    box = make_problem(0, 1000).box
-    target, scale = box.target, dual.Tile64(300).Q
-    del box
+def test_terms_keep_their_arrays_and_a_view_keeps_its_tile() -> None:
+    terms = make_problem(0, 1000).terms
+    target, scale = terms.target, dual.Tile64(300).Q
+    del terms
     gc.collect()
     assert set(np.unique(target)) == {-1.0, 1.0}
     assert not scale.any()
@@ -709,35 +711,37 @@ def test_a_box_keeps_its_arrays_and_a_view_keeps_its_box() -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324])
 @pytest.mark.parametrize("where", ["K", "beta", "f", "target", "lo", "hi", "scale", "everything"])
-@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize(("entries", "tiles"), [(SINGLE, SINGLE), (SINGLE, DOUBLE), (DOUBLE, DOUBLE)])
-def test_numbers_that_are_none_end(entries: np.dtype, tiles: np.dtype, equality: bool, where: str, bad: float) -> None:
+def test_numbers_that_are_none_end(
+    entries: np.dtype, tiles: np.dtype, has_intercept: bool, where: str, bad: float
+) -> None:
     problem = make_problem(0, 40)
     parts = {"beta": np.zeros(40), "f": np.zeros(40), "K": problem.K.copy()}
-    parts |= {name: getattr(problem.box, name).copy() for name in ("target", "lo", "hi", "scale")}
+    parts |= {name: getattr(problem.terms, name).copy() for name in ("target", "lo", "hi", "scale")}
     for name, part in parts.items():
         if where in (name, "everything"):
             part.ravel()[:: 1 if where == "everything" else 7] = bad
-    box = dual.Box(*(parts[name] for name in ("target", "lo", "hi", "scale")))
+    terms = dual.SeparableTerms(*(parts[name] for name in ("target", "lo", "hi", "scale")))
     with np.errstate(over="ignore"):
         K = parts["K"].astype(entries)
-    args = box, parts["beta"], parts["f"], make_tile(16, tiles), dual.WorkingSet(16, 40), 1e-3, equality, 10
+    args = terms, parts["beta"], parts["f"], make_tile(16, tiles), dual.WorkingSet(16, 40), 1e-3, has_intercept, 10
     assert dual.solve_active(ALONE, K, *args)[0] <= 10
     violations = np.empty(40)
-    dual.kkt_violation(box, parts["beta"], parts["f"], equality, violations)
+    dual.kkt_violation(terms, parts["beta"], parts["f"], has_intercept, violations)
     for side in (-1, 0, 1):
         assert len(dual.largest_violators(violations, side, 20)) <= 20
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
-def test_tiles_without_numbers_end(dtype: np.dtype, equality: bool, bad: float) -> None:
+def test_tiles_without_numbers_end(dtype: np.dtype, has_intercept: bool, bad: float) -> None:
     for name in ("Q", "diagonal", "grad", "lo", "hi"):
         for share in (1, 3):
             tile = load_tile(make_problem(0, 20), dtype)
             getattr(tile, name).ravel()[::share] = bad
-            assert solve_tile(tile, 1e-3, equality) <= dual.STEPS_PER_ROW * 20
+            assert solve_tile(tile, 1e-3, has_intercept) <= dual.STEPS_PER_ROW * 20
 
 
 @pytest.mark.parametrize("values", [[np.nan] * 3, [np.inf, 1.0, np.nan], [np.inf] * 3, [5e-324, 5e-324, 0.0]])
@@ -803,8 +807,8 @@ def test_products_that_do_not_fit_are_refused(name: str, value: Any) -> None:
 def test_rows_that_change_after_they_were_checked_do_no_harm() -> None:
     rows, starts = np.arange(6), np.array([0, 3, 6])
     beta, f = np.zeros(6), np.zeros(6)
-    box = dual.Box(np.ones(6), np.zeros(6), np.ones(6), np.ones(6))
-    problems = dual.Subproblems64(np.eye(6), rows, starts, box, beta, f, False)
+    terms = dual.SeparableTerms(np.ones(6), np.zeros(6), np.ones(6), np.ones(6))
+    problems = dual.Subproblems64(np.eye(6), rows, starts, terms, beta, f, False)
     rows[:], starts[:] = 2**40, [0, -(2**40), 2**40]
     problems.solve(ALONE, np.full(2, 1e-6), np.full(2, 100), 10.0)
     np.testing.assert_allclose(beta, 1.0)

@@ -12,11 +12,11 @@ from . import Team
 STEPS_PER_ROW: int = 20
 BINS: int = 256
 
-class Box:
+class SeparableTerms:
     """
-    A signed dual problem on the rows of one kernel matrix: targets, bounds lo <= 0 <= hi and
-    1 / sqrt(diagonal of K), four float64 arrays of one length, which it keeps alive; and epsilon,
-    the factor of the 1-norm.
+    The dual's terms of single coordinates, sum_i epsilon |beta_i| - target_i beta_i on
+    lo_i <= beta_i <= hi_i, lo_i <= 0 <= hi_i, and its scale 1 / sqrt(K_ii): four float64 arrays
+    of one length, which it keeps alive.
     """
 
     def __init__(
@@ -103,11 +103,15 @@ class Tile64:
     def step(self) -> NDArray[np.float64]: ...
 
 def kkt_violation(
-    box: Box, beta: NDArray[np.float64], f: NDArray[np.float64], equality: bool, out: NDArray[np.float64]
+    terms: SeparableTerms,
+    beta: NDArray[np.float64],
+    f: NDArray[np.float64],
+    has_intercept: bool,
+    out: NDArray[np.float64],
 ) -> tuple[Any, ...]:
     """
     Write the KKT violation of each coordinate, positive where beta should rise; all arrays (m,), f = K beta. Returns
-    the intercept (0 without the equality) and the violation that is compared with a tolerance.
+    the intercept (0 in a problem without one) and the violation that is compared with a tolerance.
     """
 
 def largest_violators(violation: NDArray[np.float64], side: int, k: int) -> Any:
@@ -119,13 +123,13 @@ def largest_violators(violation: NDArray[np.float64], side: int, k: int) -> Any:
 def solve_active(
     team: Team,
     K: NDArray[np.floating],
-    box: Box,
+    terms: SeparableTerms,
     beta: NDArray[np.float64],
     f: NDArray[np.float64],
     tile: Tile32 | Tile64,
     working_set: WorkingSet,
     tol: float,
-    equality: bool,
+    has_intercept: bool,
     max_sets: int,
 ) -> tuple[Any, ...]:
     """
@@ -139,7 +143,7 @@ def solve_active(
 class Subproblems32:
     """
     P duals on principal submatrices of K (n, n): problem p has the rows[starts[p]:starts[p + 1]] of K and
-    this slice of box, beta and f = K[rows, rows] beta (N,); beta and f are updated in place.
+    this slice of terms, beta and f = K[rows, rows] beta (N,); beta and f are updated in place.
     """
 
     def __init__(
@@ -147,10 +151,10 @@ class Subproblems32:
         K: NDArray[np.float32],
         rows: NDArray[np.int64],
         starts: NDArray[np.int64],
-        box: Box,
+        terms: SeparableTerms,
         beta: NDArray[np.float64],
         f: NDArray[np.float64],
-        equality: bool,
+        has_intercept: bool,
     ) -> None: ...
     def solve(
         self, team: Team, tol: NDArray[np.float64], max_sets: NDArray[np.int64], seconds: float
@@ -164,7 +168,7 @@ class Subproblems32:
 class Subproblems64:
     """
     P duals on principal submatrices of K (n, n): problem p has the rows[starts[p]:starts[p + 1]] of K and
-    this slice of box, beta and f = K[rows, rows] beta (N,); beta and f are updated in place.
+    this slice of terms, beta and f = K[rows, rows] beta (N,); beta and f are updated in place.
     """
 
     def __init__(
@@ -172,10 +176,10 @@ class Subproblems64:
         K: NDArray[np.float64],
         rows: NDArray[np.int64],
         starts: NDArray[np.int64],
-        box: Box,
+        terms: SeparableTerms,
         beta: NDArray[np.float64],
         f: NDArray[np.float64],
-        equality: bool,
+        has_intercept: bool,
     ) -> None: ...
     def solve(
         self, team: Team, tol: NDArray[np.float64], max_sets: NDArray[np.int64], seconds: float

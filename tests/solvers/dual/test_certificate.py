@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import dual as naive
-from widemargin.solvers.dual.certificate import certify, is_free, make_box, svm_problem
+from widemargin.solvers.dual.certificate import certify, is_free, make_terms, svm_problem
 
 quick = settings(max_examples=80, deadline=None, derandomize=True)
 
@@ -34,8 +34,8 @@ def test_certificate_of_any_feasible_point(seed: int, n: int, has_intercept: boo
             y > 0, alpha * min(1, minus / plus) if plus else 0, alpha * min(1, plus / minus) if minus else 0
         )
     beta, violations = y * alpha, np.empty(n)
-    box = make_box(svm_problem(y, upper), K.diagonal())
-    found = certify(box, beta, K @ beta, violations, has_intercept=has_intercept, tol=1e9 if converged else 0.0)
+    terms = make_terms(svm_problem(y, upper), K.diagonal())
+    found = certify(terms, beta, K @ beta, violations, has_intercept=has_intercept, tol=1e9 if converged else 0.0)
 
     Q, p = naive.signed(K, y), -np.ones(n)
     worst = naive.equality_violation(Q, p, y, upper, alpha) if has_intercept else naive.violation(Q, p, upper, alpha)
@@ -52,8 +52,8 @@ def test_certificate_of_any_feasible_point(seed: int, n: int, has_intercept: boo
     elif not converged and upper.any():
         best = naive.primal(K, y, upper, alpha, naive.best_intercept(K, y, upper, alpha))
         assert found.objective == pytest.approx(best, rel=1e-9)
-    elif converged and is_free(box, beta).any():
-        free = is_free(box, beta)
+    elif converged and is_free(terms, beta).any():
+        free = is_free(terms, beta)
         assert found.intercept == pytest.approx((y - K @ beta)[free].mean())
 
 
@@ -65,15 +65,15 @@ def test_bounds_of_the_signed_problem() -> None:
 
 @pytest.mark.parametrize("diagonal", [[1.0, 1e-30, 0.0], [4.0, -1.0, 1.0]])
 def test_scale_of_a_diagonal_with_nothing_on_it(diagonal: list[float]) -> None:
-    box = make_box(svm_problem(np.ones(3), np.ones(3)), np.array(diagonal))
-    assert (box.scale > 0).all()
-    assert np.isfinite(box.scale**2).all()
-    assert box.scale[0] == diagonal[0] ** -0.5
+    terms = make_terms(svm_problem(np.ones(3), np.ones(3)), np.array(diagonal))
+    assert (terms.scale > 0).all()
+    assert np.isfinite(terms.scale**2).all()
+    assert terms.scale[0] == diagonal[0] ** -0.5
 
 
 @pytest.mark.parametrize("diagonal", [[0.0, 0.0], [-1.0, -0.5]])
 def test_scale_where_no_diagonal_is_positive(diagonal: list[float]) -> None:
     """A linear kernel on zeros; a sigmoid kernel with a negative coef0."""
-    box = make_box(svm_problem(np.ones(2), np.ones(2)), np.array(diagonal))
-    assert (box.scale < 1e15).all()
-    assert np.isfinite(box.scale.astype(np.float32) ** 2).all()
+    terms = make_terms(svm_problem(np.ones(2), np.ones(2)), np.array(diagonal))
+    assert (terms.scale < 1e15).all()
+    assert np.isfinite(terms.scale.astype(np.float32) ** 2).all()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
-from widemargin.solvers.dual.certificate import certify, make_box, svm_problem
+from widemargin.solvers.dual.certificate import certify, make_terms, svm_problem
 from widemargin.solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory
 from widemargin.solvers.dual.newton import CoordinateStallTest, objective, solve_newton_sets
 
@@ -45,11 +45,11 @@ def always() -> bool:
 def test_the_optimum_is_the_textbooks(seed: int, n: int, d: int, C: float, size: int, has_intercept: bool) -> None:
     K, y = linear_problem(n, d, seed)
     upper = np.full(n, C)
-    box, beta, f = make_box(svm_problem(y, upper), K.diagonal().copy()), np.zeros(n), np.zeros(n)
-    solve_newton_sets(K, box, beta, f, size, has_intercept=has_intercept, tol=1e-7, go_on=always)
+    terms, beta, f = make_terms(svm_problem(y, upper), K.diagonal().copy()), np.zeros(n), np.zeros(n)
+    solve_newton_sets(K, terms, beta, f, size, has_intercept=has_intercept, tol=1e-7, go_on=always)
     np.testing.assert_allclose(f, K @ beta, atol=1e-9 * (1 + np.abs(K).max() * np.abs(beta).sum()))
-    assert (box.lo <= beta).all()
-    assert (beta <= box.hi).all()
+    assert (terms.lo <= beta).all()
+    assert (beta <= terms.hi).all()
     assert abs(beta.sum()) <= 1e-9 * (1 + np.abs(beta).sum()) or not has_intercept
     Q, p, alpha = naive.signed(K, y), -np.ones(n), y * beta
     violation = (
@@ -80,25 +80,25 @@ def test_it_starts_from_any_point_and_holds_what_is_outside() -> None:
     """f = K beta + c, where c is what coordinates outside the matrix have."""
     K, y = linear_problem(60, 5, 1)
     rng = np.random.default_rng(0)
-    box = make_box(svm_problem(y, np.full(60, 10.0)), K.diagonal().copy())
-    beta = np.clip(rng.normal(size=60) * 5, box.lo, box.hi)
+    terms = make_terms(svm_problem(y, np.full(60, 10.0)), K.diagonal().copy())
+    beta = np.clip(rng.normal(size=60) * 5, terms.lo, terms.hi)
     outside = rng.normal(size=60)
     f = K @ beta + outside
-    solve_newton_sets(K, box, beta, f, 512, has_intercept=False, tol=1e-8, go_on=always)
+    solve_newton_sets(K, terms, beta, f, 512, has_intercept=False, tol=1e-8, go_on=always)
     np.testing.assert_allclose(f, K @ beta + outside, rtol=1e-9, atol=1e-6)
-    assert certify(box, beta, f, np.empty(60), has_intercept=False, tol=1e-8).violation < 1e-6
+    assert certify(terms, beta, f, np.empty(60), has_intercept=False, tol=1e-8).violation < 1e-6
 
 
 def test_it_stops_between_steps() -> None:
     K, y = linear_problem(300, 10, 2)
-    box, asked = make_box(svm_problem(y, np.full(300, 1e4)), K.diagonal().copy()), []
+    terms, asked = make_terms(svm_problem(y, np.full(300, 1e4)), K.diagonal().copy()), []
     beta, f = np.zeros(300), np.zeros(300)
 
     def go_on() -> bool:
         asked.append(1)
         return len(asked) < 10
 
-    solve_newton_sets(K, box, beta, f, 512, has_intercept=False, tol=1e-3, go_on=go_on)
+    solve_newton_sets(K, terms, beta, f, 512, has_intercept=False, tol=1e-3, go_on=go_on)
     assert len(asked) <= 13
     np.testing.assert_allclose(f, K @ beta, rtol=1e-9, atol=1e-9 * np.abs(f).max())
 
@@ -109,27 +109,27 @@ def test_a_matrix_that_is_not_semidefinite_ends_it(kind: str) -> None:
     A: Any = rng.normal(size=(80, 80))
     K = A + A.T + 10 * np.eye(80) if kind == "indefinite" else (A[:, :3] @ A[:, :3].T).astype(np.float32)
     y = np.where(rng.random(80) < 0.5, 1.0, -1.0)
-    box = make_box(svm_problem(y, np.full(80, 1e3)), K.diagonal().astype(np.float64))
+    terms = make_terms(svm_problem(y, np.full(80, 1e3)), K.diagonal().astype(np.float64))
     beta, f = np.zeros(80), np.zeros(80)
-    solve_newton_sets(K, box, beta, f, 512, has_intercept=False, tol=1e-12, go_on=always)
+    solve_newton_sets(K, terms, beta, f, 512, has_intercept=False, tol=1e-12, go_on=always)
     assert np.isfinite(f).all()
-    assert objective(box, beta, f)[0] < 0
+    assert objective(terms, beta, f)[0] < 0
 
 
 def test_which_problems_have_stalled() -> None:
     K, y = linear_problem(WORKING_SET_ROWS + 1, 3, 0)
     n = len(y)
-    box = make_box(svm_problem(y, np.ones(n)), K.diagonal().copy())
+    terms = make_terms(svm_problem(y, np.ones(n)), K.diagonal().copy())
     crawls, beta = CoordinateStallTest(WORKING_SET_ROWS), y * 1e-6
     f = K @ beta
-    assert not crawls(box, beta, f, 1.0, 100)
+    assert not crawls(terms, beta, f, 1.0, 100)
     for look in range(9):
-        assert not crawls(box, beta, f, 0.9, 200 + look)
-    assert crawls(box, beta, f, 0.9, 300)  # ten looks without progress
-    assert not crawls(box, 2 * beta, 2 * f, 0.9, 400)  # the objective falls
+        assert not crawls(terms, beta, f, 0.9, 200 + look)
+    assert crawls(terms, beta, f, 0.9, 300)  # ten looks without progress
+    assert not crawls(terms, 2 * beta, 2 * f, 0.9, 400)  # the objective falls
     for _ in range(9):
-        assert not crawls(box, beta, f, 0.9, 500)
-    assert not crawls(box, beta, f, 0.4, 600)  # the violation does
-    assert crawls(box, beta, f, 0.4, 30 * 20 * WORKING_SET_ROWS)  # working sets end at their limit
-    small = make_box(svm_problem(y[:9], np.ones(9)), K.diagonal()[:9].copy())
+        assert not crawls(terms, beta, f, 0.9, 500)
+    assert not crawls(terms, beta, f, 0.4, 600)  # the violation does
+    assert crawls(terms, beta, f, 0.4, 30 * 20 * WORKING_SET_ROWS)  # working sets end at their limit
+    small = make_terms(svm_problem(y[:9], np.ones(9)), K.diagonal()[:9].copy())
     assert CoordinateStallTest(WORKING_SET_ROWS)(small, beta[:9], f[:9], 1.0, 5)

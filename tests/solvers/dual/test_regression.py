@@ -17,7 +17,7 @@ from widemargin.algorithms import dc_svm
 from widemargin.algorithms.dc_svm import Data, Machine, Settings, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual.certificate import DualProblem, certify, make_box, regression_problem
+from widemargin.solvers.dual.certificate import DualProblem, certify, make_terms, regression_problem
 from widemargin.solvers.dual.newton import solve_newton_sets
 from widemargin.solvers.dual.subproblems import Subproblem, solve_subproblems
 
@@ -112,9 +112,13 @@ def test_newton_sets(has_intercept: bool) -> None:
     n, epsilon = 60, 0.05
     X, y = samples_of(n)
     K, upper = X @ X.T, np.full(n, 1e3)  # of rank 3
-    box, beta, decision = make_box(regression_problem(y, upper, epsilon), K.diagonal().copy()), np.zeros(n), np.zeros(n)
-    solve_newton_sets(K, box, beta, decision, 512, has_intercept=has_intercept, tol=1e-9, go_on=lambda: True)
-    found = certify(box, beta, decision, np.empty(n), has_intercept=has_intercept, tol=1e-9)
+    terms, beta, decision = (
+        make_terms(regression_problem(y, upper, epsilon), K.diagonal().copy()),
+        np.zeros(n),
+        np.zeros(n),
+    )
+    solve_newton_sets(K, terms, beta, decision, 512, has_intercept=has_intercept, tol=1e-9, go_on=lambda: True)
+    found = certify(terms, beta, decision, np.empty(n), has_intercept=has_intercept, tol=1e-9)
     assert found.violation < 1e-8
     assert 0 <= found.gap < 1e-6 * found.objective
     assert primal(K, y, upper, epsilon, beta, found.intercept) == pytest.approx(found.objective)
@@ -138,4 +142,4 @@ def test_a_sum_that_is_not_zero(n: int) -> None:
 def test_epsilon_must_be_a_number_from_zero_on() -> None:
     for epsilon in (-0.1, np.nan):
         with pytest.raises(ValueError, match="epsilon"):
-            make_box(regression_problem(np.zeros(3), np.ones(3), epsilon), np.ones(3))
+            make_terms(regression_problem(np.zeros(3), np.ones(3), epsilon), np.ones(3))

@@ -112,9 +112,9 @@ def test_nan_in_the_kernel_is_an_error() -> None:
 
 def test_lying_arguments_are_refused() -> None:
     K, n = np.eye(5), 4
-    box = dual.Box(*(np.ones(n) * s for s in (1.0, -1.0, 1.0, 1.0)))
+    terms = dual.SeparableTerms(*(np.ones(n) * s for s in (1.0, -1.0, 1.0, 1.0)))
     rows, starts, beta, f = np.arange(n), np.array([0, 2, n]), np.zeros(n), np.zeros(n)
-    good = [K, rows, starts, box, beta, f, False]
+    good = [K, rows, starts, terms, beta, f, False]
     problems = dual.Subproblems64(*good)
     for place, wrong, error in (
         (1, np.array([0, 1, 2, 5]), IndexError),

@@ -6,18 +6,18 @@
 namespace wm {
 namespace {
 
-// A box with the arrays that it views.
-struct BoundBox {
-    BoundBox(const Vector<const double>& target, const Vector<const double>& lo, const Vector<const double>& hi,
+// Terms with the arrays that they view.
+struct BoundTerms {
+    BoundTerms(const Vector<const double>& target, const Vector<const double>& lo, const Vector<const double>& hi,
              const Vector<const double>& scale, double epsilon)
-        : arrays{target, lo, hi, scale}, box{span(target), span(lo), span(hi), span(scale), epsilon} {
+        : arrays{target, lo, hi, scale}, terms{span(target), span(lo), span(hi), span(scale), epsilon} {
         if (!(epsilon >= 0.0)) raise_value_error("epsilon must be at least 0");
-        check_lengths(length(), {{"lo", box.lo.size}, {"hi", box.hi.size}, {"scale", box.scale.size}});
+        check_lengths(length(), {{"lo", terms.lo.size}, {"hi", terms.hi.size}, {"scale", terms.scale.size}});
     }
-    Index length() const { return box.target.size; }
+    Index length() const { return terms.target.size; }
 
     Vector<const double> arrays[4];
-    Box box;
+    SeparableTerms terms;
 };
 
 // Memory of a bound object as an array that keeps the object alive.
@@ -75,10 +75,10 @@ template <class T> void bind_tile(nb::module_& m, const char* name) {
 template <class Entry, class T> void bind_solver(nb::module_& m) {
     m.def(
         "solve_active",
-        [](Team& team, const RowsArray<const Entry>& K, const BoundBox& box, const Vector<double>& beta,
-           const Vector<double>& f, Tile<T>& tile, WorkingSet& work, double tol, bool equality, Index max_sets) {
-            const Problem<Entry> problem{rows_matrix(K, "K"), box.box, equality};
-            const Index size = box.length();
+        [](Team& team, const RowsArray<const Entry>& K, const BoundTerms& terms, const Vector<double>& beta,
+           const Vector<double>& f, Tile<T>& tile, WorkingSet& work, double tol, bool has_intercept, Index max_sets) {
+            const Problem<Entry> problem{rows_matrix(K, "K"), terms.terms, has_intercept};
+            const Index size = terms.length();
             check_at_least("len(K)", problem.K.rows, size);
             check_at_least("K.shape[1]", problem.K.columns, size);
             check_lengths(size, {{"beta", span(beta).size}, {"f", span(f).size}});
@@ -92,9 +92,9 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
                 done = solve_active(team, problem, {span(beta), span(f)}, tile, work, tol, max_sets, go_on);
                 run_signal_handlers.rethrow();
             }
-            return nb::make_tuple(done.n_sets, done.steps, done.left.offset, done.left.largest);
+            return nb::make_tuple(done.n_sets, done.steps, done.left.intercept, done.left.largest);
         },
-        "team"_a, array("K"), "box"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "equality"_a,
+        "team"_a, array("K"), "terms"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "has_intercept"_a,
         "max_sets"_a,
         "Solve the dual on K (m, >= m) by working sets, from a feasible beta (m,) and f = K beta (m,), in place.\n\n"
         "Ends when the violation is below tol, after max_sets working sets, or when the team is stopped. Returns the\n"
@@ -119,14 +119,14 @@ Index check_starts(Span<const Index> starts, Index n) {
 template <class Entry> class BoundSubproblems {
   public:
     BoundSubproblems(const RowsArray<const Entry>& K, const Vector<const Index>& rows, const Vector<const Index>& starts,
-                     const BoundBox& box, const Vector<double>& beta, const Vector<double>& f, bool equality)
-        : K_(K), rows_(span(rows).begin(), span(rows).end()), starts_(span(starts).begin(), span(starts).end()), box_(box),
+                     const BoundTerms& terms, const Vector<double>& beta, const Vector<double>& f, bool has_intercept)
+        : K_(K), rows_(span(rows).begin(), span(rows).end()), starts_(span(starts).begin(), span(starts).end()), terms_(terms),
           beta_(beta), f_(f), entries_(rows_matrix(K, "K")),
-          problems_{as_span(rows_), as_span(starts_), box_.box, span(beta), span(f), {}, {}, equality} {
+          problems_{as_span(rows_), as_span(starts_), terms_.terms, span(beta), span(f), {}, {}, has_intercept} {
         const Index n = problems_.rows.size;
         check_indices("rows", problems_.rows, least(entries_.rows, entries_.columns));
         largest_ = check_starts(problems_.starts, n);
-        check_lengths(n, {{"box", box.length()}, {"beta", span(beta).size}, {"f", span(f).size}});
+        check_lengths(n, {{"terms", terms.length()}, {"beta", span(beta).size}, {"f", span(f).size}});
         works_.reserve(problems_.count());
         for (Index p = 0; p < problems_.count(); ++p) {
             const Index size = problems_.starts[p + 1] - problems_.starts[p];
@@ -164,7 +164,7 @@ template <class Entry> class BoundSubproblems {
     static constexpr Index kTileRows = 512;
     RowsArray<const Entry> K_;
     std::vector<Index> rows_, starts_;  // copies: the caller's may change after the checks
-    BoundBox box_;
+    BoundTerms terms_;
     Vector<double> beta_, f_;
     Matrix<const Entry> entries_;
     Subproblems problems_;
@@ -176,10 +176,10 @@ template <class Entry> void bind_subproblems(nb::module_& m, const char* name) {
     using Bound = BoundSubproblems<Entry>;
     nb::class_<Bound>(m, name,
                       "P duals on principal submatrices of K (n, n): problem p has the rows[starts[p]:starts[p + 1]] of K and\n"
-                      "this slice of box, beta and f = K[rows, rows] beta (N,); beta and f are updated in place.")
+                      "this slice of terms, beta and f = K[rows, rows] beta (N,); beta and f are updated in place.")
         .def(nb::init<const RowsArray<const Entry>&, const Vector<const Index>&, const Vector<const Index>&,
-                      const BoundBox&, const Vector<double>&, const Vector<double>&, bool>(),
-             array("K"), array("rows"), array("starts"), "box"_a, array("beta"), array("f"), "equality"_a)
+                      const BoundTerms&, const Vector<double>&, const Vector<double>&, bool>(),
+             array("K"), array("rows"), array("starts"), "terms"_a, array("beta"), array("f"), "has_intercept"_a)
         .def("solve", &Bound::solve, "team"_a, array("tol"), array("max_sets"), "seconds"_a,
              "Solve each problem to a violation below tol (P,) in at most max_sets (P,) working sets, each problem in one\n"
              "thread; stop after about `seconds`. Returns lists: working sets, steps in them, violations, and whether the\n"
@@ -192,19 +192,19 @@ void bind_dual(nb::module_& m) {
     nb::module_ dual = m.def_submodule("dual", "The dual of kernel machines: KKT violations, working sets, coordinate pairs.");
     dual.attr("STEPS_PER_ROW") = kStepsPerRow;
     dual.attr("BINS") = kBins;
-    nb::class_<BoundBox>(dual, "Box",
-                         "A signed dual problem on the rows of one kernel matrix: targets, bounds lo <= 0 <= hi and\n"
-                         "1 / sqrt(diagonal of K), four float64 arrays of one length, which it keeps alive; and epsilon,\n"
-                         "the factor of the 1-norm.")
+    nb::class_<BoundTerms>(dual, "SeparableTerms",
+                               "The dual's terms of single coordinates, sum_i epsilon |beta_i| - target_i beta_i on\n"
+                               "lo_i <= beta_i <= hi_i, lo_i <= 0 <= hi_i, and its scale 1 / sqrt(K_ii): four float64 arrays\n"
+                               "of one length, which it keeps alive.")
         .def(nb::init<const Vector<const double>&, const Vector<const double>&, const Vector<const double>&,
                       const Vector<const double>&, double>(),
              array("target"), array("lo"), array("hi"), array("scale"), "epsilon"_a = 0.0)
-        .def("__len__", &BoundBox::length)
-        .def_prop_ro("target", [](const BoundBox& b) { return view(b.box.target); })
-        .def_prop_ro("lo", [](const BoundBox& b) { return view(b.box.lo); })
-        .def_prop_ro("hi", [](const BoundBox& b) { return view(b.box.hi); })
-        .def_prop_ro("scale", [](const BoundBox& b) { return view(b.box.scale); })
-        .def_prop_ro("epsilon", [](const BoundBox& b) { return b.box.epsilon; });
+        .def("__len__", &BoundTerms::length)
+        .def_prop_ro("target", [](const BoundTerms& t) { return view(t.terms.target); })
+        .def_prop_ro("lo", [](const BoundTerms& t) { return view(t.terms.lo); })
+        .def_prop_ro("hi", [](const BoundTerms& t) { return view(t.terms.hi); })
+        .def_prop_ro("scale", [](const BoundTerms& t) { return view(t.terms.scale); })
+        .def_prop_ro("epsilon", [](const BoundTerms& t) { return t.terms.epsilon; });
     nb::class_<WorkingSet>(dual, "WorkingSet",
                            "Working sets of at most `size` of `n_rows` rows: what one call leaves for the next, and scratch.")
         .def(
@@ -221,19 +221,19 @@ void bind_dual(nb::module_& m) {
     bind_tile<double>(dual, "Tile64");
     dual.def(
         "kkt_violation",
-        [](const BoundBox& box, const Vector<const double>& beta, const Vector<const double>& f, bool equality,
+        [](const BoundTerms& terms, const Vector<const double>& beta, const Vector<const double>& f, bool has_intercept,
            const Vector<double>& out) {
-            check_lengths(box.length(), {{"beta", span(beta).size}, {"f", span(f).size}, {"out", span(out).size}});
+            check_lengths(terms.length(), {{"beta", span(beta).size}, {"f", span(f).size}, {"out", span(out).size}});
             Violation found;
             {
                 nb::gil_scoped_release unlocked;
-                found = kkt_violation(box.box, span(beta), span(f), equality, span(out));
+                found = kkt_violation(terms.terms, span(beta), span(f), has_intercept, span(out));
             }
-            return nb::make_tuple(found.offset, found.largest);
+            return nb::make_tuple(found.intercept, found.largest);
         },
-        "box"_a, array("beta"), array("f"), "equality"_a, array("out"),
+        "terms"_a, array("beta"), array("f"), "has_intercept"_a, array("out"),
         "Write the KKT violation of each coordinate, positive where beta should rise; all arrays (m,), f = K beta. Returns\n"
-        "the intercept (0 without the equality) and the violation that is compared with a tolerance.");
+        "the intercept (0 in a problem without one) and the violation that is compared with a tolerance.");
     dual.def(
         "largest_violators",
         [](const Vector<const double>& violation, int side, Index k) {

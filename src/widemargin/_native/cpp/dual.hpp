@@ -2,13 +2,13 @@
 //
 // Signed form, with no labels in the loops: beta = y alpha, targets t, bounds around zero,
 //
-//     min  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = s: the dual of an intercept]
+//     min  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
 //
-// (eps = 0 in classification) and gradient f - t + eps sign(b), where f = K b are the decision values. At b = 0 the
-// objective has a kink: the derivative is f - t + eps upwards and f - t - eps downwards. A working set holds each of
-// its coordinates on one side of zero, where the objective is quadratic. A tile is a working set's (q, q) piece of K,
-// gathered into contiguous memory; its variables are the changes since it was gathered, so that rounding errors of a
-// float32 tile do not add up over tiles.
+// where the constraint on the sum is the dual of an intercept, and eps = 0 in classification. The gradient is
+// f - t + eps sign(beta), with the decision values f = K beta. At beta_i = 0 the objective has a kink: the derivative is
+// f - t + eps upwards and f - t - eps downwards. In a working set the sign of each coordinate is fixed, so that the
+// objective is quadratic. A tile is the (q, q) piece of K of a working set, gathered into contiguous memory; its
+// variables are the changes since it was gathered, so that rounding errors of a float32 tile do not add up over tiles.
 //
 // The cost of a step is two passes over vectors of length q: one chooses the partner of the first coordinate, the other
 // updates the gradient and chooses the next first coordinate. With NaN in the data results are meaningless, but every
@@ -36,15 +36,16 @@ constexpr Index kSharedEntries = 1 << 16;  // of K: passes over fewer are not sh
 
 template <class T> constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
-// A signed dual problem on the rows of one kernel matrix: four vectors of m; scale is 1 / sqrt(diagonal of K).
-struct Box {
+// The dual's terms of single coordinates, sum_i eps |beta_i| - t_i beta_i on lo_i <= beta_i <= hi_i, and its scaling
+// 1 / sqrt(K_ii): four vectors of m.
+struct SeparableTerms {
     Span<const double> target, lo, hi, scale;
-    double epsilon = 0.0;  // >= 0, factor of |b|_1
+    double epsilon = 0.0;  // >= 0
 };
 
-// The intercept of a feasible point (0 without the equality), and its KKT violation.
+// Of a feasible point: the optimal intercept (0 in a problem without one), and the KKT violation.
 struct Violation {
-    double offset = 0.0, largest = 0.0;
+    double intercept = 0.0, largest = 0.0;
 };
 
 // The problem of a working set of at most `size` rows. Vectors and rows of Q are padded to whole registers by
@@ -61,7 +62,7 @@ template <class T> struct Tile {
     const Span<T> diagonal = part(0), grad = part(1), lo = part(2), hi = part(3), step = part(4), scale = part(5);
 
     static Index round_up(Index n) { return most<Index>(count_blocks(n, kWidth), 1) * kWidth; }
-    void shift(Index i, T d) const {
+    void move(Index i, T d) const {
         lo[i] -= d;
         hi[i] -= d;
         step[i] += d;
@@ -79,7 +80,7 @@ struct WorkingSet {
         : rows(size), changed(size), lo(size), hi(size), change(size), violation(n_rows), bins(n_rows),
           is_visited(most(count_blocks(n_rows, kColumnBlock), count_blocks(size, kGatherRows))) {}
     std::vector<Index> rows, changed;  // rows: newest last
-    std::vector<double> lo, hi;        // of the rows: the box, or its part on one side of zero
+    std::vector<double> lo, hi;        // bounds of the rows, on one side of zero if epsilon > 0
     std::vector<double> change, violation;
     std::vector<std::int16_t> bins;
     std::vector<unsigned char> is_visited;
@@ -137,10 +138,9 @@ template <class T> Extremes<T> extremes(const Tile<T>& tile) {
 
 // --- violation and choice of rows ----------------------------------------------------------------------------------
 
-// With the equality: the intercept midway between both extremes, and LIBSVM's m - M. Without: the largest projected
-// gradient.
-inline Violation offset_and_violation(Extremes<double> e, bool equality) {
-    if (!equality) return {0.0, most(most(-e.rise, e.fall), 0.0)};
+// With an intercept: the one midway between both extremes, and LIBSVM's m - M. Without: the largest projected gradient.
+inline Violation intercept_and_violation(Extremes<double> e, bool has_intercept) {
+    if (!has_intercept) return {0.0, most(most(-e.rise, e.fall), 0.0)};
     if (e.rise == kInfinity<double>) return {e.fall == -kInfinity<double> ? 0.0 : -e.fall, 0.0};
     if (e.fall == -kInfinity<double>) return {-e.rise, 0.0};
     return {-0.5 * (e.rise + e.fall), most(e.fall - e.rise, 0.0)};
@@ -148,26 +148,27 @@ inline Violation offset_and_violation(Extremes<double> e, bool equality) {
 
 // KKT violation of each coordinate: positive where beta should rise, negative where it should fall.
 //
-// Given   box of (m,) vectors; beta, f (m,): a feasible point and its decision values K beta; out (m,), written
+// Given   terms of (m,) vectors; beta, f (m,): a feasible point and its decision values K beta; out (m,), written
 // Returns the intercept, and the violation that is compared with the tolerance
 // Cost    O(m), no allocation
 // Source  Fan, Chen, Lin 2005, JMLR 6, section 2; without intercept: largest projected gradient
 // Twin    tests/naive/dual.py::violation, equality_violation
-inline Violation kkt_violation(const Box& box, Span<const double> beta, Span<const double> f, bool equality,
-                               Span<double> out) {
-    const double *__restrict b = beta.data, *__restrict values = f.data, *__restrict target = box.target.data;
-    const double *__restrict lo = box.lo.data, *__restrict hi = box.hi.data;
+inline Violation kkt_violation(const SeparableTerms& terms, Span<const double> beta, Span<const double> f,
+                               bool has_intercept, Span<double> out) {
+    const double *__restrict coef = beta.data, *__restrict values = f.data, *__restrict target = terms.target.data;
+    const double *__restrict lo = terms.lo.data, *__restrict hi = terms.hi.data;
     double* __restrict violation = out.data;
-    const double epsilon = box.epsilon;
-    const auto rising = [=](Index t) { return values[t] - target[t] + (b[t] >= 0.0 ? epsilon : -epsilon); };
-    const auto falling = [=](Index t) { return values[t] - target[t] + (b[t] > 0.0 ? epsilon : -epsilon); };
-    const Violation found = offset_and_violation(
+    const double epsilon = terms.epsilon;
+    const auto rising = [=](Index t) { return values[t] - target[t] + (coef[t] >= 0.0 ? epsilon : -epsilon); };
+    const auto falling = [=](Index t) { return values[t] - target[t] + (coef[t] > 0.0 ? epsilon : -epsilon); };
+    const Violation found = intercept_and_violation(
         extremes<double>(
-            beta.size, rising, falling, [=](Index t) { return b[t] < hi[t]; }, [=](Index t) { return b[t] > lo[t]; }),
-        equality);
+            beta.size, rising, falling, [=](Index t) { return coef[t] < hi[t]; },
+            [=](Index t) { return coef[t] > lo[t]; }),
+        has_intercept);
     for (Index t = 0; t < beta.size; ++t) {
-        const double rise = b[t] < hi[t] ? most(-(rising(t) + found.offset), 0.0) : 0.0;
-        const double fall = b[t] > lo[t] ? most(falling(t) + found.offset, 0.0) : 0.0;
+        const double rise = coef[t] < hi[t] ? most(-(rising(t) + found.intercept), 0.0) : 0.0;
+        const double fall = coef[t] > lo[t] ? most(falling(t) + found.intercept, 0.0) : 0.0;
         violation[t] = rise - fall;
     }
     return found;
@@ -206,7 +207,7 @@ inline Index largest_violators(Span<const double> violation, Side side, Index k,
     return n;
 }
 
-// --- a tile without the equality -----------------------------------------------------------------------------------
+// --- a tile without an intercept -----------------------------------------------------------------------------------
 
 // Decrease of the objective by a step s of one coordinate with gradient g and unit diagonal
 template <class T> inline T gain_alone(T g, T s) { return -s * (g + T(0.5) * s); }
@@ -269,8 +270,8 @@ template <class T, class Score> Index choose(const Tile<T>& tile, const Largest<
 // Step coordinates i and j by s and u, and return the coordinate of the largest score(grad, lo, hi) there
 template <class T, class Score>
 Index move_and_choose(Tile<T>& tile, Index i, Index j, T s, T u, const Largest<T>& largest, const Score& score) {
-    tile.shift(i, s);
-    tile.shift(j, u);
+    tile.move(i, s);
+    tile.move(j, u);
     const T *qi = tile.Q[i].data, *qj = tile.Q[j].data;
     const T *__restrict lo = tile.lo.data, *__restrict hi = tile.hi.data;
     T* __restrict grad = tile.grad.data;
@@ -318,7 +319,7 @@ template <class T> Index solve_box_tile(Tile<T>& tile, double tol) {
     return most_steps;
 }
 
-// --- a tile with the equality --------------------------------------------------------------------------------------
+// --- a tile with an intercept --------------------------------------------------------------------------------------
 
 // A transfer d > 0 from a partner t to coordinate i: beta_i += up d, beta_t -= up d, with up = 1 or -1. room: the
 // largest d within i's bounds; limit: the bounds that t approaches
@@ -328,8 +329,8 @@ template <class T> struct Transfer {
     const T* limit;
 };
 
-template <class T> Transfer<T> transfer_from(const Tile<T>& tile, Index i, T offset) {
-    if (tile.grad[i] + offset < T(0)) return {i, T(1), tile.hi[i], tile.lo.data};
+template <class T> Transfer<T> transfer_from(const Tile<T>& tile, Index i, T intercept) {
+    if (tile.grad[i] + intercept < T(0)) return {i, T(1), tile.hi[i], tile.lo.data};
     return {i, T(-1), -tile.lo[i], tile.hi.data};
 }
 
@@ -365,8 +366,8 @@ template <class T> double best_transfer(const Tile<T>& tile, const Transfer<T>& 
 // Twin    tests/naive/dual.py::solve_equality_qp
 template <class T> Index solve_equality_tile(Tile<T>& tile, double tol) {
     const Largest<T> largest(tile.extent);
-    T offset = 0;
-    const auto violation = [&offset](T g, T lo, T hi) { return violation_of(g + offset, lo, hi); };
+    T intercept = 0;
+    const auto violation = [&intercept](T g, T lo, T hi) { return violation_of(g + intercept, lo, hi); };
     const Index most_steps = kStepsPerRow * tile.size;
     Index i = 0;
     for (Index step = 0, until_check = 0; step < most_steps; ++step, --until_check) {
@@ -374,11 +375,11 @@ template <class T> Index solve_equality_tile(Tile<T>& tile, double tol) {
         if (is_fresh) {
             const Extremes<T> e = extremes(tile);
             if (e.fall - e.rise < tol) return step;
-            offset = T(-0.5) * (e.rise + e.fall);
+            intercept = T(-0.5) * (e.rise + e.fall);
             until_check = kCheckEvery;
             i = choose(tile, largest, violation);
         }
-        const Transfer<T> from = transfer_from(tile, i, offset);
+        const Transfer<T> from = transfer_from(tile, i, intercept);
         const Index j = choose_partner(tile, from, largest);
         const double d = best_transfer(tile, from, j);
         if (!(d > 0.0)) {
@@ -396,8 +397,8 @@ template <class T> Index solve_equality_tile(Tile<T>& tile, double tol) {
 
 template <class Entry> struct Problem {
     Matrix<const Entry> K;  // (m, >= m)
-    Box box;                // of (m,) vectors
-    bool equality;
+    SeparableTerms terms;   // of (m,) vectors
+    bool has_intercept;
 };
 
 struct Point {
@@ -423,20 +424,23 @@ template <class Visit> void visit_all(Team& team, Index n_blocks, bool is_shared
     }
 }
 
-// Choose the next working set: the newer half of a full one, and the largest violators; with the equality, from both
+// Choose the next working set: the newer half of a full one, and the largest violators; with an intercept, from both
 // sides.
-inline Span<const Index> renew(WorkingSet& work, bool equality) {
+inline Span<const Index> renew(WorkingSet& work, bool has_intercept) {
     const Span<double> violation = as_span(work.violation);
     const Span<Index> rows = as_span(work.rows);
     const Index limit = rows.size;
     Index n = work.filled == limit && limit < violation.size ? limit / 2 : 0;
-    for (Index t = 0; t < n; ++t) violation[rows[t] = rows[limit - n + t]] = 0.0;
+    for (Index t = 0; t < n; ++t) {
+        rows[t] = rows[limit - n + t];
+        violation[rows[t]] = 0.0;
+    }
     work.n_kept = n;
     const auto add = [&](Side side, Index k) {
         n += largest_violators(violation, side, k, as_span(work.bins), rows.slice(n, limit));
     };
-    if (equality) add(Side::kRise, (limit - n + 1) / 2);
-    add(equality ? Side::kFall : Side::kBoth, limit - n);
+    if (has_intercept) add(Side::kRise, (limit - n + 1) / 2);
+    add(has_intercept ? Side::kFall : Side::kBoth, limit - n);
     work.filled = n;
     return rows.head(n);
 }
@@ -444,32 +448,32 @@ inline Span<const Index> renew(WorkingSet& work, bool equality) {
 // Write the gradient and bounds of a working set at a point into the tile, and the bounds of beta into work.lo and
 // work.hi: with epsilon > 0 those of one side of zero, at beta = 0 the side where the objective is smaller.
 template <class Entry, class T>
-void begin_tile(const Problem<Entry>& problem, Point point, Span<const Index> rows, double offset, Tile<T>& tile,
+void begin_tile(const Problem<Entry>& problem, Point point, Span<const Index> rows, double intercept, Tile<T>& tile,
                 WorkingSet& work) {
-    const Box& box = problem.box;
+    const SeparableTerms& terms = problem.terms;
     tile.extent = tile.round_up(rows.size);
     for (Index i = 0; i < tile.extent; ++i) {
         tile.step[i] = tile.grad[i] = tile.lo[i] = tile.hi[i] = T(0);
         if (i >= rows.size) continue;
         const Index w = rows[i];
-        const double s = problem.equality ? 1.0 : box.scale[w], b = point.beta[w];
-        double grad = point.f[w] - box.target[w] + offset;
-        work.lo[i] = box.lo[w];
-        work.hi[i] = box.hi[w];
-        if (box.epsilon > 0.0) {
-            if (b > 0.0 || (b == 0.0 && grad < 0.0)) {
-                work.lo[i] = most(box.lo[w], 0.0);
-                grad += box.epsilon;
+        const double s = problem.has_intercept ? 1.0 : terms.scale[w], now = point.beta[w];
+        double grad = point.f[w] - terms.target[w] + intercept;
+        work.lo[i] = terms.lo[w];
+        work.hi[i] = terms.hi[w];
+        if (terms.epsilon > 0.0) {
+            if (now > 0.0 || (now == 0.0 && grad < 0.0)) {
+                work.lo[i] = most(terms.lo[w], 0.0);
+                grad += terms.epsilon;
             } else {
-                work.hi[i] = least(box.hi[w], 0.0);
-                grad -= box.epsilon;
+                work.hi[i] = least(terms.hi[w], 0.0);
+                grad -= terms.epsilon;
             }
         }
         tile.scale[i] = T(s);
-        tile.diagonal[i] = T(1.0 / (box.scale[w] * box.scale[w]));
+        tile.diagonal[i] = T(1.0 / (terms.scale[w] * terms.scale[w]));
         tile.grad[i] = T(grad * s);
-        tile.lo[i] = T((work.lo[i] - b) / s);
-        tile.hi[i] = T((work.hi[i] - b) / s);
+        tile.lo[i] = T((work.lo[i] - now) / s);
+        tile.hi[i] = T((work.hi[i] - now) / s);
     }
 }
 
@@ -485,7 +489,7 @@ template <class Entry, class T> Index keep_entries(Matrix<const Entry> K, const 
     return n;
 }
 
-// Gather rows [first, end) of the working set's piece of K; without the equality, scaled to a unit diagonal. The
+// Gather rows [first, end) of the working set's piece of K; without an intercept, scaled to a unit diagonal. The
 // entries among the first n_kept rows are there already; those between them and the new rows are mirrored, as K is
 // symmetric.
 template <class Entry, class T>
@@ -533,7 +537,8 @@ struct SetResult {
 
 // One iteration of decomposition: choose a working set, gather its tile, solve it.
 //
-// Solve   the box or equality problem of the tile, to a tenth of the violation of the point (at least tol / 2)
+// Solve   the problem of the tile, by solve_box_tile or solve_equality_tile, to a tenth of the point's violation, at
+//         least tol / 2
 // Given   tile and work for q rows; a feasible point with f = K beta
 // Returns the number of rows that changed, steps, and the violation before; beta, updated; work.changed and
 //         work.change: these rows and their changes, with which f is yet to be updated
@@ -542,10 +547,10 @@ struct SetResult {
 // Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
 template <class Entry, class T>
 SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work, double tol) {
-    const Violation before = kkt_violation(problem.box, point.beta, point.f, problem.equality, as_span(work.violation));
+    const Violation before = kkt_violation(problem.terms, point.beta, point.f, problem.has_intercept, as_span(work.violation));
     if (before.largest < tol) return {0, 0, before};
-    const Span<const Index> rows = renew(work, problem.equality);
-    begin_tile(problem, point, rows, before.offset, tile, work);
+    const Span<const Index> rows = renew(work, problem.has_intercept);
+    begin_tile(problem, point, rows, before.intercept, tile, work);
     const bool is_shared = rows.size * rows.size >= kSharedEntries;
     const Index kept = keep_entries(problem.K, work, tile), n_new = rows.size - kept;
     visit_all(team, count_blocks(n_new, kGatherRows), is_shared, work, [&](Index block) {
@@ -555,7 +560,7 @@ SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile
     const double goal = most(0.5 * tol, 0.1 * before.largest);
     T least_scale = kInfinity<T>;
     for (Index i = 0; i < rows.size; ++i) least_scale = least(least_scale, tile.scale[i]);
-    const Index steps = problem.equality ? solve_equality_tile(tile, goal) : solve_box_tile(tile, goal * least_scale);
+    const Index steps = problem.has_intercept ? solve_equality_tile(tile, goal) : solve_box_tile(tile, goal * least_scale);
     return {scatter(point.beta, tile, work), steps, before};
 }
 
@@ -567,8 +572,8 @@ struct ActiveResult {
 
 // Working sets on a kernel matrix in memory.
 //
-// Solve   min_b  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi  [, sum(b) = s]      (in place, from a feasible beta)
-// Given   tile and work for q rows; go_on(): whether to solve another working set
+// Solve   min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi  [, sum(beta) = s]      (in place)
+// Given   a feasible point; tile and work for q rows; go_on(): whether to solve another working set
 // Returns the number of working sets, of steps in them, the intercept and violation at the end; beta and f, updated
 // Cost    a working set reads q^2 entries of K for the tile and up to q m to update f, shared out over the threads
 // Source  decomposition: Joachims 1999
@@ -592,7 +597,7 @@ ActiveResult solve_active(Team& team, const Problem<Entry>& problem, Point point
                   [&](Index block) { add_rows(problem.K, changed, change, point.f, block); });
         ++done.n_sets;
     }
-    done.left = kkt_violation(problem.box, point.beta, point.f, problem.equality, as_span(work.violation));
+    done.left = kkt_violation(problem.terms, point.beta, point.f, problem.has_intercept, as_span(work.violation));
     return done;
 }
 

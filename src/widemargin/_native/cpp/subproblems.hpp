@@ -11,11 +11,11 @@ namespace wm {
 struct Subproblems {
     Span<const Index> rows;    // (N,): rows of K
     Span<const Index> starts;  // (P + 1,): problem p has the places [starts[p], starts[p + 1])
-    Box box;                   // of (N,) vectors
+    SeparableTerms terms;      // of (N,) vectors
     Span<double> beta, f;      // (N,): feasible points, and their decision values
     Span<const double> tol;    // (P,)
     Span<const Index> max_sets;  // (P,)
-    bool equality;
+    bool has_intercept;
 
     Index count() const { return starts.size - 1; }
 };
@@ -45,8 +45,8 @@ template <class Entry> Matrix<const Entry> gather_square(Matrix<const Entry> K, 
     return {into, m, m, m};
 }
 
-// Solve   for each problem   min_b  1/2 b'K_p b - t'b + eps |b|_1   s.t.  lo <= b <= hi  [, sum(b) = s],   K_p =
-//         K[rows, rows]
+// Solve   for each problem   min_beta  1/2 beta'K_p beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi
+//         [, sum(beta) = s],   K_p = K[rows, rows]
 // Given   K (n, n); works (P,): the state of each problem's working sets; found (P,), written: results of solve_active
 // Returns beta and f, updated; a problem that go_on stops keeps its latest point
 // Cost    copies m_p^2 entries of each problem, and its steps; each problem is solved by one thread
@@ -56,17 +56,17 @@ void solve_subproblems(Team& team, Matrix<const Entry> K, const Subproblems& all
                        ScratchPool<SubproblemScratch<Entry, T>>& scratches, Span<ActiveResult> found, const GoOn& go_on) {
     const auto solve_one = [&](Index p) {
         const Index first = all_of.starts[p], end = all_of.starts[p + 1];
-        const Box& box = all_of.box;
-        const Box mine{box.target.slice(first, end), box.lo.slice(first, end), box.hi.slice(first, end),
-                       box.scale.slice(first, end), box.epsilon};
+        const SeparableTerms& terms = all_of.terms;
+        const SeparableTerms mine{terms.target.slice(first, end), terms.lo.slice(first, end), terms.hi.slice(first, end),
+                                  terms.scale.slice(first, end), terms.epsilon};
         const Point point{all_of.beta.slice(first, end), all_of.f.slice(first, end)};
         ActiveResult& result = found[p];
-        result.left = kkt_violation(mine, point.beta, point.f, all_of.equality, as_span(works[p].violation));
+        result.left = kkt_violation(mine, point.beta, point.f, all_of.has_intercept, as_span(works[p].violation));
         if (first == end || result.left.largest < all_of.tol[p]) return;
         scratches.with_one([&](SubproblemScratch<Entry, T>& scratch) {
             scratch.tile.source = nullptr;  // its entries are those of another problem
             const Problem<Entry> problem{gather_square(K, all_of.rows.slice(first, end), scratch.K.data()), mine,
-                                         all_of.equality};
+                                         all_of.has_intercept};
             Team alone(1);
             result = solve_active(alone, problem, point, scratch.tile, works[p], all_of.tol[p], all_of.max_sets[p], go_on);
         });

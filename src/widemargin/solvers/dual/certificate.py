@@ -54,14 +54,14 @@ class DualProblem(NamedTuple):
         return beta
 
 
-def make_box(problem: DualProblem, diagonal: Vector) -> dual.Box:
-    """The box constraint with scale = K_ii^(-1/2), where K_ii is raised to at least 1e-12 of the largest K_ii."""
+def make_terms(problem: DualProblem, diagonal: Vector) -> dual.SeparableTerms:
+    """The separable terms with scale = K_ii^(-1/2), where K_ii is raised to at least 1e-12 of the largest K_ii."""
     if not np.all(np.isfinite(diagonal)):
         raise ValueError("kernel must be finite, but k(x, x) is NaN or infinite for some row")
     largest = float(np.max(diagonal, initial=0.0))
     floor = 1e-12 * largest if largest > 0 else 1.0
     scale = 1.0 / np.sqrt(np.maximum(diagonal, floor))
-    return _box_of([problem.target, problem.lo, problem.hi, scale], problem.epsilon)
+    return _terms_of([problem.target, problem.lo, problem.hi, scale], problem.epsilon)
 
 
 class Certificate(NamedTuple):
@@ -96,20 +96,20 @@ def one_class_problem(weights: Vector, nu: float) -> DualProblem:
     return DualProblem(np.zeros(len(weights)), np.zeros(len(weights)), weights, nu=nu)
 
 
-def restrict_box(box: dual.Box, rows: slice | NDArray[np.integer]) -> dual.Box:
-    """The box constraint of the coordinates `rows`."""
-    return _box_of([part[rows] for part in (box.target, box.lo, box.hi, box.scale)], box.epsilon)
+def restrict_terms(terms: dual.SeparableTerms, rows: slice | NDArray[np.integer]) -> dual.SeparableTerms:
+    """The terms of the coordinates `rows`."""
+    return _terms_of([part[rows] for part in (terms.target, terms.lo, terms.hi, terms.scale)], terms.epsilon)
 
 
-def _box_of(parts: list[Vector], epsilon: float) -> dual.Box:
+def _terms_of(parts: list[Vector], epsilon: float) -> dual.SeparableTerms:
     target, lo, hi, scale = (np.ascontiguousarray(part, np.float64) for part in parts)
-    return dual.Box(target, lo, hi, scale, epsilon)
+    return dual.SeparableTerms(target, lo, hi, scale, epsilon)
 
 
-def is_free(box: dual.Box, beta: Vector) -> NDArray[np.bool_]:
+def is_free(terms: dual.SeparableTerms, beta: Vector) -> NDArray[np.bool_]:
     """Mask (n,) of the free coordinates, lo < beta < hi and, with epsilon > 0, beta != 0."""
-    free = (beta > box.lo) & (beta < box.hi)
-    return np.asarray(free & (beta != 0.0) if box.epsilon else free)
+    free = (beta > terms.lo) & (beta < terms.hi)
+    return np.asarray(free & (beta != 0.0) if terms.epsilon else free)
 
 
 def rescale_to_zero_sum(beta: Vector) -> Vector:
@@ -121,13 +121,13 @@ def rescale_to_zero_sum(beta: Vector) -> Vector:
 
 
 def certify(
-    box: dual.Box, beta: Vector, decision: Vector, violations: Vector, *, has_intercept: bool, tol: float
+    terms: dual.SeparableTerms, beta: Vector, decision: Vector, violations: Vector, *, has_intercept: bool, tol: float
 ) -> Certificate:
     """Compute the certificate of a feasible point.
 
     Parameters
     ----------
-    box : dual.Box of (n,) arrays
+    terms : dual.SeparableTerms of (n,) arrays
     beta, decision : ndarray of shape (n,)
         A feasible point, and its decision values K beta without intercept.
     violations : ndarray of shape (n,)
@@ -148,26 +148,28 @@ def certify(
     sum_i beta_i g_i + eps |beta_i| + hi_i max(0, -g_i - eps) - lo_i max(0, g_i - eps) with g = K beta - t + intercept;
     no kernel entry is needed.
     """
-    intercept, violation = dual.kkt_violation(box, beta, decision, has_intercept, violations)
+    intercept, violation = dual.kkt_violation(terms, beta, decision, has_intercept, violations)
     if has_intercept:
-        intercept = _intercept(box, beta, decision, intercept, converged=violation < tol)
-    grad, eps = decision - box.target + intercept, box.epsilon
+        intercept = _intercept(terms, beta, decision, intercept, converged=violation < tol)
+    grad, eps = decision - terms.target + intercept, terms.epsilon
     above, below, norm = (-grad - eps, grad - eps, eps * np.abs(beta).sum()) if eps else (-grad, grad, 0.0)
-    loss = box.hi @ np.maximum(above, 0) - box.lo @ np.maximum(below, 0)
+    loss = terms.hi @ np.maximum(above, 0) - terms.lo @ np.maximum(below, 0)
     gap = beta @ grad + norm + loss
-    lower_bound = box.target @ beta - norm - 0.5 * beta @ decision
+    lower_bound = terms.target @ beta - norm - 0.5 * beta @ decision
     gap = max(float(gap), 0.0)
     return Certificate(float(intercept), float(lower_bound) + gap, gap, float(violation))
 
 
-def _intercept(box: dual.Box, beta: Vector, decision: Vector, midpoint: float, *, converged: bool) -> float:
-    slack, eps = box.target - decision, box.epsilon
+def _intercept(
+    terms: dual.SeparableTerms, beta: Vector, decision: Vector, midpoint: float, *, converged: bool
+) -> float:
+    slack, eps = terms.target - decision, terms.epsilon
     if not converged:
         # Slope of the primal in b: sum(beta), -hi_i for each i with t_i - f_i - eps > b, -lo_i for each with
         # t_i - f_i + eps < b. At its minimum sum(hi) - sum(beta) of the weights hi and -lo belong to values below b.
-        total = float(box.hi.sum() - beta.sum())
+        total = float(terms.hi.sum() - beta.sum())
         if eps == 0.0:
-            return hinge.weighted_quantile(slack, box.hi - box.lo, total) if len(slack) else 0.0
-        return hinge.weighted_quantile(np.r_[slack - eps, slack + eps], np.r_[box.hi, -box.lo], total)
-    free = is_free(box, beta)
+            return hinge.weighted_quantile(slack, terms.hi - terms.lo, total) if len(slack) else 0.0
+        return hinge.weighted_quantile(np.r_[slack - eps, slack + eps], np.r_[terms.hi, -terms.lo], total)
+    free = is_free(terms, beta)
     return float(np.mean(slack[free] - eps * np.sign(beta[free]))) if free.any() else midpoint

@@ -19,7 +19,7 @@ from ..._native import dual, kernels
 from ..._progress import Part, Progress
 from ..._threads import ThreadTeam
 from ..results import DualResult, History
-from .certificate import MAX_RELATIVE_GAP, DualProblem, certify, make_box
+from .certificate import MAX_RELATIVE_GAP, DualProblem, certify, make_terms
 from .newton import SETS_PER_CHECK, CoordinateStallTest, solve_newton_sets
 
 Vector = NDArray[np.float64]
@@ -38,7 +38,7 @@ class InMemorySolver:
     ----------
     K : ndarray of shape (m, >= m)
         The kernel matrix is the leading m columns.
-    box : dual.Box of (m,) arrays
+    terms : dual.SeparableTerms of (m,) arrays
     team : ThreadTeam
     has_intercept : bool
         Whether sum(beta) keeps its value.
@@ -50,7 +50,7 @@ class InMemorySolver:
     def __init__(
         self,
         K: Array,
-        box: dual.Box,
+        terms: dual.SeparableTerms,
         team: ThreadTeam,
         *,
         has_intercept: bool,
@@ -58,7 +58,7 @@ class InMemorySolver:
         use_float64: bool = False,
     ) -> None:
         self.K = K
-        self.box = box
+        self.terms = terms
         self.team = team
         self.has_intercept = has_intercept
         self.progress = progress
@@ -72,7 +72,7 @@ class InMemorySolver:
         # with an intercept, float32 steps over thousands of tiles would let sum(beta) drift
         dtype = np.dtype(np.float64) if self.has_intercept or self.use_float64 else self.K.dtype
         tile = dual.Tile64(size) if dtype == np.float64 else dual.Tile32(size)
-        point = self.K, self.box, beta, decision, tile, dual.WorkingSet(size, m), tol, self.has_intercept
+        point = self.K, self.terms, beta, decision, tile, dual.WorkingSet(size, m), tol, self.has_intercept
         n_sets, is_stalled, first_steps = 4, CoordinateStallTest(WORKING_SET_ROWS), self.n_steps
         until_check = SETS_PER_CHECK
         while self.n_iter < max_iter:
@@ -84,7 +84,7 @@ class InMemorySolver:
             if done < n_sets or not self.progress.go_on():
                 break
             if not until_check:
-                if is_stalled(self.box, beta, decision, violation, self.n_steps - first_steps):
+                if is_stalled(self.terms, beta, decision, violation, self.n_steps - first_steps):
                     self._solve_exactly(beta, decision, tol)
                     break
                 until_check = SETS_PER_CHECK
@@ -93,7 +93,7 @@ class InMemorySolver:
     def _solve_exactly(self, beta: Vector, decision: Vector, tol: float) -> None:
         self.n_iter += solve_newton_sets(
             self.K,
-            self.box,
+            self.terms,
             beta,
             decision,
             WORKING_SET_ROWS,
@@ -134,15 +134,15 @@ def solve_in_memory(
     DualResult
         With an empty history.
     """
-    box = make_box(problem, K.diagonal().astype(np.float64))
+    terms = make_terms(problem, K.diagonal().astype(np.float64))
     beta = beta.copy()
     decision = np.zeros(len(beta))
     kernels.add_rows(team.native, K, np.flatnonzero(beta), beta[beta != 0], decision)
-    solver = InMemorySolver(K, box, team, has_intercept=has_intercept, progress=progress)
+    solver = InMemorySolver(K, terms, team, has_intercept=has_intercept, progress=progress)
     needed_tol, violations = tol, np.empty(len(beta))  # needed_tol < tol where the gap is too large at tol
     while True:
         solver.solve(beta, decision, needed_tol)
-        certificate = certify(box, beta, decision, violations, has_intercept=has_intercept, tol=tol)
+        certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=tol)
         if not certificate.violation < needed_tol or certificate.is_tight(max_relative_gap) or progress.stopped_by:
             break
         needed_tol = certificate.tighter_tol(max_relative_gap)
@@ -153,6 +153,6 @@ def solve_in_memory(
 def zero_result(problem: DualProblem, *, has_intercept: bool) -> DualResult:
     """beta = 0 with its certificate, for a fit that is out of time: O(m), no kernel entry."""
     m = len(problem.target)
-    zero, box = np.zeros(m), make_box(problem, np.ones(m))
-    certificate = certify(box, zero, zero, np.empty(m), has_intercept=has_intercept, tol=0.0)
+    zero, terms = np.zeros(m), make_terms(problem, np.ones(m))
+    certificate = certify(terms, zero, zero, np.empty(m), has_intercept=has_intercept, tol=0.0)
     return DualResult(zero, zero.copy(), *certificate, False, 0, 0, History())

@@ -57,12 +57,12 @@ class StallTest:
         self._n_idle = 0  # tests since the last progress
         self._value = self._violation = np.inf
 
-    def __call__(self, box: dual.Box, beta: Vector, decision: Vector, violation: float) -> bool:
+    def __call__(self, terms: dual.SeparableTerms, beta: Vector, decision: Vector, violation: float) -> bool:
         """Whether the solver has stalled."""
-        value, least_decrease = objective(box, beta, decision)
-        if is_beyond_precision(box):
+        value, least_decrease = objective(terms, beta, decision)
+        if is_beyond_precision(terms):
             self.max_idle = min(self.max_idle, _MAX_IDLE_BEYOND)
-            least_decrease = max(least_decrease, _LEAST_DECREASE * primal_at_zero(box))
+            least_decrease = max(least_decrease, _LEAST_DECREASE * primal_at_zero(terms))
         has_progress = value < self._value - least_decrease or violation < 0.5 * self._violation
         self._n_idle = 0 if has_progress else self._n_idle + 1
         self._value, self._violation = min(value, self._value), min(violation, self._violation)
@@ -84,18 +84,20 @@ class CoordinateStallTest:
         self._is_stalled = StallTest()
         self._steps = 0
 
-    def __call__(self, box: dual.Box, beta: Vector, decision: Vector, violation: float, n_steps: int) -> bool:
+    def __call__(
+        self, terms: dual.SeparableTerms, beta: Vector, decision: Vector, violation: float, n_steps: int
+    ) -> bool:
         """`n_steps` is the number of steps in all working sets so far."""
         if len(beta) <= self.size:
             return True
         is_cut_short = n_steps - self._steps > _STEP_LIMIT_SHARE * SETS_PER_CHECK * dual.STEPS_PER_ROW * self.size
         self._steps = n_steps
-        return self._is_stalled(box, beta, decision, violation) or is_cut_short
+        return self._is_stalled(terms, beta, decision, violation) or is_cut_short
 
 
 def solve_newton_sets(
     K: Array,
-    box: dual.Box,
+    terms: dual.SeparableTerms,
     beta: Vector,
     decision: Vector,
     size: int,
@@ -111,7 +113,7 @@ def solve_newton_sets(
     ----------
     K : ndarray of shape (m, >= m)
         The kernel matrix is the leading m columns.
-    box : dual.Box of (m,) arrays
+    terms : dual.SeparableTerms of (m,) arrays
     beta, decision : ndarray of shape (m,)
     size : int
         Rows of a working set.
@@ -131,16 +133,16 @@ def solve_newton_sets(
     m, violations, n_sets = len(beta), np.empty(len(beta)), 0
     is_stalled, last = StallTest(max_idle=1), np.empty(0, np.intp)
     while go_on():
-        certificate = certify(box, beta, decision, violations, has_intercept=has_intercept, tol=tol)
+        certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=tol)
         if certificate.violation < tol:
             if certificate.is_tight(max_relative_gap):
                 break
             tol = certificate.tighter_tol(max_relative_gap)
-        if is_stalled(box, beta, decision, certificate.violation):
+        if is_stalled(terms, beta, decision, certificate.violation):
             break
-        rows, last = _select_working_set(box, beta, violations, size, last)
+        rows, last = _select_working_set(terms, beta, violations, size, last)
         new = _solve_set(
-            K, rows, box, beta, decision, certificate.intercept, has_intercept=has_intercept, tol=tol, go_on=go_on
+            K, rows, terms, beta, decision, certificate.intercept, has_intercept=has_intercept, tol=tol, go_on=go_on
         )
         change, beta[rows] = new - beta[rows], new
         decision += K[:m, rows] @ change
@@ -148,31 +150,33 @@ def solve_newton_sets(
     return n_sets
 
 
-def is_beyond_precision(box: dual.Box) -> bool:
+def is_beyond_precision(terms: dual.SeparableTerms) -> bool:
     """Whether decision values with all coordinates at their bounds could have a rounding error above 1e-3."""
     with np.errstate(over="ignore"):
         return bool(
-            _EPS * float(np.sum(box.hi - box.lo)) > _MAX_ROUNDING * float(np.min(box.scale, initial=np.inf)) ** 2
+            _EPS * float(np.sum(terms.hi - terms.lo)) > _MAX_ROUNDING * float(np.min(terms.scale, initial=np.inf)) ** 2
         )
 
 
-def primal_at_zero(box: dual.Box) -> float:
+def primal_at_zero(terms: dual.SeparableTerms) -> float:
     """The primal objective of the machine beta = 0: an upper bound of the negative dual objective."""
-    return float(box.hi @ np.maximum(box.target, 0.0) - box.lo @ np.maximum(-box.target, 0.0))
+    return float(terms.hi @ np.maximum(terms.target, 0.0) - terms.lo @ np.maximum(-terms.target, 0.0))
 
 
-def objective(box: dual.Box, beta: Vector, decision: Vector) -> tuple[float, float]:
+def objective(terms: dual.SeparableTerms, beta: Vector, decision: Vector) -> tuple[float, float]:
     """The dual objective 1/2 beta'K beta - t'beta + eps |beta|_1, and its rounding error.
 
     An entry of K beta is a sum of terms K_ij beta_j, of at most sqrt(K_ii K_jj) |beta_j|, with independent errors.
     """
-    scaled = beta / box.scale
-    size, norm = np.abs(box.target) @ np.abs(beta), box.epsilon * np.abs(beta).sum()
+    scaled = beta / terms.scale
+    size, norm = np.abs(terms.target) @ np.abs(beta), terms.epsilon * np.abs(beta).sum()
     rounding = _EPS * float(size + norm + scaled @ scaled)
-    return float(beta @ (0.5 * decision - box.target) + norm), rounding
+    return float(beta @ (0.5 * decision - terms.target) + norm), rounding
 
 
-def _select_working_set(box: dual.Box, beta: Vector, violations: Vector, size: int, last: Rows) -> tuple[Rows, Rows]:
+def _select_working_set(
+    terms: dual.SeparableTerms, beta: Vector, violations: Vector, size: int, last: Rows
+) -> tuple[Rows, Rows]:
     """A working set of at most `size` coordinates in ascending order, and those of them that are new.
 
     A quarter of it has the largest positive `violations` (the coordinate should increase), a quarter the most negative
@@ -180,7 +184,7 @@ def _select_working_set(box: dual.Box, beta: Vector, violations: Vector, size: i
     """
     if len(beta) <= size:
         return np.arange(len(beta)), last
-    rank = np.where(is_free(box, beta) & (violations == 0.0), np.finfo(np.float64).tiny, violations)
+    rank = np.where(is_free(terms, beta) & (violations == 0.0), np.finfo(np.float64).tiny, violations)
     rise, fall = (np.argpartition(-side, size // 4)[: size // 4] for side in (rank, -rank))
     new = np.union1d(rise, fall)
     return np.union1d(new, last), new
@@ -189,7 +193,7 @@ def _select_working_set(box: dual.Box, beta: Vector, violations: Vector, size: i
 def _solve_set(
     K: Array,
     rows: Rows,
-    box: dual.Box,
+    terms: dual.SeparableTerms,
     beta: Vector,
     decision: Vector,
     intercept: float,
@@ -203,15 +207,15 @@ def _solve_set(
     With epsilon > 0 every coordinate stays on its side of zero; one at zero takes the side where the objective is
     smaller, given the intercept.
     """
-    scale, now = box.scale[rows], beta[rows]
-    lo, hi = box.lo[rows], box.hi[rows]
-    grad = decision[rows] - box.target[rows]
-    if box.epsilon:
+    scale, now = terms.scale[rows], beta[rows]
+    lo, hi = terms.lo[rows], terms.hi[rows]
+    grad = decision[rows] - terms.target[rows]
+    if terms.epsilon:
         side = np.where(now != 0.0, np.sign(now), np.where(grad + intercept < 0.0, 1.0, -1.0))
         lo, hi = np.where(side > 0, np.maximum(lo, 0.0), lo), np.where(side > 0, hi, np.minimum(hi, 0.0))
-        grad = grad + box.epsilon * side
+        grad = grad + terms.epsilon * side
     entries = K[np.ix_(rows, rows)].astype(np.float64)
-    noise = _EPS * (np.abs(K[rows, : len(beta)]) @ np.abs(beta) + np.abs(box.target[rows]))
+    noise = _EPS * (np.abs(K[rows, : len(beta)]) @ np.abs(beta) + np.abs(terms.target[rows]))
     newton = _BoxNewton(
         entries * scale[:, None] * scale,
         grad * scale,

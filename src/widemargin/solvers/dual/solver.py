@@ -37,9 +37,9 @@ from .certificate import (
     DualProblem,
     certify,
     is_free,
-    make_box,
+    make_terms,
     rescale_to_zero_sum,
-    restrict_box,
+    restrict_terms,
 )
 from .in_memory import NO_LIMIT, SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
 from .newton import MAX_IDLE_CHECKS, StallTest
@@ -139,7 +139,7 @@ class DualSolver:
         self.entry_noise = entry_noise
         self.order: Rows | None = None
         self.max_iter = max_iter if max_iter >= 0 else NO_LIMIT
-        self.box = make_box(problem, np.asarray(rows.kernel.diagonal(rows.samples), np.float64))
+        self.terms = make_terms(problem, np.asarray(rows.kernel.diagonal(rows.samples), np.float64))
         self.active = ActiveMatrix(rows, max(active_bytes, WORKING_SET_ROWS**2 * rows.samples.dtype.itemsize))
         self.noise_free_beta: Vector | float = 0.0  # its decision values are known without noise
         self.history = History()
@@ -175,10 +175,10 @@ class DualSolver:
         m = len(beta)
         with self.progress.interrupting(self.rows.team.native):
             self.active.fill_leading(m)
-        box = restrict_box(self.box, slice(m))
+        terms = restrict_terms(self.terms, slice(m))
         beta, decision, support = beta.copy(), np.zeros(m), np.flatnonzero(beta)
         kernels.add_rows(self.rows.team.native, self.active.K, support, beta[support], decision)
-        self._solve_in_memory(self.active.K, box, beta, decision, tol)
+        self._solve_in_memory(self.active.K, terms, beta, decision, tol)
         return beta, decision
 
     def solve(self, beta: Vector, leading_decision: Vector | None = None) -> DualResult:
@@ -237,7 +237,7 @@ class DualSolver:
         best = point, certificate
         is_stalled = StallTest(MAX_IDLE_CHECKS if len(point.beta) > SINGLE_SET_ROWS else 1)
         while not self._is_done(point, certificate) and self._report(point, certificate):
-            if is_stalled(self.box, point.beta, point.decision, certificate.violation):
+            if is_stalled(self.terms, point.beta, point.decision, certificate.violation):
                 break
             if certificate.violation < self._observable_tol(point):
                 self.needed_tol = certificate.tighter_tol(self.max_relative_gap)
@@ -282,7 +282,7 @@ class DualSolver:
             n_known, K = len(leading), self.active.K if len(self.active.rows) else None
             decision[:n_known] = leading
         support = np.flatnonzero(beta)
-        free = is_free(self.box, beta)[support]
+        free = is_free(self.terms, beta)[support]
 
         def add(rows: Rows, *, keep: bool) -> None:
             self.rows.add_product(rows, beta[rows], decision, keep=keep, n_known=n_known, K_known=K)
@@ -315,7 +315,7 @@ class DualSolver:
 
     def _distance(self, decision: Vector, intercept: float) -> Vector:
         """Distances (n,) of the decision values from the kinks of the losses: the margin, or the border of the tube."""
-        return np.asarray(np.abs(np.abs(decision - self.box.target + intercept) - self.box.epsilon))
+        return np.asarray(np.abs(np.abs(decision - self.terms.target + intercept) - self.terms.epsilon))
 
     def _uncertain_rows(self, result: DualResult, noise: float) -> Rows:
         """Support vectors and rows near their margin: elsewhere noise changes neither the objective nor the gap."""
@@ -335,7 +335,7 @@ class DualSolver:
 
     def _find_certificate(self, point: _Point) -> Certificate:
         return certify(
-            self.box, point.beta, point.decision, point.violations, has_intercept=self.has_intercept, tol=self.tol
+            self.terms, point.beta, point.decision, point.violations, has_intercept=self.has_intercept, tol=self.tol
         )
 
     def _report(self, point: _Point, certificate: Certificate) -> bool:
@@ -371,7 +371,7 @@ class DualSolver:
     def _choose_active(self, point: _Point, intercept: float) -> Rows:
         """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
         size = np.abs(point.violations)
-        free = is_free(self.box, point.beta)
+        free = is_free(self.terms, point.beta)
         violates = (size > max(0.5 * self.goal_tol, _LEAST_VIOLATION * size.max())) & ~free
         max_new = _NEW_VIOLATORS
         if self.is_first_round_from_zero:
@@ -409,18 +409,18 @@ class DualSolver:
 
     def _solve_active(self, point: _Point, active: Rows, tol: float) -> tuple[Vector, Vector]:
         """Solve on the active set's kernel matrix: the new beta and decision values of its coordinates."""
-        box = restrict_box(self.box, active)
+        terms = restrict_terms(self.terms, active)
         beta, decision = point.beta[active], point.decision[active]
-        self._solve_in_memory(self.active.K, box, beta, decision, tol)
+        self._solve_in_memory(self.active.K, terms, beta, decision, tol)
         return beta, decision
 
     def _solve_in_memory(
-        self, K: NDArray[np.floating], box: dual.Box, beta: Vector, decision: Vector, tol: float
+        self, K: NDArray[np.floating], terms: dual.SeparableTerms, beta: Vector, decision: Vector, tol: float
     ) -> None:
         """Improve beta and decision in place, and count the work."""
         is_small = len(self.rows) <= SINGLE_SET_ROWS
         solver = InMemorySolver(
-            K, box, self.rows.team, has_intercept=self.has_intercept, progress=self.progress, use_float64=is_small
+            K, terms, self.rows.team, has_intercept=self.has_intercept, progress=self.progress, use_float64=is_small
         )
         left = self.max_iter - self.n_iter
         solver.solve(beta, decision, tol, left)
@@ -474,7 +474,7 @@ class DualSolver:
         return _Point(new_beta, decision, point.violations)
 
 
-def hides_violation(noise: float, tol: float, problem: DualProblem | dual.Box, result: DualResult) -> bool:
+def hides_violation(noise: float, tol: float, problem: DualProblem | dual.SeparableTerms, result: DualResult) -> bool:
     """Whether noise of the decision values could hide a violation of `tol`, or an error of 1 % of the objective."""
     total = float(np.sum(np.maximum(problem.hi, -problem.lo)))
     return noise > MAX_NOISE * tol or noise * total > 0.01 * abs(result.objective)

@@ -24,7 +24,7 @@ from ...kernels.functions import Kernel
 from ...kernels.precision import entry_noise
 from ...kernels.tiles import fill_gram
 from ..results import DualResult, History
-from .certificate import MAX_RELATIVE_GAP, Certificate, DualProblem, certify, make_box, restrict_box
+from .certificate import MAX_RELATIVE_GAP, Certificate, DualProblem, certify, make_terms, restrict_terms
 from .in_memory import NO_LIMIT, SINGLE_SET_TOL, WORKING_SET_ROWS
 from .newton import SETS_PER_CHECK, CoordinateStallTest, solve_newton_sets
 from .solver import hides_violation
@@ -156,7 +156,7 @@ class _Batch:
             np.concatenate(vectors) for vectors in zip(*(part.problem[:3] for part in parts), strict=True)
         )
         problem = DualProblem(target, lo, hi, parts[0].problem.epsilon)
-        self.box = make_box(problem, np.asarray(K.diagonal()[rows], np.float64))
+        self.terms = make_terms(problem, np.asarray(K.diagonal()[rows], np.float64))
         self.beta = np.concatenate([part.start for part in parts])
         self.f = np.zeros(len(rows))
         for part, part_slice in zip(parts, self.slices, strict=True):
@@ -170,7 +170,7 @@ class _Batch:
         self.certificates: dict[int, Certificate] = {}  # of solved problems
         self.stall_tests: dict[int, CoordinateStallTest] = {}
         make: Any = dual.Subproblems32 if K.dtype == np.float32 else dual.Subproblems64
-        self.problems = make(K, rows, starts, self.box, self.beta, self.f, has_intercept)
+        self.problems = make(K, rows, starts, self.terms, self.beta, self.f, has_intercept)
 
     def _entries(self, part: Subproblem) -> Array:
         return self.K[np.ix_(part.rows, part.rows)]
@@ -199,12 +199,12 @@ class _Batch:
         for k in np.flatnonzero(self.is_unsolved & (self.sets >= self.next_check)).tolist():
             self.next_check[k] += SETS_PER_CHECK
             part_slice = self.slices[k]
-            box, beta, f = restrict_box(self.box, part_slice), self.beta[part_slice], self.f[part_slice]
+            terms, beta, f = restrict_terms(self.terms, part_slice), self.beta[part_slice], self.f[part_slice]
             is_stalled = self.stall_tests.setdefault(k, CoordinateStallTest(WORKING_SET_ROWS))
-            if is_stalled(box, beta, f, float(self.violations[k]), int(self.steps[k])):
+            if is_stalled(terms, beta, f, float(self.violations[k]), int(self.steps[k])):
                 self.sets[k] += solve_newton_sets(
                     self._entries(self.parts[k]),
-                    box,
+                    terms,
                     beta,
                     f,
                     WORKING_SET_ROWS,
@@ -216,8 +216,8 @@ class _Batch:
                 self.is_unsolved[k], self.tols[k] = False, np.inf
 
     def _certify(self, k: int) -> Certificate:
-        box, beta, f = restrict_box(self.box, self.slices[k]), self.beta[self.slices[k]], self.f[self.slices[k]]
-        return certify(box, beta, f, np.empty(len(beta)), has_intercept=self.has_intercept, tol=self.tol)
+        terms, beta, f = restrict_terms(self.terms, self.slices[k]), self.beta[self.slices[k]], self.f[self.slices[k]]
+        return certify(terms, beta, f, np.empty(len(beta)), has_intercept=self.has_intercept, tol=self.tol)
 
     def results(self, elapsed: float) -> list[DualResult]:
         """The point and the certificate of each problem."""
