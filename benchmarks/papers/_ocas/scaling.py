@@ -192,7 +192,7 @@ def _bandwidth(name: str, options: Namespace) -> Iterator[Row]:
     for C in options.C or (0.01,):
         yardstick = read_seconds(problem.X)
         model, _ = ours.fit(problem, C, max_iter=30, tol=1e-9)  # more than one round
-        outputs = float(np.median(model.history_["seconds_outputs"][1:]))
+        outputs = float(np.median(model.history_["seconds_decision_values"][1:]))
         planes = float(np.median(model.history_["seconds_plane"][1:]))
         yield {
             "set": name,

@@ -4,15 +4,15 @@ Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vect
 
     1  t = 0, no cutting plane but the zero plane
     2  repeat
-    3      w_t = solution of the master problem (the paper: reduced problem)
+    3      w_t = solution of the master problem (the paper: reduced problem): the search point
     4      w_b = best point on the line from w_b towards w_t
     5      add the plane that touches the risk at w_c = (1 - mu) w_b + mu w_t
     6      t = t + 1
     7  until F(w_b) - F_t(w_t) <= tol F(w_b)
 
-`_Training.run_round` is lines 3 to 6, for several machines on the same samples at once (one for each class), so that
-each of the two passes over the data serves them all. What accelerates it is in `solvers/cutting_plane`; a table in
-`accelerations.py` there says when each is used. States of a fit:
+`_Training.run_round` is lines 4 to 6 and line 3 of the next iteration, for several machines on the same samples at once
+(one for each class), so that each of the two passes over the data serves them all. The accelerations are in
+`solvers/cutting_plane`; a table in `accelerations.py` there says when each is used. States of a fit:
 
     few samples ── Gram dual ──────────────────────────────────────────────────────────────── done
     all others ── start: given points, a sample's machines, or w = 0 ── rounds ── gap <= tol ── done
@@ -47,8 +47,8 @@ from ..solvers.results import History, LinearResult
 Matrix = NDArray[np.float64]
 Trained = tuple[list[LinearResult], History]
 
-_PARTS = ("near", "dual", "outputs", "line_search", "plane", "reduced")  # of a round, in the history
-_STALL_ROUNDS, _ROUNDING = 50, 1e-12  # rounds that move objective and bound by less than this part of the former
+_PARTS = "active_rows", "dual_ascent", "decision_values", "line_search", "plane", "master_problem"  # of a round
+_STALL_ROUNDS, _ROUNDING = 50, 1e-12  # rounds in which the gap falls by less than this part of the objective
 _BLOCK_POINTS = 8  # points evaluated in one pass at the start: their decision values are held at once
 
 
@@ -93,8 +93,9 @@ def train(
     results : list of LinearResult
     history : History
         One row a round: ``time``, ``objective`` and ``lower_bound`` (sums over the machines), ``step`` (mean over those
-        that are not done), ``n_planes``, and ``seconds_near`` (active rows), ``seconds_dual``, ``seconds_outputs``,
-        ``seconds_line_search``, ``seconds_plane`` and ``seconds_reduced`` (master problem) of this round.
+        that are not done), ``n_planes``, and the seconds of the parts of this round: ``seconds_active_rows``,
+        ``seconds_dual_ascent``, ``seconds_decision_values``, ``seconds_line_search``, ``seconds_plane`` and
+        ``seconds_master_problem``.
     """
     return next(train_path(X, losses, [settings.C], settings, progress, start, team))
 
@@ -108,7 +109,7 @@ def train_path(
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
-    """Train as `train` for one C after another; planes, which do not depend on C, are kept."""
+    """Train as `train` does, for one C after another; planes, which do not depend on C, are kept."""
     training = _Training(X, losses, settings, progress, team or ThreadTeam(1))
     for C in Cs:
         training.reweight(C)
@@ -155,7 +156,7 @@ class _Training:
         self.n_iter = 0
         self.has_begun = False
         is_accelerated = settings.line_search and not settings.is_plain
-        self.uses = choose_accelerations(X, losses) if is_accelerated else Accelerations()
+        self.accelerations = choose_accelerations(X, losses) if is_accelerated else Accelerations()
         n_outputs = sum(loss.n_outputs for loss in losses)
         capacity = settings.memory_budget // (4 * 8 * n_outputs * max(1, X.shape[1]))
         self.solvers = [self._make_solver(loss, capacity) for loss in losses]
@@ -179,12 +180,12 @@ class _Training:
         X, hinge = self.X, solver.loss.hinge
         if hinge is None:
             return
-        if self.uses.active_rows and isinstance(X, LocalMatrix):
+        if self.accelerations.active_rows and isinstance(X, LocalMatrix):
             go_on = Aside(self.progress).go_on
             self.active_rows[solver] = ActiveRows(
-                X, solver, hinge, self.settings.tol, memory_budget, go_on, newton=self.uses.newton
+                X, solver, hinge, self.settings.tol, memory_budget, go_on, newton=self.accelerations.newton
             )
-        if self.uses.dual_ascent and isinstance(X, RowAccess):
+        if self.accelerations.dual_ascent and isinstance(X, RowAccess):
             self.ascents[solver] = CoordinateAscent(
                 X.row_arrays, hinge.signed_weights, X.shape[1], has_intercept=hinge.has_intercept
             )
@@ -195,31 +196,34 @@ class _Training:
         """One round of Algorithm 1, for all machines that are not done."""
         clock, solvers = _Clock(), self._open()
         self._run_active_rows(solvers)
-        clock.lap("near")
-        risers, dual_planes = self._run_epochs(solvers)
-        clock.lap("dual")
+        clock.lap("active_rows")
+        ascended, dual_planes = self._run_epochs(solvers)
+        clock.lap("dual_ascent")
         with self.progress.interrupting(self.team.native):
-            values = self._decision_values(solvers, [solver.target for solver in solvers])
-        clock.lap("outputs")
+            values = self._decision_values(solvers, [solver.search_point for solver in solvers])
+        clock.lap("decision_values")
         planes = [self._move(solver, f) for solver, f in zip(solvers, values, strict=True)]
         clock.lap("line_search")
         with self.progress.interrupting(self.team.native):
-            add_planes(self.X, [*solvers, *risers], [*planes, *dual_planes])
+            add_planes(self.X, [*solvers, *ascended], [*planes, *dual_planes])
         clock.lap("plane")
         self.solve_masters()
-        clock.lap("reduced")
+        clock.lap("master_problem")
         self.n_iter += 1
         self._record(solvers, clock)
         self.progress.candidate = self.trained  # computed for callbacks only
 
     def _move(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
-        """Line 4 with the decision values f of the target; CPA evaluates the target itself."""
+        """Line 4, given the decision values f (q, n) of the search point; its plane.
+
+        Without line search (CPA), the plane is that at the search point.
+        """
         if self._has_epochs(solver):
-            self.ascents[solver].update_active(f[0])
-        return solver.line_search(f) if self.settings.line_search else solver.evaluate(solver.target, f)
+            self.ascents[solver].update_shrinking(f[0])
+        return solver.line_search(f) if self.settings.line_search else solver.evaluate(solver.search_point, f)
 
     def solve_masters(self) -> None:
-        """Line 3: the next targets, and the lower bounds."""
+        """Line 3: the next search points, and the lower bounds."""
         for solver in self._open():
             solver.solve_master()
             if solver in self.ascents:
@@ -230,12 +234,12 @@ class _Training:
         return bool(self._open()) and self.n_iter < self.settings.max_iter and not self._is_stalled()
 
     def _is_stalled(self) -> bool:
-        """Whether the last 50 rounds moved neither objective nor bound: the precision of float64 is reached."""
+        """Whether the gap has not fallen in the last 50 rounds: the precision of float64 is reached."""
         if self.n_iter <= _STALL_ROUNDS:
             return False
         objective, bound = (self.history.columns[name] for name in ("objective", "lower_bound"))
-        moved = objective[-1 - _STALL_ROUNDS] - objective[-1] + bound[-1] - bound[-1 - _STALL_ROUNDS]
-        return not moved > _ROUNDING * objective[-1]
+        decrease = objective[-1 - _STALL_ROUNDS] - objective[-1] + bound[-1] - bound[-1 - _STALL_ROUNDS]
+        return not decrease > _ROUNDING * objective[-1]
 
     def _open(self) -> list[CuttingPlaneSolver]:
         return [solver for solver in self.solvers if not self._is_done(solver)]
@@ -255,13 +259,13 @@ class _Training:
         """All machines by their duals, where samples are few and no callback observes the rounds."""
         losses = [solver.loss.hinge for solver in self.solvers]
         hinges = [loss for loss in losses if loss is not None]
-        if not self.uses.gram_dual or self.progress.is_observed or not isinstance(self.X, LocalMatrix):
+        if not self.accelerations.gram_dual or self.progress.is_observed or not isinstance(self.X, LocalMatrix):
             return None
         clock, (X, places) = _Clock(), self.X.gather(np.arange(self.X.shape[0]))
         results = solve_gram_duals(X[places], hinges, C, self.settings.tol, self.team, self.progress)
         if results is None:
             return None
-        clock.lap("dual")
+        clock.lap("dual_ascent")
         history = History()
         objective, gap = sum(result.objective for result in results), sum(result.gap for result in results)
         self._record_row(history, objective, objective - gap, 1.0, 0, clock)
@@ -274,23 +278,23 @@ class _Training:
                 self.active_rows[solver].run()
 
     def _run_epochs(self, solvers: Sequence[CuttingPlaneSolver]) -> tuple[list[CuttingPlaneSolver], list[Plane]]:
-        """Epochs of dual ascent, one thread a machine: the dual point is the target, and its plane is added.
+        """Epochs of dual ascent, one thread a machine: the dual point is the search point, and its plane is added.
 
-        Returns the planes that need a pass over X, and their machines.
+        Returns the planes whose normals need a pass over X, and their machines.
         """
 
         def run(solver: CuttingPlaneSolver) -> Plane | None:
             ascent = self.ascents[solver]
             ascent.run_epochs()
             plane, normal = Plane(*ascent.plane()), ascent.normal
-            solver.target = plane.point.reshape(solver.w.shape)
+            solver.search_point = plane.point.reshape(solver.w.shape)
             if normal is not None:
                 solver.add(plane, normal)
             return plane if normal is None else None
 
-        rising = [solver for solver in solvers if self._has_epochs(solver)]
-        planes = self.team.map(run, rising)
-        found = [(solver, plane) for solver, plane in zip(rising, planes, strict=True) if plane is not None]
+        with_epochs = [solver for solver in solvers if self._has_epochs(solver)]
+        planes = self.team.map(run, with_epochs)
+        found = [(solver, plane) for solver, plane in zip(with_epochs, planes, strict=True) if plane is not None]
         return [solver for solver, _ in found], [plane for _, plane in found]
 
     def _has_epochs(self, solver: CuttingPlaneSolver) -> bool:
@@ -300,7 +304,7 @@ class _Training:
     def begin(self, start: Sequence[Matrix] | None, C: float) -> None:
         """Take the first planes: at the points given, at the machines of a sample, or at w = 0."""
         self.has_begun = True
-        if start is None and self.uses.sample_start and isinstance(self.X, LocalMatrix):
+        if start is None and self.accelerations.sample_start and isinstance(self.X, LocalMatrix):
             start = self._start_from_sample(self.X, C)
         points = [(s, p.reshape(s.w.shape)) for s, mine in zip(self.solvers, start or (), strict=False) for p in mine]
         for first in range(0, len(points), _BLOCK_POINTS):
@@ -321,7 +325,7 @@ class _Training:
         losses = [solver.loss for solver in self.solvers]
         tol, budget = self.settings.tol, self.settings.memory_budget
         aside = Aside(self.progress)
-        found = start_from_sample(X, losses, C, tol, budget, aside, newton=self.uses.newton, train=train_some)
+        found = start_from_sample(X, losses, C, tol, budget, aside, newton=self.accelerations.newton, train=train_some)
         for solver, is_newton in zip(self.solvers, found.is_newton, strict=True):
             if solver in self.active_rows:
                 self.active_rows[solver].start_at_sample(found.n_samples, is_newton=is_newton)
@@ -354,7 +358,7 @@ class _Training:
     def trained(self) -> Trained:
         """The machines at their best points."""
         results = [
-            LinearResult(s.w, s.intercept, s.objective, s.gap, self._is_done(s), s.master.active_points)
+            LinearResult(s.w, s.intercept, s.objective, s.gap, self._is_done(s), s.master.binding_points)
             for s in self.solvers
         ]
         return results, self.history

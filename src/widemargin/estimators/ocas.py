@@ -116,8 +116,8 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         Rounds on all rows.
     history_ : dict of ndarrays
         One entry a round: ``time`` in seconds, ``objective``, ``lower_bound``, ``step``, ``n_planes``,
-        ``seconds_near`` (active rows), ``seconds_dual`` (dual coordinate ascent), ``seconds_outputs`` (decision
-        values), ``seconds_line_search``, ``seconds_plane`` and ``seconds_reduced`` (master problem). Where no round was
+        ``seconds_active_rows``, ``seconds_dual_ascent``, ``seconds_decision_values``, ``seconds_line_search``,
+        ``seconds_plane`` and ``seconds_master_problem``. Where no round was
         needed, one entry for the start.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)

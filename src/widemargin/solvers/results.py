@@ -123,7 +123,7 @@ class LinearResult:
         objective - gap is a proven lower bound.
     converged : bool
     points : ndarray of shape (n_points, q * n_features), float64
-        Points whose cutting planes are active: the start of a next problem.
+        Points of the cutting planes with positive multipliers: the start of a next problem.
     """
 
     w: Vector

@@ -43,7 +43,7 @@ def begun(X: np.ndarray, signed: np.ndarray, *, has_intercept: bool) -> tuple[An
     add_planes(rows, [solver], [solver.evaluate(solver.w, np.zeros((1, len(X))))])
     for _ in range(4):
         solver.solve_master()
-        add_planes(rows, [solver], [solver.line_search(rows.matvec(solver.target))])
+        add_planes(rows, [solver], [solver.line_search(rows.matvec(solver.search_point))])
     solver.solve_master()
     return rows, solver
 
@@ -58,7 +58,7 @@ def active(rows: Any, solver: CuttingPlaneSolver, memory_budget: int = 2**30) ->
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let subsets of small data be active."""
     monkeypatch.setattr(active_rows, "_MIN_ROWS", 20)
-    monkeypatch.setattr(active_rows, "_SHARE", 0.25)
+    monkeypatch.setattr(active_rows, "_FIRST_SHARE", 0.25)
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
@@ -70,9 +70,9 @@ def test_planes_of_active_rows_are_planes_of_all(seed: int, has_intercept: bool,
     for _ in range(3):
         active(rows, solver).run()
         rng = np.random.default_rng(seed)
-        points = [solver.target[0] + scale * rng.normal(size=3) for scale in (0.0, 0.01, 1.0, 10.0)]
+        points = [solver.search_point[0] + scale * rng.normal(size=3) for scale in (0.0, 0.01, 1.0, 10.0)]
         assert_planes_hold(solver.master, points, X, signed, has_intercept=has_intercept)
-        add_planes(rows, [solver], [solver.line_search(rows.matvec(solver.target))])
+        add_planes(rows, [solver], [solver.line_search(rows.matvec(solver.search_point))])
         solver.solve_master()
         assert solver.objective <= best
         best = solver.objective
@@ -95,7 +95,7 @@ def test_fewer_rounds_on_all_samples(has_intercept: bool, monkeypatch: pytest.Mo
                 return k
             if is_accelerated:
                 helper.run()
-            add_planes(rows, [solver], [solver.line_search(rows.matvec(solver.target))])
+            add_planes(rows, [solver], [solver.line_search(rows.matvec(solver.search_point))])
             solver.solve_master()
         raise AssertionError("no convergence")
 
@@ -108,7 +108,7 @@ def test_the_restricted_objective_at_the_best_point(has_intercept: bool) -> None
     X, signed = problem(2, 400)
     rows, solver = begun(X, signed, has_intercept=has_intercept)
     solver.search_towards(solver)  # the next plane on all rows touches at the best point
-    add_planes(rows, [solver], [solver.line_search(rows.matvec(solver.target))])
+    add_planes(rows, [solver], [solver.line_search(rows.matvec(solver.search_point))])
     found = active(rows, solver)._restrict()
     assert found is not None
     few, restricted, region = found
@@ -119,13 +119,13 @@ def test_the_restricted_objective_at_the_best_point(has_intercept: bool) -> None
 
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_margins_that_are_all_alike(has_intercept: bool) -> None:
-    """No subset is nearer than the rest: the target stays that of the master problem."""
+    """No subset is nearer than the rest: the search point stays that of the master problem."""
     X = np.ones((500, 3))
     signed = np.where(np.arange(500) % 3 == 0, 1.0, -1.0)
     rows, solver = begun(X, signed, has_intercept=has_intercept)
-    target = solver.target
+    search_point = solver.search_point
     active(rows, solver).run()
-    assert solver.target is target
+    assert solver.search_point is search_point
 
 
 def test_a_copy_within_the_budget() -> None:
@@ -146,7 +146,7 @@ def test_the_trust_region_is_around_the_first_decision_values(has_intercept: boo
     few, restricted, region = found
     first = few.matvec(restricted.w)
     for _ in range(3):
-        add_planes(few, [restricted], [restricted.line_search(few.matvec(restricted.target))])
+        add_planes(few, [restricted], [restricted.line_search(few.matvec(restricted.search_point))])
         restricted.solve_master()
     distance = restricted.loss.rms_change(first, few.matvec(restricted.w))
     assert distance > 0.0

@@ -51,7 +51,7 @@ def test_rows_that_may_move_are_not_set_aside(seed: int, has_intercept: bool) ->
     for _ in range(100):
         point.run_epochs()
         point.record_round(0.5, 1)
-        point.update_active(X @ point.plane()[2])
+        point.update_shrinking(X @ point.plane()[2])
     coef, offset, w = point.plane()
     risk = naive.optimal_intercept_risk(X @ w, signed) if has_intercept else naive.intercept_risk(X @ w, signed, 0.0)
     normal = coef[0] @ X

@@ -148,7 +148,7 @@ def test_a_hessian_is_kept_while_gains_are_as_promised() -> None:
     assert is_new(1.5)
     assert not is_new(1.5)
     for gain, promised, width, serves in ((1.0, 1.1, 0.2, True), (1.0, 1.1, 0.5, False), (1.0, 2.0, 0.2, False)):
-        newton_steps.judge(gain, promised, width)
+        newton_steps.keep_if_accurate(gain, promised, width)
         assert is_new(1.5) is not serves
 
 

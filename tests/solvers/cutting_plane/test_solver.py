@@ -23,7 +23,7 @@ def test_dropped_and_merged_planes_keep_the_bound() -> None:
         active = master.normals
         np.testing.assert_allclose(w, -master.beta @ active, atol=1e-12)
         assert np.isclose(master.beta.sum(), 2.0)
-        assert master.active_points.shape == (np.count_nonzero(master.beta[1:]), 4)
+        assert master.binding_points.shape == (np.count_nonzero(master.beta[1:]), 4)
         reduced = 0.5 * w @ w + 2.0 * np.max(active @ w + master.offsets)
         assert bound <= reduced + 1e-9
     assert np.all(np.diff(values) >= -1e-9), "dropping idle planes and merging active ones keeps the bound"
@@ -54,7 +54,7 @@ def test_another_C_keeps_the_planes() -> None:
         solver.reweight(C)
         for _ in range(60):
             solver.solve_master()
-            add(solver.line_search, solver.target @ X.T)
+            add(solver.line_search, solver.search_point @ X.T)
             best.append(solver.objective)
         assert solver.gap <= 1e-9 * solver.objective
         hinges = np.maximum(0, 1 - y * (X @ solver.w[0])).sum()
@@ -70,6 +70,6 @@ def test_extreme_weights(C: float) -> None:
     solver.add(plane, plane.coef @ X)
     for _ in range(20):
         solver.solve_master()
-        plane = solver.line_search(solver.target @ X.T)
+        plane = solver.line_search(solver.search_point @ X.T)
         solver.add(plane, plane.coef @ X)
     assert solver.gap <= 1e-9 * solver.objective

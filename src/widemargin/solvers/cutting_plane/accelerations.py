@@ -45,15 +45,15 @@ def choose_accelerations(X: DesignMatrix, losses: Sequence[Loss]) -> Acceleratio
     (n, d), has_hinges = X.shape, all(loss.hinge is not None for loss in losses)
     if not isinstance(X, LocalMatrix):
         return Accelerations()
-    sample_start, newton = n >= max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * d), suits_newton(n, d)
+    sample_start = n >= max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN * d)
     if not has_hinges:
-        return Accelerations(sample_start=sample_start, newton=newton)
+        return Accelerations(sample_start=sample_start)
     n_values = linear.count_values(X.row_arrays) if isinstance(X, RowAccess) else 0
     return Accelerations(
         gram_dual=n <= _GRAM_ROWS and d <= _GRAM_COLUMNS,
         sample_start=sample_start,
         active_rows=n >= max(_ACTIVE_ROWS, _ACTIVE_ROWS_PER_COLUMN * d),
-        newton=newton,
+        newton=suits_newton(n, d),
         dual_ascent=n_values >= _ASCENT_VALUES and not sample_start,
     )
 

@@ -6,9 +6,9 @@ is on at the best point. Together these are one linear function, the linear rema
     R(w) >= R_active(w) + <a, w> + c      with equality at the best point, and as long as no sample changes its piece
 
 Cutting planes of the right side are planes of R, and cost as many samples as are active. So the lower bound stays
-proven wherever these rounds lead, and their best point is the next target of a round on all samples. Where samples are
-many for their features, Newton's method replaces the planes. A trust region on the decision values, a part of the
-distance that counts as near, limits how far these rounds go. Experiments: decision 0006.
+proven wherever these rounds lead, and their best point is the next search point of a round on all samples. Where
+samples are many for their features, Newton's method replaces the planes. A trust region on the decision values, of half
+the largest distance of an active row from its margin, limits how far these rounds go. Experiments: decision 0006.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from .losses import HingeLoss
 from .smoothed_newton import NewtonDescent
 from .solver import BasePlane, CuttingPlaneSolver, LinearRemainder, Plane, TrustRegion, add_planes
 
-_SHARE, _MIN_SHARE, _MAX_SHARE = 1 / 32, 1 / 256, 1 / 4  # of the samples that are active: at first, least, largest
+_FIRST_SHARE, _MIN_SHARE, _MAX_SHARE = 1 / 32, 1 / 256, 1 / 4  # active rows / samples
 _GROWTH = 4.0  # of the share, after rounds that ended at the boundary of the trust region; its inverse limits a fall
-_USE = 0.4  # part of the radius: after rounds that went less far the share falls, after others it grows
-_NEWTON_USE = 4.0 * _USE  # the same after Newton's method, which leaves little to go
-_ERRORS = 4.0  # first share after a start from a sample, in standard errors of its decision values
+_AIMED_DISTANCE = 0.4  # of the radius: the share is scaled so that rounds go about that far from the centre
+_AIMED_DISTANCE_NEWTON = 4.0 * _AIMED_DISTANCE  # the same for Newton's method, after which little is left to go
+_SHARE_ERRORS = 4.0  # first share after a start from a sample, in standard errors of its decision values
 _MIN_ROWS = 2048  # with fewer, a round costs more than the pass over them
-_TIES = 1.5  # times as many samples as wanted, beyond which margins are too much alike to choose by
-_RADIUS = 0.5  # of the distance that counts as near
-_WIDTH = 0.5  # of the smoothed hinge at first, in radii
-_WORK = 2.0  # passes over all samples that rounds on active rows may cost
+_MAX_CHOSEN = 1.5  # times as many samples as wanted: beyond, too many margins are equal to choose by
+_RADIUS_SHARE = 0.5  # radius of the trust region / distance of the farthest active row from its margin
+_WIDTH_SHARE = 0.5  # width of the smoothed hinge at first / radius
+_MAX_PASSES = 2.0  # over all samples: the work of rounds on active rows
 _GAP_SHARE = 0.1  # of the gap at the start, where rounds with planes end
 _TOL_SHARE = 0.3  # of the tolerance for all samples
 _ROUNDING = 1e-12  # of the objective: a smaller fall is no progress
-_MEMORY_SHARE = 4  # a copy of the active rows may take this part of the memory budget
+_MEMORY_SHARE = 1 / 4  # of the memory budget, for a copy of the active rows
 
 
 class ActiveRows:
@@ -81,8 +81,8 @@ class ActiveRows:
         self._tol = tol
         self._go_on = go_on
         self._newton = newton
-        self._max_rows = int(memory_budget / (_MEMORY_SHARE * _TIES * X.row_bytes))
-        self._share = _SHARE
+        self._max_rows = int(_MEMORY_SHARE * memory_budget / (_MAX_CHOSEN * X.row_bytes))
+        self._share = _FIRST_SHARE
         self.begin()
 
     def begin(self) -> None:
@@ -94,12 +94,12 @@ class ActiveRows:
         """The solver starts at a sample's machine, found by Newton's method or not."""
         self.uses_newton = is_newton
         if is_newton:
-            self._share = min(_ERRORS * math.sqrt(self._X.shape[1] / n_samples), _MAX_SHARE)
+            self._share = min(_SHARE_ERRORS * math.sqrt(self._X.shape[1] / n_samples), _MAX_SHARE)
 
     def run(self) -> None:
-        """Set the solver's target to the best point of rounds on the active rows, and raise its bound.
+        """Set the solver's search point to the best point of rounds on the active rows, and raise its bound.
 
-        After two rounds without progress of the objective, one round on all samples goes without.
+        After two rounds without progress of the objective, one round on all samples goes without them.
         """
         if self._has_failed_twice():
             return
@@ -109,19 +109,19 @@ class ActiveRows:
         X, restricted, region = found
         goal = _TOL_SHARE * self._tol
         if self.uses_newton:
-            self.uses_newton = NewtonDescent(X, restricted, _WIDTH * region.radius).run(goal, self._go_on)
+            self.uses_newton = NewtonDescent(X, restricted, _WIDTH_SHARE * region.radius).run(goal, self._go_on)
         if not self.uses_newton:
             self._run_rounds(X, restricted, region, goal)
         self.solver.search_towards(restricted)
-        used = region.distance / ((_NEWTON_USE if self.uses_newton else _USE) * region.radius)
-        self._scale_share(_GROWTH if region.is_at_boundary else max(used, 1.0 / _GROWTH))
+        aimed = (_AIMED_DISTANCE_NEWTON if self.uses_newton else _AIMED_DISTANCE) * region.radius
+        self._scale_share(_GROWTH if region.is_at_boundary else max(region.distance / aimed, 1.0 / _GROWTH))
 
     def _run_rounds(self, X: LocalMatrix, restricted: CuttingPlaneSolver, region: TrustRegion, goal: float) -> None:
         """Rounds of Algorithm 1 on the active rows, until their gap, the work or the trust region ends them."""
         goal = max(_GAP_SHARE * restricted.gap, goal * restricted.objective)
-        n_visits, most = 0, _WORK * self._X.shape[0]
+        n_visits, most = 0, _MAX_PASSES * self._X.shape[0]
         while n_visits < most and restricted.gap > goal and not region.is_at_boundary and self._go_on():
-            plane = restricted.line_search(X.matvec(restricted.target))
+            plane = restricted.line_search(X.matvec(restricted.search_point))
             add_planes(X, [restricted], [plane])
             restricted.solve_master()
             n_visits += X.shape[0]
@@ -145,7 +145,7 @@ class ActiveRows:
             return None
         wanted = min(max(_MIN_ROWS, int(self._share * n)), self._max_rows)
         chosen, distance = self._loss.nearest_rows(solver.decision_values, wanted)
-        if not 0.0 < distance < np.inf or len(chosen) > _TIES * wanted:
+        if not 0.0 < distance < np.inf or len(chosen) > _MAX_CHOSEN * wanted:
             if self._share == _MAX_SHARE:  # a smaller share may end between two groups of equal margins
                 self._share = _MIN_SHARE
             else:
@@ -157,10 +157,10 @@ class ActiveRows:
         base = BasePlane(Plane(coef, float(np.abs(coef).sum()), plane.point), X.rmatvec(coef))
         remainder = LinearRemainder(normal - base.normal, plane.offset - base.plane.offset)
         loss = self._loss.restrict(chosen, coef_sum=float(coef.sum()))
-        region = TrustRegion(loss, f, _RADIUS * distance)
+        region = TrustRegion(loss, f, _RADIUS_SHARE * distance)
         restricted = CuttingPlaneSolver(
             loss, solver.master, solver.C, mu=solver.mu, remainder=remainder, trust_region=region
         )
         restricted.evaluate(solver.w, f)
-        restricted.base, restricted.bound, restricted.target = base, solver.bound, solver.target
+        restricted.base, restricted.bound, restricted.search_point = base, solver.bound, solver.search_point
         return X, restricted, region

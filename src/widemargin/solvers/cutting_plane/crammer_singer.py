@@ -48,17 +48,17 @@ class MulticlassHingeLoss:
         """Zeros."""
         return np.zeros(self.n_outputs)
 
-    def line_search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
+    def line_search(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
         """A bracketing search for the zero of the derivative, from half to twice the latest step."""
-        line = _MulticlassHingeLine(self._native, self._team, f, target)
+        line = _MulticlassHingeLine(self._native, self._team, f, f_end)
         step = find_step(line, curvature, slope, 0.5 * self._latest_step, 2.0 * self._latest_step)
         self._latest_step = step or 1.0
         return step
 
-    def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
+    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> Cut:
         """The plane's weights of a sample are s_i at its worst class, -s_i at its own; one pass over f."""
         coef = np.empty_like(f)
-        risk, offset = self._native.advance(self._team.native, f, target, step, mu, coef)
+        risk, offset = self._native.advance(self._team.native, f, f_end, step, mu, coef)
         return Cut(risk, coef, offset)
 
     def restrict(self, chosen: Indices, factor: float = 1.0) -> MulticlassHingeLoss:
@@ -77,11 +77,11 @@ class Line(Protocol):
 
 
 class _MulticlassHingeLine:
-    """The multiclass hinge along the line from f to target."""
+    """The multiclass hinge along the line from f to f_end."""
 
-    def __init__(self, native: linear.MulticlassHinge, team: ThreadTeam, f: Matrix, target: Matrix) -> None:
+    def __init__(self, native: linear.MulticlassHinge, team: ThreadTeam, f: Matrix, f_end: Matrix) -> None:
         self._native = native
-        self._line = team.native, f, target
+        self._line = team.native, f, f_end
         self._rows = np.arange(f.shape[1])
         self._dropped_slope = 0.0
 

@@ -23,18 +23,19 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 # Work is counted in operations, so that the same data give the same machine. Experiments: decision 0006.
-_EPOCH, _EPOCH_ROW = 5.0, 8.0  # of an epoch, for a value and a sample: one thread, no order in memory
-_ROUND, _ROUND_ROW, _ROUND_COLUMN = 2e5, 8.0, 60.0  # of a round, and for a sample and a column, beside 1 for a value
-_PLANE = 2.0  # of a round, for a value of a plane's normal
-_ROUNDS = 2.0  # rounds alone that are expected for each column, at most
-_FIRST, _FIRST_SHARE = 4.0, 0.1  # the first turn: epochs, and the part of the work expected of rounds alone, at most
-_TURN, _TRIAL = 0.4, 0.1  # parts of all work so far: a turn of the faster; one of the other, if it has had less
-_HOPE = 0.5  # gain, in logarithms of the gap, that one more trial is expected to bring for all work so far
-_TOTAL_GAIN = 7.0  # logarithm of the gap, from start to end
+_EPOCH_WORK_PER_VALUE, _EPOCH_WORK_PER_ROW = 5.0, 8.0  # one thread, no order in memory
+_ROUND_WORK, _ROUND_WORK_PER_ROW, _ROUND_WORK_PER_COLUMN = 2e5, 8.0, 60.0  # beside 1 for a value
+_PLANE_WORK = 2.0  # of a round, for a value of the normal of each plane
+_ROUNDS_PER_COLUMN = 2.0  # rounds alone that are expected to end a fit, at most
+_FIRST_TURN_EPOCHS, _FIRST_TURN_SHARE = 4.0, 0.1  # and part of the work expected of rounds alone, at most
+_TURN_SHARE = 0.4  # of all work so far: the next turn of the alternative with the higher rate of gain
+_TRIAL_SHARE = 0.1  # of all work so far: a turn of the other alternative, if it has had less
+_TRIAL_GAIN = 0.5  # of a further trial of epochs, in logarithms of the gap, that is assumed possible
+_TOTAL_GAIN = 7.0  # of a fit, in logarithms of the gap
 
-_MAX_VISITS = 8.0  # epochs of a round
-_SIGMA = 0.03  # the intercept's step as a part of the samples' mean squared length; 0.01 and 0.1 are about as good
-_RUN = 16  # samples that stay together in an order: neighbours in memory
+_MAX_EPOCHS = 8.0  # of a round
+_INTERCEPT_STEP = 0.03  # of the samples' mean squared length: the intercept's step; 0.01 and 0.1 are about as good
+_RUN_LENGTH = 16  # samples that stay together in an order: neighbours in memory
 _MIN_EXTRAPOLATION = 1.0  # times the latest change: a shorter one is not worth a pass
 
 
@@ -46,7 +47,7 @@ class Alternation:
 
     Parameters
     ----------
-    first : float
+    first_turn : float
         Work of the first turn.
     expected : float
         Work that rounds alone need, at most, to end a fit.
@@ -57,12 +58,12 @@ class Alternation:
         Whether the next round begins with epochs.
     """
 
-    def __init__(self, first: float, expected: float) -> None:
+    def __init__(self, first_turn: float, expected: float) -> None:
         self.has_epochs = True
         self._expected = expected
         self._rates = {True: math.inf, False: 0.0}
         self._work = {True: 0.0, False: 0.0}
-        self._turn_work, self._turn_length, self._gap = 0.0, first, math.inf
+        self._turn_work, self._turn_length, self._gap = 0.0, first_turn, math.inf
 
     @property
     def work_left(self) -> float:
@@ -77,9 +78,8 @@ class Alternation:
         self._turn_work += work
         if self.work_left > 0.0:
             return
-        mine = self.has_epochs
-        self._rates[mine] = math.log(max(self._gap, 1e-300) / max(gap, 1e-300)) / self._turn_work
-        self._work[mine] += self._turn_work
+        self._rates[self.has_epochs] = math.log(max(self._gap, 1e-300) / max(gap, 1e-300)) / self._turn_work
+        self._work[self.has_epochs] += self._turn_work
         self._turn_work, self._gap = 0.0, gap
         self._choose()
 
@@ -88,10 +88,10 @@ class Alternation:
         expected_rate = _TOTAL_GAIN / self._expected if self._work[False] < self._expected else 0.0
         faster = self._rates[True] >= max(self._rates[False], expected_rate)
         # where rounds alone are expected to take long, that expectation is no reason against another trial
-        is_promising = faster or max(self._rates[True], _HOPE / total) >= expected_rate
-        is_trial = self._work[not faster] < _TRIAL * total and is_promising
+        is_promising = faster or max(self._rates[True], _TRIAL_GAIN / total) >= expected_rate
+        is_trial = self._work[not faster] < _TRIAL_SHARE * total and is_promising
         self.has_epochs = faster != is_trial
-        self._turn_length = (_TRIAL if is_trial else _TURN) * total
+        self._turn_length = (_TRIAL_SHARE if is_trial else _TURN_SHARE) * total
 
 
 class CoordinateAscent:
@@ -116,16 +116,16 @@ class CoordinateAscent:
         self._signed_weights = signed_weights
         self._C = 1.0
         n = len(signed_weights)
-        self._sigma = _SIGMA * _mean_square(arrays, n) if has_intercept else 0.0
+        self._intercept_step = _INTERCEPT_STEP * _mean_square(arrays, n) if has_intercept else 0.0
         self._alpha, self._w = np.zeros(n), np.zeros(n_features + 1)
         self._rng = np.random.default_rng(0)
-        self._shrink = math.inf, -math.inf  # samples at a bound with projected gradients beyond are set aside
+        self._shrink_limits = math.inf, -math.inf  # of the gradient: a sample at a bound beyond them is shrunk
         size = linear.count_values(arrays)
-        self._epoch_work = _EPOCH * size + _EPOCH_ROW * n
-        self._round_work = _ROUND + size + _ROUND_ROW * n + _ROUND_COLUMN * n_features
+        self._epoch_work = _EPOCH_WORK_PER_VALUE * size + _EPOCH_WORK_PER_ROW * n
+        self._round_work = _ROUND_WORK + size + _ROUND_WORK_PER_ROW * n + _ROUND_WORK_PER_COLUMN * n_features
         self.alternation = self._new_alternation()
-        self._n_epochs = 0.0  # of this round; a part where samples are set aside
-        self._active = np.arange(n)  # samples that are not set aside
+        self._n_epochs = 0.0  # of this round; a part of one where samples are shrunk
+        self._unshrunk = np.arange(n)  # samples that epochs visit
 
     def reweight(self, C: float) -> None:
         """Change the weight of the risk: the plane stays, and epochs get a new trial."""
@@ -133,24 +133,31 @@ class CoordinateAscent:
         self._alpha *= factor
         np.minimum(self._alpha, C * np.abs(self._signed_weights), out=self._alpha)
         self._w[:-1] *= factor
-        self._shrink = math.inf, -math.inf
-        self._active = np.arange(len(self._alpha))
+        self._shrink_limits = math.inf, -math.inf
+        self._unshrunk = np.arange(len(self._alpha))
         self.alternation = self._new_alternation()
 
     def run_epochs(self) -> None:
         """This round's epochs, and an extrapolation of the change that they made."""
         n, alpha, w = len(self._signed_weights), self._alpha.copy(), self._w.copy()
-        most = min(self.alternation.work_left / self._epoch_work, _MAX_VISITS)
-        while len(self._active) > 0 and (self._n_epochs == 0.0 or self._n_epochs < most):
-            order = _shuffled_runs(self._active, self._rng)
-            self._w[-1] += self._sigma * self._imbalance()
+        most = min(self.alternation.work_left / self._epoch_work, _MAX_EPOCHS)
+        while len(self._unshrunk) > 0 and (self._n_epochs == 0.0 or self._n_epochs < most):
+            order = _shuffled_runs(self._unshrunk, self._rng)
+            self._w[-1] += self._intercept_step * self._imbalance()
             self._n_epochs += len(order) / n
-            n_kept, *shrink = linear.ascent_epoch(
-                self._arrays, self._signed_weights, self._C, self._sigma, self._alpha, self._w, order, *self._shrink
+            n_kept, *limits = linear.ascent_epoch(
+                self._arrays,
+                self._signed_weights,
+                self._C,
+                self._intercept_step,
+                self._alpha,
+                self._w,
+                order,
+                *self._shrink_limits,
             )
-            self._shrink = shrink[0], shrink[1]
-            self._active = order[:n_kept]
-        if not self._sigma and alpha.any():
+            self._shrink_limits = limits[0], limits[1]
+            self._unshrunk = order[:n_kept]
+        if not self._intercept_step and alpha.any():
             self._extrapolate(self._alpha - alpha, self._w - w)
 
     def _extrapolate(self, change: Vector, w_change: Vector) -> None:
@@ -166,12 +173,12 @@ class CoordinateAscent:
         if gain > 0.0:
             self._alpha, self._w = alpha, w
 
-    def update_active(self, f: Vector) -> None:
-        """Set samples aside by the decision values f (n,) of the dual's point; none, if that would be all."""
+    def update_shrinking(self, f: Vector) -> None:
+        """Shrink samples by the decision values f (n,) of the dual's point; none, if that would be all."""
         grad = np.sign(self._signed_weights) * (f + self._w[-1]) - 1.0
-        is_aside = (self._alpha == 0.0) & (grad > self._shrink[0])
-        is_aside |= (self._alpha == self._C * np.abs(self._signed_weights)) & (grad < self._shrink[1])
-        self._active = np.flatnonzero(is_aside == is_aside.all())
+        is_shrunk = (self._alpha == 0.0) & (grad > self._shrink_limits[0])
+        is_shrunk |= (self._alpha == self._C * np.abs(self._signed_weights)) & (grad < self._shrink_limits[1])
+        self._unshrunk = np.flatnonzero(is_shrunk == is_shrunk.all())
 
     def plane(self) -> tuple[Matrix, float, Vector]:
         """The dual point as a plane: the samples' weights (1, n), its offset, and the point w.
@@ -180,7 +187,7 @@ class CoordinateAscent:
         for every intercept.
         """
         weights = self._alpha / self._C
-        if self._sigma:
+        if self._intercept_step:
             excess, heavy = self._imbalance() / self._C, self._signed_weights > 0
             heavy = heavy if excess > 0 else ~heavy
             weights[heavy] *= max(0.0, 1.0 - abs(excess) / max(float(weights[heavy].sum()), 1e-300))
@@ -189,20 +196,20 @@ class CoordinateAscent:
     @property
     def normal(self) -> Vector | None:
         """The plane's normal, which is -w / C; None with an intercept, whose plane takes a pass over the samples."""
-        return None if self._sigma else -self._w[:-1] / self._C
+        return None if self._intercept_step else -self._w[:-1] / self._C
 
     def record_round(self, relative_gap: float, n_planes: int) -> None:
         """Add the work and the gap of a round to the alternation."""
-        work = self._round_work + _PLANE * n_planes * len(self._w) + self._epoch_work * self._n_epochs
+        work = self._round_work + _PLANE_WORK * n_planes * len(self._w) + self._epoch_work * self._n_epochs
         self.alternation.record(work, relative_gap)
         self._n_epochs = 0.0
 
     def _new_alternation(self) -> Alternation:
-        expected = _ROUNDS * len(self._w) * self._round_work
-        return Alternation(min(_FIRST * self._epoch_work, _FIRST_SHARE * expected), expected)
+        expected = _ROUNDS_PER_COLUMN * len(self._w) * self._round_work
+        return Alternation(min(_FIRST_TURN_EPOCHS * self._epoch_work, _FIRST_TURN_SHARE * expected), expected)
 
     def _imbalance(self) -> float:
-        return float(np.vdot(self._alpha, np.sign(self._signed_weights))) if self._sigma else 0.0
+        return float(np.vdot(self._alpha, np.sign(self._signed_weights))) if self._intercept_step else 0.0
 
 
 def _mean_square(arrays: RowArrays, n: int) -> float:
@@ -213,6 +220,8 @@ def _mean_square(arrays: RowArrays, n: int) -> float:
 
 def _shuffled_runs(rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """The same rows, in short runs whose order is random; what is left over comes last."""
-    runs, order = rows[: len(rows) // _RUN * _RUN].reshape(-1, _RUN), rows.copy()
-    np.take(runs, rng.permutation(len(runs)), 0, order[: runs.size].reshape(-1, _RUN), "clip")  # straight into place
+    runs, order = rows[: len(rows) // _RUN_LENGTH * _RUN_LENGTH].reshape(-1, _RUN_LENGTH), rows.copy()
+    np.take(
+        runs, rng.permutation(len(runs)), 0, order[: runs.size].reshape(-1, _RUN_LENGTH), "clip"
+    )  # straight into place
     return order

@@ -18,7 +18,7 @@ from ..._threads import ThreadTeam
 from ..dual.certificate import svm_problem
 from ..dual.subproblems import Subproblem, solve_subproblems
 from ..results import LinearResult
-from .losses import HingeLoss
+from .losses import HingeLoss, cut_at
 
 Vector = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def solve_gram_duals(
     results = []
     for loss, dual in zip(losses, duals, strict=True):
         w, f = dual.beta @ rows, dual.decision[None]
-        cut = loss.advance(f, f, 0.0, 0.0)
+        cut = cut_at(loss, f)
         objective = 0.5 * float(w @ w) + C * cut.risk
         gap = max(objective - (dual.objective - dual.gap), 0.0)
         if not gap <= tol * objective:

@@ -23,9 +23,9 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Line = tuple[Vector, Vector, tuple[float, float]]  # decision values at both ends, and the intercepts there
 
-FEW = 4096  # with fewer samples, brackets from a sample of them cost more than they save
-_SAMPLE = 2048  # least size of that sample
-_FAR = 1e300  # a step beyond every breakpoint
+MIN_BRACKET_ROWS = 4096  # with fewer samples, brackets from a sample of them cost more than they save
+_SAMPLE_ROWS = 2048  # least size of that sample
+_MAX_STEP = 1e300  # a step beyond every breakpoint
 
 
 class Cut(NamedTuple):
@@ -48,7 +48,7 @@ class Smoothed(NamedTuple):
 
 
 class Loss(Protocol):
-    """A convex function R of decision values f (n_outputs, n_rows)."""
+    """A convex function R of decision values f (n_outputs, n_rows). On a line, k = 1 is the point of values f_end."""
 
     n_outputs: int
     n_rows: int
@@ -60,11 +60,11 @@ class Loss(Protocol):
     def intercept(self, f: Matrix) -> Vector:
         """Optimal intercepts (q,); zeros for a loss without."""
 
-    def line_search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
-        """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + R(f + k (target - f))``."""
+    def line_search(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
+        """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + R(f + k (f_end - f))``."""
 
-    def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
-        """Move f to ``f + step (target - f)`` in place; the plane touches R at ``(1 - mu) f + mu target``."""
+    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> Cut:
+        """Move f to ``f + step (f_end - f)`` in place; the plane touches R at ``(1 - mu) f + mu f_end``."""
 
     def restrict(self, chosen: Indices, factor: float = 1.0) -> Loss:
         """The same loss on some of the samples, their weights multiplied by a factor."""
@@ -97,21 +97,21 @@ class HingeLoss:
     @cached_property
     def _sample(self) -> Indices:
         """At least 2,048 samples spread over all; of few, one in eight."""
-        return spread_rows(self.n_rows, min(_SAMPLE, 1 + self.n_rows // 8))
+        return spread_rows(self.n_rows, min(_SAMPLE_ROWS, 1 + self.n_rows // 8))
 
     def intercept(self, f: Matrix) -> Vector:
         """Zero."""
         return np.zeros(1)
 
-    def line_search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
+    def line_search(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
         """The paper's exact line search (appendix A), with selection instead of its sort: O(n) expected."""
-        return self._line_search((f[0], target[0], (0.0, 0.0)), curvature, slope)
+        return self._line_search((f[0], f_end[0], (0.0, 0.0)), curvature, slope)
 
     def _line_search(self, line: Line, curvature: float, slope: float) -> float:
-        f, target, shifts = line
-        for lo, hi in (self._bracket(line, curvature, slope), (0.0, _FAR)):
+        f, f_end, shifts = line
+        for lo, hi in (self._bracket(line, curvature, slope), (0.0, _MAX_STEP)):
             change, keys, jumps = hinge.scan_breakpoints(
-                self.team.native, f, target, *shifts, self.signed_weights, lo, hi
+                self.team.native, f, f_end, *shifts, self.signed_weights, lo, hi
             )
             at_lo = curvature * lo + slope + change
             is_inside = (lo == 0.0 or at_lo < 0.0) and curvature * hi + slope + change + jumps.sum() >= 0.0
@@ -122,24 +122,24 @@ class HingeLoss:
 
     def _bracket(self, line: Line, curvature: float, slope: float) -> tuple[float, float]:
         """The step that is best for a sample, and a twentieth of the sample's breakpoints to either side."""
-        if self.n_rows < FEW:
-            return 0.0, _FAR
-        f, target, shifts = line
+        if self.n_rows < MIN_BRACKET_ROWS:
+            return 0.0, _MAX_STEP
+        f, f_end, shifts = line
         signed_weights = self.signed_weights[self._sample]
-        ends = f[self._sample], target[self._sample]
-        change, keys, jumps = hinge.scan_breakpoints(self.team.native, *ends, *shifts, signed_weights, 0.0, _FAR)
+        ends = f[self._sample], f_end[self._sample]
+        change, keys, jumps = hinge.scan_breakpoints(self.team.native, *ends, *shifts, signed_weights, 0.0, _MAX_STEP)
         share = float(np.abs(signed_weights).sum()) / self._total
         step = hinge.find_root(keys, jumps, curvature * share, slope * share + change, 0.0)
         n_near = min(len(keys), len(signed_weights) // 20)
         if not n_near:
-            return 0.0, _FAR
+            return 0.0, _MAX_STEP
         width = float(np.partition(np.abs(keys - step), n_near - 1)[n_near - 1])
         return max(0.0, step - width), step + width
 
-    def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
+    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> Cut:
         """The plane's weights are -s_i y_i on samples within the margin, else 0; one pass over f."""
         coef = np.empty((1, self.n_rows))
-        risk, offset = hinge.advance(self.team.native, f[0], target[0], self.signed_weights, step, mu, coef[0])
+        risk, offset = hinge.advance(self.team.native, f[0], f_end[0], self.signed_weights, step, mu, coef[0])
         return Cut(risk, coef, offset)
 
     def smoothed(self, f: Matrix, width: float) -> Smoothed | None:
@@ -188,6 +188,11 @@ class HingeLoss:
         far = np.abs(1.0 - signs * (f[0, self._sample] + b))[signs != 0.0]
         distance = float(np.partition(far, k)[k]) if (k := len(far) * wanted // self.n_rows) < len(far) else math.inf
         return self.rows_near_kink(f, b, distance), distance
+
+
+def cut_at(loss: Loss, f: Matrix) -> Cut:
+    """The risk of decision values f (n_outputs, n_rows), and the cutting plane that touches R there."""
+    return loss.advance(f, f, 0.0, 0.0)
 
 
 def one_vs_rest_weights(y: NDArray[np.integer], positive: int, s: Vector | None, team: ThreadTeam) -> Vector:

@@ -18,24 +18,24 @@ from ..._native import linear
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-IDLE_ROUNDS = 20  # without weight, after which a plane is dropped
+IDLE_ROUNDS = 20  # with multiplier 0, after which a plane is dropped
 _MAX_ROUNDS = 10_000  # of the quadratic program
 
 
 class MasterProblem:
-    """The cutting planes known so far, the points where they touch the risk, and their weights beta.
+    """The cutting planes known so far, the points where they touch the risk, and their multipliers beta.
 
     Parameters
     ----------
     n_features : int
         Length of the normals.
     capacity : int
-        Largest number of planes. Beyond it, the plane that has been without weight for longest is dropped; if all have
-        weight, two are replaced by their weighted mean, and the bound stays.
+        Largest number of planes. Beyond it, the plane whose multiplier has been 0 for longest is dropped; if none is 0,
+        two planes are replaced by their mean, weighted by multiplier, and the bound stays.
     keep_points : bool
-        False saves half of the memory; `active_points` is empty then.
+        False saves half of the memory; `binding_points` is empty then.
     idle_rounds : float
-        Rounds without weight after which a plane is dropped.
+        Rounds with multiplier 0 after which a plane is dropped.
     """
 
     def __init__(
@@ -61,12 +61,12 @@ class MasterProblem:
 
     @property
     def beta(self) -> Vector:
-        """Weights (n_planes,) of the planes in the latest solution; they sum to C."""
+        """Multipliers (n_planes,) of the planes in the latest solution; they sum to C."""
         return self._beta[: self.n_planes]
 
     @property
-    def active_points(self) -> Matrix:
-        """The points of the planes that have weight, in descending order of weight."""
+    def binding_points(self) -> Matrix:
+        """The points of the planes with positive multipliers, in descending order of these."""
         order = np.argsort(-self.beta[1:], kind="stable")[: np.count_nonzero(self.beta[1:])] + 1
         return self._points[order]
 
@@ -84,7 +84,7 @@ class MasterProblem:
         self.n_planes += 1
 
     def solve(self, C: float, tol: float) -> tuple[Vector, float]:
-        """Solve to a gap of `tol`, starting from the latest weights.
+        """Solve to a gap of `tol`, starting from the latest multipliers.
 
         Returns
         -------

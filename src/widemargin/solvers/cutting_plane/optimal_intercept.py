@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..._native import hinge
 from ..._threads import ThreadTeam
-from .losses import FEW, Cut, HingeLoss, Smoothed
+from .losses import MIN_BRACKET_ROWS, Cut, HingeLoss, Smoothed
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -41,7 +41,7 @@ class InterceptHingeLoss(HingeLoss):
     ) -> None:
         super().__init__(signed_weights, team)
         self._coef_sum = coef_sum
-        self._level = 0.5 * (self._total + float(signed_weights.sum())) + coef_sum  # of the quantile that b is
+        self._quantile_level = 0.5 * (self._total + float(signed_weights.sum())) + coef_sum
         self._residuals = np.empty(self.n_rows)
         self._chord_end = 1.0
         self._smoothed_intercept = intercept_guess
@@ -51,7 +51,7 @@ class InterceptHingeLoss(HingeLoss):
         """A weighted quantile of y - f."""
         return np.array([self._latest[1] if self._latest[0] is f else self._quantile(f[0], f[0], 0.0)])
 
-    def line_search(self, f: Matrix, target: Matrix, curvature: float, slope: float) -> float:
+    def line_search(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
         """Exact on a chord: b goes straight from its optimum at step 0 to its optimum at about the step.
 
         Each further chord ends at the step that the last one gave, and so its step is at least as good.
@@ -59,20 +59,22 @@ class InterceptHingeLoss(HingeLoss):
         here = float(self.intercept(f)[0])
         end = self._chord_end
         for _ in range(_MAX_CHORDS):
-            tilt = (self._quantile(f[0], target[0], end) - here) / end
-            step = self._line_search((f[0], target[0], (here, here + tilt)), curvature, slope - self._coef_sum * tilt)
+            b_rate = (self._quantile(f[0], f_end[0], end) - here) / end
+            step = self._line_search(
+                (f[0], f_end[0], (here, here + b_rate)), curvature, slope - self._coef_sum * b_rate
+            )
             if 0.25 * end <= step <= 4.0 * end:
                 break
             end = step or 0.125 * end
         self._chord_end = step or 1.0
         return step
 
-    def advance(self, f: Matrix, target: Matrix, step: float, mu: float) -> Cut:
+    def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> Cut:
         """As without an intercept; samples exactly on the margin count in part, so that coef sums to `coef_sum`."""
         coef = np.empty_like(f)
-        best = self._quantile(f[0], target[0], step)
-        at_plane = self._quantile(f[0], target[0], step + mu * (1.0 - step))
-        rows = self.team.native, f[0], target[0], self.signed_weights
+        best = self._quantile(f[0], f_end[0], step)
+        at_plane = self._quantile(f[0], f_end[0], step + mu * (1.0 - step))
+        rows = self.team.native, f[0], f_end[0], self.signed_weights
         risk, offset = hinge.advance_with_intercept(
             *rows, step, best, self._residuals, at_plane, self._coef_sum, coef[0]
         )
@@ -86,8 +88,8 @@ class InterceptHingeLoss(HingeLoss):
         if not min(factors) >= 0.0:
             return None
         smoothed = self._smoothed(f, width, b, factors)
-        beside = self._coef_sum * b
-        return smoothed._replace(value=smoothed.value - beside, risk=smoothed.risk - beside)
+        linear_term = self._coef_sum * b
+        return smoothed._replace(value=smoothed.value - linear_term, risk=smoothed.risk - linear_term)
 
     def rms_change(self, f: Matrix, other: Matrix) -> float:
         """Root mean square of other - f less its mean, which the intercept makes up for; over a sample."""
@@ -120,22 +122,22 @@ class InterceptHingeLoss(HingeLoss):
         self._smoothed_intercept = b
         return b, (plus, minus)
 
-    def _quantile(self, f: Vector, target: Vector, k: float) -> float:
-        """The optimal intercept at f + k (target - f): a weighted quantile of y - f, left behind in `_residuals`."""
-        for lo, hi in (self._enclose(f, target, k), (-math.inf, math.inf)):
-            rows = self.team.native, f, target, k, self.signed_weights
+    def _quantile(self, f: Vector, f_end: Vector, k: float) -> float:
+        """The optimal intercept at f + k (f_end - f): a weighted quantile of the residuals y - f."""
+        for lo, hi in (self._enclose(f, f_end, k), (-math.inf, math.inf)):
+            rows = self.team.native, f, f_end, k, self.signed_weights
             below, upto, kept, weights = hinge.collect_residuals(*rows, lo, hi, self._residuals)
-            if below < self._level <= upto and len(kept):
+            if below < self._quantile_level <= upto and len(kept):
                 break
-        best: float = hinge.weighted_quantile(kept, weights, self._level - below)
+        best: float = hinge.weighted_quantile(kept, weights, self._quantile_level - below)
         return best
 
-    def _enclose(self, f: Vector, target: Vector, k: float) -> tuple[float, float]:
+    def _enclose(self, f: Vector, f_end: Vector, k: float) -> tuple[float, float]:
         """The optimal intercept of a sample, less and plus four standard errors."""
-        if self.n_rows < FEW:
+        if self.n_rows < MIN_BRACKET_ROWS:
             return -math.inf, math.inf
-        signed, f, target = (values[self._sample] for values in (self.signed_weights, f, target))
-        values, weights = np.sign(signed) - (f + k * (target - f)), np.abs(signed)
+        signed, f, f_end = (values[self._sample] for values in (self.signed_weights, f, f_end))
+        values, weights = np.sign(signed) - (f + k * (f_end - f)), np.abs(signed)
         coef_sum = self._coef_sum * float(weights.sum()) / self._total
         level, margin = np.maximum(signed, 0.0).sum() + coef_sum, 4.0 * 0.5 * float(np.linalg.norm(signed))
         lo = hinge.weighted_quantile(values, weights, level - margin) if level > margin else -math.inf

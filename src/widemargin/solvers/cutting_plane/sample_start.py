@@ -17,11 +17,12 @@ from .solver import CuttingPlaneSolver
 
 Matrix = NDArray[np.float64]
 
-_SHARE, _PER_COLUMN = 16, 256  # the sample: one in so many samples, and for Newton's method so many for each column
-_RUN = 16  # neighbours that stay together: whole pages are read
-_MEMORY_SHARE = 8  # the sample may take this part of the memory budget
-_TOL = 3e-3  # least relative gap on the sample
-_WIDTH, _PLANES = 2.0, 100  # of Newton's method from w = 0, where all samples are at distance 1 from their margin
+_SHARE = 1 / 16  # samples of the sample / all samples,
+_NEWTON_ROWS_PER_COLUMN = 256  # and for Newton's method at least so many for each column
+_RUN_LENGTH = 16  # neighbours that stay together: whole pages are read
+_MEMORY_SHARE = 1 / 8  # of the memory budget, for the sample
+_MIN_TOL = 3e-3  # of the relative gap on the sample
+_WIDTH, _MAX_PLANES = 2.0, 100  # of Newton's method from w = 0, where all samples are at distance 1 from their margin
 
 
 class SampleStart(NamedTuple):
@@ -45,12 +46,12 @@ def start_from_sample(
 ) -> SampleStart:
     """Train on random runs of 16 neighbours: by Newton's method where that works, else by `train` to a tolerance."""
     n, d = X.shape
-    size = max(n // _SHARE, _PER_COLUMN * d if newton else 0)
-    size = min(size, memory_budget // (_MEMORY_SHARE * X.row_bytes))
-    runs = np.random.default_rng(0).choice(n // _RUN, max(1, size // _RUN), replace=False)
-    chosen = (_RUN * np.sort(runs)[:, None] + np.arange(_RUN)).ravel()
+    size = max(int(_SHARE * n), _NEWTON_ROWS_PER_COLUMN * d if newton else 0)
+    size = min(size, int(_MEMORY_SHARE * memory_budget) // X.row_bytes)
+    runs = np.random.default_rng(0).choice(n // _RUN_LENGTH, max(1, size // _RUN_LENGTH), replace=False)
+    chosen = (_RUN_LENGTH * np.sort(runs)[:, None] + np.arange(_RUN_LENGTH)).ravel()
     sampled, parts = X.take(chosen), [loss.restrict(chosen, n / len(chosen)) for loss in losses]
-    tol = max(tol, _TOL, d / len(chosen))  # the sample itself is no more precise
+    tol = max(tol, _MIN_TOL, d / len(chosen))  # the sample itself is no more precise
     points = [
         _newton_point(sampled, part.hinge, C, tol, progress) if newton and part.hinge is not None else None
         for part in parts
@@ -65,7 +66,7 @@ def start_from_sample(
 
 def _newton_point(X: LocalMatrix, loss: HingeLoss, C: float, tol: float, progress: Aside) -> Matrix | None:
     """The minimiser of the smoothed objective; None if Newton's method fails."""
-    solver = CuttingPlaneSolver(loss, MasterProblem(X.shape[1], _PLANES, keep_points=False), C)
+    solver = CuttingPlaneSolver(loss, MasterProblem(X.shape[1], _MAX_PLANES, keep_points=False), C)
     solver.evaluate(solver.w, np.zeros((1, X.shape[0])))
     descent = NewtonDescent(X, solver, _WIDTH)
     return descent.point if descent.approach(tol, progress.go_on) else None

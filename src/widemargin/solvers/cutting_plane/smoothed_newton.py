@@ -36,14 +36,14 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _MAX_STEPS = 25
-_PROGRESS, _PATIENCE = 0.99, 4  # steps in a row that may leave more than this part of the gap
+_IDLE_FACTOR, _MAX_IDLE = 0.99, 4  # steps in a row at most whose gap is not below this part of the least one
 _MIN_STEP = 0.25  # shortest length of a step before the method gives up; most have length 1
 _ARMIJO = 0.1  # part of the promised gain that a step must bring
-_SHRINK, _SHRINK_ESTIMATE = 0.5, 0.25  # factors of the width: for a proof, and for an estimate
-_LOSS_SHARE = 0.3  # of the gap to reach: with less proven at the smoothed minimum, the width need not shrink
-_PER_COLUMN, _PER_COLUMN_KEPT = 64, 128  # samples of a Hessian, for each column; of one that is likely to be kept
-_NARROW = 0.25  # width up to which a Hessian is kept,
-_FIT = 0.3  # if a step's gain differs from the promised one by no more than this part
+_WIDTH_FACTOR, _WIDTH_FACTOR_APPROACH = 0.5, 0.25  # from one width to the next: in `run`, and in `approach`
+_PLANE_GAP_SHARE = 0.3  # of the gap to reach: where smoothing costs less, the width stays
+_ROWS_PER_COLUMN, _ROWS_PER_COLUMN_KEPT = 64, 128  # samples of a Hessian; of one that is likely to be kept
+_KEPT_WIDTH = 0.25  # width up to which a Hessian is kept,
+_KEPT_ERROR = 0.3  # if a step gains what it promised but for this part
 _JITTER, _MAX_JITTERS = 1e-12, 6  # added to the diagonal, as a part of it; each time a hundred times as much
 
 
@@ -82,10 +82,10 @@ class NewtonDescent:
             False if the method gave up; the solver keeps the planes.
         """
         succeeded = self._descend(tol, go_on, proves=True)
-        target, self._solver.target = self._solver.target, self.point
+        master_solution, self._solver.search_point = self._solver.search_point, self.point
         self._solver.line_search(self._f)
         if not succeeded:
-            self._solver.target = target  # the master solution, for rounds with planes
+            self._solver.search_point = master_solution  # for rounds with planes
         return succeeded
 
     def approach(self, tol: float, go_on: Callable[[], bool]) -> bool:
@@ -104,7 +104,7 @@ class NewtonDescent:
             if proves:
                 self._add_plane(objective)
             gap, goal = objective - solver.bound, tol * objective
-            if gap <= goal or n_idle > _PATIENCE or not go_on():
+            if gap <= goal or n_idle > _MAX_IDLE or not go_on():
                 break
             with np.errstate(over="ignore", invalid="ignore"):
                 step = self._hessian.step(gradient, self._f, smoothed.intercept, self._width)
@@ -118,14 +118,14 @@ class NewtonDescent:
                     return False
                 self._hessian.drop()
                 continue
-            self._hessian.judge(value - solver.value(self.point, ahead.value), decrement, self._width)
+            self._hessian.keep_if_accurate(value - solver.value(self.point, ahead.value), decrement, self._width)
             if region is not None and region.is_outside(self._f):
                 break
-            if decrement < solver.C * smoothed.plane_gap > _LOSS_SHARE * goal:
-                self._width *= _SHRINK if proves else _SHRINK_ESTIMATE
+            if decrement < solver.C * smoothed.plane_gap > _PLANE_GAP_SHARE * goal:
+                self._width *= _WIDTH_FACTOR if proves else _WIDTH_FACTOR_APPROACH
                 smoothed = self._loss.smoothed(self._f, self._width)
             else:
-                n_idle = n_idle + 1 if decrement <= goal and gap >= _PROGRESS * least else 0
+                n_idle = n_idle + 1 if decrement <= goal and gap >= _IDLE_FACTOR * least else 0
                 least = min(gap, least)
                 smoothed = ahead
         return True
@@ -180,7 +180,7 @@ class SmoothedHessian:
         self._X = X
         self._loss = loss
         self._C = C
-        self._draws = np.random.default_rng(0).random(_PER_COLUMN_KEPT * X.shape[1])
+        self._draws = np.random.default_rng(0).random(_ROWS_PER_COLUMN_KEPT * X.shape[1])
         self._kept: Matrix | None = None
 
     def step(self, gradient: Matrix, f: Matrix, intercept: float, width: float) -> Matrix:
@@ -190,9 +190,9 @@ class SmoothedHessian:
             self._kept = self._compute(f, intercept, width)
         return -_solve(self._kept, gradient[0])[None]
 
-    def judge(self, gain: float, promised: float, width: float) -> None:
+    def keep_if_accurate(self, gain: float, promised: float, width: float) -> None:
         """Drop the Hessian unless a step at this width gained about what it promised."""
-        if width > _NARROW or abs(gain - promised) > _FIT * promised:
+        if width > _KEPT_WIDTH or abs(gain - promised) > _KEPT_ERROR * promised:
             self.drop()
 
     def drop(self) -> None:
@@ -201,7 +201,7 @@ class SmoothedHessian:
 
     def _compute(self, f: Matrix, intercept: float, width: float) -> Matrix:
         """I + C s / (2 width) times the second moments of a sample of the samples near the kink."""
-        enough = (_PER_COLUMN if width > _NARROW else _PER_COLUMN_KEPT) * self._X.shape[1]
+        enough = (_ROWS_PER_COLUMN if width > _KEPT_WIDTH else _ROWS_PER_COLUMN_KEPT) * self._X.shape[1]
         chosen, every = _sample(self._loss.rows_near_kink(f, intercept, width), self._draws[:enough])
         weights = every * self._C / (2.0 * width) * np.abs(self._loss.signed_weights[chosen])
         hessian = self._second_moments(chosen, weights, self._centre(chosen, weights))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data import DesignMatrix
-from .losses import HingeLoss, Loss
+from .losses import HingeLoss, Loss, cut_at
 from .master_problem import MasterProblem
 
 Vector = NDArray[np.float64]
@@ -22,7 +22,7 @@ Matrix = NDArray[np.float64]
 
 _MASTER_TOL = 0.05  # of the gap: the next plane changes the master problem by more
 _MAX_STEP = 2.0  # of the line search: decision values, and so their rounding, are multiplied by |1 - step|
-_FRESH_SUM = 50  # every so many planes, the base plane's normal is summed anew: rounding of changes does not add up
+_PLANES_PER_SUM = 50  # base planes until their normal is summed anew: rounding of changes does not add up
 _ROUNDING = 1e-13  # of the objective
 
 
@@ -77,10 +77,10 @@ class TrustRegion:
         """Whether decision values f are at the radius or beyond."""
         return self._loss.rms_change(self._centre, f) >= self.radius
 
-    def shorten(self, f: Matrix, target: Matrix, step: float, mu: float) -> tuple[float, float]:
-        """Step from f towards target, and mu beyond it, no longer than the region allows."""
+    def shorten(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> tuple[float, float]:
+        """`step` from f towards f_end and then mu towards f_end, both no longer than the region allows."""
         self.distance = self._loss.rms_change(self._centre, f)
-        rate = self._loss.rms_change(f, target)
+        rate = self._loss.rms_change(f, f_end)
         longest = max(0.0, self.radius - self.distance) / rate if rate > 0.0 else np.inf
         self.is_at_boundary = step >= longest
         step = min(step, longest)
@@ -115,8 +115,8 @@ class CuttingPlaneSolver:
     ----------
     w : ndarray of shape (q, n_features)
         w_b, the best point so far.
-    target : ndarray of shape (q, n_features)
-        w_t, the latest master solution, or another point to search towards.
+    search_point : ndarray of shape (q, n_features)
+        w_t, where the line search has k = 1: the latest master solution, or a point that an acceleration found.
     objective, bound : float
         F(w_b), and the largest lower bound so far.
     step : float
@@ -140,7 +140,7 @@ class CuttingPlaneSolver:
         self.master = master
         self.C = C
         self.mu = mu
-        self.w = self.target = np.zeros((loss.n_outputs, master.normals.shape[1] // loss.n_outputs))
+        self.w = self.search_point = np.zeros((loss.n_outputs, master.normals.shape[1] // loss.n_outputs))
         self.objective, self.bound, self.step = np.inf, 0.0, 0.0
         self.base: BasePlane | None = None
         self.trust_region = trust_region
@@ -179,17 +179,17 @@ class CuttingPlaneSolver:
         self.objective = self.value(self.w, self._risk)
 
     def solve_master(self, objective: float | None = None) -> None:
-        """Set `target` to the master solution and raise the bound, to 5 % of an objective's gap (default: F(w_b))."""
+        """Set `search_point` to the master solution and raise the bound; solved to 5 % of the gap to `objective`."""
         self._plane_at_best = False
         objective = self.objective if objective is None else objective
         tol = max(self._master_tol * (objective - self.bound), _ROUNDING * abs(objective))
         w, bound = self.master.solve(self.C, tol)
         self.bound = max(self.bound, bound)
-        self.target = w.reshape(self.w.shape)
+        self.search_point = w.reshape(self.w.shape)
 
     def line_search(self, f: Matrix) -> Plane:
-        """Move the best point along the line to the target, whose decision values are f; return the plane at w_c."""
-        toward = self.target - self.w
+        """Move the best point along the line to `search_point`, of decision values f; return the plane at w_c."""
+        toward = self.search_point - self.w
         curvature = float(np.vdot(toward, toward))
         self.step, mu = 0.0, 0.0 if self._plane_at_best else self.mu
         if curvature > 0.0:
@@ -201,13 +201,13 @@ class CuttingPlaneSolver:
         self.w = self.w + self.step * toward
         self._risk = cut.risk
         self.objective = min(self.objective, self.value(self.w, cut.risk))  # the search is exact: a rise is rounding
-        touching = self.w + mu * (self.target - self.w)
+        touching = self.w + mu * (self.search_point - self.w)
         self._base_plane = Plane(cut.coef, cut.offset, touching.ravel())
         return self._base_plane
 
     def evaluate(self, w: Matrix, f: Matrix) -> Plane:
         """Return the plane at w, whose decision values f are kept if w is the new best point."""
-        cut = self.loss.advance(f, f, 0.0, 0.0)
+        cut = cut_at(self.loss, f)
         objective = self.value(w, cut.risk)
         plane = Plane(cut.coef, cut.offset, w.ravel())
         if objective < self.objective:
@@ -227,7 +227,7 @@ class CuttingPlaneSolver:
     @property
     def base_to_update(self) -> BasePlane | None:
         """The base plane whose normal the next one is summed from; None every 50 planes, for a fresh sum."""
-        return self.base if self._n_base_planes % _FRESH_SUM else None
+        return self.base if self._n_base_planes % _PLANES_PER_SUM else None
 
     def search_towards(self, other: CuttingPlaneSolver) -> None:
         """Take over the bound of a solver that shares the master problem; search next towards its best point.
@@ -235,7 +235,7 @@ class CuttingPlaneSolver:
         That point is no master solution, and so the next plane is taken at the best point itself: an exact base plane,
         even if the step is zero.
         """
-        self.bound, self.target, self._plane_at_best = other.bound, other.w, True
+        self.bound, self.search_point, self._plane_at_best = other.bound, other.w, True
 
     def gradient(self, w: Matrix, normal: Matrix) -> Matrix:
         """The gradient of the objective at w, where that of the samples' risk is `normal`."""
