@@ -113,6 +113,8 @@ def solve_in_memory(
     tol: float,
     progress: Progress | Part,
     max_relative_gap: float = MAX_RELATIVE_GAP,
+    max_iter: int = NO_LIMIT,
+    decision: Vector | None = None,
 ) -> DualResult:
     """Solve the dual of a problem whose kernel matrix is given.
 
@@ -128,6 +130,10 @@ def solve_in_memory(
     progress : Progress or Part
     max_relative_gap : float
         Largest gap / objective at the end: where it is larger at `tol`, the tolerance is made smaller.
+    max_iter : int
+        Working sets.
+    decision : ndarray of shape (m,), optional
+        K beta, where it is known; not changed.
 
     Returns
     -------
@@ -136,12 +142,15 @@ def solve_in_memory(
     """
     terms = make_terms(problem, K.diagonal().astype(np.float64))
     beta = beta.copy()
-    decision = np.zeros(len(beta))
-    kernels.add_rows(team.native, K, np.flatnonzero(beta), beta[beta != 0], decision)
+    if decision is None:
+        decision = np.zeros(len(beta))
+        kernels.add_rows(team.native, K, np.flatnonzero(beta), beta[beta != 0], decision)
+    else:
+        decision = decision.copy()
     solver = InMemorySolver(K, terms, team, has_intercept=has_intercept, progress=progress)
     needed_tol, violations = tol, np.empty(len(beta))  # needed_tol < tol where the gap is too large at tol
     while True:
-        solver.solve(beta, decision, needed_tol)
+        solver.solve(beta, decision, needed_tol, max_iter)
         certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=tol)
         if not certificate.violation < needed_tol or certificate.is_tight(max_relative_gap) or progress.stopped_by:
             break

@@ -1,0 +1,283 @@
+"""Decision values of held-out rows, for all folds and all C of one kernel, from kernel rows that they share.
+
+A fold's dual is that of all rows with the bounds [0, 0] for those held out. So folds and Cs have one kernel matrix in
+common, and the decision values K beta of the solver contain those of the held-out rows: nothing is predicted. Several
+machines (one for each pair of classes, or each target) read their part of the same matrix.
+
+    compute K (n, n), if memory allows
+    for every machine: K_m = K[rows, rows]
+        for every fold, in parallel: solve for C_1 < C_2 < ..., each from the last solution
+        decision values of held-out rows: from K_m beta; for rows that are not the machine's, K[others, support] beta
+
+Where K does not fit, a machine whose K_m fits computes that; else folds share a cache of kernel rows, C after C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .._native import Stopped
+from .._progress import Part, Progress
+from .._threads import ThreadTeam
+from ..data.samples import GramSamples, Samples, SampleSubset
+from ..kernels.functions import Kernel, Precomputed
+from ..kernels.tiles import add_kernel_product, fill_gram
+from ..solvers.dual.c_path import CPath
+from ..solvers.dual.certificate import DualProblem
+from ..solvers.dual.in_memory import NO_LIMIT, solve_in_memory
+from ..solvers.dual.solver import DualSolver, split_memory
+from ..solvers.results import DualResult, StoppedAtStartError
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Array = NDArray[np.floating]
+
+_VECTORS = 16  # float64 vectors (n,) of a problem that is being solved, with those of its solutions
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far each dual is solved, and in how many bytes.
+
+    Attributes
+    ----------
+    has_intercept : bool
+    tol : float
+    max_relative_gap : float
+    max_iter : int
+        Working sets of each dual; -1 for no limit.
+    memory_budget : int
+        Bytes beside the caller's data.
+    """
+
+    has_intercept: bool
+    tol: float
+    max_relative_gap: float
+    max_iter: int
+    memory_budget: int
+
+
+class Fold(NamedTuple):
+    """The held-out rows (n_test,), and each machine's dual at C = 1 with the bounds [0, 0] for them."""
+
+    test: Rows
+    problems: list[DualProblem]
+
+
+class _Task(NamedTuple):
+    """A machine: its rows (m,) in ascending order, and its dual in each fold."""
+
+    rows: Rows
+    problems: list[DualProblem]
+    tests: list[Rows]
+
+
+class SharedKernel:
+    """Solves the duals of all folds and Cs of one kernel after another, in one buffer for their kernel matrices.
+
+    Parameters
+    ----------
+    machines : sequence of ndarray of int
+        The rows of each machine, in ascending order: all n, or those of two classes.
+    limits : Limits
+    progress : Progress or Part
+    team : ThreadTeam
+    """
+
+    def __init__(self, machines: Sequence[Rows], limits: Limits, progress: Progress | Part, team: ThreadTeam) -> None:
+        self.machines = machines
+        self.limits = limits
+        self.progress = progress
+        self.team = team
+        self._buffer: NDArray[np.uint8] = np.empty(0, np.uint8)
+
+    def held_out_values(
+        self, kernel: Kernel, samples: Samples, folds: Sequence[Fold], Cs: Sequence[float]
+    ) -> list[Array]:
+        """Train the machines of every fold for ascending Cs, and evaluate them at the held-out rows.
+
+        Parameters
+        ----------
+        kernel : Kernel
+        samples : Samples of length n
+        folds : sequence of Fold
+        Cs : sequence of float
+
+        Returns
+        -------
+        list of ndarray of shape (n_C, n_test, n_machines), float64
+            For each fold; NaN for what a stopped search has not solved.
+
+        Notes
+        -----
+        Memory: n^2 entries if `memory_budget` allows, and m^2 a thread where machines have m < n rows. Folds (with
+        several machines of fewer rows: machines) are shared out over the threads, each solved by one.
+        """
+        try:
+            with self.progress.interrupting(self.team.native):
+                kernel, samples, K = self._in_memory(kernel, samples)
+        except Stopped:
+            return [np.full((len(Cs), len(fold.test), len(self.machines)), np.nan) for fold in folds]
+        tasks = [
+            _Task(rows, [fold.problems[p] for fold in folds], [fold.test for fold in folds])
+            for p, rows in enumerate(self.machines)
+        ]
+
+        def solve(task: _Task) -> list[Array]:
+            return self._solve_machine(kernel, samples, K, task, Cs)
+
+        largest = max(len(task.rows) for task in tasks)
+        has_room = self.team.n_threads * self._bytes(largest, samples) < self._free(samples, K)
+        in_parallel = len(tasks) > 1 and largest < len(samples) and has_room
+        solved = self.team.map(solve, tasks) if in_parallel else [solve(task) for task in tasks]
+        return [np.stack(values, axis=-1) for values in zip(*solved, strict=True)]
+
+    def _in_memory(self, kernel: Kernel, samples: Samples) -> tuple[Kernel, Samples, Array | None]:
+        """The kernel matrix, as samples of a precomputed kernel, if it fits; else what is given."""
+        n = len(samples)
+        if self._bytes(n, samples) > self._free(samples, None):
+            return kernel, samples, None
+        K = self._matrix(n, samples.dtype)
+        fill_gram(kernel, samples, K, self.team)
+        return Precomputed(), GramSamples(K, np.arange(n)), K
+
+    def _matrix(self, n: int, dtype: np.dtype[Any]) -> Array:
+        n_bytes = n * n * dtype.itemsize
+        if self._buffer.nbytes < n_bytes:
+            self._buffer = np.empty(n_bytes, np.uint8)  # kept: the first write to a page takes long
+        return self._buffer[:n_bytes].view(dtype).reshape(n, n)
+
+    def _bytes(self, m: int, samples: Samples) -> int:
+        return m * m * samples.dtype.itemsize + _VECTORS * 8 * m * self.team.n_threads
+
+    def _free(self, samples: Samples, K: Array | None) -> int:
+        return self.limits.memory_budget - samples.nbytes - (0 if K is None else K.nbytes)
+
+    def _solve_machine(
+        self, kernel: Kernel, samples: Samples, K: Array | None, task: _Task, Cs: Sequence[float]
+    ) -> list[Array]:
+        """The held-out values (n_C, n_test) of one machine in each fold."""
+        m, is_whole = len(task.rows), len(task.rows) == len(samples)
+        with ThreadTeam(self.team.n_threads) as team:  # one thread if machines are solved in parallel
+            if not is_whole:
+                samples_of_machine = SampleSubset(samples, task.rows)
+                K = None
+                if self._bytes(m, samples) <= self._free(samples, None):
+                    K = np.empty((m, m), samples.dtype)
+                    fill_gram(kernel, samples_of_machine.take(np.arange(m)), K, team)
+                solved = self._solve_folds(kernel, samples_of_machine, K, task, Cs, team)
+            else:
+                solved = self._solve_folds(kernel, samples, K, task, Cs, team)
+            return [
+                self._values(kernel, samples, task.rows, test, results, Cs, team)
+                for test, results in zip(task.tests, solved, strict=True)
+            ]
+
+    def _solve_folds(
+        self, kernel: Kernel, samples: Samples, K: Array | None, task: _Task, Cs: Sequence[float], team: ThreadTeam
+    ) -> list[list[DualResult]]:
+        if K is None:
+            return self._solve_on_cached_rows(kernel, samples, task, Cs, team)
+        matrix = K
+
+        def follow(problem: DualProblem, team: ThreadTeam) -> list[DualResult]:
+            def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
+                return solve_in_memory(
+                    matrix,
+                    problem,
+                    beta,
+                    team,
+                    has_intercept=self.limits.has_intercept,
+                    tol=self.limits.tol,
+                    progress=self.progress,
+                    max_relative_gap=self.limits.max_relative_gap,
+                    max_iter=NO_LIMIT if self.limits.max_iter < 0 else self.limits.max_iter,
+                    decision=decision,
+                )
+
+            return CPath(problem, solve).follow(Cs, self.progress)
+
+        problems = task.problems
+        n_last = len(problems) % team.n_threads == 1  # a fold that would leave the other threads idle has them all
+        solved = team.map(lambda problem: follow(problem, ThreadTeam(1)), problems[: len(problems) - n_last])
+        return [*solved, *(follow(problem, team) for problem in problems[len(problems) - n_last :])]
+
+    def _solve_on_cached_rows(
+        self, kernel: Kernel, samples: Samples, task: _Task, Cs: Sequence[float], team: ThreadTeam
+    ) -> list[list[DualResult]]:
+        """C by C, fold by fold: folds have most support vectors in common, and so their kernel rows."""
+        rows, active_bytes = split_memory(kernel, samples, self.limits.memory_budget, team)
+        first: DualSolver | None = None
+
+        def solve(problem: DualProblem, beta: Vector, _: Vector) -> DualResult:
+            nonlocal first
+            solver = DualSolver(
+                rows,
+                problem,
+                has_intercept=self.limits.has_intercept,
+                tol=self.limits.tol,
+                active_bytes=active_bytes,
+                progress=self.progress,
+                max_iter=self.limits.max_iter,
+                must_return=False,
+                max_relative_gap=self.limits.max_relative_gap,
+            )
+            if first is not None:
+                solver.active.borrow(first.active)
+            first = first or solver
+            return solver.solve(beta)
+
+        paths = [CPath(problem, solve) for problem in task.problems]
+        solved: list[list[DualResult]] = [[] for _ in paths]
+        for C in Cs:
+            for path, results in zip(paths, solved, strict=True):
+                try:
+                    result = path.step(C)
+                except StoppedAtStartError:
+                    return solved
+                if self.progress.stopped_by:
+                    return solved
+                results.append(result)
+        return solved
+
+    def _values(
+        self,
+        kernel: Kernel,
+        samples: Samples,
+        rows: Rows,
+        test: Rows,
+        results: list[DualResult],
+        Cs: Sequence[float],
+        team: ThreadTeam,
+    ) -> Array:
+        """Decision values (n_C, n_test) of one machine in one fold."""
+        values = np.full((len(Cs), len(test)), np.nan)
+        if not results:
+            return values
+        done = values[: len(results)]
+        place = np.minimum(np.searchsorted(rows, test), len(rows) - 1)
+        is_own = rows[place] == test
+        done[:, is_own] = [result.decision[place[is_own]] for result in results]
+        if not is_own.all():
+            coef = sp.csc_array(np.array([result.beta for result in results]))
+            support = np.flatnonzero(np.diff(coef.indptr))
+            others = np.zeros((len(results), int(np.count_nonzero(~is_own))))
+            add_kernel_product(
+                kernel,
+                samples.take(rows[support]),
+                coef[:, support].toarray(),
+                samples.take(test[~is_own]),
+                others,
+                team,
+            )
+            done[:, ~is_own] = others
+        done += np.array([result.intercept for result in results])[:, None]
+        if not np.isfinite(done).all():
+            raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
+        return values

@@ -1,0 +1,92 @@
+"""Held-out decision values of all folds and Cs: as machines trained on each fold by themselves."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from naive.kernels import rbf
+from naive.tuning import held_out_values
+from widemargin._progress import Progress
+from widemargin._threads import ThreadTeam
+from widemargin.algorithms.held_out import Fold, Limits, SharedKernel
+from widemargin.data.samples import make_samples
+from widemargin.kernels.functions import RBF
+from widemargin.solvers.dual.certificate import svm_problem
+from widemargin.solvers.dual.in_memory import WORKING_SET_ROWS
+
+Vector = NDArray[np.float64]
+CS, GAMMA = (0.3, 3.0, 30.0), 0.7
+
+
+def make_data(n: int, n_classes: int) -> tuple[Vector, NDArray[np.intp]]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    return X, np.digitize(X[:, 0] + 0.5 * rng.normal(size=n), np.linspace(-1, 1, n_classes + 1)[1:-1])
+
+
+def make_machines(y: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], Vector]]:
+    """For every pair of classes: its rows, and signs (n,), 0 elsewhere."""
+    pairs = list(combinations(range(y.max() + 1), 2))
+    signs = [np.where(y == a, 1.0, np.where(y == b, -1.0, 0.0)) for a, b in pairs]
+    return [(np.flatnonzero(s), s) for s in signs]
+
+
+def shared(
+    X: Any, y: Any, tests: list[NDArray[np.intp]], n_jobs: int = 1, max_time: float | None = None, **limits: Any
+) -> list[Vector]:
+    machines = make_machines(y)
+    folds = []
+    for test in tests:
+        upper = np.ones(len(y))
+        upper[test] = 0.0
+        folds.append(Fold(test, [svm_problem(signs[rows], upper[rows]) for rows, signs in machines]))
+    defaults = {"has_intercept": False, "tol": 1e-7, "max_relative_gap": 0.05, "max_iter": -1, "memory_budget": 2**30}
+    with Progress(max_time=max_time) as progress, ThreadTeam(n_jobs) as team:
+        solver = SharedKernel([rows for rows, _ in machines], Limits(**{**defaults, **limits}), progress, team)
+        return solver.held_out_values(RBF(GAMMA), make_samples(X, "distances"), folds, CS)
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_values_are_those_of_machines_trained_fold_by_fold(n_classes: int, has_intercept: bool) -> None:
+    X, y = make_data(60, n_classes)
+    tests = np.array_split(np.random.default_rng(1).permutation(60), 3)
+    found = shared(X, y, tests, has_intercept=has_intercept)
+    K = rbf(X, X, GAMMA)
+    for test, values in zip(tests, found, strict=True):
+        for p, (_, signs) in enumerate(make_machines(y)):
+            wanted = held_out_values(K, signs, np.ones(60), test, CS, has_intercept=has_intercept)
+            np.testing.assert_allclose(values[:, :, p], wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_little_memory_gives_the_same_values(n_classes: int, has_intercept: bool) -> None:
+    n = 2 * WORKING_SET_ROWS
+    X, y = make_data(n, n_classes)
+    tests = np.array_split(np.arange(n), 3)
+    ample = shared(X, y, tests, has_intercept=has_intercept, tol=1e-5)
+    scarce = shared(X, y, tests, has_intercept=has_intercept, tol=1e-5, memory_budget=0)
+    np.testing.assert_allclose(np.concatenate(scarce, 1), np.concatenate(ample, 1), atol=1e-3)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_values_do_not_depend_on_the_number_of_threads(n_classes: int) -> None:
+    X, y = make_data(700, n_classes)
+    X = X.astype(np.float32)
+    tests = np.array_split(np.arange(700), 5)
+    one, two, three = (shared(X, y, tests, n_jobs=n_jobs, tol=1e-3) for n_jobs in (1, 2, 3))
+    assert all(np.array_equal(a, b) and np.array_equal(a, c) for a, b, c in zip(one, two, three, strict=True))
+
+
+@pytest.mark.parametrize("budget", [0, 2**30])
+def test_what_a_stopped_search_has_not_solved_is_nan(budget: int) -> None:
+    X, y = make_data(600, 2)
+    (values,) = shared(X, y, [np.arange(100)], max_time=0.0, memory_budget=budget)
+    assert values.shape == (3, 100, 1)
+    assert np.isnan(values).all()
