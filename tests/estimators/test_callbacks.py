@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import DCSVMClassifier
+from widemargin import DCSVMClassifier, LandmarkNystroem, TwoStepKernelKMeans
 
 callback = pytest.importorskip("sklearn.callback")
 
@@ -77,6 +77,23 @@ def test_without_callbacks_nothing_is_left_behind(moons: tuple[np.ndarray, np.nd
         warnings.simplefilter("error")
         model.fit(*moons)
     assert not hasattr(model, "_callback_fit_ctx")
+
+
+def test_a_failed_fit_ends_its_callbacks() -> None:
+    recorder = Recorder()
+    model = DCSVMClassifier().set_callbacks(recorder)
+    with pytest.raises(ValueError, match="overflows"):
+        model.fit([[1e200], [0.0]], [0, 1])
+    assert recorder.events == ["setup", "begin fit", "teardown"]
+    assert not hasattr(model, "_callback_fit_ctx")
+
+
+def test_transformers_and_clusterers_tell_of_their_fits() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    for model in (LandmarkNystroem(5), TwoStepKernelKMeans(2)):
+        recorder = Recorder()
+        model.set_callbacks(recorder).fit(X)
+        assert recorder.events == ["setup", "begin fit", "end fit", "teardown"]
 
 
 @pytest.mark.parametrize("warm", [False, True])

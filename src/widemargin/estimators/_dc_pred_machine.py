@@ -15,10 +15,10 @@ from ..algorithms.dc_pred import train
 from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.local_machines import LeafProblem
 from ._cost import allocate_cost, check_cost
+from ._estimator import describe_gap, relative_gap, warn_of_stop
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, TrainingRows
-from ._training import describe_gap, relative_gap, warn_of_stop
 from ._validation import check_choice, check_kernel, check_limits, check_number, check_pseudo, check_seed
 
 Vector = NDArray[np.float64]

@@ -20,11 +20,11 @@ from ..models.expansion import KernelExpansion
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, rescale_to_zero_sum
 from ..solvers.results import DualResult, History
 from ._clusters import check_clusters, clustered_model
+from ._estimator import describe_gap, warn_of_stop
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._pairs import certificate_attributes
-from ._training import describe_gap, warn_of_stop
 from ._validation import (
     KERNELS,
     check_choice,

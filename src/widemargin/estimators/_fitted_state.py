@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import EllipsisType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from ..data.csr import check_sparse
 from ._validation import check_choice, check_flag, check_integer, check_number
@@ -168,39 +167,6 @@ class FittedState:
             column = history.value(key)
             if not isinstance(column, np.ndarray) or column.ndim != 1 or column.dtype.kind not in "fiub":
                 raise ValueError(f"{history.name(key)} must be an array of numbers, got {_describe(column)}")
-
-
-class CheckedState(BaseEstimator):
-    """An estimator whose fitted attributes are checked against each other when they come from a file.
-
-    A subclass has `_check_state`, and `_restore` if files leave out what can be made of the rest.
-    """
-
-    def _check_state(self, fitted: FittedState) -> None:
-        """Raise a ValueError that names the first fitted attribute that cannot be, and its value."""
-        raise NotImplementedError
-
-    def _restore(self) -> None:
-        """Make what predictions need and files leave out."""
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the attributes from a file, by pickle, joblib or skops.
-
-        Raises
-        ------
-        ValueError
-            If the estimator is fitted, and its attributes do not fit one another.
-        """
-        super().__setstate__(state)
-        if any(name.endswith("_") and not name.startswith("__") for name in vars(self)):
-            self._check_state(FittedState(vars(self)))
-            self._restore()
-
-    def __copy__(self) -> Self:
-        """A copy with the same attributes, also of an estimator that is being fitted: nothing is checked."""
-        copied = type(self).__new__(type(self))
-        copied.__dict__.update(self.__dict__)
-        return copied
 
 
 def _name_of(dtype: Any) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import RBF, FunctionKernel, Kernel, Laplacian, Precomputed
 from ..kernels.precision import ensure_precision
-from ._training import warn_user
+from ._estimator import warn_user
 
 Vector = NDArray[np.float64]
 

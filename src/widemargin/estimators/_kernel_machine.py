@@ -18,10 +18,9 @@ from .._progress import Progress
 from .._threads import row_blocks
 from ..kernels.functions import Kernel, make_kernel
 from ..models.expansion import KernelExpansion
-from ._callbacks import CallbackSupportMixin, with_callbacks
-from ._fitted_state import CheckedState, FittedState
+from ._estimator import Estimator
+from ._fitted_state import FittedState
 from ._kernel import resolve_gamma
-from ._training import all_or_nothing, training
 from ._validation import FLOATS, KERNELS, check_labels, check_weights, class_factors, number_classes, validate_rows
 
 Vector = NDArray[np.float64]
@@ -29,7 +28,7 @@ Vector = NDArray[np.float64]
 _VALUES_SHARE = 8  # memory budget / bytes of the decision values of a block of rows, which the vote copies twice
 
 
-class KernelMethod(CheckedState):
+class KernelMethod(Estimator):
     """An estimator with the parameters `kernel`, `gamma`, `degree` and `coef0`."""
 
     kernel: Any
@@ -133,7 +132,7 @@ class TrainingRows(NamedTuple):
     classes: NDArray[Any]
 
 
-class KernelMachine(CallbackSupportMixin, KernelMethod):
+class KernelMachine(KernelMethod):
     """A classifier or regressor that learns an expansion in kernel functions.
 
     A subclass has `_check_parameters`, `_fit`, which sets the fitted attributes and `_model`, and `_make_model`, which
@@ -149,21 +148,12 @@ class KernelMachine(CallbackSupportMixin, KernelMethod):
     intercept_: Vector
     _has_several_targets = False  # whether y may be of shape (n, k)
 
-    def _check_parameters(self) -> None:
-        """Raise a ValueError that names the first parameter that cannot be, and its value."""
-        raise NotImplementedError
-
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         raise NotImplementedError
 
     def _make_model(self) -> Model:
         raise NotImplementedError
 
-    def _snapshot(self, rows: TrainingRows, progress: Progress) -> dict[str, Any] | None:
-        """The attributes that callbacks need of the machine as it stands; None where there is none yet."""
-        return None
-
-    @with_callbacks
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train the machine.
 
@@ -181,17 +171,14 @@ class KernelMachine(CallbackSupportMixin, KernelMethod):
         -------
         self
         """
-        with all_or_nothing(self):
-            self._check_parameters()
-            X, targets = self._check_data(X, y)
-            weights = check_weights(sample_weight, X)
-            with training(self, X, y) as (progress, bridge):
-                rows = self._take_rows(X, targets, weights)
-                bridge.attributes = partial(self._snapshot, rows, progress)
-                self._fit(rows, progress)
+        self._run(self._fit, X, y, sample_weight)
         return self
 
-    def _check_data(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+        X, targets = self._check_rows(X, y)
+        return self._take_rows(X, targets, check_weights(sample_weight, X))
+
+    def _check_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
         if is_classifier(self):
             X, y = self._validate(X, y, reset=reset)
             check_labels(y)

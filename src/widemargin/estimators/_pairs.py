@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..algorithms.dc_svm import Machine
 from ._clusters import cluster_attributes
-from ._training import relative_gap
+from ._estimator import relative_gap
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]

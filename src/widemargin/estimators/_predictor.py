@@ -7,15 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import Tags
 from sklearn.utils.multiclass import _ovr_decision_function
-from sklearn.utils.validation import check_is_fitted
 
-from ..models.linear import LinearModel
-from ._fitted_state import CheckedState
 from ._lazy import lazy_on_dask
 from ._pairs import votes
-from ._validation import FLOATS, validate_rows
 
 Vector = NDArray[np.float64]
 
@@ -148,25 +143,6 @@ class OneAgainstRestPredictor(ScorePredictor):
         """
         numbers = largest(self._decide(X))  # first: it knows whether there are classes yet
         return np.asarray(self.classes_[numbers])
-
-
-class LinearPredictor(OneAgainstRestPredictor, CheckedState):
-    """Prediction of an estimator with `coef_` and `intercept_`."""
-
-    coef_: Vector
-    intercept_: Vector
-    n_jobs: int | None
-
-    def __sklearn_tags__(self) -> Tags:
-        """Sparse input."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _decide(self, X: Any) -> Vector:
-        check_is_fitted(self)
-        X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
-        return LinearModel(self.coef_, self.intercept_).decision_values(X, n_jobs=self.n_jobs)
 
 
 def largest(values: Vector) -> NDArray[np.intp]:

@@ -23,11 +23,11 @@ from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import COEF, EXCESS_MISTAKES, N_BACK, N_FRONT, StepSettings, projection_bytes
 from ..solvers.sgd.merging import ALGORITHM_1, MAINTENANCE, RULES
 from ._data import to_memory
+from ._estimator import all_or_nothing, warn_of_stop
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._predictor import OneAgainstRestPredictor, largest
-from ._training import all_or_nothing, clock, warn_of_stop
 from ._validation import (
     check_choice,
     check_flag,
@@ -314,7 +314,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             self._check_parameters()
             self._check_stream_parameters()
             is_first = not hasattr(self, "_states")
-            X, labels = self._check_data(X, y, reset=is_first)
+            X, labels = self._check_rows(X, y, reset=is_first)
             weights = check_weights(sample_weight, X)
             if is_first:
                 self._start_stream(X, labels, classes, weights)
@@ -322,7 +322,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
                 raise ValueError(
                     f"classes must be those of the first call, {plain(self.classes_)}, got {plain(np.asarray(classes))}"
                 )
-            with clock(self) as progress:
+            with self._clock() as progress:
                 self._train_on_chunk(X, self._class_numbers(labels), weights, progress)
         return self
 
@@ -338,8 +338,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             raise ValueError(f"X and y must have the same number of rows, got {end} and {len(labels)}")
         return self
 
-    def _check_data(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
-        X, y = super()._check_data(X, y, reset=reset)
+    def _check_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
+        X, y = super()._check_rows(X, y, reset=reset)
         return to_single(X), y
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:

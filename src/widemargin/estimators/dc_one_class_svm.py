@@ -203,7 +203,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         -------
         self
         """
-        super().fit(X, None, sample_weight)
+        self._run(self._fit, X, None, sample_weight)
         return self
 
     def _check_parameters(self) -> None:
@@ -213,7 +213,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         super()._check_parameters()
         check_choice("combine", self.combine, ("early", "naive"))
 
-    def _check_data(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
+    def _check_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
         X = self._validate(X, reset=reset)
         self._check_gram_and_dtype(X, reset=reset)
         return X, np.zeros(X.shape[0])

@@ -16,11 +16,11 @@ from ..data.samples import make_samples
 from ..kernels.precision import ensure_precision
 from ..partition.divide import divide
 from ..partition.routing import KernelRouter
+from ._estimator import warn_of_stop
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMethod
 from ._lazy import lazy_on_dask
-from ._training import all_or_nothing, warn_of_stop
 from ._validation import check_integer, check_kernel, check_n_jobs, check_seed
 
 
@@ -113,12 +113,7 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
         -------
         self
         """
-        with all_or_nothing(self):
-            self._check_parameters()
-            rows = self._validate(X)
-            if self.n_clusters > rows.shape[0]:
-                raise ValueError(f"n_clusters must be at most n_samples={rows.shape[0]}, got {self.n_clusters}")
-            self._fit(rows)
+        self._run(self._fit, X)
         return self
 
     def _check_parameters(self) -> None:
@@ -128,11 +123,17 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
         check_n_jobs(self.n_jobs)
         check_seed(self.random_state)
 
-    def _fit(self, X: Any) -> None:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        rows = self._validate(X)
+        if self.n_clusters > rows.shape[0]:
+            raise ValueError(f"n_clusters must be at most n_samples={rows.shape[0]}, got {self.n_clusters}")
+        return rows
+
+    def _fit(self, X: Any, progress: Progress) -> None:
         kernel = self._resolve_kernel(X, np.ones(X.shape[0]))
         samples = make_checked_samples(kernel, X)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        with Progress(title=type(self).__name__) as progress, blas_limit(1), ThreadTeam(self.n_jobs) as team:
+        with blas_limit(1), ThreadTeam(self.n_jobs) as team:
             division = divide(
                 kernel,
                 samples,

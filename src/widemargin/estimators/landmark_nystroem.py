@@ -22,11 +22,11 @@ from ..nystroem.factor import nystroem_factor
 from ..nystroem.features import LandmarkFeatures
 from ..nystroem.landmarks import select_landmarks
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
+from ._estimator import warn_of_stop, warn_user
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMethod
 from ._lazy import lazy_on_dask
-from ._training import all_or_nothing, warn_of_stop, warn_user
 from ._validation import (
     check_choice,
     check_integer,
@@ -177,15 +177,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         -------
         self
         """
-        with all_or_nothing(self):
-            self._check_parameters()
-            rows = self._validate(X)
-            weights = check_weights(sample_weight, rows)
-            kept = np.flatnonzero(weights)
-            if len(kept) < rows.shape[0]:
-                rows, weights = rows[kept], weights[kept]
-            with Progress(title=type(self).__name__) as progress:
-                self._fit(rows, weights, progress)
+        self._run(self._fit, X, None, sample_weight)
         return self
 
     def _check_parameters(self) -> None:
@@ -199,7 +191,14 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         check_seed(self.random_state)
         resolve_memory_budget(self.memory_budget)
 
-    def _fit(self, X: Any, weights: Vector, progress: Progress) -> None:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Vector]:
+        rows = self._validate(X)
+        weights = check_weights(sample_weight, rows)
+        kept = np.flatnonzero(weights)
+        return (rows, weights) if len(kept) == rows.shape[0] else (rows[kept], weights[kept])
+
+    def _fit(self, data: tuple[Any, Vector], progress: Progress) -> None:
+        X, weights = data
         kernel: Any = self._resolve_kernel(X, weights)
         make_checked_samples(kernel, X)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))

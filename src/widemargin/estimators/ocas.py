@@ -10,23 +10,25 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from ..algorithms.ocas import Settings, Trained, train_path
 from ..data import DesignMatrix, open_design_matrix, with_constant
+from ..models.linear import LinearModel
 from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 from ..solvers.cutting_plane.losses import HingeLoss, Loss, one_vs_rest_weights
 from ..solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 from ..solvers.results import History, LinearResult
-from ._callbacks import CallbackSupportMixin, with_callbacks
 from ._data import check_training_data, to_memory
+from ._estimator import Estimator, describe_gap, relative_gap, warn_of_stop
 from ._fitted_state import FittedState
-from ._predictor import LinearPredictor
-from ._training import all_or_nothing, describe_gap, relative_gap, training, warn_of_stop
+from ._predictor import OneAgainstRestPredictor
 from ._validation import (
+    FLOATS,
     check_choice,
     check_flag,
     check_integer,
@@ -35,6 +37,7 @@ from ._validation import (
     check_weights,
     number_classes,
     plain,
+    validate_rows,
     weigh_classes,
 )
 
@@ -46,15 +49,22 @@ _START_POINTS = 24  # of a warm start: each costs a third of a round
 _VECTORS, _VECTORS_SHARE = 14, 0.5  # vectors of n that a machine's training holds; part of the memory budget for them
 
 
+class Data(NamedTuple):
+    """Samples X (n, d) in memory, in a file or on a cluster; labels (n,); weights (n,), or None where all are 1."""
+
+    X: Any
+    labels: NDArray[Any]
+    weights: Vector | None
+
+
 class Problem(NamedTuple):
     """What a fit solves: a machine for each loss on the same samples. Losses hold vectors of n: made when needed."""
 
-    classes: NDArray[Any]
     X: DesignMatrix
     losses: list[Callable[[], Loss]]
 
 
-class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
+class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
     """Linear support vector machine, for up to millions of rows, with a certificate.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i (<w, x_i> + b))`` by optimised cutting planes (OCAS) and
@@ -211,6 +221,12 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def __sklearn_tags__(self) -> Tags:
+        """Sparse input."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _check_parameters(self) -> None:
         check_number("C", self.C, above=0)
         check_number("tol", self.tol, above=0)
@@ -224,7 +240,6 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         check_flag(fit_intercept=self.fit_intercept, line_search=self.line_search, warm_start=self.warm_start)
         check_limits(self)
 
-    @with_callbacks
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train the machine.
 
@@ -241,8 +256,7 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         -------
         self
         """
-        with all_or_nothing(self):
-            self._fit_all([self], X, y, sample_weight)
+        self._run(partial(self._train, [self]), X, y, sample_weight)
         return self
 
     def fit_path(
@@ -266,29 +280,28 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         models = [clone(self).set_params(C=C) for C in Cs]
         if not models:
             raise ValueError("Cs must have at least one value, got none")
-        models[0]._fit_all(models, X, y, sample_weight)
-        return models
-
-    def _fit_all(self, models: Sequence[Self], X: Any, y: Any, sample_weight: Any) -> None:
-        """Check this estimator's parameters and the data, and fit models that differ from it in C alone."""
         for model in models:
             model._check_parameters()
-        budget = resolve_memory_budget(self.memory_budget)
-        X, labels = check_training_data(self, X, y, budget)
+        models[0]._run(partial(models[0]._train, models), X, y, sample_weight)
+        return models
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        X, labels = check_training_data(self, X, y, resolve_memory_budget(self.memory_budget))
         weights = None if sample_weight is None else check_weights(to_memory(sample_weight), labels)
+        return Data(X, labels, weights)
+
+    def _train(self, models: Sequence[Self], data: Data, progress: Progress) -> None:
+        """Train models that differ from this estimator in C alone."""
+        settings, Cs = self._settings(), [model.C for model in models]
         with (
-            training(self, X, y) as (progress, bridge),
             blas_limit(1),  # the products are bound by memory, and the same on any number of threads
             ThreadTeam(self.n_jobs) as team,
-            open_design_matrix(X, team, budget) as matrix,
+            open_design_matrix(data.X, team, settings.memory_budget) as matrix,
         ):
-            check_consistent_length(matrix, labels)
-            problem = self._pose(matrix, labels, weights, team)
-            bridge.attributes = partial(self._snapshot, problem, progress)
-            settings, Cs = self._settings(), [model.C for model in models]
-            paths = self._paths(problem, Cs, settings, progress, team)
-            for model, (results, history) in zip(models, paths, strict=True):
-                model._set(self, problem, results, history)
+            check_consistent_length(matrix, data.labels)
+            problem = self._pose(matrix, data, team)
+            for model, trained in zip(models, self._paths(problem, Cs, settings, progress, team), strict=True):
+                model._set(self, *trained)
                 model._warn_if_stopped(progress)
 
     def _paths(
@@ -320,16 +333,19 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
             keep_points=self.warm_start,
         )
 
-    def _pose(self, X: DesignMatrix, labels: NDArray[Any], weights: Vector | None, team: ThreadTeam) -> Problem:
-        classes, y = number_classes(labels, weights, team)
+    def _pose(self, X: DesignMatrix, data: Data, team: ThreadTeam) -> Problem:
+        """Set `classes_`, and return the problem."""
+        weights = data.weights
+        self.classes_, y = number_classes(data.labels, weights, team)
+        k = len(self.classes_)
         ones = partial(np.ones, len(y))
         if weights is not None or self.class_weight is not None:
-            weights = weigh_classes(self.class_weight, classes, y, ones() if weights is None else weights)
+            weights = weigh_classes(self.class_weight, self.classes_, y, ones() if weights is None else weights)
         if self.multi_class == "ovr":
-            return Problem(classes, X, self._hinge_losses(y, len(classes), weights, team))
+            return Problem(X, self._hinge_losses(y, k, weights, team))
         s, numbers = ones() if weights is None else weights, y.astype(np.int64, copy=False)
-        loss = partial(MulticlassHingeLoss, numbers, s, len(classes), team)
-        return Problem(classes, with_constant(X) if self.fit_intercept else X, [loss])
+        loss = partial(MulticlassHingeLoss, numbers, s, k, team)
+        return Problem(with_constant(X) if self.fit_intercept else X, [loss])
 
     def _start(self, problem: Problem) -> list[Matrix] | None:
         """With `warm_start`, where the fitted machine's planes touch the risk, if it was of this shape."""
@@ -337,21 +353,26 @@ class OCASClassifier(CallbackSupportMixin, ClassifierMixin, LinearPredictor):
         sizes = [make().n_outputs * problem.X.shape[1] for make in problem.losses] if points else None
         return points if [mine.shape[1] for mine in points] == sizes else None
 
-    def _snapshot(self, problem: Problem, progress: Progress) -> dict[str, Any] | None:
+    def _snapshot(self, data: Data, progress: Progress) -> dict[str, Any] | None:
         """What a callback needs of the machine as it stands."""
         if progress.candidate is None:
             return None
         stopped = copy.copy(self)
-        stopped._set(self, problem, *cast(Callable[[], Trained], progress.candidate)())
+        stopped._set(self, *cast(Callable[[], Trained], progress.candidate)())
         return dict(stopped.__dict__)
 
-    def _set(self, checked: Self, problem: Problem, results: list[LinearResult], history: History) -> None:
-        """Set the fitted attributes, those of the data as they were checked."""
-        names = ("n_features_in_", "feature_names_in_")
+    def _set(self, checked: Self, results: list[LinearResult], history: History) -> None:
+        """Set the fitted attributes, those of the data as `checked` has them."""
+        names = ("classes_", "n_features_in_", "feature_names_in_")
         of_data = {name: getattr(checked, name) for name in names if hasattr(checked, name)}
         machine = _machine(results, checked.n_features_in_)
-        self.__dict__.update({"classes_": problem.classes, **of_data, **machine, **_certificate(results, history)})
+        self.__dict__.update({**of_data, **machine, **_certificate(results, history)})
         self._points = [_start_points(result) for result in results] if self.warm_start else []
+
+    def _decide(self, X: Any) -> Vector:
+        check_is_fitted(self)
+        X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+        return LinearModel(self.coef_, self.intercept_).decision_values(X, n_jobs=self.n_jobs)
 
     def _check_state(self, fitted: FittedState) -> None:
         d, k = fitted.integer("n_features_in_", 1), fitted.classes()

@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing, indexable
 
 from .._progress import Progress
 from ..data.csr import check_sparse
-from ..estimators._training import warn_of_stop
+from ..estimators._estimator import warn_of_stop
 from ..estimators.ocas import OCASClassifier
 
 

@@ -1,0 +1,149 @@
+"""What every estimator goes through: in a fit checks, clock, callbacks, all or nothing; from a file checks again."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from .._progress import Callback, Progress
+from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
+from ._fitted_state import FittedState
+
+_FREED_BYTES = 2**25 - 2**13  # with what malloc adds, the largest that counts
+_PACKAGE = __name__.partition(".")[0]
+
+
+class Estimator(CallbackSupportMixin, BaseEstimator):
+    """The base of all estimators: the one way through a fit, and through a file.
+
+    A subclass has `_check_parameters`, `_check_data`, a function that trains, which its `fit` hands to `_run`, and
+    `_check_state`; also `_snapshot` if callbacks look at its rounds, and `_restore` if files leave something out.
+    """
+
+    max_time: float | None = None  # for estimators without these parameters
+    verbose: int = 0
+
+    def _check_parameters(self) -> None:
+        """Raise a ValueError that names the first parameter that cannot be, and its value."""
+        raise NotImplementedError
+
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        """What a training takes: the arguments of `fit`, validated."""
+        raise NotImplementedError
+
+    def _snapshot(self, data: Any, progress: Progress) -> dict[str, Any] | None:
+        """The attributes that callbacks need of the machine as it stands; None where there is none yet."""
+        return None
+
+    @with_callbacks
+    def _run(self, train: Callable[[Any, Progress], None], X: Any, y: Any = None, sample_weight: Any = None) -> None:
+        """Check the parameters and the data, and train: what every `fit` does.
+
+        Parameters
+        ----------
+        train : callable
+            Of the data as `_check_data` returns them, and a `Progress`. It sets the fitted attributes, and warns if it
+            was stopped.
+        X, y, sample_weight : as given to `fit`
+        """
+        _keep_freed_memory()
+        bridge = CallbackBridge(self, X, y)
+        with all_or_nothing(self):
+            self._check_parameters()
+            data = self._check_data(X, y, sample_weight)
+            with self._clock(bridge if bridge.has_callbacks else None) as progress:
+                bridge.attributes = partial(self._snapshot, data, progress)
+                try:
+                    train(data, progress)
+                    bridge.close()
+                finally:  # a reference cycle, which would keep all of the fit until the next garbage collection
+                    bridge.attributes = progress.candidate = None
+
+    def _clock(self, callback: Callback | None = None) -> Progress:
+        """The progress of a fit within `max_time`."""
+        title = type(self).__name__
+        return Progress(max_time=self.max_time, verbose=self.verbose, title=title, callback=callback)
+
+    def _check_state(self, fitted: FittedState) -> None:
+        """Raise a ValueError that names the first fitted attribute that cannot be, and its value."""
+        raise NotImplementedError
+
+    def _restore(self) -> None:
+        """Make what predictions need and files leave out."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes from a file, by pickle, joblib or skops.
+
+        Raises
+        ------
+        ValueError
+            If the estimator is fitted, and its attributes do not fit one another.
+        """
+        super().__setstate__(state)
+        if any(name.endswith("_") and not name.startswith("__") for name in vars(self)):
+            self._check_state(FittedState(vars(self)))
+            self._restore()
+
+    def __copy__(self) -> Self:
+        """A copy with the same attributes, also of an estimator that is being fitted: nothing is checked."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Restore the estimator's attributes if the block fails: nothing is left half-fitted."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+@cache
+def _keep_freed_memory() -> None:
+    """Let the C library keep up to 64 MiB that are freed for what is asked for next: fresh pages are dear.
+
+    By itself it does so once an array of nearly 32 MiB has been freed (mallopt(3), the dynamic mmap threshold).
+    """
+    np.empty(_FREED_BYTES, np.uint8)
+
+
+def warn_of_stop(estimator: Any, reason: str | None, state: str) -> None:
+    """Warn that a fit, or the function of this name, was stopped, by what, and in which state it left the model."""
+    name = estimator if isinstance(estimator, str) else type(estimator).__name__
+    warn_user(f"{name} was stopped by {reason} {state}", ConvergenceWarning)
+
+
+def relative_gap(objective: float, gap: float) -> float:
+    """(objective - lower bound) / |objective|; 0 for no gap, 1 for one that overflows, NaN where there is no bound."""
+    if math.isinf(gap) or math.isnan(gap):
+        return 1.0 if math.isinf(gap) else gap
+    return gap / abs(objective) if gap else 0.0
+
+
+def describe_gap(estimator: Any) -> str:
+    """The duality gap in words, in its own units and beside the objective."""
+    if math.isnan(estimator.dual_gap_):
+        return "no bound on the optimum, as the kernel is not positive semidefinite"
+    return f"duality gap {estimator.dual_gap_:.4g} ({estimator.relative_gap_:.2%} of the objective)"
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called the package, however deep this is."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
