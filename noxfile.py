@@ -58,9 +58,10 @@ def wheel(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Build the documentation into docs/_build."""
+    """Build the site into docs/_build/html, and check its links; without the gallery's runs: -- -D plot_gallery=0."""
     session.install("-e", ".[docs]")
-    session.run("sphinx-build", "-W", "--keep-going", "-b", "html", "docs", "docs/_build", *session.posargs)
+    session.run("sphinx-build", "-W", "--keep-going", "-b", "html", "docs", "docs/_build/html", *session.posargs)
+    session.run("python", "building/check_links.py", "docs/_build/html")
 
 
 @nox.session

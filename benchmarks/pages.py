@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import _report
 
 _ROOT = Path(__file__).resolve().parents[1]
-PAGES = [_ROOT / name for name in ("README.md", "docs/reliability.md", "docs/guide/dc_svm.md")]
-_TABLE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").rglob("*.md"))]
+_TABLE = re.compile(r"(<!-- table ([\w/]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 Rows = list[dict[str, Any]]
 
@@ -124,6 +124,60 @@ def _memory(rows: Rows) -> str:
     return _markdown(["fit and predict", "layout", *(f"MB of {budget}, {k} classes" for k in classes)], lines)
 
 
+def _small_data(rows: Rows) -> str:
+    """A line for each set and machine: our seconds and the rival's ratio to them, in `fit` and for one row."""
+    fits = (row for row in rows if "machine" in row)  # the others are means
+    cells = {(row["set"], row["machine"], row["rival"], row["what"]): row for row in fits}
+    lines = []
+    for key in dict.fromkeys(key[:3] for key in cells):
+        fit, predict = (cells[(*key, what)] for what in ("fit", "predict one row"))
+        lines.append([*key, f"{1e3 * fit['seconds']:.1f} ms", f"{fit['ratio']:.2f}", f"{predict['ratio']:.2f}"])
+    return _markdown(["set", "ours", "rival", "our fit", "its fit ÷ ours", "its prediction of one row ÷ ours"], lines)
+
+
+def _regression(rows: Rows) -> str:
+    """A line for each set and problem: our seconds, and the other machines' ratios to them."""
+    problems: dict[tuple[str, Any, str], dict[str, dict[str, Any]]] = defaultdict(dict)
+    for row in rows:
+        library, _, kind = str(row["machine"]).rpartition(" ")
+        problems[row["set"], row.get("C", ""), kind][library] = row
+    rivals = ["widemargin early", "scikit-learn-intelex", "scikit-learn"]
+    lines = []
+    for (name, C, kind), machines in problems.items():
+        ours = machines["widemargin"]
+        ratios = [f"{machines[rival]['ratio']:.2f}" if rival in machines else "-" for rival in rivals]
+        own = [f"{ours['n']:,}", kind, C, f"{ours['seconds']:.2f} s"] if "n" in ours else ["", kind, "", ""]
+        lines.append([name, *own, *ratios])
+    return _markdown(["set", "rows", "problem", "C", "ours", *(f"{rival} ÷ ours" for rival in rivals)], lines)
+
+
+def _reach(rows: Rows) -> str:
+    """A line for each set and C: seconds of each method, and LIBLINEAR's divided by ours."""
+    methods = ["OCAS", "CPA", "LIBLINEAR", "SGD, averaged", "Pegasos"]
+    lines = []
+    for row in rows:
+        limits = ["" if row[f"{method} reached"] else "> " for method in methods]
+        seconds = [f"{limit}{row[method]:.2g}" for limit, method in zip(limits, methods, strict=True)]
+        times = row["LIBLINEAR / OCAS"]
+        shape = f"{row['n']:,} × {row['d']:,}"
+        ratio = f"{limits[2]}{times:.0f}" if times >= 100 else f"{limits[2]}{times:.2g}"
+        lines.append([row["set"], shape, f"{row['C']:g}", *seconds, ratio])
+    return _markdown(["set", "rows × columns", "C", *methods, "LIBLINEAR ÷ OCAS"], lines)
+
+
+def _compress(rows: Rows) -> str:
+    """A line for each set and cost."""
+    header = ["set", "support vectors", "`prediction_cost`", "× `SVC.predict`", "× scikit-learn-intelex"]
+    header += ["labels that agree", "test accuracy", "points", "× smaller", "seconds"]
+    lines = []
+    for row in rows:
+        shares = [f"{row['agreement']:.1%}", f"{row['accuracy']:.2%}", f"{row['points']:+.2f}"]
+        times = [f"{row['times_sklearn']:,.0f}", f"{row['times_intelex']:.1f}"]
+        end = [f"{row['times_smaller']:.0f}", f"{row['seconds']:.0f}"]
+        lines.append([row["set"], f"{row['support_vectors']:,}", row["prediction_cost"], *times, *shares, *end])
+    return _markdown(header, lines)
+
+
 _TABLES: dict[str, Callable[[Rows], str]] = {
     "kernel_svm": _kernel_svm,
     "model_files": _model_files,
@@ -131,6 +185,10 @@ _TABLES: dict[str, Callable[[Rows], str]] = {
     "limits_time": _limits_time,
     "limits_interrupts": _limits_interrupts,
     "soak": _soak,
+    "small_data": _small_data,
+    "regression": _regression,
+    "papers_ocas/reach": _reach,
+    "papers_dc_pred/compress": _compress,
 }
 
 

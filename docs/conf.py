@@ -1,12 +1,60 @@
-"""Sphinx: Markdown pages, numpydoc docstrings."""
+"""Sphinx: Markdown pages, numpydoc docstrings, drawings by matplotlib's plot directive."""
 
 import widemargin
 
 project = "widemargin"
 author = "widemargin developers"
+copyright = "widemargin developers, BSD-3-Clause"
 release = version = widemargin.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
-exclude_patterns = ["_build"]
-numpydoc_show_class_members = False
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "matplotlib.sphinxext.plot_directive",
+]
+exclude_patterns = ["_build", "drawings"]
+templates_path = ["_templates"]
+
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
-suppress_warnings = ["myst.xref_missing"]  # links to files outside docs/; tests/test_docs.py checks all links
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's sections have the types
+numpydoc_show_class_members = False  # _templates/autosummary/class.rst lists them
+
+plot_formats = ["svg"]
+plot_html_show_formats = False
+plot_html_show_source_link = False
+plot_rcparams = {"savefig.bbox": "tight", "svg.fonttype": "none"}
+plot_apply_rcparams = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = "widemargin"
+html_static_path = ["_static"]
+html_css_files = ["widemargin.css"]
+html_show_sourcelink = False
+html_sidebars = {"index": [], "install": [], "quick_start": [], "changelog": []}
+html_theme_options = {
+    "logo": {"text": "widemargin"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "navbar_end": ["theme-switcher"],
+    "navigation_depth": 3,
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "article_footer_items": [],
+}
+
+
+def _is_inherited(app, what, name, obj, skip, options):
+    """Leave scikit-learn's own methods to scikit-learn's documentation."""
+    return True if (getattr(obj, "__module__", None) or "").startswith("sklearn.") else None
+
+
+def setup(app):
+    """Register the handler."""
+    app.connect("autodoc-skip-member", _is_inherited)
