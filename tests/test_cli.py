@@ -18,7 +18,8 @@ import onnxruntime
 import pytest
 import scipy.sparse as sp
 import skops.io
-from sklearn.datasets import load_digits
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits, make_blobs
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, SVR
@@ -307,6 +308,29 @@ def test_compress_a_model_of_scikit_learn(machine, digits, tmp_path, capsys):
     assert small.stat().st_size < expected.predictor_.nbytes + 20_000
 
 
+def test_compress_a_calibrated_machine(digits, tmp_path, capsys):
+    with np.load(digits) as arrays:
+        X, y = arrays["X"], arrays["y"]
+    skops.io.dump(CalibratedClassifierCV(SVC(gamma=0.05), cv=2).fit(X, y), tmp_path / "model")
+    small, graph = tmp_path / "small", tmp_path / "small.onnx"
+    assert main(["compress", str(tmp_path / "model"), str(small), "--data", str(digits), "--onnx", str(graph)]) == 0
+    assert capsys.readouterr().out.count("cost of a prediction") == 2
+    assert main(["predict", str(digits), str(small), str(tmp_path / "out")]) == 0
+    assert main(["info", str(small)]) == 0
+    session = onnxruntime.InferenceSession(str(graph), providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(
+        session.run(["probabilities"], {"X": X.astype(np.float32)})[0], load_model(small).predict_proba(X), atol=1e-3
+    )
+
+
+def test_a_damaged_machine_within_a_calibrated_one(tmp_path, capsys):
+    model = CalibratedClassifierCV(SVC(), cv=2).fit(*make_blobs(40, centers=2, random_state=0))
+    model.calibrated_classifiers_[1].estimator.support_ = np.zeros(1, np.int32)
+    skops.io.dump(model, tmp_path / "model")
+    assert main(["info", str(tmp_path / "model")]) == 1
+    assert_error(capsys, "model: not a model file, or a damaged one")
+
+
 def test_a_regressor_has_no_decision_values(digits, tmp_path, capsys):
     with np.load(digits) as arrays:
         skops.io.dump(SVR().fit(arrays["X"], arrays["y"]), tmp_path / "model")
@@ -496,7 +520,7 @@ def test_something_else_than_a_model(tmp_path, capsys):
 
 
 def test_trusted_types_are_ours_and_needed(model):
-    assert all(name.startswith(("widemargin.", "scipy.sparse._csr.")) for name in TRUSTED_TYPES)
+    assert all(name.startswith(("widemargin.", "scipy.sparse._csr.", "sklearn.calibration.")) for name in TRUSTED_TYPES)
     assert set(skops.io.get_untrusted_types(file=model)) <= set(TRUSTED_TYPES)
 
 

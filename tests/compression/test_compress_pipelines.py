@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, HalvingRandomSearchCV, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -87,3 +92,32 @@ def test_a_search_without_a_best_estimator_is_refused() -> None:
     search = GridSearchCV(SVC(), {"C": [1.0]}, cv=2, refit=False).fit(X[["size", "weight"]], y)
     with pytest.raises(ValueError, match="refit=True"):
         compress(search, X[["size", "weight"]])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_calibrated_probabilities_stay(ensemble: bool, n_classes: int) -> None:
+    X, y = load_digits(n_class=n_classes, return_X_y=True)
+    slow = CalibratedClassifierCV(SVC(gamma=0.001), method="sigmoid", cv=2, ensemble=ensemble).fit(X[::2], y[::2])
+    fast = compress(slow, X[::2], prediction_cost=32, random_state=0)
+    assert np.abs(fast.predict_proba(X[1::2]) - slow.predict_proba(X[1::2])).mean() < 0.02
+    assert np.mean(fast.predict(X[1::2]) == slow.predict(X[1::2])) > 0.98
+    machines = [member.estimator for member in fast.calibrated_classifiers_]
+    assert sum(machine.report_.cost_after for machine in machines) <= 34
+    assert all(machine.report_.learnt == "decision values" for machine in machines)
+    assert type(slow.calibrated_classifiers_[0].estimator) is SVC  # the given one is left as it was
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fast)).predict_proba(X), fast.predict_proba(X))
+
+
+def test_calibration_of_a_frozen_machine_and_of_what_is_no_kernel_machine() -> None:
+    X, y = load_digits(n_class=2, return_X_y=True)
+    machine = FrozenEstimator(make_pipeline(StandardScaler(), DCSVMClassifier(gamma=0.01)).fit(X[::2], y[::2]))
+    slow = CalibratedClassifierCV(machine).fit(X[1::2], y[1::2])
+    fast = compress(make_pipeline(StandardScaler().fit(X), slow), random_state=0)
+    assert isinstance(fast[-1].calibrated_classifiers_[0].estimator[-1], CompressedClassifier)
+    fast = compress(slow, X, random_state=0)
+    np.testing.assert_allclose(fast.predict_proba(X), slow.predict_proba(X), atol=0.1)
+    with pytest.raises(ValueError, match="prediction_cost must be at least 4, got 3.0"):
+        compress(CalibratedClassifierCV(SVC(), cv=2).fit(X, y), X, prediction_cost=6)
+    with pytest.raises(ValueError, match="must be a fitted kernel machine .* got LogisticRegression"):
+        compress(CalibratedClassifierCV(LogisticRegression(max_iter=1_000)).fit(X, y), X)

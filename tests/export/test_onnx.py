@@ -5,10 +5,14 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
@@ -280,3 +284,55 @@ def test_exact_regression_and_novelty(dtype) -> None:
     model = DCOneClassSVM(nu=0.2).fit(X)
     outputs = assert_same(model, X)
     assert (outputs["label"] == model.predict(X)).mean() > 0.99
+
+
+# ------------------------------------------------------------------------------------------------------- probabilities
+
+
+def calibrated(machine, ensemble=True, **options):
+    return CalibratedClassifierCV(machine, method="sigmoid", cv=2, ensemble=ensemble, **options)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("ensemble", [False, True])
+@pytest.mark.parametrize(
+    "machine",
+    [
+        DCSVMClassifier(gamma=0.1),
+        OCASClassifier(C=0.1),
+        BSGDClassifier(gamma=0.1, random_state=0),
+        make_pipeline(StandardScaler(), DCPredClassifier(n_clusters=2, random_state=0)),
+    ],
+    ids=lambda machine: type(machine).__name__,
+)
+def test_calibrated_probabilities(machine, ensemble, n_classes, digits) -> None:
+    X, y = digits[0][digits[1] < n_classes], NAMES[digits[1][digits[1] < n_classes]]
+    assert_same_probabilities(calibrated(machine, ensemble).fit(X, y), X)
+
+
+def assert_same_probabilities(model, X) -> None:
+    outputs = run(model, X)
+    assert outputs["probabilities"].dtype == X.dtype
+    np.testing.assert_allclose(outputs["probabilities"], model.predict_proba(X), atol=1e-4)
+    assert np.mean(outputs["label"] == model.predict(X)) > 0.995
+
+
+def test_prefitted_machines_and_classes_that_a_fold_lacks(digits) -> None:
+    X, y = digits
+    machine = FrozenEstimator(DCSVMClassifier(gamma=0.1).fit(X[:150], y[:150]))
+    assert_same_probabilities(CalibratedClassifierCV(machine).fit(X[150:], y[150:]), X)
+    assert_same_probabilities(make_pipeline(MinMaxScaler(), calibrated(OCASClassifier(tol=0.1))).fit(X, y), X)
+    y = np.sort(y)
+    assert_same_probabilities(CalibratedClassifierCV(OCASClassifier(tol=0.1), cv=KFold(4)).fit(X, y), X)
+
+
+def test_calibration_that_is_not_written(digits) -> None:
+    X, y = digits
+    with pytest.raises(ValueError, match="calibrated with method='sigmoid', got method='isotonic'"):
+        to_onnx(CalibratedClassifierCV(OCASClassifier(tol=0.1), method="isotonic").fit(X, y))
+    with pytest.raises(ValueError, match="6 decision values and 4 calibrators: use decision_function_shape='ovr'"):
+        to_onnx(calibrated(DCSVMClassifier(decision_function_shape="ovo")).fit(X, y))
+    with pytest.raises(ValueError, match="got SVC: see skl2onnx"):
+        to_onnx(calibrated(SVC()).fit(X, y))
+    with pytest.raises(NotFittedError):
+        to_onnx(calibrated(OCASClassifier(tol=0.1)))

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from widemargin.cli.model_files import load_model, save_model
+from widemargin.cli.model_files import load_model, machines_in, save_model
 from widemargin.cli.outputs import replacing
 from widemargin.datasets import Dataset, load_csv, load_svmlight, reader_for
 from widemargin.datasets.files import fault
@@ -65,7 +65,9 @@ def compress(args: Namespace) -> int:
             if graph is not None:
                 graph.write(to_onnx(small).SerializeToString())
         save_model(small, file)
-    print(_last_step(small).report_)
+    for machine in machines_in(small):
+        if hasattr(machine, "report_"):
+            print(machine.report_)
     return 0
 
 

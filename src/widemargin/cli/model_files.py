@@ -7,11 +7,14 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, BinaryIO
 
-#: Types that a model file may hold beside those that skops itself trusts (scikit-learn's, and most of NumPy's and
-#: SciPy's): our estimators, and the sparse matrices of their support vectors, which skops reads without unpickling.
+#: Types that a model file may hold beside those that skops itself trusts (scikit-learn's public ones, and most of
+#: NumPy's and SciPy's): our estimators, the sparse matrices of their support vectors, which skops reads without
+#: unpickling, and the parts of a `CalibratedClassifierCV`, which hold estimators and numbers.
 TRUSTED_TYPES: tuple[str, ...] = (
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
     "widemargin.compression.compressed.CompressedClassifier",
     "widemargin.compression.compressed.CompressedOutlierDetector",
     "widemargin.compression.compressed.CompressedRegressor",
@@ -84,12 +87,23 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     return model
 
 
+def machines_in(model: Any) -> list[Any]:
+    """The estimators within pipelines, frozen and calibrated ones; of any other the estimator itself."""
+    from sklearn.frozen import FrozenEstimator
+
+    if isinstance(model, FrozenEstimator):
+        return machines_in(model.estimator)
+    members = [step for _, step in getattr(model, "steps", [])]
+    members += [member.estimator for member in getattr(model, "calibrated_classifiers_", [])]
+    return [machine for member in members for machine in machines_in(member)] if members else [model]
+
+
 def _check_libsvm(path: str | os.PathLike[str], model: Any) -> None:
     from ..compression.sources import check_libsvm
 
-    for step in [step for _, step in getattr(model, "steps", [])] or [model]:
+    for machine in machines_in(model):
         try:
-            check_libsvm(step)
+            check_libsvm(machine)
         except ValueError as error:
             raise _damaged(path, error) from error
 

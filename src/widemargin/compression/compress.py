@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 
 from .search import Compression, CompressionParameters
 
@@ -34,8 +38,10 @@ def compress(
     ----------
     model : estimator
         Fitted: `DCSVMClassifier`, `DCSVMRegressor` or `DCOneClassSVM` (exact or early), `BSGDClassifier`, or of
-        scikit-learn `SVC`, `NuSVC`, `SVR`, `NuSVR`, `OneClassSVM` or `KernelRidge`; a pipeline that ends in one; of a
-        fitted search, such as `GridSearchCV`, its ``best_estimator_``. Kernels rbf, laplacian, poly, sigmoid, linear.
+        scikit-learn `SVC`, `NuSVC`, `SVR`, `NuSVR`, `OneClassSVM` or `KernelRidge`; a pipeline that ends in one; a
+        `CalibratedClassifierCV` around one, whose machines are compressed and share `prediction_cost` and `max_time`;
+        of a fitted search, such as `GridSearchCV`, its ``best_estimator_``. Kernels rbf, laplacian, poly, sigmoid,
+        linear.
     X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features), default=None
         Rows like those that will come, the training rows say; labels are not needed. Of more than 60,000, so many are
         taken. Without X the support vectors are learnt from, which lie where the classes meet and nowhere else: give
@@ -69,7 +75,8 @@ def compress(
     Returns
     -------
     estimator
-        With the interface of `model`: `predict`, `decision_function`, `classes_`, `score`; a pipeline of a pipeline.
+        With the interface of `model`: `predict`, `decision_function`, `classes_`, `score`; a pipeline of a pipeline;
+        of a `CalibratedClassifierCV` one with compressed machines, for `predict_proba`.
         Its ``report_`` prints what was gained and lost; ``predictor_.as_function()`` is a function of one row without
         scikit-learn's checks. It holds arrays alone, for pickle, skops and `widemargin.to_onnx`.
 
@@ -116,9 +123,6 @@ def compress(
     >>> abs(fast.score(X[4_000:], y[4_000:]) - slow.score(X[4_000:], y[4_000:])) < 0.02
     True
     """
-    model = getattr(model, "best_estimator_", model)
-    if hasattr(model, "steps"):
-        return _compress_pipeline(**locals())
     parameters = CompressionParameters(
         prediction_cost,
         n_clusters,
@@ -134,13 +138,36 @@ def compress(
         random_state,
     )
     parameters.check()
-    return Compression(model, X, parameters).run()
+    return _compress(model, X, parameters)
 
 
-def _compress_pipeline(model: Any, X: Any, **parameters: Any) -> Any:
-    """The pipeline with its last step compressed; the steps before are shared."""
-    from sklearn.pipeline import Pipeline
+def _compress(model: Any, X: Any, parameters: CompressionParameters, *, keeps_values: bool = False) -> Any:
+    """`compress`; with `keeps_values` the decision values must stay the model's, not its labels alone."""
+    model = getattr(model, "best_estimator_", model)
+    if isinstance(model, FrozenEstimator):
+        return _compress(model.estimator, X, parameters, keeps_values=keeps_values)
+    if hasattr(model, "steps"):
+        rows = X if X is None or len(model.steps) < 2 else model[:-1].transform(X)
+        name, last = model.steps[-1]
+        return Pipeline([*model.steps[:-1], (name, _compress(last, rows, parameters, keeps_values=keeps_values))])
+    if hasattr(model, "calibrated_classifiers_"):
+        return _compress_calibrated(model, X, parameters)
+    return Compression(model, X, parameters, keeps_values).run()
 
-    rows = X if X is None or len(model.steps) < 2 else model[:-1].transform(X)
-    name, last = model.steps[-1]
-    return Pipeline([*model.steps[:-1], (name, compress(last, rows, **parameters))])
+
+def _compress_calibrated(model: Any, X: Any, parameters: CompressionParameters) -> Any:
+    """The calibrated classifier with each member's machine compressed; calibration curves stay as they are."""
+    members = model.calibrated_classifiers_
+    cost, limit = parameters.prediction_cost, parameters.max_time
+    share = replace(
+        parameters,
+        prediction_cost=cost if isinstance(cost, str) else cost / len(members),
+        max_time=None if limit is None else limit / len(members),
+    )
+    share.check()
+    small = [copy(member) for member in members]
+    for member in small:
+        member.estimator = _compress(member.estimator, X, share, keeps_values=True)
+    compressed = copy(model)
+    compressed.calibrated_classifiers_ = small
+    return compressed

@@ -130,6 +130,7 @@ class Compression:
     model: Any
     X: Any
     parameters: CompressionParameters
+    keeps_values: bool = False  # whether labels alone must not be learnt
     notes: list[str] = field(default_factory=list)
     n_given: int = 0
     known: Rows = field(default_factory=lambda: np.empty(0, np.intp))
@@ -268,7 +269,8 @@ class Compression:
             attempt([_Plan(gamma * factor, 1, is_flat=True) for factor in factors[:2]])
         best = attempt([_Plan(gamma * factor, first) for factor in factors])
         best = attempt([_Plan(best.gamma, k) for k in others])
-        if is_classifier(self.model) and getattr(self.model, "decision_function_shape", "ovr") == "ovr":
+        has_labels = is_classifier(self.model) and getattr(self.model, "decision_function_shape", "ovr") == "ovr"
+        if has_labels and not self.keeps_values:
             attempt([best._replace(learnt="labels")])
         return tried
 

@@ -76,8 +76,8 @@ def read_model(model: Any) -> Source:
     if reader is None:
         raise ValueError(
             f"model must be a fitted kernel machine (DCSVMClassifier, DCSVMRegressor, DCOneClassSVM, BSGDClassifier, "
-            f"SVC, NuSVC, SVR, NuSVR, OneClassSVM or KernelRidge), a pipeline that ends in one, or a search over these "
-            f"with refit=True, got {type(model).__name__}"
+            f"SVC, NuSVC, SVR, NuSVR, OneClassSVM or KernelRidge), a pipeline that ends in one, a "
+            f"CalibratedClassifierCV around one, or a search over these with refit=True, got {type(model).__name__}"
         )
     if callable(model.kernel) or model.kernel == "precomputed":
         raise ValueError(f"model has kernel={model.kernel!r}: compress needs a kernel that it can evaluate by name")

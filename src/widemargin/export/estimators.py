@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -35,8 +36,9 @@ def to_onnx(model: Any) -> Any:
     ----------
     model : estimator
         Fitted: what `compress` returns, `DCPredClassifier`, `DCPredRegressor`, `OCASClassifier`, `BSGDClassifier`, or
-        `DCSVMClassifier` without early prediction, if the kernel is not a callable or precomputed; or a pipeline of
-        `StandardScaler`, `MinMaxScaler` or `MaxAbsScaler` that ends in one of these.
+        `DCSVMClassifier` without early prediction, if the kernel is not a callable or precomputed; a pipeline of
+        `StandardScaler`, `MinMaxScaler` or `MaxAbsScaler` that ends in one of these; or
+        ``CalibratedClassifierCV(method="sigmoid")`` around one.
 
     Returns
     -------
@@ -44,7 +46,8 @@ def to_onnx(model: Any) -> Any:
         Input: "X", dense, of shape (rows, n_features) for any number of rows, float32, or float64 for a kernel machine
         that was trained with float64, as scikit-learn's are. Outputs: "label", of shape (rows,) and the dtype of
         ``classes_``, and "scores", the values of ``decision_function``; for a regressor "scores" alone, the values of
-        ``predict``. Scores have the dtype of the input.
+        ``predict``; for a calibrated classifier "label" and "probabilities", the values of ``predict_proba``.
+        Scores and probabilities have the dtype of the input.
 
     Raises
     ------
@@ -74,8 +77,40 @@ def to_onnx(model: Any) -> Any:
     >>> label.tolist(), scores.shape
     ([0, 1, 2, 3, 4], (5, 10))
     """
+    machine = _first_machine(model)
+    graph = Graph(getattr(machine, "_dtype", "float32"), machine.n_features_in_)
+    return graph.finish(_write(graph, model))
+
+
+def _first_machine(model: Any) -> Any:
+    """The fitted estimator within pipelines and calibration; of several calibrated ones, on the same data, the first.
+
+    Raises
+    ------
+    NotFittedError
+    """
+    check_is_fitted(model[-1] if isinstance(model, Pipeline) else model)
+    if isinstance(model, Pipeline):
+        return _first_machine(model[-1])
+    if isinstance(model, FrozenEstimator):
+        return _first_machine(model.estimator)
+    return _first_machine(model.calibrated_classifiers_[0].estimator) if _is_calibrated(model) else model
+
+
+def _is_calibrated(model: Any) -> bool:
+    return hasattr(model, "calibrated_classifiers_")  # no import of sklearn.calibration for those who have none
+
+
+def _write(graph: Graph, model: Any) -> Outputs:
     *steps, model = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    check_is_fitted(model)
+    for step in steps:
+        write_step(graph, step)
+    if isinstance(model, FrozenEstimator):
+        return _write(graph, model.estimator)
+    return _write_calibrated(graph, model) if _is_calibrated(model) else _write_machine(graph, model)
+
+
+def _write_machine(graph: Graph, model: Any) -> Outputs:
     machine = _machine_of(model)
     write = next((write for kind, write in _WRITERS if isinstance(machine, kind)), None)
     if write is None:
@@ -83,10 +118,39 @@ def to_onnx(model: Any) -> Any:
             f"model must be a linear machine, a kernel expansion or a compressed model, got {type(model).__name__}"
             f"{_explain(model)}"
         )
-    graph = Graph(getattr(model, "_dtype", "float32"), model.n_features_in_)
-    for step in steps:
-        write_step(graph, step)
-    return graph.finish(_outputs(graph, model, write(graph, machine)))
+    return _outputs(graph, model, write(graph, machine))
+
+
+def _write_calibrated(graph: Graph, model: Any) -> Outputs:
+    """The mean of the members' probabilities, and the class of the largest."""
+    members = [_probabilities(graph, member) for member in model.calibrated_classifiers_]
+    mean, labels = graph.mean(members), _as_constant(model.classes_)
+    return {
+        "label": (graph.rows_of(labels, _largest(graph, mean)), labels.dtype, ()),
+        "probabilities": (graph.cast(mean, graph.dtype), graph.dtype, (len(labels),)),
+    }
+
+
+def _probabilities(graph: Graph, member: Any) -> str:
+    """1 / (1 + exp(a f + b)) of a member's decision values f, normalised over the classes: (rows, n_classes)."""
+    if member.method != "sigmoid":
+        raise ValueError(f"model must be calibrated with method='sigmoid', got method={member.method!r}")
+    x, outputs = graph.x, _write(graph, member.estimator)
+    scores, _, shape = outputs["scores"]
+    graph.x = x
+    k, q = len(member.classes), len(member.calibrators)
+    if shape not in ((), (q,)):
+        raise ValueError(f"model has {shape[0]} decision values and {q} calibrators: use decision_function_shape='ovr'")
+    scores = scores if shape else graph.unsqueeze(scores, 1)
+    a, b = (np.array([getattr(curve, name) for curve in member.calibrators], np.float64) for name in ("a_", "b_"))
+    p = graph("Sigmoid", graph("Sub", graph("Mul", graph.cast(scores, np.float64), -a), b))
+    if k == 2:
+        return graph("Concat", graph("Sub", np.array(1.0), p), p, axis=1)
+    places = np.searchsorted(member.classes, member.estimator.classes_)[:q]  # a fold may lack a class
+    p = graph("MatMul", p, np.eye(k)[places])
+    total = graph.reduce("Sum", p, 1, keep=True)
+    is_zero = graph("Equal", total, np.array(0.0))
+    return graph("Where", is_zero, np.full(k, 1.0 / k), graph("Div", p, total))
 
 
 def _machine_of(model: Any) -> Any:

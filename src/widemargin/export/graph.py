@@ -73,6 +73,10 @@ class Graph:
         """Reduce along one axis by "Sum", "SumSquare", "Max", "Min" or "L1"."""
         return self(f"Reduce{operator}", value, np.array([axis], np.int64), keepdims=int(keep))
 
+    def mean(self, values: list[str]) -> str:
+        """The mean of some tensors of float64 of one shape."""
+        return values[0] if len(values) == 1 else self("Div", self("Sum", *values), np.array(float(len(values))))
+
     def rows_of(self, table: NDArray[Any], index: Value) -> str:
         """table[index]: entries of the first axis of an array."""
         return self("Gather", table, index, axis=0)

@@ -81,8 +81,7 @@ def write_forest(graph: Graph, model: NystroemForest) -> str:
     """Mean of the trees' decision functions at the projected samples: (rows, q) numbers."""
     if model.projection is not None:
         graph.x = graph("MatMul", graph.x, model.projection)
-    parts = [_write_tree(graph, tree) for tree in model.trees]
-    return parts[0] if len(parts) == 1 else graph("Div", graph("Sum", *parts), np.array(float(len(parts))))
+    return graph.mean([_write_tree(graph, tree) for tree in model.trees])
 
 
 def _write_tree(graph: Graph, tree: NystroemTree) -> str:
