@@ -8,6 +8,9 @@ Budgeted Stochastic Gradient Descent SVM Training with Precomputed Golden Sectio
         if y f(x) < 1 before that:  w <- w + s y phi(x) / (lam t)
         if w has more than B support vectors:  budget maintenance: merge two, remove one, or project one onto the others
 
+This minimises lam / 2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)): with lam = 1 / (C n), the objective of a C-SVM divided
+by C n. An intercept is the weight of a constant feature 1, and so regularised like w.
+
 The steps are in `solvers.sgd.budgeted_machine`. Several classes: one machine each against the rest, on the same rows.
 """
 
@@ -31,8 +34,8 @@ from ..solvers.sgd.merging import ALGORITHM_1
 
 Vector = NDArray[np.float64]
 
-_BLOCK_OPERATIONS = 2e8  # of a block of steps, between two looks at the clock: some tens of milliseconds
-_INTERPRETED_MERGER = 1e6  # operations in the time of a merger of a PaperMachine
+_BLOCK_OPERATIONS = 2e8  # of a block of steps, between two checks of the clock: some tens of milliseconds
+_PAPER_MERGER_OPERATIONS = 1e6  # in the time of a merger of a PaperMachine
 _PATIENCE = 3  # early stopping: passes without a better score on the validation rows
 
 
@@ -113,7 +116,7 @@ class BudgetedSGD:
     def _blocks(self, order: NDArray[np.int64], d: int) -> Iterator[NDArray[np.int64]]:
         budget, maintenance = self.settings.budget, self.settings.maintenance
         work: float = (budget + 16) * (d + 16) + 3 * budget**2 * (maintenance == "projection")
-        work += _INTERPRETED_MERGER * (maintenance == "merge" and self.settings.merge == ALGORITHM_1)
+        work += _PAPER_MERGER_OPERATIONS * (maintenance == "merge" and self.settings.merge == ALGORITHM_1)
         size = max(16, int(_BLOCK_OPERATIONS / (work * len(self.machines))))
         return (order[start : start + size] for start in range(0, len(order), size))
 

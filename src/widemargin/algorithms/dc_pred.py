@@ -41,8 +41,9 @@ Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
 
 _MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed
-_EXACT_SHARE, _PAIR_BYTES = 0.4, 12  # of the memory, for these matrices; of an entry, with one in float64
-_FIRST_ROWS = 300  # of a leaf, for a first machine where time is limited
+_KERNEL_SHARE = 0.4  # of the memory budget, for these matrices in the leaves that are trained in parallel
+_ENTRY_BYTES = 12  # of such a matrix: an entry in float32, and its copy in float64
+_PRELIMINARY_ROWS = 300  # of a leaf, for a first machine where time is limited
 _SINGULAR = 1e-10  # of the trace: coordinates may depend on each other
 
 
@@ -62,8 +63,8 @@ class Settings(NamedTuple):
     linear : bool
         Whether a leaf's kernel is the approximate one plus <x, z>, scaled to the leaf.
     damping : float
-        Divided by the number of rows that W is estimated on, the damping of `nystroem_factor`: the fewer rows have
-        been seen, the more directions are still to come.
+        Times the number of rows that W is estimated on (r): `nystroem_factor` gets damping / r, as coordinates of new
+        rows are the less certain, the fewer rows W is known from.
     memory_budget : int
         Bytes.
     n_jobs : int or None
@@ -199,14 +200,14 @@ class _LeafTrainer:
         self.progress = progress
         self.team = team
         n_workers = min(team.n_threads, settings.n_clusters)
-        room = int(np.sqrt(_EXACT_SHARE * settings.memory_budget / (n_workers * _PAIR_BYTES)))
-        self.max_kernel_rows = min(_MAX_KERNEL_ROWS, max(_FIRST_ROWS, room))
+        room = int(np.sqrt(_KERNEL_SHARE * settings.memory_budget / (n_workers * _ENTRY_BYTES)))
+        self.max_kernel_rows = min(_MAX_KERNEL_ROWS, max(_PRELIMINARY_ROWS, room))
 
     def train_preliminary(self, rows: Rows, rng: np.random.Generator) -> _LeafMachine | None:
         """A machine of 300 rows of a leaf of more than 600; its gap is the objective on all rows."""
-        if len(rows) <= 2 * _FIRST_ROWS:
+        if len(rows) <= 2 * _PRELIMINARY_ROWS:
             return None
-        some = np.sort(rng.choice(rows, _FIRST_ROWS, replace=False))
+        some = np.sort(rng.choice(rows, _PRELIMINARY_ROWS, replace=False))
         try:
             part = self._train(some, rng)
         except Stopped:
@@ -230,33 +231,34 @@ class _LeafTrainer:
     def _train(self, rows: Rows, rng: np.random.Generator) -> _LeafMachine:
         self._raise_if_stopped()
         batch = self.X[rows]
-        most = self.max_kernel_rows if self.problem.uses_kernel else len(rows)
-        exact = np.sort(rng.choice(len(rows), min(len(rows), most), replace=False))
-        K = self._kernel_matrix(batch[exact]) if self.problem.uses_kernel else None
-        is_whole = len(rows) <= min(self.settings.n_landmarks, most)  # every row is a landmark: the exact machine
+        max_rows = self.max_kernel_rows if self.problem.needs_kernel_matrix else len(rows)
+        sampled = np.sort(rng.choice(len(rows), min(len(rows), max_rows), replace=False))
+        K = self._kernel_matrix(batch[sampled]) if self.problem.needs_kernel_matrix else None
+        is_whole = len(rows) <= min(self.settings.n_landmarks, max_rows)  # every row is a landmark: the exact machine
         is_weighted = self.settings.weights is not None and not is_whole
         self._raise_if_stopped()
-        machine = self.problem.exact(K, rows[exact], self.progress) if is_weighted else None
+        exact_machine = self.problem.exact(K, rows[sampled], self.progress) if is_weighted else None
         linear = None if is_whole else self._linear_part(batch)
-        others = np.empty((len(rows), 0)) if linear is None else linear.coordinates
+        linear_coordinates = np.empty((len(rows), 0)) if linear is None else linear.coordinates
         self._raise_if_stopped()
-        features = self._features(batch[exact], others[exact], machine, rng)
+        features = self._features(batch[sampled], linear_coordinates[sampled], exact_machine, rng)
         self._raise_if_stopped()
-        C = features.values(batch)
-        damping = 0.0 if is_whole else self.settings.damping / len(exact)
-        F = None if K is None else nystroem_factor(C[exact], K, damping)
+        values = features.values(batch)  # the paper's C
+        damping = 0.0 if is_whole else self.settings.damping / len(sampled)
+        factor = None if K is None else nystroem_factor(values[sampled], K, damping)
         del K
         self._raise_if_stopped()
-        rank = C.shape[1] if F is None else F.shape[1]
-        coordinates = np.empty((len(rows), rank + others.shape[1]), C.dtype if F is None else np.float64)
-        if F is None:
-            coordinates[:, :rank] = C
+        rank = values.shape[1] if factor is None else factor.shape[1]
+        dtype = values.dtype if factor is None else np.float64
+        coordinates = np.empty((len(rows), rank + linear_coordinates.shape[1]), dtype)
+        if factor is None:
+            coordinates[:, :rank] = values
         else:
-            np.matmul(C, F, out=coordinates[:, :rank])
-        coordinates[:, rank:] = others
-        del C, batch, others
+            np.matmul(values, factor, out=coordinates[:, :rank])
+        coordinates[:, rank:] = linear_coordinates
+        del values, batch, linear_coordinates
         fit = self.problem.fit(coordinates, rows, self.progress, self.settings.memory_budget // self.team.n_threads)
-        weights = fit.weights[:, :rank] if F is None else fit.weights[:, :rank] @ F.T
+        weights = fit.weights[:, :rank] if factor is None else fit.weights[:, :rank] @ factor.T
         slopes, intercept = self._no_slopes(), fit.intercept
         if linear is not None:
             slopes = fit.weights[:, rank:-1] * linear.scale
@@ -295,16 +297,19 @@ class _LeafTrainer:
         return K
 
     def _features(
-        self, batch: Any, others: Vector, machine: ExactMachine | None, rng: np.random.Generator
+        self, batch: Any, linear_coordinates: Vector, exact_machine: ExactMachine | None, rng: np.random.Generator
     ) -> LandmarkFeatures:
-        """Landmarks and pseudo-landmarks of a leaf; `others` (n, d + 1) are the coordinates of the linear term."""
-        if machine is None or not machine.importance.any():
+        """Landmarks and pseudo-landmarks of a leaf, given the coordinates (n, d + 1) of the linear term."""
+        if exact_machine is None or not exact_machine.importance.any():
             return self._with_landmarks(batch, None, rng)
-        weighted = self._with_landmarks(batch, machine.importance, rng)
+        weighted = self._with_landmarks(batch, exact_machine.importance, rng)
         if self.settings.weights != "auto":
             return weighted
         candidates = weighted, self._with_landmarks(batch, None, rng)
-        return min(candidates, key=lambda f: _residual(np.hstack([f.values(batch), others]), machine.values))
+        return min(
+            candidates,
+            key=lambda f: _residual(np.hstack([f.values(batch), linear_coordinates]), exact_machine.values),
+        )
 
     def _with_landmarks(self, batch: Any, weights: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
         settings = self.settings

@@ -4,12 +4,12 @@
 machines), `samples` the tiles of inner products; `csr` is the sparse storage and its checks.
 """
 
-from .capabilities import DesignMatrix, LocalMatrix, RowAccess, RowArrays
+from .abstract_matrix import DesignMatrix, LocalMatrix, RowAccess, RowArrays
 from .dask import LostPartitionError
 from .dense import has_finite_values
 from .design_matrix import is_partitioned, make_design_matrix, open_design_matrix, with_constant
 from .lazy_rows import blocks_in_turn, map_rows
-from .mapped import has_finite_rows, mapped_pages
+from .memory_map import has_finite_rows, mapped_pages
 
 __all__ = [
     "DesignMatrix",

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._threads import ThreadTeam
-from .capabilities import DesignMatrix, LocalMatrix
+from .abstract_matrix import DesignMatrix, LocalMatrix
 from .csr import check_sparse
 from .design_matrix import make_design_matrix
 

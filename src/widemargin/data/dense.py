@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._native import dense
 from .._threads import ThreadTeam, count_blocks, row_blocks
-from .capabilities import LocalMatrix, RowAccess
+from .abstract_matrix import LocalMatrix, RowAccess
 
 Array = NDArray[np.floating]
 Matrix = NDArray[np.float64]

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from .._native import csr
 from .._threads import ThreadTeam
-from .capabilities import DesignMatrix, LocalMatrix, RowAccess
+from .abstract_matrix import DesignMatrix, LocalMatrix, RowAccess
 from .csr import CSRArray
 from .dense import ColumnMajorMatrix, DenseMatrix, RowMajorMatrix, has_contiguous_rows, read_only
-from .mapped import MappedMatrix, mapped_pages
+from .memory_map import MappedMatrix, mapped_pages
 
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]

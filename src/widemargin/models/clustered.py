@@ -17,6 +17,7 @@ from ..partition.routing import Router
 from .expansion import KernelExpansion
 
 _ROWS = 1024, 65_536  # least and most rows of a block, which is converted once for all clusters
+_ROW_COPIES = 4  # of a block's rows: converted, grouped by cluster, and both for routing
 _SHARED_WORK = 4_000_000  # multiply-adds a cluster, above which threads share out the clusters
 _LEAST_COST = 16  # multiply-adds of a kernel entry whose inner product has fewer
 _UNCERTAIN = 0.35  # "soft": |decision value| below which the next cluster is evaluated too
@@ -73,7 +74,7 @@ class ClusteredExpansion:
             self.combine
         ]
         out = np.empty((X.shape[0], self.coef.shape[0]))
-        row_bytes = 4 * max(1, X.shape[1]) * X.dtype.itemsize  # converted, grouped by cluster, and both for routing
+        row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             for rows in row_blocks(X.shape[0], int(np.clip(memory_budget // row_bytes, *_ROWS))):
                 out[rows] = compute(X[rows], team, memory_budget)

@@ -14,7 +14,8 @@ from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
 from ..kernels.tiles import add_kernel_product
 
-_MIN_ROWS = 1024
+_MIN_ROWS = 1024  # of a block
+_ROW_COPIES = 4  # memory budget / bytes of a block's rows: centred, or converted to CSR, they take half of it at most
 _SMALL_WORK = 2**20  # multiply-adds below which limiting BLAS and starting threads takes longer than the product
 _ENTRY_WORK = 16  # multiply-adds of a kernel entry beside its inner product
 _ONE_THREAD = ThreadTeam(1)
@@ -61,14 +62,13 @@ class KernelExpansion:
         """
         out = np.tile(self.intercept[:, None], X.shape[0])
         points = self._points()
-        # each block of rows is copied: centred, or converted to CSR
-        row_bytes = 2 * max(1, X.shape[1]) * X.dtype.itemsize
         if X.shape[0] * len(points) * (X.shape[1] + _ENTRY_WORK) < _SMALL_WORK:
             A, B = points.against(X)
             add_kernel_product(self.kernel, A, self.coef, B, out, _ONE_THREAD)
             return out.T
         with blas_limit(1), ThreadTeam(n_jobs) as team:
-            for rows in row_blocks(X.shape[0], max(_MIN_ROWS, memory_budget // (2 * row_bytes))):
+            row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize
+            for rows in row_blocks(X.shape[0], max(_MIN_ROWS, memory_budget // row_bytes)):
                 A, B = points.against(X[rows])
                 add_kernel_product(self.kernel, A, self.coef, B, out[:, rows], team)
         return out.T

@@ -16,7 +16,8 @@ from ..nystroem.features import LandmarkFeatures
 
 Array = NDArray[np.floating]
 
-_BLOCK_ROWS = 64, 1024
+_BLOCK_ROWS = 64, 1024  # least and most rows of a block
+_ROW_COPIES = 3  # of a row and its features that a thread holds at most
 
 
 @dataclass
@@ -50,7 +51,7 @@ class NystroemCoordinates:
         n m d multiply-adds for the kernel values, n r rank for the coordinates.
         """
         out = np.empty((X.shape[0], self.factor.shape[1]), self.factor.dtype)
-        row_bytes = 3 * (X.shape[1] + self.features.n_features) * self.factor.itemsize
+        row_bytes = _ROW_COPIES * (X.shape[1] + self.features.n_features) * self.factor.itemsize
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             self._points  # noqa: B018 - made once, before the threads share them
             size = int(np.clip(memory_budget // (row_bytes * team.n_threads), *_BLOCK_ROWS))

@@ -23,8 +23,8 @@ def nystroem_factor(C: Array, G: Array, damping: float = 0.0) -> NDArray[np.floa
     G : ndarray of shape (n, n)
         Their kernel matrix.
     damping : float, default 0.0
-        Relative to the largest singular value of C, for the directions of small ones: a new row may lie far out along
-        them, and the damping bounds its coordinates.
+        Relative to the largest singular value of C. It bounds the coordinates of new rows along directions of small
+        singular values, which these n rows hardly show.
 
     Returns
     -------

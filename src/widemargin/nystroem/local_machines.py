@@ -81,7 +81,7 @@ class LeafProblem(Protocol):
     """The training problem of q machines, restricted to the samples `rows` of a leaf."""
 
     n_outputs: int
-    uses_kernel: bool  # whether the coordinates are those of W, or the features themselves
+    needs_kernel_matrix: bool  # of a leaf's rows, for its exact machine and for W; without, W is the identity
 
     def exact(self, K: Array | None, rows: Rows, progress: Progress) -> ExactMachine:
         """Solve on the kernel matrix K (n, n) of these rows."""
@@ -117,7 +117,7 @@ class HingeProblem:
         For leaves of many rows.
     """
 
-    uses_kernel = True
+    needs_kernel_matrix = True
 
     def __init__(self, signs: Vector, upper: Vector, tol: float, train_linear: LinearTrainer) -> None:
         self.signs = signs
@@ -146,7 +146,7 @@ class HingeProblem:
         if len(rows) > _MAX_DUAL_ROWS:
             fit = self.train_linear(single, signs[is_mixed] * self.upper[rows], self.tol, progress, memory_budget)
         else:
-            fit = self._train_square(coordinates, single @ single.T, rows, progress)
+            fit = self._train_on_kernel_matrix(coordinates, single @ single.T, rows, progress)
         weights[is_mixed] = fit.weights
         return fit._replace(weights=weights, intercept=intercept)
 
@@ -161,7 +161,7 @@ class HingeProblem:
         none = np.zeros((self.n_outputs, 1))
         return LinearFit.constant(label, self.objective(label[:, None], none, rows))
 
-    def _train_square(self, coordinates: Array, K: Array, rows: Rows, progress: Progress) -> LinearFit:
+    def _train_on_kernel_matrix(self, coordinates: Array, K: Array, rows: Rows, progress: Progress) -> LinearFit:
         """Solve each dual on the approximate kernel matrix K (n, n)."""
         results = [_solve(K, problem, self.tol, progress) for problem in self._problems(rows)]
         return LinearFit.from_results(np.array([result.beta @ coordinates for result in results]), results)
@@ -204,7 +204,7 @@ class RidgeProblem:
     weights : ndarray of shape (n,)
     """
 
-    uses_kernel = True
+    needs_kernel_matrix = True
 
     def __init__(self, targets: Vector, penalty: float, weights: Vector) -> None:
         self.targets = targets
@@ -258,7 +258,7 @@ class DistillationProblem:
         Squared coefficients of its own points among the rows, summed over the q functions; 0 for other rows.
     """
 
-    uses_kernel = False
+    needs_kernel_matrix = False
 
     def __init__(self, values: Vector, importance: Vector) -> None:
         self.values = values
@@ -277,8 +277,8 @@ class DistillationProblem:
         squares, V, projected = _principal_axes(coordinates, centre, targets)
         total = float(np.square(targets).sum())
         penalty = min(_penalties(squares), key=lambda penalty: _gcv(total, projected, squares, penalty, n))
-        weights = (V @ (projected * (_share(squares, penalty) / np.sqrt(squares))[:, None])).T
-        residual = total - float((np.square(projected) * (1 - (1 - _share(squares, penalty)) ** 2)[:, None]).sum())
+        weights = (V @ (projected * (_shrinkage(squares, penalty) / np.sqrt(squares))[:, None])).T
+        residual = total - float((np.square(projected) * (1 - (1 - _shrinkage(squares, penalty)) ** 2)[:, None]).sum())
         return LinearFit(weights, means - weights @ centre, max(residual, 0.0), 0.0, True)
 
     def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
@@ -327,14 +327,14 @@ def _penalties(squares: Vector) -> Vector:
     return np.array([0.0, *(largest * 10.0 ** np.arange(-12, 0))]) if largest > 0 else np.zeros(1)
 
 
-def _share(squares: Vector, penalty: float) -> Vector:
+def _shrinkage(squares: Vector, penalty: float) -> Vector:
     """Shrinkage factors s^2 / (s^2 + penalty) of ridge regression along the singular vectors."""
     return squares / (squares + penalty)
 
 
 def _gcv(total: float, projected: Vector, squares: Vector, penalty: float, n: int) -> float:
     """Generalised cross-validation (Golub, Heath, Wahba 1979): residuals over the degrees of freedom that are left."""
-    share = _share(squares, penalty)
-    left = n - 1 - share.sum()
-    residual = total - (np.square(projected) * (1 - (1 - share) ** 2)[:, None]).sum()
+    shrinkage = _shrinkage(squares, penalty)
+    left = n - 1 - shrinkage.sum()
+    residual = total - (np.square(projected) * (1 - (1 - shrinkage) ** 2)[:, None]).sum()
     return float(residual / left**2) if left > 0.5 else np.inf

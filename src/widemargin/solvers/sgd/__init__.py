@@ -2,8 +2,8 @@
 
 ::
 
-    budgeted_machine   the state of one machine between steps, the steps, budget maintenance
-    merging            the partner that a support vector is merged with, by four rules
+    budgeted_machine   the state of one machine between steps; the compiled steps with their budget maintenance
+    merging            kinds and rules of budget maintenance; a single search for a merge partner
     lookup_table       the merging problem of two support vectors; its table, by golden section search
 """
 

@@ -1,6 +1,7 @@
-"""Budget maintenance: what is done to a machine of budget + 1 support vectors, and the search for merge partners.
+"""Budget maintenance: its kinds and rules by name, and a single search for a merge partner.
 
-Three kinds of maintenance, of Wang, Crammer and Vucetic (JMLR 13, 2012):
+The maintenance itself is part of the compiled steps (`_native/cpp`) and, for Algorithm 1 as published, of
+`budgeted_machine.PaperMachine`. Its kinds, of Wang, Crammer and Vucetic (JMLR 13, 2012):
 
     merge        replace two support vectors of one sign by one between them (Gaussian kernel): the one of smallest
                  |coefficient| and the partner for which the weight degradation is least

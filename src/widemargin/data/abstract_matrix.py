@@ -1,4 +1,4 @@
-"""What a linear machine can do with its samples X (n, d), by the kind of storage: base classes, one a capability."""
+"""Abstract base classes of design matrices X (n, d): products, samples in this process, and compiled access to rows."""
 
 from __future__ import annotations
 
