@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from functools import partial
+from itertools import combinations
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -12,8 +15,8 @@ from naive import dc_svm as naive
 from naive.kernels import rbf
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import Data, Settings, train
-from widemargin.data.samples import make_samples
+from widemargin.algorithms.dc_svm import Data, Settings, pair_problem, train, train_several
+from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual.certificate import svm_problem
 
@@ -72,3 +75,58 @@ def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest
     np.testing.assert_allclose(y[support] * beta, after_refine[support], atol=1e-4)
     np.testing.assert_allclose(y * machine.result.beta, alpha, atol=1e-4)
     assert machine.result.converged
+
+
+class _StoppingRBF(RBF):
+    """The RBF kernel, which stops a fit at its third tile and counts those that follow."""
+
+    progress: ClassVar[Progress]
+    n_tiles: ClassVar[int] = 0
+
+    def fill(self, A: Any, B: Any, out: Any) -> None:
+        """Write the tile."""
+        super().fill(A, B, out)
+        _StoppingRBF.n_tiles += 1
+        if _StoppingRBF.n_tiles == 3:
+            self.progress._stop("max_time")
+
+
+@pytest.fixture
+def stopping(monkeypatch: pytest.MonkeyPatch) -> Iterator[Progress]:
+    """The progress of a fit that `_StoppingRBF` stops."""
+    with Progress() as progress:
+        monkeypatch.setattr(_StoppingRBF, "progress", progress, raising=False)
+        monkeypatch.setattr(_StoppingRBF, "n_tiles", 0)
+        yield progress
+
+
+def wide_rows(n: int) -> tuple[Samples, NDArray[np.float64]]:
+    """Rows so long that their kernel matrix is computed in tiles of 256 rows and columns; the classes +1 and -1."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 70))
+    return make_samples(X, "distances"), np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("stop_level", [0, 1])
+def test_a_stop_ends_a_cluster_at_its_next_tile(stop_level: int, stopping: Progress) -> None:
+    """Of the sample that says whether a level pays, and of a level's cluster: 15 tiles and more."""
+    samples, y = wide_rows(5000)
+    settings = Settings(n_levels="auto", stop_level=stop_level, n_jobs=1)
+    data = Data(_StoppingRBF(0.01), samples, svm_problem(y, np.full(len(y), C)))
+    machine = train(data, settings, stopping, np.random.default_rng(0))
+    assert _StoppingRBF.n_tiles == 3
+    assert not machine.result.beta.any()
+    assert machine.result.gap == machine.result.objective == pytest.approx(C * len(y))
+
+
+@pytest.mark.parametrize(("n", "k"), [(900, 3), (3000, 6)])
+def test_a_stop_ends_all_pairs_at_the_next_tile(n: int, k: int, stopping: Progress) -> None:
+    """Of the kernel matrix that all pairs share, and of one for each pair: ten tiles each."""
+    samples, _ = wide_rows(n)
+    classes, upper = np.arange(n) % k, np.full(n, C)
+    problems = [partial(pair_problem, classes, upper, *pair) for pair in combinations(range(k), 2)]
+    settings = Settings(n_levels="auto", n_jobs=1)
+    machines = train_several(_StoppingRBF(0.01), samples, problems, settings, stopping, np.random.default_rng(0))
+    assert _StoppingRBF.n_tiles == 3
+    assert {len(machine.result.history) for machine in machines} == {1}
+    assert not any(machine.result.beta.any() for machine in machines)

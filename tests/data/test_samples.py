@@ -147,6 +147,19 @@ def test_centring_is_for_distances_only_and_follows_new_rows() -> None:
         np.testing.assert_allclose(difference, ((X[:, None] - Z) ** 2).sum(-1), rtol=1e-9)
 
 
+@pytest.mark.parametrize("n_blocks", [0, 1, 3])
+def test_out_of_time_the_rows_are_taken_as_they_are(n_blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is asked before each block of rows is centred: no time ends it with the caller's own array."""
+    monkeypatch.setattr("widemargin.data.samples._CENTRED_VALUES", 10)
+    X, answers = 5.0 + np.random.default_rng(0).normal(size=(12, 5)), iter([True] * (n_blocks + 1) + [False])
+    samples = make_samples(X, "distances", lambda: next(answers))
+    assert isinstance(samples, DenseSamples)
+    assert samples.X is X
+    assert samples.shift is None
+    assert samples.nbytes == 0
+    assert next(answers, None) is None
+
+
 def test_new_rows_for_sparse_points_may_be_dense_or_sparse() -> None:
     rng = np.random.default_rng(1)
     X, Z = (sparse_matrix(rng, n, 6, SINGLE) for n in (5, 8))

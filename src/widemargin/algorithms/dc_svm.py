@@ -260,22 +260,26 @@ class _Fit:
         return self.early.result.beta
 
     def _solve_cluster(self, rows: Rows, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
-        """Solve a cluster: on its whole kernel matrix if it is small, else with an active set."""
-        m = len(rows)
-        if not self.progress.go_on():
-            if self.data.problem.nu:  # zero is not feasible
-                raise Stopped
-            return zero_result(self.data.problem.take(rows), has_intercept=self.settings.fit_intercept)
-        itemsize = self.data.samples.dtype.itemsize
+        """Solve a cluster from beta (n,); zero if the fit is stopped before the cluster's kernel matrix is known."""
+        if self.progress.go_on():
+            with suppress(Stopped):
+                return self._solve_part(self._take(self.data, rows), beta[rows], tol, max_relative_gap)
+        if self.data.problem.nu:  # zero is not feasible
+            raise Stopped
+        problem, has_intercept = self.data.problem.take(rows), self.settings.fit_intercept
+        return zero_result(problem, has_intercept=has_intercept, elapsed=self.progress.elapsed)
+
+    def _solve_part(self, part: Data, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
+        """Solve from beta (m,): on the whole kernel matrix of a small part, else with an active set."""
+        m, itemsize = len(beta), part.samples.dtype.itemsize
         share = max(1, self.settings.memory_budget - self.data.samples.nbytes) // (2 * self.team.n_threads)
-        part = self._take(self.data, rows)
         with ThreadTeam(self.settings.n_jobs) as team:  # one thread if clusters are solved in parallel
             if m > _MAX_IN_MEMORY or m * m * itemsize > share:
                 result = self._solver(
                     part, team, tol=tol, max_relative_gap=max_relative_gap, memory_budget=share
-                ).solve(beta[rows])
+                ).solve(beta)
             else:
-                result = self._solve_in_memory(part, team, beta[rows], tol, max_relative_gap)
+                result = self._solve_in_memory(part, team, beta, tol, max_relative_gap)
         self.progress.advance()
         return result
 
@@ -285,7 +289,8 @@ class _Fit:
         m, dtype = len(part.samples), part.samples.dtype
         with Scratch(m * m * dtype.itemsize) as buffer:
             K = buffer[: m * m * dtype.itemsize].view(dtype).reshape(m, m)
-            fill_gram(part.kernel, part.samples.take(np.arange(m)), K, team)
+            with self.progress.interrupting(team.native):
+                fill_gram(part.kernel, part.samples.take(slice(0, m)), K, team)
             return solve_in_memory(
                 K,
                 part.problem,
@@ -434,19 +439,24 @@ def _train_small(
     progress: Progress | Part,
     team: ThreadTeam,
 ) -> list[Machine]:
-    """Train a machine for each part, on one kernel matrix."""
+    """Train a machine for each part, on one kernel matrix; zeros if the fit is stopped before this matrix is known."""
     progress.stage("whole problem")
-    results = solve_on_whole_matrix(
-        kernel,
-        samples,
-        parts,
-        team,
-        has_intercept=settings.fit_intercept,
-        tol=settings.tol,
-        max_iter=settings.max_iter,
-        progress=progress,
-        max_relative_gap=settings.max_relative_gap,
-    )
+    try:
+        results = solve_on_whole_matrix(
+            kernel,
+            samples,
+            parts,
+            team,
+            has_intercept=settings.fit_intercept,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            progress=progress,
+            max_relative_gap=settings.max_relative_gap,
+        )
+    except Stopped:
+        results = [
+            zero_result(part.problem, has_intercept=settings.fit_intercept, elapsed=progress.elapsed) for part in parts
+        ]
     return [Machine(result, None, np.array([result.intercept]), []) for result in results]
 
 

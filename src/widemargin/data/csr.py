@@ -101,9 +101,10 @@ def prefers_csr(X: Array) -> bool:
     """
     if not len(X) or X.shape[1] < _SPARSE_COLUMNS:
         return False
-    probe = X[spread_rows(len(X), _PROBE)].astype(np.float64)
+    probe = X[spread_rows(len(X), _PROBE)]
     if np.count_nonzero(probe) > _SPARSE_DENSITY * probe.size:
         return False
+    probe = probe.astype(np.float64)
     mean = probe.mean(axis=0)
     return bool(mean @ mean < 0.9 * np.einsum("ij,ij->", probe, probe) / len(probe))
 

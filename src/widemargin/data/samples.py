@@ -8,6 +8,7 @@ design matrices (`csr.CSRArray`); dense data do not, because kernels need them i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,11 +16,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import csr
+from .._threads import row_blocks
 from .csr import CSRArray, canonical, prefers_csr
 
 Array = NDArray[np.floating]
 Selection = slice | NDArray[np.integer]
 
+_CENTRED_VALUES = 2**21  # of X that are centred between two questions to the clock: 8 or 16 MiB of new memory
 _SPARSE_COST = 4  # cost of a non-zero, in multiply-adds of a dense matrix product
 
 
@@ -239,7 +242,7 @@ class GramSamples:
         return GramSamples(self.gram, self.index, dtype=dtype)
 
 
-def make_samples(X: Any, wants: str = "rows") -> Samples:
+def make_samples(X: Any, wants: str = "rows", go_on: Callable[[], bool] = lambda: True) -> Samples:
     """Wrap validated data of shape (n, d) the way a kernel wants them.
 
     Parameters
@@ -249,6 +252,8 @@ def make_samples(X: Any, wants: str = "rows") -> Samples:
         What the kernel is a function of. For "products", dense data are held as CSR where three quarters of them are
         zero; for "distances" they are also centred, which keeps more of their digits in float32. For "entries", X is
         the Gram matrix.
+    go_on : callable
+        Called before each block of rows is centred. Where it returns False, the samples are X itself, not centred.
     """
     if wants == "entries":
         return GramSamples(X, np.arange(X.shape[0]))
@@ -258,8 +263,20 @@ def make_samples(X: Any, wants: str = "rows") -> Samples:
         return SparseSamples(CSRArray.of(canonical(X)), is_copy=True)
     if wants != "distances" or not len(X):
         return DenseSamples(np.ascontiguousarray(X))
+    return _centred(X, go_on)
+
+
+def _centred(X: Array, go_on: Callable[[], bool]) -> DenseSamples:
+    """X (n, d) minus its mean row, in C order; X itself if `go_on` returns False meanwhile."""
+    if not go_on():
+        return DenseSamples(np.ascontiguousarray(X))
     shift = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-    return DenseSamples(X - shift, shift=shift, source=(X, slice(0, len(X))), is_copy=True)
+    centred = np.empty(X.shape, X.dtype)
+    for rows in row_blocks(len(X), max(1, _CENTRED_VALUES // X.shape[1])):
+        if not go_on():
+            return DenseSamples(np.ascontiguousarray(X))
+        np.subtract(X[rows], shift, out=centred[rows])
+    return DenseSamples(centred, shift=shift, source=(X, slice(0, len(X))), is_copy=True)
 
 
 def _rows_of_rows(outer: Selection, inner: Selection, n: int) -> Selection:

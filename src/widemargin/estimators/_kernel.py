@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,9 @@ def entry_variance(X: Any, weights: Vector) -> float:
     return float(weights @ squares / total)
 
 
-def make_checked_samples(kernel: Kernel, X: Any, targets: NDArray[Any] | None = None) -> Samples:
+def make_checked_samples(
+    kernel: Kernel, X: Any, targets: NDArray[Any] | None = None, go_on: Callable[[], bool] = lambda: True
+) -> Samples:
     """The rows as the kernel takes them, after a look at their range and their scale.
 
     Parameters
@@ -74,8 +77,10 @@ def make_checked_samples(kernel: Kernel, X: Any, targets: NDArray[Any] | None = 
     X : ndarray or CSR array of shape (n, d), or a kernel matrix of shape (n, n)
     targets : ndarray of shape (n,), optional
         Class numbers (integers) or a regressor's targets (floats); none for a transformer or a clusterer.
+    go_on : callable
+        As `make_samples` takes it.
     """
-    samples = make_samples(X, kernel.sample_form)
+    samples = make_samples(X, kernel.sample_form, go_on)
     check_range(kernel, samples)
     warn_of_scale(kernel, samples, X, targets)
     return ensure_precision(kernel, samples)

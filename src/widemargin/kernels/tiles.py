@@ -111,6 +111,7 @@ def fill_with_transpose(kernel: Kernel, A: Samples, B: Samples, out: Array, mirr
 
 def fill_gram(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> None:
     """out[...] = K(A, A), half of it as copies of transposed tiles, unless short rows make computing it faster."""
+    team.check()  # before rows are gathered
     is_short = A.row_cost * A.precision.itemsize <= _SHORT_ROW
     if is_short and out.flags.c_contiguous:
         whole = A.take(slice(0, len(A)))

@@ -21,6 +21,16 @@ class History:
         for name, value in values.items():
             self.columns.setdefault(name, []).append(float(value))
 
+    def record_point(self, elapsed: float, beta: Vector, *, objective: float, gap: float, violation: float) -> None:
+        """Append the row of a point beta (n,) with its certificate, `elapsed` seconds after the start."""
+        self.record(
+            time=elapsed,
+            objective=objective,
+            lower_bound=objective - gap,
+            violation=violation,
+            n_support=int(np.count_nonzero(beta)),
+        )
+
     def followed_by(self, other: History) -> History:
         """The rows of both."""
         return History({name: column + other.columns.get(name, []) for name, column in self.columns.items()})
@@ -92,10 +102,8 @@ def join_results(rows: list[NDArray[np.intp]], parts: list[DualResult], n: int, 
         beta[mine], decision[mine] = part.beta, part.decision
     objective, gap = sum(part.objective for part in parts), sum(part.gap for part in parts)
     violation = max((part.violation for part in parts), default=0.0)
-    history, n_support = History(), int(np.count_nonzero(beta))
-    history.record(
-        time=elapsed, objective=objective, lower_bound=objective - gap, violation=violation, n_support=n_support
-    )
+    history = History()
+    history.record_point(elapsed, beta, objective=objective, gap=gap, violation=violation)
     return DualResult(
         beta=beta,
         decision=decision,

@@ -159,9 +159,11 @@ def solve_in_memory(
     return DualResult(beta, decision, *certificate, converged, solver.n_iter, solver.n_steps, History())
 
 
-def zero_result(problem: DualProblem, *, has_intercept: bool) -> DualResult:
-    """beta = 0 with its certificate, for a fit that is out of time: O(m), no kernel entry."""
+def zero_result(problem: DualProblem, *, has_intercept: bool, elapsed: float) -> DualResult:
+    """beta = 0 with its certificate, for a fit that is out of time after `elapsed` seconds: O(m), no kernel entry."""
     m = len(problem.target)
-    zero, terms = np.zeros(m), make_terms(problem, np.ones(m))
+    zero, terms, history = np.zeros(m), make_terms(problem, np.ones(m)), History()
     certificate = certify(terms, zero, zero, np.empty(m), has_intercept=has_intercept, tol=0.0)
-    return DualResult(zero, zero.copy(), *certificate, False, 0, 0, History())
+    _, objective, gap, violation = certificate
+    history.record_point(elapsed, zero, objective=objective, gap=gap, violation=violation)
+    return DualResult(zero, zero.copy(), *certificate, False, 0, 0, history)

@@ -55,7 +55,7 @@ _TOL_MARGIN = 4.0  # noise that is subtracted from tol, so that the true violati
 _NOISE_FLOOR = 10.0  # violation / noise below which float32 entries improve nothing any more
 _CERTAIN = 20.0  # distance from the margin / noise above which the sign of a row's slack is certain
 _BLOCK_ROWS = 512  # least kernel rows that are computed together
-_WORK_PER_CHECK = 1e10  # multiply-adds between two checks of the clock
+_WORK_PER_CHECK = 3e9  # multiply-adds between two checks of the clock: at most a tenth of a second
 _NEW_VIOLATORS = 8192  # violators that join the active set in a round, at most
 _NEW_VIOLATORS_FROM_ZERO = 2048  # the same in the first round from beta = 0, and
 _FIRST_ROUND_SHARE = 0.25  # of the rows at most in that round
@@ -173,6 +173,8 @@ class DualSolver:
             If the fit is stopped before their kernel matrix is computed.
         """
         m = len(beta)
+        if not self.progress.go_on():
+            raise Stopped
         with self.progress.interrupting(self.rows.team.native):
             self.active.fill_leading(m)
         terms = restrict_terms(self.terms, slice(m))
@@ -324,13 +326,8 @@ class DualSolver:
 
     def _certify(self, point: _Point) -> Certificate:
         certificate = self._find_certificate(point)
-        self.history.record(
-            time=self.progress.elapsed,
-            objective=certificate.objective,
-            lower_bound=certificate.objective - certificate.gap,
-            violation=certificate.violation,
-            n_support=int(np.count_nonzero(point.beta)),
-        )
+        _, objective, gap, violation = certificate
+        self.history.record_point(self.progress.elapsed, point.beta, objective=objective, gap=gap, violation=violation)
         return certificate
 
     def _find_certificate(self, point: _Point) -> Certificate:

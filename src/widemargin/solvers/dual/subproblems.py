@@ -9,6 +9,7 @@ Method   compiled working sets, one problem a thread, interrupted every 50 ms fo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -60,11 +61,18 @@ def solve_on_whole_matrix(
 
     Parameters and results are those of `solve_subproblems`. Problems for which float32 entries are too coarse go on
     with a float64 kernel matrix from their float32 solutions.
+
+    Raises
+    ------
+    Stopped
+        If all starts are zero and the fit is stopped before the kernel matrix is known.
     """
 
     def solve(samples: Samples, parts: Sequence[Subproblem]) -> list[DualResult]:
         K = np.empty((len(samples), len(samples)), samples.dtype)
-        fill_gram(kernel, samples, K, team)
+        from_zero = not any(part.start.any() for part in parts)
+        with progress.interrupting(team.native) if from_zero else nullcontext():
+            fill_gram(kernel, samples, K, team)
         return solve_subproblems(
             K,
             parts,
@@ -224,13 +232,8 @@ class _Batch:
         results = []
         for k, part_slice in enumerate(self.slices):
             certificate, history = self.certificates.get(k) or self._certify(k), History()
-            history.record(
-                time=elapsed,
-                objective=certificate.objective,
-                lower_bound=certificate.objective - certificate.gap,
-                violation=certificate.violation,
-                n_support=int(np.count_nonzero(self.beta[part_slice])),
-            )
+            _, objective, gap, violation = certificate
+            history.record_point(elapsed, self.beta[part_slice], objective=objective, gap=gap, violation=violation)
             converged = certificate.violation < self.tol and certificate.is_tight(self.max_relative_gap)
             counts = int(self.sets[k]), int(self.steps[k])
             results.append(
