@@ -21,6 +21,8 @@ templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 
+smartquotes = False  # a string of code keeps its quotes
+toc_object_entries_show_parents = "hide"
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections have the types
 numpydoc_show_class_members = False  # _templates/autosummary/class.rst lists them
@@ -51,8 +53,9 @@ html_theme_options = {
 
 
 def _is_inherited(app, what, name, obj, skip, options):
-    """Leave scikit-learn's own methods to scikit-learn's documentation."""
-    return True if (getattr(obj, "__module__", None) or "").startswith("sklearn.") else None
+    """Leave out scikit-learn's own methods, and those that exist to say that there are none."""
+    is_sklearns = (getattr(obj, "__module__", None) or "").startswith("sklearn.")
+    return True if is_sklearns or name in ("predict_proba", "predict_log_proba") else None
 
 
 def setup(app):
