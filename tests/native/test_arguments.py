@@ -106,7 +106,7 @@ def products(is_transposed: bool) -> dict[str, Any]:
 
 def calls() -> dict[str, list[Call]]:
     """Good arguments of every bound function, by name; of each overload for sparse rows too."""
-    shift = {"shift": 0.1, "signed_weights": vector()}
+    intercept = {"intercept": 0.1, "signed_weights": vector()}
     indices = {"indices": some(N, D), "indptr": np.arange(N + 1)}
     f = {"team": ALONE, "f": vector()}
     weights = {"coef": rows(K, N), "previous": rows(K, N), "out": np.empty((K, D))}
@@ -178,7 +178,7 @@ def calls() -> dict[str, list[Call]]:
             )
         ],
         "hinge.scan_breakpoints": [
-            (hinge.scan_breakpoints, line() | {"shift": 0.0, "target_shift": 0.0, "lo": 0.0, "hi": 1.0})
+            (hinge.scan_breakpoints, line() | {"intercept": 0.0, "target_intercept": 0.0, "lo": 0.0, "hi": 1.0})
         ],
         "hinge.find_root": [
             (
@@ -190,11 +190,11 @@ def calls() -> dict[str, list[Call]]:
         "hinge.smoothed_hinges": [
             (
                 hinge.smoothed_hinges,
-                f | shift | {"width": 0.1, "positive_factor": 1.0, "negative_factor": 1.0, "coef": np.empty(N)},
+                f | intercept | {"width": 0.1, "positive_factor": 1.0, "negative_factor": 1.0, "coef": np.empty(N)},
             )
         ],
-        "hinge.smoothed_slopes": [(hinge.smoothed_slopes, f | shift | {"width": 0.1})],
-        "hinge.rows_near_kink": [(hinge.rows_near_kink, f | shift | {"distance": 0.1})],
+        "hinge.smoothed_slopes": [(hinge.smoothed_slopes, f | intercept | {"width": 0.1})],
+        "hinge.rows_near_kink": [(hinge.rows_near_kink, f | intercept | {"distance": 0.1})],
         "hinge.weighted_quantile": [
             (hinge.weighted_quantile, {"values": vector(), "weights": np.ones(N), "level": 4.0})
         ],

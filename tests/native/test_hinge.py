@@ -126,14 +126,14 @@ def test_rows_near_their_kink(seed: int, n: int, ties: bool) -> None:
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 12), width=st.floats(0.01, 5), shift=st.floats(-2, 2))
-def test_smoothed_hinges(seed: int, n: int, width: float, shift: float) -> None:
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 12), width=st.floats(0.01, 5), intercept=st.floats(-2, 2))
+def test_smoothed_hinges(seed: int, n: int, width: float, intercept: float) -> None:
     f, _, signed = lines(seed, n, ties=False)
     coef = np.full(n, np.nan)
-    value, offset, loss, risk = hinge.smoothed_hinges(ALONE, f, shift, signed, width, 1.0, 1.0, coef)
-    reference, a = naive.smoothed_hinges(f + shift, signed, width, 20_001)
+    value, offset, loss, risk = hinge.smoothed_hinges(ALONE, f, intercept, signed, width, 1.0, 1.0, coef)
+    reference, a = naive.smoothed_hinges(f + intercept, signed, width, 20_001)
     s, y = np.abs(signed), np.sign(signed)
-    m = 1 - y * (f + shift)
+    m = 1 - y * (f + intercept)
     assert np.isclose(value, reference, atol=1e-6)
     np.testing.assert_allclose(coef, -signed * a, atol=1e-3)
     a = -coef / np.where(signed == 0, 1.0, signed)
@@ -144,18 +144,18 @@ def test_smoothed_hinges(seed: int, n: int, width: float, shift: float) -> None:
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 40), width=st.floats(0.1, 5), shift=st.floats(-2, 2))
-def test_slopes_of_both_classes(seed: int, n: int, width: float, shift: float) -> None:
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 40), width=st.floats(0.1, 5), intercept=st.floats(-2, 2))
+def test_slopes_of_both_classes(seed: int, n: int, width: float, intercept: float) -> None:
     f, _, signed = lines(seed, n, ties=False)
     coef, shared = np.full((2, n), np.nan)
-    hinge.smoothed_hinges(ALONE, f, shift, signed, width, 1.0, 1.0, coef)
-    positive, negative, rate = hinge.smoothed_slopes(ALONE, f, shift, signed, width)
+    hinge.smoothed_hinges(ALONE, f, intercept, signed, width, 1.0, 1.0, coef)
+    positive, negative, rate = hinge.smoothed_slopes(ALONE, f, intercept, signed, width)
     assert np.isclose(positive, -coef[signed > 0].sum())
     assert np.isclose(negative, coef[signed < 0].sum())
     step = 1e-7
-    ahead = hinge.smoothed_slopes(ALONE, f, shift + step, signed, width)
+    ahead = hinge.smoothed_slopes(ALONE, f, intercept + step, signed, width)
     assert np.isclose(((positive - negative) - (ahead[0] - ahead[1])) / step, rate, rtol=1e-4, atol=1e-4)
-    _, offset, *_ = hinge.smoothed_hinges(ALONE, f, shift, signed, width, 0.25, 0.5, shared)
+    _, offset, *_ = hinge.smoothed_hinges(ALONE, f, intercept, signed, width, 0.25, 0.5, shared)
     np.testing.assert_allclose(shared, coef * np.where(signed > 0, 0.25, 0.5))
     assert np.isclose(offset, np.abs(shared).sum())
 

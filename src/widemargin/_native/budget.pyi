@@ -60,8 +60,8 @@ class MergingState:
     @property
     def sums(self) -> NDArray[np.float64]:
         """
-        ndarray of shape (7,), float64: intercept, the sum of its terms times the step sums, step sum, averaging weight of
-        the latest step, sum of averaging weights, hinge losses, squared weight degradations
+        ndarray of shape (7,), float64: intercept, the sum of its terms times the step sums, step sum, averaging weight
+        of the latest step, sum of averaging weights, hinge losses, squared weight degradations
         """
 
     @property

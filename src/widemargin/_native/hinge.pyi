@@ -11,15 +11,15 @@ def scan_breakpoints(
     team: Team,
     f: NDArray[np.float64],
     target: NDArray[np.float64],
-    shift: float,
-    target_shift: float,
+    intercept: float,
+    target_intercept: float,
     signed_weights: NDArray[np.float64],
     lo: float,
     hi: float,
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
     """
-    The risk of f + shift + k (target + target_shift - f - shift) as a function of k: its right derivative at lo,
-    and its breakpoints in (lo, hi): their k, and by how much the derivative jumps. hi must be finite.
+    The risk on the segment from f + intercept, k = 0, to target + target_intercept, k = 1: its right derivative
+    at k = lo, and its breakpoints in (lo, hi): their k, and the jumps of the derivative. hi must be finite.
     """
 
 def find_root(
@@ -46,7 +46,7 @@ def advance(
 def smoothed_hinges(
     team: Team,
     f: NDArray[np.float64],
-    shift: float,
+    intercept: float,
     signed_weights: NDArray[np.float64],
     width: float,
     positive_factor: float,
@@ -54,24 +54,24 @@ def smoothed_hinges(
     coef: NDArray[np.float64],
 ) -> tuple[float, float, float, float]:
     """
-    Smoothed hinges of half width `width` at f + shift: their sum; the offset of the plane whose row weights are
+    Smoothed hinges of half width `width` at f + intercept: their sum; the offset of the plane whose row weights are
     written to coef; how far that plane is below the hinges; the sum of the hinges. The plane's slopes of rows
     with positive and negative labels are multiplied by positive_factor and negative_factor.
     """
 
 def smoothed_slopes(
-    team: Team, f: NDArray[np.float64], shift: float, signed_weights: NDArray[np.float64], width: float
+    team: Team, f: NDArray[np.float64], intercept: float, signed_weights: NDArray[np.float64], width: float
 ) -> tuple[float, float, float]:
     """
-    Absolute slopes of the smoothed hinges at f + shift, summed over rows with positive and with negative labels,
-    and minus the derivative of their difference in the shift.
+    Absolute slopes of the smoothed hinges at f + intercept, summed over rows with positive and with negative labels,
+    and minus the derivative of their difference in the intercept.
     """
 
 def rows_near_kink(
-    team: Team, f: NDArray[np.float64], shift: float, signed_weights: NDArray[np.float64], distance: float
+    team: Team, f: NDArray[np.float64], intercept: float, signed_weights: NDArray[np.float64], distance: float
 ) -> NDArray[np.int64]:
     """
-    The rows of non-zero weight with |1 - y (f + shift)| <= distance, in ascending order.
+    The rows of non-zero weight with |1 - y (f + intercept)| <= distance, in ascending order.
     """
 
 def weighted_quantile(values: NDArray[np.float64], weights: NDArray[np.float64], level: float) -> float:

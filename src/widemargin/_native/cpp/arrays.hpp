@@ -1,7 +1,9 @@
 // Python's arrays as arguments of compiled functions: their types, their views, and the checks of each call.
 //
-// nanobind refuses wrong dtypes, numbers of dimensions, layouts, and read-only arrays that would be written to
-// (TypeError). The functions here check sizes that depend on each other (ValueError) and indices (IndexError).
+// An argument Span<T>, Matrix<T> or Stack<T> is a view of an array in C order with 1, 2 or 3 dimensions, for the time of
+// the call; what outlives a call keeps the Vector or Array. nanobind refuses wrong dtypes, numbers of dimensions,
+// layouts, and read-only arrays that would be written to (TypeError). The functions here check sizes that depend on each
+// other (ValueError) and indices (IndexError).
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -29,6 +31,9 @@ template <class T> using RowsArray = nb::ndarray<T, nb::ndim<2>, nb::device::cpu
 // it would be lost.
 inline auto array(const char* name) { return nb::arg(name).noconvert(); }
 
+// Annotation of functions that need no interpreter.
+using Unlocked = nb::call_guard<nb::gil_scoped_release>;
+
 template <class T> Span<T> span(const Vector<T>& v) { return {v.data(), static_cast<Index>(v.shape(0))}; }
 template <class T> Matrix<T> matrix(const Array<T>& a) {
     const auto columns = static_cast<Index>(a.shape(1));
@@ -37,8 +42,17 @@ template <class T> Matrix<T> matrix(const Array<T>& a) {
 template <class T> Stack<T> stack(const Array3<T>& a) {
     return {a.data(), static_cast<Index>(a.shape(0)), static_cast<Index>(a.shape(1)), static_cast<Index>(a.shape(2))};
 }
-// An array in C order as one vector.
-template <class T> Span<T> flat(const Array<T>& a) { return {a.data(), static_cast<Index>(a.size())}; }
+// A matrix without gaps between its rows as one vector.
+template <class T> Span<T> flat(Matrix<T> a) { return {a.data, a.rows * a.columns}; }
+
+// Arrays of Python that view memory of a bound object: returned as a property, they keep the object alive.
+template <class T> auto view(Span<T> v) {
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(v.data, {static_cast<std::size_t>(v.size)});
+}
+template <class T> auto view(Matrix<T> m) {
+    return nb::ndarray<nb::numpy, T, nb::ndim<2>>(
+        m.data, {static_cast<std::size_t>(m.rows), static_cast<std::size_t>(m.columns)}, {}, {m.stride, 1});
+}
 
 // ------------------------------------------------------------------------------------------------------------- checks
 
@@ -66,13 +80,15 @@ inline void check_at_most(const char* name, Index value, Index highest) {
 struct Length {
     const char* name;
     Index size;
+    Length(const char* n, Index s) : name(n), size(s) {}
+    template <class View, class = decltype(View::size)> Length(const char* n, const View& v) : name(n), size(v.size) {}
 };
 // Check that all these arrays have n entries.
 inline void check_lengths(Index n, std::initializer_list<Length> arrays) {
     for (const Length& array : arrays)
         if (array.size != n) check_size(("len(" + text(array.name) + ")").c_str(), array.size, n);
 }
-template <class T> void check_shape(const char* name, const Matrix<T>& array, Index rows, Index columns) {
+template <class T> void check_shape(const char* name, Matrix<T> array, Index rows, Index columns) {
     check_lengths(rows, {{name, array.rows}});
     if (array.columns != columns) check_size((text(name) + ".shape[1]").c_str(), array.columns, columns);
 }
@@ -149,3 +165,26 @@ template <class Visit> void for_each_block(Team& team, Index n_blocks, const Vis
 }
 
 }  // namespace wm
+
+namespace nanobind::detail {
+
+// The conversion of an array of Python to one of the views.
+template <class View, class Array, View (*view_of)(const Array&)> struct view_caster {
+    static constexpr auto Name = make_caster<Array>::Name;
+    template <class> using Cast = View;
+    make_caster<Array> array;
+
+    template <class> static constexpr bool can_cast() { return true; }
+    template <class Flags> bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {
+        return array.from_python(source, flags, cleanup);
+    }
+    explicit operator View() { return view_of(array.value); }
+};
+template <class T>
+struct type_caster<wm::Span<T>> : view_caster<wm::Span<T>, wm::Vector<T>, &wm::span<T>> {};
+template <class T>
+struct type_caster<wm::Matrix<T>> : view_caster<wm::Matrix<T>, wm::Array<T>, &wm::matrix<T>> {};
+template <class T>
+struct type_caster<wm::Stack<T>> : view_caster<wm::Stack<T>, wm::Array3<T>, &wm::stack<T>> {};
+
+}  // namespace nanobind::detail

@@ -58,7 +58,7 @@ void run_merging(MergingState& state, Rows& rows, Index longest, Span<const Inde
 void check_rows(const MergingState& state, Index n_rows, Index n_columns, Span<const Index> order,
                 Span<const double> signed_weights) {
     check_size("X.shape[1]", n_columns, state.n_features);
-    check_lengths(n_rows, {{"signed_weights", signed_weights.size}});
+    check_lengths(n_rows, {{"signed_weights", signed_weights}});
     check_indices("order", order, n_rows);
 }
 
@@ -81,47 +81,32 @@ void bind_state(nb::module_& budget) {
             new (made) MergingState(n_features, budget);
         },
         "n_features"_a, "budget"_a, "A machine without points.");
-    using Floats = nb::ndarray<nb::numpy, float, nb::ndim<2>, nb::c_contig>;
-    using Doubles = nb::ndarray<nb::numpy, double, nb::ndim<2>, nb::c_contig>;
-    const auto as_size = [](Index n) { return static_cast<std::size_t>(n); };
     state.def_prop_ro(
-        "points",
-        [as_size](MergingState& s) { return Floats(s.points.data(), {as_size(s.n_features), as_size(s.n_slots)}); },
-        "ndarray of shape (n_features, n_slots), float32");
-    state.def_prop_ro(
-        "slots",
-        [as_size](MergingState& s) {
-            return Doubles(s.slots.data(), {std::size_t(MergingState::kSlotRows), as_size(s.n_slots)});
-        },
-        "ndarray of shape (4, n_slots), float64");
-    state.def_prop_ro(
-        "counts",
-        [](MergingState& s) {
-            return nb::ndarray<nb::numpy, Index, nb::ndim<1>>(s.counts.data(), {std::size_t(StepTotals::kCounts)});
-        },
-        "ndarray of shape (7,), int64: steps, points at the front and at the back, margin violations, mergers, removals,\n"
-        "cumulative sum of the average's mistakes less those of the current machine");
-    state.def_prop_ro(
-        "sums",
-        [](MergingState& s) {
-            return nb::ndarray<nb::numpy, double, nb::ndim<1>>(s.sums.data(), {std::size_t(StepTotals::kSums)});
-        },
-        "ndarray of shape (7,), float64: intercept, the sum of its terms times the step sums, step sum, averaging weight of\n"
-        "the latest step, sum of averaging weights, hinge losses, squared weight degradations");
-    state.def_prop_ro(
-        "shift",
-        [as_size](MergingState& s) {
-            return nb::ndarray<nb::numpy, float, nb::ndim<1>>(s.shift.data(), {as_size(s.n_features)});
-        },
-        "ndarray of shape (n_features,), float32: subtracted from all points and rows");
+             "points", [](MergingState& s) { return view<float>({s.points.data(), s.n_features, s.n_slots, s.n_slots}); },
+             "ndarray of shape (n_features, n_slots), float32")
+        .def_prop_ro(
+            "slots",
+            [](MergingState& s) { return view<double>({s.slots.data(), MergingState::kSlotRows, s.n_slots, s.n_slots}); },
+            "ndarray of shape (4, n_slots), float64")
+        .def_prop_ro(
+            "counts", [](MergingState& s) { return view(s.counts.span()); },
+            "ndarray of shape (7,), int64: steps, points at the front and at the back, margin violations, mergers, removals,\n"
+            "cumulative sum of the average's mistakes less those of the current machine")
+        .def_prop_ro(
+            "sums", [](MergingState& s) { return view(s.sums.span()); },
+            "ndarray of shape (7,), float64: intercept, the sum of its terms times the step sums, step sum, averaging weight\n"
+            "of the latest step, sum of averaging weights, hinge losses, squared weight degradations")
+        .def_prop_ro(
+            "shift", [](MergingState& s) { return view(s.shift.span()); },
+            "ndarray of shape (n_features,), float32: subtracted from all points and rows");
     state.def(
         "run",
-        [](MergingState& s, const RowsArray<const float>& X, const Vector<const Index>& order,
-           const Vector<const double>& signed_weights, const MergeTables& tables, std::string_view rule, double gamma,
+        [](MergingState& s, const RowsArray<const float>& X, Span<const Index> order,
+           Span<const double> signed_weights, const MergeTables& tables, std::string_view rule, double gamma,
            double inverse_lam, bool fit_intercept) {
             DenseRows rows{rows_matrix(X, "X"), s.shift.span()};
-            check_rows(s, rows.X.rows, rows.X.columns, span(order), span(signed_weights));
-            run_merging(s, rows, s.n_features, span(order), span(signed_weights), tables, rule, gamma,
+            check_rows(s, rows.X.rows, rows.X.columns, order, signed_weights);
+            run_merging(s, rows, s.n_features, order, signed_weights, tables, rule, gamma,
                         {s.budget, inverse_lam, fit_intercept ? 1.0 : 0.0});
         },
         array("X"), array("order"), array("signed_weights"), "tables"_a, "rule"_a, "gamma"_a, "inverse_lam"_a,
@@ -130,19 +115,19 @@ void bind_state(nb::module_& budget) {
         "weight times label; rule: of merging, lookup-wd, lookup-h, gss or gss-precise.");
     state.def(
         "run",
-        [](MergingState& s, const CSRMatrix& X, const Vector<const Index>& order,
-           const Vector<const double>& signed_weights, const MergeTables& tables, std::string_view rule, double gamma,
+        [](MergingState& s, const CSRMatrix& X, Span<const Index> order,
+           Span<const double> signed_weights, const MergeTables& tables, std::string_view rule, double gamma,
            double inverse_lam, bool fit_intercept) {
-            check_rows(s, X.rows(), X.columns(), span(order), span(signed_weights));
+            check_rows(s, X.rows(), X.columns(), order, signed_weights);
             X.visit_as<float>("X", [&](const auto& view) {
                 using I = std::remove_const_t<std::remove_pointer_t<decltype(view.indices.data)>>;
                 Index longest = 0;
-                for (const Index i : span(order)) longest = most(longest, view.row_end(i) - view.row_begin(i));
+                for (const Index i : order) longest = most(longest, view.row_end(i) - view.row_begin(i));
                 bool is_shifted = false;
                 for (const float shift : s.shift.span()) is_shifted |= shift != 0.0f;
                 std::vector<float> dense(is_shifted ? s.n_features : 0);
                 SparseRows<I> rows{view, s.shift.span(), {dense.data(), static_cast<Index>(dense.size())}};
-                run_merging(s, rows, longest, span(order), span(signed_weights), tables, rule, gamma,
+                run_merging(s, rows, longest, order, signed_weights, tables, rule, gamma,
                             {s.budget, inverse_lam, fit_intercept ? 1.0 : 0.0});
             });
         },
@@ -176,25 +161,23 @@ void bind_search(nb::module_& budget) {
     nb::class_<MergeTables>(budget, "MergeTables", "Look-up tables of h and of the root of wd over m and kappa.")
         .def(
             "__init__",
-            [](MergeTables* made, const Array3<const float>& grids) {
-                check_table(stack(grids));
-                new (made) MergeTables(stack(grids));
+            [](MergeTables* made, Stack<const float> grids) {
+                check_table(grids);
+                new (made) MergeTables(grids);
             },
             array("grids"), "grids (2, t, t), float32 in [0, 1]: h and the root of wd at t values of m in [1/2, 1] and of kappa in [0, 1].");
     budget.def(
         "find_partners",
-        [](const Vector<const double>& own, const Array<const double>& coef, const Array<const float>& log_kappa,
-           const Vector<const Index>& sizes, const MergeTables& tables, std::string_view rule_name,
-           const Vector<Index>& partners, const Array<double>& found) {
-            const Index n = span(own).size;
-            const Matrix<const double> a = matrix(coef);
-            check_lengths(n, {{"coef", a.rows}, {"sizes", span(sizes).size}, {"partners", span(partners).size}});
-            check_shape("log_kappa", matrix(log_kappa), n, a.columns);
-            check_shape("found", matrix(found), n, 2);
-            check_indices("sizes", span(sizes), a.columns + 1);
+        [](Span<const double> own, Matrix<const double> coef, Matrix<const float> log_kappa, Span<const Index> sizes,
+           const MergeTables& tables, std::string_view rule_name, Span<Index> partners, Matrix<double> found) {
+            const Index n = own.size;
+            check_lengths(n, {{"coef", coef.rows}, {"sizes", sizes}, {"partners", partners}});
+            check_shape("log_kappa", log_kappa, n, coef.columns);
+            check_shape("found", found, n, 2);
+            check_indices("sizes", sizes, coef.columns + 1);
             with_rule(rule_name, [&](auto rule) {
                 nb::gil_scoped_release unlocked;
-                find_all<rule()>(span(own), a, matrix(log_kappa), span(sizes), tables, span(partners), matrix(found));
+                find_all<rule()>(own, coef, log_kappa, sizes, tables, partners, found);
             });
         },
         array("candidates"), array("coef"), array("log_kappa"), array("sizes"), "tables"_a, "rule"_a, array("partners"),
@@ -206,27 +189,25 @@ void bind_search(nb::module_& budget) {
 }
 
 template <Maintenance maintenance>
-void run_fixed(const Array<const float>& K, Index first, const Vector<const double>& diagonal,
-               const Vector<const double>& signed_weights, const Array<double>& coef, const Array<double>& inverse,
-               const Vector<Index>& counts, const Vector<double>& sums, Index budget, double inverse_lam,
-               bool fit_intercept) {
-    const Matrix<const float> kernel = matrix(K);
-    const FixedPoints points{matrix(coef), span(diagonal), matrix(inverse)};
-    const Index side = maintenance == Maintenance::projection ? kernel.columns : points.inverse.rows;
-    check_shape("coef", points.coef, 2, kernel.columns);
+void run_fixed(Matrix<const float> K, Index first, Span<const double> diagonal, Span<const double> signed_weights,
+               Matrix<double> coef, Matrix<double> inverse, Span<Index> counts, Span<double> sums, Index budget,
+               double inverse_lam, bool fit_intercept) {
+    const FixedPoints points{coef, diagonal, inverse};
+    const Index side = maintenance == Maintenance::projection ? K.columns : points.inverse.rows;
+    check_shape("coef", points.coef, 2, K.columns);
     check_shape("inverse", points.inverse, side, side);
-    check_lengths(kernel.columns, {{"diagonal", points.diagonal.size}});
-    check_lengths(kernel.rows, {{"signed_weights", span(signed_weights).size}});
-    check_lengths(StepTotals::kCounts, {{"counts", span(counts).size}});
-    check_lengths(StepTotals::kSums, {{"sums", span(sums).size}});
+    check_lengths(K.columns, {{"diagonal", points.diagonal}});
+    check_lengths(K.rows, {{"signed_weights", signed_weights}});
+    check_lengths(StepTotals::kCounts, {{"counts", counts}});
+    check_lengths(StepTotals::kSums, {{"sums", sums}});
     check_at_least("budget", budget, 1);
     check_at_least("first", first, 0);
-    check_at_least("K.shape[1] - len(K)", kernel.columns - kernel.rows, first);
-    StepTotals totals = read_totals(span(counts), span(sums), budget);
+    check_at_least("K.shape[1] - len(K)", K.columns - K.rows, first);
+    StepTotals totals = read_totals(counts, sums, budget);
     nb::gil_scoped_release unlocked;
     const StepRule rule{budget, inverse_lam, fit_intercept ? 1.0 : 0.0};
-    FixedSteps<maintenance>(points, rule, totals).run(kernel, first, span(signed_weights));
-    totals.store(span(counts), span(sums));
+    FixedSteps<maintenance>(points, rule, totals).run(K, first, signed_weights);
+    totals.store(counts, sums);
 }
 
 template <Maintenance maintenance> void bind_fixed(nb::module_& budget, const char* name, const char* doc) {

@@ -26,18 +26,18 @@ template <class T, class I> void bind_constructor(nb::class_<CSRMatrix>& csr) {
 template <class I> void bind_check(nb::module_& m) {
     m.def(
         "check_arrays",
-        [](const Vector<const I>& indices, const Vector<const I>& indptr, Index n_values, Index n_rows, Index n_columns,
+        [](Span<const I> indices, Span<const I> indptr, Index n_values, Index n_rows, Index n_columns,
            const std::string& format, const std::string& line, const std::string& other) {
             const LineNames names{format, line, other};
-            const Span<const I> starts = span(indptr);
             check_at_least("n_values", n_values, 0);
             check_at_least("n_columns", n_columns, 0);
-            check_size(("len(indptr) of the " + format + " array").c_str(), starts.size, n_rows + 1);
-            if (starts.size > 0 && starts[0] != 0) raise_if_any({CSRFault::pointer, 0, static_cast<Index>(starts[0])}, n_columns, names);
+            check_size(("len(indptr) of the " + format + " array").c_str(), indptr.size, n_rows + 1);
+            if (indptr.size > 0 && indptr[0] != 0)
+                raise_if_any({CSRFault::pointer, 0, static_cast<Index>(indptr[0])}, n_columns, names);
             CSRFault fault;
             {
                 nb::gil_scoped_release unlocked;
-                fault = find_fault(CSR<float, I>{{nullptr, n_values}, span(indices), starts, n_columns});
+                fault = find_fault(CSR<float, I>{{nullptr, n_values}, indices, indptr, n_columns});
             }
             raise_if_any(fault, n_columns, names);
         },
@@ -67,11 +67,11 @@ template <class T> void bind_products(nb::module_& m) {
 template <class T> void bind_nonzeros(nb::module_& m) {
     m.def(
         "count_nonzeros",
-        [](const RowsArray<const T>& X, const Vector<std::int64_t>& indptr) {
+        [](const RowsArray<const T>& X, Span<std::int64_t> indptr) {
             const Matrix<const T> values = rows_matrix(X, "X");
-            check_size("len(indptr)", span(indptr).size, values.rows + 1);
+            check_size("len(indptr)", indptr.size, values.rows + 1);
             nb::gil_scoped_release unlocked;
-            count_nonzeros(values, span(indptr));
+            count_nonzeros(values, indptr);
         },
         array("X"), array("indptr"), "Write where the non-zeros of each row of X would start, and where the last end.");
 }
@@ -79,16 +79,16 @@ template <class T> void bind_nonzeros(nb::module_& m) {
 template <class T, class I> void bind_copy(nb::module_& m) {
     m.def(
         "copy_nonzeros",
-        [](const RowsArray<const T>& X, const Vector<T>& data, const Vector<I>& indices) {
+        [](const RowsArray<const T>& X, Span<T> data, Span<I> indices) {
             const Matrix<const T> values = rows_matrix(X, "X");
-            check_size("len(indices)", span(indices).size, span(data).size);
+            check_size("len(indices)", indices.size, data.size);
             if (values.columns > std::numeric_limits<I>::max()) raise_value_error("indices must be int64 for so many columns");
             Index n;
             {
                 nb::gil_scoped_release unlocked;
-                n = copy_nonzeros(values, span(data), span(indices));
+                n = copy_nonzeros(values, data, indices);
             }
-            if (n != span(data).size) raise_value_error("data and indices must have as many entries as X has non-zeros");
+            if (n != data.size) raise_value_error("data and indices must have as many entries as X has non-zeros");
         },
         array("X"), array("data"), array("indices"), "Write the values and columns of the non-zeros of X, row by row.");
 }
@@ -109,15 +109,13 @@ void compute_matvec(Team& team, const CSR<T, I>& X, Matrix<const double> W, Kept
     });
 }
 
-void matvec(Team& team, const CSRMatrix& rows, const Array<const double>& W, const Array<double>& out) {
-    const Matrix<const double> vectors = matrix(W);
-    const Matrix<double> into = matrix(out);
-    check_size("W.shape[1]", vectors.columns, rows.columns());
-    check_shape("out", into, vectors.rows, rows.rows());
+void matvec(Team& team, const CSRMatrix& rows, Matrix<const double> W, Matrix<double> out) {
+    check_size("W.shape[1]", W.columns, rows.columns());
+    check_shape("out", out, W.rows, rows.rows());
     nb::gil_scoped_release unlocked;
     rows.visit([&](const auto& X) {
-        with_group_size(group_size(vectors.rows, X.nnz(), X.columns, vectors.rows * X.columns), [&](auto size) {
-            compute_matvec<decltype(size)::value>(team, X, vectors, rows.scratch(), into);
+        with_group_size(group_size(W.rows, X.nnz(), X.columns, W.rows * X.columns), [&](auto size) {
+            compute_matvec<decltype(size)::value>(team, X, W, rows.scratch(), out);
         });
     });
 }
@@ -143,17 +141,16 @@ void compute_rmatvec(Team& team, const CSR<T, I>& X, Matrix<const double> coef, 
 }
 
 void rmatvec(Team& team, const CSRMatrix& rows, const RowsArray<const double>& coef,
-              const std::optional<RowsArray<const double>>& previous, const Array<double>& out) {
+              const std::optional<RowsArray<const double>>& previous, Matrix<double> out) {
     const Matrix<const double> weights = rows_matrix(coef, "coef");
     const Matrix<const double> before = previous ? rows_matrix(*previous, "previous") : Matrix<const double>{};
-    const Matrix<double> into = matrix(out);
     check_size("coef.shape[1]", weights.columns, rows.rows());
     if (previous) check_shape("previous", before, weights.rows, weights.columns);
-    check_shape("out", into, weights.rows, rows.columns());
+    check_shape("out", out, weights.rows, rows.columns());
     nb::gil_scoped_release unlocked;
     rows.visit([&](const auto& X) {
         with_group_size(group_size(weights.rows, X.nnz(), X.columns, kCachedEntries), [&](auto size) {
-            compute_rmatvec<decltype(size)::value>(team, X, weights, before, rows.scratch(), into);
+            compute_rmatvec<decltype(size)::value>(team, X, weights, before, rows.scratch(), out);
         });
     });
 }

@@ -28,39 +28,39 @@ template <class T, bool is_transposed> void bind_passes(nb::module_& m) {
     const auto n_columns = [](const Matrix<const T>& X) { return is_transposed ? X.rows : X.columns; };
     m.def(
         name("matvec", "matvec_transposed"),
-        [=](Team& team, const RowsArray<const T>& X_, const Vector<const double>& w, const Vector<double>& out) {
+        [=](Team& team, const RowsArray<const T>& X_, Span<const double> w, Span<double> out) {
             const Matrix<const T> X = rows_matrix(X_, rows_name);
-            check_lengths(n_columns(X), {{"w", span(w).size}});
-            check_lengths(n_rows(X), {{"out", span(out).size}});
+            check_lengths(n_columns(X), {{"w", w}});
+            check_lengths(n_rows(X), {{"out", out}});
             nb::gil_scoped_release unlocked;
-            if constexpr (is_transposed) matvec_transposed<T>(X, span(w), span(out), run_in(team));
-            else matvec<T>(X, span(w), span(out), run_in(team));
+            if constexpr (is_transposed) matvec_transposed<T>(X, w, out, run_in(team));
+            else matvec<T>(X, w, out, run_in(team));
         },
         "team"_a, array(rows_name), array("w"), array("out"), doc("Write X w (n,), for X (n, d) with contiguous rows."));
     m.def(
         name("rmatvec", "rmatvec_transposed"),
         [=](Team& team, const RowsArray<const T>& X_, const RowsArray<const double>& coef,
-            const std::optional<RowsArray<const double>>& previous, const Array<double>& out) {
+            const std::optional<RowsArray<const double>>& previous, Matrix<double> out) {
             const Matrix<const T> X = rows_matrix(X_, rows_name);
             const RowWeights weights = row_weights(coef, previous, n_rows(X));
-            check_shape("out", matrix(out), weights.coef.rows, n_columns(X));
+            check_shape("out", out, weights.coef.rows, n_columns(X));
             nb::gil_scoped_release unlocked;
-            if constexpr (is_transposed) rmatvec_transposed<T>(X, weights, matrix(out), run_in(team));
-            else rmatvec<T>(X, weights, matrix(out), run_in(team));
+            if constexpr (is_transposed) rmatvec_transposed<T>(X, weights, out, run_in(team));
+            else rmatvec<T>(X, weights, out, run_in(team));
         },
         "team"_a, array(rows_name), array("coef"), array("previous").none(), array("out"),
         doc("Write (coef - previous) X (k, d), for X (n, d) with contiguous rows, coef (k, n), and previous (k, n) or\n"
             "None. Most rows of weight 0 are not read."));
     m.def(
         name("take_rows", "take_columns"),
-        [=](Team& team, const RowsArray<const T>& X_, const Vector<const Index>& chosen, const Array<T>& out) {
+        [=](Team& team, const RowsArray<const T>& X_, Span<const Index> chosen, Matrix<T> out) {
             const Matrix<const T> X = rows_matrix(X_, rows_name);
-            check_indices("chosen", span(chosen), n_rows(X));
-            check_apart("chosen", span(chosen), "out", flat(out));
-            check_shape("out", matrix(out), span(chosen).size, n_columns(X));
+            check_indices("chosen", chosen, n_rows(X));
+            check_apart("chosen", chosen, "out", flat(out));
+            check_shape("out", out, chosen.size, n_columns(X));
             nb::gil_scoped_release unlocked;
-            if constexpr (is_transposed) take_columns<T>(X, span(chosen), matrix(out), run_in(team));
-            else take_rows<T>(X, span(chosen), matrix(out), run_in(team));
+            if constexpr (is_transposed) take_columns<T>(X, chosen, out, run_in(team));
+            else take_rows<T>(X, chosen, out, run_in(team));
         },
         "team"_a, array(rows_name), array("chosen"), array("out"),
         is_transposed ? "Write Xt.T[chosen], in C order." : "Write X[chosen], for X (n, d) with contiguous rows.");
@@ -69,23 +69,23 @@ template <class T, bool is_transposed> void bind_passes(nb::module_& m) {
 template <class T> void bind_others(nb::module_& m) {
     m.def(
         "are_finite",
-        [](Team& team, const Vector<const T>& numbers) {
+        [](Team& team, Span<const T> numbers) {
             nb::gil_scoped_release unlocked;
-            return are_finite<T>(span(numbers), run_in(team));
+            return are_finite<T>(numbers, run_in(team));
         },
         "team"_a, array("numbers"), "Whether none of the numbers (n,) is NaN or infinite.");
     m.def(
         "second_moments",
-        [](Team& team, const RowsArray<const T>& X_, const Vector<const Index>& chosen, const Vector<const double>& centre,
-           const Vector<const double>& factors, const Array<double>& out) {
+        [](Team& team, const RowsArray<const T>& X_, Span<const Index> chosen, Span<const double> centre,
+           Span<const double> factors, Matrix<double> out) {
             const Matrix<const T> X = rows_matrix(X_, "X");
-            check_indices("chosen", span(chosen), X.rows);
-            check_apart("chosen", span(chosen), "out", flat(out));
-            check_lengths(X.columns, {{"centre", span(centre).size}});
-            check_lengths(span(chosen).size, {{"factors", span(factors).size}});
-            check_shape("out", matrix(out), X.columns, X.columns);
+            check_indices("chosen", chosen, X.rows);
+            check_apart("chosen", chosen, "out", flat(out));
+            check_lengths(X.columns, {{"centre", centre}});
+            check_lengths(chosen.size, {{"factors", factors}});
+            check_shape("out", out, X.columns, X.columns);
             nb::gil_scoped_release unlocked;
-            second_moments<T>(X, span(chosen), span(centre), span(factors), matrix(out), run_in(team));
+            second_moments<T>(X, chosen, centre, factors, out, run_in(team));
         },
         "team"_a, array("X"), array("chosen"), array("centre"), array("factors"), array("out"),
         "Write A' A (d, d), with A = (X[chosen] - centre) * factors[:, None].");

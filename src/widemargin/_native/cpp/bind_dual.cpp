@@ -8,26 +8,17 @@ namespace {
 
 // Terms with the arrays that they view.
 struct BoundTerms {
-    BoundTerms(const Vector<const double>& target, const Vector<const double>& lo, const Vector<const double>& hi,
-             const Vector<const double>& scale, double epsilon)
+    using Array = Vector<const double>;
+    BoundTerms(const Array& target, const Array& lo, const Array& hi, const Array& scale, double epsilon)
         : arrays{target, lo, hi, scale}, terms{span(target), span(lo), span(hi), span(scale), epsilon} {
         if (!(epsilon >= 0.0)) raise_value_error("epsilon must be at least 0");
-        check_lengths(length(), {{"lo", terms.lo.size}, {"hi", terms.hi.size}, {"scale", terms.scale.size}});
+        check_lengths(length(), {{"lo", terms.lo}, {"hi", terms.hi}, {"scale", terms.scale}});
     }
     Index length() const { return terms.target.size; }
 
-    Vector<const double> arrays[4];
+    Array arrays[4];
     SeparableTerms terms;
 };
-
-// Memory of a bound object as an array that keeps the object alive.
-template <class T> auto view(Span<T> v) {
-    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(v.data, {static_cast<std::size_t>(v.size)});
-}
-template <class T> auto view(Matrix<T> m) {
-    return nb::ndarray<nb::numpy, T, nb::ndim<2>>(
-        m.data, {static_cast<std::size_t>(m.rows), static_cast<std::size_t>(m.columns)}, {}, {m.stride, 1});
-}
 
 // A new array of these numbers.
 nb::object copy(Span<const Index> v) { return view(v).cast(nb::rv_policy::copy); }
@@ -55,33 +46,24 @@ template <class T> void bind_tile(nb::module_& m, const char* name) {
         .def_prop_ro("hi", [](const Bound& t) { return view(t.hi.head(t.size)); })
         .def_prop_ro("step", [](const Bound& t) { return view(t.step.head(t.size)); });
     m.def(
-        "solve_box_tile",
-        [](Bound& tile, double tol) {
-            nb::gil_scoped_release unlocked;
-            return solve_box_tile(tile, tol);
-        },
-        "tile"_a, "tol"_a,
+        "solve_box_tile", &solve_box_tile<T>, "tile"_a, "tol"_a, Unlocked(),
         "Minimise 1/2 d'Qd + grad'd over lo <= d <= hi, for Q of unit diagonal, to a violation of tol. Returns the number\n"
         "of steps; tile.step is d, grad becomes Qd + grad, lo and hi are shifted by -d.");
     m.def(
-        "solve_equality_tile",
-        [](Bound& tile, double tol) {
-            nb::gil_scoped_release unlocked;
-            return solve_equality_tile(tile, tol);
-        },
-        "tile"_a, "tol"_a, "The same with sum(d) = 0; `diagonal` is that of Q, of any positive values.");
+        "solve_equality_tile", &solve_equality_tile<T>, "tile"_a, "tol"_a, Unlocked(),
+        "The same with sum(d) = 0; `diagonal` is that of Q, of any positive values.");
 }
 
 template <class Entry, class T> void bind_solver(nb::module_& m) {
     m.def(
         "solve_active",
-        [](Team& team, const RowsArray<const Entry>& K, const BoundTerms& terms, const Vector<double>& beta,
-           const Vector<double>& f, Tile<T>& tile, WorkingSet& work, double tol, bool has_intercept, Index max_sets) {
+        [](Team& team, const RowsArray<const Entry>& K, const BoundTerms& terms, Span<double> beta, Span<double> f,
+           Tile<T>& tile, WorkingSet& work, double tol, bool has_intercept, Index max_sets) {
             const Problem<Entry> problem{rows_matrix(K, "K"), terms.terms, has_intercept};
             const Index size = terms.length();
             check_at_least("len(K)", problem.K.rows, size);
             check_at_least("K.shape[1]", problem.K.columns, size);
-            check_lengths(size, {{"beta", span(beta).size}, {"f", span(f).size}});
+            check_lengths(size, {{"beta", beta}, {"f", f}});
             check_size("working_set.n_rows", as_span(work.violation).size, size);
             check_size("working_set.size", as_span(work.rows).size, tile.size);
             ActiveResult done;
@@ -89,7 +71,7 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
                 nb::gil_scoped_release unlocked;
                 SignalHandlers run_signal_handlers;
                 const auto go_on = [&] { return team.may_go_on() && run_signal_handlers(); };
-                done = solve_active(team, problem, {span(beta), span(f)}, tile, work, tol, max_sets, go_on);
+                done = solve_active(team, problem, {beta, f}, tile, work, tol, max_sets, go_on);
                 run_signal_handlers.rethrow();
             }
             return nb::make_tuple(done.n_sets, done.steps, done.left.intercept, done.left.largest);
@@ -118,15 +100,15 @@ Index check_starts(Span<const Index> starts, Index n) {
 // Problems with the arrays that they view, and their working sets, kept from call to call.
 template <class Entry> class BoundSubproblems {
   public:
-    BoundSubproblems(const RowsArray<const Entry>& K, const Vector<const Index>& rows, const Vector<const Index>& starts,
+    BoundSubproblems(const RowsArray<const Entry>& K, Span<const Index> rows, Span<const Index> starts,
                      const BoundTerms& terms, const Vector<double>& beta, const Vector<double>& f, bool has_intercept)
-        : K_(K), rows_(span(rows).begin(), span(rows).end()), starts_(span(starts).begin(), span(starts).end()), terms_(terms),
-          beta_(beta), f_(f), entries_(rows_matrix(K, "K")),
+        : K_(K), rows_(rows.begin(), rows.end()), starts_(starts.begin(), starts.end()), terms_(terms), beta_(beta), f_(f),
+          entries_(rows_matrix(K, "K")),
           problems_{as_span(rows_), as_span(starts_), terms_.terms, span(beta), span(f), {}, {}, has_intercept} {
         const Index n = problems_.rows.size;
         check_indices("rows", problems_.rows, least(entries_.rows, entries_.columns));
         largest_ = check_starts(problems_.starts, n);
-        check_lengths(n, {{"terms", terms.length()}, {"beta", span(beta).size}, {"f", span(f).size}});
+        check_lengths(n, {{"terms", terms.length()}, {"beta", problems_.beta}, {"f", problems_.f}});
         works_.reserve(problems_.count());
         for (Index p = 0; p < problems_.count(); ++p) {
             const Index size = problems_.starts[p + 1] - problems_.starts[p];
@@ -134,10 +116,10 @@ template <class Entry> class BoundSubproblems {
         }
     }
 
-    nb::tuple solve(Team& team, const Vector<const double>& tol, const Vector<const Index>& max_sets, double seconds) {
-        check_lengths(problems_.count(), {{"tol", span(tol).size}, {"max_sets", span(max_sets).size}});
-        problems_.tol = span(tol);
-        problems_.max_sets = span(max_sets);
+    nb::tuple solve(Team& team, Span<const double> tol, Span<const Index> max_sets, double seconds) {
+        check_lengths(problems_.count(), {{"tol", tol}, {"max_sets", max_sets}});
+        problems_.tol = tol;
+        problems_.max_sets = max_sets;
         using Scratch = SubproblemScratch<Entry, double>;
         ScratchPool<Scratch> scratches(least<Index>(team.n_threads(), problems_.count()),
                                        [&] { return Scratch(largest_, least(largest_, kTileRows)); });
@@ -177,8 +159,8 @@ template <class Entry> void bind_subproblems(nb::module_& m, const char* name) {
     nb::class_<Bound>(m, name,
                       "P duals on principal submatrices of K (n, n): problem p has the rows[starts[p]:starts[p + 1]] of K and\n"
                       "this slice of terms, beta and f = K[rows, rows] beta (N,); beta and f are updated in place.")
-        .def(nb::init<const RowsArray<const Entry>&, const Vector<const Index>&, const Vector<const Index>&,
-                      const BoundTerms&, const Vector<double>&, const Vector<double>&, bool>(),
+        .def(nb::init<const RowsArray<const Entry>&, Span<const Index>, Span<const Index>, const BoundTerms&,
+                      const Vector<double>&, const Vector<double>&, bool>(),
              array("K"), array("rows"), array("starts"), "terms"_a, array("beta"), array("f"), "has_intercept"_a)
         .def("solve", &Bound::solve, "team"_a, array("tol"), array("max_sets"), "seconds"_a,
              "Solve each problem to a violation below tol (P,) in at most max_sets (P,) working sets, each problem in one\n"
@@ -196,8 +178,8 @@ void bind_dual(nb::module_& m) {
                                "The dual's terms of single coordinates, sum_i epsilon |beta_i| - target_i beta_i on\n"
                                "lo_i <= beta_i <= hi_i, lo_i <= 0 <= hi_i, and its scale 1 / sqrt(K_ii): four float64 arrays\n"
                                "of one length, which it keeps alive.")
-        .def(nb::init<const Vector<const double>&, const Vector<const double>&, const Vector<const double>&,
-                      const Vector<const double>&, double>(),
+        .def(nb::init<const BoundTerms::Array&, const BoundTerms::Array&, const BoundTerms::Array&,
+                      const BoundTerms::Array&, double>(),
              array("target"), array("lo"), array("hi"), array("scale"), "epsilon"_a = 0.0)
         .def("__len__", &BoundTerms::length)
         .def_prop_ro("target", [](const BoundTerms& t) { return view(t.terms.target); })
@@ -221,13 +203,12 @@ void bind_dual(nb::module_& m) {
     bind_tile<double>(dual, "Tile64");
     dual.def(
         "kkt_violation",
-        [](const BoundTerms& terms, const Vector<const double>& beta, const Vector<const double>& f, bool has_intercept,
-           const Vector<double>& out) {
-            check_lengths(terms.length(), {{"beta", span(beta).size}, {"f", span(f).size}, {"out", span(out).size}});
+        [](const BoundTerms& terms, Span<const double> beta, Span<const double> f, bool has_intercept, Span<double> out) {
+            check_lengths(terms.length(), {{"beta", beta}, {"f", f}, {"out", out}});
             Violation found;
             {
                 nb::gil_scoped_release unlocked;
-                found = kkt_violation(terms.terms, span(beta), span(f), has_intercept, span(out));
+                found = kkt_violation(terms.terms, beta, f, has_intercept, out);
             }
             return nb::make_tuple(found.intercept, found.largest);
         },
@@ -236,12 +217,11 @@ void bind_dual(nb::module_& m) {
         "the intercept (0 in a problem without one) and the violation that is compared with a tolerance.");
     dual.def(
         "largest_violators",
-        [](const Vector<const double>& violation, int side, Index k) {
+        [](Span<const double> violation, int side, Index k) {
             if (side < -1 || side > 1) raise_value_error("side must be -1, 0 or 1, got ", side);
-            const Span<const double> values = span(violation);
-            std::vector<Index> out(most<Index>(least(k, values.size), 0));
-            std::vector<std::int16_t> bins(values.size);
-            const Index n = largest_violators(values, static_cast<Side>(side), as_span(out).size, as_span(bins), as_span(out));
+            std::vector<Index> out(most<Index>(least(k, violation.size), 0));
+            std::vector<std::int16_t> bins(violation.size);
+            const Index n = largest_violators(violation, static_cast<Side>(side), as_span(out).size, as_span(bins), as_span(out));
             return copy(as_span(out).head(n));
         },
         array("violation"), "side"_a, "k"_a,

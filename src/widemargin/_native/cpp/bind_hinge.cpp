@@ -9,7 +9,6 @@
 namespace wm {
 namespace {
 
-using Doubles = Vector<const double>;
 template <class T> using NewArray = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
 // An uninitialised array that Python will own.
@@ -40,98 +39,78 @@ template <std::size_t k, class Visit> Sums<k> sum_row_blocks(Team& team, Index n
 }
 
 // Arrays of the first and second numbers of all entries, in the order of the blocks.
-template <class Entry> std::pair<NewArray<double>, NewArray<double>> join_pairs(const BlockLists<Entry>& lists) {
+template <class Entry> std::tuple<NewArray<double>, NewArray<double>> join_pairs(const BlockLists<Entry>& lists) {
     Owned<double> keys(lists.size()), values(lists.size());
     lists.for_each([&](Index k, const Entry& entry) { std::tie(keys[k], values[k]) = entry.pair(); });
     return {keys.release(), values.release()};
 }
 
-std::tuple<double, NewArray<double>, NewArray<double>> scan(Team& team, const Doubles& f_, const Doubles& target_,
-                                                            double shift, double target_shift, const Doubles& weights_,
-                                                            double lo, double hi) {
-    const auto f = span(f_), target = span(target_), weights = span(weights_);
-    check_lengths(f.size, {{"target", target.size}, {"signed_weights", weights.size}});
+auto scan(Team& team, Span<const double> f, Span<const double> target, double intercept, double target_intercept,
+          Span<const double> weights, double lo, double hi) {
+    check_lengths(f.size, {{"target", target}, {"signed_weights", weights}});
     BlockLists<Breakpoint> found(f.size);
-    const auto [slope] = sum_row_blocks<1>(team, f.size, [&](const RowBlock& block) -> Sums<1> {
-        const Segment segment{block.of(f), block.of(target), shift, target_shift - shift};
+    const Sums<1> slope = sum_row_blocks<1>(team, f.size, [&](const RowBlock& block) -> Sums<1> {
+        const Segment segment{block.of(f), block.of(target), intercept, target_intercept - intercept};
         return {scan_breakpoints(segment, block.of(weights), lo, hi, block.number, found)};
     });
-    auto [keys, jumps] = join_pairs(found);
-    return {slope, std::move(keys), std::move(jumps)};
+    return std::tuple_cat(slope, join_pairs(found));
 }
 
-std::tuple<double, double> advance(Team& team, const Vector<double>& f_, const Doubles& target_, const Doubles& weights_,
-                                   double step, double mu, const Vector<double>& coef_) {
-    const auto f = span(f_), coef = span(coef_);
-    const auto target = span(target_), weights = span(weights_);
-    check_lengths(f.size, {{"target", target.size}, {"signed_weights", weights.size}, {"coef", coef.size}});
-    const auto [risk, offset] = sum_row_blocks<2>(team, f.size, [&](const RowBlock& block) {
+auto advance(Team& team, Span<double> f, Span<const double> target, Span<const double> weights, double step, double mu,
+             Span<double> coef) {
+    check_lengths(f.size, {{"target", target}, {"signed_weights", weights}, {"coef", coef}});
+    return std::tuple_cat(sum_row_blocks<2>(team, f.size, [&](const RowBlock& block) {
         return advance_block(block.of(f), block.of(target), block.of(weights), step, mu, block.of(coef));
-    });
-    return {risk, offset};
+    }));
 }
 
-std::tuple<double, double, double, double> smooth(Team& team, const Doubles& f_, double shift, const Doubles& weights_,
-                                                  double width, double positive_factor, double negative_factor,
-                                                  const Vector<double>& coef_) {
-    const auto f = span(f_), weights = span(weights_);
-    const auto coef = span(coef_);
-    check_lengths(f.size, {{"signed_weights", weights.size}, {"coef", coef.size}});
-    const auto [value, offset, loss, risk] = sum_row_blocks<4>(team, f.size, [&](const RowBlock& block) {
-        return smoothed_hinges(block.of(f), shift, block.of(weights), width, positive_factor, negative_factor, block.of(coef));
-    });
-    return {value, offset, loss, risk};
+auto smooth(Team& team, Span<const double> f, double intercept, Span<const double> weights, double width,
+            double positive_factor, double negative_factor, Span<double> coef) {
+    check_lengths(f.size, {{"signed_weights", weights}, {"coef", coef}});
+    return std::tuple_cat(sum_row_blocks<4>(team, f.size, [&](const RowBlock& block) {
+        return smoothed_hinges(block.of(f), intercept, block.of(weights), width, positive_factor, negative_factor,
+                               block.of(coef));
+    }));
 }
 
-std::tuple<double, double, double> slopes(Team& team, const Doubles& f_, double shift, const Doubles& weights_,
-                                          double width) {
-    const auto f = span(f_), weights = span(weights_);
-    check_lengths(f.size, {{"signed_weights", weights.size}});
-    const auto [positive, negative, rate] = sum_row_blocks<3>(team, f.size, [&](const RowBlock& block) {
-        return smoothed_slopes(block.of(f), shift, block.of(weights), width);
-    });
-    return {positive, negative, rate};
+auto slopes(Team& team, Span<const double> f, double intercept, Span<const double> weights, double width) {
+    check_lengths(f.size, {{"signed_weights", weights}});
+    return std::tuple_cat(sum_row_blocks<3>(team, f.size, [&](const RowBlock& block) {
+        return smoothed_slopes(block.of(f), intercept, block.of(weights), width);
+    }));
 }
 
-NewArray<Index> near_kink(Team& team, const Doubles& f_, double shift, const Doubles& weights_, double distance) {
-    const auto f = span(f_), weights = span(weights_);
-    check_lengths(f.size, {{"signed_weights", weights.size}});
+auto near_kink(Team& team, Span<const double> f, double intercept, Span<const double> weights, double distance) {
+    check_lengths(f.size, {{"signed_weights", weights}});
     BlockLists<Index> found(f.size);
     for_each_row_block(team, f.size, [&](const RowBlock& block) {
-        find_rows_near_kink(block.of(f), shift, block.of(weights), distance, block, found);
+        find_rows_near_kink(block.of(f), intercept, block.of(weights), distance, block, found);
     });
     Owned<Index> rows(found.size());
     found.for_each([&](Index k, Index row) { rows[k] = row; });
     return rows.release();
 }
 
-std::tuple<double, double, NewArray<double>, NewArray<double>> collect(Team& team, const Doubles& f_,
-                                                                       const Doubles& target_, double k,
-                                                                       const Doubles& weights_, double lo, double hi,
-                                                                       const Vector<double>& values_) {
-    const auto f = span(f_), target = span(target_), weights = span(weights_);
-    const auto values = span(values_);
-    check_lengths(f.size, {{"target", target.size}, {"signed_weights", weights.size}, {"values", values.size}});
+auto collect(Team& team, Span<const double> f, Span<const double> target, double k, Span<const double> weights, double lo,
+             double hi, Span<double> values) {
+    check_lengths(f.size, {{"target", target}, {"signed_weights", weights}, {"values", values}});
     BlockLists<WeightedValue> found(f.size);
-    const auto [below, upto] = sum_row_blocks<2>(team, f.size, [&](const RowBlock& block) {
+    const Sums<2> below_and_upto = sum_row_blocks<2>(team, f.size, [&](const RowBlock& block) {
         return collect_residuals(block.of(f), block.of(target), k, block.of(weights), lo, hi, block.of(values),
-                              block.number, found);
+                                 block.number, found);
     });
-    auto [some, theirs] = join_pairs(found);
-    return {below, upto, std::move(some), std::move(theirs)};
+    return std::tuple_cat(below_and_upto, join_pairs(found));
 }
 
-std::tuple<double, double> advance_with_intercept(Team& team, const Vector<double>& f_, const Doubles& target_,
-                                                const Doubles& weights_, double step, double intercept,
-                                                const Doubles& values_, double plane_intercept, double coef_sum,
-                                                const Vector<double>& coef_) {
-    const auto f = span(f_), coef = span(coef_);
-    const auto target = span(target_), weights = span(weights_), values = span(values_);
-    check_lengths(f.size, {{"target", target.size}, {"signed_weights", weights.size}, {"values", values.size}, {"coef", coef.size}});
+std::tuple<double, double> advance_with_intercept(Team& team, Span<double> f, Span<const double> target,
+                                                  Span<const double> weights, double step, double intercept,
+                                                  Span<const double> values, double plane_intercept, double coef_sum,
+                                                  Span<double> coef) {
+    check_lengths(f.size, {{"target", target}, {"signed_weights", weights}, {"values", values}, {"coef", coef}});
     std::vector<Index> at_kink(count_row_blocks(f.size));
     const auto sums = sum_row_blocks<5>(team, f.size, [&](const RowBlock& block) {
         const auto sum = advance_block_with_intercept(block.of(f), block.of(target), block.of(weights), step, intercept,
-                                                block.of(values), plane_intercept, block.of(coef));
+                                                      block.of(values), plane_intercept, block.of(coef));
         at_kink[block.number] = sum[3] > 0.0 || sum[4] > 0.0;
         return sum;
     });
@@ -148,10 +127,8 @@ std::tuple<double, double> advance_with_intercept(Team& team, const Vector<doubl
 template <class I> void bind_signs(nb::module_& m) {
     m.def(
         "one_vs_rest_signs",
-        [](Team& team, const Vector<const I>& classes_, Index positive, const Vector<double>& out_) {
-            const auto classes = span(classes_);
-            const auto out = span(out_);
-            check_lengths(classes.size, {{"out", out.size}});
+        [](Team& team, Span<const I> classes, Index positive, Span<double> out) {
+            check_lengths(classes.size, {{"out", out}});
             for_each_row_block(team, classes.size, [&](const RowBlock& block) {
                 one_vs_rest_signs<I>(block.of(classes), positive, block.of(out));
             });
@@ -159,11 +136,8 @@ template <class I> void bind_signs(nb::module_& m) {
         "team"_a, array("classes"), "positive"_a, array("out"), "Write 1.0 where classes == positive, else -1.0.");
 }
 
-void gather_rows(Team& team, const Doubles& values_, const Vector<const Index>& chosen_, const Vector<double>& out_) {
-    const auto values = span(values_);
-    const auto chosen = span(chosen_);
-    const auto out = span(out_);
-    check_lengths(chosen.size, {{"out", out.size}});
+void gather_rows(Team& team, Span<const double> values, Span<const Index> chosen, Span<double> out) {
+    check_lengths(chosen.size, {{"out", out}});
     std::atomic<bool> is_wrong{values.size == 0 && chosen.size > 0};
     if (!is_wrong)
         for_each_row_block(team, chosen.size, [&](const RowBlock& block) {
@@ -177,16 +151,16 @@ void gather_rows(Team& team, const Doubles& values_, const Vector<const Index>& 
 void bind_hinge(nb::module_& m) {
     nb::module_ hinge = m.def_submodule(
         "hinge", "Hinge risks of decision values f. Vectors are (n,) float64; signed_weights = s y: sample weight times label.");
-    hinge.def("scan_breakpoints", &scan, "team"_a, array("f"), array("target"), "shift"_a, "target_shift"_a,
-              array("signed_weights"), "lo"_a, "hi"_a,
-              "The risk of f + shift + k (target + target_shift - f - shift) as a function of k: its right derivative at lo,\n"
-              "and its breakpoints in (lo, hi): their k, and by how much the derivative jumps. hi must be finite.");
+    hinge.def("scan_breakpoints", &scan, "team"_a, array("f"), array("target"), "intercept"_a,
+              "target_intercept"_a, array("signed_weights"), "lo"_a, "hi"_a,
+              "The risk on the segment from f + intercept, k = 0, to target + target_intercept, k = 1: its right derivative\n"
+              "at k = lo, and its breakpoints in (lo, hi): their k, and the jumps of the derivative. hi must be finite.");
     hinge.def(
         "find_root",
-        [](const Doubles& keys, const Doubles& jumps, double curvature, double slope, double lo) {
-            check_lengths(span(keys).size, {{"jumps", span(jumps).size}});
+        [](Span<const double> keys, Span<const double> jumps, double curvature, double slope, double lo) {
+            check_lengths(keys.size, {{"jumps", jumps}});
             nb::gil_scoped_release unlocked;
-            return find_root(span(keys), span(jumps), curvature, slope, lo);
+            return find_root(keys, jumps, curvature, slope, lo);
         },
         array("keys"), array("jumps"), "curvature"_a, "slope"_a, "lo"_a,
         "The k >= lo where the derivative curvature k + slope + sum(jumps[keys < k]) crosses zero; all keys > lo.");
@@ -194,22 +168,22 @@ void bind_hinge(nb::module_& m) {
               array("coef"),
               "Replace f by f + step (target - f); write the row weights coef of the cutting plane at f + mu (target - f).\n"
               "Returns the risk at the new f and the plane's offset. f may be target where step is 0.");
-    hinge.def("smoothed_hinges", &smooth, "team"_a, array("f"), "shift"_a, array("signed_weights"), "width"_a, "positive_factor"_a,
+    hinge.def("smoothed_hinges", &smooth, "team"_a, array("f"), "intercept"_a, array("signed_weights"), "width"_a, "positive_factor"_a,
               "negative_factor"_a, array("coef"),
-              "Smoothed hinges of half width `width` at f + shift: their sum; the offset of the plane whose row weights are\n"
+              "Smoothed hinges of half width `width` at f + intercept: their sum; the offset of the plane whose row weights are\n"
               "written to coef; how far that plane is below the hinges; the sum of the hinges. The plane's slopes of rows\n"
               "with positive and negative labels are multiplied by positive_factor and negative_factor.");
-    hinge.def("smoothed_slopes", &slopes, "team"_a, array("f"), "shift"_a, array("signed_weights"), "width"_a,
-              "Absolute slopes of the smoothed hinges at f + shift, summed over rows with positive and with negative labels,\n"
-              "and minus the derivative of their difference in the shift.");
-    hinge.def("rows_near_kink", &near_kink, "team"_a, array("f"), "shift"_a, array("signed_weights"), "distance"_a,
-              "The rows of non-zero weight with |1 - y (f + shift)| <= distance, in ascending order.");
+    hinge.def("smoothed_slopes", &slopes, "team"_a, array("f"), "intercept"_a, array("signed_weights"), "width"_a,
+              "Absolute slopes of the smoothed hinges at f + intercept, summed over rows with positive and with negative labels,\n"
+              "and minus the derivative of their difference in the intercept.");
+    hinge.def("rows_near_kink", &near_kink, "team"_a, array("f"), "intercept"_a, array("signed_weights"), "distance"_a,
+              "The rows of non-zero weight with |1 - y (f + intercept)| <= distance, in ascending order.");
     hinge.def(
         "weighted_quantile",
-        [](const Doubles& values, const Doubles& weights, double level) {
-            check_lengths(span(values).size, {{"weights", span(weights).size}});
+        [](Span<const double> values, Span<const double> weights, double level) {
+            check_lengths(values.size, {{"weights", weights}});
             nb::gil_scoped_release unlocked;
-            return weighted_quantile(span(values), span(weights), level);
+            return weighted_quantile(values, weights, level);
         },
         array("values"), array("weights"), "level"_a,
         "The smallest v of the values (m,) with sum(weights[values <= v]) >= level; NaN if m = 0.");
@@ -226,9 +200,9 @@ void bind_hinge(nb::module_& m) {
     bind_signs<std::int64_t>(hinge);
     hinge.def(
         "absolute_sum",
-        [](Team& team, const Doubles& values) {
-            return sum_row_blocks<1>(team, span(values).size, [&](const RowBlock& block) -> Sums<1> {
-                return {absolute_sum(block.of(span(values)))};
+        [](Team& team, Span<const double> values) {
+            return sum_row_blocks<1>(team, values.size, [&](const RowBlock& block) -> Sums<1> {
+                return {absolute_sum(block.of(values))};
             })[0];
         },
         "team"_a, array("values"), "sum(|values|)");

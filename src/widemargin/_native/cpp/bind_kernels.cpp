@@ -11,14 +11,14 @@ namespace {
 template <class T> void bind_dtype(nb::module_& m) {
     m.def(
         "rbf_exponent",
-        [](const Array<const double>& G, const Vector<const double>& squares, const Vector<const double>& other_squares,
-           double gamma, const RowsArray<T>& out) {
+        [](Matrix<const double> G, Span<const double> squares, Span<const double> other_squares, double gamma,
+           const RowsArray<T>& out) {
             const Matrix<T> into = rows_matrix(out, "out");
-            check_lengths(matrix(G).rows, {{"squares", span(squares).size}});
-            check_lengths(matrix(G).columns, {{"other_squares", span(other_squares).size}});
-            check_shape("out", into, matrix(G).rows, matrix(G).columns);
+            check_lengths(G.rows, {{"squares", squares}});
+            check_lengths(G.columns, {{"other_squares", other_squares}});
+            check_shape("out", into, G.rows, G.columns);
             nb::gil_scoped_release unlocked;
-            rbf_exponent<T>(matrix(G), span(squares), span(other_squares), gamma, into);
+            rbf_exponent<T>(G, squares, other_squares, gamma, into);
         },
         array("G"), array("squares"), array("other_squares"), "gamma"_a, array("out"),
         "Write -gamma |x - z|^2 <= 0 from inner products G (r, c); squares (r,), other_squares (c,): gamma |x|^2, gamma |z|^2.");
@@ -45,16 +45,14 @@ template <class T> void bind_dtype(nb::module_& m) {
         array("X"), array("Z"), array("out"), "Write the L1 distances (r, c) of the rows of X (r, d) and Z (c, d).");
     m.def(
         "add_rows",
-        [](Team& team, const RowsArray<const T>& K, const Vector<const Index>& rows, const Vector<const double>& coef,
-           const Vector<double>& f) {
+        [](Team& team, const RowsArray<const T>& K, Span<const Index> rows, Span<const double> coef, Span<double> f) {
             const Matrix<const T> entries = rows_matrix(K, "K");
-            const Span<double> sum = span(f);
-            check_lengths(span(rows).size, {{"coef", span(coef).size}});
-            check_at_least("K.shape[1]", entries.columns, sum.size);
-            check_indices("rows", span(rows), entries.rows);
+            check_lengths(rows.size, {{"coef", coef}});
+            check_at_least("K.shape[1]", entries.columns, f.size);
+            check_indices("rows", rows, entries.rows);
             nb::gil_scoped_release unlocked;
-            for_each_block(team, count_blocks(sum.size, kColumnBlock),
-                           [&](Index block) { add_rows(entries, span(rows), span(coef), sum, block); });
+            for_each_block(team, count_blocks(f.size, kColumnBlock),
+                           [&](Index block) { add_rows(entries, rows, coef, f, block); });
         },
         "team"_a, array("K"), array("rows"), array("coef"), array("f"),
         "f += coef K[rows] in float64, f (m,), K (r, >= m), rows and coef (k,). After Stopped f is partly updated.");
@@ -80,13 +78,12 @@ void bind_kernels(nb::module_& m) {
     nb::module_ kernels = m.def_submodule("kernels", "Kernel functions of the entries of a tile; weighted sums of kernel rows.");
     kernels.def(
         "rbf",
-        [](const RowsArray<float>& G, const Vector<const float>& squares, const Vector<const float>& other_squares,
-           double gamma) {
+        [](const RowsArray<float>& G, Span<const float> squares, Span<const float> other_squares, double gamma) {
             const Matrix<float> values = rows_matrix(G, "G");
-            check_lengths(values.rows, {{"squares", span(squares).size}});
-            check_lengths(values.columns, {{"other_squares", span(other_squares).size}});
+            check_lengths(values.rows, {{"squares", squares}});
+            check_lengths(values.columns, {{"other_squares", other_squares}});
             nb::gil_scoped_release unlocked;
-            rbf(values, span(squares), span(other_squares), gamma);
+            rbf(values, squares, other_squares, gamma);
         },
         array("G"), array("squares"), array("other_squares"), "gamma"_a,
         "Replace inner products G (r, c) by exp(-gamma |x - z|^2); squares (r,) and other_squares (c,): gamma |x|^2, gamma |z|^2.");

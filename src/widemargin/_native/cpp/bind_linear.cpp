@@ -11,53 +11,48 @@
 namespace wm {
 namespace {
 
-std::pair<Index, double> solve_simplex_qp(const RowsArray<const double>& H, const Vector<const double>& b,
-                                       const Vector<double>& beta, double tol, Index max_rounds) {
+std::pair<Index, double> solve_simplex_qp(const RowsArray<const double>& H, Span<const double> b, Span<double> beta,
+                                          double tol, Index max_rounds) {
     const Matrix<const double> gram = rows_matrix(H, "H");
-    const Index t = span(beta).size;
-    check_at_least("len(H)", gram.rows, t);
-    check_at_least("H.shape[1]", gram.columns, t);
-    check_lengths(t, {{"b", span(b).size}});
+    check_at_least("len(H)", gram.rows, beta.size);
+    check_at_least("H.shape[1]", gram.columns, beta.size);
+    check_lengths(beta.size, {{"b", b}});
     nb::gil_scoped_release unlocked;
-    const SimplexResult result = SimplexQP(gram, span(b), span(beta)).solve(tol, max_rounds);
+    const SimplexResult result = SimplexQP(gram, b, beta).solve(tol, max_rounds);
     return {result.n_rounds, result.gap};
 }
 
 // The classes of the rows, checked by the constructor and copied, and their weights.
 class MulticlassHinge {
   public:
-    MulticlassHinge(const Vector<const std::int64_t>& y, const Vector<const double>& s, Index n_classes)
+    MulticlassHinge(Span<const std::int64_t> y, const Vector<const double>& s, Index n_classes)
         : n_classes_(n_classes), s_(s) {
         check_at_least("n_classes", n_classes, 0);
-        check_lengths(span(y).size, {{"s", span(s).size}});
+        check_lengths(y.size, {{"s", span(s)}});
         check_at_most("n_classes", n_classes, std::numeric_limits<std::int32_t>::max());
-        check_indices("y", span(y), n_classes);
-        y_.assign(span(y).begin(), span(y).end());
+        check_indices("y", y, n_classes);
+        y_.assign(y.begin(), y.end());
     }
 
-    std::pair<double, double> advance(Team& team, const Array<double>& f, const Array<const double>& target, double step,
-                                      double mu, const Array<double>& coef) const {
-        check_shape("f", matrix(f), n_classes_, n_rows());
-        check_shape("target", matrix(target), n_classes_, n_rows());
-        check_shape("coef", matrix(coef), n_classes_, n_rows());
+    auto advance(Team& team, Matrix<double> f, Matrix<const double> target, double step, double mu,
+                 Matrix<double> coef) const {
+        check_shape("f", f, n_classes_, n_rows());
+        check_shape("target", target, n_classes_, n_rows());
+        check_shape("coef", coef, n_classes_, n_rows());
         nb::gil_scoped_release unlocked;
-        const auto [risk, offset] = advance_margins(line(matrix(f), matrix(target)), matrix(f), step, mu, matrix(coef),
-                                                    run_in(team));
-        return {risk, offset};
+        return std::tuple_cat(advance_margins(line(f, target), f, step, mu, coef, run_in(team)));
     }
-    double slope(Team& team, const Array<const double>& f, const Array<const double>& target,
-                 const Vector<const Index>& rows, double k) const {
-        check(matrix(f), matrix(target), span(rows));
+    double slope(Team& team, Matrix<const double> f, Matrix<const double> target, Span<const Index> rows, double k) const {
+        check(f, target, rows);
         nb::gil_scoped_release unlocked;
-        return margin_slope(line(matrix(f), matrix(target)), span(rows), k, run_in(team));
+        return margin_slope(line(f, target), rows, k, run_in(team));
     }
-    std::pair<Index, double> drop_linear_rows(Team& team, const Array<const double>& f, const Array<const double>& target,
-                                    const Vector<Index>& rows, double lo, double hi) const {
-        check(matrix(f), matrix(target), span(rows));
+    std::pair<Index, double> drop_linear_rows(Team& team, Matrix<const double> f, Matrix<const double> target,
+                                              Span<Index> rows, double lo, double hi) const {
+        check(f, target, rows);
         nb::gil_scoped_release unlocked;
-        const auto [n_kept, change] =
-            drop_linear_margins(line(matrix(f), matrix(target)), span(rows), lo, hi, run_in(team));
-        return {n_kept, change};
+        const KeptRows kept = drop_linear_margins(line(f, target), rows, lo, hi, run_in(team));
+        return {kept.n_kept, kept.slope};
     }
 
   private:
@@ -80,7 +75,7 @@ void bind_margins(nb::module_& m) {
     nb::class_<MulticlassHinge>(m, "MulticlassHinge",
                                 "Crammer and Singer's risk sum_i s_i max_c (1[c != y_i] + f_ci - f_(y_i)i) of decision\n"
                                 "values f (K, n), for classes y (n,) in [0, K) and sample weights s (n,).")
-        .def(nb::init<const Vector<const std::int64_t>&, const Vector<const double>&, Index>(), array("y"), array("s"),
+        .def(nb::init<Span<const std::int64_t>, const Vector<const double>&, Index>(), array("y"), array("s"),
              "n_classes"_a)
         .def("advance", &MulticlassHinge::advance, "team"_a, array("f"), array("target"), "step"_a, "mu"_a,
              array("coef"),
@@ -94,24 +89,23 @@ void bind_margins(nb::module_& m) {
 }
 
 // Call f with a view of dense or sparse rows.
-template <class T, class F> auto visit_rows(const Array<const T>& X, F&& f) { return f(matrix(X)); }
+template <class T, class F> auto visit_rows(Matrix<const T> X, F&& f) { return f(X); }
 template <class F> auto visit_rows(const CSRMatrix& X, F&& f) { return X.visit(f); }
 
 template <class RowArrays> void bind_ascent(nb::module_& m) {
     m.def(
         "ascent_epoch",
-        [](const RowArrays& X, const Vector<const double>& signed_weights, double C, double sigma,
-           const Vector<double>& alpha, const Vector<double>& w, const Vector<Index>& order, double shrink_above,
-           double shrink_below) {
+        [](const RowArrays& X, Span<const double> signed_weights, double C, double sigma, Span<double> alpha,
+           Span<double> w, Span<Index> order, double shrink_above, double shrink_below) {
             return visit_rows(X, [&](const auto& rows) {
-                check_lengths(n_rows(rows), {{"signed_weights", span(signed_weights).size}, {"alpha", span(alpha).size}});
-                check_lengths(rows.columns + 1, {{"w", span(w).size}});
-                check_indices<Index>("order", span(order), n_rows(rows));
-                check_apart("order", span(order), "alpha", span(alpha));
-                check_apart("order", span(order), "w", span(w));
+                check_lengths(n_rows(rows), {{"signed_weights", signed_weights}, {"alpha", alpha}});
+                check_lengths(rows.columns + 1, {{"w", w}});
+                check_indices<Index>("order", order, n_rows(rows));
+                check_apart("order", order, "alpha", alpha);
+                check_apart("order", order, "w", w);
                 nb::gil_scoped_release unlocked;
-                const Epoch epoch = ascent_epoch(rows, DualPoint{span(signed_weights), C, sigma, span(alpha), span(w)},
-                                           span(order), shrink_above, shrink_below);
+                const Epoch epoch = ascent_epoch(rows, DualPoint{signed_weights, C, sigma, alpha, w}, order, shrink_above,
+                                                 shrink_below);
                 return std::make_tuple(epoch.n_kept, epoch.largest, epoch.least);
             });
         },
@@ -122,12 +116,12 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
         "shrinks variables at a bound.");
     m.def(
         "add_rows",
-        [](const RowArrays& X, const Vector<const double>& coef, const Vector<double>& w) {
+        [](const RowArrays& X, Span<const double> coef, Span<double> w) {
             visit_rows(X, [&](const auto& rows) {
-                check_lengths(n_rows(rows), {{"coef", span(coef).size}});
-                check_lengths(rows.columns + 1, {{"w", span(w).size}});
+                check_lengths(n_rows(rows), {{"coef", coef}});
+                check_lengths(rows.columns + 1, {{"w", w}});
                 nb::gil_scoped_release unlocked;
-                add_rows(rows, span(coef), span(w).data);
+                add_rows(rows, coef, w.data);
             });
         },
         array("X"), array("coef"), array("w"), "w[:d] += coef X, coef (n,), w (d + 1,). Rows of coefficient 0 are not read.");
@@ -154,8 +148,8 @@ void bind_linear(nb::module_& m) {
                "b and beta (t,); of H (>= t, >= t) the first t rows and columns are read. Returns the number of rounds and\n"
                "the gap that is left.");
     bind_margins(linear);
-    bind_ascent<Array<const float>>(linear);
-    bind_ascent<Array<const double>>(linear);
+    bind_ascent<Matrix<const float>>(linear);
+    bind_ascent<Matrix<const double>>(linear);
     bind_ascent<CSRMatrix>(linear);
 }
 

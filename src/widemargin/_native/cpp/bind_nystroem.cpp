@@ -39,7 +39,7 @@ template <class T> Stack<const T> flat_stack(const Array4<const T>& a) {
 }
 
 void check_tree(Index n_nodes, Index branching, Span<const std::int32_t> sizes, Matrix<const std::int32_t> children) {
-    check_lengths(n_nodes, {{"sizes", sizes.size}});
+    check_lengths(n_nodes, {{"sizes", sizes}});
     check_shape("children", children, n_nodes, branching);
     const TreeFault fault = find_fault(sizes, children);
     const std::string of_node = "node " + text(fault.node) + " of the tree has ";
@@ -58,30 +58,27 @@ template <class T, class Rows> void route(const Tree<T>& tree, const Rows& X, Sp
 
 void check_route(Index n_rows, Index columns, Index features, Span<const Index> rows, Span<std::int32_t> out) {
     check_columns(columns, features);
-    check_lengths(rows.size, {{"out", out.size}});
+    check_lengths(rows.size, {{"out", out}});
     check_indices("rows", rows, n_rows);
 }
 
 template <class T> void bind_tree(nb::class_<AnyTree>& tree) {
     tree.def(
             "__init__",
-            [](AnyTree* made, const Array3<const T>& centres, const Vector<const std::int32_t>& sizes,
-               const Array<const std::int32_t>& children) {
-                const Stack<const T> all = stack(centres);
-                check_tree(all.size, all.rows, span(sizes), matrix(children));
-                new (made) AnyTree(std::make_shared<const Tree<T>>(all, span(sizes), matrix(children)));
+            [](AnyTree* made, Stack<const T> centres, Span<const std::int32_t> sizes, Matrix<const std::int32_t> children) {
+                check_tree(centres.size, centres.rows, sizes, children);
+                new (made) AnyTree(std::make_shared<const Tree<T>>(centres, sizes, children));
             },
             array("centres"), array("sizes"), array("children"),
             "centres (n_nodes, b, d), copied; sizes (n_nodes,) int32, a node's number of centres; children (n_nodes, b) "
             "int32, a later node or -1 - leaf.")
         .def(
             "route",
-            [](const AnyTree& tree, const RowsArray<const T>& X, const Vector<const Index>& rows,
-               const Vector<std::int32_t>& out) {
+            [](const AnyTree& tree, const RowsArray<const T>& X, Span<const Index> rows, Span<std::int32_t> out) {
                 const Tree<T>& own = *tree.as<T>("X");
                 const Matrix<const T> all = rows_matrix(X, "X");
-                check_route(all.rows, all.columns, own.features(), span(rows), span(out));
-                route(own, all, span(rows), span(out));
+                check_route(all.rows, all.columns, own.features(), rows, out);
+                route(own, all, rows, out);
             },
             array("X"), array("rows"), array("out"), "Write the leaves of the rows X[rows], X (n, d): out (m,) int32.");
 }
@@ -130,73 +127,72 @@ template <class T> void bind_landmarks(nb::class_<AnyLandmarks>& landmarks) {
     landmarks
         .def(
             "__init__",
-            [](AnyLandmarks* made, const KernelFunction& kernel, const Array3<const T>& points, const Array3<const T>& anchors,
-               const Vector<const std::int64_t>& rules) {
-                const Stack<const T> all = stack(points), distances = stack(anchors);
-                check_at_least("len(landmarks)", all.size, 1);
-                check_lengths(all.size, {{"anchors", distances.size}, {"rules", span(rules).size}});
-                check_size("anchors.shape[1]", distances.rows, all.rows);
-                for (const std::int64_t rule : span(rules))
+            [](AnyLandmarks* made, const KernelFunction& kernel, Stack<const T> points, Stack<const T> anchors,
+               Span<const std::int64_t> rules) {
+                check_at_least("len(landmarks)", points.size, 1);
+                check_lengths(points.size, {{"anchors", anchors}, {"rules", rules}});
+                check_size("anchors.shape[1]", anchors.rows, points.rows);
+                for (const std::int64_t rule : rules)
                     if (rule != kLowerBound && rule != kUpperBound)
                         raise_value_error("rules must be 0 or 1, got ", rule);
-                if (distances.columns && kernel.measure() == Measure::products)
+                if (anchors.columns && kernel.measure() == Measure::products)
                     raise_value_error("anchors are for kernels of distances, rbf and laplacian");
-                new (made) AnyLandmarks(std::make_shared<const Landmarks<T>>(kernel, all, distances, span(rules)));
+                new (made) AnyLandmarks(std::make_shared<const Landmarks<T>>(kernel, points, anchors, rules));
             },
             "kernel"_a, array("landmarks"), array("anchors"), array("rules"),
             "landmarks (k, m, d), copied; anchors (k, m, p), distances of landmarks and pseudo-landmarks; rules (k,) int64, "
             "LOWER or UPPER.")
         .def(
             "measure",
-            [](const AnyLandmarks& landmarks, const RowsArray<const T>& X, const Array<T>& out) {
+            [](const AnyLandmarks& landmarks, const RowsArray<const T>& X, Matrix<T> out) {
                 const Matrix<const T> rows = rows_matrix(X, "X");
-                measure(*landmarks.as<T>("X"), rows, rows.rows, rows.columns, matrix(out));
+                measure(*landmarks.as<T>("X"), rows, rows.rows, rows.columns, out);
             },
             array("X"), array("out"), "Write what the kernel is a function of, <x, u>, |x - u|^2 or |x - u|_1, for the rows of X (n, d) and the landmarks of\n"
             "the first leaf: out (n, m).")
         .def(
             "measure",
-            [](const AnyLandmarks& landmarks, const CSRMatrix& X, const Array<T>& out) {
+            [](const AnyLandmarks& landmarks, const CSRMatrix& X, Matrix<T> out) {
                 const Landmarks<T>& own = *landmarks.as<T>("out");
-                X.visit_as<T>("X", [&](const auto& rows) { measure(own, rows, X.rows(), X.columns(), matrix(out)); });
+                X.visit_as<T>("X", [&](const auto& rows) { measure(own, rows, X.rows(), X.columns(), out); });
             },
             "X"_a, array("out"))
         .def(
             "evaluate",
-            [](const AnyLandmarks& landmarks, const RowsArray<const T>& X, const Array<T>& out) {
+            [](const AnyLandmarks& landmarks, const RowsArray<const T>& X, Matrix<T> out) {
                 const Matrix<const T> rows = rows_matrix(X, "X");
-                evaluate(*landmarks.as<T>("X"), rows, rows.rows, rows.columns, matrix(out));
+                evaluate(*landmarks.as<T>("X"), rows, rows.rows, rows.columns, out);
             },
             array("X"), array("out"),
             "Write the kernel values of the rows of X (n, d) and the landmarks and pseudo-landmarks of the first leaf: out (n,\n"
             "m + p).")
         .def(
             "evaluate",
-            [](const AnyLandmarks& landmarks, const CSRMatrix& X, const Array<T>& out) {
+            [](const AnyLandmarks& landmarks, const CSRMatrix& X, Matrix<T> out) {
                 const Landmarks<T>& own = *landmarks.as<T>("out");
-                X.visit_as<T>("X", [&](const auto& rows) { evaluate(own, rows, X.rows(), X.columns(), matrix(out)); });
+                X.visit_as<T>("X", [&](const auto& rows) { evaluate(own, rows, X.rows(), X.columns(), out); });
             },
             "X"_a, array("out"));
 }
 
 template <class T>
-void check_machine(const Tree<T>& tree, const Landmarks<T>& landmarks, const Array3<const double>& coef,
-                   const Array4<const T>& products, const Array3<const T>& slopes, const Array<const double>& intercept) {
-    const Index k = landmarks.n_leaves(), q = matrix(intercept).columns, m = landmarks.n_landmarks();
+void check_machine(const Tree<T>& tree, const Landmarks<T>& landmarks, Stack<const double> coef,
+                   const Array4<const T>& products, Stack<const T> slopes, Matrix<const double> intercept) {
+    const Index k = landmarks.n_leaves(), q = intercept.columns, m = landmarks.n_landmarks();
     check_size("tree's number of features", tree.features(), landmarks.features());
     if (tree.n_leaves() > k)
         raise_value_error("the tree has the leaf ", tree.n_leaves() - 1, ", but there are only ", k, " machines");
-    check_lengths(k, {{"intercept", matrix(intercept).rows}, {"coef", stack(coef).size}, {"slopes", stack(slopes).size},
+    check_lengths(k, {{"intercept", intercept.rows}, {"coef", coef}, {"slopes", slopes},
                       {"products", static_cast<Index>(products.shape(0))}});
-    check_size("coef.shape[1]", stack(coef).rows, q);
-    check_size("coef.shape[2]", stack(coef).columns, landmarks.n_values());
+    check_size("coef.shape[1]", coef.rows, q);
+    check_size("coef.shape[2]", coef.columns, landmarks.n_values());
     check_size("products.shape[1]", static_cast<Index>(products.shape(1)), q);
     if (products.shape(2) || products.shape(3)) {
         check_size("products.shape[2]", static_cast<Index>(products.shape(2)), m);
         check_size("products.shape[3]", static_cast<Index>(products.shape(3)), m);
     }
-    if (stack(slopes).rows) check_size("slopes.shape[1]", stack(slopes).rows, q);
-    check_size("slopes.shape[2]", stack(slopes).columns, landmarks.features());
+    if (slopes.rows) check_size("slopes.shape[1]", slopes.rows, q);
+    check_size("slopes.shape[2]", slopes.columns, landmarks.features());
 }
 
 template <class T, class Rows>
@@ -217,22 +213,22 @@ template <class T> void bind_machine(nb::class_<AnyMachine>& machine) {
     machine
         .def(
             "__init__",
-            [](AnyMachine* made, const AnyTree& tree, const AnyLandmarks& landmarks, const Array3<const double>& coef,
-               const Array4<const T>& products, const Array3<const T>& slopes, const Array<const double>& intercept) {
+            [](AnyMachine* made, const AnyTree& tree, const AnyLandmarks& landmarks, Stack<const double> coef,
+               const Array4<const T>& products, Stack<const T> slopes, Matrix<const double> intercept) {
                 const auto& own_tree = tree.as<T>("tree");
                 const auto& own_landmarks = landmarks.as<T>("landmarks");
                 check_machine(*own_tree, *own_landmarks, coef, products, slopes, intercept);
                 new (made) AnyMachine(std::make_shared<const NystroemMachine<T>>(
-                    own_tree, own_landmarks, stack(coef), flat_stack(products), stack(slopes), matrix(intercept)));
+                    own_tree, own_landmarks, coef, flat_stack(products), slopes, intercept));
             },
             "tree"_a, "landmarks"_a, array("coef"), array("products"), array("slopes"), array("intercept"),
             "coef (k, q, m + p) float64; products (k, q, m, m), only lower triangles are read, or (k, q, 0, 0); slopes (k, "
             "q, d) or (k, 0, d); intercept (k, q) float64. All are copied.")
         .def(
             "decision_values",
-            [](const AnyMachine& machine, Team& team, const RowsArray<const T>& X, const Array<double>& out) {
+            [](const AnyMachine& machine, Team& team, const RowsArray<const T>& X, Matrix<double> out) {
                 const Matrix<const T> rows = rows_matrix(X, "X");
-                decide(*machine.as<T>("X"), team, rows, rows.rows, rows.columns, matrix(out));
+                decide(*machine.as<T>("X"), team, rows, rows.rows, rows.columns, out);
             },
             "team"_a, array("X"), array("out"), "Write the q decision values of each row of X (n, d), by the machines of its leaf: out (n, q) float64.");
 }
@@ -265,11 +261,11 @@ void bind_nystroem(nb::module_& m) {
     bind_tree<double>(tree);
     tree.def(
             "route",
-            [](const AnyTree& tree, const CSRMatrix& X, const Vector<const Index>& rows, const Vector<std::int32_t>& out) {
+            [](const AnyTree& tree, const CSRMatrix& X, Span<const Index> rows, Span<std::int32_t> out) {
                 tree.visit([&](const auto& own) {
-                    check_route(X.rows(), X.columns(), own.features(), span(rows), span(out));
+                    check_route(X.rows(), X.columns(), own.features(), rows, out);
                     using T = typename std::decay_t<decltype(own)>::Value;
-                    X.visit_as<T>("X", [&](const auto& all) { route(own, all, span(rows), span(out)); });
+                    X.visit_as<T>("X", [&](const auto& all) { route(own, all, rows, out); });
                 });
             },
             "X"_a, array("rows"), array("out"))
@@ -291,10 +287,10 @@ void bind_nystroem(nb::module_& m) {
     bind_machine<double>(machine);
     machine.def(
         "decision_values",
-        [](const AnyMachine& machine, Team& team, const CSRMatrix& X, const Array<double>& out) {
+        [](const AnyMachine& machine, Team& team, const CSRMatrix& X, Matrix<double> out) {
             machine.visit([&](const auto& own) {
                 using T = typename std::decay_t<decltype(own)>::Value;
-                X.visit_as<T>("X", [&](const auto& rows) { decide(own, team, rows, X.rows(), X.columns(), matrix(out)); });
+                X.visit_as<T>("X", [&](const auto& rows) { decide(own, team, rows, X.rows(), X.columns(), out); });
             });
         },
         "team"_a, "X"_a, array("out"));

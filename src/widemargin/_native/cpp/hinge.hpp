@@ -18,19 +18,20 @@ inline double opaque(double constant) {
 
 inline double label_of(double signed_weight) { return signed_weight > 0.0 ? 1.0 : -1.0; }
 
-// The segment f + shift + k (target + shift + shift_change - f - shift), k >= 0, of decision values with intercepts.
+// A segment of decision values f + b + k (target - f + c), k >= 0: vectors (n,), intercept b and its change c.
 struct Segment {
     Span<const double> f, target;
-    double shift = 0.0, shift_change = 0.0;
+    double intercept = 0.0, intercept_change = 0.0;
 };
 
+// A point k where the derivative of a risk along a segment jumps.
 struct Breakpoint {
     double key, jump;
     std::pair<double, double> pair() const { return {key, jump}; }
 };
 
-// Solve   the breakpoints k in (lo, hi) of r(k) = sum_i s_i max(0, 1 - y_i (f_i + k (target_i - f_i))), where r' jumps
-// Given   segment, signed_weights (n,): one block; hi finite; found: gets the block's list of k and the jumps there
+// Solve   the breakpoints k in (lo, hi) of the risk along a segment, sum_i s_i max(0, 1 - y_i f_i(k))
+// Given   segment, signed_weights (n,): one block; hi finite; found: gets the block's list of breakpoints
 // Returns the right derivative r'(lo)
 // Cost    O(n), one vectorised pass; another over the rows found
 // Source  Franc and Sonnenburg 2008, appendix A, table 5
@@ -38,7 +39,7 @@ struct Breakpoint {
 inline double scan_breakpoints(const Segment& segment, Span<const double> signed_weights, double lo, double hi,
                                Index block, BlockLists<Breakpoint>& found) {
     const double *f = segment.f.data, *target = segment.target.data, *signed_ = signed_weights.data;
-    const double shift = segment.shift, change = segment.shift_change;
+    const double intercept = segment.intercept, change = segment.intercept_change;
     double slope = 0.0;
     const RowMask crossing(signed_weights.size, [&](Index first, auto count) {
         std::uint64_t word = 0;
@@ -46,7 +47,7 @@ inline double scan_breakpoints(const Segment& segment, Span<const double> signed
         for (Index j = 0; j < count; ++j) {
             const Index i = first + j;
             const double y = label_of(signed_[i]);
-            const double rate = -y * (target[i] - f[i] + change), base = 1.0 - y * (f[i] + shift);
+            const double rate = -y * (target[i] - f[i] + change), base = 1.0 - y * (f[i] + intercept);
             const double at_lo = base + lo * rate, at_hi = base + hi * rate;
             sum += ((at_lo > 0.0) | ((at_lo == 0.0) & (rate > 0.0))) ? -signed_[i] * (target[i] - f[i] + change) : 0.0;
             word |= (at_lo > 0.0) != (at_hi > 0.0) ? kBits.at[j] : 0;
@@ -58,7 +59,7 @@ inline double scan_breakpoints(const Segment& segment, Span<const double> signed
     Index count = 0;
     crossing.for_each([&](Index i) {
         const double y = label_of(signed_[i]), rate = -y * (target[i] - f[i] + change);
-        const double key = (y * (f[i] + shift) - 1.0) / rate;
+        const double key = (y * (f[i] + intercept) - 1.0) / rate;
         list[count] = {key, std::abs(signed_[i] * rate)};
         count += key > lo;
     });
@@ -124,7 +125,7 @@ inline Sums<2> advance_block(Span<double> f, Span<const double> target, Span<con
 // width
 inline double smoothed_slope(double margin, double half) { return 0.5 + margin * half; }
 
-// Solve   smoothed (Huberised) hinges s_i max_(0 <= a <= 1) a m_i + width a (1 - a) with m_i = 1 - y_i (f_i + shift)
+// Solve   smoothed (Huberised) hinges s_i max_(0 <= a <= 1) a m_i + width a (1 - a) with m_i = 1 - y_i (f_i + b)
 // Given   f, signed_weights (n,): one block; width > 0; factors in [0, 1] of the slopes a of rows with positive and
 //         with negative labels; coef (n,), written: -s y a with a times its factor, row weights of a plane below the
 //         hinges
@@ -133,7 +134,7 @@ inline double smoothed_slope(double margin, double half) { return 0.5 + margin *
 // Cost    O(n), one vectorised pass
 // Source  Nesterov, Smooth minimization of non-smooth functions, Mathematical Programming 103, 2005
 // Twin    tests/naive/cutting_plane.py::smoothed_hinges
-inline Sums<4> smoothed_hinges(Span<const double> f, double shift, Span<const double> signed_weights, double width,
+inline Sums<4> smoothed_hinges(Span<const double> f, double intercept, Span<const double> signed_weights, double width,
                                double positive_factor, double negative_factor, Span<double> coef) {
     const double *g = f.data, *signed_ = signed_weights.data;
     double* __restrict plane = coef.data;
@@ -141,7 +142,7 @@ inline Sums<4> smoothed_hinges(Span<const double> f, double shift, Span<const do
     double value = 0.0, offset = 0.0, loss = 0.0, risk = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double s = std::abs(signed_[i]);
-        const double m = 1.0 - label_of(signed_[i]) * (g[i] + shift), hinge = most(zero, m);
+        const double m = 1.0 - label_of(signed_[i]) * (g[i] + intercept), hinge = most(zero, m);
         double a = clip(smoothed_slope(m, half), zero, one);
         risk += s * hinge;
         value += s * (a * m + width * a * (1.0 - a));
@@ -153,17 +154,17 @@ inline Sums<4> smoothed_hinges(Span<const double> f, double shift, Span<const do
     return {value, offset, loss, risk};
 }
 
-// Solve   the derivative of the smoothed hinges in the shift, sum_i -s_i y_i a_i, and its rate
-// Given   f, shift, signed_weights, width as for smoothed_hinges
+// Solve   the derivative of the smoothed hinges in the intercept, sum_i -s_i y_i a_i, and its rate
+// Given   f, intercept, signed_weights, width as for smoothed_hinges
 // Returns sum_i s_i a_i over the rows with positive labels; over those with negative ones; minus the derivative in the
-//         shift of the first less the second
+//         intercept of the first less the second
 // Cost    O(n), one vectorised pass
-inline Sums<3> smoothed_slopes(Span<const double> f, double shift, Span<const double> signed_weights, double width) {
+inline Sums<3> smoothed_slopes(Span<const double> f, double intercept, Span<const double> signed_weights, double width) {
     const double *g = f.data, *signed_ = signed_weights.data;
     const double half = 0.5 / width, zero = opaque(0.0), one = opaque(1.0);
     double positive = 0.0, negative = 0.0, rate = 0.0;
     for (Index i = 0; i < f.size; ++i) {
-        const double w = signed_[i], slope = smoothed_slope(1.0 - label_of(w) * (g[i] + shift), half);
+        const double w = signed_[i], slope = smoothed_slope(1.0 - label_of(w) * (g[i] + intercept), half);
         const double a = clip(slope, zero, one);
         positive += most(w, zero) * a;
         negative += most(-w, zero) * a;
@@ -172,17 +173,17 @@ inline Sums<3> smoothed_slopes(Span<const double> f, double shift, Span<const do
     return {positive, negative, rate * half};
 }
 
-// Solve   the rows of non-zero weight in the kink neighbourhood |1 - y (f + shift)| <= distance
+// Solve   the rows of non-zero weight in the kink neighbourhood |1 - y (f + intercept)| <= distance
 // Given   f, signed_weights (n,): one block; found: gets the block's list of row numbers, ascending
 // Cost    O(n), one vectorised pass; a second one over the rows found
-// Twin    np.flatnonzero((np.abs(1 - np.sign(signed) * (f + shift)) <= distance) & (signed != 0))
-inline void find_rows_near_kink(Span<const double> f, double shift, Span<const double> signed_weights, double distance,
+// Twin    np.flatnonzero((np.abs(1 - np.sign(signed) * (f + intercept)) <= distance) & (signed != 0))
+inline void find_rows_near_kink(Span<const double> f, double intercept, Span<const double> signed_weights, double distance,
                                 const RowBlock& block, BlockLists<Index>& found) {
     const double *g = f.data, *signed_ = signed_weights.data;
     const RowMask near(f.size, [&](Index first, auto count) {
         std::uint64_t word = 0;
         for (Index j = 0; j < count; ++j) {
-            const double w = signed_[first + j], margin = 1.0 - label_of(w) * (g[first + j] + shift);
+            const double w = signed_[first + j], margin = 1.0 - label_of(w) * (g[first + j] + intercept);
             word |= ((std::abs(margin) <= distance) & (w != 0.0)) ? kBits.at[j] : 0;
         }
         return word;
