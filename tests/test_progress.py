@@ -12,7 +12,7 @@ import time
 import pytest
 
 from widemargin import _bar, _progress
-from widemargin._progress import Aside, Progress
+from widemargin._progress import Progress, SilentProgress
 
 
 class Clock:
@@ -335,21 +335,21 @@ class TestHandler:
         assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_step_aside_is_stopped_with_its_whole_and_shows_nothing(clock: Clock) -> None:
+def test_silent_progress_ends_with_its_whole_and_shows_nothing(clock: Clock) -> None:
     seen: list[dict[str, float]] = []
     with Progress(max_time=5, callback=lambda state: seen.append(state) or False) as progress:  # type: ignore[func-returns-value]
-        aside = Aside(Aside(progress))
-        assert aside.go_on(violation=0.5)
+        silent = SilentProgress(SilentProgress(progress))
+        assert silent.go_on(violation=0.5)
         assert not seen
         clock.now += 3
-        assert aside.elapsed == 3
-        assert aside.go_on()
+        assert silent.elapsed == 3
+        assert silent.go_on()
         clock.now += 3
-        assert not aside.go_on()
-        assert aside.stopped_by == "max_time"
+        assert not silent.go_on()
+        assert silent.stopped_by == "max_time"
     with Progress(callback=lambda state: True) as progress:
         progress.go_on()
-        assert Aside(progress).stopped_by == "callback"
+        assert SilentProgress(progress).stopped_by == "callback"
 
 
 def test_one_inside_another_ends_with_it() -> None:
@@ -377,7 +377,7 @@ def test_one_inside_another_may_end_alone() -> None:
 def test_passes_of_an_inner_fit_end_with_the_outer() -> None:
     calls: list[str] = []
 
-    class Passes:
+    class Team:
         def stop(self) -> None:
             calls.append("stop")
 
@@ -387,6 +387,6 @@ def test_passes_of_an_inner_fit_end_with_the_outer() -> None:
         def resume(self) -> None:
             calls.append("resume")
 
-    with Progress(max_time=50) as outer, Progress() as inner, inner.interrupting(Passes()):
+    with Progress(max_time=50) as outer, Progress() as inner, inner.interrupting(Team()):
         outer._stop("interrupt")
     assert calls == ["after 50", "stop", "resume"]

@@ -1,7 +1,7 @@
-"""The clock, the interrupt, the callback and the bar: one object that every outer loop asks "go on?".
+"""The clock, the interrupt, the callback and the bar of a fit: every outer loop calls `Progress.go_on`.
 
-A loop that asks is stoppable: by its time limit, by Ctrl-C and by the caller's callback. It then ends with the best
-model it has; the first SIGINT never loses work. The bar itself is `_bar`'s.
+So time limit, Ctrl-C and the caller's callback can end a loop, which then returns the best model it has: the first
+SIGINT never loses work. The bar itself is drawn by `_bar`.
 """
 
 import math
@@ -18,33 +18,32 @@ from ._bar import Bar, Snapshot, open_bar
 
 Callback = Callable[[dict[str, float]], bool]
 
-_LOOK_EVERY = 0.1  # seconds between two looks at the state, for the bar and the estimate
-_BAR_AFTER = 1.0  # seconds a fit may take without drawing anything
-_TWICE_WITHIN = 2.0  # seconds between two SIGINTs that mean "now, whatever is lost"
-_MAX_SAMPLES = 64
+_UPDATE_SECONDS = 0.1  # between two updates of the bar and the estimate
+_BAR_SECONDS = 1.0  # a fit that takes less draws nothing
+_KILL_SECONDS = 2.0  # a second SIGINT within this time raises KeyboardInterrupt, and the fit is lost
+_MAX_SAMPLES = 64  # of the violation, for the estimate
 
 _last_sigint = -math.inf  # of the process, so that Ctrl-C twice ends a grid search whose next fit has begun meanwhile
 
 
-class Passes(Protocol):
-    """Compiled passes over data, as they can be ended before their next block."""
+class Stoppable(Protocol):
+    """A team of threads whose compiled passes over data can be ended before their next block of rows."""
 
     def stop(self) -> None:
-        """End them, with an exception of theirs, until `resume`."""
+        """Have all passes raise `Stopped`, until `resume`."""
 
     def stop_after(self, seconds: float) -> None:
-        """The same in so many seconds."""
+        """Have all passes raise `Stopped` once `seconds` have passed, until `resume`."""
 
     def resume(self) -> None:
-        """Take both back."""
+        """Undo `stop` and `stop_after`."""
 
 
 class Progress:
-    """What a fit knows of its own progress, and whether it should go on.
+    """The progress of a fit, and whether it should go on.
 
-    Use it as a context manager around the whole fit; hand it down to every outer loop. One inside the ``with`` block of
-    another (a fit of a cross-validation) ends with it. Pickled (to another process), it takes along only the time that
-    is left.
+    A context manager around the whole fit, passed to every outer loop. One inside the ``with`` block of another (a fit
+    of a cross-validation) ends with it. A pickled copy, for another process, has only the time that is left.
 
     Parameters
     ----------
@@ -56,7 +55,7 @@ class Progress:
         The name of the first stage.
     callback : callable or None
         Called with the state of each `go_on` and ``elapsed``, by one thread at a time: while it runs, other threads go
-        on without a call, and nothing that they or it ask of this object waits for its end. It returns True to stop.
+        on without a call, and no method of this object waits for its end. It returns True to stop.
 
     Attributes
     ----------
@@ -65,7 +64,7 @@ class Progress:
     state : dict
         The keywords of the latest `go_on`.
     candidate : object
-        What a callback may look at: the point that the solver would return if it were stopped now.
+        For callbacks: the point that the solver would return if it were stopped now.
 
     Examples
     --------
@@ -91,7 +90,7 @@ class Progress:
         self._max_time = math.inf if max_time is None else max_time
         self._verbose = verbose
         self._callback = callback
-        self._passes: list[Passes] = []
+        self._teams: list[Stoppable] = []
         self._inner: list[Progress] = []
         self._outer: Progress | None = None
         self._busy = threading.Lock()
@@ -99,7 +98,7 @@ class Progress:
         self._handler_set = False
         self._bar: Bar | None = None
         self._end: float | None = None
-        self._start = self._next_look = perf_counter()
+        self._start = self._next_update = perf_counter()
         self._stage = 0
         self._begin_stage(title, None)
 
@@ -107,7 +106,7 @@ class Progress:
         return _resume, (self._max_time - self.elapsed, self.stopped_by)
 
     def __enter__(self) -> Self:
-        self._start = self._stage_start = self._next_look = perf_counter()
+        self._start = self._stage_start = self._next_update = perf_counter()
         self._end = None
         self._outer = _current.get()
         self._token: Token[Progress | None] = _current.set(self)
@@ -116,7 +115,7 @@ class Progress:
             self._max_time = min(self._max_time, self._outer.deadline - self._start)
             self.stopped_by = self._outer.stopped_by
         if threading.current_thread() is threading.main_thread():
-            # Not ours to touch if the program, or a fit around this one, has a handler of its own.
+            # Left alone where the program, or a fit around this one, has a handler of its own.
             self._handler_set = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if self._handler_set:
             signal.signal(signal.SIGINT, self._on_sigint)
@@ -142,12 +141,12 @@ class Progress:
 
     @property
     def is_observed(self) -> bool:
-        """Whether a callback looks at every round."""
+        """Whether there is a callback, to be called every round."""
         return self._callback is not None
 
     @property
     def ended_with_outer(self) -> bool:
-        """Whether the ``with`` block around this one was stopped, which then says so."""
+        """Whether the ``with`` block around this one was stopped: the warning is that block's."""
         return self._outer is not None and self._outer.stopped_by is not None
 
     @property
@@ -182,7 +181,7 @@ class Progress:
         return min(1.0, (first - lowest) / (first - goal)) if first > goal else 1.0
 
     def go_on(self, **state: float) -> bool:
-        """Record the state, and return False once the fit should end. Any thread may ask.
+        """Record the state, and return False once the fit should end. Any thread may call it.
 
         Parameters
         ----------
@@ -196,8 +195,8 @@ class Progress:
         now = self._check_time()
         if self._callback is not None:
             self._call(self._callback, now)
-        if now >= self._next_look:
-            self._look(now)
+        if now >= self._next_update:
+            self._update(now)
         return self.stopped_by is None
 
     @property
@@ -206,24 +205,24 @@ class Progress:
         return self._start + self._max_time
 
     @contextmanager
-    def interrupting(self, passes: Passes, deadline: float = math.inf) -> Iterator[None]:
+    def interrupting(self, team: Stoppable, deadline: float = math.inf) -> Iterator[None]:
         """Have compiled passes inside a ``with`` block end before their next block of rows, once the fit should end.
 
         What they compute is lost then: for passes that leave nothing half-changed.
         """
-        self._passes.append(passes)
-        passes.stop_after(max(0.0, min(self.deadline, deadline) - perf_counter()))
+        self._teams.append(team)
+        team.stop_after(max(0.0, min(self.deadline, deadline) - perf_counter()))
         if self.stopped_by is not None:
-            passes.stop()
+            team.stop()
         try:
             yield
         finally:
-            self._passes.remove(passes)
-            passes.resume()
+            self._teams.remove(team)
+            team.resume()
             self._check_time()
 
-    def part(self, n_workers: int) -> "Part":
-        """The progress of one of this stage's parts: it may take its share of the time that is left.
+    def part(self, n_workers: int) -> "PartProgress":
+        """The progress of one part of this stage, which gets a share of the time that is left.
 
         Parameters
         ----------
@@ -231,7 +230,7 @@ class Progress:
             How many parts run side by side.
         """
         to_do = max(1, (self._total or 1) - self._done)
-        return Part(self, perf_counter() + (self._max_time - self.elapsed) * min(1.0, n_workers / to_do))
+        return PartProgress(self, perf_counter() + (self._max_time - self.elapsed) * min(1.0, n_workers / to_do))
 
     def stage(self, title: str, total: int | None = None) -> None:
         """Begin a new stage (a level, a round, a pair of classes): a new line of the bar, a new estimate.
@@ -247,7 +246,7 @@ class Progress:
             self._begin_stage(title, total)
 
     def advance(self, n: int = 1) -> None:
-        """Count `n` more of this stage's total as done. Any thread may."""
+        """Count `n` more of this stage's total as done. Any thread may call it."""
         with self._busy:
             self._done += n
 
@@ -268,15 +267,15 @@ class Progress:
         # No lock: the signal handler comes here, in the middle of whatever the main thread is doing.
         if self.stopped_by is None:
             self.stopped_by = reason
-        for passes in tuple(self._passes):
-            passes.stop()
+        for team in tuple(self._teams):
+            team.stop()
         for inner in tuple(self._inner):
             inner._stop(reason)
 
     def _on_sigint(self, number: int, frame: FrameType | None) -> None:
         global _last_sigint
         before, _last_sigint = _last_sigint, perf_counter()
-        if _last_sigint - before < _TWICE_WITHIN:
+        if _last_sigint - before < _KILL_SECONDS:
             raise KeyboardInterrupt
         self._stop("interrupt")
 
@@ -285,12 +284,12 @@ class Progress:
             if is_free and callback({**self.state, "elapsed": now - self._start}):
                 self._stop("callback")
 
-    def _look(self, now: float) -> None:
+    def _update(self, now: float) -> None:
         with _if_free(self._busy) as is_free:
-            if is_free and now >= self._next_look:
-                self._next_look = now + _LOOK_EVERY
+            if is_free and now >= self._next_update:
+                self._next_update = now + _UPDATE_SECONDS
                 self._sample(now, self.state.get("violation"))
-                if self._verbose > 0 and now - self._start >= _BAR_AFTER:
+                if self._verbose > 0 and now - self._start >= _BAR_SECONDS:
                     self._bar = self._bar or open_bar()
                     self._bar.show(self._snapshot())
 
@@ -302,7 +301,7 @@ class Progress:
             samples.append((now, math.log(violation)))
         if len(samples) > _MAX_SAMPLES:
             del samples[1::2]
-            self._sample_every = 2 * self._sample_every or 2 * _LOOK_EVERY
+            self._sample_every = 2 * self._sample_every or 2 * _UPDATE_SECONDS
 
     def _remaining_by_count(self) -> float | None:
         if not self._total or not self._done:
@@ -316,8 +315,8 @@ class Progress:
 _current: ContextVar[Progress | None] = ContextVar("widemargin_progress", default=None)
 
 
-class _WithoutCandidate:
-    """Takes no notice of a candidate: only a whole fit has one."""
+class _WithoutCallback:
+    """No callback is called, and candidates are ignored: only a whole fit has both."""
 
     is_observed = False
 
@@ -330,8 +329,8 @@ class _WithoutCandidate:
         """Ignored."""
 
 
-class Part(_WithoutCandidate):
-    """What `Progress.part` returns: asks its whole, and stops by itself when its share of the time is over.
+class PartProgress(_WithoutCallback):
+    """The progress of a part of a stage, from `Progress.part`: ends with the whole, or with its share of the time.
 
     Attributes
     ----------
@@ -354,22 +353,22 @@ class Part(_WithoutCandidate):
         return self._whole.elapsed
 
     def go_on(self, **state: float) -> bool:
-        """Ask the whole, and the share of its time."""
+        """Whether the whole goes on, and the share of the time is not over."""
         return perf_counter() < self.deadline and self._whole.go_on(**state)
 
-    def interrupting(self, passes: Passes) -> AbstractContextManager[None]:
+    def interrupting(self, team: Stoppable) -> AbstractContextManager[None]:
         """As `Progress.interrupting`, at the end of this part's time too."""
-        return self._whole.interrupting(passes, self.deadline)
+        return self._whole.interrupting(team, self.deadline)
 
     def stage(self, title: str, total: int | None = None) -> None:
-        """Nothing: parts run side by side, and the whole counts them."""
+        """Ignored: parts run side by side, and the whole counts them."""
 
     def advance(self, n: int = 1) -> None:
-        """Nothing."""
+        """Ignored."""
 
 
-class Aside(_WithoutCandidate):
-    """The progress of a step that is none of the user's: no bar and no callback, but stopped with its whole.
+class SilentProgress(_WithoutCallback):
+    """The progress of an inner solve that is not shown: no bar, no state and no callback, but it ends with the whole.
 
     Attributes
     ----------
@@ -377,7 +376,7 @@ class Aside(_WithoutCandidate):
     deadline : float
     """
 
-    def __init__(self, whole: "Progress | Part | Aside") -> None:
+    def __init__(self, whole: "Progress | PartProgress | SilentProgress") -> None:
         self._whole = whole
         self.deadline: float = whole.deadline
 
@@ -391,12 +390,12 @@ class Aside(_WithoutCandidate):
         """Seconds since the whole began."""
         return self._whole.elapsed
 
-    def interrupting(self, passes: Passes) -> AbstractContextManager[None]:
+    def interrupting(self, team: Stoppable) -> AbstractContextManager[None]:
         """As the whole's."""
-        return self._whole.interrupting(passes)
+        return self._whole.interrupting(team)
 
     def go_on(self, **state: float) -> bool:
-        """Whether the whole would; it is not told."""
+        """Whether the whole has not been stopped; the state is ignored."""
         return self.stopped_by is None
 
 
@@ -412,7 +411,7 @@ def _if_free(lock: threading.Lock) -> Iterator[bool]:
 
 
 def _resume(time_left: float, stopped_by: str | None) -> Progress:
-    """Rebuild a pickled `Progress` in another process: its clock runs from here, it draws and asks nothing."""
+    """Rebuild a pickled `Progress` in another process: its clock starts now; it has neither bar nor callback."""
     progress = Progress(max_time=time_left)
     progress.stopped_by = stopped_by
     return progress

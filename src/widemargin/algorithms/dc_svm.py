@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import Stopped
-from .._progress import Part, Progress
+from .._progress import PartProgress, Progress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run
 from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
@@ -137,7 +137,7 @@ class Machine:
 def train(
     data: Data,
     settings: Settings,
-    progress: Progress | Part,
+    progress: Progress | PartProgress,
     rng: np.random.Generator,
     *,
     start: Vector | None = None,
@@ -191,7 +191,12 @@ class _Fit:
     """The steps of Algorithm 1, with the levels and the machine of the last level."""
 
     def __init__(
-        self, data: Data, settings: Settings, progress: Progress | Part, rng: np.random.Generator, team: ThreadTeam
+        self,
+        data: Data,
+        settings: Settings,
+        progress: Progress | PartProgress,
+        rng: np.random.Generator,
+        team: ThreadTeam,
     ) -> None:
         self.data = data
         self.settings = settings
@@ -419,7 +424,7 @@ class _Fit:
         return solver
 
 
-def _is_small(n: int, n_problems: int, settings: Settings, progress: Progress | Part) -> bool:
+def _is_small(n: int, n_problems: int, settings: Settings, progress: Progress | PartProgress) -> bool:
     """Whether problems on n rows are solved on the whole kernel matrix, without levels, rounds and callbacks."""
     n_entries, itemsize = n * n, 8
     return (
@@ -436,7 +441,7 @@ def _train_small(
     samples: Samples,
     parts: list[Subproblem],
     settings: Settings,
-    progress: Progress | Part,
+    progress: Progress | PartProgress,
     team: ThreadTeam,
 ) -> list[Machine]:
     """Train a machine for each part, on one kernel matrix; zeros if the fit is stopped before this matrix is known."""
@@ -466,7 +471,7 @@ def _divide(
     level: int,
     beta: Vector,
     settings: Settings,
-    progress: Progress | Part,
+    progress: Progress | PartProgress,
     rng: np.random.Generator,
     team: ThreadTeam,
 ) -> Division:

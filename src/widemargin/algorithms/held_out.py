@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import Stopped
-from .._progress import Part, Progress
+from .._progress import PartProgress, Progress
 from .._threads import ThreadTeam
 from ..data.samples import GramSamples, Samples, SampleSubset
 from ..kernels.functions import Kernel, Precomputed
@@ -86,11 +86,13 @@ class SharedKernel:
     machines : sequence of ndarray of int
         The rows of each machine, in ascending order: all n, or those of two classes.
     limits : Limits
-    progress : Progress or Part
+    progress : Progress or PartProgress
     team : ThreadTeam
     """
 
-    def __init__(self, machines: Sequence[Rows], limits: Limits, progress: Progress | Part, team: ThreadTeam) -> None:
+    def __init__(
+        self, machines: Sequence[Rows], limits: Limits, progress: Progress | PartProgress, team: ThreadTeam
+    ) -> None:
         self.machines = machines
         self.limits = limits
         self.progress = progress

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import Stopped
-from .._progress import Aside, Part, Progress
+from .._progress import PartProgress, Progress, SilentProgress
 from .._threads import ThreadTeam
 from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix
 from ..nystroem.local_machines import LinearFit
@@ -79,7 +79,7 @@ def train(
     X: DesignMatrix,
     losses: Sequence[Loss],
     settings: Settings,
-    progress: Progress | Part | Aside,
+    progress: Progress | PartProgress | SilentProgress,
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Trained:
@@ -105,7 +105,7 @@ def train_path(
     losses: Sequence[Loss],
     Cs: Sequence[float],
     settings: Settings,
-    progress: Progress | Part | Aside,
+    progress: Progress | PartProgress | SilentProgress,
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
@@ -145,7 +145,7 @@ class _Training:
         X: DesignMatrix,
         losses: Sequence[Loss],
         settings: Settings,
-        progress: Progress | Part | Aside,
+        progress: Progress | PartProgress | SilentProgress,
         team: ThreadTeam,
     ) -> None:
         self.X = X
@@ -181,7 +181,7 @@ class _Training:
         if hinge is None:
             return
         if self.accelerations.active_rows and isinstance(X, LocalMatrix):
-            go_on = Aside(self.progress).go_on
+            go_on = SilentProgress(self.progress).go_on
             self.active_rows[solver] = ActiveRows(
                 X, solver, hinge, self.settings.tol, memory_budget, go_on, newton=self.accelerations.newton
             )
@@ -319,13 +319,13 @@ class _Training:
     def _start_from_sample(self, X: LocalMatrix, C: float) -> list[Matrix]:
         def train_some(sampled: LocalMatrix, losses: Sequence[Loss], tol: float) -> list[Matrix]:
             settings = replace(self.settings, C=C, tol=tol, keep_points=False)
-            results, _ = train(sampled, losses, settings, Aside(self.progress), team=self.team)
+            results, _ = train(sampled, losses, settings, SilentProgress(self.progress), team=self.team)
             return [result.w for result in results]
 
         losses = [solver.loss for solver in self.solvers]
         tol, budget = self.settings.tol, self.settings.memory_budget
-        aside = Aside(self.progress)
-        found = start_from_sample(X, losses, C, tol, budget, aside, newton=self.accelerations.newton, train=train_some)
+        silent = SilentProgress(self.progress)
+        found = start_from_sample(X, losses, C, tol, budget, silent, newton=self.accelerations.newton, train=train_some)
         for solver, is_newton in zip(self.solvers, found.is_newton, strict=True):
             if solver in self.active_rows:
                 self.active_rows[solver].start_at_sample(found.n_samples, is_newton=is_newton)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from .._config import resolve_memory_budget
-from .._progress import Aside, Progress
+from .._progress import Progress, SilentProgress
 from .._threads import blas_limit
 from ..algorithms.dc_svm import Data, Machine, Settings
 from ..data.samples import Samples
@@ -119,7 +119,7 @@ class DualMachine(LinearWeights, KernelMachine):
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         with blas_limit(1):  # a second thread, once woken by a probe of some rows, spins on through an early fit
             kernel = self._resolve_kernel(rows.X, rows.weights)
-            samples = make_checked_samples(kernel, rows.X, self._scale_targets(rows), Aside(progress).go_on)
+            samples = make_checked_samples(kernel, rows.X, self._scale_targets(rows), SilentProgress(progress).go_on)
             seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
             machines = self._train(kernel, samples, rows, self._settings(kernel), progress, np.random.default_rng(seed))
             certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._progress import Aside
+from ..._progress import SilentProgress
 from ...data import LocalMatrix
 from .losses import HingeLoss, Loss
 from .master_problem import MasterProblem
@@ -39,7 +39,7 @@ def start_from_sample(
     C: float,
     tol: float,
     memory_budget: int,
-    progress: Aside,
+    progress: SilentProgress,
     *,
     newton: bool,
     train: Callable[[LocalMatrix, Sequence[Loss], float], list[Matrix]],
@@ -64,7 +64,7 @@ def start_from_sample(
     return SampleStart(found, [k not in left for k in range(len(parts))], len(chosen))
 
 
-def _newton_point(X: LocalMatrix, loss: HingeLoss, C: float, tol: float, progress: Aside) -> Matrix | None:
+def _newton_point(X: LocalMatrix, loss: HingeLoss, C: float, tol: float, progress: SilentProgress) -> Matrix | None:
     """The minimiser of the smoothed objective; None if Newton's method fails."""
     solver = CuttingPlaneSolver(loss, MasterProblem(X.shape[1], _MAX_PLANES, keep_points=False), C)
     solver.evaluate(solver.w, np.zeros((1, X.shape[0])))

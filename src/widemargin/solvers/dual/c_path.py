@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._progress import Part, Progress
+from ..._progress import PartProgress, Progress
 from ..results import DualResult
 from .certificate import DualProblem
 
@@ -47,7 +47,7 @@ class CPath:
         self.problem, self.beta, self.decision, self.C = problem, result.beta, result.decision, C
         return result
 
-    def follow(self, Cs: Sequence[float], progress: Progress | Part) -> list[DualResult]:
+    def follow(self, Cs: Sequence[float], progress: Progress | PartProgress) -> list[DualResult]:
         """The results for ascending Cs; fewer, if the fit is stopped: the one that was cut short is left out."""
         results: list[DualResult] = []
         for C in Cs:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._native import dual, kernels
-from ..._progress import Part, Progress
+from ..._progress import PartProgress, Progress
 from ..._threads import ThreadTeam
 from ..results import DualResult, History
 from .certificate import MAX_RELATIVE_GAP, DualProblem, certify, make_terms
@@ -42,7 +42,7 @@ class InMemorySolver:
     team : ThreadTeam
     has_intercept : bool
         Whether sum(beta) keeps its value.
-    progress : Progress or Part
+    progress : Progress or PartProgress
     use_float64 : bool
         Whether the working sets' tiles are float64 even if K is float32.
     """
@@ -54,7 +54,7 @@ class InMemorySolver:
         team: ThreadTeam,
         *,
         has_intercept: bool,
-        progress: Progress | Part,
+        progress: Progress | PartProgress,
         use_float64: bool = False,
     ) -> None:
         self.K = K
@@ -111,7 +111,7 @@ def solve_in_memory(
     *,
     has_intercept: bool,
     tol: float,
-    progress: Progress | Part,
+    progress: Progress | PartProgress,
     max_relative_gap: float = MAX_RELATIVE_GAP,
     max_iter: int = NO_LIMIT,
     decision: Vector | None = None,
@@ -127,7 +127,7 @@ def solve_in_memory(
     team : ThreadTeam
     has_intercept : bool
     tol : float
-    progress : Progress or Part
+    progress : Progress or PartProgress
     max_relative_gap : float
         Largest gap / objective at the end: where it is larger at `tol`, the tolerance is made smaller.
     max_iter : int

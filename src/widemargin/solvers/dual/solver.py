@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ..._config import get_config
 from ..._native import Stopped, dual, kernels
-from ..._progress import Part, Progress
+from ..._progress import PartProgress, Progress
 from ..._threads import ThreadTeam
 from ...data.samples import Samples
 from ...kernels.active_matrix import ActiveMatrix
@@ -92,7 +92,7 @@ class DualSolver:
         Largest violation of a converged machine.
     active_bytes : int
         Memory of the active set's kernel matrix.
-    progress : Progress or Part
+    progress : Progress or PartProgress
     max_iter : int
         Working sets; -1 for no limit.
     must_return : bool
@@ -122,7 +122,7 @@ class DualSolver:
         has_intercept: bool,
         tol: float,
         active_bytes: int,
-        progress: Progress | Part,
+        progress: Progress | PartProgress,
         max_iter: int = -1,
         must_return: bool = True,
         entry_noise: float = 0.0,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._native import dual
-from ..._progress import Aside, Part, Progress
+from ..._progress import PartProgress, Progress, SilentProgress
 from ..._threads import ThreadTeam
 from ...data.samples import Samples
 from ...kernels.functions import Kernel
@@ -54,7 +54,7 @@ def solve_on_whole_matrix(
     has_intercept: bool,
     tol: float,
     max_iter: int,
-    progress: Progress | Part | Aside,
+    progress: Progress | PartProgress | SilentProgress,
     max_relative_gap: float = MAX_RELATIVE_GAP,
 ) -> list[DualResult]:
     """Compute the kernel matrix of all samples and solve problems on parts of it.
@@ -106,7 +106,7 @@ def solve_subproblems(
     has_intercept: bool,
     tol: float,
     max_iter: int,
-    progress: Progress | Part | Aside,
+    progress: Progress | PartProgress | SilentProgress,
     max_relative_gap: float = MAX_RELATIVE_GAP,
 ) -> list[DualResult]:
     """Solve duals on parts of a given kernel matrix.
@@ -121,7 +121,7 @@ def solve_subproblems(
         Largest violation; 1e-9 for a problem of at most 512 rows, where rounding allows it.
     max_iter : int
         Working sets for each problem; -1 for no limit.
-    progress : Progress or Part
+    progress : Progress or PartProgress
     max_relative_gap : float
         Largest gap / objective of each problem at the end.
 
