@@ -252,6 +252,21 @@ def test_one_class_with_levels_sparse_and_precomputed() -> None:
     np.testing.assert_allclose(gram.decision_function(rbf(few, few, 0.3)), dense.decision_function(few), atol=1e-6)
 
 
+@pytest.mark.parametrize("n", [600, 2000])  # on a kernel matrix in memory, and with an active set
+def test_one_class_warm_start_continues(n: int) -> None:
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    warm = DCOneClassSVM(nu=0.2, gamma=0.3, n_levels=0, warm_start=True).fit(X)
+    first = warm.n_iter_
+    assert warm.fit(X).n_iter_ < first
+    for nu, weights in ((0.25, None), (0.1, None), (0.1, np.random.default_rng(1).uniform(0.0, 2.0, n))):
+        cold = DCOneClassSVM(nu=nu, gamma=0.3, n_levels=0).fit(X, sample_weight=weights)
+        warm.set_params(nu=nu).fit(X, sample_weight=weights)
+        assert warm.converged_
+        assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-3)
+        assert warm.dual_coef_.sum() == pytest.approx(cold.dual_coef_.sum(), rel=1e-12)
+        np.testing.assert_allclose(warm.score_samples(X), cold.score_samples(X), rtol=5e-3)
+
+
 def test_no_time_gives_the_machine_of_a_sample() -> None:
     X = np.random.default_rng(0).normal(size=(6000, 3))
     with pytest.warns(ConvergenceWarning, match="max_time"):

@@ -17,7 +17,7 @@ from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, rescale_to_zero_sum
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP
 from ..solvers.results import DualResult, History
 from ._clusters import check_clusters, clustered_model
 from ._estimator import describe_gap, warn_of_stop
@@ -171,7 +171,7 @@ class DualMachine(LinearWeights, KernelMachine):
         beta, is_there = np.zeros(int(kept[-1]) + 1), self.support_ <= kept[-1]
         beta[self.support_[is_there]] = self.dual_coef_[0, is_there]
         beta = np.clip(beta[kept], data.problem.lo, data.problem.hi)
-        return rescale_to_zero_sum(beta) if self.fit_intercept else beta
+        return data.problem.nearby_point(beta) if self.fit_intercept else beta
 
     def _snapshot(self, rows: TrainingRows, progress: Progress) -> dict[str, Any] | None:
         """The attributes of a single machine, in the rounds of the whole problem."""

@@ -61,6 +61,9 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         Above 0, the early machine of that level is the result: a machine with its own rho for each cluster.
     combine : {"early", "naive"}, default="early"
         Decision values of an early machine: by the machine of the row's own cluster, or the sum over all clusters.
+    warm_start : bool, default=False
+        Go on from the fitted dual variables, an early machine's too, instead of solving levels, for another `nu` or
+        other weights as well. For the same rows, and ``stop_level=0``.
     tol : float, default=1e-3
         Largest violation of the optimality conditions at the end, in units of the decision function. A problem of at
         most 512 rows is solved to 1e-9, or to the rounding of its decision values.
@@ -140,7 +143,6 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
     """
 
     fit_intercept = True  # rho
-    warm_start = False
 
     def __init__(
         self,
@@ -156,6 +158,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         partition: str = "auto",
         stop_level: int = 0,
         combine: str = "early",
+        warm_start: bool = False,
         tol: float = 1e-3,
         max_iter: int = -1,
         max_time: float | None = None,
@@ -175,6 +178,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         self.partition = partition
         self.stop_level = stop_level
         self.combine = combine
+        self.warm_start = warm_start
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
@@ -229,7 +233,8 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
     ) -> list[Machine]:
         try:
             data = Data(kernel, samples, one_class_problem(rows.weights, float(self.nu)))
-            return [self._with_border_inside(train(data, settings, progress, rng), rows)]
+            machine = train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))
+            return [self._with_border_inside(machine, rows)]
         except StoppedAtStartError:
             return [self._sample_machine(kernel, samples, rows.weights, settings, rng)]
 

@@ -17,7 +17,7 @@ from widemargin.algorithms import dc_svm
 from widemargin.algorithms.dc_svm import Data, Machine, Settings, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual.certificate import DualProblem, certify, make_terms, regression_problem
+from widemargin.solvers.dual.certificate import DualProblem, certify, make_terms, one_class_problem, regression_problem
 from widemargin.solvers.dual.newton import solve_newton_sets
 from widemargin.solvers.dual.subproblems import Subproblem, solve_subproblems
 
@@ -53,6 +53,21 @@ def twin(K: Vector, y: Vector, upper: Vector, epsilon: float, *, has_intercept: 
 
 def primal(K: Vector, y: Vector, upper: Vector, epsilon: float, beta: Vector, b: float) -> float:
     return float(0.5 * beta @ K @ beta + upper @ np.maximum(np.abs(y - K @ beta - b) - epsilon, 0.0))
+
+
+@pytest.mark.parametrize("nu", [0.05, 0.3, 0.9, 1.0])
+def test_a_point_near_another_is_feasible(nu: float) -> None:
+    rng = np.random.default_rng(0)
+    weights, beta = rng.uniform(0.5, 2.0, 50), np.zeros(50)
+    beta[:20] = weights[:20] * rng.uniform(0.1, 1.0, 20)
+    problem = one_class_problem(weights, nu)
+    point = problem.nearby_point(beta)
+    assert point.sum() == pytest.approx(nu * weights.sum(), rel=1e-12)
+    assert np.all(point >= 0)
+    assert np.all(point <= weights)
+    if point[20:].any():  # others are raised only where these are at their bounds
+        np.testing.assert_allclose(point[:20], weights[:20])
+    np.testing.assert_allclose(problem.nearby_point(point), point, rtol=1e-12, atol=1e-12)
 
 
 def fit(X: NDArray[Any], problem: DualProblem, start: Vector | None = None, **changes: Any) -> Machine:

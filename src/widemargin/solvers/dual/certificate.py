@@ -45,13 +45,26 @@ class DualProblem(NamedTuple):
 
     def sparse_point(self) -> Vector:
         """A feasible point (n,) with few coordinates other than zero: those of a random order, at their upper bound."""
-        beta = np.zeros(len(self.hi))
+        zero = np.zeros(len(self.hi))
+        return self.nearby_point(zero) if self.nu else zero
+
+    def nearby_point(self, beta: Vector) -> Vector:
+        """A point (n,) of the sum that an intercept asks for, near `beta` (n,), which is within the bounds.
+
+        Too large a sum is scaled down. With nu, of too small a sum coordinates are raised to their upper bound until it
+        is right: first those that are not zero, each kind in a random order.
+        """
         if not self.nu:
-            return beta
-        order = np.random.default_rng(0).permutation(len(self.hi))
-        room = self.nu * self.hi.sum() - (np.cumsum(self.hi[order]) - self.hi[order])
-        beta[order] = np.clip(room, 0.0, self.hi[order])
-        return beta
+            return rescale_to_zero_sum(beta)
+        missing = self.nu * self.hi.sum() - beta.sum()
+        if missing < 0:
+            return np.asarray(beta * (1.0 + missing / beta.sum()))
+        order = np.random.default_rng(0).permutation(len(beta))
+        order = order[np.argsort(beta[order] == 0.0, kind="stable")]
+        room = (self.hi - beta)[order]
+        raised = beta.copy()
+        raised[order] += np.clip(missing - (np.cumsum(room) - room), 0.0, room)
+        return np.minimum(raised, self.hi)
 
 
 def make_terms(problem: DualProblem, diagonal: Vector) -> dual.SeparableTerms:
