@@ -15,7 +15,7 @@ from naive import dc_svm as naive
 from naive.kernels import rbf
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import Data, Settings, pair_problem, train, train_several
+from widemargin.algorithms.dc_svm import KernelProblem, Settings, pair_problem, train, train_several
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual.certificate import svm_problem
@@ -56,7 +56,7 @@ def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest
     monkeypatch.setattr(dc_svm.DualSolver, "solve_in_memory_of", refine)
     monkeypatch.setattr(dc_svm, "_START_TOL", 1e-7)  # of levels and refine step
     settings = Settings(tol=1e-7, n_levels=2, partition="kernel", n_sample=200, n_jobs=1)
-    data = Data(RBF(GAMMA), make_samples(X, "distances"), svm_problem(y, np.full(N, C)))
+    data = KernelProblem(RBF(GAMMA), make_samples(X, "distances"), svm_problem(y, np.full(N, C)))
     with Progress() as progress:
         machine = train(data, settings, progress, np.random.default_rng(0))
 
@@ -112,7 +112,7 @@ def test_a_stop_ends_a_cluster_at_its_next_tile(stop_level: int, stopping: Progr
     """Of the sample that says whether a level pays, and of a level's cluster: 15 tiles and more."""
     samples, y = wide_rows(5000)
     settings = Settings(n_levels="auto", stop_level=stop_level, n_jobs=1)
-    data = Data(_StoppingRBF(0.01), samples, svm_problem(y, np.full(len(y), C)))
+    data = KernelProblem(_StoppingRBF(0.01), samples, svm_problem(y, np.full(len(y), C)))
     machine = train(data, settings, stopping, np.random.default_rng(0))
     assert _StoppingRBF.n_tiles == 3
     assert not machine.result.beta.any()

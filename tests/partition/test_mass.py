@@ -14,7 +14,7 @@ from naive import kernels
 from naive import partition as naive
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
-from widemargin.algorithms.dc_svm import Data, Machine, Settings, train
+from widemargin.algorithms.dc_svm import KernelProblem, Settings, TrainedMachine, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Polynomial
 from widemargin.partition import RandomRouter, between_cluster_mass, divide
@@ -36,10 +36,10 @@ def division_of(X: Any, labels: Any) -> Division:
     return Division(RandomRouter(points, np.asarray(labels)), np.asarray(labels), np.arange(len(X)))
 
 
-def glue(kernel: Any, X: Any, y: Any, upper: Any, labels: Any, **more: Any) -> Machine:
+def glue(kernel: Any, X: Any, y: Any, upper: Any, labels: Any, **more: Any) -> TrainedMachine:
     """The concatenated solutions of the clusters."""
     options = Settings(n_jobs=1, n_levels=1, stop_level=1, tol=1e-9, **more)
-    data = Data(kernel, make_samples(X, kernel.sample_form), svm_problem(y, upper))
+    data = KernelProblem(kernel, make_samples(X, kernel.sample_form), svm_problem(y, upper))
     with Progress() as progress:
         return train(data, options, progress, np.random.default_rng(0), division=division_of(X, labels))
 
@@ -131,7 +131,9 @@ def test_theorem_1(n: int, k: int, seed: int, gamma: float, C: float, weighted: 
     else:
         labels = divide(kernel, samples, k, method=method, rng=rng, team=ThreadTeam(1)).labels
     with Progress() as progress:
-        best = train(Data(kernel, samples, svm_problem(y, upper)), Settings(n_jobs=1, tol=1e-9), progress, rng).result
+        best = train(
+            KernelProblem(kernel, samples, svm_problem(y, upper)), Settings(n_jobs=1, tol=1e-9), progress, rng
+        ).result
     glued = glue(kernel, X, y, upper, labels).result
     Q, p = qp.signed(kernels.rbf(X, X, gamma), y), -np.ones(n)
     difference = qp.objective(Q, p, y * glued.beta) - qp.objective(Q, p, y * best.beta)
@@ -205,7 +207,10 @@ def test_points_of_largest_gradient_are_no_support_vectors(seed: int) -> None:
     glued = glue(kernel, X, y, upper, labels).result
     with Progress() as progress:
         best = train(
-            Data(kernel, samples, svm_problem(y, upper)), Settings(n_jobs=1), progress, np.random.default_rng(0)
+            KernelProblem(kernel, samples, svm_problem(y, upper)),
+            Settings(n_jobs=1),
+            progress,
+            np.random.default_rng(0),
         ).result
     gradient = np.where(glued.beta == 0, y * glued.decision - 1.0, -np.inf)
     surest = np.argsort(-gradient)[:20]

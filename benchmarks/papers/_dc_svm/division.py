@@ -16,8 +16,8 @@ from benchmarks.papers._dc_svm.machines import SETS, Machine, make, settings_of
 from benchmarks.papers._experiment import Experiment, Row, grouped
 from widemargin._config import resolve_memory_budget
 from widemargin._progress import Progress
-from widemargin.algorithms.dc_svm import Data, Settings, train
-from widemargin.algorithms.dc_svm import Machine as Trained
+from widemargin.algorithms.dc_svm import KernelProblem, Settings, train
+from widemargin.algorithms.dc_svm import TrainedMachine as Trained
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import make_kernel
 from widemargin.partition import between_cluster_mass
@@ -57,13 +57,15 @@ def _figure1(name: str, options: Namespace) -> Iterator[Row]:
             }
 
 
-def _data(problem: Problem) -> Data:
+def _data(problem: Problem) -> KernelProblem:
     kernel = make_kernel("rbf", gamma=problem.gamma, degree=3, coef0=0.0)
     y = problem.y.astype(np.float64)
-    return Data(kernel, make_samples(problem.X, kernel.sample_form), svm_problem(y, np.full(len(y), problem.C)))
+    return KernelProblem(
+        kernel, make_samples(problem.X, kernel.sample_form), svm_problem(y, np.full(len(y), problem.C))
+    )
 
 
-def _train(data: Data, settings: Settings) -> Trained:
+def _train(data: KernelProblem, settings: Settings) -> Trained:
     settings = Settings(**{**vars(settings), "memory_budget": resolve_memory_budget(None)})
     with Progress() as progress:
         return train(data, settings, progress, np.random.default_rng(0))
@@ -76,7 +78,7 @@ def _dual(problem: Problem, beta: NDArray[np.float64]) -> float:
     return float(np.abs(beta).sum() - 0.5 * beta[support] @ f)
 
 
-def _bound(problem: Problem, data: Data, settings: Settings, best: float) -> _Bound:
+def _bound(problem: Problem, data: KernelProblem, settings: Settings, best: float) -> _Bound:
     local = _train(data, settings)
     assert local.division is not None
     mass = between_cluster_mass(

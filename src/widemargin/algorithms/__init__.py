@@ -1,1 +1,1 @@
-"""One file per paper, each like its pseudo-code."""
+"""One paper a file: its `Settings`, and `train`, which reads like its pseudo-code."""

@@ -82,7 +82,7 @@ class Settings(NamedTuple):
     n_jobs: int | None = None
 
 
-class Machine(NamedTuple):
+class TrainedForest(NamedTuple):
     """A trained forest and its certificates.
 
     Attributes
@@ -100,7 +100,7 @@ class Machine(NamedTuple):
 
 def train(
     kernel: Transform, X: Any, problem: LeafProblem, settings: Settings, progress: Progress, rng: np.random.Generator
-) -> Machine:
+) -> TrainedForest:
     """Train a tree of small machines by Algorithm 2.
 
     Parameters
@@ -128,7 +128,7 @@ def train(
                 grown.append(tree)
     trees, leaves = zip(*grown, strict=True)
     joined = {name: np.concatenate([one[name] for one in leaves]) for name in leaves[0]}
-    return Machine(NystroemForest(list(trees)), joined, bool(joined["converged"].all()))
+    return TrainedForest(NystroemForest(list(trees)), joined, bool(joined["converged"].all()))
 
 
 def _train_tree(

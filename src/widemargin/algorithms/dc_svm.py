@@ -101,7 +101,7 @@ class Settings:
         return range(level, max(level, 1) - 1, -1)
 
 
-class Data(NamedTuple):
+class KernelProblem(NamedTuple):
     """Samples of length n, their kernel, and the dual problem of n coordinates."""
 
     kernel: Kernel
@@ -110,7 +110,7 @@ class Data(NamedTuple):
 
 
 @dataclass
-class Machine:
+class TrainedMachine:
     """A trained machine.
 
     Attributes
@@ -135,7 +135,7 @@ class Machine:
 
 
 def train(
-    data: Data,
+    data: KernelProblem,
     settings: Settings,
     progress: Progress | PartProgress,
     rng: np.random.Generator,
@@ -143,7 +143,7 @@ def train(
     start: Vector | None = None,
     division: Division | None = None,
     allow_early: bool = True,
-) -> Machine:
+) -> TrainedMachine:
     """Train one machine by Algorithm 1.
 
     Parameters
@@ -192,7 +192,7 @@ class _Fit:
 
     def __init__(
         self,
-        data: Data,
+        data: KernelProblem,
         settings: Settings,
         progress: Progress | PartProgress,
         rng: np.random.Generator,
@@ -204,7 +204,7 @@ class _Fit:
         self.rng = rng
         self.team = team
         self.levels: list[dict[str, float]] = []
-        self.early: Machine | None = None
+        self.early: TrainedMachine | None = None
         self.sampled: Vector | None = None  # the solution on a sample of the rows
         self.entry_noise = entry_noise(data.kernel, data.samples)
 
@@ -250,7 +250,7 @@ class _Fit:
         parts = [solved[largest_first.index(c)] for c in range(n_clusters)]
         # Lemma 1: the optimum for the kernel k(x, z) [same cluster]
         joined = join_results(clusters, parts, len(beta), self.progress.elapsed)
-        self.early = Machine(joined, division, np.array([part.intercept for part in parts]), [])
+        self.early = TrainedMachine(joined, division, np.array([part.intercept for part in parts]), [])
         self.levels.append(
             {
                 "level": level,
@@ -274,7 +274,7 @@ class _Fit:
         problem, has_intercept = self.data.problem.take(rows), self.settings.fit_intercept
         return zero_result(problem, has_intercept=has_intercept, elapsed=self.progress.elapsed)
 
-    def _solve_part(self, part: Data, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
+    def _solve_part(self, part: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
         """Solve from beta (m,): on the whole kernel matrix of a small part, else with an active set."""
         m, itemsize = len(beta), part.samples.dtype.itemsize
         share = max(1, self.settings.memory_budget - self.data.samples.nbytes) // (2 * self.team.n_threads)
@@ -289,7 +289,7 @@ class _Fit:
         return result
 
     def _solve_in_memory(
-        self, part: Data, team: ThreadTeam, beta: Vector, tol: float, max_relative_gap: float
+        self, part: KernelProblem, team: ThreadTeam, beta: Vector, tol: float, max_relative_gap: float
     ) -> DualResult:
         m, dtype = len(part.samples), part.samples.dtype
         with Scratch(m * m * dtype.itemsize) as buffer:
@@ -307,14 +307,14 @@ class _Fit:
                 max_relative_gap=max_relative_gap,
             )
 
-    def early_machine(self) -> Machine:
+    def early_machine(self) -> TrainedMachine:
         """The last level's machine; it has not converged if it is not that of `stop_level`."""
         assert self.early is not None
         is_goal = self.levels[-1]["level"] == self.settings.stop_level
         result = replace(self.early.result, converged=self.early.result.converged and is_goal)
         return replace(self.early, result=result, levels=self.levels)
 
-    def solve_whole(self, beta: Vector, allow_early: bool) -> Machine:
+    def solve_whole(self, beta: Vector, allow_early: bool) -> TrainedMachine:
         """Refine, then solve the whole problem; from the solution on a sample if the levels were stopped."""
         if self.progress.stopped_by and self.sampled is not None:
             beta = self.sampled
@@ -328,7 +328,7 @@ class _Fit:
         early = self.early if allow_early and self.progress.stopped_by else None
         if early is not None and early.result.objective < result.objective:
             return self.early_machine()
-        return Machine(result, None, np.array([result.intercept]), self.levels)
+        return TrainedMachine(result, None, np.array([result.intercept]), self.levels)
 
     def _refine_and_solve(self, beta: Vector, must_return: bool) -> DualResult:
         """Solve on the support vectors of the last level (refine), then the whole problem from there.
@@ -358,19 +358,19 @@ class _Fit:
         beta, decision = (solver.to_original_order(values) for values in (result.beta, result.decision))
         return replace(result, beta=beta, decision=decision)
 
-    def _take(self, data: Data, rows: Rows) -> Data:
+    def _take(self, data: KernelProblem, rows: Rows) -> KernelProblem:
         """The problem on some rows, which are copied if the copy is small."""
         kernel, samples, problem = data
         is_little = len(rows) * samples.row_bytes < _COPY_SHARE * self.settings.memory_budget
-        return Data(kernel, SampleSubset(samples, rows, copy=is_little), problem.take(rows))
+        return KernelProblem(kernel, SampleSubset(samples, rows, copy=is_little), problem.take(rows))
 
-    def _correct_in_float64(self, data: Data, solver: DualSolver, result: DualResult) -> DualResult:
+    def _correct_in_float64(self, data: KernelProblem, solver: DualSolver, result: DualResult) -> DualResult:
         """Where float32 entries are too coarse: continue from float64 decision values, at need with float64 tiles."""
         if not self._is_coarse(solver, result):
             return result
         self.progress.stage("float64")
 
-        def float64_solver(part: Data, **changes: Any) -> DualSolver:
+        def float64_solver(part: KernelProblem, **changes: Any) -> DualSolver:
             part = part._replace(samples=part.samples.astype(np.dtype(np.float64), np.dtype(np.float64)))
             return self._solver(part, must_return=False, entry_noise=0.0, **changes)
 
@@ -394,7 +394,7 @@ class _Fit:
 
     def _solver(
         self,
-        data: Data,
+        data: KernelProblem,
         team: ThreadTeam | None = None,
         *,
         must_return: bool = True,
@@ -443,7 +443,7 @@ def _train_small(
     settings: Settings,
     progress: Progress | PartProgress,
     team: ThreadTeam,
-) -> list[Machine]:
+) -> list[TrainedMachine]:
     """Train a machine for each part, on one kernel matrix; zeros if the fit is stopped before this matrix is known."""
     progress.stage("whole problem")
     try:
@@ -462,7 +462,7 @@ def _train_small(
         results = [
             zero_result(part.problem, has_intercept=settings.fit_intercept, elapsed=progress.elapsed) for part in parts
         ]
-    return [Machine(result, None, np.array([result.intercept]), []) for result in results]
+    return [TrainedMachine(result, None, np.array([result.intercept]), []) for result in results]
 
 
 def _divide(
@@ -503,7 +503,7 @@ def train_several(
     settings: Settings,
     progress: Progress,
     rng: np.random.Generator,
-) -> list[Machine]:
+) -> list[TrainedMachine]:
     """Train machines on parts of the same samples: one for every pair of classes, or for every target.
 
     Parameters
@@ -519,7 +519,7 @@ def train_several(
 
     Returns
     -------
-    list of Machine
+    list of TrainedMachine
         In the order of `problems`, each with its own `rows`. They are trained in parallel and share `memory_budget`.
     """
     n, n_workers = len(samples), min(effective_n_jobs(settings.n_jobs), len(problems))
@@ -545,7 +545,7 @@ def _train_several_small(
     problems: list[tuple[Rows, DualProblem]],
     settings: Settings,
     progress: Progress,
-) -> list[Machine]:
+) -> list[TrainedMachine]:
     """`train_several` on one kernel matrix."""
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
         parts = [Subproblem(rows, problem, problem.sparse_point()) for rows, problem in problems]
@@ -562,11 +562,11 @@ def _train_one(
     n_workers: int,
     seed: int,
     division: Division | None,
-) -> Machine:
+) -> TrainedMachine:
     rows, problem = make()
-    data = Data(kernel, SampleSubset(samples, rows), problem)
+    data = KernelProblem(kernel, SampleSubset(samples, rows), problem)
     local = None if division is None else division._replace(labels=division.labels[rows])
-    part, rng = progress.part(n_workers), np.random.default_rng(seed)
-    machine = train(data, settings, part, rng, division=local, allow_early=False)
+    share, rng = progress.part(n_workers), np.random.default_rng(seed)
+    machine = train(data, settings, share, rng, division=local, allow_early=False)
     progress.advance()
     return replace(machine, rows=rows, division=division)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from ..algorithms.dc_svm import Machine
+from ..algorithms.dc_svm import TrainedMachine
 from ..data.samples import GramSamples, make_samples
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
@@ -21,12 +21,14 @@ Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
-def cluster_attributes(machines: list[Machine], y: Rows | None, X: Any, kept: Rows, support: Rows, combine: str) -> Any:
+def cluster_attributes(
+    machines: list[TrainedMachine], y: Rows | None, X: Any, kept: Rows, support: Rows, combine: str
+) -> Any:
     """What prediction needs of the clusters, as a dict of arrays; None for exact machines.
 
     Parameters
     ----------
-    machines : list of Machine
+    machines : list of TrainedMachine
         With one division of the n rows for all.
     y : ndarray of shape (n,), int, or None
         Class numbers; None for machines that are not classifiers.
@@ -65,7 +67,9 @@ def cluster_attributes(machines: list[Machine], y: Rows | None, X: Any, kept: Ro
     }
 
 
-def _sigmoids(machine: Machine, is_positive: NDArray[np.bool_], labels: Rows, router: Router, wanted: bool) -> Vector:
+def _sigmoids(
+    machine: TrainedMachine, is_positive: NDArray[np.bool_], labels: Rows, router: Router, wanted: bool
+) -> Vector:
     """a and b (k, 2) of each cluster's probability 1 / (1 + exp(a f + b)), fitted to its training rows.
 
     Far from a cluster's rows, the decision value of its RBF machine is its intercept. There it has no information:

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from .._config import resolve_memory_budget
 from .._progress import Progress, SilentProgress
 from .._threads import blas_limit
-from ..algorithms.dc_svm import Data, Machine, Settings
+from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..models.clustered import ClusteredExpansion
@@ -98,14 +98,14 @@ class DualMachine(LinearWeights, KernelMachine):
         settings: Settings,
         progress: Progress,
         rng: np.random.Generator,
-    ) -> list[Machine]:
+    ) -> list[TrainedMachine]:
         raise NotImplementedError
 
     def _n_machines(self, rows: TrainingRows) -> int:
         """The number of machines that these rows need."""
         raise NotImplementedError
 
-    def _machine(self, rows: TrainingRows, machines: list[Machine]) -> dict[str, Any]:
+    def _machine(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
         raise NotImplementedError
 
     def _coefficients(self) -> Any:
@@ -159,7 +159,7 @@ class DualMachine(LinearWeights, KernelMachine):
             return self.partition
         return "kernel" if callable(self.kernel) or self._is_gram else "input"
 
-    def _warm_start_point(self, data: Data, kept: Rows) -> Vector | None:
+    def _warm_start_point(self, data: KernelProblem, kept: Rows) -> Vector | None:
         """With `warm_start`, the fitted machine's coefficients as a feasible point (n,) of this problem; else None."""
         if (
             not self.warm_start
@@ -181,7 +181,7 @@ class DualMachine(LinearWeights, KernelMachine):
         beta, intercept = candidate
         point = DualResult(beta, np.zeros_like(beta), intercept, 0.0, 0.0, 0.0, False, 0, 0, History())
         stopped = copy.copy(self)
-        stopped.__dict__.update(self._machine(rows, [Machine(point, None, np.array([intercept]), [])]))
+        stopped.__dict__.update(self._machine(rows, [TrainedMachine(point, None, np.array([intercept]), [])]))
         return {**stopped.__dict__, "_model": stopped._make_model()}
 
     def _own_limit(self) -> str:

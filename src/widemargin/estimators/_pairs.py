@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..algorithms.dc_svm import Machine
+from ..algorithms.dc_svm import TrainedMachine
 from ._clusters import cluster_attributes
 from ._estimator import relative_gap
 
@@ -36,7 +36,7 @@ def pair_incidence(n_classes: int) -> tuple[NDArray[np.float32], NDArray[np.floa
 
 
 def machine_attributes(
-    classes: NDArray[Any], y: Rows, kept: Rows, X: Any, machines: list[Machine], combine: str
+    classes: NDArray[Any], y: Rows, kept: Rows, X: Any, machines: list[TrainedMachine], combine: str
 ) -> dict[str, Any]:
     """The fitted attributes from which a model is made, support vectors grouped by class.
 
@@ -49,7 +49,7 @@ def machine_attributes(
         The rows' numbers in the data that the user gave.
     X : ndarray or CSR array of shape (n, d), or None
         None for a precomputed kernel.
-    machines : list of Machine
+    machines : list of TrainedMachine
         One, or one for every pair of classes.
     combine : {"soft", "early", "naive", "bcm"}
     """
@@ -64,7 +64,7 @@ def machine_attributes(
     }
 
 
-def target_attributes(kept: Rows, X: Any, machines: list[Machine], combine: str) -> dict[str, Any]:
+def target_attributes(kept: Rows, X: Any, machines: list[TrainedMachine], combine: str) -> dict[str, Any]:
     """As `machine_attributes`, of machines that are no classifiers: one for each target."""
     common = _common_attributes(machines, np.zeros(len(kept), np.intp), kept, X)
     support = common.pop("support")
@@ -76,7 +76,7 @@ def target_attributes(kept: Rows, X: Any, machines: list[Machine], combine: str)
     }
 
 
-def _common_attributes(machines: list[Machine], group: Rows, kept: Rows, X: Any) -> dict[str, Any]:
+def _common_attributes(machines: list[TrainedMachine], group: Rows, kept: Rows, X: Any) -> dict[str, Any]:
     """What classifiers and regressors have; `support`: the rows (n_SV,) of the support vectors, sorted by `group`."""
     is_support = np.zeros(len(group), np.bool_)
     for machine in machines:
@@ -92,11 +92,11 @@ def _common_attributes(machines: list[Machine], group: Rows, kept: Rows, X: Any)
     }
 
 
-def _rows_of(machine: Machine) -> Rows:
+def _rows_of(machine: TrainedMachine) -> Rows:
     return np.arange(len(machine.result.beta)) if machine.rows is None else machine.rows
 
 
-def certificate_attributes(machines: list[Machine], *, is_semidefinite: bool) -> dict[str, Any]:
+def certificate_attributes(machines: list[TrainedMachine], *, is_semidefinite: bool) -> dict[str, Any]:
     """The fitted attributes of the certificate; no bound (NaN) without a positive semidefinite kernel."""
     results = [machine.result for machine in machines]
     columns = [{**r.history.as_arrays(), "problem": np.full(len(r.history), k)} for k, r in enumerate(results)]
@@ -117,7 +117,7 @@ def certificate_attributes(machines: list[Machine], *, is_semidefinite: bool) ->
     }
 
 
-def _class_coefficients(machines: list[Machine], y: Rows, support: Rows) -> Vector:
+def _class_coefficients(machines: list[TrainedMachine], y: Rows, support: Rows) -> Vector:
     """scikit-learn's `dual_coef_` (n_classes - 1, n_SV): row j of class i is its pair with the j-th other class."""
     if len(machines) == 1:
         return machines[0].result.beta[None, support]

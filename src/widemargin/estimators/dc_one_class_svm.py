@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 
 from .._progress import Progress
-from ..algorithms.dc_svm import Data, Machine, Settings, train
+from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine, train
 from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import one_class_problem
@@ -230,15 +230,15 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         settings: Settings,
         progress: Progress,
         rng: np.random.Generator,
-    ) -> list[Machine]:
+    ) -> list[TrainedMachine]:
         try:
-            data = Data(kernel, samples, one_class_problem(rows.weights, float(self.nu)))
+            data = KernelProblem(kernel, samples, one_class_problem(rows.weights, float(self.nu)))
             machine = train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))
             return [self._with_border_inside(machine, rows)]
         except StoppedAtStartError:
             return [self._sample_machine(kernel, samples, rows.weights, settings, rng)]
 
-    def _with_border_inside(self, machine: Machine, rows: TrainingRows) -> Machine:
+    def _with_border_inside(self, machine: TrainedMachine, rows: TrainingRows) -> TrainedMachine:
         """The machine with rho smaller by the error of its decision values: free support vectors are inside.
 
         Their exact decision value is zero, so that otherwise rounding would decide on their label.
@@ -257,7 +257,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
 
     def _sample_machine(
         self, kernel: Kernel, samples: Samples, weights: Vector, settings: Settings, rng: np.random.Generator
-    ) -> Machine:
+    ) -> TrainedMachine:
         """The machine of a sample of the rows, with coefficients of the same sum as the whole's, and no bound."""
         n = len(samples)
         chosen = np.sort(rng.choice(n, min(n, _SAMPLE), replace=False))
@@ -265,7 +265,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         settings = replace(settings, n_levels=0, stop_level=0)
         with Progress() as progress:
             problem = one_class_problem(part, float(self.nu))
-            machine = train(Data(kernel, SampleSubset(samples, chosen), problem), settings, progress, rng)
+            machine = train(KernelProblem(kernel, SampleSubset(samples, chosen), problem), settings, progress, rng)
         beta = np.zeros(n)
         beta[chosen] = machine.result.beta
         machine.result = replace(
@@ -279,7 +279,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
     def _n_machines(self, rows: TrainingRows) -> int:
         return 1
 
-    def _machine(self, rows: TrainingRows, machines: list[Machine]) -> dict[str, Any]:
+    def _machine(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
         X = None if self._is_gram else rows.X
         return target_attributes(rows.kept, X, machines, self.combine)
 

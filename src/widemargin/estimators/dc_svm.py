@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from .._progress import Progress
-from ..algorithms.dc_svm import Data, Machine, Settings, pair_problem, train, train_several
+from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine, pair_problem, train, train_several
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..models.clustered import COMBINATIONS
@@ -243,20 +243,20 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
         settings: Settings,
         progress: Progress,
         rng: np.random.Generator,
-    ) -> list[Machine]:
+    ) -> list[TrainedMachine]:
         upper = self.C * self._weigh_classes(rows.classes, rows.y, rows.weights)
         if len(rows.classes) > 2:
             pairs = combinations(range(len(rows.classes)), 2)
             problems = [partial(pair_problem, rows.y, upper, *pair) for pair in pairs]
             return train_several(kernel, samples, problems, settings, progress, rng)
-        data = Data(kernel, samples, svm_problem(np.where(rows.y > 0, 1.0, -1.0), upper))
+        data = KernelProblem(kernel, samples, svm_problem(np.where(rows.y > 0, 1.0, -1.0), upper))
         return [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
 
     def _n_machines(self, rows: TrainingRows) -> int:
         k = len(rows.classes)
         return k * (k - 1) // 2
 
-    def _machine(self, rows: TrainingRows, machines: list[Machine]) -> dict[str, Any]:
+    def _machine(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
         X = None if self._is_gram else rows.X
         return machine_attributes(rows.classes, rows.y, rows.kept, X, machines, self.combine)
 

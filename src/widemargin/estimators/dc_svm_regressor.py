@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from .._progress import Progress
-from ..algorithms.dc_svm import Data, Machine, Settings, train, train_several
+from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine, train, train_several
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import DualProblem, regression_problem
@@ -215,7 +215,7 @@ class DCSVMRegressor(RegressorMixin, DualMachine):
         settings: Settings,
         progress: Progress,
         rng: np.random.Generator,
-    ) -> list[Machine]:
+    ) -> list[TrainedMachine]:
         everyone, upper = np.arange(len(rows.y)), self.C * rows.weights
 
         def problem_of(target: Vector) -> tuple[Rows, DualProblem]:
@@ -224,7 +224,7 @@ class DCSVMRegressor(RegressorMixin, DualMachine):
         targets = rows.y.reshape(len(rows.y), -1).T
         if len(targets) > 1:
             return train_several(kernel, samples, [partial(problem_of, y) for y in targets], settings, progress, rng)
-        data = Data(kernel, samples, problem_of(targets[0])[1])
+        data = KernelProblem(kernel, samples, problem_of(targets[0])[1])
         return [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
 
     def _scale_targets(self, rows: TrainingRows) -> NDArray[Any]:
@@ -233,7 +233,7 @@ class DCSVMRegressor(RegressorMixin, DualMachine):
     def _n_machines(self, rows: TrainingRows) -> int:
         return 1 if rows.y.ndim == 1 else int(rows.y.shape[1])
 
-    def _machine(self, rows: TrainingRows, machines: list[Machine]) -> dict[str, Any]:
+    def _machine(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
         X = None if self._is_gram else rows.X
         return target_attributes(rows.kept, X, machines, self.combine)
 

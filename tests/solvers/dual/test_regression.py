@@ -14,7 +14,7 @@ from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import Data, Machine, Settings, train
+from widemargin.algorithms.dc_svm import KernelProblem, Settings, TrainedMachine, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual.certificate import DualProblem, certify, make_terms, one_class_problem, regression_problem
@@ -70,8 +70,8 @@ def test_a_point_near_another_is_feasible(nu: float) -> None:
     np.testing.assert_allclose(problem.nearby_point(point), point, rtol=1e-12, atol=1e-12)
 
 
-def fit(X: NDArray[Any], problem: DualProblem, start: Vector | None = None, **changes: Any) -> Machine:
-    data = Data(RBF(GAMMA), make_samples(X, RBF.sample_form), problem)
+def fit(X: NDArray[Any], problem: DualProblem, start: Vector | None = None, **changes: Any) -> TrainedMachine:
+    data = KernelProblem(RBF(GAMMA), make_samples(X, RBF.sample_form), problem)
     with Progress() as progress:
         return train(data, Settings(**{"n_jobs": 1, **changes}), progress, np.random.default_rng(0), start=start)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import Data, Machine, Settings, pair_problem, train, train_several
+from widemargin.algorithms.dc_svm import KernelProblem, Settings, TrainedMachine, pair_problem, train, train_several
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Precomputed
 from widemargin.solvers.dual import solver as dual
@@ -38,15 +38,15 @@ def problem(n: int, dtype: np.dtype = SINGLE, *, noise: float = 0.5, seed: int =
 
 def fit(
     X: NDArray[Any], y: Vector, C: float, gamma: float, *, callback: Any = None, max_time: float = 60.0, **settings: Any
-) -> Machine:
-    data = Data(RBF(gamma), make_samples(X, RBF.sample_form), svm_problem(y, np.full(len(y), C)))
+) -> TrainedMachine:
+    data = KernelProblem(RBF(gamma), make_samples(X, RBF.sample_form), svm_problem(y, np.full(len(y), C)))
     with Progress(max_time=max_time, callback=callback) as progress:
         return train(data, Settings(**{"n_jobs": 1, **settings}), progress, np.random.default_rng(0))
 
 
 def train_pairs(
     kernel: Any, samples: Any, classes: Any, upper: Vector, settings: Settings, progress: Progress
-) -> list[Machine]:
+) -> list[TrainedMachine]:
     pairs = combinations(range(classes.max() + 1), 2)
     problems = [partial(pair_problem, classes, upper, *pair) for pair in pairs]
     return train_several(kernel, samples, problems, settings, progress, np.random.default_rng(0))
@@ -164,7 +164,7 @@ def test_threads_and_memory_do_not_change_the_optimum(dtype: np.dtype, fit_inter
 
 def test_a_start_at_the_optimum_stays_there() -> None:
     X, y = problem(60, DOUBLE)
-    data = Data(RBF(0.5), make_samples(X, RBF.sample_form), svm_problem(y, np.ones(60)))
+    data = KernelProblem(RBF(0.5), make_samples(X, RBF.sample_form), svm_problem(y, np.ones(60)))
     settings = Settings(n_jobs=1)
     with Progress() as progress:
         first = train(data, settings, progress, np.random.default_rng(0)).result
