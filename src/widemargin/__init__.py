@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         OCASClassifier,
         TwoStepKernelKMeans,
     )
-    from .export import to_onnx
+    from .export import register_converters, to_onnx
     from .model_selection import C_path
 
 __version__ = "0.1.0"
@@ -53,6 +53,7 @@ __all__ = [
     "config_context",
     "datasets",
     "get_config",
+    "register_converters",
     "set_config",
     "to_onnx",
 ]
@@ -72,6 +73,7 @@ _ROOM_OF = {
     "compress": "compression",
     "config_context": "_config",
     "get_config": "_config",
+    "register_converters": "export",
     "set_config": "_config",
     "to_onnx": "export",
 }

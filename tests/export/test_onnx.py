@@ -318,16 +318,16 @@ def assert_same_probabilities(model, X) -> None:
 
 
 def test_prefitted_machines_and_classes_that_a_fold_lacks(digits) -> None:
-    X, y = digits
-    machine = FrozenEstimator(DCSVMClassifier(gamma=0.1).fit(X[:150], y[:150]))
-    assert_same_probabilities(CalibratedClassifierCV(machine).fit(X[150:], y[150:]), X)
+    X, y = digits[0][:120, :20], digits[1][:120]
+    machine = FrozenEstimator(DCSVMClassifier(gamma=0.1).fit(X[:60], y[:60]))
+    assert_same_probabilities(CalibratedClassifierCV(machine).fit(X[60:], y[60:]), X)
     assert_same_probabilities(make_pipeline(MinMaxScaler(), calibrated(OCASClassifier(tol=0.1))).fit(X, y), X)
     y = np.sort(y)
     assert_same_probabilities(CalibratedClassifierCV(OCASClassifier(tol=0.1), cv=KFold(4)).fit(X, y), X)
 
 
 def test_calibration_that_is_not_written(digits) -> None:
-    X, y = digits
+    X, y = digits[0][:120, :20], digits[1][:120]
     with pytest.raises(ValueError, match="calibrated with method='sigmoid', got method='isotonic'"):
         to_onnx(CalibratedClassifierCV(OCASClassifier(tol=0.1), method="isotonic").fit(X, y))
     with pytest.raises(ValueError, match="6 decision values and 4 calibrators: use decision_function_shape='ovr'"):

@@ -2,12 +2,14 @@
 
 ::
 
-    estimators   to_onnx(): labels, votes and scores of an estimator
+    converters   register_converters(): the same graphs in those of skl2onnx
+    estimators   to_onnx(): labels, votes, scores and probabilities of an estimator
     machines     decision functions: linear, kernel expansions, trees of Nystroem machines
     steps        scalings of a pipeline before its machine
     graph        nodes and constants
 """
 
+from .converters import register_converters
 from .estimators import to_onnx
 
-__all__ = ["to_onnx"]
+__all__ = ["register_converters", "to_onnx"]

@@ -77,9 +77,14 @@ def to_onnx(model: Any) -> Any:
     >>> label.tolist(), scores.shape
     ([0, 1, 2, 3, 4], (5, 10))
     """
+    graph = make_graph(model)
+    return graph.finish(write_model(graph, model))
+
+
+def make_graph(model: Any, given: np.dtype[Any] | None = None) -> Graph:
+    """An empty graph for a fitted model, in its own dtype; the input is of this one or of `given`."""
     machine = _first_machine(model)
-    graph = Graph(getattr(machine, "_dtype", "float32"), machine.n_features_in_)
-    return graph.finish(_write(graph, model))
+    return Graph(getattr(machine, "_dtype", "float32"), machine.n_features_in_, given)
 
 
 def _first_machine(model: Any) -> Any:
@@ -101,12 +106,13 @@ def _is_calibrated(model: Any) -> bool:
     return hasattr(model, "calibrated_classifiers_")  # no import of sklearn.calibration for those who have none
 
 
-def _write(graph: Graph, model: Any) -> Outputs:
+def write_model(graph: Graph, model: Any) -> Outputs:
+    """Write a machine, or what is around it; its outputs by name: result, dtype, and shape without the axis of rows."""
     *steps, model = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     for step in steps:
         write_step(graph, step)
     if isinstance(model, FrozenEstimator):
-        return _write(graph, model.estimator)
+        return write_model(graph, model.estimator)
     return _write_calibrated(graph, model) if _is_calibrated(model) else _write_machine(graph, model)
 
 
@@ -135,7 +141,7 @@ def _probabilities(graph: Graph, member: Any) -> str:
     """1 / (1 + exp(a f + b)) of a member's decision values f, normalised over the classes: (rows, n_classes)."""
     if member.method != "sigmoid":
         raise ValueError(f"model must be calibrated with method='sigmoid', got method={member.method!r}")
-    x, outputs = graph.x, _write(graph, member.estimator)
+    x, outputs = graph.x, write_model(graph, member.estimator)
     scores, _, shape = outputs["scores"]
     graph.x = x
     k, q = len(member.classes), len(member.calibrators)
@@ -179,13 +185,16 @@ def _outputs(graph: Graph, model: Any, values: str) -> Outputs:
         kind = np.dtype(np.int64)
         label = graph("Where", is_inside, np.array(1, kind), np.array(-1, kind))
     else:
-        q = _n_outputs(model)
+        q = n_scores(model)
         scores, shape = (graph.squeeze(values, 1), ()) if q == 1 else (values, (q,))
         return {"scores": (graph.cast(scores, graph.dtype), graph.dtype, shape)}
     return {"label": (label, kind, ()), "scores": (graph.cast(scores, graph.dtype), graph.dtype, shape)}
 
 
-def _n_outputs(model: Any) -> int:
+def n_scores(model: Any) -> int:
+    """Columns of the scores; one also where they are of shape (rows,)."""
+    if is_classifier(model) and getattr(model, "decision_function_shape", "ovo") == "ovr":
+        return len(model.classes_)
     return len(model.intercept_) if hasattr(model, "intercept_") else model.predictor_.n_outputs
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_OPSET = 18
+OPSET = 18
 _IR_VERSION = 8  # the oldest with this opset, for the sake of older runtimes
 _INPUT = "X"
 
@@ -26,26 +26,31 @@ class Graph:
     dtype : {"float32", "float64"}
         Of the samples and of the constants of `number`.
     n_features : int
+    given : dtype, optional
+        Of the input, which is converted; `dtype` by default.
 
     Attributes
     ----------
     x : str
-        Name of the samples: the input, or the scaled input.
+        Name of the samples: the input, or the converted or scaled input.
     """
 
-    def __init__(self, dtype: str, n_features: int) -> None:
+    def __init__(self, dtype: str, n_features: int, given: np.dtype[Any] | None = None) -> None:
         self.onnx = _import_onnx()
         self.x = _INPUT
         self.dtype = np.dtype(dtype)
+        self._given = given or self.dtype
         self.n_features = n_features
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
+        if self._given != self.dtype:
+            self.x = self.cast(self.x, self.dtype)
 
     def __call__(self, operator: str, *inputs: Value, **attributes: Any) -> str:
         """Add a node; returns the name of its result."""
         name = f"{operator.lower()}_{len(self._nodes)}"
         names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
-        self._nodes.append(self.onnx.helper.make_node(operator, names, [name], **attributes))
+        self._nodes.append(self.onnx.helper.make_node(operator, names, [name], name=name, **attributes))
         return name
 
     def _constant(self, array: NDArray[Any]) -> str:
@@ -92,11 +97,11 @@ class Graph:
         helper = self.onnx.helper
         infos = []
         for name, (value, dtype, shape) in outputs.items():
-            self._nodes.append(helper.make_node("Identity", [value], [name]))
+            self._nodes.append(helper.make_node("Identity", [value], [name], name=name))
             infos.append(helper.make_tensor_value_info(name, self._type(np.dtype(dtype)), ["rows", *shape]))
-        samples = helper.make_tensor_value_info(_INPUT, self._type(self.dtype), ["rows", self.n_features])
+        samples = helper.make_tensor_value_info(_INPUT, self._type(self._given), ["rows", self.n_features])
         graph = helper.make_graph(self._nodes, "widemargin", [samples], infos, self._constants)
-        opsets = [helper.make_opsetid("", _OPSET)]
+        opsets = [helper.make_opsetid("", OPSET)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="widemargin")
         self.onnx.checker.check_model(model, full_check=True)
         return model

@@ -1,0 +1,121 @@
+"""register_converters: skl2onnx's graphs with our machines in them, against our own predictions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier, is_outlier_detector
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, OneClassSVM
+
+from widemargin import (
+    BSGDClassifier,
+    DCOneClassSVM,
+    DCPredClassifier,
+    DCPredRegressor,
+    DCSVMClassifier,
+    DCSVMRegressor,
+    OCASClassifier,
+    compress,
+    register_converters,
+)
+
+skl2onnx = pytest.importorskip("skl2onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _registered() -> None:
+    register_converters()
+
+
+def run(model: Any, X: Any) -> list[Any]:
+    options = {"zipmap": False} if is_classifier(model) else None
+    graph = skl2onnx.to_onnx(model, X[:1], options=options, target_opset={"": 18, "ai.onnx.ml": 3})
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    return list(session.run(None, {"X": X}))
+
+
+def digits(n_classes: int, dtype: type) -> tuple[Any, Any]:
+    X, y = load_digits(n_class=n_classes, return_X_y=True)
+    return (X[:300] / 16).astype(dtype), y[:300]
+
+
+CLASSIFIERS = {
+    "exact": lambda X, y: DCSVMClassifier(gamma=0.1).fit(X, y),
+    "ovo": lambda X, y: DCSVMClassifier(gamma=0.1, decision_function_shape="ovo").fit(X, y),
+    "budgeted": lambda X, y: BSGDClassifier(gamma=0.1, random_state=0).fit(X, y),
+    "tree": lambda X, y: DCPredClassifier(n_clusters=2, random_state=0).fit(X, y),
+    "linear": lambda X, y: OCASClassifier(C=0.1).fit(X, y),
+    "compressed": lambda X, y: compress(SVC(gamma=0.1).fit(X, y), X, n_clusters=2, random_state=0),
+    "pipeline": lambda X, y: make_pipeline(StandardScaler(), PCA(10), DCSVMClassifier()).fit(X, y),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "n_classes", "dtype"),
+    [
+        ("exact", 2, np.float32),
+        ("exact", 4, np.float64),
+        ("ovo", 4, np.float32),
+        ("budgeted", 2, np.float64),
+        ("tree", 4, np.float32),
+        ("linear", 2, np.float32),
+        ("compressed", 4, np.float64),
+        ("pipeline", 2, np.float32),
+    ],
+)
+def test_classifiers(name: str, n_classes: int, dtype: type) -> None:
+    X, y = digits(n_classes, np.float64)
+    model = CLASSIFIERS[name](X, np.array(["a", "b", "c", "d"])[y])
+    X = X.astype(dtype)
+    label, scores = run(model, X)
+    expected = model.decision_function(X)
+    columns = np.column_stack([-expected, expected]) if n_classes == 2 else expected
+    assert scores.dtype == dtype
+    np.testing.assert_allclose(scores, columns, atol=1e-3 * columns.std())
+    assert np.mean(label == model.predict(X)) > 0.99
+
+
+OTHERS = {
+    "regressor": lambda X, y: DCSVMRegressor(gamma=0.1).fit(X, y),
+    "targets": lambda X, y: DCSVMRegressor(gamma=0.1).fit(X, np.column_stack([y, X[:, 10]])),
+    "ridge": lambda X, y: DCPredRegressor(gamma=0.1, n_clusters=2, random_state=0).fit(X, y),
+    "novelty": lambda X, y: DCOneClassSVM(gamma=0.1).fit(X),
+    "compressed": lambda X, y: compress(SVR(gamma=0.1).fit(X, y), X, n_clusters=2, random_state=0),
+    "compressed novelty": lambda X, y: compress(OneClassSVM(gamma=0.1).fit(X), X, n_clusters=2, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_regressors_and_novelty(name: str) -> None:
+    X, y = digits(4, np.float32)
+    model = OTHERS[name](X, y.astype(np.float64))
+    *label, scores = run(model, X)
+    expected = model.decision_function(X) if is_outlier_detector(model) else model.predict(X)
+    np.testing.assert_allclose(scores, expected.reshape(len(X), -1), atol=1e-3 * expected.std())
+    if is_outlier_detector(model):
+        assert label[0].shape == (len(X), 1)
+        assert np.mean(label[0][:, 0] == model.predict(X)) > 0.99
+
+
+def test_integers_as_input_and_calibration_by_skl2onnx() -> None:
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X = X[:200].astype(np.int64)
+    model = DCSVMClassifier().fit(X, y[:200])
+    np.testing.assert_array_equal(run(model, X)[0], model.predict(X))
+    calibrated = CalibratedClassifierCV(OCASClassifier(C=0.01), cv=2).fit(X.astype(np.float32), y[:200])
+    X = X.astype(np.float32)
+    np.testing.assert_allclose(run(calibrated, X)[1], calibrated.predict_proba(X), atol=1e-4)
+
+
+def test_what_cannot_be_written() -> None:
+    X, y = digits(2, np.float32)
+    with pytest.raises(ValueError, match="with stop_level=1: compress it first"):
+        run(DCSVMClassifier(n_levels=1, stop_level=1).fit(X, y), X)
+    with pytest.raises(ValueError, match="target_opset must be at least 18, got 17"):
+        skl2onnx.to_onnx(OCASClassifier().fit(X, y), X[:1], target_opset=17)
