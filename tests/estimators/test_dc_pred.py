@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from naive import dc_pred
 from naive.dual import reference_box_qp, signed
-from naive.nystroem import measure
+from naive.nystroem import pairwise
 from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier
 
 RNG = np.random.default_rng(0)
@@ -166,7 +166,7 @@ def published_values(model: Any, y: np.ndarray, solve: Callable[..., np.ndarray]
 
 
 def rbf_kernel(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    return np.exp(-0.5 * measure(A, B, "squares"))
+    return np.exp(-0.5 * pairwise(A, B, "squares"))
 
 
 def ridge_alpha(K: np.ndarray, y: np.ndarray) -> np.ndarray:

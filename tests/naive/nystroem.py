@@ -21,7 +21,7 @@ def route(X: Matrix, centres: NDArray, sizes: NDArray, children: NDArray) -> NDA
     return np.array(leaves)
 
 
-def measure(X: Matrix, U: Matrix, kind: str) -> Matrix:
+def pairwise(X: Matrix, U: Matrix, kind: str) -> Matrix:
     """Return inner products, squared distances or L1 distances of all pairs."""
     functions = {
         "products": lambda x, u: np.sum(x * u),

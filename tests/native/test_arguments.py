@@ -246,7 +246,9 @@ def calls() -> dict[str, list[Call]]:
         "nystroem.Tree": [(nystroem.Tree, tree())],
         "nystroem.Tree.route": [(nystroem.Tree(**tree()).route, {"X": X, **leaves}) for X in (rows(), sparse())],
         "nystroem.Landmarks": [(nystroem.Landmarks, landmarks())],
-        "nystroem.Landmarks.measure": [(values.measure, {"X": X, "out": np.empty((N, 4))}) for X in (rows(), sparse())],
+        "nystroem.Landmarks.pairwise": [
+            (values.pairwise, {"X": X, "out": np.empty((N, 4))}) for X in (rows(), sparse())
+        ],
         "nystroem.Landmarks.evaluate": [
             (values.evaluate, {"X": X, "out": np.empty((N, 7))}) for X in (rows(), sparse())
         ],

@@ -14,7 +14,7 @@ from widemargin._native import LEVEL, Team, csr, nystroem
 RNG = np.random.default_rng(0)
 SIZES = np.array([3, 4, 2], np.int32)
 CHILDREN = np.array([[1, -1, 2, -9], [-2, -3, -4, -5], [-6, -7, 77, -9]], np.int32)  # beyond a size: never looked at
-MEASURES = {"rbf": "squares", "laplacian": "differences", "poly": "products", "sigmoid": "products"}
+ARGUMENTS = {"rbf": "squares", "laplacian": "differences", "poly": "products", "sigmoid": "products"}
 KERNELS: dict[str, Any] = {
     "rbf": lambda M: np.exp(-0.3 * M),
     "laplacian": lambda M: np.exp(-0.3 * M),
@@ -80,22 +80,22 @@ def test_of_equally_near_centres_the_first_is_taken() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("name", ARGUMENTS)
 @pytest.mark.parametrize("m", [1, 8, 13, 17, 40, 70])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_measures(form: str, name: str, m: int, dtype: type) -> None:
+def test_products_and_distances(form: str, name: str, m: int, dtype: type) -> None:
     X, (U, _, rules) = some_rows(7, 6, dtype), some_landmarks(2, m, 0, 6, dtype)
     landmarks = nystroem.Landmarks(kernel_of(name), U, np.empty((2, m, 0), dtype), rules)
     out = np.full((7, m), np.nan, dtype)
-    landmarks.measure(FORMS[form](X), out)
-    np.testing.assert_allclose(out, naive.measure(X.astype(float), U[0].astype(float), MEASURES[name]), atol=2e-5)
+    landmarks.pairwise(FORMS[form](X), out)
+    np.testing.assert_allclose(out, naive.pairwise(X.astype(float), U[0].astype(float), ARGUMENTS[name]), atol=2e-5)
 
 
 def test_of_sparse_rows_no_distance_is_negative() -> None:
     X = (100 * RNG.normal(size=(50, 9))).astype(np.float32)
     landmarks = nystroem.Landmarks(kernel_of("rbf"), X[None], np.empty((1, 50, 0), np.float32), np.zeros(1, np.int64))
     out = np.empty((50, 50), np.float32)
-    landmarks.measure(sparse(X), out)
+    landmarks.pairwise(sparse(X), out)
     assert out.min() == 0
 
 
@@ -106,8 +106,8 @@ def test_kernel_values(form: str, name: str, dtype: type) -> None:
     X, (U, anchors, rules) = some_rows(30, 6, dtype), some_landmarks(1, 5, 0, 6, dtype)
     out = np.full((30, 5), np.nan, dtype)
     nystroem.Landmarks(kernel_of(name), U, anchors, rules).evaluate(FORMS[form](X), out)
-    measured = naive.measure(X.astype(float), U[0].astype(float), MEASURES.get(name, "products"))
-    np.testing.assert_allclose(out, KERNELS[name](measured), **tolerance(dtype))
+    arguments = naive.pairwise(X.astype(float), U[0].astype(float), ARGUMENTS.get(name, "products"))
+    np.testing.assert_allclose(out, KERNELS[name](arguments), **tolerance(dtype))
 
 
 def test_the_exponential_of_float64() -> None:
@@ -173,7 +173,7 @@ def by_hand(arrays: dict[str, np.ndarray], X: np.ndarray) -> np.ndarray:
     q = a["intercept"].shape[1]
     out = np.empty((len(X), q))
     for i, c in enumerate(naive.route(X, a["centres"], a["sizes"], a["children"])):
-        D2 = naive.measure(X[i : i + 1], a["landmarks"][c], "squares")
+        D2 = naive.pairwise(X[i : i + 1], a["landmarks"][c], "squares")
         far = naive.bound(np.sqrt(D2), a["anchors"][c], a["rules"][c] == nystroem.LOWER)[0]
         near, far = np.exp(-0.3 * D2)[0], np.exp(-0.3 * far**2)
         for j in range(q):
@@ -359,7 +359,7 @@ def test_bad_routes() -> None:
 def test_bad_room_for_values() -> None:
     U, anchors, rules = some_landmarks(1, 5, 3, 4, np.float64)
     landmarks, X = nystroem.Landmarks(kernel_of("rbf"), U, anchors, rules), some_rows(9, 4)
-    for function, width in ((landmarks.measure, 5), (landmarks.evaluate, 8)):
+    for function, width in ((landmarks.pairwise, 5), (landmarks.evaluate, 8)):
         for form in (X, sparse(X)):
             for shape in ((9, width + 1), (9, width - 1), (8, width)):
                 with pytest.raises(ValueError, match="out"):

@@ -31,7 +31,7 @@ KERNELS = {
 
 def gram(A: np.ndarray, B: np.ndarray, name: str = "rbf") -> np.ndarray:
     _, kind, function = KERNELS[name]
-    return function(naive.measure(A, B, kind))
+    return function(naive.pairwise(A, B, kind))
 
 
 def error_of(C: np.ndarray, G: np.ndarray) -> float:
@@ -56,10 +56,10 @@ def test_selection(form: Any) -> None:
 def test_heavy_rows_draw_the_centroids() -> None:
     heavy = np.where(np.arange(200) < 10, 1e6, 1e-6)
     landmarks = select_landmarks(X, 10, np.random.default_rng(0), weights=heavy)
-    nearest = naive.measure(X[:10], landmarks, "squares").min(axis=1)
+    nearest = naive.pairwise(X[:10], landmarks, "squares").min(axis=1)
     assert nearest.max() < 1.0
     everywhere = select_landmarks(X, 10, np.random.default_rng(0))
-    assert nearest.sum() < naive.measure(X[:10], everywhere, "squares").min(axis=1).sum()
+    assert nearest.sum() < naive.pairwise(X[:10], everywhere, "squares").min(axis=1).sum()
 
 
 @pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
@@ -75,7 +75,7 @@ def test_values(name: str, form: Any, dtype: type) -> None:
 def test_the_triangle_rule_bounds_the_kernel(name: str) -> None:
     kernel, kind, function = KERNELS[name]
     features = add_by_triangle_rule(landmark_features(kernel, X[:6]), X[10:15], X)
-    D, anchors = (naive.measure(A, X[:6], kind) ** (0.5 if kind == "squares" else 1) for A in (X, X[10:15]))
+    D, anchors = (naive.pairwise(A, X[:6], kind) ** (0.5 if kind == "squares" else 1) for A in (X, X[10:15]))
     power = 2 if kind == "squares" else 1
     both = [function(naive.bound(D, anchors.T, lower) ** power) for lower in (True, False)]
     exact = gram(X, X[10:15], name)

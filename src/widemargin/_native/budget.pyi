@@ -81,7 +81,10 @@ class MergingState:
         inverse_lam: float,
         fit_intercept: bool,
     ) -> None:
-        """The same for a CSRMatrix (n, d) of float32 values."""
+        """
+        One step of stochastic gradient descent on each of the rows X[order], X (n, d) float32; signed_weights (n,): sample
+        weight times label; rule: of merging, lookup-wd, lookup-h, gss or gss-precise.
+        """
 
 def removal_steps(
     K: NDArray[np.float32],

@@ -24,9 +24,9 @@ class Tree:
         centres (n_nodes, b, d), copied; sizes (n_nodes,) int32, a node's number of centres; children (n_nodes, b) int32, a later node or -1 - leaf.
         """
 
-    def route(
-        self, X: NDArray[np.floating] | csr.CSRMatrix, rows: NDArray[np.int64], out: NDArray[np.int32]
-    ) -> None: ...
+    def route(self, X: NDArray[np.floating] | csr.CSRMatrix, rows: NDArray[np.int64], out: NDArray[np.int32]) -> None:
+        """Write the leaves of the rows X[rows], X (n, d): out (m,) int32."""
+
     @property
     def n_leaves(self) -> int: ...
     @property
@@ -47,8 +47,17 @@ class Landmarks:
         landmarks (k, m, d), copied; anchors (k, m, p), distances of landmarks and pseudo-landmarks; rules (k,) int64, LOWER or UPPER.
         """
 
-    def measure(self, X: NDArray[np.floating] | csr.CSRMatrix, out: NDArray[np.floating]) -> None: ...
-    def evaluate(self, X: NDArray[np.floating] | csr.CSRMatrix, out: NDArray[np.floating]) -> None: ...
+    def pairwise(self, X: NDArray[np.floating] | csr.CSRMatrix, out: NDArray[np.floating]) -> None:
+        """
+        Write what the kernel is a function of, <x, u>, |x - u|^2 or |x - u|_1, for the rows of X (n, d) and the
+        landmarks of the first leaf: out (n, m).
+        """
+
+    def evaluate(self, X: NDArray[np.floating] | csr.CSRMatrix, out: NDArray[np.floating]) -> None:
+        """
+        Write the kernel values of the rows of X (n, d) and the landmarks and pseudo-landmarks of the first leaf:
+        out (n, m + p).
+        """
 
 class Machine:
     """
@@ -69,6 +78,7 @@ class Machine:
         coef (k, q, m + p) float64; products (k, q, m, m), only lower triangles are read, or (k, q, 0, 0); slopes (k, q, d) or (k, 0, d); intercept (k, q) float64. All are copied.
         """
 
-    def decision_values(
-        self, team: Team, X: NDArray[np.floating] | csr.CSRMatrix, out: NDArray[np.float64]
-    ) -> None: ...
+    def decision_values(self, team: Team, X: NDArray[np.floating] | csr.CSRMatrix, out: NDArray[np.float64]) -> None:
+        """
+        Write the q decision values of each row of X (n, d), by the machines of its leaf: out (n, q) float64.
+        """

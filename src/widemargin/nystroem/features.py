@@ -65,7 +65,7 @@ class LandmarkFeatures:
     def distances(self, X: Any) -> Array:
         """Distances of the rows of X to the landmarks of the only leaf: (n, m)."""
         D = np.empty((X.shape[0], self.landmarks.shape[1]), self.landmarks.dtype)
-        self.compiled.measure(row_arrays(X), D)
+        self.compiled.pairwise(row_arrays(X), D)
         return np.asarray(np.sqrt(D)) if self.kernel.measure == "squares" else D
 
     def values(self, X: Any) -> Array:

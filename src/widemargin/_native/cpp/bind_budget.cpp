@@ -3,7 +3,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "csr_matrix.hpp"
-#include "fixed_points.hpp"
+#include "removal_projection.hpp"
 #include "merging.hpp"
 
 namespace wm {
@@ -44,22 +44,29 @@ StepTotals read_totals(Span<const Index> counts, Span<const double> sums, Index 
     return totals;
 }
 
-template <class Rows>
-void run_merging(MergingState& state, Rows& rows, Index longest, Span<const Index> order,
-                 Span<const double> signed_weights, const MergeTables& tables, std::string_view rule_name, double gamma,
-                 const StepRule& rule) {
-    const StepTotals totals = read_totals(state.counts.span(), state.sums.span(), state.budget);
-    with_rule(rule_name, [&](auto merge_rule) {
-        nb::gil_scoped_release unlocked;
-        MergingSteps<merge_rule()>(state, totals, tables, gamma, rule, longest).run(rows, order, signed_weights);
-    });
-}
-
-void check_rows(const MergingState& state, Index n_rows, Index n_columns, Span<const Index> order,
-                Span<const double> signed_weights) {
-    check_size("X.shape[1]", n_columns, state.n_features);
-    check_lengths(n_rows, {{"signed_weights", signed_weights}});
-    check_indices("order", order, n_rows);
+template <class RowArrays> void bind_run(nb::class_<MergingState>& state) {
+    state.def(
+        "run",
+        [](MergingState& s, const RowArrays& X, Span<const Index> order, Span<const double> signed_weights,
+           const MergeTables& tables, std::string_view rule_name, double gamma, double inverse_lam, bool fit_intercept) {
+            visit_rows_as<float>(X, [&](const auto& view) {
+                check_size("X.shape[1]", view.columns, s.n_features);
+                check_lengths(n_rows(view), {{"signed_weights", signed_weights}});
+                check_indices("order", order, n_rows(view));
+                const StepTotals totals = read_totals(s.counts.span(), s.sums.span(), s.budget);
+                with_rule(rule_name, [&](auto merge_rule) {
+                    nb::gil_scoped_release unlocked;
+                    auto rows = rows_less(s.shift.span(), view);
+                    const StepRule rule{s.budget, inverse_lam, fit_intercept ? 1.0 : 0.0};
+                    MergingSteps<merge_rule()> steps(s, totals, tables, gamma, rule, rows.longest(order));
+                    steps.run(rows, order, signed_weights);
+                });
+            });
+        },
+        array("X"), array("order"), array("signed_weights"), "tables"_a, "rule"_a, "gamma"_a, "inverse_lam"_a,
+        "fit_intercept"_a,
+        "One step of stochastic gradient descent on each of the rows X[order], X (n, d) float32; signed_weights (n,): sample\n"
+        "weight times label; rule: of merging, lookup-wd, lookup-h, gss or gss-precise.");
 }
 
 void bind_state(nb::module_& budget) {
@@ -99,40 +106,8 @@ void bind_state(nb::module_& budget) {
         .def_prop_ro(
             "shift", [](MergingState& s) { return view(s.shift.span()); },
             "ndarray of shape (n_features,), float32: subtracted from all points and rows");
-    state.def(
-        "run",
-        [](MergingState& s, const RowsArray<const float>& X, Span<const Index> order,
-           Span<const double> signed_weights, const MergeTables& tables, std::string_view rule, double gamma,
-           double inverse_lam, bool fit_intercept) {
-            DenseRows rows{rows_matrix(X, "X"), s.shift.span()};
-            check_rows(s, rows.X.rows, rows.X.columns, order, signed_weights);
-            run_merging(s, rows, s.n_features, order, signed_weights, tables, rule, gamma,
-                        {s.budget, inverse_lam, fit_intercept ? 1.0 : 0.0});
-        },
-        array("X"), array("order"), array("signed_weights"), "tables"_a, "rule"_a, "gamma"_a, "inverse_lam"_a,
-        "fit_intercept"_a,
-        "One step of stochastic gradient descent on each of the rows X[order], X (n, d) float32; signed_weights (n,): sample\n"
-        "weight times label; rule: of merging, lookup-wd, lookup-h, gss or gss-precise.");
-    state.def(
-        "run",
-        [](MergingState& s, const CSRMatrix& X, Span<const Index> order,
-           Span<const double> signed_weights, const MergeTables& tables, std::string_view rule, double gamma,
-           double inverse_lam, bool fit_intercept) {
-            check_rows(s, X.rows(), X.columns(), order, signed_weights);
-            X.visit_as<float>("X", [&](const auto& view) {
-                using I = std::remove_const_t<std::remove_pointer_t<decltype(view.indices.data)>>;
-                Index longest = 0;
-                for (const Index i : order) longest = most(longest, view.row_end(i) - view.row_begin(i));
-                bool is_shifted = false;
-                for (const float shift : s.shift.span()) is_shifted |= shift != 0.0f;
-                std::vector<float> dense(is_shifted ? s.n_features : 0);
-                SparseRows<I> rows{view, s.shift.span(), {dense.data(), static_cast<Index>(dense.size())}};
-                run_merging(s, rows, longest, order, signed_weights, tables, rule, gamma,
-                            {s.budget, inverse_lam, fit_intercept ? 1.0 : 0.0});
-            });
-        },
-        "X"_a, array("order"), array("signed_weights"), "tables"_a, "rule"_a, "gamma"_a, "inverse_lam"_a,
-        "fit_intercept"_a, "The same for a CSRMatrix (n, d) of float32 values.");
+    bind_run<RowsArray<const float>>(state);
+    bind_run<CSRMatrix>(state);
 }
 
 // Solve one merging problem a row of coef and log_kappa: the candidate's coefficient, those of its possible partners,
@@ -189,10 +164,10 @@ void bind_search(nb::module_& budget) {
 }
 
 template <Maintenance maintenance>
-void run_fixed(Matrix<const float> K, Index first, Span<const double> diagonal, Span<const double> signed_weights,
+void run_subset_steps(Matrix<const float> K, Index first, Span<const double> diagonal, Span<const double> signed_weights,
                Matrix<double> coef, Matrix<double> inverse, Span<Index> counts, Span<double> sums, Index budget,
                double inverse_lam, bool fit_intercept) {
-    const FixedPoints points{coef, diagonal, inverse};
+    const SubsetMachine points{coef, diagonal, inverse};
     const Index side = maintenance == Maintenance::projection ? K.columns : points.inverse.rows;
     check_shape("coef", points.coef, 2, K.columns);
     check_shape("inverse", points.inverse, side, side);
@@ -206,12 +181,12 @@ void run_fixed(Matrix<const float> K, Index first, Span<const double> diagonal, 
     StepTotals totals = read_totals(counts, sums, budget);
     nb::gil_scoped_release unlocked;
     const StepRule rule{budget, inverse_lam, fit_intercept ? 1.0 : 0.0};
-    FixedSteps<maintenance>(points, rule, totals).run(K, first, signed_weights);
+    SubsetSteps<maintenance>(points, rule, totals).run(K, first, signed_weights);
     totals.store(counts, sums);
 }
 
-template <Maintenance maintenance> void bind_fixed(nb::module_& budget, const char* name, const char* doc) {
-    budget.def(name, &run_fixed<maintenance>, array("K"), "first"_a, array("diagonal"), array("signed_weights"),
+template <Maintenance maintenance> void bind_subset_steps(nb::module_& budget, const char* name, const char* doc) {
+    budget.def(name, &run_subset_steps<maintenance>, array("K"), "first"_a, array("diagonal"), array("signed_weights"),
                array("coef"), array("inverse"), array("counts"), array("sums"), "budget"_a, "inverse_lam"_a,
                "fit_intercept"_a, doc);
 }
@@ -222,13 +197,13 @@ void bind_budget(nb::module_& m) {
     nb::module_ budget = m.def_submodule("budget", "Budgeted stochastic gradient descent: steps, merging, look-up tables.");
     bind_search(budget);
     bind_state(budget);
-    bind_fixed<Maintenance::removal>(
+    bind_subset_steps<Maintenance::removal>(
         budget, "removal_steps",
         "One step of stochastic gradient descent on each row of a block of kernel values K (r, c) float32; its rows are\n"
         "themselves columns first, first + 1, ... Over the budget the point of least |coefficient|^2 k(x, x) is removed.\n"
         "diagonal (c,): k(x, x); signed_weights (r,); coef (2, c), counts (7,) and sums (7,) are updated; inverse is not\n"
         "read.");
-    bind_fixed<Maintenance::projection>(
+    bind_subset_steps<Maintenance::projection>(
         budget, "projection_steps",
         "The same; over the budget a point is projected onto the others. inverse (c, c), updated: the inverse of the points'\n"
         "kernel matrix, zero elsewhere.");

@@ -88,10 +88,6 @@ void bind_margins(nb::module_& m) {
              "return their number, and the sum of the other rows' derivatives.");
 }
 
-// Call f with a view of dense or sparse rows.
-template <class T, class F> auto visit_rows(Matrix<const T> X, F&& f) { return f(X); }
-template <class F> auto visit_rows(const CSRMatrix& X, F&& f) { return X.visit(f); }
-
 template <class RowArrays> void bind_ascent(nb::module_& m) {
     m.def(
         "ascent_epoch",

@@ -31,7 +31,18 @@ using AnyTree = OfEitherType<Tree>;
 using AnyLandmarks = OfEitherType<Landmarks>;
 using AnyMachine = OfEitherType<NystroemMachine>;
 
-void check_columns(Index columns, Index features) { check_size("X.shape[1]", columns, features); }
+// Call f with an object and rows of its type of values (TypeError otherwise).
+template <template <class> class Of, class T, class F>
+void visit_with_rows(const OfEitherType<Of>& any, const RowsArray<const T>& X, const F& f) {
+    f(*any.template as<T>("X"), rows_matrix(X, "X"));
+}
+template <template <class> class Of, class F>
+void visit_with_rows(const OfEitherType<Of>& any, const CSRMatrix& X, const F& f) {
+    any.visit([&](const auto& one) {
+        using T = typename std::decay_t<decltype(one)>::Value;
+        X.visit_as<T>("X", [&](const auto& rows) { f(one, rows); });
+    });
+}
 
 template <class T> Stack<const T> flat_stack(const Array4<const T>& a) {
     return {a.data(), static_cast<Index>(a.shape(0) * a.shape(1)), static_cast<Index>(a.shape(2)),
@@ -50,77 +61,89 @@ void check_tree(Index n_nodes, Index branching, Span<const std::int32_t> sizes, 
                           " nodes, or -1 - leaf");
 }
 
-template <class T, class Rows> void route(const Tree<T>& tree, const Rows& X, Span<const Index> rows, Span<std::int32_t> out) {
-    AlignedArray<T> distances(tree.width());
-    nb::gil_scoped_release unlocked;
-    for (Index t = 0; t < rows.size; ++t) out[t] = static_cast<std::int32_t>(tree.find_leaf(X, rows[t], distances.data()));
-}
-
-void check_route(Index n_rows, Index columns, Index features, Span<const Index> rows, Span<std::int32_t> out) {
-    check_columns(columns, features);
-    check_lengths(rows.size, {{"out", out}});
-    check_indices("rows", rows, n_rows);
-}
-
 template <class T> void bind_tree(nb::class_<AnyTree>& tree) {
     tree.def(
-            "__init__",
-            [](AnyTree* made, Stack<const T> centres, Span<const std::int32_t> sizes, Matrix<const std::int32_t> children) {
-                check_tree(centres.size, centres.rows, sizes, children);
-                new (made) AnyTree(std::make_shared<const Tree<T>>(centres, sizes, children));
-            },
-            array("centres"), array("sizes"), array("children"),
-            "centres (n_nodes, b, d), copied; sizes (n_nodes,) int32, a node's number of centres; children (n_nodes, b) "
-            "int32, a later node or -1 - leaf.")
-        .def(
-            "route",
-            [](const AnyTree& tree, const RowsArray<const T>& X, Span<const Index> rows, Span<std::int32_t> out) {
-                const Tree<T>& own = *tree.as<T>("X");
-                const Matrix<const T> all = rows_matrix(X, "X");
-                check_route(all.rows, all.columns, own.features(), rows, out);
-                route(own, all, rows, out);
-            },
-            array("X"), array("rows"), array("out"), "Write the leaves of the rows X[rows], X (n, d): out (m,) int32.");
+        "__init__",
+        [](AnyTree* made, Stack<const T> centres, Span<const std::int32_t> sizes, Matrix<const std::int32_t> children) {
+            check_tree(centres.size, centres.rows, sizes, children);
+            new (made) AnyTree(std::make_shared<const Tree<T>>(centres, sizes, children));
+        },
+        array("centres"), array("sizes"), array("children"),
+        "centres (n_nodes, b, d), copied; sizes (n_nodes,) int32, a node's number of centres; children (n_nodes, b) "
+        "int32, a later node or -1 - leaf.");
 }
 
-// Copy to out (n, c) the first c of the `stride` numbers of each row that visit(X, row numbers, memory) writes, for
+template <class RowArrays> void bind_route(nb::class_<AnyTree>& tree) {
+    tree.def(
+        "route",
+        [](const AnyTree& any, const RowArrays& X, Span<const Index> chosen, Span<std::int32_t> out) {
+            visit_with_rows(any, X, [&](const auto& tree, const auto& rows) {
+                check_size("X.shape[1]", rows.columns, tree.features());
+                check_lengths(chosen.size, {{"out", out}});
+                check_indices("rows", chosen, n_rows(rows));
+                AlignedArray<typename std::decay_t<decltype(tree)>::Value> distances(tree.width());
+                nb::gil_scoped_release unlocked;
+                for (Index t = 0; t < chosen.size; ++t)
+                    out[t] = static_cast<std::int32_t>(tree.find_leaf(rows, chosen[t], distances.data()));
+            });
+        },
+        array("X"), array("rows"), array("out"), "Write the leaves of the rows X[rows], X (n, d): out (m,) int32.");
+}
+
+// Write to out (n, c) the first c of the `stride` numbers of each row of X that evaluate(row numbers, memory) writes, for
 // four rows at a time or one.
-template <class T, class Rows, class Visit>
-void copy_values(Index n_rows, const Rows& X, Index stride, Matrix<T> out, const Visit& visit) {
+template <class T, class Rows, class Evaluate>
+void write_values(const Landmarks<T>& landmarks, const Rows& X, Matrix<T> out, Index n_values, const Evaluate& evaluate) {
+    check_size("X.shape[1]", X.columns, landmarks.features());
+    check_shape("out", out, n_rows(X), n_values);
+    const Index stride = landmarks.stride();
     AlignedArray<T> room(kTileRows * stride);
     const auto write = [&](Index i, Index r) {
         std::memcpy(out[i].data, room.data() + r * stride, sizeof(T) * out.columns);
     };
     nb::gil_scoped_release unlocked;
     Index i = 0;
-    for (; i + kTileRows <= n_rows; i += kTileRows) {
+    for (; i + kTileRows <= out.rows; i += kTileRows) {
         const Index four[kTileRows] = {i, i + 1, i + 2, i + 3};
-        visit(X, four, room.span());
+        evaluate(four, room.span());
         for (Index r = 0; r < kTileRows; ++r) write(i + r, r);
     }
-    for (; i < n_rows; ++i) {
+    for (; i < out.rows; ++i) {
         const Index one[1] = {i};
-        visit(X, one, room.span());
+        evaluate(one, room.span());
         write(i, 0);
     }
 }
 
-template <class T, class Rows>
-void measure(const Landmarks<T>& landmarks, const Rows& X, Index n_rows, Index columns, Matrix<T> out) {
-    check_columns(columns, landmarks.features());
-    check_shape("out", out, n_rows, landmarks.n_landmarks());
-    copy_values(n_rows, X, landmarks.stride(), out,
-                [&](const auto& rows, const auto& i, Span<T> room) { landmarks.measure(rows, i, 0, room.data); });
-}
-
-template <class T, class Rows>
-void evaluate(const Landmarks<T>& landmarks, const Rows& X, Index n_rows, Index columns, Matrix<T> out) {
-    check_columns(columns, landmarks.features());
-    check_shape("out", out, n_rows, landmarks.n_values());
-    AlignedArray<T> scratch(kTileRows * landmarks.stride());
-    copy_values(n_rows, X, landmarks.stride(), out, [&](const auto& rows, const auto& i, Span<T> room) {
-        landmarks.evaluate(rows, i, 0, room, scratch.span());
-    });
+template <class T, class RowArrays> void bind_values(nb::class_<AnyLandmarks>& landmarks) {
+    landmarks
+        .def(
+            "pairwise",
+            [](const AnyLandmarks& any, const RowArrays& X, Matrix<T> out) {
+                const Landmarks<T>& own = *any.as<T>("out");
+                visit_rows_as<T>(X, [&](const auto& rows) {
+                    write_values(own, rows, out, own.n_landmarks(), [&](const auto& i, Span<T> room) {
+                        own.pairwise(rows, i, 0, room.data);
+                    });
+                });
+            },
+            array("X"), array("out"),
+            "Write what the kernel is a function of, <x, u>, |x - u|^2 or |x - u|_1, for the rows of X (n, d) and the\n"
+            "landmarks of the first leaf: out (n, m).")
+        .def(
+            "evaluate",
+            [](const AnyLandmarks& any, const RowArrays& X, Matrix<T> out) {
+                const Landmarks<T>& own = *any.as<T>("out");
+                AlignedArray<T> scratch(kTileRows * own.stride());
+                visit_rows_as<T>(X, [&](const auto& rows) {
+                    write_values(own, rows, out, own.n_values(), [&](const auto& i, Span<T> room) {
+                        own.evaluate(rows, i, 0, room, scratch.span());
+                    });
+                });
+            },
+            array("X"), array("out"),
+            "Write the kernel values of the rows of X (n, d) and the landmarks and pseudo-landmarks of the first leaf:\n"
+            "out (n, m + p).");
 }
 
 template <class T> void bind_landmarks(nb::class_<AnyLandmarks>& landmarks) {
@@ -135,44 +158,15 @@ template <class T> void bind_landmarks(nb::class_<AnyLandmarks>& landmarks) {
                 for (const std::int64_t rule : rules)
                     if (rule != kLowerBound && rule != kUpperBound)
                         raise_value_error("rules must be 0 or 1, got ", rule);
-                if (anchors.columns && kernel.measure() == Measure::products)
+                if (anchors.columns && kernel.argument() == Pairwise::products)
                     raise_value_error("anchors are for kernels of distances, rbf and laplacian");
                 new (made) AnyLandmarks(std::make_shared<const Landmarks<T>>(kernel, points, anchors, rules));
             },
             "kernel"_a, array("landmarks"), array("anchors"), array("rules"),
             "landmarks (k, m, d), copied; anchors (k, m, p), distances of landmarks and pseudo-landmarks; rules (k,) int64, "
-            "LOWER or UPPER.")
-        .def(
-            "measure",
-            [](const AnyLandmarks& landmarks, const RowsArray<const T>& X, Matrix<T> out) {
-                const Matrix<const T> rows = rows_matrix(X, "X");
-                measure(*landmarks.as<T>("X"), rows, rows.rows, rows.columns, out);
-            },
-            array("X"), array("out"), "Write what the kernel is a function of, <x, u>, |x - u|^2 or |x - u|_1, for the rows of X (n, d) and the landmarks of\n"
-            "the first leaf: out (n, m).")
-        .def(
-            "measure",
-            [](const AnyLandmarks& landmarks, const CSRMatrix& X, Matrix<T> out) {
-                const Landmarks<T>& own = *landmarks.as<T>("out");
-                X.visit_as<T>("X", [&](const auto& rows) { measure(own, rows, X.rows(), X.columns(), out); });
-            },
-            "X"_a, array("out"))
-        .def(
-            "evaluate",
-            [](const AnyLandmarks& landmarks, const RowsArray<const T>& X, Matrix<T> out) {
-                const Matrix<const T> rows = rows_matrix(X, "X");
-                evaluate(*landmarks.as<T>("X"), rows, rows.rows, rows.columns, out);
-            },
-            array("X"), array("out"),
-            "Write the kernel values of the rows of X (n, d) and the landmarks and pseudo-landmarks of the first leaf: out (n,\n"
-            "m + p).")
-        .def(
-            "evaluate",
-            [](const AnyLandmarks& landmarks, const CSRMatrix& X, Matrix<T> out) {
-                const Landmarks<T>& own = *landmarks.as<T>("out");
-                X.visit_as<T>("X", [&](const auto& rows) { evaluate(own, rows, X.rows(), X.columns(), out); });
-            },
-            "X"_a, array("out"));
+            "LOWER or UPPER.");
+    bind_values<T, RowsArray<const T>>(landmarks);
+    bind_values<T, CSRMatrix>(landmarks);
 }
 
 template <class T>
@@ -195,42 +189,43 @@ void check_machine(const Tree<T>& tree, const Landmarks<T>& landmarks, Stack<con
     check_size("slopes.shape[2]", slopes.columns, landmarks.features());
 }
 
-template <class T, class Rows>
-void decide(const NystroemMachine<T>& machine, Team& team, const Rows& X, Index n, Index columns, Matrix<double> out) {
-    check_columns(columns, machine.features());
-    check_shape("out", out, n, machine.n_outputs());
-    const Index n_blocks = count_blocks(n, machine.block_rows()), size = n_blocks ? count_blocks(n, n_blocks) : 0;
-    ScratchPool<NystroemScratch<T>> pool(least<Index>(team.n_threads(), n_blocks), [&] { return machine.make_scratch(size); });
-    nb::gil_scoped_release unlocked;
-    for_each_block(team, n_blocks, [&](Index block) {
-        pool.with_one([&](NystroemScratch<T>& scratch) {
-            machine.decision_values(X, block * size, least((block + 1) * size, n), scratch, out);
-        });
-    });
+template <class T> void bind_machine(nb::class_<AnyMachine>& machine) {
+    machine.def(
+        "__init__",
+        [](AnyMachine* made, const AnyTree& tree, const AnyLandmarks& landmarks, Stack<const double> coef,
+           const Array4<const T>& products, Stack<const T> slopes, Matrix<const double> intercept) {
+            const auto& own_tree = tree.as<T>("tree");
+            const auto& own_landmarks = landmarks.as<T>("landmarks");
+            check_machine(*own_tree, *own_landmarks, coef, products, slopes, intercept);
+            new (made) AnyMachine(std::make_shared<const NystroemMachine<T>>(
+                own_tree, own_landmarks, coef, flat_stack(products), slopes, intercept));
+        },
+        "tree"_a, "landmarks"_a, array("coef"), array("products"), array("slopes"), array("intercept"),
+        "coef (k, q, m + p) float64; products (k, q, m, m), only lower triangles are read, or (k, q, 0, 0); slopes (k, "
+        "q, d) or (k, 0, d); intercept (k, q) float64. All are copied.");
 }
 
-template <class T> void bind_machine(nb::class_<AnyMachine>& machine) {
-    machine
-        .def(
-            "__init__",
-            [](AnyMachine* made, const AnyTree& tree, const AnyLandmarks& landmarks, Stack<const double> coef,
-               const Array4<const T>& products, Stack<const T> slopes, Matrix<const double> intercept) {
-                const auto& own_tree = tree.as<T>("tree");
-                const auto& own_landmarks = landmarks.as<T>("landmarks");
-                check_machine(*own_tree, *own_landmarks, coef, products, slopes, intercept);
-                new (made) AnyMachine(std::make_shared<const NystroemMachine<T>>(
-                    own_tree, own_landmarks, coef, flat_stack(products), slopes, intercept));
-            },
-            "tree"_a, "landmarks"_a, array("coef"), array("products"), array("slopes"), array("intercept"),
-            "coef (k, q, m + p) float64; products (k, q, m, m), only lower triangles are read, or (k, q, 0, 0); slopes (k, "
-            "q, d) or (k, 0, d); intercept (k, q) float64. All are copied.")
-        .def(
-            "decision_values",
-            [](const AnyMachine& machine, Team& team, const RowsArray<const T>& X, Matrix<double> out) {
-                const Matrix<const T> rows = rows_matrix(X, "X");
-                decide(*machine.as<T>("X"), team, rows, rows.rows, rows.columns, out);
-            },
-            "team"_a, array("X"), array("out"), "Write the q decision values of each row of X (n, d), by the machines of its leaf: out (n, q) float64.");
+template <class RowArrays> void bind_decision_values(nb::class_<AnyMachine>& machine) {
+    machine.def(
+        "decision_values",
+        [](const AnyMachine& any, Team& team, const RowArrays& X, Matrix<double> out) {
+            visit_with_rows(any, X, [&](const auto& machine, const auto& rows) {
+                check_size("X.shape[1]", rows.columns, machine.features());
+                check_shape("out", out, n_rows(rows), machine.n_outputs());
+                const Index n = out.rows, n_blocks = count_blocks(n, machine.block_rows());
+                const Index size = n_blocks ? count_blocks(n, n_blocks) : 0;
+                using Scratch = decltype(machine.make_scratch(size));
+                ScratchPool<Scratch> pool(least<Index>(team.n_threads(), n_blocks), [&] { return machine.make_scratch(size); });
+                nb::gil_scoped_release unlocked;
+                for_each_block(team, n_blocks, [&](Index block) {
+                    pool.with_one([&](Scratch& scratch) {
+                        machine.decision_values(rows, block * size, least((block + 1) * size, n), scratch, out);
+                    });
+                });
+            });
+        },
+        "team"_a, array("X"), array("out"),
+        "Write the q decision values of each row of X (n, d), by the machines of its leaf: out (n, q) float64.");
 }
 
 KernelFunction make_kernel(const std::string& name, double gamma, double coef0, Index degree) {
@@ -259,17 +254,10 @@ void bind_nystroem(nb::module_& m) {
     nb::class_<AnyTree> tree(nystroem, "Tree", "A tree of cluster centres, which routes a row to a leaf: at each node to the child of the nearest centre.");
     bind_tree<float>(tree);
     bind_tree<double>(tree);
-    tree.def(
-            "route",
-            [](const AnyTree& tree, const CSRMatrix& X, Span<const Index> rows, Span<std::int32_t> out) {
-                tree.visit([&](const auto& own) {
-                    check_route(X.rows(), X.columns(), own.features(), rows, out);
-                    using T = typename std::decay_t<decltype(own)>::Value;
-                    X.visit_as<T>("X", [&](const auto& all) { route(own, all, rows, out); });
-                });
-            },
-            "X"_a, array("rows"), array("out"))
-        .def_prop_ro("n_leaves", [](const AnyTree& t) { return t.visit([](const auto& own) { return own.n_leaves(); }); })
+    bind_route<RowsArray<const float>>(tree);
+    bind_route<RowsArray<const double>>(tree);
+    bind_route<CSRMatrix>(tree);
+    tree.def_prop_ro("n_leaves", [](const AnyTree& t) { return t.visit([](const auto& own) { return own.n_leaves(); }); })
         .def_prop_ro(
             "depth", [](const AnyTree& t) { return t.visit([](const auto& own) { return own.depth(); }); },
             "The number of nodes on the longest path to a leaf.")
@@ -285,15 +273,9 @@ void bind_nystroem(nb::module_& m) {
         "landmarks and pseudo-landmarks.");
     bind_machine<float>(machine);
     bind_machine<double>(machine);
-    machine.def(
-        "decision_values",
-        [](const AnyMachine& machine, Team& team, const CSRMatrix& X, Matrix<double> out) {
-            machine.visit([&](const auto& own) {
-                using T = typename std::decay_t<decltype(own)>::Value;
-                X.visit_as<T>("X", [&](const auto& rows) { decide(own, team, rows, X.rows(), X.columns(), out); });
-            });
-        },
-        "team"_a, "X"_a, array("out"));
+    bind_decision_values<RowsArray<const float>>(machine);
+    bind_decision_values<RowsArray<const double>>(machine);
+    bind_decision_values<CSRMatrix>(machine);
 }
 
 }  // namespace wm

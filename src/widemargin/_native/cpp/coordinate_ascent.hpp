@@ -39,13 +39,8 @@ template <class T, class I> void add_row(const CSR<T, I>& X, Index i, double sca
     for (Index t = 0; t < x.size; ++t) w[columns[t]] += scale * x.data[t];
 }
 
-template <class T> Index n_rows(const Matrix<const T>& X) { return X.rows; }
-template <class T, class I> Index n_rows(const CSR<T, I>& X) { return X.rows(); }
 template <class T> Index count_values(const Matrix<const T>& X) { return X.rows * X.columns; }
 template <class T, class I> Index count_values(const CSR<T, I>& X) { return X.nnz(); }
-
-template <class T> T value_of(const Matrix<const T>&) { return {}; }
-template <class T, class I> T value_of(const CSR<T, I>&) { return {}; }
 
 // Prefetch the first 256 bytes of row i; the processor prefetches the rest of a row itself, but no random order of
 // rows.
@@ -94,7 +89,7 @@ template <class Rows>
 Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, double shrink_above, double shrink_below) {
     constexpr Index kAhead = 8;  // rows: their steps take about as long as a load from memory
     constexpr Index kFar = 1 << 23;  // bytes from which rows are prefetched: too many for the caches
-    const bool is_far = count_values(X) * static_cast<Index>(sizeof(value_of(X))) > kFar;
+    const bool is_far = count_values(X) * static_cast<Index>(sizeof(typename Rows::Value)) > kFar;
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     double* w = point.w.data;
     double& intercept = point.w[point.w.size - 1];

@@ -25,6 +25,10 @@ template <class T, class I> struct CSR {
     CSR slice(Index first, Index end) const { return {data, indices, indptr.slice(first, end + 1), columns, is_sorted}; }
 };
 
+// The number of dense or sparse rows.
+template <class T> Index n_rows(const Matrix<const T>& X) { return X.rows; }
+template <class T, class I> Index n_rows(const CSR<T, I>& X) { return X.rows(); }
+
 // A fault of CSR arrays: its kind, row, and the wrong value.
 struct CSRFault {
     enum Kind { none, empty_indptr, pointer, decreasing, column } kind = none;

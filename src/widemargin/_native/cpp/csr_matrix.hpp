@@ -33,7 +33,7 @@ inline void raise_if_any(const CSRFault& fault, Index columns, const LineNames& 
     }
 }
 
-// Bound to Python as CSRMatrix. It keeps its arrays alive; they must not be written to during its life.
+// CSR arrays with the Python objects that own them, bound as CSRMatrix. It keeps its arrays alive; they must not be written to during its life.
 class CSRMatrix {
   public:
     template <class T, class I>
@@ -93,5 +93,11 @@ class CSRMatrix {
     AnyCSR view_;
     std::shared_ptr<KeptScratch> scratch_;  // one for all slices of a matrix
 };
+
+// Call f with a view of dense or sparse rows: of any type of values, or of type T (TypeError otherwise).
+template <class T, class F> auto visit_rows(Matrix<const T> X, F&& f) { return f(X); }
+template <class F> auto visit_rows(const CSRMatrix& X, F&& f) { return X.visit(f); }
+template <class T, class F> auto visit_rows_as(const RowsArray<const T>& X, F&& f) { return f(rows_matrix(X, "X")); }
+template <class T, class F> auto visit_rows_as(const CSRMatrix& X, F&& f) { return X.visit_as<T>("X", f); }
 
 }  // namespace wm

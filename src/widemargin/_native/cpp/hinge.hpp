@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "row_blocks.hpp"
-#include "selection.hpp"
+#include "quickselect.hpp"
 
 namespace wm {
 
@@ -75,7 +75,7 @@ inline double scan_breakpoints(const Segment& segment, Span<const double> signed
 // Twin    tests/naive/cutting_plane.py::find_root
 inline double find_root(Span<const double> keys, Span<const double> jumps, double curvature, double slope, double lo) {
     if (curvature * lo + slope >= 0.0) return lo;
-    Selection left(keys, jumps);
+    Quickselect left(keys, jumps);
     while (left.size() > 0) {
         const double pivot = left.pivot();
         const auto split = left.split(pivot);

@@ -14,7 +14,7 @@ namespace wm {
 // Twin    tests/naive/cutting_plane.py::optimal_intercept_risk
 inline double weighted_quantile(Span<const double> values, Span<const double> weights, double level) {
     if (values.size == 0) return std::nan("");
-    Selection left(values, weights);
+    Quickselect left(values, weights);
     while (left.size() > 1) {
         const double pivot = left.pivot();
         const auto split = left.split(pivot);
@@ -40,7 +40,7 @@ struct WeightedValue {
 //         of those in [lo, hi] and their weights
 // Returns the weights of the residuals < lo and of those <= hi
 // Cost    O(n), one vectorised pass; a second one over those found
-// Source  Floyd and Rivest, Expected Time Bounds for Selection, CACM 18, 1975, with weights
+// Source  Floyd and Rivest, Expected Time Bounds for Quickselect, CACM 18, 1975, with weights
 inline Sums<2> collect_residuals(Span<const double> f, Span<const double> target, double k,
                               Span<const double> signed_weights, double lo, double hi, Span<double> values, Index block,
                               BlockLists<WeightedValue>& found) {

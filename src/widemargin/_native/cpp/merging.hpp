@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "csr.hpp"
-#include "merge_search.hpp"
+#include "merge_partner.hpp"
 #include "registers.hpp"
 #include "sgd_steps.hpp"
 
@@ -35,11 +35,13 @@ struct MergingState {
     AlignedArray<float> shift;    // (n_features,)
 };
 
-// Dense rows, less a shift.
+// Dense rows (n, d), less a shift (d,).
 struct DenseRows {
     Matrix<const float> X;
     Span<const float> shift;
 
+    // The most entries of one of the rows
+    Index longest(Span<const Index>) const { return X.columns; }
     void prefetch(Index i) const {
         for (Index k = 0; k < least<Index>(X.columns, 64); k += 16) WM_PREFETCH(X.data + i * X.stride + k);
     }
@@ -57,12 +59,17 @@ struct DenseRows {
     }
 };
 
-// Sparse rows, less a shift: `dense` (d,) is scratch for one row, or empty where the shift is zero.
+// Sparse rows (n, d), less a shift (d,): `dense` (d,) is scratch for one row, or empty where the shift is zero.
 template <class I> struct SparseRows {
     CSR<float, I> X;
     Span<const float> shift;
-    Span<float> dense;
+    std::vector<float> dense;
 
+    Index longest(Span<const Index> rows) const {
+        Index most_entries = 0;
+        for (const Index i : rows) most_entries = most(most_entries, X.row_end(i) - X.row_begin(i));
+        return most_entries;
+    }
     void prefetch(Index i) const {
         WM_PREFETCH(X.data.data + X.row_begin(i));
         WM_PREFETCH(X.indices.data + X.row_begin(i));
@@ -70,10 +77,11 @@ template <class I> struct SparseRows {
     Index gather(Index i, float* __restrict values, std::int32_t* __restrict columns) {
         const Span<const float> row = X.values(i);
         const Span<const I> row_columns = X.columns_of(i);
-        if (dense.size > 0) {
-            for (float& value : dense) value = 0.0f;
-            for (Index t = 0; t < row.size; ++t) dense[static_cast<Index>(row_columns[t])] += row[t];
-            return DenseRows{{dense.data, 1, dense.size, dense.size}, shift}.gather(0, values, columns);
+        if (!dense.empty()) {
+            const Span<float> all = as_span(dense);
+            for (float& value : all) value = 0.0f;
+            for (Index t = 0; t < row.size; ++t) all[static_cast<Index>(row_columns[t])] += row[t];
+            return DenseRows{{all.data, 1, all.size, all.size}, shift}.gather(0, values, columns);
         }
         Index n = 0;
         for (Index t = 0; t < row.size; ++t) {
@@ -84,6 +92,12 @@ template <class I> struct SparseRows {
         return n;
     }
 };
+
+inline DenseRows rows_less(Span<const float> shift, Matrix<const float> X) { return {X, shift}; }
+template <class I> SparseRows<I> rows_less(Span<const float> shift, const CSR<float, I>& X) {
+    const bool is_shifted = std::any_of(shift.begin(), shift.end(), [](float value) { return value != 0.0f; });
+    return {X, shift, std::vector<float>(is_shifted ? X.columns : 0)};
+}
 
 // Inner products of one row's n non-zeros with the points of N vectors of slots.
 template <int N>

@@ -13,14 +13,14 @@
 
 namespace wm {
 
-// A kernel function of one number: the inner product, squared distance or L1 distance of two points (Measure).
+// A kernel function of one number: the inner product, squared distance or L1 distance of two points (Pairwise).
 struct KernelFunction {
     enum Name { rbf, laplacian, polynomial, sigmoid, linear } name;
     double gamma, coef0;
     Index degree;
 
-    Measure measure() const {
-        return name == rbf ? Measure::squares : name == laplacian ? Measure::differences : Measure::products;
+    Pairwise argument() const {
+        return name == rbf ? Pairwise::squares : name == laplacian ? Pairwise::differences : Pairwise::products;
     }
 };
 
@@ -82,7 +82,7 @@ template <class T> class Landmarks {
     using Value = T;
     // landmarks (k, m, d); anchors (k, m, p): distances of pseudo-landmarks and landmarks; rules (k,)
     Landmarks(const KernelFunction& kernel, Stack<const T> landmarks, Stack<const T> anchors, Span<const std::int64_t> rules)
-        : kernel(kernel), n_pseudo(anchors.columns), points_(landmarks, kernel.measure()),
+        : kernel(kernel), n_pseudo(anchors.columns), points_(landmarks, kernel.argument()),
           anchors_(anchors.data, anchors.data + anchors.size * anchors.rows * anchors.columns),
           rules_(rules.begin(), rules.end()) {}
 
@@ -97,19 +97,19 @@ template <class T> class Landmarks {
 
     // Products or distances of the rows i[0] to i[R - 1] and the landmarks of a leaf: the first m columns of out (R,
     // stride()).
-    template <int R, class Rows> void measure(const Rows& X, const Index (&i)[R], Index leaf, T* out) const {
-        points_.measure(X, i, leaf, out, stride());
+    template <int R, class Rows> void pairwise(const Rows& X, const Index (&i)[R], Index leaf, T* out) const {
+        points_.pairwise(X, i, leaf, out, stride());
     }
     // Kernel values of these rows and the leaf's landmarks, and estimates for its pseudo-landmarks: the first r columns
     // of out (R, stride()); scratch of the same size
     template <int R, class Rows>
     void evaluate(const Rows& X, const Index (&i)[R], Index leaf, Span<T> out, Span<T> scratch) const {
         const Index m = n_landmarks(), n = stride();
-        measure(X, i, leaf, out.data);
+        pairwise(X, i, leaf, out.data);
         for (int r = 0; n_pseudo && r < R; ++r) {
             const Span<T> row = out.slice(r * n, (r + 1) * n);
             const Matrix<const T> anchors{anchors_.data() + leaf * m * n_pseudo, m, n_pseudo, n_pseudo};
-            bound<T>(row.head(m), anchors, rules_[leaf] == kLowerBound, kernel.measure() == Measure::squares, row.data + m);
+            bound<T>(row.head(m), anchors, rules_[leaf] == kLowerBound, kernel.argument() == Pairwise::squares, row.data + m);
         }
         transform(kernel, out.head(R * n), scratch);
         for (int r = 0; r < R; ++r)
@@ -117,7 +117,7 @@ template <class T> class Landmarks {
     }
 
   private:
-    MeasuredPoints<T> points_;
+    PairwisePoints<T> points_;
     std::vector<T> anchors_;
     std::vector<std::int64_t> rules_;
 };
@@ -135,7 +135,7 @@ template <class W> class LinearMaps {
     template <int R, class T> void add(const T* const (&x)[R], Index group, W* room, double* totals) const {
         const Index q = packed.points, n = packed.features;
         if (!is_narrow_) {
-            measure_rows<Measure::products>(x, packed[group], room, packed.width);
+            pairwise_rows<Pairwise::products>(x, packed[group], room, packed.width);
             return add_all<R>(room, totals);
         }
         for (int r = 0; r < R; ++r)
@@ -149,7 +149,7 @@ template <class W> class LinearMaps {
     template <int R, class I>
     void add(const CSR<W, I>& X, const Index (&i)[R], Index group, W* room, double* totals) const {
         for (int r = 0; r < R; ++r)
-            measure_sparse<Measure::products>(X.values(i[r]), X.columns_of(i[r]), packed[group], Span<const W>{},
+            pairwise_sparse<Pairwise::products>(X.values(i[r]), X.columns_of(i[r]), packed[group], Span<const W>{},
                                               room + r * packed.width);
         add_all<R>(room, totals);
     }
@@ -210,7 +210,7 @@ template <class T> class NystroemMachine {
 
     // Given   X dense or CSR, its rows from `first` to `end`; s made for so many rows; out (n, q): rows written
     // Cost    a row: depth b + m + q inner products in d dimensions, q (r + m^2 / 2) multiply-adds
-    // Twin    tests/naive/nystroem.py::route, measure, bound, decision_value
+    // Twin    tests/naive/nystroem.py::route, pairwise, bound, decision_value
     template <class Rows>
     void decision_values(const Rows& X, Index first, Index end, NystroemScratch<T>& s, Matrix<double> out) const {
         const FlushDenormals flush;
@@ -272,7 +272,7 @@ template <class T> class NystroemMachine {
     template <int R> void add_products(const T* const (&f)[R], Index leaf, T* parts, double* totals) const {
         const Index q = n_outputs(), width = products_.width;
         for (Index j = 0; j < q; ++j) {
-            measure_rows<Measure::products>(f, products_[leaf * q + j], parts, width, true);
+            pairwise_rows<Pairwise::products>(f, products_[leaf * q + j], parts, width, true);
             for (int r = 0; r < R; ++r) totals[r * q + j] += inner_product_in<double>(parts + r * width, f[r], width);
         }
     }

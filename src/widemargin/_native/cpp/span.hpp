@@ -71,6 +71,7 @@ template <class T> Span<const T> as_span(const std::vector<T>& v) { return {v.da
 
 // A matrix by rows; row i starts at data + i * stride.
 template <class T> struct Matrix {
+    using Value = std::remove_const_t<T>;
     T* data = nullptr;
     Index rows = 0, columns = 0, stride = 0;
 

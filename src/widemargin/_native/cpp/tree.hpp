@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "measures.hpp"
+#include "pairwise.hpp"
 
 namespace wm {
 
@@ -12,7 +12,7 @@ template <class T> class Tree {
     // centres (n_nodes, b, d); sizes (n_nodes,): how many of a node's centres there are, from 1 to b; children
     // (n_nodes, b): the number of a later node, or -1 - leaf. Node 0 is the root; without nodes there is one leaf.
     Tree(Stack<const T> centres, Span<const std::int32_t> sizes, Matrix<const std::int32_t> children)
-        : centres_(centres, Measure::squares), sizes_(sizes.begin(), sizes.end()),
+        : centres_(centres, Pairwise::squares), sizes_(sizes.begin(), sizes.end()),
           children_(children.data, children.data + children.rows * children.columns) {
         std::vector<Index> depths(sizes.size), distances(sizes.size);
         for (Index node = sizes.size - 1; node >= 0; --node) {  // children come after their node
@@ -53,7 +53,7 @@ template <class T> class Tree {
     }
 
   private:
-    MeasuredPoints<T> centres_;
+    PairwisePoints<T> centres_;
     std::vector<std::int32_t> sizes_, children_;
     Index n_leaves_ = 1, depth_ = 0, n_distances_ = 0;
 
@@ -62,7 +62,7 @@ template <class T> class Tree {
     void step(const Rows& X, const Index (&i)[R], Index node, T* distances, Index (&next)[R]) const {
         Index best[R] = {};
         T least_distance[R];
-        centres_.measure(X, i, node, distances, width());
+        centres_.pairwise(X, i, node, distances, width());
         for (int r = 0; r < R; ++r) least_distance[r] = distances[r * width()];
         for (Index j = 1; j < sizes_[node]; ++j)
             for (int r = 0; r < R; ++r) {

@@ -9,8 +9,9 @@
 
 namespace wm {
 
-// Points and new rows are columns, in order of arrival; coef is zero in columns that are not points.
-struct FixedPoints {
+// A kernel machine whose points are rows of the data. Points and new rows are columns, in order of arrival; coef is zero
+// in columns that are not points.
+struct SubsetMachine {
     Matrix<double> coef;           // (2, c): coefficients, and their second sums (StepTotals)
     Span<const double> diagonal;   // (c,): k(x, x)
     Matrix<double> inverse;        // (c, c): of the points' kernel matrix, zero elsewhere; unused by removal
@@ -25,9 +26,9 @@ enum class Maintenance { removal, projection };
 // Cost    c operations a step; projection: 2 budget c for a violation
 // Source  Wang, Crammer, Vucetic, JMLR 13, 2012, sections 4.1 and 4.2
 // Twin    tests/naive/budget.py::Machine.step with remove or project
-template <Maintenance maintenance> class FixedSteps {
+template <Maintenance maintenance> class SubsetSteps {
   public:
-    FixedSteps(const FixedPoints& points, const StepRule& rule, StepTotals& totals)
+    SubsetSteps(const SubsetMachine& points, const StepRule& rule, StepTotals& totals)
         : points_(points), rule_(rule), totals_(totals), row_(points.diagonal.size), incoming_(row_.size()),
           outgoing_(row_.size()) {}
 
@@ -39,7 +40,7 @@ template <Maintenance maintenance> class FixedSteps {
     // A new point at most at this squared distance, relative to k(x, x), from the span of the others is replaced by its
     // projection at once: the kernel matrix would be nearly singular.
     static constexpr double kDependent = 1e-4;
-    const FixedPoints points_;
+    const SubsetMachine points_;
     const StepRule rule_;
     StepTotals& totals_;
     std::vector<double> row_, incoming_, outgoing_;  // scratch (c,)

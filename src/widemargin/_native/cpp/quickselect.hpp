@@ -1,4 +1,4 @@
-// Weighted selection (quickselect): roots of step functions and weighted quantiles in O(m) expected instead of a sort's
+// Quickselect on weighted values: roots of step functions and weighted quantiles in O(m) expected instead of a sort's
 // O(m log m).
 #pragma once
 #include <memory>
@@ -8,9 +8,9 @@
 namespace wm {
 
 // The weighted values that the answer is still among: at first all, later a copy of a part of them.
-class Selection {
+class Quickselect {
   public:
-    Selection(Span<const double> values, Span<const double> weights)
+    Quickselect(Span<const double> values, Span<const double> weights)
         : n_(values.size), values_(values), weights_(weights), scratch_(new double[2 * values.size]) {}
 
     Index size() const { return values_.size; }

@@ -14,7 +14,7 @@
 
 namespace wm {
 
-enum class Measure { products, squares, differences };  // sums over the features of x u, (x - u)^2, |x - u|
+enum class Pairwise { products, squares, differences };  // sums over the features of x u, (x - u)^2, |x - u|
 
 constexpr int kMostColumns = kRegisterBytes == 64 ? 4 : 2;  // registers of a row of a tile
 constexpr int kTileRows = 4;
@@ -86,17 +86,17 @@ template <class T> class PackedPoints {
     AlignedArray<T> values_;
 };
 
-template <Measure kind, class T, class V> inline V term(T x, V u) {
-    if constexpr (kind == Measure::products) return x * u;
+template <Pairwise kind, class T, class V> inline V term(T x, V u) {
+    if constexpr (kind == Pairwise::products) return x * u;
     const V t = x - u;
-    if constexpr (kind == Measure::squares) return t * t;
+    if constexpr (kind == Pairwise::squares) return t * t;
     return t < 0 ? -t : t;
 }
 
 // The difference that a non-zero x makes to the sum of a row of zeros.
-template <Measure kind, class T, class V> inline V change(T x, V u) {
-    if constexpr (kind == Measure::products) return x * u;
-    if constexpr (kind == Measure::squares) return x * (x - (u + u));
+template <Pairwise kind, class T, class V> inline V change(T x, V u) {
+    if constexpr (kind == Pairwise::products) return x * u;
+    if constexpr (kind == Pairwise::squares) return x * (x - (u + u));
     return term<kind>(x, u) - term<kind>(T(0), u);
 }
 
@@ -137,9 +137,9 @@ inline void sum_tile(Index n, const T* points, T* out, Index stride, const Get& 
 // Given   x: R dense rows of d numbers; points: d features, `width` columns; out (R, width), its rows `stride` numbers
 //         apart: written. is_lower: row k of the points is known to be zero before column k.
 // Cost    R d width multiply-adds, or twice as many operations for distances
-// Twin    tests/naive/nystroem.py::measure
-template <Measure kind, int R, class X, class T>
-void measure_rows(const X* const (&x)[R], PackedGroup<T> points, T* out, Index stride, bool is_lower = false) {
+// Twin    tests/naive/nystroem.py::pairwise
+template <Pairwise kind, int R, class X, class T>
+void pairwise_rows(const X* const (&x)[R], PackedGroup<T> points, T* out, Index stride, bool is_lower = false) {
     const Index d = points.features;
     for_each_tile<T>(points.width, [&](Index c, auto columns) {
         using V = typename decltype(columns)::V;
@@ -153,9 +153,9 @@ void measure_rows(const X* const (&x)[R], PackedGroup<T> points, T* out, Index s
 // Given   a sparse row; points: d features, `width` columns; at_zero (width,): the sums of a row of zeros; out
 //         (width,): written
 // Cost    nnz width multiply-adds, or two to four times as many operations for distances
-// Twin    tests/naive/nystroem.py::measure
-template <Measure kind, class T, class I>
-void measure_sparse(Span<const T> values, Span<const I> columns, PackedGroup<T> points, Span<const T> at_zero, T* out) {
+// Twin    tests/naive/nystroem.py::pairwise
+template <Pairwise kind, class T, class I>
+void pairwise_sparse(Span<const T> values, Span<const I> columns, PackedGroup<T> points, Span<const T> at_zero, T* out) {
     for_each_tile<T>(points.width, [&](Index c, auto registers) {
         using V = typename decltype(registers)::V;
         sum_tile<V, 1, registers.n>(
@@ -163,7 +163,7 @@ void measure_sparse(Span<const T> values, Span<const I> columns, PackedGroup<T> 
             [&](Index t) { return static_cast<Index>(columns.data[t]); },
             [](T v, V u) { return change<kind>(v, u); });
     });
-    if constexpr (kind == Measure::products) return;
+    if constexpr (kind == Pairwise::products) return;
     for (Index j = 0; j < points.width; ++j)
         out[j] = most(out[j] + at_zero.data[j], T(0));  // no negative distances by rounding
 }
@@ -181,29 +181,29 @@ template <class Sum, class A, class B> Sum inner_product_in(const A* a, const B*
 }
 
 // Packed points, and the product or distance of a row of zeros and each of them, to which sparse rows add.
-template <class T> class MeasuredPoints {
+template <class T> class PairwisePoints {
   public:
     PackedPoints<T> packed;
-    Measure kind;
+    Pairwise kind;
 
-    MeasuredPoints(Stack<const T> all, Measure kind)
-        : packed(all), kind(kind), at_zero_(kind == Measure::products ? 0 : all.size * packed.width) {
-        if (kind == Measure::products) return;
+    PairwisePoints(Stack<const T> all, Pairwise kind)
+        : packed(all), kind(kind), at_zero_(kind == Pairwise::products ? 0 : all.size * packed.width) {
+        if (kind == Pairwise::products) return;
         for (Index c = 0; c < all.size; ++c)
             for (Index j = 0; j < all.rows; ++j) at_zero_.span()[c * packed.width + j] = size_of(all[c][j]);
     }
 
     // Sums of the rows i[0] to i[R - 1] and the points of a group: out (R, width).
-    template <int R> void measure(Matrix<const T> X, const Index (&i)[R], Index group, T* out, Index stride) const {
+    template <int R> void pairwise(Matrix<const T> X, const Index (&i)[R], Index group, T* out, Index stride) const {
         const T* x[R];
         for (int r = 0; r < R; ++r) x[r] = X[i[r]].data;
-        by_kind([&](auto k) { measure_rows<k.value>(x, packed[group], out, stride); });
+        by_kind([&](auto k) { pairwise_rows<k.value>(x, packed[group], out, stride); });
     }
     template <int R, class I>
-    void measure(const CSR<T, I>& X, const Index (&i)[R], Index group, T* out, Index stride) const {
+    void pairwise(const CSR<T, I>& X, const Index (&i)[R], Index group, T* out, Index stride) const {
         for (int r = 0; r < R; ++r)
             by_kind([&](auto k) {
-                measure_sparse<k.value>(X.values(i[r]), X.columns_of(i[r]), packed[group], at_zero(group),
+                pairwise_sparse<k.value>(X.values(i[r]), X.columns_of(i[r]), packed[group], at_zero(group),
                                         out + r * stride);
             });
     }
@@ -212,18 +212,18 @@ template <class T> class MeasuredPoints {
     AlignedArray<T> at_zero_;
 
     Span<const T> at_zero(Index c) const {
-        return kind == Measure::products ? Span<const T>{} : at_zero_.span().slice(c * packed.width, (c + 1) * packed.width);
+        return kind == Pairwise::products ? Span<const T>{} : at_zero_.span().slice(c * packed.width, (c + 1) * packed.width);
     }
     T size_of(Span<const T> point) const {
         double total = 0;
-        for (const T u : point) total += kind == Measure::squares ? double(u) * u : std::abs(double(u));
+        for (const T u : point) total += kind == Pairwise::squares ? double(u) * u : std::abs(double(u));
         return static_cast<T>(total);
     }
     template <class Visit> void by_kind(const Visit& visit) const {
         switch (kind) {
-            case Measure::products: return visit(std::integral_constant<Measure, Measure::products>());
-            case Measure::squares: return visit(std::integral_constant<Measure, Measure::squares>());
-            case Measure::differences: return visit(std::integral_constant<Measure, Measure::differences>());
+            case Pairwise::products: return visit(std::integral_constant<Pairwise, Pairwise::products>());
+            case Pairwise::squares: return visit(std::integral_constant<Pairwise, Pairwise::squares>());
+            case Pairwise::differences: return visit(std::integral_constant<Pairwise, Pairwise::differences>());
         }
     }
 };
