@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
@@ -61,6 +62,38 @@ def test_a_regressor_learns() -> None:
     model = DCPredRegressor(alpha=1e-3, gamma=0.3, n_clusters=6, random_state=0).fit(X[:600], WAVE[:600])
     assert model.score(X[600:], WAVE[600:]) > 0.97
     assert model.dual_gap_ == 0
+
+
+def test_several_targets() -> None:
+    targets = np.column_stack([WAVE, X[:, 0], -WAVE])
+    model = DCPredRegressor(alpha=1e-3, gamma=0.3, n_clusters=3, random_state=0).fit(X[:600], targets[:600])
+    assert model.predict(X).shape == targets.shape
+    assert model.score(X[600:], targets[600:]) > 0.9
+    np.testing.assert_allclose(model.predict(X)[:, 0], -model.predict(X)[:, 2], atol=1e-6)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+    options: dict[str, Any] = {"gamma": 0.5, "n_clusters": 1, "n_landmarks": 300}
+    ridge = DCPredRegressor(alpha=0.1, **options).fit(X[:300], targets[:300])
+    exact = KernelRidge(alpha=0.1, kernel="rbf", gamma=0.5).fit(X[:300], targets[:300])
+    np.testing.assert_allclose(ridge.predict(X), exact.predict(X), atol=1e-8)
+    one = DCPredRegressor(**options).fit(X[:300], WAVE[:300, None])
+    np.testing.assert_array_equal(one.predict(X), DCPredRegressor(**options).fit(X[:300], WAVE[:300]).predict(X))
+
+
+def test_without_a_penalty() -> None:
+    """Interpolation where all rows are landmarks; least squares; an error where the kernel matrix is singular."""
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, 200)
+    options: dict[str, Any] = {"kernel": "laplacian", "gamma": 2.0, "random_state": 0}
+    model = DCPredRegressor(alpha=0, n_landmarks=200, n_clusters=1, **options)
+    np.testing.assert_allclose(model.fit(X[:200], WAVE[:200], weights).predict(X[:200]), WAVE[:200], atol=1e-6)
+    leaves = DCPredRegressor(alpha=0, n_clusters=4, landmark_weights=None, **options)
+    leaves.fit(X[:200], WAVE[:200], weights)
+    assert leaves.objective_ == pytest.approx(weights @ (leaves.predict(X[:200]) - WAVE[:200]) ** 2, rel=1e-6)
+    for alpha in (1e-6, 1e-3):
+        assert leaves.objective_ < clone(leaves).set_params(alpha=alpha).fit(X[:200], WAVE[:200], weights).objective_
+    twice = np.concatenate([X[:100], X[:100]])
+    with pytest.raises(ValueError, match="alpha must be larger for this kernel, whose matrix is singular .* got 0"):
+        DCPredRegressor(alpha=0, n_clusters=1, n_landmarks=20).fit(twice, WAVE[:200])
+    assert DCPredRegressor(alpha=0, n_clusters=1, landmark_weights=None).fit(twice, np.r_[WAVE[:100], WAVE[:100]])
 
 
 def test_all_rows_as_landmarks_give_the_exact_machines() -> None:
@@ -264,8 +297,10 @@ def test_bad_parameters(parameters: dict[str, Any], message: str) -> None:
 def test_bad_data() -> None:
     with pytest.raises(ValueError, match="at least two classes"):
         DCPredClassifier().fit(X, np.ones(900))
-    with pytest.raises(ValueError, match="alpha must be greater than 0, got 0"):
-        DCPredRegressor(alpha=0).fit(X, WAVE)
+    with pytest.raises(ValueError, match="alpha must be at least 0, got -1"):
+        DCPredRegressor(alpha=-1).fit(X, WAVE)
+    with pytest.raises(ValueError, match="kernel must be one of .* got 'precomputed'"):
+        DCPredRegressor(kernel="precomputed").fit(X @ X.T, WAVE)
     model = DCPredRegressor(random_state=0).fit(X, WAVE)
     with pytest.raises(ValueError, match="2 features, but DCPredRegressor is expecting 3"):
         model.predict(X[:, :2])

@@ -53,7 +53,7 @@ class DCPredMachine(KernelMachine):
 
     def _train(self, rows: TrainingRows, task: LeafProblem, progress: Progress) -> None:
         kernel: Any = self._resolve_kernel(rows.X, rows.weights)
-        make_checked_samples(kernel, rows.X, rows.y if is_classifier(self) else rows.y.astype(np.float64))
+        make_checked_samples(kernel, rows.X, rows.y if rows.y.ndim == 1 else rows.y[:, 0])
         n, d = rows.X.shape
         settings = allocate_cost(self, n, d, task.n_outputs)
         settings = settings._replace(
@@ -91,7 +91,7 @@ class DCPredMachine(KernelMachine):
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
         fitted.certificate()
-        k = fitted.classes() if is_classifier(self) else 1
+        k = fitted.classes() if is_classifier(self) else None
         check_trees(fitted, self.n_features_in_, 1 if k == 2 else k)
 
     def __getstate__(self) -> dict[str, Any]:

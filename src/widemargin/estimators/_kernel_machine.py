@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_classifier
+from sklearn.base import RegressorMixin, is_classifier
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -146,7 +146,12 @@ class KernelMachine(KernelMethod):
     _model: Model
     _dtype: str  # of the data, and so of the kernel
     intercept_: Vector
-    _has_several_targets = False  # whether y may be of shape (n, k)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Regressors take several targets."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = isinstance(self, RegressorMixin)
+        return tags
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         raise NotImplementedError
@@ -162,8 +167,8 @@ class KernelMachine(KernelMethod):
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
             Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel.
         y : array-like of shape (n_samples,)
-            Of a classifier labels of any kind, of at least two classes; of a regressor numbers, of `DCSVMRegressor`
-            also of shape (n_samples, n_targets).
+            Of a classifier labels of any kind, of at least two classes; of a regressor numbers, also of shape
+            (n_samples, n_targets).
         sample_weight : array-like of shape (n_samples,), default=None
             Factor of each sample's loss, >= 0.
 
@@ -183,7 +188,7 @@ class KernelMachine(KernelMethod):
             X, y = self._validate(X, y, reset=reset)
             check_labels(y)
         else:
-            X, y = self._validate(X, y, reset=reset, y_numeric=True, multi_output=self._has_several_targets)
+            X, y = self._validate(X, y, reset=reset, y_numeric=True, multi_output=True)
             y = y.astype(np.float64, copy=False)
         self._check_gram_and_dtype(X, reset=reset)
         return X, y

@@ -16,7 +16,7 @@ from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
 from ._lazy import lazy_on_dask
 from ._predictor import OneAgainstRestPredictor
-from ._validation import check_number
+from ._validation import check_number, plain
 
 Vector = NDArray[np.float64]
 
@@ -32,6 +32,7 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, DCPredMachine):
     C : float, default=1.0
         Weight of the losses, > 0.
     kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"}, default="rbf"
+        Neither precomputed nor a callable: landmarks are points between the rows, and predictions are compiled.
     gamma : float, "scale" or "auto", default="scale"
         As in `sklearn.svm.SVC`. With few landmarks a smaller gamma than the exact machine's is often better.
     degree : int, default=3
@@ -203,9 +204,11 @@ class DCPredRegressor(RegressorMixin, DCPredMachine):
     Parameters
     ----------
     alpha : float, default=1.0
-        Weight of the squared norm, > 0: the paper's lambda, as in `KernelRidge`. There is no intercept: centre y, with
+        Weight of the squared norm, >= 0: the paper's lambda, as in `KernelRidge`. 0, least squares, is an error where
+        the kernel matrix of a leaf is singular, unless ``landmark_weights=None``. There is no intercept: centre y, with
         `sklearn.compose.TransformedTargetRegressor` for example.
     kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"}, default="rbf"
+        Neither precomputed nor a callable: landmarks are points between the rows, and predictions are compiled.
     gamma : float, "scale" or "auto", default="scale"
         As in `sklearn.svm.SVC`. With few landmarks a smaller gamma than the exact machine's is often better.
     degree : int, default=3
@@ -275,6 +278,9 @@ class DCPredRegressor(RegressorMixin, DCPredMachine):
 
     Notes
     -----
+    Several targets, y of shape (n_samples, n_targets), share clusters, landmarks and matrices. Landmarks are weighted
+    by the sum of the targets' squared dual variables.
+
     Training: k-means, then O(n_leaf^2) kernel entries for each leaf, of at most 3,000 rows each. Leaves are trained
     side by side. Prediction: routing, m distances and a few operations for each pseudo-landmark, fused and blocked.
 
@@ -345,11 +351,18 @@ class DCPredRegressor(RegressorMixin, DCPredMachine):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        check_number("alpha", self.alpha, above=0)
+        check_number("alpha", self.alpha, least=0)
         super()._check_parameters()
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        self._train(rows, RidgeProblem(rows.y[None].astype(np.float64), self.alpha, rows.weights), progress)
+        targets = np.ascontiguousarray(rows.y.reshape(len(rows.y), -1).T)
+        try:
+            self._train(rows, RidgeProblem(targets, float(self.alpha), rows.weights), progress)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(
+                "alpha must be larger for this kernel, whose matrix is singular to the precision of float64 in a leaf, "
+                f"got {plain(self.alpha)!r}"
+            ) from error
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> Vector:
@@ -361,6 +374,7 @@ class DCPredRegressor(RegressorMixin, DCPredMachine):
 
         Returns
         -------
-        ndarray of shape (n_samples,), float64
+        ndarray of shape (n_samples,), or (n_samples, n_targets) for several targets, float64
         """
-        return self._decide(X)[:, 0]
+        values = self._decide(X)
+        return values[:, 0] if values.shape[1] == 1 else values

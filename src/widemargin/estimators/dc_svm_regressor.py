@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils import Tags
 
 from .._progress import Progress
 from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine, train, train_several
@@ -192,14 +191,6 @@ class DCSVMRegressor(RegressorMixin, DualMachine):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
-
-    _has_several_targets = True
-
-    def __sklearn_tags__(self) -> Tags:
-        """Several targets."""
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     def _check_parameters(self) -> None:
         check_number("C", self.C, above=0)

@@ -7,8 +7,9 @@ from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import cho_factor, cho_solve, eigh, lstsq
 from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpocon
 
 from .._progress import Progress
 from .._threads import ThreadTeam, row_blocks
@@ -200,7 +201,7 @@ class RidgeProblem:
     ----------
     targets : ndarray of shape (q, n)
     penalty : float
-        The paper's lambda.
+        The paper's lambda, >= 0; 0 is least squares, of the weights of least norm.
     weights : ndarray of shape (n,)
     """
 
@@ -213,18 +214,27 @@ class RidgeProblem:
         self.n_outputs = len(targets)
 
     def exact(self, K: Array | None, rows: Rows, progress: Progress) -> ExactMachine:
-        """Solve (K + penalty S^-1) alpha = y by Cholesky factors."""
+        """Solve (K + penalty S^-1) alpha = y by Cholesky factors.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            Where the matrix is singular to the precision of float64.
+        """
         assert K is not None
         A, penalties, targets = K.astype(np.float64), self.penalty / self.weights[rows], self.targets[:, rows]
         A[np.diag_indices(len(A))] += penalties
-        alpha = cho_solve(cho_factor(A), targets.T).T
+        alpha = _solve_regular(A, targets.T).T
         return ExactMachine(np.square(alpha).sum(axis=0), targets - penalties * alpha)
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
-        """Solve the normal equations in r variables, or their dual in n: O(n r min(n, r))."""
+        """Solve the normal equations in r variables, or their dual in n, or least squares: O(n r min(n, r))."""
         n, r = coordinates.shape
         targets, importance = self.targets[:, rows], self.weights[rows]
-        if n < r:
+        if self.penalty == 0.0:
+            roots = np.sqrt(importance)[:, None]
+            weights = lstsq(coordinates * roots, targets.T * roots)[0].T
+        elif n < r:
             A = coordinates @ coordinates.T
             A[np.diag_indices(n)] += self.penalty / importance
             weights = cho_solve(cho_factor(A), targets.T).T @ coordinates
@@ -245,6 +255,14 @@ class RidgeProblem:
         """Zero weights: there is no intercept."""
         zero = np.zeros((self.n_outputs, 1))
         return LinearFit.constant(zero[:, 0], self.objective(zero, zero, rows))
+
+
+def _solve_regular(A: Vector, B: Vector) -> Vector:
+    """Solve A X = B for a positive definite A (n, n); LinAlgError for a reciprocal condition number below 2^-52."""
+    factor, lower = cho_factor(A)
+    if dpocon(factor, np.abs(A).sum(axis=0).max())[0] < np.finfo(np.float64).eps:
+        raise np.linalg.LinAlgError("the matrix is singular to the precision of float64")
+    return np.asarray(cho_solve((factor, lower), B))
 
 
 class DistillationProblem:
