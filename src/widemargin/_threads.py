@@ -27,6 +27,7 @@ from ._native import Stopped, Team
 T = TypeVar("T")
 Item = TypeVar("Item")
 
+BLOCK_ROWS = 1024  # of a pass in Python over rows
 _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
 
@@ -107,7 +108,7 @@ def _call_remotely(task: Callable[[], T], config: Config) -> T:
         _is_worker.reset(mark)
 
 
-def row_blocks(n: int, size: int) -> list[slice]:
+def row_blocks(n: int, size: int = BLOCK_ROWS) -> list[slice]:
     """Cut ``range(n)`` into consecutive slices of `size` rows; the last may be shorter.
 
     Examples
@@ -330,3 +331,6 @@ class _IdleTeams:
 
 
 _idle_teams = _IdleTeams()
+
+
+ONE_THREAD = ThreadTeam(1)  # calls everything inline

@@ -26,7 +26,7 @@ def assert_certified(model: OCASClassifier, best: float) -> None:
 @pytest.fixture
 def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Solve few rows by rounds, without the Gram dual."""
-    monkeypatch.setattr(accelerations, "_GRAM_ROWS", 0)
+    monkeypatch.setattr(accelerations, "_GRAM_SIZE", 0)
 
 
 @pytest.mark.usefixtures("by_rounds")

@@ -149,7 +149,7 @@ def test_the_number_of_threads_does_not_matter() -> None:
 @pytest.fixture
 def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Solve few rows by rounds, without the Gram dual."""
-    monkeypatch.setattr(accelerations, "_GRAM_ROWS", 0)
+    monkeypatch.setattr(accelerations, "_GRAM_SIZE", 0)
 
 
 @pytest.mark.usefixtures("by_rounds")

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from naive import nystroem as naive
+from widemargin._threads import row_blocks
 from widemargin.kernels.functions import make_kernel
 from widemargin.models import nystroem_tree
 from widemargin.models.nystroem_tree import NystroemForest, NystroemTree
@@ -104,7 +105,7 @@ def test_rows_are_projected_first(form: Any) -> None:
 @pytest.mark.parametrize("has_projection", [False, True])
 def test_threads_change_nothing(form: Any, has_projection: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nystroem_tree, "_LEAST_OPERATIONS", 0)
-    monkeypatch.setattr(nystroem_tree, "_PROJECTED_ROWS", 100)
+    monkeypatch.setattr(nystroem_tree, "row_blocks", lambda n: row_blocks(n, 100))
     rows, projection = form(np.tile(X, (9, 1))), np.linalg.qr(RNG.normal(size=(D, D)))[0]
     trees = [make_tree(20, 4, 3, products=True), make_tree(1, 40)]
     forest = NystroemForest(trees, projection if has_projection else None)

@@ -33,8 +33,8 @@ from ..kernels.scratch import Scratch, closing_scratch, release
 from ..kernels.tiles import fill_gram
 from ..partition.divide import Division, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem, svm_problem
-from ..solvers.dual.in_memory import solve_in_memory, zero_result
-from ..solvers.dual.solver import SINGLE_SET_ROWS, DualSolver, hides_violation, split_memory
+from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_result
+from ..solvers.dual.solver import DualSolver, hides_violation, split_memory
 from ..solvers.dual.subproblems import Subproblem, solve_on_whole_matrix
 from ..solvers.results import DualResult, StoppedAtStartError, join_results
 
@@ -336,7 +336,7 @@ class _Fit:
         Rows are reordered with the support vectors first, so that the solver reuses their kernel matrix.
         """
         support = np.flatnonzero(beta)
-        if len(support) <= SINGLE_SET_ROWS:
+        if len(support) <= WORKING_SET_ROWS:
             self.progress.stage("whole problem")
             solver = self._solver(self.data, must_return=must_return)
             return self._correct_in_float64(self.data, solver, solver.solve(beta))
@@ -375,7 +375,7 @@ class _Fit:
             return self._solver(part, must_return=False, entry_noise=0.0, **changes)
 
         try:
-            if len(result.beta) > SINGLE_SET_ROWS:
+            if len(result.beta) > WORKING_SET_ROWS:
                 max_rows = max(0, self.settings.memory_budget - solver.nbytes) // (2 * data.samples.row_bytes)
                 result = solver.correct_uncertain_rows(
                     result,

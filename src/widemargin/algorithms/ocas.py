@@ -41,14 +41,14 @@ from ..solvers.cutting_plane.gram_dual import solve_gram_duals
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
 from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
 from ..solvers.cutting_plane.sample_start import start_from_sample
-from ..solvers.cutting_plane.solver import CuttingPlaneSolver, Plane, add_planes
+from ..solvers.cutting_plane.solver import ROUNDING, CuttingPlaneSolver, Plane, add_planes
 from ..solvers.results import History, LinearResult
 
 Matrix = NDArray[np.float64]
 Trained = tuple[list[LinearResult], History]
 
 _PARTS = "active_rows", "dual_ascent", "decision_values", "line_search", "plane", "master_problem"  # of a round
-_STALL_ROUNDS, _ROUNDING = 50, 1e-12  # rounds in which the gap falls by less than this part of the objective
+_STALL_ROUNDS = 50  # in which the gap falls by no more than rounding
 _BLOCK_POINTS = 8  # points evaluated in one pass at the start: their decision values are held at once
 
 
@@ -239,7 +239,7 @@ class _Training:
             return False
         objective, bound = (self.history.columns[name] for name in ("objective", "lower_bound"))
         decrease = objective[-1 - _STALL_ROUNDS] - objective[-1] + bound[-1] - bound[-1 - _STALL_ROUNDS]
-        return not decrease > _ROUNDING * objective[-1]
+        return not decrease > ROUNDING * objective[-1]
 
     def _open(self) -> list[CuttingPlaneSolver]:
         return [solver for solver in self.solvers if not self._is_done(solver)]

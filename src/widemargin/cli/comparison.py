@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin._threads import row_blocks
 from widemargin.estimators._pairs import pair_coefficients
-
-_BLOCK_ROWS = 1024  # of the kernel matrix of the support vectors
 
 
 class Measurement(NamedTuple):
@@ -80,7 +79,6 @@ def dual_objective(
     pairs = pair_coefficients(np.asarray(dual_coef, dtype=np.float64), np.asarray(n_support)).T
     points = np.asarray(support_vectors, dtype=np.float64)
     quadratic = 0.0
-    for start in range(0, len(points), _BLOCK_ROWS):
-        rows = slice(start, start + _BLOCK_ROWS)
+    for rows in row_blocks(len(points)):
         quadratic += float(np.sum(pairs[rows] * (rbf_kernel(points[rows], points, gamma=gamma) @ pairs)))
     return float(np.abs(pairs).sum()) - 0.5 * quadratic

@@ -20,7 +20,7 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _BLOCK_BYTES = 2**21  # least size of a block of a matrix product: enough to be fast
-_BLOCKS = 64  # largest number of blocks: enough to share out
+MAX_BLOCKS = 64  # of a pass: enough to share out
 
 
 class DenseMatrix(LocalMatrix):
@@ -47,7 +47,7 @@ class DenseMatrix(LocalMatrix):
     @property
     def block_rows(self) -> int:
         """Samples of a block of a matrix product."""
-        return max(self._least_rows, count_blocks(self.shape[0], _BLOCKS))
+        return max(self._least_rows, count_blocks(self.shape[0], MAX_BLOCKS))
 
     def matvec(self, W: Matrix) -> Matrix:
         """W Xᵀ (k, n): a compiled pass for one vector, matrix products for several."""

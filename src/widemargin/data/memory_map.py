@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from .._native import dense
 from .._threads import ThreadTeam, count_blocks, row_blocks
-from .dense import DenseMatrix
+from .dense import MAX_BLOCKS, DenseMatrix
 
 Array = NDArray[np.floating]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _FILE_BYTES = 2**23  # size of a block of the check for NaN
-_PARTS = 64  # largest number of partial sums: enough to share out
 
 
 class MappedPages:
@@ -62,7 +61,7 @@ class MappedMatrix(DenseMatrix):
     def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
         """(coef - since) X (k, d), block by block; at most 64 partial sums are held."""
         n, size = self.shape[0], self.block_rows
-        parts = row_blocks(n, max(size, count_blocks(n, _PARTS)))
+        parts = row_blocks(n, max(size, count_blocks(n, MAX_BLOCKS)))
         sums = np.zeros((len(parts), len(coef), self.shape[1]))
 
         def add(part: int) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .._threads import BLOCK_ROWS
 from ..algorithms.dc_pred import Settings
-from ..nystroem.local_machines import NORMAL_BLOCK
 from ..partition.hierarchy import count_levels
 from ._validation import check_flag, check_integer, check_number, check_pseudo_rule
 
@@ -111,7 +111,7 @@ def training_bytes(
     k = settings.n_clusters
     r = settings.n_landmarks + settings.n_pseudo_landmarks + (d if settings.linear else 0)
     of_rows = (32.0 * n_outputs + (12.0 * r + 8.0 * d if is_hinge else 8.0 * r)) * n / k
-    return min(n_workers, k) * (of_rows + (0.0 if is_hinge else r * (16.0 * r + 8.0 * NORMAL_BLOCK)))
+    return min(n_workers, k) * (of_rows + (0.0 if is_hinge else r * (16.0 * r + 8.0 * BLOCK_ROWS)))
 
 
 def least_training_rows(settings: Settings) -> int:

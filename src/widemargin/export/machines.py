@@ -16,12 +16,10 @@ from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..partition.hierarchy import Hierarchy
 from .graph import Graph, Value
 
-_DOUBLE = np.float64
-
 
 def write_linear(graph: Graph, model: LinearModel) -> str:
     """<w, x> + b of q functions: (rows, q) numbers."""
-    x = graph.cast(graph.x, _DOUBLE)
+    x = graph.cast(graph.x, np.float64)
     return graph("Add", graph("MatMul", x, model.coef.T), model.intercept)
 
 
@@ -33,7 +31,7 @@ def write_expansion(graph: Graph, model: KernelExpansion) -> str:
     measured = _measure_points(graph, x, _scaled(model.kernel, points.astype(exact)), model.kernel)
     K = transform(graph, model.kernel, measured if exact == graph.dtype else graph.cast(measured, graph.dtype))
     coef = model.coef.toarray() if sp.issparse(model.coef) else model.coef
-    return graph("Add", graph("MatMul", graph.cast(K, _DOUBLE), coef.T), model.intercept)
+    return graph("Add", graph("MatMul", graph.cast(K, np.float64), coef.T), model.intercept)
 
 
 def _measure_points(graph: Graph, x: str, points: NDArray[Any], kernel: Any) -> str:
@@ -95,14 +93,14 @@ def _write_tree(graph: Graph, tree: NystroemTree) -> str:
     to_landmarks = measured = _measure_leaf_points(graph, of_leaf(_scaled(kernel, tree.features.landmarks)), kernel)
     if tree.features.anchors.shape[2]:
         measured = graph("Concat", to_landmarks, _write_bounds(graph, tree, to_landmarks, of_leaf), axis=1)
-    F = graph.cast(transform(graph, kernel, measured), _DOUBLE)
+    F = graph.cast(transform(graph, kernel, measured), np.float64)
     total = graph("Add", _inner(graph, of_leaf(tree.coef), F), of_leaf(tree.intercept))
     if tree.products.shape[2]:
         total = graph(
             "Add", total, _write_products(graph, transform(graph, kernel, to_landmarks), of_leaf(tree.products))
         )
     if tree.slopes.shape[1]:
-        total = graph("Add", total, graph.cast(_inner(graph, of_leaf(tree.slopes), graph.x), _DOUBLE))
+        total = graph("Add", total, graph.cast(_inner(graph, of_leaf(tree.slopes), graph.x), np.float64))
     return total
 
 
@@ -133,7 +131,7 @@ def _write_bounds(graph: Graph, tree: NystroemTree, to_landmarks: str, of_leaf: 
 def _write_products(graph: Graph, values: str, products: Value) -> str:
     """f' P f for the kernel values f of the landmarks: (rows, q) numbers."""
     partial = graph.squeeze(graph("MatMul", products, graph.unsqueeze(values, 1, 3)), 3)
-    return _inner(graph, graph.cast(partial, _DOUBLE), graph.cast(values, _DOUBLE))
+    return _inner(graph, graph.cast(partial, np.float64), graph.cast(values, np.float64))
 
 
 def _write_routing(graph: Graph, tree: Hierarchy) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._threads import ThreadTeam, blas_limit, row_blocks
+from .._threads import ONE_THREAD, ThreadTeam, blas_limit, row_blocks
 from ..data.samples import GramSamples, Samples, make_samples
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
@@ -18,7 +18,6 @@ _MIN_ROWS = 1024  # of a block
 _ROW_COPIES = 4  # memory budget / bytes of a block's rows: centred, or converted to CSR, they take half of it at most
 _SMALL_WORK = 2**20  # multiply-adds below which limiting BLAS and starting threads takes longer than the product
 _ENTRY_WORK = 16  # multiply-adds of a kernel entry beside its inner product
-_ONE_THREAD = ThreadTeam(1)
 
 
 @dataclass
@@ -64,7 +63,7 @@ class KernelExpansion:
         points = self._points()
         if X.shape[0] * len(points) * (X.shape[1] + _ENTRY_WORK) < _SMALL_WORK:
             A, B = points.against(X)
-            add_kernel_product(self.kernel, A, self.coef, B, out, _ONE_THREAD)
+            add_kernel_product(self.kernel, A, self.coef, B, out, ONE_THREAD)
             return out.T
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import nystroem
-from .._threads import ThreadTeam, row_blocks
+from .._threads import ONE_THREAD, ThreadTeam, row_blocks
 from ..kernels.functions import Transform
 from ..nystroem.features import LandmarkFeatures
 from ..partition.hierarchy import Hierarchy, row_arrays
@@ -22,8 +22,6 @@ Array = NDArray[np.floating]
 _FEW_ROWS = 64  # computed in the calling thread
 _ROW_OPERATIONS = 100  # that finding a row's place takes as long as
 _LEAST_OPERATIONS = 4e6  # with fewer, waking the other threads takes longer than they save
-_PROJECTED_ROWS = 1024  # of a block
-_ALONE = ThreadTeam(1)
 
 
 @dataclass
@@ -183,7 +181,7 @@ class NystroemForest:
         """
         out = np.empty((X.shape[0], self.n_outputs))
         if self._is_short(*X.shape):
-            self._write(X, out, _ALONE)
+            self._write(X, out, ONE_THREAD)
         else:
             with ThreadTeam(n_jobs) as team:
                 self._write(X, out, team)
@@ -197,7 +195,7 @@ class NystroemForest:
         if projection is None:
             self._write_mean(row_arrays(X), out, team)
         else:
-            blocks = row_blocks(len(out), _PROJECTED_ROWS)
+            blocks = row_blocks(len(out))
             team.map(lambda rows: self._write_mean(X[rows] @ projection, out[rows], team), blocks)
 
     def _write_mean(self, rows: Any, out: Vector, team: ThreadTeam) -> None:
@@ -214,7 +212,7 @@ class NystroemForest:
 
         The row's values are not checked.
         """
-        dtype, projection, alone = self._dtype, self.projection, _ALONE.native
+        dtype, projection, alone = self._dtype, self.projection, ONE_THREAD.native
         shape = len(self.trees), 1, self.n_outputs
         functions = [tree.compiled.decision_values for tree in self.trees]
 

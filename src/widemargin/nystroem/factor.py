@@ -10,8 +10,6 @@ from .._threads import row_blocks
 
 Array = NDArray[np.floating]
 
-_BLOCK = 512  # rows
-
 
 def nystroem_factor(C: Array, G: Array, damping: float = 0.0) -> NDArray[np.float64]:
     """The factor F of W = F F' for which C W C' is nearest to a kernel matrix.
@@ -43,7 +41,7 @@ def nystroem_factor(C: Array, G: Array, damping: float = 0.0) -> NDArray[np.floa
     U, s, Vt = U[:, kept], s[kept], Vt[kept]
     scaled = Vt.T * (s / (s**2 + (damping * s.max(initial=0.0)) ** 2))
     projected = np.empty_like(U)
-    for block in row_blocks(len(G), _BLOCK):  # G may be float32: a block at a time becomes float64
+    for block in row_blocks(len(G)):  # G may be float32: a block at a time becomes float64
         projected[block] = G[block] @ U
     values, vectors = eigh(U.T @ projected)
     positive = values > np.finfo(np.float64).eps * max(1.0, float(np.abs(values).max(initial=0.0)))

@@ -22,7 +22,6 @@ Rows = NDArray[np.intp]
 Array = NDArray[np.floating]
 
 _MAX_DUAL_ROWS = 2000  # of a leaf solved on its approximate kernel matrix; with more, cutting planes are faster
-NORMAL_BLOCK = 1024  # rows of a block of normal equations
 # Violation of a leaf's exact machine, whose squared dual variables weight the k-means of the landmarks.
 _IMPORTANCE_TOL = 0.1
 
@@ -333,7 +332,7 @@ def _normal_equations(C: Array, centre: Vector, targets: Vector) -> tuple[Vector
     """(C - centre)'(C - centre), the upper triangle, and (C - centre)' targets', in float64 over blocks of rows."""
     r = C.shape[1]
     A, B = np.zeros((r, r), order="F"), np.zeros((r, len(targets)))
-    for block in row_blocks(len(C), NORMAL_BLOCK):
+    for block in row_blocks(len(C)):
         rows = C[block] - centre
         A = dsyrk(1.0, rows.T, beta=1.0, c=A, overwrite_c=True)
         B += rows.T @ targets[:, block].T

@@ -35,7 +35,6 @@ def tiny_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Working sets of 16 rows, so that small problems go through every round and carry-over."""
     monkeypatch.setattr(dual, "WORKING_SET_ROWS", 16)
     monkeypatch.setattr(square, "WORKING_SET_ROWS", 16)
-    monkeypatch.setattr(dual, "SINGLE_SET_ROWS", 16)
 
 
 class Problem(NamedTuple):

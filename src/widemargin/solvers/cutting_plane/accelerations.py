@@ -22,7 +22,7 @@ from ..._native import linear
 from ...data import DesignMatrix, LocalMatrix, RowAccess
 from .losses import Loss
 
-_GRAM_ROWS = _GRAM_COLUMNS = 1024
+_GRAM_SIZE = 1024  # samples and features
 _SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN = 2**15, 512
 _ACTIVE_ROWS, _ACTIVE_ROWS_PER_COLUMN = 2**14, 64
 _NEWTON_ROWS_PER_COLUMN, _NEWTON_ROWS_PER_PAIR = 512, 32  # of columns
@@ -50,7 +50,7 @@ def choose_accelerations(X: DesignMatrix, losses: Sequence[Loss]) -> Acceleratio
         return Accelerations(sample_start=sample_start)
     n_values = linear.count_values(X.row_arrays) if isinstance(X, RowAccess) else 0
     return Accelerations(
-        gram_dual=n <= _GRAM_ROWS and d <= _GRAM_COLUMNS,
+        gram_dual=max(n, d) <= _GRAM_SIZE,
         sample_start=sample_start,
         active_rows=n >= max(_ACTIVE_ROWS, _ACTIVE_ROWS_PER_COLUMN * d),
         newton=suits_newton(n, d),

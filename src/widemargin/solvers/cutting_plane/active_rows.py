@@ -21,7 +21,7 @@ import numpy as np
 from ...data import LocalMatrix
 from .losses import HingeLoss
 from .smoothed_newton import NewtonDescent
-from .solver import BasePlane, CuttingPlaneSolver, LinearRemainder, Plane, TrustRegion, add_planes
+from .solver import ROUNDING, BasePlane, CuttingPlaneSolver, LinearRemainder, Plane, TrustRegion, add_planes
 
 _FIRST_SHARE, _MIN_SHARE, _MAX_SHARE = 1 / 32, 1 / 256, 1 / 4  # active rows / samples
 _GROWTH = 4.0  # of the share, after rounds that ended at the boundary of the trust region; its inverse limits a fall
@@ -35,7 +35,6 @@ _WIDTH_SHARE = 0.5  # width of the smoothed hinge at first / radius
 _MAX_PASSES = 2.0  # over all samples: the work of rounds on active rows
 _GAP_SHARE = 0.1  # of the gap at the start, where rounds with planes end
 _TOL_SHARE = 0.3  # of the tolerance for all samples
-_ROUNDING = 1e-12  # of the objective: a smaller fall is no progress
 _MEMORY_SHARE = 1 / 4  # of the memory budget, for a copy of the active rows
 
 
@@ -128,7 +127,7 @@ class ActiveRows:
 
     def _has_failed_twice(self) -> bool:
         objective = self.solver.objective
-        self._n_failures = self._n_failures + 1 if objective >= self._objective * (1.0 - _ROUNDING) else 0
+        self._n_failures = self._n_failures + 1 if objective >= self._objective * (1.0 - ROUNDING) else 0
         self._objective = objective
         if self._n_failures < 2:
             return False

@@ -36,7 +36,6 @@ _TOTAL_GAIN = 7.0  # of a fit, in logarithms of the gap
 _MAX_EPOCHS = 8.0  # of a round
 _INTERCEPT_STEP = 0.03  # of the samples' mean squared length: the intercept's step; 0.01 and 0.1 are about as good
 _RUN_LENGTH = 16  # samples that stay together in an order: neighbours in memory
-_MIN_EXTRAPOLATION = 1.0  # times the latest change: a shorter one is not worth a pass
 
 
 class Alternation:
@@ -163,7 +162,7 @@ class CoordinateAscent:
     def _extrapolate(self, change: Vector, w_change: Vector) -> None:
         """Go on in the direction of the latest change, as far as the dual rises, and project into the box."""
         rise, curvature = change.sum() - float(self._w @ w_change), float(w_change @ w_change)
-        if not rise > _MIN_EXTRAPOLATION * curvature:
+        if not rise > curvature:  # less than as far again is not worth a pass
             return
         upper = self._C * np.abs(self._signed_weights)
         alpha = np.clip(self._alpha + rise / max(curvature, 1e-300) * change, 0.0, upper)

@@ -23,7 +23,7 @@ Matrix = NDArray[np.float64]
 _MASTER_TOL = 0.05  # of the gap: the next plane changes the master problem by more
 _MAX_STEP = 2.0  # of the line search: decision values, and so their rounding, are multiplied by |1 - step|
 _PLANES_PER_SUM = 50  # base planes until their normal is summed anew: rounding of changes does not add up
-_ROUNDING = 1e-13  # of the objective
+ROUNDING = 1e-12  # of the objective: smaller changes are rounding
 
 
 class Plane(NamedTuple):
@@ -182,7 +182,7 @@ class CuttingPlaneSolver:
         """Set `search_point` to the master solution and raise the bound; solved to 5 % of the gap to `objective`."""
         self._plane_at_best = False
         objective = self.objective if objective is None else objective
-        tol = max(self._master_tol * (objective - self.bound), _ROUNDING * abs(objective))
+        tol = max(self._master_tol * (objective - self.bound), ROUNDING * abs(objective))
         w, bound = self.master.solve(self.C, tol)
         self.bound = max(self.bound, bound)
         self.search_point = w.reshape(self.w.shape)

@@ -28,7 +28,7 @@ Array = NDArray[np.floating]
 WORKING_SET_ROWS = 512  # a float32 tile of 1 MiB fits the second-level cache; measured best from 512 to 1024
 SINGLE_SET_TOL = 1e-9  # tolerance of a problem that is one working set: weighted and repeated rows then agree
 NO_LIMIT = int(np.iinfo(np.int64).max)
-_SECONDS_PER_CHECK = 0.05
+SECONDS_PER_CHECK = 0.05  # of the clock
 
 
 class InMemorySolver:
@@ -88,7 +88,7 @@ class InMemorySolver:
                     self._solve_exactly(beta, decision, tol)
                     break
                 until_check = SETS_PER_CHECK
-            n_sets = int(np.clip(n_sets * _SECONDS_PER_CHECK / (time.perf_counter() - begin + 1e-9), 1, 1000))
+            n_sets = int(np.clip(n_sets * SECONDS_PER_CHECK / (time.perf_counter() - begin + 1e-9), 1, 1000))
 
     def _solve_exactly(self, beta: Vector, decision: Vector, tol: float) -> None:
         self.n_iter += solve_newton_sets(

@@ -48,7 +48,6 @@ Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 DecisionValues = Callable[[Rows, Vector], Vector]
 
-SINGLE_SET_ROWS = WORKING_SET_ROWS  # rows of a problem that is one working set, solved to `SINGLE_SET_TOL`
 # Noise: the standard deviation of decision values from the rounding errors of kernel entries
 MAX_NOISE = 0.25  # noise / tol above which a violation of tol is not certain
 _TOL_MARGIN = 4.0  # noise that is subtracted from tol, so that the true violation is below tol too
@@ -132,7 +131,7 @@ class DualSolver:
         self.rows = rows
         self.has_intercept = has_intercept
         self.tol = self.needed_tol = tol
-        self.goal_tol = min(tol, SINGLE_SET_TOL) if n <= SINGLE_SET_ROWS else tol
+        self.goal_tol = min(tol, SINGLE_SET_TOL) if n <= WORKING_SET_ROWS else tol
         self.max_relative_gap = max_relative_gap
         self.progress = progress
         self.must_return = must_return
@@ -237,7 +236,7 @@ class DualSolver:
     def _solve_from(self, point: _Point) -> DualResult:
         certificate = self._certify(point)
         best = point, certificate
-        is_stalled = StallTest(MAX_IDLE_CHECKS if len(point.beta) > SINGLE_SET_ROWS else 1)
+        is_stalled = StallTest(MAX_IDLE_CHECKS if len(point.beta) > WORKING_SET_ROWS else 1)
         while not self._is_done(point, certificate) and self._report(point, certificate):
             if is_stalled(self.terms, point.beta, point.decision, certificate.violation):
                 break
@@ -372,7 +371,7 @@ class DualSolver:
         violates = (size > max(0.5 * self.goal_tol, _LEAST_VIOLATION * size.max())) & ~free
         max_new = _NEW_VIOLATORS
         if self.is_first_round_from_zero:
-            max_new = min(_NEW_VIOLATORS_FROM_ZERO, max(SINGLE_SET_ROWS, int(_FIRST_ROUND_SHARE * len(size))))
+            max_new = min(_NEW_VIOLATORS_FROM_ZERO, max(WORKING_SET_ROWS, int(_FIRST_ROUND_SHARE * len(size))))
             self.is_first_round_from_zero = False
         if self.has_intercept:  # sum(beta) is fixed: some must increase and others decrease
             increasing, decreasing = (np.flatnonzero(violates & (sign * point.violations > 0)) for sign in (1, -1))
@@ -415,7 +414,7 @@ class DualSolver:
         self, K: NDArray[np.floating], terms: dual.SeparableTerms, beta: Vector, decision: Vector, tol: float
     ) -> None:
         """Improve beta and decision in place, and count the work."""
-        is_small = len(self.rows) <= SINGLE_SET_ROWS
+        is_small = len(self.rows) <= WORKING_SET_ROWS
         solver = InMemorySolver(
             K, terms, self.rows.team, has_intercept=self.has_intercept, progress=self.progress, use_float64=is_small
         )

@@ -26,15 +26,13 @@ from ...kernels.precision import entry_noise
 from ...kernels.tiles import fill_gram
 from ..results import DualResult, History
 from .certificate import MAX_RELATIVE_GAP, Certificate, DualProblem, certify, make_terms, restrict_terms
-from .in_memory import NO_LIMIT, SINGLE_SET_TOL, WORKING_SET_ROWS
+from .in_memory import NO_LIMIT, SECONDS_PER_CHECK, SINGLE_SET_TOL, WORKING_SET_ROWS
 from .newton import SETS_PER_CHECK, CoordinateStallTest, solve_newton_sets
 from .solver import hides_violation
 
 Vector = NDArray[np.float64]
 Array = NDArray[np.floating]
 Rows = NDArray[np.intp]
-
-_SECONDS_PER_CHECK = 0.05
 
 
 class Subproblem(NamedTuple):
@@ -186,7 +184,7 @@ class _Batch:
     def advance(self, team: ThreadTeam) -> bool:
         """Solve for 50 ms; whether any problem is left unsolved."""
         max_sets = np.minimum(self.next_check, self.limit) - self.sets
-        new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, self.tols, max_sets, _SECONDS_PER_CHECK)
+        new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, self.tols, max_sets, SECONDS_PER_CHECK)
         self.violations = np.asarray(left)
         if not (np.isfinite(self.violations).all() and np.isfinite(self.f).all()):
             raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
