@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from . import datasets
     from ._config import config_context, get_config, set_config
     from .compression import compress
-    from .displays import ConvergenceDisplay
+    from .displays import (
+        ClusterDisplay,
+        ConvergenceDisplay,
+        CPathDisplay,
+        PredictionCostDisplay,
+        SupportVectorDisplay,
+    )
     from .estimators import (
         BSGDClassifier,
         DCOneClassSVM,
@@ -38,7 +44,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BSGDClassifier",
+    "CPathDisplay",
     "C_path",
+    "ClusterDisplay",
     "ConvergenceDisplay",
     "DCOneClassSVM",
     "DCPredClassifier",
@@ -47,6 +55,8 @@ __all__ = [
     "DCSVMRegressor",
     "LandmarkNystroem",
     "OCASClassifier",
+    "PredictionCostDisplay",
+    "SupportVectorDisplay",
     "TwoStepKernelKMeans",
     "__version__",
     "compress",
@@ -61,6 +71,8 @@ __all__ = [
 _ROOM_OF = {
     "BSGDClassifier": "estimators",
     "C_path": "model_selection",
+    "CPathDisplay": "displays",
+    "ClusterDisplay": "displays",
     "ConvergenceDisplay": "displays",
     "DCPredClassifier": "estimators",
     "DCPredRegressor": "estimators",
@@ -69,6 +81,8 @@ _ROOM_OF = {
     "DCSVMRegressor": "estimators",
     "LandmarkNystroem": "estimators",
     "OCASClassifier": "estimators",
+    "PredictionCostDisplay": "displays",
+    "SupportVectorDisplay": "displays",
     "TwoStepKernelKMeans": "estimators",
     "compress": "compression",
     "config_context": "_config",

@@ -1,5 +1,15 @@
 """Plots of fitted estimators: only this package imports matplotlib, and only when something is drawn."""
 
+from .c_path import CPathDisplay
+from .clusters import ClusterDisplay
 from .convergence import ConvergenceDisplay
+from .prediction_cost import PredictionCostDisplay
+from .support_vectors import SupportVectorDisplay
 
-__all__ = ["ConvergenceDisplay"]
+__all__ = [
+    "CPathDisplay",
+    "ClusterDisplay",
+    "ConvergenceDisplay",
+    "PredictionCostDisplay",
+    "SupportVectorDisplay",
+]

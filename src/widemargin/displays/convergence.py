@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Vector = NDArray[np.float64]
+from ._axes import check_lengths, draw_lines, history_of, last_step, new_axes, require_columns
 
 
 class ConvergenceDisplay:
@@ -34,7 +34,7 @@ class ConvergenceDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     lines_ : list of matplotlib Line2D
-        The objective, one line for each problem.
+        The objective, or the gap, one line for each problem.
     bound_lines_ : list of matplotlib Line2D
         The lower bound, dashed and of the same colour; empty where there is none.
 
@@ -68,18 +68,22 @@ class ConvergenceDisplay:
         self.lower_bound = None if lower_bound is None else np.asarray(lower_bound, dtype=np.float64)
         self.problem = np.zeros(len(self.time), int) if problem is None else np.asarray(problem)
         self.estimator_name = estimator_name
-        _check_lengths(time=self.time, objective=self.objective, lower_bound=self.lower_bound, problem=self.problem)
+        check_lengths(time=self.time, objective=self.objective, lower_bound=self.lower_bound, problem=self.problem)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, name: str | None = None, **line_kwargs: Any) -> Self:
+    def from_estimator(
+        cls, estimator: Any, *, ax: Any = None, kind: str = "objective", name: str | None = None, **line_kwargs: Any
+    ) -> Self:
         """Draw the convergence of a fitted estimator.
 
         Parameters
         ----------
         estimator : fitted estimator of widemargin, or a Pipeline that ends in one
-            With the attribute `history_`.
+            With the attribute `history_`. Not `BSGDClassifier`, whose steps compute no objective.
         ax : matplotlib Axes, default=None
             None: those of a new figure.
+        kind : {"objective", "gap"}, default="objective"
+            As for `plot`.
         name : str, default=None
             Name in the legend; None: the name of the class.
         **line_kwargs
@@ -94,14 +98,18 @@ class ConvergenceDisplay:
         ValueError
             If `estimator` has no `history_`: it is not fitted, or not of this library.
         """
-        last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-        if not hasattr(last, "history_"):
-            raise ValueError(f"estimator must be a fitted widemargin estimator, with a history_, got {last!r}")
-        return cls.from_history(last.history_, ax=ax, name=name or type(last).__name__, **line_kwargs)
+        name = name or type(last_step(estimator)).__name__
+        return cls.from_history(history_of(estimator), ax=ax, kind=kind, name=name, **line_kwargs)
 
     @classmethod
     def from_history(
-        cls, history: Mapping[str, ArrayLike], *, ax: Any = None, name: str | None = None, **line_kwargs: Any
+        cls,
+        history: Mapping[str, ArrayLike],
+        *,
+        ax: Any = None,
+        kind: str = "objective",
+        name: str | None = None,
+        **line_kwargs: Any,
     ) -> Self:
         """Draw a `history_`, for example that of an earlier fit.
 
@@ -109,7 +117,7 @@ class ConvergenceDisplay:
         ----------
         history : mapping of str to array-like of shape (n_rounds,)
             With ``time`` and ``objective``, optionally ``lower_bound`` and ``problem``.
-        ax, name, **line_kwargs
+        ax, kind, name, **line_kwargs
             As for `from_estimator`; without a `name`, the legend has the kinds of the curves alone.
 
         Returns
@@ -121,9 +129,7 @@ class ConvergenceDisplay:
         ValueError
             If a column is missing, or the columns differ in length.
         """
-        missing = sorted({"time", "objective"} - set(history))
-        if missing:
-            raise ValueError(f"history must have the columns 'time' and 'objective', missing: {', '.join(missing)}")
+        require_columns(history, "time", "objective")
         display = cls(
             history["time"],
             history["objective"],
@@ -131,15 +137,18 @@ class ConvergenceDisplay:
             problem=history.get("problem"),
             estimator_name=name,
         )
-        return display.plot(ax=ax, **line_kwargs)
+        return display.plot(ax=ax, kind=kind, **line_kwargs)
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **line_kwargs: Any) -> Self:
+    def plot(self, ax: Any = None, *, kind: str = "objective", name: str | None = None, **line_kwargs: Any) -> Self:
         """Draw the curves.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             None: those of a new figure. Several displays may share them.
+        kind : {"objective", "gap"}, default="objective"
+            "objective" draws objective and lower bound, "gap" their difference on a logarithmic axis, where it is
+            positive.
         name : str, default=None
             Name in the legend; None: `estimator_name`.
         **line_kwargs
@@ -153,39 +162,35 @@ class ConvergenceDisplay:
         ------
         ImportError
             Without matplotlib.
+        ValueError
+            If `kind` is "gap" and there is no lower bound, or another word.
         """
-        self.ax_ = _new_axes() if ax is None else ax
+        if kind not in ("objective", "gap"):
+            raise ValueError(f"kind must be 'objective' or 'gap', got {kind!r}")
+        self.ax_ = new_axes("ConvergenceDisplay") if ax is None else ax
         self.figure_ = self.ax_.figure
         prefix = f"{name or self.estimator_name}: " if name or self.estimator_name else ""
-        self.lines_ = self._draw(self.objective, f"{prefix}objective", line_kwargs)
         self.bound_lines_: list[Any] = []
-        if self.lower_bound is not None:
-            same = {**line_kwargs, "color": self.lines_[0].get_color(), "linestyle": "--"}
-            self.bound_lines_ = self._draw(self.lower_bound, f"{prefix}lower bound", same)
-        self.ax_.set(xlabel="Time (s)", ylabel="Objective")
+        if kind == "gap":
+            self._draw_gap(f"{prefix}gap", line_kwargs)
+        else:
+            self._draw_objective(prefix, line_kwargs)
+        self.ax_.set_xlabel("Time (s)")
         self.ax_.legend()
         return self
 
-    def _draw(self, values: Vector, label: str, line_kwargs: dict[str, Any]) -> list[Any]:
-        """One line for each problem; the first sets the colour and has the label."""
-        lines: list[Any] = []
-        for problem in np.unique(self.problem):
-            mine = self.problem == problem
-            lines += self.ax_.plot(self.time[mine], values[mine], **{"label": label, **line_kwargs})
-            line_kwargs = {**line_kwargs, "color": lines[0].get_color(), "label": "_nolegend_"}
-        return lines
+    def _draw_objective(self, prefix: str, line_kwargs: dict[str, Any]) -> None:
+        curves = (self.ax_, self.time)
+        self.lines_ = draw_lines(*curves, self.objective, self.problem, f"{prefix}objective", line_kwargs)
+        if self.lower_bound is not None:
+            same = {**line_kwargs, "color": self.lines_[0].get_color(), "linestyle": "--"}
+            self.bound_lines_ = draw_lines(*curves, self.lower_bound, self.problem, f"{prefix}lower bound", same)
+        self.ax_.set_ylabel("Objective")
 
-
-def _check_lengths(**columns: NDArray[Any] | None) -> None:
-    shapes = {name: column.shape for name, column in columns.items() if column is not None}
-    if len(set(shapes.values())) > 1 or len(shapes["time"]) != 1 or not shapes["time"][0]:
-        found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise ValueError(f"the columns must be one-dimensional, of one length and not empty, got shapes {found}")
-
-
-def _new_axes() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("ConvergenceDisplay needs matplotlib: pip install 'widemargin[plot]'") from error
-    return plt.subplots()[1]
+    def _draw_gap(self, label: str, line_kwargs: dict[str, Any]) -> None:
+        if self.lower_bound is None:
+            raise ValueError("kind must be 'objective' where there is no lower bound, got 'gap'")
+        gap = self.objective - self.lower_bound
+        gap[gap <= 0] = np.nan
+        self.lines_ = draw_lines(self.ax_, self.time, gap, self.problem, label, line_kwargs)
+        self.ax_.set(ylabel="Objective - lower bound", yscale="log")

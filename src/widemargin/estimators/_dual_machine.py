@@ -6,12 +6,13 @@ import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .._config import resolve_memory_budget
 from .._progress import Progress, SilentProgress
-from .._threads import blas_limit
+from .._threads import ThreadTeam, blas_limit
 from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
@@ -66,6 +67,35 @@ class DualMachine(LinearWeights, KernelMachine):
     intercept_: Vector
     n_support_: Rows
     _clusters: dict[str, Any] | None
+
+    def assign_clusters(self, X: ArrayLike) -> Rows:
+        """The cluster of each row, of an early machine.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples. For a precomputed kernel, their kernel values with all training samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int
+            Numbers from 0 to n_clusters - 1.
+
+        Raises
+        ------
+        ValueError
+            If the machine is exact: it has no clusters.
+
+        Notes
+        -----
+        Costs a distance per cluster and row with ``partition="input"``, `n_sample` kernel values with "kernel".
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False, dtype=self._dtype)
+        if not isinstance(self._model, ClusteredExpansion):
+            raise ValueError("assign_clusters needs an early machine, got an exact one: fit with stop_level above 0")
+        with blas_limit(1), ThreadTeam(self.n_jobs) as team:
+            return self._model.router.route(X, team).astype(np.intp)
 
     def _check_parameters(self) -> None:
         check_number("tol", self.tol, above=0)

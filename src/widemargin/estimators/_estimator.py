@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._progress import Callback, Progress
 from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
 from ._fitted_state import FittedState
+from ._summary import summary_html
 
 _FREED_BYTES = 2**25 - 2**13  # with what malloc adds, the largest that counts
 _PACKAGE = __name__.partition(".")[0]
@@ -43,6 +44,17 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _snapshot(self, data: Any, progress: Progress) -> dict[str, Any] | None:
         """The attributes that callbacks need of the machine as it stands; None where there is none yet."""
         return None
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """scikit-learn's diagram, and below it the certificate, seconds and bytes of the fit."""
+        diagram = super()._repr_html_
+        return lambda: str(diagram()) + summary_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What notebooks ask for: as text, and as the HTML of `_repr_html_` if scikit-learn is set to draw diagrams."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return {**bundle, "text/html": self._repr_html_()} if "text/html" in bundle else bundle
 
     @with_callbacks
     def _run(self, train: Callable[[Any, Progress], None], X: Any, y: Any = None, sample_weight: Any = None) -> None:

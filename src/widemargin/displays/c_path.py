@@ -1,0 +1,108 @@
+"""Scores along a path of C."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._axes import new_axes
+
+
+class CPathDisplay:
+    """Mean score of cross-validation against C, with its standard deviation over the folds.
+
+    Use `from_path`, which draws. It follows scikit-learn's convention for displays.
+
+    Parameters
+    ----------
+    Cs : array-like of shape (n_C,)
+        The values of C.
+    scores : array-like of shape (n_folds, n_C)
+        Scores of the test folds.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The means.
+    band_ : matplotlib FillBetweenPolyCollection
+        One standard deviation above and below.
+    best_line_ : matplotlib Line2D
+        At the smallest C of the best mean.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or there is no fold.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import CPathDisplay, C_path, OCASClassifier
+    >>> path = C_path(OCASClassifier(), *load_iris(return_X_y=True), Cs=[0.01, 0.1, 1, 10])
+    >>> display = CPathDisplay.from_path(path)
+    >>> display.ax_.get_xlabel()
+    'C'
+    """
+
+    def __init__(self, Cs: ArrayLike, scores: ArrayLike) -> None:
+        self.Cs = np.asarray(Cs, dtype=np.float64)
+        self.scores = np.asarray(scores, dtype=np.float64)
+        if self.scores.shape != (len(self.scores), len(self.Cs)) or not self.scores.size:
+            shapes = f"Cs {self.Cs.shape}, scores {self.scores.shape}"
+            raise ValueError(f"scores must have shape (n_folds, n_C), with at least one of each, got {shapes}")
+
+    @classmethod
+    def from_path(cls, path: Any, *, ax: Any = None, name: str | None = None, **line_kwargs: Any) -> Self:
+        """Draw what `C_path` returned.
+
+        Parameters
+        ----------
+        path : CPath
+        ax : matplotlib Axes, default=None
+            None: those of a new figure.
+        name, **line_kwargs
+            As for `plot`.
+
+        Returns
+        -------
+        CPathDisplay
+        """
+        return cls(path.Cs, path.scores).plot(ax=ax, name=name, **line_kwargs)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **line_kwargs: Any) -> Self:
+        """Draw the means, the band, and the best C.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None: those of a new figure. Several displays may share them.
+        name : str, default=None
+            Name in the legend; None: "mean score".
+        **line_kwargs
+            For matplotlib's ``Axes.plot``, for the means.
+
+        Returns
+        -------
+        CPathDisplay
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        """
+        self.ax_ = new_axes("CPathDisplay") if ax is None else ax
+        self.figure_ = self.ax_.figure
+        order = np.argsort(self.Cs)
+        Cs, mean, spread = self.Cs[order], self.scores.mean(axis=0)[order], self.scores.std(axis=0)[order]
+        (self.line_,) = self.ax_.plot(Cs, mean, **{"marker": "o", "label": name or "mean score", **line_kwargs})
+        colour = self.line_.get_color()
+        self.band_ = self.ax_.fill_between(Cs, mean - spread, mean + spread, color=colour, alpha=0.2, lw=0)
+        best = Cs[np.argmax(mean)]
+        self.best_line_ = self.ax_.axvline(best, color=colour, linestyle=":", label=f"best C: {best:.3g}")
+        self.ax_.set(xscale="log", xlabel="C", ylabel="Score")
+        self.ax_.legend()
+        return self

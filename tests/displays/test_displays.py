@@ -1,0 +1,119 @@
+"""The other displays: what is drawn is what the estimators say; wrong arguments are named."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_moons
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+
+from widemargin import (
+    BSGDClassifier,
+    ClusterDisplay,
+    ConvergenceDisplay,
+    CPathDisplay,
+    DCSVMClassifier,
+    OCASClassifier,
+    PredictionCostDisplay,
+    SupportVectorDisplay,
+    TwoStepKernelKMeans,
+)
+from widemargin.model_selection.c_path import CPath
+
+X, Y = make_moons(600, noise=0.2, random_state=0)
+
+
+@pytest.fixture(autouse=True)
+def plt() -> Any:
+    """Matplotlib without a screen; every figure is closed afterwards."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as pyplot
+
+    yield pyplot
+    pyplot.close("all")
+
+
+def test_gap_is_the_difference_where_it_is_positive() -> None:
+    history = {"time": [1, 2, 3], "objective": [9.0, 5.0, 4.0], "lower_bound": [0.0, 4.5, 4.0]}
+    display = ConvergenceDisplay.from_history(history, kind="gap", name="ours")
+    assert np.allclose(display.lines_[0].get_ydata(), [9.0, 0.5, np.nan], equal_nan=True)
+    assert display.ax_.get_yscale() == "log"
+    assert display.bound_lines_ == []
+    assert display.ax_.get_legend().get_texts()[0].get_text() == "ours: gap"
+
+
+def test_gap_needs_a_bound_and_a_kind_that_exists() -> None:
+    with pytest.raises(ValueError, match="no lower bound, got 'gap'"):
+        ConvergenceDisplay([1.0], [2.0]).plot(kind="gap")
+    with pytest.raises(ValueError, match="kind must be 'objective' or 'gap', got 'log'"):
+        ConvergenceDisplay([1.0], [2.0]).plot(kind="log")
+
+
+@pytest.mark.parametrize("model", [DCSVMClassifier(gamma=1.0), BSGDClassifier(n_epochs=3)], ids=["DCSVM", "BSGD"])
+def test_support_vectors_are_those_of_the_history(model: Any) -> None:
+    display = SupportVectorDisplay.from_estimator(model.fit(X, Y), name="ours")
+    assert np.array_equal(display.lines_[0].get_ydata(), model.history_["n_support"])
+    assert display.lines_[0].get_label() == "ours"
+
+
+def test_a_linear_machine_has_no_support_vectors_to_draw() -> None:
+    with pytest.raises(ValueError, match="missing: n_support"):
+        SupportVectorDisplay.from_estimator(OCASClassifier().fit(X, Y))
+
+
+def test_cost_of_a_prediction() -> None:
+    exact, linear = SVC().fit(X, Y), OCASClassifier().fit(X, Y)
+    display = PredictionCostDisplay.from_estimators({"exact": exact, "linear": linear}, X, Y)
+    drawn = [(len(exact.support_vectors_), exact.score(X, Y)), (1, linear.score(X, Y))]
+    assert display.line_.get_xydata().tolist() == [list(map(float, point)) for point in drawn[::-1]]
+    assert [text.get_text() for text in display.texts_] == ["linear", "exact"]
+    with pytest.raises(ValueError, match=r"estimators\['near'\] must be a kernel machine.*KNeighbors"):
+        PredictionCostDisplay.from_estimators({"near": KNeighborsClassifier().fit(X, Y)}, X, Y)
+    assert PredictionCostDisplay.from_estimators({"line": LinearRegression().fit(X, Y)}, X, Y).cost == [1]
+
+
+def test_clusters_of_an_early_machine_are_those_that_predict() -> None:
+    early = DCSVMClassifier(gamma=1.0, stop_level=1, n_levels=1, combine="early", random_state=0).fit(X, Y)
+    clusters = early.assign_clusters(X)
+    display = ClusterDisplay.from_estimator(early, X)
+    assert np.array_equal(display.clusters, clusters)
+    assert np.array_equal(display.points_.get_offsets(), X)
+    values = early.decision_function(X)
+    for c in np.unique(clusters):  # a cluster's machine has only its own support vectors
+        mine = early._clusters["support"] == c
+        squares = ((X[clusters == c][:, None] - early.support_vectors_[mine][None]) ** 2).sum(axis=2)
+        assert np.allclose(np.exp(-squares) @ early.dual_coef_[0, mine], values[clusters == c], atol=1e-4)
+
+
+def test_many_features_are_drawn_on_their_principal_plane() -> None:
+    wide = np.column_stack([X, 0.01 * np.random.default_rng(0).normal(size=(600, 3))])
+    model = TwoStepKernelKMeans(3, gamma=1.0, random_state=0).fit(wide)
+    drawn = ClusterDisplay.from_estimator(model, wide).points
+    distances = [np.linalg.norm(points[:100] - points[100:200], axis=1) for points in (wide, drawn)]
+    assert np.allclose(*distances, atol=0.05)
+
+
+def test_an_exact_machine_has_no_clusters() -> None:
+    with pytest.raises(ValueError, match="assign_clusters needs an early machine"):
+        ClusterDisplay.from_estimator(DCSVMClassifier(gamma=1.0).fit(X, Y), X)
+    with pytest.raises(ValueError, match=r"points \(600, 2\), clusters \(3,\)"):
+        ClusterDisplay(X, [0, 1, 2])
+
+
+def test_clusters_of_scikit_learn_are_drawn_too() -> None:
+    model = KMeans(3, n_init=1, random_state=0).fit(X)
+    assert np.array_equal(ClusterDisplay.from_estimator(model, X).clusters, model.labels_)
+
+
+def test_path_of_c() -> None:
+    path = CPath(np.array([10.0, 1.0, 0.1]), [], np.array([[0.8, 0.9, 0.5], [0.8, 0.7, 0.7]]))
+    display = CPathDisplay.from_path(path, color="red")
+    assert np.allclose(display.line_.get_xydata(), [[0.1, 0.6], [1.0, 0.8], [10.0, 0.8]])
+    assert display.line_.get_color() == "red"
+    assert list(display.best_line_.get_xdata()) == [1.0, 1.0]
+    with pytest.raises(ValueError, match=r"scores \(0, 3\)"):
+        CPathDisplay.from_path(CPath(path.Cs, [], np.empty((0, 3))))

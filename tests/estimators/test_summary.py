@@ -1,0 +1,40 @@
+"""What notebooks show of a fitted estimator."""
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import config_context
+from sklearn.datasets import load_iris
+
+from widemargin import BSGDClassifier, DCSVMClassifier, OCASClassifier
+
+X, Y = load_iris(return_X_y=True)
+X, Y = X[:100], Y[:100]
+
+
+def test_a_fitted_estimator_shows_its_certificate() -> None:
+    model = DCSVMClassifier(gamma=0.5).fit(X, Y)
+    html = model._repr_html_()
+    assert "DCSVMClassifier" in html
+    assert f"converged; objective at most {model.relative_gap_:.2g} of itself above the optimum" in html
+    assert f"{model.history_['time'][-1]:.3g} s" in html
+    assert model._repr_mimebundle_()["text/html"].count("<small>converged") == 1
+
+
+def test_bytes_are_those_of_the_arrays() -> None:
+    dense, sparse = (DCSVMClassifier(gamma=0.5).fit(rows, Y) for rows in (X, sp.csr_array(X)))
+    shown = [int(model._repr_html_().rpartition("; ")[2].split()[0].replace(",", "")) for model in (dense, sparse)]
+    assert shown[0] > dense.support_vectors_.nbytes + dense.dual_coef_.nbytes
+    assert shown[1] > sparse.support_vectors_.data.nbytes
+
+
+def test_a_method_without_a_bound_says_so() -> None:
+    assert "no lower bound" in BSGDClassifier(n_epochs=1).fit(X, Y)._repr_html_()
+
+
+def test_nothing_is_added_before_a_fit_or_without_diagrams() -> None:
+    assert "<small>" not in OCASClassifier()._repr_html_()
+    fitted = OCASClassifier().fit(X, Y)
+    with config_context(display="text"):
+        assert not hasattr(fitted, "_repr_html_")
+        assert list(fitted._repr_mimebundle_()) == ["text/plain"]
+    assert np.isfinite(fitted.relative_gap_)
