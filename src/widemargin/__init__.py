@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         TwoStepKernelKMeans,
     )
     from .export import register_converters, to_onnx
-    from .model_selection import C_path
+    from .model_selection import C_path, DCSVMClassifierCV, DCSVMRegressorCV
 
 __version__ = "0.1.0"
 
@@ -52,7 +52,9 @@ __all__ = [
     "DCPredClassifier",
     "DCPredRegressor",
     "DCSVMClassifier",
+    "DCSVMClassifierCV",
     "DCSVMRegressor",
+    "DCSVMRegressorCV",
     "LandmarkNystroem",
     "OCASClassifier",
     "PredictionCostDisplay",
@@ -78,7 +80,9 @@ _ROOM_OF = {
     "DCPredRegressor": "estimators",
     "DCOneClassSVM": "estimators",
     "DCSVMClassifier": "estimators",
+    "DCSVMClassifierCV": "model_selection",
     "DCSVMRegressor": "estimators",
+    "DCSVMRegressorCV": "model_selection",
     "LandmarkNystroem": "estimators",
     "OCASClassifier": "estimators",
     "PredictionCostDisplay": "displays",

@@ -44,11 +44,11 @@ def shared(
     for test in tests:
         upper = np.ones(len(y))
         upper[test] = 0.0
-        folds.append(Fold(test, [svm_problem(signs[rows], upper[rows]) for rows, signs in machines]))
+        folds.append(Fold(test, [svm_problem(signs[rows], upper[rows]) for rows, signs in machines], CS))
     defaults = {"has_intercept": False, "tol": 1e-7, "max_relative_gap": 0.05, "max_iter": -1, "memory_budget": 2**30}
     with Progress(max_time=max_time) as progress, ThreadTeam(n_jobs) as team:
         solver = SharedKernel([rows for rows, _ in machines], Limits(**{**defaults, **limits}), progress, team)
-        return solver.held_out_values(RBF(GAMMA), make_samples(X, "distances"), folds, CS)
+        return solver.held_out_values(RBF(GAMMA), make_samples(X, "distances"), folds)
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])

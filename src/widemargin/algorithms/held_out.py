@@ -64,10 +64,11 @@ class Limits:
 
 
 class Fold(NamedTuple):
-    """The held-out rows (n_test,), and each machine's dual at C = 1 with the bounds [0, 0] for them."""
+    """Held-out rows (n_test,), each machine's dual at C = 1 with the bounds [0, 0] for them, and ascending Cs."""
 
     test: Rows
     problems: list[DualProblem]
+    Cs: Sequence[float]
 
 
 class _Task(NamedTuple):
@@ -75,7 +76,7 @@ class _Task(NamedTuple):
 
     rows: Rows
     problems: list[DualProblem]
-    tests: list[Rows]
+    folds: Sequence[Fold]
 
 
 class SharedKernel:
@@ -99,17 +100,14 @@ class SharedKernel:
         self.team = team
         self._buffer: NDArray[np.uint8] = np.empty(0, np.uint8)
 
-    def held_out_values(
-        self, kernel: Kernel, samples: Samples, folds: Sequence[Fold], Cs: Sequence[float]
-    ) -> list[Array]:
-        """Train the machines of every fold for ascending Cs, and evaluate them at the held-out rows.
+    def held_out_values(self, kernel: Kernel, samples: Samples, folds: Sequence[Fold]) -> list[Array]:
+        """Train the machines of every fold for its Cs, and evaluate them at its held-out rows.
 
         Parameters
         ----------
         kernel : Kernel
         samples : Samples of length n
         folds : sequence of Fold
-        Cs : sequence of float
 
         Returns
         -------
@@ -125,14 +123,11 @@ class SharedKernel:
             with self.progress.interrupting(self.team.native):
                 kernel, samples, K = self._in_memory(kernel, samples)
         except Stopped:
-            return [np.full((len(Cs), len(fold.test), len(self.machines)), np.nan) for fold in folds]
-        tasks = [
-            _Task(rows, [fold.problems[p] for fold in folds], [fold.test for fold in folds])
-            for p, rows in enumerate(self.machines)
-        ]
+            return [np.full((len(fold.Cs), len(fold.test), len(self.machines)), np.nan) for fold in folds]
+        tasks = [_Task(rows, [fold.problems[p] for fold in folds], folds) for p, rows in enumerate(self.machines)]
 
         def solve(task: _Task) -> list[Array]:
-            return self._solve_machine(kernel, samples, K, task, Cs)
+            return self._solve_machine(kernel, samples, K, task)
 
         largest = max(len(task.rows) for task in tasks)
         has_room = self.team.n_threads * self._bytes(largest, samples) < self._free(samples, K)
@@ -161,9 +156,7 @@ class SharedKernel:
     def _free(self, samples: Samples, K: Array | None) -> int:
         return self.limits.memory_budget - samples.nbytes - (0 if K is None else K.nbytes)
 
-    def _solve_machine(
-        self, kernel: Kernel, samples: Samples, K: Array | None, task: _Task, Cs: Sequence[float]
-    ) -> list[Array]:
+    def _solve_machine(self, kernel: Kernel, samples: Samples, K: Array | None, task: _Task) -> list[Array]:
         """The held-out values (n_C, n_test) of one machine in each fold."""
         m, is_whole = len(task.rows), len(task.rows) == len(samples)
         with ThreadTeam(self.team.n_threads) as team:  # one thread if machines are solved in parallel
@@ -173,22 +166,22 @@ class SharedKernel:
                 if self._bytes(m, samples) <= self._free(samples, None):
                     K = np.empty((m, m), samples.dtype)
                     fill_gram(kernel, samples_of_machine.take(np.arange(m)), K, team)
-                solved = self._solve_folds(kernel, samples_of_machine, K, task, Cs, team)
+                solved = self._solve_folds(kernel, samples_of_machine, K, task, team)
             else:
-                solved = self._solve_folds(kernel, samples, K, task, Cs, team)
+                solved = self._solve_folds(kernel, samples, K, task, team)
             return [
-                self._values(kernel, samples, task.rows, test, results, Cs, team)
-                for test, results in zip(task.tests, solved, strict=True)
+                self._values(kernel, samples, task.rows, fold, results, team)
+                for fold, results in zip(task.folds, solved, strict=True)
             ]
 
     def _solve_folds(
-        self, kernel: Kernel, samples: Samples, K: Array | None, task: _Task, Cs: Sequence[float], team: ThreadTeam
+        self, kernel: Kernel, samples: Samples, K: Array | None, task: _Task, team: ThreadTeam
     ) -> list[list[DualResult]]:
         if K is None:
-            return self._solve_on_cached_rows(kernel, samples, task, Cs, team)
+            return self._solve_on_cached_rows(kernel, samples, task, team)
         matrix = K
 
-        def follow(problem: DualProblem, team: ThreadTeam) -> list[DualResult]:
+        def follow(path: tuple[DualProblem, Fold], team: ThreadTeam) -> list[DualResult]:
             def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
                 return solve_in_memory(
                     matrix,
@@ -203,15 +196,16 @@ class SharedKernel:
                     decision=decision,
                 )
 
-            return CPath(problem, solve).follow(Cs, self.progress)
+            problem, fold = path
+            return CPath(problem, solve).follow(fold.Cs, self.progress)
 
-        problems = task.problems
-        n_last = len(problems) % team.n_threads == 1  # a fold that would leave the other threads idle has them all
-        solved = team.map(lambda problem: follow(problem, ThreadTeam(1)), problems[: len(problems) - n_last])
-        return [*solved, *(follow(problem, team) for problem in problems[len(problems) - n_last :])]
+        paths = list(zip(task.problems, task.folds, strict=True))
+        n_last = len(paths) % team.n_threads == 1  # a fold that would leave the other threads idle has them all
+        solved = team.map(lambda path: follow(path, ThreadTeam(1)), paths[: len(paths) - n_last])
+        return [*solved, *(follow(path, team) for path in paths[len(paths) - n_last :])]
 
     def _solve_on_cached_rows(
-        self, kernel: Kernel, samples: Samples, task: _Task, Cs: Sequence[float], team: ThreadTeam
+        self, kernel: Kernel, samples: Samples, task: _Task, team: ThreadTeam
     ) -> list[list[DualResult]]:
         """C by C, fold by fold: folds have most support vectors in common, and so their kernel rows."""
         rows, active_bytes = split_memory(kernel, samples, self.limits.memory_budget, team)
@@ -237,8 +231,10 @@ class SharedKernel:
 
         paths = [CPath(problem, solve) for problem in task.problems]
         solved: list[list[DualResult]] = [[] for _ in paths]
-        for C in Cs:
-            for path, results in zip(paths, solved, strict=True):
+        for C in sorted({C for fold in task.folds for C in fold.Cs}):
+            for fold, path, results in zip(task.folds, paths, solved, strict=True):
+                if C not in fold.Cs:
+                    continue
                 try:
                     result = path.step(C)
                 except StoppedAtStartError:
@@ -253,13 +249,13 @@ class SharedKernel:
         kernel: Kernel,
         samples: Samples,
         rows: Rows,
-        test: Rows,
+        fold: Fold,
         results: list[DualResult],
-        Cs: Sequence[float],
         team: ThreadTeam,
     ) -> Array:
         """Decision values (n_C, n_test) of one machine in one fold."""
-        values = np.full((len(Cs), len(test)), np.nan)
+        test = fold.test
+        values = np.full((len(fold.Cs), len(test)), np.nan)
         if not results:
             return values
         done = values[: len(results)]

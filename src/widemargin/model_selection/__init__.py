@@ -1,5 +1,6 @@
-"""The choice of C by cross-validation: estimators fitted along a path of values that share what they compute."""
+"""The choice of C, gamma and epsilon by cross-validation: fits that share what they compute."""
 
 from .c_path import C_path, CPath
+from .dc_svm_cv import DCSVMClassifierCV, DCSVMRegressorCV
 
-__all__ = ["CPath", "C_path"]
+__all__ = ["CPath", "C_path", "DCSVMClassifierCV", "DCSVMRegressorCV"]

@@ -1,0 +1,57 @@
+"""The values of C, gamma and epsilon that a search tries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..estimators._validation import check_integer, check_number, plain
+
+Vector = NDArray[np.float64]
+
+LEAST_C, LARGEST_C = 0.1, 1000.0  # of an automatic grid
+LEAST_GAMMA, LARGEST_GAMMA = 1 / 16, 16.0  # of an automatic grid, in units of gamma="scale"
+LEAST_EPSILON, LARGEST_EPSILON = 1e-3, 1.0  # of an automatic grid
+
+
+class Grid(NamedTuple):
+    """Ascending values; the cells are of shape (n_gammas, n_epsilons, n_C)."""
+
+    gammas: Vector
+    epsilons: Vector
+    Cs: Vector
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of the cells."""
+        return len(self.gammas), len(self.epsilons), len(self.Cs)
+
+    def cell(self, place: tuple[int, int, int], names: Sequence[str]) -> dict[str, float]:
+        """The parameters of a cell, those of `names` alone."""
+        values = {"gamma": self.gammas[place[0]], "epsilon": self.epsilons[place[1]], "C": self.Cs[place[2]]}
+        return {name: float(values[name]) for name in names}
+
+
+def make_values(name: str, values: Any, least: float, largest: float, *, middle: float) -> Vector:
+    """Ascending values: the given ones, each once, or so many log-spaced ones; `middle` alone, if one is wanted.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or one is not a number > 0 (epsilon: >= 0).
+    """
+    if isinstance(values, Integral):
+        check_integer(name, values, 1)
+        return np.geomspace(least, largest, int(values)) if int(values) > 1 else np.array([middle])
+    if isinstance(values, str) or not np.iterable(values):
+        raise ValueError(f"{name} must be an integer >= 1 or a list of numbers, got {plain(values)!r}")
+    entries = list(values)
+    if not entries:
+        raise ValueError(f"{name} must have at least one value, got {plain(values)!r}")
+    for k, value in enumerate(entries):
+        check_number(f"{name}[{k}]", value, **({"least": 0.0} if name == "epsilons" else {"above": 0.0}))
+    return np.unique(np.array(entries, np.float64))

@@ -1,0 +1,62 @@
+"""Which cells of a grid are left: those whose scores are below the best one's, with a stated confidence."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm, t
+
+Vector = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+CONFIDENCE = 0.95  # one-sided, of leaving a cell
+
+
+class Race:
+    """Cells that may still win.
+
+    A cell's differences from the best cell are paired by fold: its mean difference has the standard error
+    s / sqrt(folds), where s is the cell's standard deviation or the median of all cells', whichever is larger: few
+    folds may agree by chance. Cells whose upper confidence limit is below zero are left. The direct neighbours of the
+    best cell of a sample stay, as more rows may move the best cell by one place.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_folds, *cells)
+        Of a sample of the rows.
+    shrinks : float
+        Standard deviation of the scores of a fold of all rows / that of a fold of the sample.
+    """
+
+    def __init__(self, scores: Vector, shrinks: float) -> None:
+        n_folds, best = len(scores), best_place(scores)
+        of_best = np.array([fold[best] for fold in scores])
+        differences = scores - of_best.reshape(-1, *[1] * (scores.ndim - 1))
+        spread = differences.std(axis=0, ddof=1)
+        spread = np.maximum(spread, np.median(spread))
+        limit = differences.mean(axis=0) + t.ppf(CONFIDENCE, n_folds - 1) * spread / np.sqrt(n_folds)
+        self.alive: Mask = (limit >= 0) | _neighbours(best, scores.shape[1:])
+        self.spread: Vector = shrinks * spread
+
+    def update(self, scores: Vector) -> None:
+        """Leave cells by their scores (n_folds, *cells) on all rows; NaN for those that were left before."""
+        means = scores.mean(axis=0)
+        best = np.nanmax(means)
+        with np.errstate(invalid="ignore"):
+            self.alive &= means + norm.ppf(CONFIDENCE) * self.spread / np.sqrt(len(scores)) >= best
+
+
+def best_place(scores: Vector) -> tuple[int, ...]:
+    """The cell with the largest mean over the folds (n_folds, *cells); of equal ones that of least C, then gamma."""
+    means = scores.mean(axis=0)
+    places = np.argwhere(means == np.nanmax(means))
+    return tuple(int(k) for k in min(places, key=lambda place: tuple(place[::-1])))
+
+
+def _neighbours(place: tuple[int, ...], shape: tuple[int, ...]) -> Mask:
+    """Cells at most one step from `place` in every direction."""
+    steps = [np.abs(np.arange(size) - k) <= 1 for size, k in zip(shape, place, strict=True)]
+    mask = np.ones(shape, np.bool_)
+    for axis, near in enumerate(steps):
+        mask &= np.expand_dims(near, tuple(k for k in range(len(shape)) if k != axis))
+    return mask

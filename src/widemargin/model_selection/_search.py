@@ -1,0 +1,216 @@
+"""A search over C and gamma (and epsilon) on kernel rows that all folds and Cs share.
+
+on a sample of a quarter of the rows: score every cell in every fold; leave cells that cannot win (a race)
+on all rows: score the cells that are left in the first two folds; leave cells
+             score the cells that are left in the other folds
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._progress import Progress
+from .._threads import ThreadTeam, blas_limit
+from ..algorithms.held_out import Fold, Limits, SharedKernel
+from ..data.samples import Samples
+from ..estimators._kernel import check_range
+from ..kernels.functions import Kernel
+from ..kernels.precision import ensure_precision
+from ..solvers.results import History
+from ._grid import Grid
+from ._race import Race
+from ._tasks import Task
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+Score = Callable[[Rows], Callable[[Any], float]]
+
+_SAMPLE_SHARE = 4  # rows / rows of the sample
+_LEAST_SAMPLE = 500  # rows: smaller samples are no guide, and all rows are as quick
+_FIRST_FOLDS = 2  # of all rows, before cells are left again
+
+
+class Split(NamedTuple):
+    """Training rows, which may repeat, and test rows of a fold."""
+
+    train: Rows
+    test: Rows
+
+
+@dataclass
+class Data:
+    """Rows of positive weight.
+
+    Attributes
+    ----------
+    samples : Samples of length n
+    task : Task on n rows
+    weights : ndarray of shape (n,)
+    splits : list of Split
+    rows : ndarray of shape (n,)
+        Their numbers in what the scorer is given.
+    """
+
+    samples: Samples
+    task: Task
+    weights: Vector
+    splits: list[Split]
+    rows: Rows
+
+    def take(self, chosen: Rows) -> Data:
+        """Some of the rows (ascending), with what the splits have of them."""
+        place = np.full(len(self.rows), -1)
+        place[chosen] = np.arange(len(chosen))
+        splits = [Split(*(place[part][place[part] >= 0] for part in split)) for split in self.splits]
+        samples, task = self.samples.take(chosen), self.task.take(chosen)
+        return Data(samples, task, self.weights[chosen], splits, self.rows[chosen])
+
+    def training_weights(self, k: int) -> Vector:
+        """The weights (n,) times how often the rows occur in a fold's training rows."""
+        return self.weights * np.bincount(self.splits[k].train, minlength=len(self.weights))
+
+    def first_gap(self) -> tuple[int, Any] | None:
+        """The first fold whose training rows lack a class, and the class."""
+        lacking = ((k, self.task.lacking(self.training_weights(k))) for k in range(len(self.splits)))
+        return next(((k, label) for k, label in lacking if label is not None), None)
+
+
+class Search:
+    """Scores of the cells of a grid.
+
+    Parameters
+    ----------
+    data : Data
+    grid : Grid
+    make_kernel : callable
+        The kernel of a gamma.
+    score : callable
+        For the numbers of test rows: the score of an estimator that predicts these.
+    limits : Limits
+    progress : Progress
+    team : ThreadTeam
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_folds, n_gammas, n_epsilons, n_C)
+        On all rows; NaN where a cell was left or not seen.
+    sample_scores : ndarray of the same shape, or None
+    history : History
+        A row for each score: seconds, rows, fold, gamma, epsilon, C, score.
+    """
+
+    def __init__(
+        self,
+        data: Data,
+        grid: Grid,
+        make_kernel: Callable[[float], Kernel],
+        score: Score,
+        limits: Limits,
+        progress: Progress,
+        team: ThreadTeam,
+    ) -> None:
+        self.data = data
+        self.grid = grid
+        self.make_kernel = make_kernel
+        self.score = score
+        self.limits = limits
+        self.progress = progress
+        self.team = team
+        self.scores = self._no_scores()
+        self.sample_scores: Vector | None = None
+        self.wanted: Mask = np.ones(grid.shape, np.bool_)  # cells that were not left
+        self.history = History()
+
+    def _no_scores(self) -> Vector:
+        return np.full((len(self.data.splits), *self.grid.shape), np.nan)
+
+    def run(self, rng: np.random.Generator, *, exhaustive: bool) -> None:
+        """Score the cells: all in all folds with `exhaustive`, else those that may win."""
+        folds = list(range(len(self.data.splits)))
+        sample = None if exhaustive else self._sample(rng)
+        with blas_limit(1):
+            if sample is None:
+                self._score_cells(self.data, folds, self.scores)
+                return
+            self.sample_scores = self._no_scores()
+            self._score_cells(sample, folds, self.sample_scores)
+            if not self.progress.go_on():
+                return
+            race = Race(self.sample_scores, np.sqrt(len(sample.rows) / len(self.data.rows)))
+            self.wanted = race.alive
+            for batch in folds[:_FIRST_FOLDS], folds[_FIRST_FOLDS:]:
+                self._score_cells(self.data, batch, self.scores)
+                if not batch or not self.progress.go_on():
+                    return
+                race.update(self.scores[: batch[-1] + 1])
+
+    def _sample(self, rng: np.random.Generator) -> Data | None:
+        """A quarter of the rows, if every fold has all classes there, and there are cells to leave."""
+        n = len(self.data.rows)
+        if n < _SAMPLE_SHARE * _LEAST_SAMPLE or self.wanted.sum() < 2 or len(self.data.splits) < 2:
+            return None
+        sample = self.data.take(np.sort(rng.choice(n, n // _SAMPLE_SHARE, replace=False)))
+        tests = (np.bincount(split.test, minlength=len(sample.rows)).astype(np.float64) for split in sample.splits)
+        has_classes = sample.first_gap() is None and all(sample.task.lacking(test) is None for test in tests)
+        return sample if has_classes else None
+
+    def _score_cells(self, data: Data, folds: Sequence[int], scores: Vector) -> None:
+        """Write the scores of the wanted cells in these folds."""
+        self.progress.stage(f"{self.wanted.sum()} cells, {len(data.rows):,} rows", int(self.wanted.any((1, 2)).sum()))
+        shared = SharedKernel(data.task.machines, self.limits, self.progress, self.team)
+        base, single = data.samples, _in_single(data.samples)
+        for g, gamma in enumerate(self.grid.gammas):
+            paths = [(k, e) for k in folds for e in range(self.grid.shape[1]) if self.wanted[g, e].any()]
+            if not paths or not self.progress.go_on():
+                continue
+            kernel = self.make_kernel(float(gamma))
+            tests = [
+                Fold(
+                    data.splits[k].test,
+                    data.task.problems(data.training_weights(k), float(self.grid.epsilons[e])),
+                    self.grid.Cs[self.wanted[g, e]].tolist(),
+                )
+                for k, e in paths
+            ]
+            found = shared.held_out_values(kernel, _samples_of(kernel, base, single), tests)
+            for (k, e), fold, values in zip(paths, tests, found, strict=True):
+                score = self.score(data.rows[fold.test])
+                for c, decision in zip(np.flatnonzero(self.wanted[g, e]), values, strict=True):
+                    if not np.isnan(decision).any():
+                        value = scores[k, g, e, c] = score(data.task.model(decision))
+                        self._record(len(data.rows), k, (g, e, int(c)), value)
+            self.progress.advance()
+
+    def _record(self, n_rows: int, k: int, place: tuple[int, int, int], score: float) -> None:
+        cell = self.grid.cell(place, ("gamma", "epsilon", "C"))
+        if np.isnan(score):
+            text = ", ".join(f"{name}={value:.6g}" for name, value in cell.items())
+            raise ValueError(f"scoring gave NaN in fold {k} of {n_rows} rows, for {text}")
+        self.history.record(time=self.progress.elapsed, n_rows=n_rows, fold=k, **cell, score=score)
+
+
+def _in_single(samples: Samples) -> Samples:
+    """The samples with float32 tiles: half the memory, and scores need no more."""
+    if samples.dtype == np.float32:
+        return samples
+    with np.errstate(over="ignore"):  # `_samples_of` sees it
+        return samples.astype(np.dtype(np.float32), np.dtype(np.float32))
+
+
+def _samples_of(kernel: Kernel, base: Samples, single: Samples) -> Samples:
+    """float32 samples if their range allows it, else those of the data; a user's function and matrix keep theirs."""
+    if kernel.sample_form in ("rows", "entries"):
+        check_range(kernel, base)
+        return base
+    try:
+        check_range(kernel, single)
+    except ValueError:
+        check_range(kernel, base)
+        return base
+    return ensure_precision(kernel, single)

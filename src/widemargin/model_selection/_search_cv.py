@@ -1,0 +1,297 @@
+"""What the estimators that choose their own parameters share: `fit`, results, and the machine that they refit."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import Tags, _safe_indexing, check_random_state, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from .._config import resolve_memory_budget
+from .._progress import Progress
+from .._threads import ThreadTeam
+from ..algorithms.held_out import Limits
+from ..data.samples import make_samples
+from ..estimators._estimator import all_or_nothing, warn_of_stop
+from ..estimators._kernel import resolve_gamma
+from ..estimators._kernel_machine import KernelMachine, TrainingRows
+from ..estimators._validation import check_flag, check_weights, plain
+from ..kernels.functions import Kernel, make_kernel
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP
+from ._grid import LARGEST_C, LARGEST_GAMMA, LEAST_C, LEAST_GAMMA, Grid, make_values
+from ._race import best_place
+from ._search import Data, Score, Search, Split
+from ._tasks import Task
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+_SEARCH_SHARE = 0.8  # of `max_time`; the rest is for the machine that is trained on all rows
+_WITHOUT_GAMMA = ("linear", "precomputed")
+
+
+class SearchCV(BaseEstimator):
+    """An estimator that chooses C and gamma by cross-validation, and is the machine that it then trains on all rows.
+
+    A subclass has `_prototype`, the machine of one cell; `_task`; and `_names`, the parameters that it chooses.
+    """
+
+    Cs: Any
+    gammas: Any
+    kernel: Any
+    degree: int
+    coef0: float
+    fit_intercept: bool
+    cv: Any
+    scoring: Any
+    refit: bool
+    exhaustive: bool
+    tol: float
+    max_iter: int
+    max_time: float | None
+    memory_budget: Any
+    n_jobs: int | None
+    verbose: int
+    random_state: Any
+    _names: tuple[str, ...]
+
+    def _prototype(self, **parameters: Any) -> KernelMachine:
+        raise NotImplementedError
+
+    def _task(self, rows: TrainingRows) -> Task:
+        raise NotImplementedError
+
+    def _epsilons(self) -> Vector:
+        return np.zeros(1)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Those of the machine."""
+        tags, machine = super().__sklearn_tags__(), self._prototype().__sklearn_tags__()
+        tags.input_tags, tags.target_tags = machine.input_tags, machine.target_tags
+        return tags
+
+    def __getattr__(self, name: str) -> Any:
+        """Fitted attributes of `best_estimator_`."""
+        if name.endswith("_") and not name.startswith("_") and "best_estimator_" in self.__dict__:
+            return getattr(self.__dict__["best_estimator_"], name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
+    ) -> Self:
+        """Score the cells, and train the machine of the best one on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of each sample's loss and of its part in the scores, >= 0.
+        groups : array-like of shape (n_samples,), default=None
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            grid = self._check_grid()
+            prototype = self._prototype()
+            prototype._check_parameters()
+            rows, targets, weights = self._take_rows(prototype, X, y, sample_weight)
+            grid = grid._replace(gammas=self._scale_gammas(rows, grid.gammas))
+            data = self._make_data(rows, targets, groups)
+            weights_of_scores = None if sample_weight is None else weights
+            search = self._search(data, grid, self._make_score(prototype, X, targets, weights_of_scores))
+            self._set_results(search)
+            if self.refit:
+                best = self._prototype(**self._best(search), max_time=self._time_left())
+                self.best_estimator_ = best.fit(X, y, sample_weight).set_params(max_time=self.max_time)
+        return self
+
+    def _check_grid(self) -> Grid:
+        check_flag(refit=self.refit, exhaustive=self.exhaustive)
+        if not (self.scoring is None or callable(self.scoring) or isinstance(self.scoring, str)):
+            raise ValueError(f"scoring must be None, the name of one scorer or a callable, got {plain(self.scoring)!r}")
+        gammas = make_values("gammas", self.gammas, LEAST_GAMMA, LARGEST_GAMMA, middle=1.0)
+        return Grid(gammas, self._epsilons(), make_values("Cs", self.Cs, LEAST_C, LARGEST_C, middle=1.0))
+
+    def _take_rows(
+        self, prototype: KernelMachine, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[TrainingRows, NDArray[Any], Vector]:
+        """Validated rows of positive weight, all targets, all weights; sets `n_features_in_`, `feature_names_in_`."""
+        X, targets = prototype._check_rows(X, y)
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(prototype, name):
+                setattr(self, name, getattr(prototype, name))
+        weights = check_weights(sample_weight, X)
+        return prototype._take_rows(X, targets, weights), targets, weights
+
+    def _scale_gammas(self, rows: TrainingRows, gammas: Vector) -> Vector:
+        """Automatic gammas are multiples of that of "scale"; a kernel without gamma has that one alone."""
+        scale = resolve_gamma("scale", rows.X, rows.weights, is_gram=self.kernel == "precomputed")
+        if callable(self.kernel) or self.kernel in _WITHOUT_GAMMA:
+            return np.array([scale])
+        return gammas if np.iterable(self.gammas) else scale * gammas
+
+    def _make_data(self, rows: TrainingRows, y: NDArray[Any], groups: Any) -> Data:
+        """The rows, and the folds as numbers of rows of positive weight."""
+        n, kernel = len(y), self._make_kernel(1.0)
+        place = np.full(n, -1)
+        place[rows.kept] = np.arange(len(rows.kept))
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        splits = [
+            Split(*(place[part][place[part] >= 0] for part in (np.asarray(side, np.intp) for side in split)))
+            for split in splitter.split(np.zeros(n), y, groups)
+        ]
+        data = Data(make_samples(rows.X, kernel.sample_form), self._task(rows), rows.weights, splits, rows.kept)
+        if not splits or not all(len(split.test) for split in splits):
+            raise ValueError(f"cv must give folds with test rows of positive weight, got {plain(self.cv)!r}")
+        if gap := data.first_gap():
+            raise ValueError(f"cv: the training rows of fold {gap[0]} have no row of class {plain(gap[1])!r}")
+        return data
+
+    def _make_kernel(self, gamma: float) -> Kernel:
+        return make_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+
+    def _make_score(self, prototype: Any, X: Any, y: NDArray[Any], weights: Vector | None) -> Score:
+        scorer = check_scoring(prototype, scoring=self.scoring)
+        is_weighted = weights is not None and _takes_weights(scorer)
+        (X,) = indexable(X)
+
+        def score_of(rows: Rows) -> Callable[[Any], float]:
+            test = _safe_indexing(X, rows), y[rows]
+            how = {"sample_weight": weights[rows]} if is_weighted and weights is not None else {}
+            return lambda model: self._call(scorer, model, *test, **how)
+
+        return score_of
+
+    def _call(self, scorer: Callable[..., Any], *args: Any, **how: Any) -> float:
+        try:
+            value = scorer(*args, **how)
+        except AttributeError as error:
+            if "predict_proba" not in str(error):
+                raise
+            raise ValueError(
+                f"scoring={self.scoring!r} needs probabilities, which these machines do not have: choose a scorer of "
+                "labels or of decision values"
+            ) from error
+        if not np.isscalar(value) or isinstance(value, str):
+            raise ValueError(f"scoring must return a number, got {value!r}")
+        return float(value)  # type: ignore[arg-type]
+
+    def _search(self, data: Data, grid: Grid, score: Score) -> Search:
+        limits = Limits(
+            has_intercept=bool(self.fit_intercept),
+            tol=float(self.tol),
+            max_relative_gap=MAX_RELATIVE_GAP if self._make_kernel(1.0).is_semidefinite else np.inf,
+            max_iter=int(self.max_iter),
+            memory_budget=resolve_memory_budget(self.memory_budget),
+        )
+        share = _SEARCH_SHARE if self.refit else 1.0
+        seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
+        max_time = None if self.max_time is None else share * self.max_time
+        with Progress(max_time=max_time, verbose=self.verbose, title=type(self).__name__) as progress:
+            self._progress = progress
+            with ThreadTeam(self.n_jobs) as team:
+                search = Search(data, grid, self._make_kernel, score, limits, progress, team)
+                search.run(np.random.default_rng(seed), exhaustive=bool(self.exhaustive))
+        return search
+
+    def _time_left(self) -> float | None:
+        progress: Progress = self.__dict__.pop("_progress")
+        return None if self.max_time is None else max(0.0, self.max_time - progress.elapsed)
+
+    def _best(self, search: Search) -> dict[str, float]:
+        """The parameters of the best cell: by all folds, else by those that were scored, or by the sample."""
+        place, _ = _best_seen(search)
+        return search.grid.cell(place, self._names)
+
+    def _set_results(self, search: Search) -> None:
+        place, score = _best_seen(search)
+        for name in ("C", "gamma", "epsilon"):
+            if name in self._names:
+                setattr(self, f"{name}_", search.grid.cell(place, (name,))[name])
+        self.best_score_ = score
+        self.Cs_, self.gammas_ = search.grid.Cs, search.grid.gammas
+        self.scores_ = self._shape_scores(search.scores)
+        self.cv_results_ = cv_results(search, self._names)
+        self.history_ = search.history.as_arrays()
+        if search.progress.stopped_by:
+            wanted = np.isnan(search.scores) & search.wanted
+            chosen = ", ".join(f"{name}={value:.6g}" for name, value in self._best(search).items())
+            warn_of_stop(
+                self,
+                search.progress.stopped_by,
+                f"after {len(search.history)} scores; of {wanted.size}, {wanted.sum()} were wanted and not seen "
+                f"(NaN in scores_). The best so far: {chosen}.",
+            )
+
+    def _shape_scores(self, scores: Vector) -> Vector:
+        return scores[:, :, 0]
+
+    def _decide(self, name: str, *data: Any) -> Any:
+        check_is_fitted(self)
+        return getattr(self.best_estimator_, name)(*data)
+
+
+def _takes_weights(scorer: Callable[..., Any]) -> bool:
+    """Whether a scorer has the parameter `sample_weight`, or takes any; scikit-learn's do."""
+    parameters = inspect.signature(scorer).parameters
+    return "sample_weight" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def is_refitted(search: SearchCV) -> bool:
+    """Whether predictions are to be had: an AttributeError says why not."""
+    if not search.refit:
+        raise AttributeError("refit=False: no machine was trained on all rows, so there are no predictions")
+    return True
+
+
+def needs_refit(method: Method) -> Method:
+    """A method that is there with `refit` alone."""
+    return cast(Method, available_if(is_refitted)(method))
+
+
+def _best_seen(search: Search) -> tuple[tuple[int, int, int], float]:
+    """The best cell of all folds; of a search that was stopped, of the folds that some cells have, or of the sample.
+
+    The score is NaN if no cell has a score of all rows. Without any score, C and gamma are the middle ones.
+    """
+    candidates = [search.scores[: k + 1] for k in reversed(range(len(search.scores)))]
+    if search.sample_scores is not None:
+        candidates += [search.sample_scores[: k + 1] for k in reversed(range(len(search.scores)))]
+    for k, scores in enumerate(candidates):
+        means = scores.mean(axis=0)
+        if not np.isnan(means).all():
+            place = best_place(scores)
+            return place, float(means[place]) if k < len(search.scores) else np.nan  # type: ignore[return-value]
+    G, E, C = search.grid.shape
+    return (G // 2, E // 2, C // 2), np.nan
+
+
+def cv_results(search: Search, names: Sequence[str]) -> dict[str, Any]:
+    """One entry for each cell, as of `sklearn.model_selection.GridSearchCV`."""
+    params = [search.grid.cell(place, names) for place in np.ndindex(search.grid.shape)]
+    scores = search.scores.reshape(len(search.scores), -1)
+    mean = scores.mean(axis=0)
+    return {
+        **{f"param_{name}": np.array([cell[name] for cell in params]) for name in names},
+        "params": params,
+        **{f"split{k}_test_score": scores[k] for k in range(len(scores))},
+        "mean_test_score": mean,
+        "std_test_score": scores.std(axis=0),
+        "rank_test_score": rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(np.int32),
+    }

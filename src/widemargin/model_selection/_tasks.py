@@ -1,0 +1,150 @@
+"""What a search trains and scores: machines for pairs of classes, or for targets, and their held-out predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import _num_samples
+
+from ..algorithms.dc_svm import pair_problem
+from ..estimators._predictor import PairwisePredictor
+from ..estimators._validation import class_factors
+from ..solvers.dual.certificate import DualProblem, regression_problem, svm_problem
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+class Task(Protocol):
+    """Machines on n rows."""
+
+    @property
+    def machines(self) -> list[Rows]:
+        """The rows of each machine, in ascending order."""
+
+    def problems(self, weights: Vector, epsilon: float) -> list[DualProblem]:
+        """Each machine's dual at C = 1, for weights (n,) of the rows: 0 for rows that are held out."""
+
+    def model(self, values: Vector) -> Any:
+        """An estimator that predicts held-out rows from their decision values (n_test, n_machines)."""
+
+    def take(self, rows: Rows) -> Task:
+        """The same on some of the rows."""
+
+    def lacking(self, weights: Vector) -> Any:
+        """A label of which no row has a positive weight, else None."""
+
+
+@dataclass(frozen=True)
+class Classification:
+    """A machine for every pair of classes; for two classes one whose positive class is the second."""
+
+    y: NDArray[Any]
+    classes: NDArray[Any]
+    class_weight: Any
+    decision_function_shape: str
+    break_ties: bool
+
+    @property
+    def machines(self) -> list[Rows]:
+        """All rows, or those of each pair of classes."""
+        return [np.flatnonzero((self.y == a) | (self.y == b)) for a, b in self._pairs]
+
+    @property
+    def _pairs(self) -> list[tuple[int, int]]:
+        return list(combinations(range(len(self.classes)), 2))
+
+    def problems(self, weights: Vector, epsilon: float) -> list[DualProblem]:
+        """C-SVMs, with the class weights of these rows."""
+        upper = weights * class_factors(self.class_weight, self.classes, self.y, weights)[self.y]
+        if len(self.classes) == 2:
+            return [svm_problem(np.where(self.y > 0, 1.0, -1.0), upper)]
+        return [pair_problem(self.y, upper, *pair)[1] for pair in self._pairs]
+
+    def model(self, values: Vector) -> Any:
+        """Votes of the pairs."""
+        return HeldOutClassifier(values, self.classes, self.decision_function_shape, self.break_ties)
+
+    def take(self, rows: Rows) -> Classification:
+        """The same classes on some of the rows."""
+        changed: dict[str, Any] = {**self.__dict__, "y": self.y[rows]}
+        return Classification(**changed)
+
+    def lacking(self, weights: Vector) -> Any:
+        """The first class without a row of positive weight."""
+        totals = np.bincount(self.y, weights, minlength=len(self.classes))
+        return self.classes[np.argmin(totals)] if totals.min() <= 0 else None
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A machine for each target."""
+
+    y: Vector
+
+    @property
+    def machines(self) -> list[Rows]:
+        """All rows."""
+        n_targets = 1 if self.y.ndim == 1 else self.y.shape[1]
+        return [np.arange(len(self.y))] * n_targets
+
+    def problems(self, weights: Vector, epsilon: float) -> list[DualProblem]:
+        """Regressions with the epsilon-insensitive loss."""
+        targets = self.y.reshape(len(self.y), -1).T
+        return [regression_problem(np.ascontiguousarray(target), weights, epsilon) for target in targets]
+
+    def model(self, values: Vector) -> Any:
+        """The values."""
+        return HeldOutRegressor(values[:, 0] if self.y.ndim == 1 else values)
+
+    def take(self, rows: Rows) -> Regression:
+        """The same targets on some of the rows."""
+        return Regression(self.y[rows])
+
+    def lacking(self, weights: Vector) -> Any:
+        """The targets, if no row has a positive weight."""
+        return None if weights.any() else "any"
+
+
+class HeldOutClassifier(ClassifierMixin, PairwisePredictor, BaseEstimator):
+    """What scorers see of a machine: it predicts the rows whose decision values (n_test, n_machines) it holds."""
+
+    def __init__(self, values: Vector, classes: NDArray[Any], decision_function_shape: str, break_ties: bool) -> None:
+        self.values = values
+        self.classes_ = classes
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+
+    def _decide(self, X: Any, finish: Callable[[Vector], NDArray[Any]] | None = None) -> NDArray[Any]:
+        _check_rows(X, self.values)
+        return self.values if finish is None else finish(self.values)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy."""
+        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+
+
+class HeldOutRegressor(RegressorMixin, BaseEstimator):
+    """What scorers see of a regressor: it predicts the rows whose values it holds."""
+
+    def __init__(self, values: Vector) -> None:
+        self.values = values
+        self.fitted_ = True
+
+    def predict(self, X: Any) -> Vector:
+        """The values."""
+        _check_rows(X, self.values)
+        return self.values
+
+
+def _check_rows(X: Any, values: Vector) -> None:
+    if (n := _num_samples(X)) != len(values):
+        raise ValueError(
+            f"scoring wants predictions of {n} rows: a search has those of the {len(values)} held-out rows"
+        )

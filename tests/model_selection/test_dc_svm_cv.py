@@ -1,0 +1,266 @@
+"""`DCSVMClassifierCV` and `DCSVMRegressorCV`: a grid search by plain loops, at a part of its cost."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import warnings
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.datasets import load_iris, make_classification, make_regression
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, ShuffleSplit, StratifiedKFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import widemargin._progress
+from naive.tuning import grid_scores
+from widemargin import DCSVMClassifier, DCSVMClassifierCV, DCSVMRegressor, DCSVMRegressorCV
+
+CS, GAMMAS = [0.1, 1.0, 10.0], [0.02, 0.2]
+Data = tuple[NDArray[Any], NDArray[Any]]
+
+
+@parametrize_with_checks([DCSVMClassifierCV(Cs=2, gammas=2, cv=3), DCSVMRegressorCV(Cs=2, gammas=2, cv=3)])
+def test_keeps_the_estimator_contract(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def binary() -> Data:
+    X, y = make_classification(300, 6, n_informative=4, flip_y=0.1, random_state=0)
+    return X, np.array(["no", "yes"])[y]
+
+
+@pytest.fixture(scope="module")
+def larger() -> Data:
+    X, y = make_classification(2400, 6, n_informative=4, flip_y=0.1, random_state=0)
+    return X.astype(np.float32), y
+
+
+def stopped(model: Any, *data: Any) -> str:
+    """Fit, and return the only ConvergenceWarning of the search."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(*data)
+    (message,) = [str(w.message) for w in caught if f"{type(model).__name__} was stopped" in str(w.message)]
+    return message
+
+
+# --------------------------------------------------------------------------------------------------------- the twin
+
+
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": True}, {"kernel": "poly", "coef0": 1.0}])
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
+def test_scores_are_those_of_plain_loops(binary: Data, scoring: str, options: dict[str, Any]) -> None:
+    X, y = binary
+    splitter = StratifiedKFold(3)
+    model = DCSVMClassifierCV(CS, GAMMAS, cv=splitter, scoring=scoring, exhaustive=True, tol=1e-6, **options).fit(X, y)
+    cells = [{"gamma": gamma, "C": C} for gamma in GAMMAS for C in CS]
+    machine = DCSVMClassifier(tol=1e-6, **options)
+    wanted = grid_scores(machine, X, y, list(splitter.split(X, y)), cells, get_scorer(scoring))
+    np.testing.assert_allclose(model.scores_.reshape(3, -1), wanted, atol=2e-3)  # of 100 rows: no label differs
+    means = wanted.mean(axis=0)
+    best = min((cells[k] for k in np.flatnonzero(means == means.max())), key=lambda cell: (cell["C"], cell["gamma"]))
+    assert (model.gamma_, model.C_) == (best["gamma"], best["C"])
+    np.testing.assert_array_equal(model.predict(X), machine.set_params(**best).fit(X, y).predict(X))
+
+
+def test_several_classes_sparse_rows_and_class_weights() -> None:
+    X, y = load_iris(return_X_y=True)
+    X = sp.csr_array(X)
+    splitter = KFold(4, shuffle=True, random_state=0)
+    model = DCSVMClassifierCV(CS, GAMMAS, cv=splitter, class_weight="balanced", tol=1e-6).fit(X, y)
+    cells = [{"gamma": gamma, "C": C} for gamma in GAMMAS for C in CS]
+    machine = DCSVMClassifier(tol=1e-6, class_weight="balanced")
+    wanted = grid_scores(machine, X, y, list(splitter.split(X, y)), cells, get_scorer("accuracy"))
+    np.testing.assert_allclose(model.scores_.reshape(4, -1), wanted)
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_regression(n_targets: int) -> None:
+    X, y = make_regression(200, 4, n_informative=3, n_targets=n_targets, noise=5.0, random_state=0)
+    y = y / y.std()
+    splitter = KFold(3)
+    model = DCSVMRegressorCV(CS, GAMMAS, epsilons=[0.0, 0.2], cv=splitter, tol=1e-5).fit(X, y)
+    cells = [{"gamma": gamma, "epsilon": eps, "C": C} for gamma in GAMMAS for eps in (0.0, 0.2) for C in CS]
+    wanted = grid_scores(DCSVMRegressor(tol=1e-5), X, y, list(splitter.split(X)), cells, get_scorer("r2"))
+    assert model.scores_.shape == (3, 2, 2, 3)
+    np.testing.assert_allclose(model.scores_.reshape(3, -1), wanted, atol=1e-4)
+    best = cells[int(np.argmax(wanted.mean(axis=0)))]
+    assert (model.gamma_, model.epsilon_, model.C_) == (best["gamma"], best["epsilon"], best["C"])
+
+
+def test_a_kernel_matrix_and_a_callable_have_one_gamma(binary: Data) -> None:
+    X, y = binary
+    linear = DCSVMClassifierCV(CS, kernel="linear", cv=3).fit(X, y)
+    gram = DCSVMClassifierCV(CS, kernel="precomputed", cv=3).fit(X @ X.T, y)
+    function = DCSVMClassifierCV(CS, kernel=lambda A, B: A @ B.T, cv=3).fit(X, y)
+    assert linear.scores_.shape == (3, 1, 3)
+    np.testing.assert_allclose(gram.scores_, linear.scores_, atol=0.011)  # one row of a fold, by float32 entries
+    np.testing.assert_allclose(function.scores_, gram.scores_, atol=0.011)
+
+
+# ------------------------------------------------------------------------------------------------------ early leaving
+
+
+def test_cells_are_left_and_the_best_one_is_found(larger: Data) -> None:
+    grid: dict[str, Any] = {"Cs": [0.1, 1.0, 10.0, 100.0], "gammas": [1e-4, 1e-3, 0.05, 0.3, 5.0], "refit": False}
+    full = DCSVMClassifierCV(exhaustive=True, **grid).fit(*larger)
+    race = DCSVMClassifierCV(**grid).fit(*larger)
+    assert np.isnan(race.scores_).any()
+    assert not np.isnan(full.scores_).any()
+    seen = ~np.isnan(race.scores_)
+    np.testing.assert_allclose(race.scores_[seen], full.scores_[seen], atol=2 / 480)
+    means = full.scores_.mean(axis=0)
+    place = list(race.gammas_).index(race.gamma_), list(race.Cs_).index(race.C_)
+    assert means[place] >= means.max() - 0.003
+    assert set(race.history_["n_rows"]) == {600.0, 2400.0}
+    assert race.cv_results_["rank_test_score"].min() == 1
+
+
+def test_results_do_not_depend_on_the_number_of_threads(larger: Data) -> None:
+    models = [DCSVMClassifierCV(CS, GAMMAS, n_jobs=n_jobs, refit=False).fit(*larger) for n_jobs in (1, 2, 3)]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.scores_, models[0].scores_)
+
+
+def test_little_memory_gives_the_same_choice(larger: Data) -> None:
+    ample = DCSVMClassifierCV(CS, GAMMAS, exhaustive=True, refit=False, cv=2).fit(*larger)
+    scarce = DCSVMClassifierCV(CS, GAMMAS, exhaustive=True, refit=False, cv=2, memory_budget="20MB").fit(*larger)
+    np.testing.assert_allclose(scarce.scores_, ample.scores_, atol=2 / 1200)
+
+
+# -------------------------------------------------------------------------------------- splitters, groups and weights
+
+
+def test_splitters_whose_folds_do_not_cover_the_rows(binary: Data) -> None:
+    X, y = binary
+    for splitter in (
+        ShuffleSplit(2, train_size=0.4, test_size=0.3, random_state=0),
+        PredefinedSplit(np.arange(300) % 4 - 1),
+    ):
+        model = DCSVMClassifierCV(CS, GAMMAS[:1], cv=splitter, tol=1e-6).fit(X, y)
+        cells = [{"gamma": GAMMAS[0], "C": C} for C in CS]
+        machine = DCSVMClassifier(tol=1e-6)
+        wanted = grid_scores(machine, X, y, list(splitter.split(X, y)), cells, get_scorer("accuracy"))
+        np.testing.assert_allclose(model.scores_[:, 0], wanted)
+
+
+def test_groups(binary: Data) -> None:
+    X, y = binary
+    model = DCSVMClassifierCV(CS, GAMMAS, cv=GroupKFold(3)).fit(X, y, groups=np.arange(300) % 7)
+    assert model.scores_.shape == (3, 2, 3)
+    with pytest.raises(ValueError, match="groups"):
+        DCSVMClassifierCV(CS, GAMMAS, cv=GroupKFold(3)).fit(X, y)
+
+
+def test_a_weight_of_two_is_a_repeated_row(binary: Data) -> None:
+    X, y = binary
+    weights = np.arange(300) % 3
+    fold = np.arange(300) % 4
+    weighted = DCSVMClassifierCV(CS, GAMMAS, cv=PredefinedSplit(fold)).fit(X, y, weights)
+    times = np.repeat(np.arange(300), weights)
+    repeated = DCSVMClassifierCV(CS, GAMMAS, cv=PredefinedSplit(fold[times])).fit(X[times], y[times])
+    np.testing.assert_allclose(weighted.scores_, repeated.scores_)
+
+
+def test_a_callable_scorer(binary: Data) -> None:
+    X, y = binary
+
+    def gain(estimator: Any, X: Any, y: Any) -> float:
+        return float(np.mean(np.where(y == "yes", 1, -1) * estimator.decision_function(X)))
+
+    model = DCSVMClassifierCV(CS, GAMMAS, cv=3, scoring=gain).fit(X, y, np.ones(300))
+    assert model.best_score_ == model.scores_.mean(axis=0).max()
+
+
+# --------------------------------------------------------------------------------------------- limits, files, bad input
+
+
+def test_no_time_gives_a_machine_and_says_what_was_not_seen(binary: Data) -> None:
+    model = DCSVMClassifierCV(CS, GAMMAS, max_time=0)
+    message = stopped(model, *binary)
+    assert "max_time" in message
+    assert "30 were wanted and not seen" in message
+    assert np.isnan(model.best_score_)
+    assert model.predict(binary[0]).shape == (300,)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
+def test_an_interrupt_ends_the_search_with_the_best_so_far(binary: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(widemargin._progress, "_last_sigint", -np.inf)
+
+    def score(estimator: Any, X: Any, y: Any) -> float:
+        if next(first):
+            os.kill(os.getpid(), signal.SIGINT)
+        return float(np.mean(estimator.predict(X) == y))
+
+    first = chain([True], repeat(False))
+    model = DCSVMClassifierCV(CS, GAMMAS, cv=3, scoring=score)
+    assert "interrupt" in stopped(model, *binary)
+    assert not np.isnan(model.scores_[:, 0]).any()
+    assert np.isnan(model.scores_[:, 1]).all()
+    assert model.converged_
+    assert model.gamma_ == GAMMAS[0]
+
+
+def test_a_pickled_search_predicts(binary: Data) -> None:
+    X, y = binary
+    model = DCSVMClassifierCV(CS, GAMMAS, cv=3).fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
+    assert copy.dual_gap_ == model.best_estimator_.dual_gap_
+
+
+def test_without_refit_there_are_results_but_no_predictions(binary: Data) -> None:
+    model = DCSVMClassifierCV(CS, GAMMAS, cv=3, refit=False).fit(*binary)
+    assert model.C_ in CS
+    assert not hasattr(model, "predict")
+    assert not hasattr(model, "support_")
+    with pytest.raises(NotFittedError):
+        DCSVMClassifierCV().predict(binary[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"Cs": []}, "Cs must have at least one value"),
+        ({"gammas": np.array([])}, "gammas must have at least one value"),
+        ({"Cs": 0}, "Cs must be an integer, at least 1"),
+        ({"Cs": [1.0, -1.0]}, r"Cs\[1\] must be greater than 0"),
+        ({"gammas": "scale"}, "gammas must be an integer >= 1 or a list"),
+        ({"scoring": "neg_log_loss"}, "needs probabilities"),
+        ({"scoring": ["accuracy", "f1"]}, "scoring must be None, the name of one scorer"),
+        ({"scoring": lambda *_: np.nan}, "scoring gave NaN in fold 0"),
+        ({"scoring": lambda *_: "good"}, "scoring must return a number"),
+        ({"cv": [(np.arange(10), [])]}, "cv must give folds with test rows"),
+        ({"exhaustive": 2}, "exhaustive must be True or False"),
+        ({"tol": -1.0}, "tol must be"),
+    ],
+)
+def test_bad_input_is_named(binary: Data, options: dict[str, Any], message: str) -> None:
+    model = DCSVMClassifierCV(**{"Cs": CS, "gammas": GAMMAS, "cv": 3, **options})
+    before = dict(model.__dict__)
+    with pytest.raises(ValueError, match=message):
+        model.fit(*binary)
+    assert model.__dict__ == before
+
+
+def test_a_fold_without_a_class_is_named(binary: Data) -> None:
+    X, y = binary
+    folds = [(np.flatnonzero(y == "no"), np.flatnonzero(y == "yes"))]
+    with pytest.raises(ValueError, match="the training rows of fold 0 have no row of class 'yes'"):
+        DCSVMClassifierCV(CS, GAMMAS, cv=folds).fit(X, y)
+
+
+def test_a_stopped_warning_is_a_convergence_warning(binary: Data) -> None:
+    with pytest.warns(ConvergenceWarning, match="DCSVMClassifierCV was stopped by max_time"):
+        DCSVMClassifierCV(CS, GAMMAS, max_time=0, refit=False).fit(*binary)
