@@ -385,3 +385,44 @@ def is_refused(call: Callable[..., Any], arguments: dict[str, Any]) -> bool:
     except (ValueError, IndexError, TypeError, MemoryError):
         return True
     return False
+
+
+def test_rows_of_a_sum_may_be_a_view_of_the_sum() -> None:
+    K, coef, f = rows(20, 3000), vector(20), np.zeros(3000)
+    chosen = f.view(np.int64)[:20]
+    chosen[:] = np.arange(20)[::-1]
+    expected = f.copy()
+    kernels.add_rows(ALONE, K, chosen.copy(), coef, expected)
+    kernels.add_rows(ALONE, K, chosen, coef, f)
+    np.testing.assert_array_equal(f, expected)
+
+
+def test_rows_to_route_may_be_a_view_of_the_leaves() -> None:
+    X, chosen, expected = rows(), np.arange(N), np.empty(N, np.int32)
+    router = nystroem.Tree(**tree())
+    router.route(X, chosen.copy(), expected)
+    leaves = np.append(chosen.view(np.int32), [0, 0]).astype(np.int32)
+    router.route(X, leaves.view(np.int64)[:N], leaves[2 : N + 2])
+    np.testing.assert_array_equal(leaves[2 : N + 2], expected)
+
+
+def test_sizes_of_merging_problems_may_be_a_view_of_what_is_found() -> None:
+    arguments = np.ones(4), np.ones((4, 3)), np.full((4, 3), -0.5, np.float32)
+    found, expected = np.zeros((4, 2)), np.zeros((4, 2))
+    sizes = found.reshape(-1).view(np.int64)[:4]
+    sizes[:] = 3
+    budget.find_partners(*arguments, sizes.copy(), tables(), "gss", np.empty(4, np.int64), expected)
+    budget.find_partners(*arguments, sizes, tables(), "gss", np.empty(4, np.int64), found)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_the_order_of_steps_may_be_a_view_of_the_points() -> None:
+    states = [budget.MergingState(D, 8) for _ in range(2)]
+    for state, is_copied in zip(states, (True, False), strict=True):
+        n_slots = state.points.shape[1]
+        order = state.points.reshape(-1).view(np.int64)[n_slots // 2 - 1 :][
+            :8
+        ]  # order[1]: of the first slots of feature 1
+        state.run(**merge_steps() | {"order": order.copy() if is_copied else order})
+    for name in ("points", "slots", "counts", "sums"):
+        np.testing.assert_array_equal(*(getattr(state, name) for state in states))

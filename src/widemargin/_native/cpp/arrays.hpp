@@ -113,6 +113,13 @@ template <class I> void check_indices(const char* name, Span<const I> indices, I
     raise_index_error(name, "[", i, "] must be in [0, ", n, "), got ", static_cast<Index>(indices[i]));
 }
 
+// A copy of indices, all in [0, n): what the call writes to may be views of the memory of the argument.
+inline std::vector<Index> checked_copy(const char* name, Span<const Index> indices, Index n) {
+    const std::vector<Index> own(indices.begin(), indices.end());
+    check_indices(name, as_span(own), n);
+    return own;
+}
+
 // Check that two arrays share no memory: indices that were checked must not be overwritten while they are in use.
 template <class T, class U> void check_apart(const char* name, Span<T> a, const char* other, Span<U> b) {
     const auto begin = [](const auto& x) { return reinterpret_cast<std::uintptr_t>(x.data); };

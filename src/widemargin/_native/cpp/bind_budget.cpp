@@ -52,14 +52,14 @@ template <class RowArrays> void bind_run(nb::class_<MergingState>& state) {
             visit_rows_as<float>(X, [&](const auto& view) {
                 check_size("X.shape[1]", view.columns, s.n_features);
                 check_lengths(n_rows(view), {{"signed_weights", signed_weights}});
-                check_indices("order", order, n_rows(view));
+                const std::vector<Index> chosen = checked_copy("order", order, n_rows(view));
                 const StepTotals totals = read_totals(s.counts.span(), s.sums.span(), s.budget);
                 with_rule(rule_name, [&](auto merge_rule) {
                     nb::gil_scoped_release unlocked;
                     auto rows = rows_less(s.shift.span(), view);
                     const StepRule rule{s.budget, inverse_lam, fit_intercept ? 1.0 : 0.0};
-                    MergingSteps<merge_rule()> steps(s, totals, tables, gamma, rule, rows.longest(order));
-                    steps.run(rows, order, signed_weights);
+                    MergingSteps<merge_rule()> steps(s, totals, tables, gamma, rule, rows.longest(as_span(chosen)));
+                    steps.run(rows, as_span(chosen), signed_weights);
                 });
             });
         },
@@ -149,10 +149,10 @@ void bind_search(nb::module_& budget) {
             check_lengths(n, {{"coef", coef.rows}, {"sizes", sizes}, {"partners", partners}});
             check_shape("log_kappa", log_kappa, n, coef.columns);
             check_shape("found", found, n, 2);
-            check_indices("sizes", sizes, coef.columns + 1);
+            const std::vector<Index> numbers = checked_copy("sizes", sizes, coef.columns + 1);
             with_rule(rule_name, [&](auto rule) {
                 nb::gil_scoped_release unlocked;
-                find_all<rule()>(own, coef, log_kappa, sizes, tables, partners, found);
+                find_all<rule()>(own, coef, log_kappa, as_span(numbers), tables, partners, found);
             });
         },
         array("candidates"), array("coef"), array("log_kappa"), array("sizes"), "tables"_a, "rule"_a, array("partners"),

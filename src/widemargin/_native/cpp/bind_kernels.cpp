@@ -49,10 +49,10 @@ template <class T> void bind_dtype(nb::module_& m) {
             const Matrix<const T> entries = rows_matrix(K, "K");
             check_lengths(rows.size, {{"coef", coef}});
             check_at_least("K.shape[1]", entries.columns, f.size);
-            check_indices("rows", rows, entries.rows);
+            const std::vector<Index> chosen = checked_copy("rows", rows, entries.rows);
             nb::gil_scoped_release unlocked;
             for_each_block(team, count_blocks(f.size, kColumnBlock),
-                           [&](Index block) { add_rows(entries, rows, coef, f, block); });
+                           [&](Index block) { add_rows(entries, as_span(chosen), coef, f, block); });
         },
         "team"_a, array("K"), array("rows"), array("coef"), array("f"),
         "f += coef K[rows] in float64, f (m,), K (r, >= m), rows and coef (k,). After Stopped f is partly updated.");

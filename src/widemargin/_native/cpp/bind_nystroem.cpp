@@ -80,11 +80,11 @@ template <class RowArrays> void bind_route(nb::class_<AnyTree>& tree) {
             visit_with_rows(any, X, [&](const auto& tree, const auto& rows) {
                 check_size("X.shape[1]", rows.columns, tree.features());
                 check_lengths(chosen.size, {{"out", out}});
-                check_indices("rows", chosen, n_rows(rows));
+                const std::vector<Index> own = checked_copy("rows", chosen, n_rows(rows));
                 AlignedArray<typename std::decay_t<decltype(tree)>::Value> distances(tree.width());
                 nb::gil_scoped_release unlocked;
-                for (Index t = 0; t < chosen.size; ++t)
-                    out[t] = static_cast<std::int32_t>(tree.find_leaf(rows, chosen[t], distances.data()));
+                for (Index t = 0; t < out.size; ++t)
+                    out[t] = static_cast<std::int32_t>(tree.find_leaf(rows, own[t], distances.data()));
             });
         },
         array("X"), array("rows"), array("out"), "Write the leaves of the rows X[rows], X (n, d): out (m,) int32.");
