@@ -53,13 +53,8 @@ def compress(
         an upper bound: where rows are checked and read, they take most of a linear prediction's time.
     n_clusters, n_landmarks, n_pseudo_landmarks : int or "auto", default="auto"
         Leaves of a tree; landmarks in each, and pseudo-landmarks. "auto" is what `prediction_cost` buys.
-    pseudo : {"polynomial", "triangle"} or None, default="polynomial"
-        Pseudo-landmarks are products of two landmarks' kernel values, or points whose distance is estimated by the
-        triangle inequality (rbf and laplacian alone).
-    linear_term : bool, default=True
-        Whether a leaf has a linear function too, where it takes no more than a quarter of the cost.
-    n_trees : int, default=1
-        Trees whose decision values are averaged; they share the cost.
+    pseudo, linear_term, n_trees
+        As of `DCPredClassifier`.
     max_time : float or None, default=None
         Seconds after which the best candidate so far is returned. At most half of them go into the model's own
         predictions: rows for which there is no time are left out.

@@ -39,26 +39,11 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
     nu : float, default=0.5
         In (0, 1]: at most that fraction of the training weight is outside, and at least that fraction of it belongs to
         support vectors.
-    kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
+    kernel, gamma, degree, coef0
         As of `DCSVMClassifier`.
-    gamma : {"scale", "auto"} or float, default="scale"
-        ``1 / (n_features * X.var())``, ``1 / n_features`` or a number > 0.
-    degree : int, default=3
-        Of the polynomial kernel ``(gamma <x, z> + coef0) ** degree``.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
-    n_levels : int or "auto", default="auto"
-        Levels of divide and conquer before the whole problem. "auto": one level from 5,000 rows on, of clusters of 500
-        to 2,000 rows.
-    branching : int, default=4
-        Clusters of a level for each of the level above.
-    n_sample : int, default=1000
-        Rows that are clustered at each level; the others are assigned to the nearest centre.
-    partition : {"auto", "kernel", "input", "random"}, default="auto"
-        Clusters by kernel k-means, by k-means of the rows, or at random. "auto" is "input", and "kernel" for
-        precomputed kernels and callables.
-    stop_level : int, default=0
-        Above 0, the early machine of that level is the result: a machine with its own rho for each cluster.
+    n_levels, branching, n_sample, partition, stop_level
+        Divide and conquer, as of `DCSVMClassifier`, but "auto" is always one level from 5,000 rows on. Each cluster of
+        an early machine has a rho of its own.
     combine : {"early", "naive"}, default="early"
         Decision values of an early machine: by the machine of the row's own cluster, or the sum over all clusters.
     warm_start : bool, default=False
@@ -72,15 +57,8 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
     max_time : float or None, default=None
         Seconds after which `fit` returns the best model so far; where there was no time for one on all rows, that of a
         sample of 300.
-    memory_budget : int, str or None, default=None
-        Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data; None takes that of
-        `widemargin.get_config`.
-    n_jobs : int or None, default=None
-        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
-    verbose : int, default=0
-        1 draws a progress bar when a fit takes longer than a second.
-    random_state : int, RandomState instance or None, default=None
-        For the samples that are clustered. None is a fixed seed.
+    memory_budget, n_jobs, verbose, random_state
+        As of `DCSVMClassifier`.
 
     Attributes
     ----------

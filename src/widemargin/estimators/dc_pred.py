@@ -207,55 +207,17 @@ class DCPredRegressor(RegressorMixin, DCPredMachine):
         Weight of the squared norm, >= 0: the paper's lambda, as in `KernelRidge`. 0, least squares, is an error where
         the kernel matrix of a leaf is singular, unless ``landmark_weights=None``. There is no intercept: centre y, with
         `sklearn.compose.TransformedTargetRegressor` for example.
-    kernel : {"rbf", "laplacian", "poly", "sigmoid", "linear"}, default="rbf"
-        Neither precomputed nor a callable: landmarks are points between the rows, and predictions are compiled.
-    gamma : float, "scale" or "auto", default="scale"
-        As in `sklearn.svm.SVC`. With few landmarks a smaller gamma than the exact machine's is often better.
-    degree : int, default=3
-    coef0 : float, default=0.0
-    prediction_cost : float or "auto", default="auto"
-        What a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto" is 40.
-        The time of that many linear predictions is an upper bound: most of a linear prediction's time is spent on
-        checking and reading rows.
-    n_clusters, n_landmarks, n_pseudo_landmarks : int or "auto", default="auto"
-        Leaves of a tree; landmarks in each, and pseudo-landmarks. "auto" is what `prediction_cost` buys: at most a
-        third of it goes into leaves of 400 rows or more. A leaf of no more rows than landmarks keeps its exact machine.
-    pseudo : {"polynomial", "triangle"} or None, default="polynomial"
-        Pseudo-landmarks are products of two landmarks' kernel values, or points whose distance is estimated by the
-        triangle inequality (rbf and laplacian alone).
-    linear_term : bool, default=True
-        Whether a leaf has a linear function too, where it takes no more than a quarter of the cost.
-    n_trees : int, default=1
-        Trees of other clusters whose decision values are averaged; they share the cost.
-    landmark_weights : {"auto", "alpha"} or None, default="auto"
-        Whether landmarks are centroids of k-means weighted by the squared dual variables of the leaf's exact machine
-        ("alpha"), or of plain k-means (None). "auto": in each leaf those of the two from which the exact machine's
-        values are better estimated.
-    damping : float, default=0.05
-        Of the pseudo-inverse C+ of the features C of r rows, which becomes (C'C + delta^2 I)^-1 C' with delta =
-        damping / r times the largest singular value of C, >= 0. Coordinates of samples unlike the training rows stay
-        bounded by it. 0 is the pseudo-inverse itself.
-    max_time : float or None, default=None
-        Seconds. With a limit, machines of 300 rows of each leaf come first, and leaves for which no time is left keep
-        these, or a constant. 0 gives a constant.
-    memory_budget : int, str or None, default=None
-        Bytes, or such as "200MB", for each training of a leaf; None asks `widemargin.get_config`.
-    n_jobs : int or None, default=None
-        Threads. The model does not depend on it.
-    verbose : int, default=0
-        1 draws a progress bar when a fit takes longer than a second.
-    random_state : int, RandomState instance or None, default=None
-        For clusters, landmarks and pseudo-landmarks.
+    kernel, gamma, degree, coef0
+        As of `DCPredClassifier`.
+    prediction_cost, n_clusters, n_landmarks, n_pseudo_landmarks, pseudo, linear_term, n_trees
+        As of `DCPredClassifier`.
+    landmark_weights, damping, max_time, memory_budget, n_jobs, verbose, random_state
+        As of `DCPredClassifier`.
 
     Attributes
     ----------
-    predictor_ : NystroemForest
-        The model; ``predictor_.as_function()`` is a function of one row without scikit-learn's checks.
-    prediction_cost_ : float
-        What a dense row costs, in inner products: ``(md + ps + routing) / d`` with m landmarks and p pseudo-landmarks.
-    leaves_ : dict of ndarrays
-        For each leaf: ``tree``, ``n_rows``, ``n_landmarks``, ``objective``, ``gap``, ``time`` when it was done, and
-        whether it ``converged``.
+    predictor_, prediction_cost_, leaves_, history_
+        As of `DCPredClassifier`.
     objective_, dual_gap_ : float
         Of the leaves' own problems with the approximate kernel: sums, of one tree. The gap is 0, as
         leaves are solved directly.
@@ -264,8 +226,6 @@ class DCPredRegressor(RegressorMixin, DCPredMachine):
     converged_ : bool
     n_iter_ : int
         1.
-    history_ : dict of ndarrays
-        ``time``, ``objective`` and ``lower_bound``: cumulative, leaf by leaf.
     shape_fit_ : tuple of int
         Shape of the training data.
     n_features_in_ : int
@@ -281,15 +241,7 @@ class DCPredRegressor(RegressorMixin, DCPredMachine):
     Several targets, y of shape (n_samples, n_targets), share clusters, landmarks and matrices. Landmarks are weighted
     by the sum of the targets' squared dual variables.
 
-    Training: k-means, then O(n_leaf^2) kernel entries for each leaf, of at most 3,000 rows each. Leaves are trained
-    side by side. Prediction: routing, m distances and a few operations for each pseudo-landmark, fused and blocked.
-
-    The paper's Algorithm 2 is ``linear_term=False, landmark_weights="alpha", damping=0`` (and ``n_trees=1``, the
-    default), with as many `n_clusters`, `n_landmarks` and `n_pseudo_landmarks` as one likes. Each of these parameters
-    switches one difference off: (1) the linear term, k(x, z) + <x, z>, which the leaf's landmarks alone express badly;
-    (2) plain landmarks where they serve better; (3) the damping; (4) the average of several trees. Where the paper
-    leaves a choice: a tree is two levels deep up to 144 leaves; W is estimated on the rows of the exact machine, at
-    most 3,000; all pseudo-landmarks of a leaf take the same one of the two bounds; samples may have weights.
+    Cost and differences from the paper are those of `DCPredClassifier`; samples may have weights.
 
     References
     ----------

@@ -35,30 +35,14 @@ class DCSVMRegressor(RegressorMixin, DualMachine):
     ----------
     C : float, default=1.0
         Weight of the losses, > 0. For each sample it is multiplied by its weight.
-    kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
+    kernel, gamma, degree, coef0
         As of `DCSVMClassifier`.
-    gamma : {"scale", "auto"} or float, default="scale"
-        ``1 / (n_features * X.var())``, ``1 / n_features`` or a number > 0.
-    degree : int, default=3
-        Of the polynomial kernel ``(gamma <x, z> + coef0) ** degree``.
-    coef0 : float, default=0.0
-        Of the polynomial and the sigmoid kernel.
     epsilon : float, default=0.1
         Half the width of the tube around f in which errors cost nothing, >= 0, in the units of y.
     fit_intercept : bool, default=True
         Whether the machine has an (unregularised) intercept.
-    n_levels : int or "auto", default="auto"
-        Levels of divide and conquer: n_levels, ..., 1, of ``branching ** level`` clusters each, are solved before the
-        whole. "auto" is as of `DCSVMClassifier`.
-    branching : int, default=4
-        Clusters of a level for each of the level above.
-    n_sample : int, default=1000
-        Rows that are clustered at each level; the others are assigned to the nearest centre.
-    partition : {"auto", "kernel", "input", "random"}, default="auto"
-        Clusters by kernel k-means, by k-means of the rows, or at random. "auto" is "input", and "kernel" for
-        precomputed kernels and callables.
-    stop_level : int, default=0
-        Above 0, the early machine of that level is the result: a local machine for each cluster.
+    n_levels, branching, n_sample, partition, stop_level
+        Divide and conquer, as of `DCSVMClassifier`.
     combine : {"early", "naive"}, default="early"
         Predictions of an early machine: by the machine of the row's own cluster, or the sum over all clusters.
     warm_start : bool, default=False
@@ -69,17 +53,8 @@ class DCSVMRegressor(RegressorMixin, DualMachine):
         solved to 1e-9, or to the rounding of its decision values.
     max_iter : int, default=-1
         Largest number of working sets (of up to 512 samples) for each target; -1 for no limit.
-    max_time : float or None, default=None
-        Seconds after which `fit` returns the best model so far; 0 gives a constant one.
-    memory_budget : int, str or None, default=None
-        Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data; None takes that of
-        `widemargin.get_config`.
-    n_jobs : int or None, default=None
-        Threads; None means all cores, and one inside a worker of joblib. The model does not depend on it.
-    verbose : int, default=0
-        1 draws a progress bar when a fit takes longer than a second.
-    random_state : int, RandomState instance or None, default=None
-        For the samples that are clustered. None is a fixed seed.
+    max_time, memory_budget, n_jobs, verbose, random_state
+        As of `DCSVMClassifier`.
 
     Attributes
     ----------
