@@ -13,6 +13,7 @@ extensions = [
     "numpydoc",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
     "matplotlib.sphinxext.plot_directive",
 ]
 exclude_patterns = ["_build", "drawings"]
@@ -27,6 +28,18 @@ autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections have the types
 numpydoc_show_class_members = False  # _templates/autosummary/class.rst lists them
 
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"bsgd_stream",  # a program with an argument, shown in the guide
+    "within_subsection_order": "ExampleTitleSortKey",
+    "remove_config_comments": True,
+    "show_memory": False,
+    "download_all_examples": False,
+    "min_reported_time": 10,
+    "image_srcset": ["2x"],
+}
 plot_formats = ["svg"]
 plot_html_show_formats = False
 plot_html_show_source_link = False

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import widemargin
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
@@ -53,3 +55,8 @@ def test_every_page_is_in_a_table_of_contents() -> None:
             for name in re.findall(r"^(?:.*<)?([\w/.][\w/.*]*)>?$", tree, re.MULTILINE):
                 found |= {name_of(path) for path in page.parent.glob(f"{name}.md")}
     assert {name_of(page) for page in PAGES} <= found
+
+
+def test_the_reference_has_all_public_names() -> None:
+    listed = set(re.findall(r"^   (\w+)$", read("api.md"), re.MULTILINE))
+    assert set(widemargin.__all__) - {"__version__", "datasets"} == listed
