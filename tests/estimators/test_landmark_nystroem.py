@@ -145,7 +145,7 @@ def test_a_pickle_holds_arrays_and_transforms_alike(digits) -> None:
     model = LandmarkNystroem(10, n_pseudo_landmarks=5, pseudo="triangle", random_state=0).fit(digits)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.transform(digits), model.transform(digits))
-    assert "_map" not in model.__getstate__()
+    assert "_model" not in model.__getstate__()
 
 
 def test_small_memory_means_fewer_rows(digits) -> None:

@@ -178,6 +178,7 @@ def test_damage_is_named(name: str, path: tuple[Any, ...], value: Any, message: 
 OPTIONAL = (
     "lam_",
     "relative_gap_",
+    "shape_fit_",
     "leaves_",
     "levels_",
     "prediction_cost_",

@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 
 from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
-from ..estimators._kernel_machine import KernelMethod
+from ..estimators._kernel_machine import KernelMachine
 from ..estimators._lazy import lazy_on_dask
 from ..estimators._predictor import OneAgainstRestPredictor, PairwisePredictor
 from ..estimators._validation import validate_rows
@@ -78,7 +78,7 @@ class CompressionReport:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
-class Compressed(KernelMethod):
+class Compressed(KernelMachine):
     """A forest of Nystroem machines, made by `compress`.
 
     Attributes
@@ -90,7 +90,7 @@ class Compressed(KernelMethod):
     """
 
     report_: CompressionReport
-    predictor_: NystroemForest
+    _model: NystroemForest
     _trees: list[Arrays]
     _projection: NDArray[np.floating] | None
     _dtype: str
@@ -110,7 +110,7 @@ class Compressed(KernelMethod):
         self.coef0 = coef0
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
         """Do nothing, as scikit-learn's `FrozenEstimator`: for other data, fit the original and compress it."""
         return self
 
@@ -124,18 +124,22 @@ class Compressed(KernelMethod):
         self._gamma = float(self.gamma)
         self._dtype = trees[0]["landmarks"].dtype.name
         self.n_features_in_ = len(trees[0]["landmarks"][0, 0] if projection is None else projection)
-        self.predictor_ = make_forest(self._make_kernel(), trees, projection)
+        self._model = self._make_model()
+
+    def _make_model(self) -> NystroemForest:
+        return make_forest(self._make_kernel(), self._trees, self._projection)
+
+    @property
+    def predictor_(self) -> NystroemForest:
+        """The model."""
+        return self._model
 
     def _decide(self, X: Any, finish: Callable[[Vector], NDArray[Any]] | None = None) -> NDArray[Any]:
         rows = validate_rows(
             self, X, reset=False, accept_sparse="csr", dtype=self._dtype, order="C", accept_large_sparse=True
         )
-        values = self.predictor_.decision_values(rows, n_jobs=self.n_jobs)
+        values = self._model.decision_values(rows, n_jobs=self.n_jobs)
         return values if finish is None else finish(values)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The parameters and the arrays, without what prediction makes of them."""
-        return {name: value for name, value in dict(super().__getstate__()).items() if name != "predictor_"}
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
@@ -150,9 +154,6 @@ class Compressed(KernelMethod):
     def _n_outputs(self, fitted: FittedState) -> int | None:
         """Decision functions; None for any number."""
         return None
-
-    def _restore(self) -> None:
-        self.load(self._trees, self._projection)
 
     @property
     def nbytes(self) -> int:

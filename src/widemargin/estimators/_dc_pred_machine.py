@@ -39,7 +39,8 @@ class DCPredMachine(KernelMachine):
     damping: float
     max_time: float | None
     random_state: Any
-    predictor_: NystroemForest
+    _model: NystroemForest
+    _trees: list[Arrays]
 
     def _check_parameters(self) -> None:
         check_kernel(self)
@@ -85,18 +86,19 @@ class DCPredMachine(KernelMachine):
             warn_of_stop(self, reason, f"before it converged: {describe_gap(self)}. The model is the best so far.")
 
     def _make_model(self) -> NystroemForest:
-        self.predictor_ = make_forest(self._make_kernel(), self._trees)
-        return self.predictor_
+        return make_forest(self._make_kernel(), self._trees)
+
+    @property
+    def predictor_(self) -> NystroemForest:
+        """The model."""
+        return self._model
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
+        self._check_training(fitted)
         fitted.certificate()
         k = fitted.classes() if is_classifier(self) else None
         check_trees(fitted, self.n_features_in_, 1 if k == 2 else k)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The parameters and the arrays, without what prediction makes of them."""
-        return {name: value for name, value in super().__getstate__().items() if name != "predictor_"}
 
 
 def tree_arrays(forest: NystroemForest) -> list[Arrays]:

@@ -230,6 +230,7 @@ class DualMachine(LinearWeights, KernelMachine):
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
+        self._check_training(fitted)
         fitted.certificate()
         d = self.n_features_in_
         n = len(fitted.array("support_", np.integer, None, least=0, below=d if self._is_gram else None))

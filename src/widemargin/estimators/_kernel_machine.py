@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,56 +26,6 @@ from ._validation import FLOATS, KERNELS, check_labels, check_weights, class_fac
 Vector = NDArray[np.float64]
 
 _VALUES_SHARE = 8  # memory budget / bytes of the decision values of a block of rows, which the vote copies twice
-
-
-class KernelMethod(Estimator):
-    """An estimator with the parameters `kernel`, `gamma`, `degree` and `coef0`."""
-
-    kernel: Any
-    gamma: float | str
-    degree: int
-    coef0: float
-    _gamma: float
-
-    @property
-    def _is_gram(self) -> bool:
-        return bool(self.kernel == "precomputed")
-
-    def __sklearn_tags__(self) -> Tags:
-        """Sparse input; pairwise for a precomputed kernel."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self._is_gram
-        tags.input_tags.pairwise = self._is_gram
-        return tags
-
-    def _validate(self, X: Any, y: Any = "no_validation", *, dtype: Any = FLOATS, **how: Any) -> Any:
-        """scikit-learn's `validate_data`, in the form that kernels take; a kernel matrix keeps its own dtype."""
-        form: dict[str, Any] = {"accept_sparse": False, "dtype": FLOATS} if self._is_gram else {"accept_sparse": "csr"}
-        return validate_rows(self, X, y, **{"dtype": dtype, "order": "C", **form, **how})
-
-    def _resolve_kernel(self, X: Any, weights: Vector) -> Kernel:
-        """The kernel, with the number that "scale" and "auto" stand for on these rows; it is kept as `_gamma`."""
-        self._gamma = resolve_gamma(self.gamma, X, weights, is_gram=self._is_gram)
-        return self._make_kernel()
-
-    def _make_kernel(self) -> Kernel:
-        return make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
-
-    def _check_state(self, fitted: FittedState) -> None:
-        """The kernel, and the number of features."""
-        if not callable(fitted.value("kernel")):
-            fitted.choice("kernel", (*KERNELS, "precomputed"))
-        fitted.number("_gamma", above=0)
-        fitted.integer("degree", 0)
-        fitted.number("coef0")
-        fitted.integer("n_features_in_", 1)
-
-
-class Model(Protocol):
-    """Decision functions."""
-
-    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Vector:
-        """Decision values of shape (n, n_functions)."""
 
 
 class LinearWeights:
@@ -132,31 +82,56 @@ class TrainingRows(NamedTuple):
     classes: NDArray[Any]
 
 
-class KernelMachine(KernelMethod):
-    """A classifier or regressor that learns an expansion in kernel functions.
+class KernelMachine(Estimator):
+    """An estimator with a kernel, and with a model of its fitted attributes.
 
     A subclass has `_check_parameters`, `_fit`, which sets the fitted attributes and `_model`, and `_make_model`, which
-    makes `_model` from these attributes.
+    makes `_model` from these attributes; and a `fit` of its own if it takes no y.
     """
 
+    kernel: Any
+    gamma: float | str
+    degree: int
+    coef0: float
     n_jobs: int | None
     memory_budget: Any
     class_weight: Any  # of a classifier
     shape_fit_: tuple[int, int]
-    _model: Model
+    _gamma: float
+    _model: Any
     _dtype: str  # of the data, and so of the kernel
     intercept_: Vector
 
+    @property
+    def _is_gram(self) -> bool:
+        return bool(self.kernel == "precomputed")
+
     def __sklearn_tags__(self) -> Tags:
-        """Regressors take several targets."""
+        """Sparse input; pairwise for a precomputed kernel. Regressors take several targets."""
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._is_gram
+        tags.input_tags.pairwise = self._is_gram
         tags.target_tags.multi_output = isinstance(self, RegressorMixin)
         return tags
+
+    def _validate(self, X: Any, y: Any = "no_validation", *, dtype: Any = FLOATS, **how: Any) -> Any:
+        """scikit-learn's `validate_data`, in the form that kernels take; a kernel matrix keeps its own dtype."""
+        form: dict[str, Any] = {"accept_sparse": False, "dtype": FLOATS} if self._is_gram else {"accept_sparse": "csr"}
+        return validate_rows(self, X, y, **{"dtype": dtype, "order": "C", **form, **how})
+
+    def _resolve_kernel(self, X: Any, weights: Vector) -> Kernel:
+        """The kernel, with the number that "scale" and "auto" stand for on these rows; it is kept as `_gamma`."""
+        self._gamma = resolve_gamma(self.gamma, X, weights, is_gram=self._is_gram)
+        return self._make_kernel()
+
+    def _make_kernel(self) -> Kernel:
+        return make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         raise NotImplementedError
 
-    def _make_model(self) -> Model:
+    def _make_model(self) -> Any:
+        """What predictions need, from the fitted attributes; files leave it out."""
         raise NotImplementedError
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -184,28 +159,29 @@ class KernelMachine(KernelMethod):
         return self._take_rows(X, targets, check_weights(sample_weight, X))
 
     def _check_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
-        if is_classifier(self):
+        """X, and y (n,) or (n, n_targets): labels, a regressor's targets, or zeros for an estimator without y."""
+        if isinstance(self, ClassifierMixin):
             X, y = self._validate(X, y, reset=reset)
             check_labels(y)
-        else:
+        elif isinstance(self, RegressorMixin):
             X, y = self._validate(X, y, reset=reset, y_numeric=True, multi_output=True)
             y = y.astype(np.float64, copy=False)
-        self._check_gram_and_dtype(X, reset=reset)
-        return X, y
-
-    def _check_gram_and_dtype(self, X: Any, *, reset: bool) -> None:
+        else:
+            X = self._validate(X, reset=reset)
+            y = np.zeros(X.shape[0])
         if self._is_gram and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be a square kernel matrix for kernel='precomputed', got shape {X.shape}")
         if reset:
             self._dtype = X.dtype.name
         self.shape_fit_ = X.shape
+        return X, y
 
     def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
         kept = np.flatnonzero(weights)
         if len(kept) < X.shape[0]:
             X = X[np.ix_(kept, kept)] if self._is_gram else X[kept]
             targets, weights = targets[kept], weights[kept]
-        classes, y = number_classes(targets, weights) if is_classifier(self) else (np.empty(0), targets)
+        classes, y = number_classes(targets, weights) if isinstance(self, ClassifierMixin) else (np.empty(0), targets)
         return TrainingRows(X, y, weights, kept, classes)
 
     def _weigh_classes(self, classes: NDArray[Any], y: NDArray[np.integer], weights: Vector) -> Vector:
@@ -218,8 +194,9 @@ class KernelMachine(KernelMethod):
         check_is_fitted(self)
         X = self._validate(X, reset=False, dtype=self._dtype)
         budget = resolve_memory_budget(self.memory_budget)
-
-        compute = partial(self._model.decision_values, n_jobs=self.n_jobs, memory_budget=budget)
+        compute: Callable[[Any], Vector] = partial(
+            self._model.decision_values, n_jobs=self.n_jobs, memory_budget=budget
+        )
         if finish is None:
             return compute(X)
         n_rows = max(1, budget // (_VALUES_SHARE * 8 * len(self.intercept_)))
@@ -229,21 +206,26 @@ class KernelMachine(KernelMethod):
 
     def __getstate__(self) -> dict[str, Any]:
         """The parameters and the fitted attributes, without what predict can make of them."""
-        state = dict(super().__getstate__())
-        if "_model" in state:
-            state["_model"] = None
-        return state
+        return {name: value for name, value in super().__getstate__().items() if name != "_model"}
 
     def _check_state(self, fitted: FittedState) -> None:
-        """The kernel, the dtype and shape of the data, the classes' weights, and what the fit says of itself."""
-        super()._check_state(fitted)
+        """The kernel, and the shape of the data."""
+        if not callable(fitted.value("kernel")):
+            fitted.choice("kernel", (*KERNELS, "precomputed"))
+        fitted.number("_gamma", above=0)
+        fitted.integer("degree", 0)
+        fitted.number("coef0")
+        d = fitted.integer("n_features_in_", 1)
+        if "shape_fit_" in fitted:  # not in older files
+            shape = fitted.inner("shape_fit_")
+            if len([shape.integer(axis, 1) for axis in shape]) != 2 or self.shape_fit_[1] != d:
+                raise ValueError(f"shape_fit_ must be (n_samples, {d}), got {self.shape_fit_!r}")
+
+    def _check_training(self, fitted: FittedState) -> None:
+        """The dtype of the data, and the classes' weights."""
         fitted.choice("_dtype", ("float32", "float64"))
-        shape = fitted.inner("shape_fit_")
-        if len([shape.integer(axis, 1) for axis in shape]) != 2 or self.shape_fit_[1] != self.n_features_in_:
-            raise ValueError(f"shape_fit_ must be (n_samples, {self.n_features_in_}), got {self.shape_fit_!r}")
-        if is_classifier(self):
+        if isinstance(self, ClassifierMixin):
             fitted.array("class_weight_", np.float64, fitted.classes())
-        fitted.progress()
 
     def _restore(self) -> None:
         self._model = self._make_model()

@@ -459,6 +459,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
+        self._check_training(fitted)
+        fitted.progress()
         k = fitted.classes()
         q = 1 if k == 2 else k
         n = fitted.rows("support_vectors_", self._dtype, None, self.n_features_in_).shape[0]

@@ -195,11 +195,6 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         super()._check_parameters()
         check_choice("combine", self.combine, ("early", "naive"))
 
-    def _check_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
-        X = self._validate(X, reset=reset)
-        self._check_gram_and_dtype(X, reset=reset)
-        return X, np.zeros(X.shape[0])
-
     def _train(
         self,
         kernel: Kernel,

@@ -19,12 +19,12 @@ from ..partition.routing import KernelRouter
 from ._estimator import warn_of_stop
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
-from ._kernel_machine import KernelMethod
+from ._kernel_machine import KernelMachine, TrainingRows
 from ._lazy import lazy_on_dask
 from ._validation import check_integer, check_kernel, check_n_jobs, check_seed
 
 
-class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
+class TwoStepKernelKMeans(ClusterMixin, KernelMachine):
     """Kernel k-means for many rows: cluster a sample, then assign every row to its nearest centre in feature space.
 
     The clustering of DC-SVM: most of the sum of the kernel matrix is within its clusters.
@@ -52,6 +52,8 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
         The rows of the sample.
     sample_labels_ : ndarray of shape (m,), int
         Their clusters: a centre is the mean of a cluster's sample rows in feature space.
+    shape_fit_ : tuple of int
+        Shape of the training data.
     n_features_in_ : int
 
     Warns
@@ -101,7 +103,7 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:  # type: ignore[override]  # no weights
         """Cluster the rows of X.
 
         Parameters
@@ -123,14 +125,11 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
         check_n_jobs(self.n_jobs)
         check_seed(self.random_state)
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        rows = self._validate(X)
-        if self.n_clusters > rows.shape[0]:
-            raise ValueError(f"n_clusters must be at most n_samples={rows.shape[0]}, got {self.n_clusters}")
-        return rows
-
-    def _fit(self, X: Any, progress: Progress) -> None:
-        kernel = self._resolve_kernel(X, np.ones(X.shape[0]))
+    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+        X = rows.X
+        if self.n_clusters > X.shape[0]:
+            raise ValueError(f"n_clusters must be at most n_samples={X.shape[0]}, got {self.n_clusters}")
+        kernel = self._resolve_kernel(X, rows.weights)
         samples = make_checked_samples(kernel, X)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
@@ -150,6 +149,12 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
         self.sample_indices_ = division.sample_indices
         self.sample_labels_ = division.router.labels
         self._points = X[division.sample_indices]
+        self._model = self._make_model()
+
+    def _make_model(self) -> KernelRouter:
+        kernel = self._make_kernel()
+        points = ensure_precision(kernel, make_samples(self._points, kernel.sample_form))
+        return KernelRouter(kernel, points, self.sample_labels_)
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
@@ -176,8 +181,6 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMethod):
         check_is_fitted(self)
         self._check_state(FittedState(vars(self)))
         rows = self._validate(X, reset=False, dtype=self._points.dtype)
-        kernel = self._make_kernel()
-        points = ensure_precision(kernel, make_samples(self._points, kernel.sample_form))
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
-            labels = KernelRouter(kernel, points, self.sample_labels_).route(rows, team)
+            labels = self._model.route(rows, team)
         return np.asarray(labels, np.int32)

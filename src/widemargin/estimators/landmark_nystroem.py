@@ -25,7 +25,7 @@ from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ._estimator import warn_of_stop, warn_user
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
-from ._kernel_machine import KernelMethod
+from ._kernel_machine import KernelMachine, TrainingRows
 from ._lazy import lazy_on_dask
 from ._validation import (
     check_choice,
@@ -34,14 +34,13 @@ from ._validation import (
     check_n_jobs,
     check_pseudo,
     check_seed,
-    check_weights,
 )
 
 Array = NDArray[np.floating]
 Vector = NDArray[np.float64]
 
 
-class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMethod):
+class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
     """Coordinates whose inner products approximate a kernel: a better `Nystroem`.
 
     The kernel matrix is approximated through a few landmark points, as by `sklearn.kernel_approximation.Nystroem`, with
@@ -83,6 +82,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         Fewer than asked for where rows are equal.
     factor_ : ndarray of shape (n_landmarks + n_pseudo_landmarks, rank)
         What a row's features are multiplied with: ``W = factor_ @ factor_.T``.
+    shape_fit_ : tuple of int
+        Shape of the training data.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where X has them.
@@ -191,14 +192,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         check_seed(self.random_state)
         resolve_memory_budget(self.memory_budget)
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Vector]:
-        rows = self._validate(X)
-        weights = check_weights(sample_weight, rows)
-        kept = np.flatnonzero(weights)
-        return (rows, weights) if len(kept) == rows.shape[0] else (rows[kept], weights[kept])
-
-    def _fit(self, data: tuple[Any, Vector], progress: Progress) -> None:
-        X, weights = data
+    def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+        X, weights = rows.X, rows.weights
         kernel: Any = self._resolve_kernel(X, weights)
         make_checked_samples(kernel, X)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -243,9 +238,9 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         self.landmarks_ = features.landmarks[0]
         self.factor_ = factor
         self._pseudo: dict[str, Any] = {"anchors": features.anchors, "rules": features.rules, "pairs": features.pairs}
-        self._map = self._make_map()
+        self._model = self._make_model()
 
-    def _make_map(self) -> NystroemCoordinates:
+    def _make_model(self) -> NystroemCoordinates:
         kernel: Any = self._make_kernel()
         return NystroemCoordinates(LandmarkFeatures(kernel, self.landmarks_[None], **self._pseudo), self.factor_)
 
@@ -265,15 +260,11 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         check_is_fitted(self)
         rows = self._validate(X, reset=False, dtype=self.landmarks_.dtype)
         budget = resolve_memory_budget(self.memory_budget)
-        return self._map.transform(rows, n_jobs=self.n_jobs, memory_budget=budget)
+        return np.asarray(self._model.transform(rows, n_jobs=self.n_jobs, memory_budget=budget))
 
     @property
     def _n_features_out(self) -> int:
         return int(self.factor_.shape[1])
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The parameters and the arrays, without what `transform` makes of them."""
-        return {name: value for name, value in dict(super().__getstate__()).items() if name != "_map"}
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
@@ -283,6 +274,3 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         pseudo.array("rules", np.int64, 1, least=0, below=2)
         n_pairs = pseudo.array("pairs", np.int32, 1, 2, None, least=0, below=m).shape[2]
         fitted.array("factor_", dtype, m + p + n_pairs, None)
-
-    def _restore(self) -> None:
-        self._map = self._make_map()
