@@ -107,3 +107,37 @@ def test_every_experiment_writes_rows_and_a_plot(benchmark_module, monkeypatch, 
         assert 0 < row.get("recall", 0.5) <= 1
         assert 0.5 < row.get("accuracy", 0.9) <= 1 or name == "sweep"
         assert row.get("relative_error", 0.0) > -1e-6
+
+
+def test_searches_are_compared_by_their_grids(benchmark_module):
+    tuning = benchmark_module("peers.tuning")
+    common = {"set": "a", "n": 100, "classes": 2}
+    rows = [
+        common | {"machine": "GridSearchCV, ours", "seconds": 8.0, "best": 1, "means": "0.5 0.9 0.8"},
+        common | {"machine": "GridSearchCV, intelex", "seconds": 40.0, "best": 1, "means": "0.5 0.91 0.8"},
+        common | {"machine": "exhaustive", "seconds": 4.0, "best": 1, "means": "0.51 0.9 0.8"},
+        common | {"machine": "default", "seconds": 2.0, "best": 2, "means": "nan nan 0.8"},
+    ]
+    compared = tuning.compared(rows)
+    done, mean = compared[:4], compared[-1]
+    assert [row["ratio"] for row in done] == [5.0, 1.0, 10.0, 20.0]
+    assert done[3]["regret"] == pytest.approx(10.0)
+    assert done[2]["difference"] == pytest.approx(1.0)
+    assert done[3]["difference"] == 0.0
+    assert mean["machine"] == "default"
+    assert mean["ratio"] == pytest.approx(20.0)
+
+
+def test_a_search_is_measured_and_not_measured_again(benchmark_module, monkeypatch, tmp_path):
+    tuning, path = benchmark_module("peers.tuning"), tmp_path / "tuning.csv"
+    X, y = load_patches(400, 3, random_state=0)
+    monkeypatch.setattr(tuning, "load", lambda name, n: (X, y))
+    monkeypatch.setattr(tuning, "_CS", np.array([0.1, 10.0]))
+    skip = ["--skip", *(name for name in tuning.machines() if name not in ("default", "exhaustive, cold"))]
+    arguments = ["--sets", "letter", "--rows", "400", "--output", str(path), *skip]
+    tuning.main(arguments)
+    first = benchmark_module("_report").read_csv(path)
+    assert {row["machine"] for row in first} == {"default", "exhaustive, cold"}
+    assert first[0]["means"] == first[1]["means"]
+    tuning.main(arguments)
+    assert benchmark_module("_report").read_csv(path) == first

@@ -1,0 +1,198 @@
+"""DCSVMClassifierCV beside GridSearchCV around scikit-learn-intelex's SVC and around our own DCSVMClassifier.
+
+::
+
+    WIDEMARGIN_DATA=/path/to/data python benchmarks/peers/tuning.py
+
+One run: the same rows, the same five stratified folds, the same 7 values of C (0.1 to 1,000) and 4 of gamma (1/4, 1, 4
+and 16 times that of "scale"), accuracy, and a machine trained on all rows at the end. float32, tol = 1e-3. Machines:
+
+    GridSearchCV, intelex      SVC, which always has an intercept
+    GridSearchCV, ours         nothing shared: a fit for every fold and cell
+    exhaustive, cold           kernel rows shared by folds and Cs, nothing predicted; each dual from zero
+    exhaustive                 and each dual from the last C's solution
+    default                    and cells left early
+    exhaustive+b, default+b    with an intercept
+
+`ratio` is the seconds of intelex's search divided by the machine's. `regret` is in points of accuracy: the best mean
+score of the grid minus that of the cell chosen, both as `exhaustive` (with or without intercept) has them. `difference`
+is the largest difference of a cell's mean score from that of the grid search with the same intercept, in points; `seen`
+counts the cells scored in all folds. The geometric means leave out mnist's ten classes. What the output has already is
+not measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+from benchmarks import _report
+from benchmarks._problems import load_problem
+from widemargin import DCSVMClassifier, DCSVMClassifierCV
+from widemargin.datasets import load_benchmark
+from widemargin.solvers.dual.c_path import CPath, scale_bounds
+
+_ROWS = {"a9a": 10_000, "ijcnn1": 15_000, "codrna": 15_000, "letter": 15_000, "covtype_20k": 10_000, "mnist": 10_000}
+_CS, _GAMMAS = np.logspace(-1, 3, 7), np.array([0.25, 1.0, 4.0, 16.0])
+_TOL = 1e-3
+_RIVAL, _OURS = "GridSearchCV, intelex", "GridSearchCV, ours"
+_OF_INTERCEPT = {False: "exhaustive", True: "exhaustive+b"}
+_COLUMNS = ["set", "n", "classes", "machine", "seconds", "ratio", "C", "gamma", "score", "regret", "difference", "seen"]
+
+Row = dict[str, Any]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure what the output lacks, and print and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", nargs="+", choices=_ROWS, default=list(_ROWS))
+    parser.add_argument("--rows", type=int, help="at most so many of each set")
+    parser.add_argument("--skip", nargs="*", default=[], help="machines to leave out")
+    parser.add_argument("--output", type=Path, default=_report.RESULTS / "tuning.csv")
+    options = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    rows = [row for row in _report.read_csv(options.output) if row["set"] != "geometric mean"]
+    for name in options.sets:
+        n = min(_ROWS[name], options.rows or _ROWS[name])
+        known = {row["machine"] for row in rows if row["set"] == name and row["n"] == n}
+        missing = {key: search for key, search in machines().items() if key not in {*known, *options.skip}}
+        if not missing:
+            continue
+        X, y = load(name, n)
+        for machine, search in missing.items():
+            search(X[:1000], y[:1000])  # libraries loaded, threads started
+            common = {"set": name, "n": n, "classes": len(np.unique(y)), "machine": machine}
+            rows.append(common | measure(search, X, y))
+            print(_report.format_table(rows[-1:], _COLUMNS), flush=True)
+            _report.write_csv(options.output, compared(rows), _report.machine_card())
+    rows = compared(rows)
+    _report.write_csv(options.output, rows, _report.machine_card())
+    print(_report.format_table(rows, _COLUMNS))
+
+
+def load(name: str, n: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    """n random training rows: of mnist ten classes with pixels in [0, 1], of the others the binary problem."""
+    if name != "mnist":
+        problem = load_problem(name, n_rows=n)
+        return problem.X, problem.y
+    X, y, _, _ = load_benchmark("mnist")
+    chosen = np.random.default_rng(0).choice(len(y), n, replace=False)
+    return np.ascontiguousarray(X[chosen] / 255, dtype=np.float32), y[chosen]
+
+
+def machines() -> dict[str, Callable[[Any, Any], Any]]:
+    """Searches by name: each fits rows and labels, and returns a fitted search with `cv_results_`."""
+
+    def grid(make: Callable[[], Any]) -> Callable[[Any, Any], Any]:
+        def search(X: Any, y: Any) -> Any:
+            values = {"C": _CS.tolist(), "gamma": gammas(X).tolist()}
+            return GridSearchCV(make(), values, cv=StratifiedKFold(5), error_score="raise").fit(X, y)
+
+        return search
+
+    def shared(**options: Any) -> Callable[[Any, Any], Any]:
+        return lambda X, y: DCSVMClassifierCV(_CS, gammas(X), cv=StratifiedKFold(5), tol=_TOL, **options).fit(X, y)
+
+    def cold(X: Any, y: Any) -> Any:
+        with mock.patch.object(CPath, "step", step_from_zero):
+            return shared(exhaustive=True)(X, y)
+
+    return {
+        "default": shared(),
+        "exhaustive": shared(exhaustive=True),
+        "exhaustive, cold": cold,
+        "default+b": shared(fit_intercept=True),
+        "exhaustive+b": shared(exhaustive=True, fit_intercept=True),
+        _OURS: grid(lambda: DCSVMClassifier(tol=_TOL)),
+        _RIVAL: grid(intelex),
+    }
+
+
+def intelex() -> Any:
+    """scikit-learn-intelex's SVC."""
+    from sklearnex.svm import SVC
+
+    return SVC(tol=_TOL, cache_size=1000)
+
+
+def step_from_zero(path: CPath, C: float) -> Any:
+    """`CPath.step` without the last C's solution."""
+    zero = np.zeros_like(path.beta)
+    return path.solve(scale_bounds(path.unit, C), zero, zero)
+
+
+def gammas(X: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The values of gamma for these rows."""
+    return np.asarray(_GAMMAS / (X.shape[1] * X.var(dtype=np.float64)))
+
+
+def measure(search: Callable[[Any, Any], Any], X: Any, y: Any) -> Row:
+    """Seconds, the cell chosen, and the mean scores of all cells, C after C for each gamma; NaN where left."""
+    begin = time.perf_counter()
+    found = search(X, y)
+    seconds = time.perf_counter() - begin
+    results = found.cv_results_
+    order = np.lexsort((np.array(results["param_C"], float), np.array(results["param_gamma"], float)))
+    means = results["mean_test_score"][order]
+    best = int(np.nanargmax(means))
+    return {
+        "seconds": seconds,
+        "C": float(_CS[best % len(_CS)]),
+        "gamma": float(_GAMMAS[best // len(_CS)]),
+        "score": float(means[best]),
+        "best": best,
+        "seen": int(np.count_nonzero(~np.isnan(means))),
+        "means": " ".join(f"{mean:.6f}" for mean in means),
+    }
+
+
+def compared(rows: Sequence[Row]) -> list[Row]:
+    """The rows with their ratios, regrets and differences, and the geometric means of the ratios."""
+    done = [
+        compare(row, {r["machine"]: r for r in rows if (r["set"], r["n"]) == (row["set"], row["n"])}) for row in rows
+    ]
+    means = []
+    for machine in dict.fromkeys(row["machine"] for row in done):
+        ratios = [
+            row["ratio"] for row in done if row["machine"] == machine and row["set"] != "mnist" and "ratio" in row
+        ]
+        if ratios:
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            means.append({"set": "geometric mean", "n": len(ratios), "classes": 2, "machine": machine, "ratio": mean})
+    return [*done, *means]
+
+
+def compare(row: Row, others: dict[str, Row]) -> Row:
+    """A row beside the others of its set."""
+    has_intercept = row["machine"].endswith("+b") or row["machine"] == _RIVAL
+    row = {key: value for key, value in row.items() if key not in ("ratio", "regret", "difference")}
+    if _RIVAL in others:
+        row["ratio"] = others[_RIVAL]["seconds"] / row["seconds"]
+    if full := others.get(_OF_INTERCEPT[has_intercept]):
+        truth = mean_scores(full)
+        row["regret"] = 100 * float(truth.max() - truth[row["best"]])
+    if grid := others.get(_RIVAL if has_intercept else _OURS):
+        row["difference"] = 100 * float(np.nanmax(np.abs(mean_scores(row) - mean_scores(grid))))
+    return row
+
+
+def mean_scores(row: Row) -> NDArray[np.float64]:
+    """The mean scores of all cells."""
+    return np.array(row["means"].split(), dtype=np.float64)
+
+
+if __name__ == "__main__":
+    main()
