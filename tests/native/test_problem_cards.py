@@ -1,9 +1,11 @@
-"""The problem cards above compiled solvers: the twins that they name exist."""
+"""The comments of compiled code: each header says what it is, and each solver has a card whose twins exist."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 HEADERS = sorted(ROOT.glob("src/widemargin/_native/cpp/*.hpp"))
@@ -21,3 +23,22 @@ def test_twins_exist() -> None:
         text = (ROOT / file).read_text(encoding="utf-8")
         for part in name.split("."):
             assert re.search(rf"^ *(def|class) {part}\b", text, re.M), f"{header}: there is no {name} in {file}"
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=lambda header: header.name)
+def test_headers_begin_with_what_they_are(header: Path) -> None:
+    first, *_ = header.read_text(encoding="utf-8").splitlines()
+    assert re.match(r"// [A-Z`]", first)
+
+
+def test_cards_of_solvers_are_complete() -> None:
+    blocks = [
+        (header.name, block)
+        for header in HEADERS
+        for block in re.findall(r"(?:^ *//.*\n)+", header.read_text(encoding="utf-8"), re.M)
+        if re.search(r"// Solve   ", block)
+    ]
+    assert len(blocks) > 8
+    for name, block in blocks:
+        for line in ("Given", "Returns", "Cost", "Twin"):
+            assert re.search(rf"// {line} ", block), f"{name}: a card without {line}:\n{block}"

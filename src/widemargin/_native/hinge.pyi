@@ -64,7 +64,7 @@ def smoothed_slopes(
 ) -> tuple[float, float, float]:
     """
     Absolute slopes of the smoothed hinges at f + intercept, summed over rows with positive and with negative labels,
-    and minus the derivative of their difference in the intercept.
+    and the second derivative of the smoothed hinges in the intercept.
     """
 
 def rows_near_kink(

@@ -175,7 +175,7 @@ void bind_hinge(nb::module_& m) {
               "with positive and negative labels are multiplied by positive_factor and negative_factor.");
     hinge.def("smoothed_slopes", &slopes, "team"_a, array("f"), "intercept"_a, array("signed_weights"), "width"_a,
               "Absolute slopes of the smoothed hinges at f + intercept, summed over rows with positive and with negative labels,\n"
-              "and minus the derivative of their difference in the intercept.");
+              "and the second derivative of the smoothed hinges in the intercept.");
     hinge.def("rows_near_kink", &near_kink, "team"_a, array("f"), "intercept"_a, array("signed_weights"), "distance"_a,
               "The rows of non-zero weight with |1 - y (f + intercept)| <= distance, in ascending order.");
     hinge.def(

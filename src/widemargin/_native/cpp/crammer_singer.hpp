@@ -62,7 +62,8 @@ template <class Visit> void for_each_chunk(Index block, Index n_rows, const Visi
         visit(first, least(WorstClasses::kMost, end - first));
 }
 
-// Solve   the risk at the minimiser of a line search, and the cutting plane at a point between it and the segment's end
+// The risk at the minimiser of a line search, and the cutting plane at a point between it and the segment's end.
+//
 // Given   line; f (K, n), its start, replaced by f + step (target - f); coef (K, n), written: the plane's row weights
 //         at f + mu (target - f)
 // Returns the risk at the new f; the plane's offset
@@ -70,8 +71,8 @@ template <class Visit> void for_each_chunk(Index block, Index n_rows, const Visi
 // Source  Crammer and Singer 2001, JMLR 2; the subgradient as in Franc and Sonnenburg 2008
 // Twin    tests/naive/cutting_plane.py::multiclass_risk
 template <class Run>
-Sums<2> advance_margins(const MarginLine& line, Matrix<double> f, double step, double mu,
-                                      Matrix<double> coef, const Run& run) {
+Sums<2> advance_margins(const MarginLine& line, Matrix<double> f, double step, double mu, Matrix<double> coef,
+                        const Run& run) {
     const Index n = line.y.size;
     return sum_blocks<2>(count_blocks(n, kMarginBlock), run, [&](Index block) {
         Sums<2> sums{};
@@ -97,7 +98,9 @@ Sums<2> advance_margins(const MarginLine& line, Matrix<double> f, double step, d
     });
 }
 
-// The right derivative in k of the risk of m rows at f + k (target - f). O(m K)
+// The right derivative in k of the risk of m rows at f + k (target - f).
+//
+// Cost    O(m K)
 // Twin    differences of tests/naive/cutting_plane.py::multiclass_risk
 template <class Run> double margin_slope(const MarginLine& line, Span<const Index> rows, double k, const Run& run) {
     const auto [slope] = sum_blocks<1>(count_blocks(rows.size, kMarginBlock), run, [&](Index block) {
@@ -113,6 +116,7 @@ template <class Run> double margin_slope(const MarginLine& line, Span<const Inde
     return slope;
 }
 
+// The number of rows kept, and the sum of the other rows' derivatives in k.
 struct KeptRows {
     Index n_kept;
     double slope;
@@ -121,8 +125,8 @@ struct KeptRows {
 // Move the rows whose loss is not linear in k over [lo, hi] to the front of `rows`. A maximum of linear functions that
 // one of them attains at both ends of an interval is that function in between.
 //
-// Returns the number of these rows; the sum of the other rows' derivatives
 // Cost    O(m K) for m rows
+// Twin    margin_slope at lo and at hi: the rows dropped have one derivative
 template <class Run>
 KeptRows drop_linear_margins(const MarginLine& line, Span<Index> rows, double lo, double hi, const Run& run) {
     std::vector<Index> kept(count_blocks(rows.size, kMarginBlock));

@@ -1,6 +1,6 @@
-// Hinge risks sum_i s_i max(0, 1 - y_i f_i) of decision values f, and smoothed hinges: one block of rows.
+// Hinge risks sum_i s_i max(0, 1 - y_i f_i) of decision values f (n,), and smoothed hinges: one block of rows.
 //
-// Sample weights and labels are given as signed weights s_i y_i; a row of weight zero counts as a negative one.
+// Sample weights s and labels y are given as signed weights s_i y_i; a row of weight zero counts as a negative one.
 #pragma once
 #include <cmath>
 
@@ -30,7 +30,8 @@ struct Breakpoint {
     std::pair<double, double> pair() const { return {key, jump}; }
 };
 
-// Solve   the breakpoints k in (lo, hi) of the risk along a segment, sum_i s_i max(0, 1 - y_i f_i(k))
+// The breakpoints k in (lo, hi) of the risk along a segment, sum_i s_i max(0, 1 - y_i f_i(k)).
+//
 // Given   segment, signed_weights (n,): one block; hi finite; found: gets the block's list of breakpoints
 // Returns the right derivative r'(lo)
 // Cost    O(n), one vectorised pass; another over the rows found
@@ -67,7 +68,9 @@ inline double scan_breakpoints(const Segment& segment, Span<const double> signed
     return slope;
 }
 
-// Solve   curvature k + slope + sum(jumps[keys < k]) = 0: a monotone line with jumps, the derivative of a line search
+// The step k of a line search.
+//
+// Solve   curvature k + slope + sum(jumps[keys < k]) = 0: a derivative, linear and increasing but for upward jumps
 // Given   keys, jumps (m,), all keys > lo, jumps >= 0, in any order; curvature > 0
 // Returns k >= lo; lo if the right derivative there is not negative
 // Cost    O(m) expected
@@ -98,12 +101,14 @@ inline void move_along(Span<double> f, Span<const double> target, double step) {
     for (Index i = 0; i < f.size; ++i) f.data[i] += step * (target.data[i] - f.data[i]);
 }
 
-// Solve   the risk at the minimiser of a line search, and the cutting plane at a point between it and the segment's end
+// The risk at the minimiser of a line search, and the cutting plane at a point between it and the segment's end.
+//
 // Given   f, target, signed_weights (n,): one block. f is replaced by f + step (target - f); coef (n,), written: row
 //         weights -s y pi of the plane at f + mu (target - f)
 // Returns the risk at the new f; the plane's offset
 // Cost    O(n), one vectorised pass after that of f
 // Source  Franc and Sonnenburg 2008, equations 7 and 8 and the subgradient below 4
+// Twin    tests/naive/cutting_plane.py::intercept_risk with b = 0; ocas, whose planes have the same weights
 inline Sums<2> advance_block(Span<double> f, Span<const double> target, Span<const double> signed_weights, double step,
                               double mu, Span<double> coef) {
     move_along(f, target, step);
@@ -125,7 +130,8 @@ inline Sums<2> advance_block(Span<double> f, Span<const double> target, Span<con
 // width
 inline double smoothed_slope(double margin, double half) { return 0.5 + margin * half; }
 
-// Solve   smoothed (Huberised) hinges s_i max_(0 <= a <= 1) a m_i + width a (1 - a) with m_i = 1 - y_i (f_i + b)
+// Smoothed (Huberised) hinges s_i max_(0 <= a <= 1) a m_i + width a (1 - a) with m_i = 1 - y_i (f_i + b), b the intercept.
+//
 // Given   f, signed_weights (n,): one block; width > 0; factors in [0, 1] of the slopes a of rows with positive and
 //         with negative labels; coef (n,), written: -s y a with a times its factor, row weights of a plane below the
 //         hinges
@@ -154,11 +160,12 @@ inline Sums<4> smoothed_hinges(Span<const double> f, double intercept, Span<cons
     return {value, offset, loss, risk};
 }
 
-// Solve   the derivative of the smoothed hinges in the intercept, sum_i -s_i y_i a_i, and its rate
+// The derivative of the smoothed hinges in the intercept, -sum_i s_i y_i a_i, in two parts, and the second derivative.
+//
 // Given   f, intercept, signed_weights, width as for smoothed_hinges
-// Returns sum_i s_i a_i over the rows with positive labels; over those with negative ones; minus the derivative in the
-//         intercept of the first less the second
+// Returns sum_i s_i a_i over the rows with positive labels; over those with negative ones; the second derivative
 // Cost    O(n), one vectorised pass
+// Twin    tests/naive/cutting_plane.py::smoothed_hinges
 inline Sums<3> smoothed_slopes(Span<const double> f, double intercept, Span<const double> signed_weights, double width) {
     const double *g = f.data, *signed_ = signed_weights.data;
     const double half = 0.5 / width, zero = opaque(0.0), one = opaque(1.0);
@@ -173,7 +180,8 @@ inline Sums<3> smoothed_slopes(Span<const double> f, double intercept, Span<cons
     return {positive, negative, rate * half};
 }
 
-// Solve   the rows of non-zero weight in the kink neighbourhood |1 - y (f + intercept)| <= distance
+// The rows of non-zero weight in the kink neighbourhood |1 - y (f + intercept)| <= distance.
+//
 // Given   f, signed_weights (n,): one block; found: gets the block's list of row numbers, ascending
 // Cost    O(n), one vectorised pass; a second one over the rows found
 // Twin    np.flatnonzero((np.abs(1 - np.sign(signed) * (f + intercept)) <= distance) & (signed != 0))
@@ -206,7 +214,9 @@ inline double absolute_sum(Span<const double> values) {
     return total;
 }
 
-// Given   values (n,), n > 0; chosen (m,); out (m,): written, values[chosen]
+// out (m,) = values[chosen].
+//
+// Given   values (n,), n > 0; chosen (m,)
 // Returns whether all of them are in [0, n); values[0] stands for those that are not
 inline bool gather(Span<const double> values, Span<const Index> chosen, Span<double> out) {
     const auto n = static_cast<std::uint64_t>(values.size);

@@ -7,7 +7,8 @@
 
 namespace wm {
 
-// Solve   the smallest v of the values with sum(weights[values <= v]) >= level
+// A weighted quantile: the smallest v of the values with sum(weights[values <= v]) >= level.
+//
 // Given   values, weights (m,), in any order
 // Returns v; NaN if m = 0
 // Cost    O(m) expected
@@ -30,20 +31,23 @@ inline double weighted_quantile(Span<const double> values, Span<const double> we
     return left.value(0);
 }
 
+// A value and its weight.
 struct WeightedValue {
     double value, weight;
     std::pair<double, double> pair() const { return {value, weight}; }
 };
 
-// Solve   the residuals y - (f + k (target - f)), and those in an interval [lo, hi] that encloses their quantile
+// The residuals y - (f + k (target - f)), and a list of those in an interval [lo, hi] that encloses their quantile.
+//
 // Given   f, target, signed_weights (n,): one block; values (n,), written: all residuals; found: gets the block's list
 //         of those in [lo, hi] and their weights
 // Returns the weights of the residuals < lo and of those <= hi
 // Cost    O(n), one vectorised pass; a second one over those found
-// Source  Floyd and Rivest, Expected Time Bounds for Quickselect, CACM 18, 1975, with weights
+// Source  Floyd and Rivest, Expected Time Bounds for Selection, CACM 18, 1975, with weights
+// Twin    np.sign(signed) - (f + k * (target - f)), and a mask of it
 inline Sums<2> collect_residuals(Span<const double> f, Span<const double> target, double k,
-                              Span<const double> signed_weights, double lo, double hi, Span<double> values, Index block,
-                              BlockLists<WeightedValue>& found) {
+                                 Span<const double> signed_weights, double lo, double hi, Span<double> values, Index block,
+                                 BlockLists<WeightedValue>& found) {
     const double *g = f.data, *end = target.data, *signed_ = signed_weights.data;
     double* __restrict into = values.data;
     Sums<2> sums{};
@@ -70,17 +74,19 @@ inline Sums<2> collect_residuals(Span<const double> f, Span<const double> target
     return sums;
 }
 
-// Solve   as advance_block, at optimal intercepts; the slopes of rows at the kink, values == plane_intercept, are left
-//         to share_kink and write_kink_weights
+// As advance_block, at optimal intercepts; the slopes of rows at the kink, values == plane_intercept, are left to
+// share_kink and write_kink_weights.
+//
 // Given   f, target, signed_weights (n,): one block. f is replaced by f + step (target - f); intercept: the optimal one
 //         of the new f; values (n,): residuals of the plane's point, plane_intercept: its optimal intercept; coef (n,),
 //         written: the plane's row weights
 // Returns the risk at the new f; the plane's offset; sum of s y over violating rows; sum of s over the rows at the kink
 //         with positive labels, and with negative ones
 // Cost    O(n), one vectorised pass after that of f
+// Twin    tests/naive/cutting_plane.py::optimal_intercept_risk
 inline Sums<5> advance_block_with_intercept(Span<double> f, Span<const double> target, Span<const double> signed_weights,
-                                         double step, double intercept, Span<const double> values,
-                                         double plane_intercept, Span<double> coef) {
+                                            double step, double intercept, Span<const double> values,
+                                            double plane_intercept, Span<double> coef) {
     move_along(f, target, step);
     const double *g = f.data, *signed_ = signed_weights.data, *at = values.data;
     double* __restrict plane = coef.data;

@@ -14,6 +14,7 @@
 
 namespace wm {
 
+// How h and the weight degradation are found; the names are those of the estimator's parameter.
 enum class MergeRule { lookup_wd, lookup_h, gss, gss_precise };
 
 constexpr Index kSlotGroup = 16;  // numbers of slots that loops visit are multiples of this: whole registers
@@ -63,9 +64,10 @@ class MergeTables {
     AlignedArray<float> pairs_;
 };
 
+// The best way to merge a candidate: its partner, -1 where there is none, h, and the squared norm of the change.
 struct Merger {
     Index partner = -1;
-    double h = 0.0, degradation = 0.0;  // squared norm of the change
+    double h = 0.0, degradation = 0.0;
     double at_partner = 0.0, at_candidate = 0.0;  // k(z, x_j), k(z, x_i)
 };
 
@@ -82,6 +84,7 @@ template <class Real> WM_INLINE Real relative_degradation(Real ratio, Real h, Re
 
 // Solve   min over partners j and h of |a phi(x_i) + a_j phi(x_j) - a_z phi(z)|^2, a_z the best coefficient
 // Given   tables (look-ups); capacity: the most slots, a multiple of kSlotGroup
+// Returns the best merger of a candidate, by `find`
 // Cost    lookup_wd: a table look-up and 25 vector operations a partner; lookup_h: a look-up and 3 exponentials; gss:
 //         25 exponentials, to 0.01 in h and one step of Newton's method; gss_precise: the same in float64, to 1e-10: 97
 // Source  Glasmachers, Qaadan 2018, Algorithm 1

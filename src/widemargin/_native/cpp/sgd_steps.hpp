@@ -24,12 +24,17 @@
 
 namespace wm {
 
+// What a step depends on beside the machine and the row.
 struct StepRule {
     Index budget;
     double inverse_lam;
     double intercept;  // 1 or 0: whether there is one, regularised as the coefficient of a constant feature
 };
 
+// Counts and sums over steps; one step is begin_step, an insertion and budget maintenance if it returned true, end_step.
+//
+// Cost    O(1) a step, O(budget) where the sums are rescaled or the average restarts
+// Twin    tests/naive/budget.py::Machine.step, average
 struct StepTotals {
     // The order of the arrays `counts` and `sums` in Python, and in saved models.
     enum Count { kSteps, kFront, kBack, kViolations, kMergers, kRemovals, kExcessMistakes, kCounts };

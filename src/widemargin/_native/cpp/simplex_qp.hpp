@@ -3,7 +3,7 @@
 #include <cmath>
 #include <memory>
 
-#include "span.hpp"
+#include "registers.hpp"
 
 namespace wm {
 
@@ -56,18 +56,6 @@ class SimplexQP {
 
     Span<double> take(Index k) { return {memory_.get() + k * t_, t_}; }
 
-    // y += scale x
-    static void add(Index n, double scale, const double* __restrict x, double* __restrict y) {
-        for (Index k = 0; k < n; ++k) y[k] += scale * x[k];
-    }
-
-    // y += sum_k scale_k x_k for four vectors x_k: y is read and written once instead of four times.
-    static void add4(Index n, const double (&scale)[4], const double* const (&x)[4], double* __restrict y) {
-        const double *__restrict x0 = x[0], *__restrict x1 = x[1], *__restrict x2 = x[2], *__restrict x3 = x[3];
-        const double s0 = scale[0], s1 = scale[1], s2 = scale[2], s3 = scale[3];
-        for (Index k = 0; k < n; ++k) y[k] += (s0 * x0[k] + s1 * x1[k]) + (s2 * x2[k] + s3 * x3[k]);
-    }
-
     void update_gradient() {
         const double* beta = beta_.data;
         for (Index i = 0; i < t_; ++i) {
@@ -99,11 +87,11 @@ class SimplexQP {
         if (j < 0) return false;
         const double *h = H_[i].data, *other = H_[j].data;
         const double curvature = most(diagonal_[i] + diagonal_[j] - 2.0 * h[j], kTiny);
-        const double shift = least(beta_[j], (grad_[j] - grad_[i]) / curvature);
-        beta_[i] += shift;
-        beta_[j] -= shift;
+        const double step = least(beta_[j], (grad_[j] - grad_[i]) / curvature);
+        beta_[i] += step;
+        beta_[j] -= step;
         double* __restrict grad = grad_.data;
-        for (Index k = 0; k < t_; ++k) grad[k] += shift * (h[k] - other[k]);
+        for (Index k = 0; k < t_; ++k) grad[k] += step * (h[k] - other[k]);
         return true;
     }
 
@@ -148,7 +136,7 @@ class SimplexQP {
                 if (p + q <= m) scale[q] = length * step_of(p + q);
                 rows[q] = H_[face_[least(p + q, m)]].data;
             }
-            add4(t_, scale, rows, grad_.data);
+            add_four(rows, scale, grad_.data, t_);
         }
         return stop >= 0;
     }
@@ -188,7 +176,7 @@ class SimplexQP {
                 double* __restrict row = system_[p].data;
                 const double scale = 1.0 / std::sqrt(row[p]);
                 for (Index j = p; j <= m; ++j) row[j] *= scale;
-                for (Index i = p + 1; i < end; ++i) add(m + 1 - i, -row[i], row + i, system_[i].data + i);
+                for (Index i = p + 1; i < end; ++i) add_scaled(row + i, -row[i], system_[i].data + i, m + 1 - i);
             }
             for (Index i = end; i < m; ++i) {
                 double scale[4];
@@ -197,7 +185,7 @@ class SimplexQP {
                     rows[q] = system_[k + q].data + i;
                     scale[q] = -rows[q][0];
                 }
-                add4(m + 1 - i, scale, rows, system_[i].data + i);
+                add_four(rows, scale, system_[i].data + i, m + 1 - i);
             }
         }
     }
