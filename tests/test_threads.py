@@ -17,7 +17,15 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from widemargin._config import config_context, get_config
 from widemargin._native import Stopped
-from widemargin._threads import ThreadTeam, blas_limit, effective_n_jobs, openmp_limit, row_blocks, run
+from widemargin._threads import (
+    ThreadTeam,
+    blas_limit,
+    effective_n_jobs,
+    openmp_limit,
+    row_blocks,
+    run,
+    run_until_stopped,
+)
 
 
 def blas_threads() -> set[int]:
@@ -261,6 +269,20 @@ def test_the_users_backend_runs_the_tasks() -> None:
     with joblib.parallel_config("loky"), config_context(block_bytes=77):
         assert run([configured_block_bytes] * 2, n_jobs=2) == [77, 77]
         assert run([partial(effective_n_jobs, 4)] * 2, n_jobs=2) == [1, 1]
+
+
+def test_a_task_that_is_left_behind_runs_on() -> None:
+    """In the caller's configuration; its errors are raised in the caller."""
+    is_over, values = threading.Event(), []
+    with pytest.raises(Stopped), config_context(block_bytes=4711):
+        run_until_stopped(lambda: values.append(is_over.wait(60) and configured_block_bytes()), lambda: False)
+    assert values == []
+    is_over.set()
+    while not values:
+        time.sleep(0.01)
+    assert values == [4711]
+    with pytest.raises(ZeroDivisionError):
+        run_until_stopped(lambda: 1 // 0, lambda: True)
 
 
 def test_row_blocks() -> None:

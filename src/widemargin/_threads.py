@@ -10,6 +10,7 @@ configuration.
 import atexit
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, nullcontext
 from contextvars import Context, ContextVar, copy_context
 from functools import cache
@@ -28,6 +29,8 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 BLOCK_ROWS = 1024  # of a pass in Python over rows
+_LISTEN_EVERY = 0.02  # seconds between two questions of `run_until_stopped`
+
 _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
 
@@ -96,6 +99,41 @@ def run(tasks: Iterable[Callable[[], T]], n_jobs: int | None = None) -> list[T]:
     # joblib's own threads would do the same, at 17 ms a call
     with ThreadTeam(n_workers) as team:
         return team.map(call, tasks)
+
+
+def run_until_stopped(task: Callable[[], T], go_on: Callable[[], bool]) -> T:
+    """Call a task that cannot end early, in another thread, while this one hears Ctrl-C.
+
+    Parameters
+    ----------
+    task : callable without arguments
+        A pure function: it may go on after this call has returned.
+    go_on : callable
+        Asked every 20 ms.
+
+    Raises
+    ------
+    Stopped
+        Once `go_on` returns False. The task ends by itself, and its result is lost.
+
+    Examples
+    --------
+    >>> run_until_stopped(lambda: 2**10, lambda: True)
+    1024
+    """
+    result: Future[T] = Future()
+
+    def finish() -> None:
+        try:
+            result.set_result(task())
+        except BaseException as error:  # raised again for the caller
+            result.set_exception(error)
+
+    threading.Thread(target=copy_context().run, args=(finish,), daemon=True).start()
+    while not wait([result], _LISTEN_EVERY).done:
+        if not go_on():
+            raise Stopped
+    return result.result()
 
 
 def _call_remotely(task: Callable[[], T], config: Config) -> T:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 import widemargin._progress
@@ -27,6 +29,7 @@ from widemargin import (
 )
 from widemargin.algorithms import dc_pred
 from widemargin.compression import search as _compression
+from widemargin.estimators import landmark_nystroem
 from widemargin.nystroem import landmarks as selection
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
@@ -84,14 +87,32 @@ def test_of_a_tree_of_machines(model: Any, interrupted_before: Callable[[Any, st
     assert np.isfinite(model.predict(X)).all()
 
 
-def test_of_landmarks(interrupted_before: Callable[[Any, str], None]) -> None:
-    interrupted_before(selection, "kmeans")
+@pytest.mark.parametrize("before", ["kmeans", "factor"])
+def test_of_landmarks(
+    before: str, interrupted_before: Callable[[Any, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also during the decomposition, whose call cannot end early: here it ends after the fit alone."""
+    is_over, has_ended, original = threading.Event(), threading.Event(), landmark_nystroem.nystroem_factor
+
+    def endless(C: Any, G: Any) -> Any:
+        if len(G) > 1000:
+            interrupt()
+            is_over.wait(60)
+            has_ended.set()
+        return original(C, G)
+
+    if before == "kmeans":
+        interrupted_before(selection, "kmeans")
+    else:
+        monkeypatch.setattr(landmark_nystroem, "nystroem_factor", endless)
     X, _ = problem()
-    model, message = stopped(lambda: LandmarkNystroem(50, random_state=0).fit(X))
+    model, message = stopped(lambda: LandmarkNystroem(150, random_state=0).fit(X))
+    assert not has_ended.is_set()
+    is_over.set()
     assert "interrupt" in message
-    assert "50 rows" in message
-    Z = model.transform(X)
-    assert np.isfinite(Z).all()
+    assert "100 random rows" in message
+    K, Z = rbf_kernel(model.landmarks_, gamma=model._gamma), model.transform(model.landmarks_)
+    np.testing.assert_allclose(Z @ Z.T, K, atol=1e-9)  # exact on the landmarks
 
 
 def test_of_kernel_kmeans(interrupted_before: Callable[[Any, str], None], monkeypatch: pytest.MonkeyPatch) -> None:

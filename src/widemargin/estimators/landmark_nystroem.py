@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,8 +14,9 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._config import resolve_memory_budget
+from .._native import Stopped
 from .._progress import Progress
-from .._threads import ThreadTeam, blas_limit
+from .._threads import ThreadTeam, blas_limit, run_until_stopped
 from ..data.samples import make_samples
 from ..kernels.functions import Transform
 from ..kernels.tiles import fill_gram
@@ -38,6 +41,9 @@ from ._validation import (
 
 Array = NDArray[np.floating]
 Vector = NDArray[np.float64]
+_GoOn = Callable[[], bool]
+
+_FEW = 100  # landmarks of a fit that was stopped
 
 
 class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
@@ -91,9 +97,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     Warns
     -----
     ConvergenceWarning
-        When Ctrl-C ended `fit`: W is estimated on as many rows as there are features.
-        The decomposition of C, of some 20 n_sample (m + p)^2 multiply-adds, is not interrupted: 0.1 s for 100 features
-        and 2,000 rows, seconds for 2,000 features.
+        When Ctrl-C ended `fit`: the landmarks are random rows, at most 100, W is estimated on these, and there are no
+        pseudo-landmarks. k-means is not interrupted; a decomposition under way goes on to its end, in another thread.
 
     Notes
     -----
@@ -197,7 +202,22 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         kernel: Any = self._resolve_kernel(X, weights)
         make_checked_samples(kernel, X)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        points = select_landmarks(X, self.n_landmarks, rng, weights=weights, method=self.landmarks)
+        try:
+            features, factor = self._learn(kernel, X, weights, rng, progress.go_on)
+        except Stopped:
+            features, factor = self._learn_little(kernel, X, rng)
+            m = len(features.landmarks[0])
+            warn_of_stop(
+                self, progress.stopped_by, f"before W was known: {m} random rows are landmarks, and W is theirs."
+            )
+        self._keep(features, factor)
+
+    def _learn(
+        self, kernel: Transform, X: Any, weights: Vector, rng: np.random.Generator, go_on: _GoOn
+    ) -> tuple[LandmarkFeatures, Array]:
+        """The features, and the factor of W; raises `Stopped` once `go_on` returns False, though not from k-means."""
+        with blas_limit(1):  # the seeding of k-means makes thousands of short products
+            points = select_landmarks(X, self.n_landmarks, rng, weights=weights, method=self.landmarks)
         if min(X.shape[0], len(points) + 1) <= self.n_landmarks:  # every distinct row is one
             points = np.unique(points, axis=0)
             X, weights = points, np.ones(len(points))
@@ -205,14 +225,18 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
             message = f"n_landmarks={self.n_landmarks}, but there are {len(points)} distinct rows"
             warn_user(f"{message}: these are the landmarks.", UserWarning)
         chosen = self._sample(X, len(points), rng)
-        if not progress.go_on() and (r := len(points) + self.n_pseudo_landmarks) < len(chosen):
-            chosen = np.sort(rng.choice(chosen, r, replace=False))
-            warn_of_stop(self, progress.stopped_by, f"before W was estimated: that was done on {r} rows alone.")
         features = landmark_features(kernel, points)
         features = add_pseudo_landmarks(
             features, X[chosen], self.pseudo, self.n_pseudo_landmarks, rng, weights=weights[chosen]
         )
-        self._keep(features, self._factor(kernel, features, X[chosen]))
+        return features, self._factor(kernel, features, X[chosen], go_on)
+
+    def _learn_little(self, kernel: Transform, X: Any, rng: np.random.Generator) -> tuple[LandmarkFeatures, Array]:
+        """A few random rows as landmarks, and the factor of W on these: a fraction of a second."""
+        points = select_landmarks(X, min(self.n_landmarks, _FEW), rng, method="uniform")
+        features = landmark_features(kernel, points)
+        with blas_limit(1):  # else every product waits for those of the task that was left
+            return features, self._factor(kernel, features, points, lambda: True)
 
     def _sample(self, X: Any, m: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Rows to estimate on: as many as the kernel matrix, with a copy in float64, and three of C leave room for."""
@@ -223,13 +247,13 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         size = max(1, min(X.shape[0], max(self.n_sample, r), int(room)))
         return np.sort(rng.choice(X.shape[0], size, replace=False))
 
-    def _factor(self, kernel: Transform, features: LandmarkFeatures, sample: Any) -> Array:
+    def _factor(self, kernel: Transform, features: LandmarkFeatures, sample: Any, go_on: _GoOn) -> Array:
         """Of W, with each column's largest entry positive: any other signs would do as well."""
         G = np.empty((sample.shape[0],) * 2, sample.dtype)
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
             fill_gram(kernel, make_samples(sample, kernel.sample_form), G, team)
         C = NystroemCoordinates(features, G[:0]).values(sample)
-        factor = nystroem_factor(C, G)
+        factor = run_until_stopped(partial(nystroem_factor, C, G), go_on)
         factor *= np.where(factor.max(axis=0, initial=0.0) < -factor.min(axis=0, initial=0.0), -1.0, 1.0)
         return factor.astype(sample.dtype)
 
