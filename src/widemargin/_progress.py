@@ -315,32 +315,19 @@ class Progress:
 _current: ContextVar[Progress | None] = ContextVar("widemargin_progress", default=None)
 
 
-class _WithoutCallback:
-    """No callback is called, and candidates are ignored: only a whole fit has both."""
-
-    is_observed = False
-
-    @property
-    def candidate(self) -> object:
-        """None."""
-
-    @candidate.setter
-    def candidate(self, candidate: object) -> None:
-        """Ignored."""
-
-
-class PartProgress(_WithoutCallback):
-    """The progress of a part of a stage, from `Progress.part`: ends with the whole, or with its share of the time.
+class SilentProgress:
+    """The progress of an inner solve that is not shown: no bar, no state and no callback, but it ends with the whole.
 
     Attributes
     ----------
-    stopped_by : str or None
     deadline : float
     """
 
-    def __init__(self, whole: Progress, end: float) -> None:
+    is_observed = False
+
+    def __init__(self, whole: "Progress | SilentProgress", deadline: float = math.inf) -> None:
         self._whole = whole
-        self.deadline = end
+        self.deadline: float = min(deadline, whole.deadline)
 
     @property
     def stopped_by(self) -> str | None:
@@ -352,51 +339,37 @@ class PartProgress(_WithoutCallback):
         """Seconds since the whole began."""
         return self._whole.elapsed
 
+    @property
+    def candidate(self) -> object:
+        """None: only a whole fit has one."""
+
+    @candidate.setter
+    def candidate(self, candidate: object) -> None:
+        """Ignored."""
+
+    def interrupting(self, team: Stoppable, deadline: float = math.inf) -> AbstractContextManager[None]:
+        """As `Progress.interrupting`, at this deadline too."""
+        return self._whole.interrupting(team, min(deadline, self.deadline))
+
+    def go_on(self, **state: float) -> bool:
+        """Whether the whole has not been stopped; the state is ignored."""
+        return self.stopped_by is None
+
+
+class PartProgress(SilentProgress):
+    """The progress of a part of a stage, from `Progress.part`: ends with the whole, or with its share of the time."""
+
+    _whole: Progress
+
     def go_on(self, **state: float) -> bool:
         """Whether the whole goes on, and the share of the time is not over."""
         return perf_counter() < self.deadline and self._whole.go_on(**state)
-
-    def interrupting(self, team: Stoppable) -> AbstractContextManager[None]:
-        """As `Progress.interrupting`, at the end of this part's time too."""
-        return self._whole.interrupting(team, self.deadline)
 
     def stage(self, title: str, total: int | None = None) -> None:
         """Ignored: parts run side by side, and the whole counts them."""
 
     def advance(self, n: int = 1) -> None:
         """Ignored."""
-
-
-class SilentProgress(_WithoutCallback):
-    """The progress of an inner solve that is not shown: no bar, no state and no callback, but it ends with the whole.
-
-    Attributes
-    ----------
-    stopped_by : str or None
-    deadline : float
-    """
-
-    def __init__(self, whole: "Progress | PartProgress | SilentProgress") -> None:
-        self._whole = whole
-        self.deadline: float = whole.deadline
-
-    @property
-    def stopped_by(self) -> str | None:
-        """Why `go_on` returns False."""
-        return self._whole.stopped_by or ("max_time" if perf_counter() >= self.deadline else None)
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the whole began."""
-        return self._whole.elapsed
-
-    def interrupting(self, team: Stoppable) -> AbstractContextManager[None]:
-        """As the whole's."""
-        return self._whole.interrupting(team)
-
-    def go_on(self, **state: float) -> bool:
-        """Whether the whole has not been stopped; the state is ignored."""
-        return self.stopped_by is None
 
 
 @contextmanager

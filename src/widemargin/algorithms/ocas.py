@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import Stopped
-from .._progress import PartProgress, Progress, SilentProgress
+from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam
 from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix
 from ..nystroem.local_machines import LinearFit
@@ -79,7 +79,7 @@ def train(
     X: DesignMatrix,
     losses: Sequence[Loss],
     settings: Settings,
-    progress: Progress | PartProgress | SilentProgress,
+    progress: Progress | SilentProgress,
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Trained:
@@ -105,7 +105,7 @@ def train_path(
     losses: Sequence[Loss],
     Cs: Sequence[float],
     settings: Settings,
-    progress: Progress | PartProgress | SilentProgress,
+    progress: Progress | SilentProgress,
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
@@ -145,7 +145,7 @@ class _Training:
         X: DesignMatrix,
         losses: Sequence[Loss],
         settings: Settings,
-        progress: Progress | PartProgress | SilentProgress,
+        progress: Progress | SilentProgress,
         team: ThreadTeam,
     ) -> None:
         self.X = X

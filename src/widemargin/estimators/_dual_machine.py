@@ -159,7 +159,7 @@ class DualMachine(LinearWeights, KernelMachine):
             violation = max(machine.result.violation for machine in machines)
             warn_of_stop(
                 self,
-                progress.stopped_by or self._own_limit(),
+                progress.stopped_by or self._stopping_limit(),
                 f"before it converged: violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}. "
                 "The model is the best so far.",
             )
@@ -214,7 +214,7 @@ class DualMachine(LinearWeights, KernelMachine):
         stopped.__dict__.update(self._machine(rows, [TrainedMachine(point, None, np.array([intercept]), [])]))
         return {**stopped.__dict__, "_model": stopped._make_model()}
 
-    def _own_limit(self) -> str:
+    def _stopping_limit(self) -> str:
         """What stopped a fit that the progress object did not stop as a whole."""
         if 0 <= self.max_iter <= self.n_iter_:
             return "max_iter"

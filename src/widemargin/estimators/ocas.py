@@ -394,10 +394,10 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
 
     def _warn_if_stopped(self, progress: Progress) -> None:
         if not self.converged_ and not progress.ended_with_outer:
-            own_limit = "max_iter" if self.n_iter_ >= self.max_iter else "the precision of float64"
+            limit = "max_iter" if self.n_iter_ >= self.max_iter else "the precision of float64"
             warn_of_stop(
                 self,
-                progress.stopped_by or own_limit,
+                progress.stopped_by or limit,
                 f"before it converged: {describe_gap(self)} where tol={self.tol:g}. The model is the best so far.",
             )
 

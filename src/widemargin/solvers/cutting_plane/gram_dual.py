@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._progress import PartProgress, Progress, SilentProgress
+from ..._progress import Progress, SilentProgress
 from ..._threads import ThreadTeam
 from ..dual.certificate import svm_problem
 from ..dual.subproblems import Subproblem, solve_subproblems
@@ -32,7 +32,7 @@ def solve_gram_duals(
     C: float,
     tol: float,
     team: ThreadTeam,
-    progress: Progress | PartProgress | SilentProgress,
+    progress: Progress | SilentProgress,
 ) -> list[LinearResult] | None:
     """Solve on X (n, d) for all losses, each to a relative gap of `tol`; None where 25 working sets were not enough."""
     rows = X.astype(np.float64, copy=False)

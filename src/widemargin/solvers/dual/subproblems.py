@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._native import dual
-from ..._progress import PartProgress, Progress, SilentProgress
+from ..._progress import Progress, SilentProgress
 from ..._threads import ThreadTeam
 from ...data.samples import Samples
 from ...kernels.functions import Kernel
@@ -52,7 +52,7 @@ def solve_on_whole_matrix(
     has_intercept: bool,
     tol: float,
     max_iter: int,
-    progress: Progress | PartProgress | SilentProgress,
+    progress: Progress | SilentProgress,
     max_relative_gap: float = MAX_RELATIVE_GAP,
 ) -> list[DualResult]:
     """Compute the kernel matrix of all samples and solve problems on parts of it.
@@ -104,7 +104,7 @@ def solve_subproblems(
     has_intercept: bool,
     tol: float,
     max_iter: int,
-    progress: Progress | PartProgress | SilentProgress,
+    progress: Progress | SilentProgress,
     max_relative_gap: float = MAX_RELATIVE_GAP,
 ) -> list[DualResult]:
     """Solve duals on parts of a given kernel matrix.
