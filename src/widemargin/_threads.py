@@ -35,7 +35,7 @@ _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
-    """Return the number of workers that `n_jobs` asks for.
+    """Return the number of workers that `n_jobs` stands for.
 
     Parameters
     ----------
@@ -188,8 +188,8 @@ def blas_limit(n: int) -> Iterator[None]:
 def openmp_limit(n: int) -> Iterator[None]:
     """Give the OpenMP loops that this thread calls at most `n` threads inside a ``with`` block.
 
-    OpenMP's threads go on spinning for a while when a loop is over, on cores that a `ThreadTeam` wants by then. Only
-    libraries that are loaded at the first call are heard of.
+    OpenMP's threads go on spinning for a while when a loop is over, on cores that a `ThreadTeam` uses by then. Only
+    libraries that are loaded at the first call are limited.
     """
     with _openmp_libraries().limit(limits=n, user_api="openmp"):
         yield
@@ -358,7 +358,7 @@ class _IdleTeams:
             return Team(n_threads, is_spinning=n_threads <= _n_cores())
 
     def give(self, team: Team) -> None:
-        """Keep a team for the next one who asks."""
+        """Keep a team for the next `take`."""
         team.resume()
         self._teams.setdefault(team.n_threads, []).append(team)
 

@@ -116,10 +116,10 @@ def test_views_of_sparse_rows(index: type) -> None:
         np.testing.assert_allclose(inner(batch, other), truth @ dense[:5].T, atol=1e-12)
 
 
-@pytest.mark.parametrize("wants", ["products", "distances"])
-def test_dense_data_of_mostly_zeros_are_held_as_csr(wants: str) -> None:
+@pytest.mark.parametrize("form", ["products", "distances"])
+def test_dense_data_of_mostly_zeros_are_held_as_csr(form: str) -> None:
     X = sp.random_array((50, 40), density=0.1, rng=np.random.default_rng(0)).toarray()
-    samples = make_samples(X, wants)
+    samples = make_samples(X, form)
     assert isinstance(samples, SparseSamples)
     assert samples.nbytes > 0
     np.testing.assert_allclose(inner(samples, samples), naive.linear(X, X), atol=1e-12)
@@ -210,9 +210,9 @@ def test_converting_a_batch_of_a_gram_copies_nothing() -> None:
 
 
 @pytest.mark.parametrize("X", [np.zeros((0, 3)), sp.csr_array((0, 3))])
-@pytest.mark.parametrize("wants", ["rows", "products", "distances"])
-def test_no_rows(X: object, wants: str) -> None:
-    samples = make_samples(X, wants)
+@pytest.mark.parametrize("form", ["rows", "products", "distances"])
+def test_no_rows(X: object, form: str) -> None:
+    samples = make_samples(X, form)
     assert len(samples) == 0
     assert samples.squares.shape == (0,)
 

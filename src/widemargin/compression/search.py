@@ -72,7 +72,7 @@ _ROUNDING, _LARGEST = 1e-4, 1e18  # of a feature's spread, and of its values, th
 _VARIANCE = 0.92  # that a projection must keep
 _MOST_FEATURES = 0.4  # of the features, that it may take for it to be worth its cost
 _MOST_RANK = 256
-_WORK_PER_LOOK = 2e9  # multiply-adds between two looks at the clock
+_WORK_PER_CHECK = 2e9  # multiply-adds between two checks of the clock
 
 
 @dataclass
@@ -162,7 +162,7 @@ class Compression:
     def _evaluate_model(self, progress: Progress) -> None:
         """The model's decision values; rows for which there is no time, half of all there is, are left out."""
         n, (n_points, d) = self.rows.shape[0], self.source.points.shape
-        order, size = self.rng.permutation(n), max(_FEW, int(_WORK_PER_LOOK / entry_work(n_points, d)))
+        order, size = self.rng.permutation(n), max(_FEW, int(_WORK_PER_CHECK / entry_work(n_points, d)))
         limits = {"n_jobs": self.parameters.n_jobs, "memory_budget": self.memory_budget // 4}
         share, blocks = progress.part(1), list[Vector]()
         for block in row_blocks(n, size):

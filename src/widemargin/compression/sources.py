@@ -95,7 +95,7 @@ def _own(model: Any) -> Source:
 
 
 def check_libsvm(model: Any) -> None:
-    """Check what scikit-learn's machines hand over to LIBSVM, which reads as far as one of their arrays tells it.
+    """Check the arrays that scikit-learn's machines pass to LIBSVM, which takes their lengths from one of them.
 
     Parameters
     ----------

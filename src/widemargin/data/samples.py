@@ -242,26 +242,26 @@ class GramSamples:
         return GramSamples(self.gram, self.index, dtype=dtype)
 
 
-def make_samples(X: Any, wants: str = "rows", go_on: Callable[[], bool] = lambda: True) -> Samples:
-    """Wrap validated data of shape (n, d) the way a kernel wants them.
+def make_samples(X: Any, form: str = "rows", go_on: Callable[[], bool] = lambda: True) -> Samples:
+    """Wrap validated data of shape (n, d) in the form that a kernel takes, its `sample_form`.
 
     Parameters
     ----------
     X : ndarray or CSR array of shape (n, d), float32 or float64
-    wants : {"rows", "products", "distances", "entries"}
+    form : {"rows", "products", "distances", "entries"}
         What the kernel is a function of. For "products", dense data are held as CSR where three quarters of them are
         zero; for "distances" they are also centred, which keeps more of their digits in float32. For "entries", X is
         the Gram matrix.
     go_on : callable
         Called before each block of rows is centred. Where it returns False, the samples are X itself, not centred.
     """
-    if wants == "entries":
+    if form == "entries":
         return GramSamples(X, np.arange(X.shape[0]))
     if sp.issparse(X):
         return SparseSamples(CSRArray.of(canonical(X)))
-    if wants != "rows" and prefers_csr(X):
+    if form != "rows" and prefers_csr(X):
         return SparseSamples(CSRArray.of(canonical(X)), is_copy=True)
-    if wants != "distances" or not len(X):
+    if form != "distances" or not len(X):
         return DenseSamples(np.ascontiguousarray(X))
     return _centred(X, go_on)
 

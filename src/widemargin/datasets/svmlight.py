@@ -46,7 +46,7 @@ def load_svmlight(
     Returns
     -------
     Dataset
-        X is a csr_array of shape (n_samples, n_features) and the dtype asked for; y is int64 where all labels are
+        X is a csr_array of shape (n_samples, n_features) and the given dtype; y is int64 where all labels are
         whole numbers, otherwise float64.
 
     Raises

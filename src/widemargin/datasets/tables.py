@@ -45,7 +45,7 @@ def load_csv(
     Returns
     -------
     Dataset
-        X is an ndarray of shape (n_samples, n_features) and the dtype asked for. y is int64 where all labels are
+        X is an ndarray of shape (n_samples, n_features) and the given dtype. y is int64 where all labels are
         whole numbers, float64 where all are numbers, otherwise strings; None without a target.
 
     Raises

@@ -77,7 +77,7 @@ class CallbackBridge:
             self.context.call_on_fit_task_begin(**self.task)
 
     def __call__(self, state: dict[str, float]) -> bool:
-        """End a round's task; True when a callback asks to stop."""
+        """End a round's task; True when a callback returns True: stop."""
         number = state.get("round", self._round)
         if self.context is None or number == self._round:
             return False

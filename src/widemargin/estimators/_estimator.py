@@ -26,8 +26,8 @@ _PACKAGE = __name__.partition(".")[0]
 class Estimator(CallbackSupportMixin, BaseEstimator):
     """The base of all estimators: the one way through a fit, and through a file.
 
-    A subclass has `_check_parameters`, `_check_data`, a function that trains, which its `fit` hands to `_run`, and
-    `_check_state`; also `_snapshot` if callbacks look at its rounds, and `_restore` if files leave something out.
+    A subclass has `_check_parameters`, `_check_data`, a function that trains, which its `fit` passes to `_run`, and
+    `_check_state`; also `_snapshot` if callbacks are called in its rounds, and `_restore` if files leave something out.
     """
 
     max_time: float | None = None  # for estimators without these parameters
@@ -126,7 +126,7 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
 @cache
 def _keep_freed_memory() -> None:
-    """Let the C library keep up to 64 MiB that are freed for what is asked for next: fresh pages are dear.
+    """Let the C library keep up to 64 MiB of freed memory for later arrays: fresh pages are expensive.
 
     By itself it does so once an array of nearly 32 MiB has been freed (mallopt(3), the dynamic mmap threshold).
     """

@@ -17,7 +17,7 @@ Size = int | EllipsisType | None  # of an axis: this, one or more, any
 
 
 class FittedState:
-    """Fitted attributes by name; what is asked for is returned once it is what it must be.
+    """Fitted attributes by name: each is checked when it is read.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the data say about the kernel: the default gamma, and whether the features want scaling."""
+"""The default gamma of the data, and warnings where the features should be scaled."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def entry_variance(X: Any, weights: Vector) -> float:
 def make_checked_samples(
     kernel: Kernel, X: Any, targets: NDArray[Any] | None = None, go_on: Callable[[], bool] = lambda: True
 ) -> Samples:
-    """The rows as the kernel takes them, after a look at their range and their scale.
+    """Samples in the kernel's form, after checks of their range and their scale.
 
     Parameters
     ----------

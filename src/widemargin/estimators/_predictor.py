@@ -16,7 +16,7 @@ Vector = NDArray[np.float64]
 
 
 class ScorePredictor:
-    """A classifier of scores: asked for probabilities, it says how to get them."""
+    """A classifier of scores; the error of `predict_proba` says how to get probabilities."""
 
     @property
     def predict_proba(self) -> Any:
@@ -141,7 +141,7 @@ class OneAgainstRestPredictor(ScorePredictor):
         -------
         ndarray of shape (n_samples,)
         """
-        numbers = largest(self._decide(X))  # first: it knows whether there are classes yet
+        numbers = largest(self._decide(X))  # before `classes_`: raises NotFittedError
         return np.asarray(self.classes_[numbers])
 
 

@@ -65,7 +65,7 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, DCPredMachine):
         Seconds. With a limit, machines of 300 rows of each leaf come first, and leaves for which no time is left keep
         these, or a constant. 0 gives a constant.
     memory_budget : int, str or None, default=None
-        Bytes, or such as "200MB", for each training of a leaf; None asks `widemargin.get_config`.
+        Bytes, or such as "200MB", for each training of a leaf; None is the value of `widemargin.get_config`.
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class.
     n_jobs : int or None, default=None

@@ -97,7 +97,7 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
     max_time : float or None, default=None
         Seconds after which `fit` returns the best model so far; 0 gives weights of zero.
     memory_budget : int, str or None, default=None
-        Bytes, or such as "200MB", that `fit` may take beyond the data; None asks `widemargin.get_config`.
+        Bytes, or such as "200MB", that `fit` may take beyond the data; None is the value of `widemargin.get_config`.
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
     warm_start : bool, default=False
@@ -158,11 +158,11 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
 
     Differences from the paper, with ``acceleration=None`` too: (1) C multiplies the sum of the hinges, not their mean.
     (2) Weights, an unregularised intercept, several classes. (3) The line search selects instead of sorting, O(n)
-    expected; with an intercept b goes straight from its optimum here to its optimum at about the step. (4) The master
-    problem is solved with Newton steps beside the steps in pairs. (5) Where `memory_budget` is reached, planes without
-    weight leave, and planes with weight are merged. (6) After 50 rounds that moved neither objective nor bound, the
+    expected; with an intercept, b is interpolated linearly between its optima at step 0 and at about the step. (4) The
+    master problem is solved by Newton steps as well as steps in pairs. (5) Where `memory_budget` is reached, planes
+    with multiplier 0 are dropped, and others merged. (6) After 50 rounds in which the gap has not fallen, the
     precision of float64 ends the fit. With "auto" also: (7) The accelerations. (8) Steps are at most 2, master problems
-    are solved to 5 % of the gap, and planes leave after 20 rounds without weight.
+    are solved to 5 % of the gap, and planes are dropped after 20 rounds with multiplier 0.
 
     References
     ----------

@@ -32,7 +32,7 @@ class DCSVMClassifierCV(ClassifierMixin, SearchCV):
         Values of C, or how many, log-spaced from 0.1 to 1,000.
     gammas : int or list of float, default=5
         Values of gamma, or how many, log-spaced from 1/16 to 16 times that of ``gamma="scale"``. Kernels without
-        gamma (linear, precomputed, callable) take no notice.
+        gamma (linear, precomputed, callable) ignore it.
     cv : int, splitter, iterable or None, default=None
         As in scikit-learn; None means five stratified folds.
     scoring : str, callable or None, default=None

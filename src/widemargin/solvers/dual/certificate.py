@@ -49,7 +49,7 @@ class DualProblem(NamedTuple):
         return self.nearby_point(zero) if self.nu else zero
 
     def nearby_point(self, beta: Vector) -> Vector:
-        """A point (n,) of the sum that an intercept asks for, near `beta` (n,), which is within the bounds.
+        """A point (n,) of the sum that an intercept requires, near `beta` (n,), which is within the bounds.
 
         Too large a sum is scaled down. With nu, of too small a sum coordinates are raised to their upper bound until it
         is right: first those that are not zero, each kind in a random order.
