@@ -56,22 +56,22 @@ Rows = NDArray[np.intp]
 
 _GAMMA_FACTORS = (1.0, 4.0, 0.25)  # gammas of the landmarks' kernel to choose from, in multiples of the model's
 _LEAVES = 12, 4, 1, 48  # of a tree, to choose from
-_FINALS = 2  # candidates that learn from all rows
-_MOST_ROWS = 60_000  # are learnt from
-_HELD_SHARE, _MOST_HELD = 0.2, 10_000  # rows that are held back: half of them to choose by, half for the report
-_PILOT_ROWS = 8000
-_AGREED = 0.995  # labels, or share of the variance, from which on nothing else is tried
-_FEW = 50  # rows, of which none are held back
-_HARD_C = 10.0  # of machines that learn labels: these are the model's own, and free of noise
-_COST_SHARE, _LEAST_COST, _LARGEST_COST = 0.04, 40.0, 600.0  # of the model's cost, and bounds
+_MAX_FINALISTS = 2  # candidates that are trained again, on all rows
+_MAX_ROWS = 60_000  # to learn from
+_HELD_OUT_SHARE, _MAX_HELD_OUT = 0.2, 10_000  # rows: half of them to choose by, half for the report
+_PILOT_ROWS = 8000  # that candidates are trained on at first
+_ENOUGH_AGREEMENT = 0.995  # share of equal labels, or of the variance, from which on nothing else is tried
+_MIN_ROWS = 50  # with fewer, none are held out
+_MIN_FEATURES = 50  # with fewer, no projection: they are cheap as they are
+_LABELS_C = 10.0  # C of machines that learn labels, which are the model's own and free of noise
+_COST_SHARE, _MIN_COST, _MAX_COST = 0.04, 40.0, 600.0  # "auto": part of the model's cost, and bounds
 _TRAINING_SHARE = {"decision values": 0.4, "labels": 0.2}  # of the memory, for `training_bytes` of a candidate
 _SOLVER_SHARE = 0.5  # of the memory, for the kernel matrices and the solver of a leaf that learns labels
 _ROWS_SHARE = 0.4  # of the memory, for samples and decision values, of which there are two copies before training
 _BYTES_SHARE = 0.047  # of the model's bytes
-_ROUNDING, _LARGEST = 1e-4, 1e18  # of a feature's spread, and of its values, that float32 may take
-_VARIANCE = 0.92  # that a projection must keep
-_MOST_FEATURES = 0.4  # of the features, that it may take for it to be worth its cost
-_MOST_RANK = 256
+_MAX_ROUNDING, _MAX_VALUE = 1e-4, 1e18  # rounding error / spread of a feature, and its values, for float32
+_KEPT_VARIANCE = 0.92  # share of the variance that a projection keeps
+_MAX_RANK_SHARE, _MAX_RANK = 0.4, 256  # features of a projection / all features; above, it is not worth its cost
 _WORK_PER_CHECK = 2e9  # multiply-adds between two checks of the clock
 
 
@@ -130,10 +130,10 @@ class Compression:
     model: Any
     X: Any
     parameters: CompressionParameters
-    keeps_values: bool = False  # whether labels alone must not be learnt
+    keeps_values: bool = False  # whether the result must have decision values like the model's
     notes: list[str] = field(default_factory=list)
     n_given: int = 0
-    known: Rows = field(default_factory=lambda: np.empty(0, np.intp))
+    known_classes: Rows = field(default_factory=lambda: np.empty(0, np.intp))  # in training, of each row; -1: unknown
 
     def run(self) -> Compressed:
         """Train candidates, keep the one that agrees best on rows held back, and report on others."""
@@ -162,7 +162,7 @@ class Compression:
     def _evaluate_model(self, progress: Progress) -> None:
         """The model's decision values; rows for which there is no time, half of all there is, are left out."""
         n, (n_points, d) = self.rows.shape[0], self.source.points.shape
-        order, size = self.rng.permutation(n), max(_FEW, int(_WORK_PER_CHECK / entry_work(n_points, d)))
+        order, size = self.rng.permutation(n), max(_MIN_ROWS, int(_WORK_PER_CHECK / entry_work(n_points, d)))
         limits = {"n_jobs": self.parameters.n_jobs, "memory_budget": self.memory_budget // 4}
         share, blocks = progress.part(1), list[Vector]()
         for block in row_blocks(n, size):
@@ -175,14 +175,18 @@ class Compression:
         if len(kept) < n:
             self.notes.append(f"there was time for the model's own predictions of {len(kept):,} of {n:,} rows")
             self.n_given = int(np.searchsorted(kept, self.n_given))
-            self.rows, self.importance, self.known = self.rows[kept], self.importance[kept], self.known[kept]
+            self.rows, self.importance, self.known_classes = (
+                self.rows[kept],
+                self.importance[kept],
+                self.known_classes[kept],
+            )
 
     def _check_memory(self) -> None:
         """Raise a ValueError with the least `memory_budget` that can be kept, if this one cannot."""
         n, d = self.rows.shape
         rows = (_array_bytes(self.rows) + 8 * n * self.source.n_outputs) / _ROWS_SHARE
         k = _LEAVES[0] if self.parameters.n_clusters == "auto" else int(self.parameters.n_clusters)
-        n_most = self.source.points.shape[0] + (0 if self.X is None else min(_MOST_ROWS, np.shape(self.X)[0]))
+        n_most = self.source.points.shape[0] + (0 if self.X is None else min(_MAX_ROWS, np.shape(self.X)[0]))
         settings = self._settings(_Plan(1.0, k), n_most, self.source.n_outputs, 0.0)
         training = training_bytes(settings, least_training_rows(settings), d, self.source.n_outputs, self.n_workers)
         least = math.ceil(max(rows, training / _TRAINING_SHARE["decision values"]))
@@ -204,7 +208,7 @@ class Compression:
         points, importance = self.source.points, self.source.importance
         classes = np.full(len(importance), -1) if self.source.classes is None else self.source.classes
         if self.X is None:
-            self.known = classes
+            self.known_classes = classes
             self.notes.append("no X was given: learnt from the support vectors alone, which lie close to the border")
             self.n_given = points.shape[0]
             return points, importance
@@ -212,7 +216,7 @@ class Compression:
         X = validate_rows(self.model, self.X, reset=False, **how)
         rows_bytes, points_bytes = (_array_bytes(A) + 8 * A.shape[0] * self.source.n_outputs for A in (X, points))
         room = _ROWS_SHARE * self.memory_budget - points_bytes
-        most = max(_FEW, min(_MOST_ROWS, int(room * X.shape[0] / rows_bytes)))
+        most = max(_MIN_ROWS, min(_MAX_ROWS, int(room * X.shape[0] / rows_bytes)))
         if X.shape[0] > most:
             self.notes.append(f"learnt from {most:,} of {X.shape[0]:,} rows")
             X = X[np.sort(self.rng.choice(X.shape[0], most, replace=False))]
@@ -221,8 +225,8 @@ class Compression:
         place, self.n_given = _find_rows(points, X), X.shape[0]
         own, others = np.zeros(X.shape[0]), place < 0
         np.add.at(own, place[~others], importance[~others])
-        self.known = np.concatenate([np.full(X.shape[0], -1), classes[others]])
-        self.known[place[~others]] = classes[~others]
+        self.known_classes = np.concatenate([np.full(X.shape[0], -1), classes[others]])
+        self.known_classes[place[~others]] = classes[~others]
         rows = sp.vstack([X, points[others]], format="csr") if sp.issparse(X) else np.concatenate([X, points[others]])
         return rows, np.concatenate([own, importance[others]])
 
@@ -230,22 +234,22 @@ class Compression:
         """Rows to learn from, to choose by and to report on."""
         n = self.n_given
         order = self.rng.permutation(n)
-        if n < _FEW:
+        if n < _MIN_ROWS:
             everything = np.arange(self.rows.shape[0])
             return _Split(everything, everything, everything, everything)
-        held = order[: min(_MOST_HELD, int(_HELD_SHARE * n))]
+        held = order[: min(_MAX_HELD_OUT, int(_HELD_OUT_SHARE * n))]
         learn = np.setdiff1d(np.arange(self.rows.shape[0]), held)
         pilot = np.sort(self.rng.choice(learn, min(_PILOT_ROWS, len(learn)), replace=False))
         return _Split(learn, pilot, np.sort(held[::2]), np.sort(held[1::2]))
 
     def _best(self, progress: Progress) -> _Candidate:
-        """The best of the candidates on some rows, those of unlike arrangement, once more on all rows."""
+        """The best candidates on the pilot rows, each of another number of leaves, trained on all rows: their best."""
         pilots = sorted(self._pilots(progress), key=attrgetter("merit"), reverse=True)
         if len(self.split.pilot) == len(self.split.learn):
             return pilots[0]
         arranged = {candidate.plan._replace(gamma=0.0): candidate.plan for candidate in reversed(pilots)}
         finals = sorted(arranged.values(), key=[pilot.plan for pilot in pilots].index)
-        trained = self._train_all(finals[:_FINALS], self.split.learn, progress)
+        trained = self._train_all(finals[:_MAX_FINALISTS], self.split.learn, progress)
         candidates = [*trained, *pilots] if progress.stopped_by else trained
         return max(candidates, key=attrgetter("merit"))
 
@@ -277,11 +281,11 @@ class Compression:
     def _train_all(
         self, plans: list[_Plan], learn: Rows, progress: Progress, before: Sequence[_Candidate] = ()
     ) -> list[_Candidate]:
-        """Candidates of some plans, as far as there is need, after others `before`, and time."""
+        """Candidates of the plans in order, until one of them, or of those `before`, agrees enough or time is over."""
         made: list[_Candidate] = []
         for plan in plans:
             known = [*before, *made]
-            if not known or (max(candidate.agreement for candidate in known) < _AGREED and progress.go_on()):
+            if not known or (max(candidate.agreement for candidate in known) < _ENOUGH_AGREEMENT and progress.go_on()):
                 made.append(self._train(plan, learn, progress))
         return made
 
@@ -311,7 +315,7 @@ class Compression:
         """Sizes for a share of the model's own cost, reduced until model and training (in `room` bytes) are small."""
         d, projection = self.rows.shape[1], self._projection if plan.is_flat else None
         rank = None if projection is None else projection.shape[1]
-        cost = float(np.clip(_COST_SHARE * self.cost_before, _LEAST_COST, _LARGEST_COST))
+        cost = float(np.clip(_COST_SHARE * self.cost_before, _MIN_COST, _MAX_COST))
         while True:
             if plan.is_flat:
                 settings = allocate_without_tree(self.parameters, n, d, n_outputs, default=cost, rank=rank)
@@ -321,7 +325,7 @@ class Compression:
                 )
             is_small = count_bytes(settings, d, n_outputs) <= _BYTES_SHARE * self.source.nbytes
             is_small = is_small and training_bytes(settings, n, d, n_outputs, self.n_workers) <= room
-            if is_small or cost <= _LEAST_COST:
+            if is_small or cost <= _MIN_COST:
                 return settings._replace(memory_budget=int(_SOLVER_SHARE * self.memory_budget))
             cost *= 0.8
 
@@ -330,10 +334,10 @@ class Compression:
         """Principal axes that keep nearly all of the rows' variance, of shape (d, r); None where they are too many."""
         d = self.rows.shape[1]
         measure = self.source.kernel.measure
-        if measure == "differences" or d < _FEW:
-            return None  # L1 distances change with the axes; few features are cheap as they are
+        if measure == "differences" or d < _MIN_FEATURES:
+            return None  # L1 distances change with the axes
         probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng)]
-        most = min(int(_MOST_FEATURES * d), _MOST_RANK, probe.shape[0] - 1)
+        most = min(int(_MAX_RANK_SHARE * d), _MAX_RANK, probe.shape[0] - 1)
         if sp.issparse(probe) or measure == "products":
             from sklearn.decomposition import TruncatedSVD
 
@@ -342,7 +346,7 @@ class Compression:
             from sklearn.decomposition import PCA
 
             model = PCA(most, svd_solver="randomized", random_state=self.seed).fit(probe)
-        kept = np.cumsum(model.explained_variance_ratio_) < _VARIANCE
+        kept = np.cumsum(model.explained_variance_ratio_) < _KEPT_VARIANCE
         if kept.all():
             return None
         return np.ascontiguousarray(model.components_[: int(kept.sum()) + 1].T, self.rows.dtype)
@@ -357,7 +361,7 @@ class Compression:
         if learnt == "decision values":
             return DistillationProblem(self.values[learn].T, self.importance[learn])
         signs = one_vs_rest_signs(self._labels[learn], len(self.model.classes_))
-        return HingeProblem(signs, np.full(len(learn), _HARD_C), 1e-2, train_hinges)
+        return HingeProblem(signs, np.full(len(learn), _LABELS_C), 1e-2, train_hinges)
 
     @cached_property
     def _labels(self) -> Rows:
@@ -406,8 +410,8 @@ class Compression:
         return 1.0 - float(error / max(np.square(self.values[rows] - self.values[rows].mean(axis=0)).sum(), 1e-300))
 
     def _merit(self, compressed: Compressed, values: Vector, agreement: float) -> float:
-        """Share of right labels, as far as they are known: a model says which class its support vectors had."""
-        known = self.known[self.split.choose]
+        """Share of right labels: the class in training, where it is known (support vectors); else the model's label."""
+        known = self.known_classes[self.split.choose]
         if not is_classifier(self.model) or not np.any(known >= 0):
             return agreement
         right = np.where(known < 0, self._labels[self.split.choose], known)
@@ -442,11 +446,11 @@ class Compression:
 def _in_single(X: Any) -> Any:
     """Rows as float32, half as large and as slow, unless a feature's spread would be lost in rounding."""
     if sp.issparse(X):
-        is_safe = np.abs(X.data).max(initial=0.0) < _LARGEST
+        is_safe = np.abs(X.data).max(initial=0.0) < _MAX_VALUE
     else:
         largest, spread = np.abs(X).max(axis=0), X.std(axis=0)
         is_safe = np.all(
-            (largest < _LARGEST) & ((largest * np.finfo(np.float32).eps < _ROUNDING * spread) | (spread == 0))
+            (largest < _MAX_VALUE) & ((largest * np.finfo(np.float32).eps < _MAX_ROUNDING * spread) | (spread == 0))
         )
     return X.astype(np.float32) if is_safe else X
 
