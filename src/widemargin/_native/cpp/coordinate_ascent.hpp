@@ -3,35 +3,29 @@
 #include <cmath>
 #include <limits>
 
-#include "csr.hpp"
+#include "csr_sums.hpp"
 #include "registers.hpp"
 #include "span.hpp"
 
 namespace wm {
 
-// Operations on row i of dense (n, d) or sparse rows.
-
-template <class T> const T* row_of(const Matrix<const T>& X, Index i) { return X[i].data; }
+// Operations on row i of dense (n, d) or sparse rows: <x_i, w>; |x_i|^2.
 
 template <class T> double inner(const Matrix<const T>& X, Index i, const double* w) {
-    return inner_product(row_of(X, i), w, X.columns);
+    return inner_product(X[i].data, w, X.columns);
 }
-template <class T, class I> double inner(const CSR<T, I>& X, Index i, const double* __restrict w) {
-    const Span<const T> x = X.values(i);
-    const I* columns = X.columns_of(i).data;
-    double product = 0.0;
-    for (Index t = 0; t < x.size; ++t) product += x.data[t] * w[columns[t]];
-    return product;
+template <class T, class I> double inner(const CSR<T, I>& X, Index i, const double* w) {
+    return row_product(X.values(i).data, X.columns_of(i).data, X.values(i).size, w);
 }
 
-template <class T> double squared_norm(const Matrix<const T>& X, Index i) { return squared_norm(row_of(X, i), X.columns); }
+template <class T> double squared_norm(const Matrix<const T>& X, Index i) { return squared_norm(X[i].data, X.columns); }
 template <class T, class I> double squared_norm(const CSR<T, I>& X, Index i) {
     return squared_norm(X.values(i).data, X.values(i).size);
 }
 
 // w += scale x_i
 template <class T> void add_row(const Matrix<const T>& X, Index i, double scale, double* __restrict w) {
-    add_scaled(row_of(X, i), scale, w, X.columns);
+    add_scaled(X[i].data, scale, w, X.columns);
 }
 template <class T, class I> void add_row(const CSR<T, I>& X, Index i, double scale, double* __restrict w) {
     const Span<const T> x = X.values(i);
@@ -48,7 +42,7 @@ template <class T> WM_INLINE void prefetch_head(const T* x, Index n) {
     constexpr Index kBytes = 256;
     prefetch(x, x + least<Index>(n, kBytes / sizeof(T)));
 }
-template <class T> WM_INLINE void prefetch_row(const Matrix<const T>& X, Index i) { prefetch_head(row_of(X, i), X.columns); }
+template <class T> WM_INLINE void prefetch_row(const Matrix<const T>& X, Index i) { prefetch_head(X[i].data, X.columns); }
 template <class T, class I> WM_INLINE void prefetch_row(const CSR<T, I>& X, Index i) {
     prefetch_head(X.columns_of(i).data, X.columns_of(i).size);
     prefetch_head(X.values(i).data, X.values(i).size);
