@@ -33,8 +33,7 @@ from ..estimators._cost import (
 )
 from ..estimators._dc_pred_machine import tree_arrays
 from ..estimators._estimator import warn_user
-from ..estimators._pairs import votes
-from ..estimators._predictor import largest
+from ..estimators._predictor import largest, votes
 from ..estimators._validation import check_limits, check_seed, plain, validate_rows
 from ..kernels.functions import make_kernel
 from ..kernels.tiles import entry_work

@@ -1,8 +1,7 @@
-"""Classes by pairs: votes, scikit-learn's layout of dual coefficients, and the attributes of a fitted machine."""
+"""The fitted attributes of exact machines: scikit-learn's layout of dual coefficients, and the certificate."""
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -18,21 +17,6 @@ Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 _DENSE_BYTES = 2**24  # of coefficients of pairs of classes, nearly all zero where there are many classes
-
-
-def votes(values: Vector, n_classes: int) -> NDArray[np.float32]:
-    """Votes (n, n_classes) from decision values (n, n_pairs); a value of exactly 0 is no vote."""
-    for_first, for_second = pair_incidence(n_classes)
-    counts: NDArray[np.float32] = (values > 0).astype(np.float32) @ for_first
-    counts += (values < 0).astype(np.float32) @ for_second
-    return counts
-
-
-@cache
-def pair_incidence(n_classes: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """One-hot classes (n_pairs, n_classes) that get the vote of a positive, and of a negative decision value."""
-    first, second = np.triu_indices(n_classes, 1)
-    return np.eye(n_classes, dtype=np.float32)[first], np.eye(n_classes, dtype=np.float32)[second]
 
 
 def machine_attributes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from ._lazy import lazy_on_dask
-from ._pairs import votes
 
 Vector = NDArray[np.float64]
 
@@ -149,3 +149,18 @@ def largest(values: Vector) -> NDArray[np.intp]:
     """The class of each row: that of the largest decision value, or of two classes by the sign of the only one."""
     numbers: NDArray[Any] = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
     return numbers.astype(np.intp)
+
+
+def votes(values: Vector, n_classes: int) -> NDArray[np.float32]:
+    """Votes (n, n_classes) from decision values (n, n_pairs); a value of exactly 0 is no vote."""
+    for_first, for_second = pair_incidence(n_classes)
+    counts: NDArray[np.float32] = (values > 0).astype(np.float32) @ for_first
+    counts += (values < 0).astype(np.float32) @ for_second
+    return counts
+
+
+@cache
+def pair_incidence(n_classes: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """One-hot classes (n_pairs, n_classes) that get the vote of a positive, and of a negative decision value."""
+    first, second = np.triu_indices(n_classes, 1)
+    return np.eye(n_classes, dtype=np.float32)[first], np.eye(n_classes, dtype=np.float32)[second]

@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators._pairs import pair_incidence
+from ..estimators._predictor import pair_incidence
 from ..models.expansion import KernelExpansion
 from ..models.linear import LinearModel
 from ..models.nystroem_tree import NystroemForest
