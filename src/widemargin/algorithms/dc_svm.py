@@ -34,7 +34,8 @@ from ..kernels.tiles import fill_gram
 from ..partition.divide import Division, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem, svm_problem
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_result
-from ..solvers.dual.solver import DualSolver, hides_violation, split_memory
+from ..solvers.dual.memory import split_memory
+from ..solvers.dual.solver import DualSolver, hides_violation
 from ..solvers.dual.subproblems import Subproblem, solve_on_whole_matrix
 from ..solvers.results import DualResult, StoppedAtStartError, join_results
 

@@ -31,7 +31,8 @@ from ..kernels.tiles import add_kernel_product, fill_gram
 from ..solvers.dual.c_path import CPath
 from ..solvers.dual.certificate import DualProblem
 from ..solvers.dual.in_memory import NO_LIMIT, solve_in_memory
-from ..solvers.dual.solver import DualSolver, split_memory
+from ..solvers.dual.memory import split_memory
+from ..solvers.dual.solver import DualSolver
 from ..solvers.results import DualResult, StoppedAtStartError
 
 Vector = NDArray[np.float64]

@@ -48,6 +48,16 @@ class ActiveMatrix:
         if other._buffer.dtype == self._buffer.dtype:
             self._buffer, self.capacity = other._buffer, min(self.capacity, other.capacity)
 
+    def renumber(self, source: KernelRows, numbers: Rows) -> None:
+        """Continue with rows of `source`, where row i has the number `numbers[i]`; -1: it is removed."""
+        kept = np.flatnonzero(numbers[self.rows] >= 0)
+        if len(kept) < len(self.rows):
+            self._compact(kept)
+        rows, self.rows = numbers[self.rows], self.rows[:0]
+        self.source, self._position = source, np.full(len(source), -1)
+        self.capacity = min(len(source), int(np.sqrt(len(self._buffer))))
+        self._set(rows)
+
     @property
     def K(self) -> Array:
         """C-contiguous array of m rows, whose leading m columns are the kernel matrix."""

@@ -16,6 +16,7 @@ from widemargin.algorithms import dc_svm
 from widemargin.algorithms.dc_svm import KernelProblem, Settings, TrainedMachine, pair_problem, train, train_several
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Precomputed
+from widemargin.solvers.dual import memory
 from widemargin.solvers.dual import solver as dual
 from widemargin.solvers.dual.certificate import svm_problem
 
@@ -67,13 +68,13 @@ def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 def precisions(monkeypatch: pytest.MonkeyPatch) -> list[np.dtype]:
     """The precision of the samples in each run of the exact solver."""
     seen: list[np.dtype] = []
-    original = dual.KernelRows
+    original = memory.KernelRows
 
     def watched(kernel: Any, samples: Any, *rest: Any) -> Any:
         seen.append(samples.precision)
         return original(kernel, samples, *rest)
 
-    monkeypatch.setattr(dual, "KernelRows", watched)
+    monkeypatch.setattr(memory, "KernelRows", watched)
     return seen
 
 

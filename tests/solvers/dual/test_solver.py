@@ -224,6 +224,34 @@ def test_an_active_set_that_does_not_fit_still_gets_there(has_intercept: bool) -
     assert dual_value(capped) == pytest.approx(dual_value(fits), rel=1e-4)
 
 
+@pytest.mark.parametrize("quantile", [dual._CHANGE_QUANTILE, 0.0])
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_rounds_on_the_rows_near_the_margin_reach_the_same_optimum(
+    has_intercept: bool, quantile: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the rows left out are too many: with the quantile 0 all that do not violate."""
+    problem = make_problem(4000, C=2.0, gamma=0.5, noise=0.2)
+    sizes: list[int] = []
+    original = DualSolver._solve_near
+
+    def watched(solver: DualSolver, point: Any, certificate: Any, near: Any) -> Any:
+        sizes.append(len(near))
+        return original(solver, point, certificate, near)
+
+    monkeypatch.setattr(DualSolver, "_solve_near", watched)
+    monkeypatch.setattr(dual, "_CHANGE_QUANTILE", quantile)
+    near = solve(problem, has_intercept=has_intercept, cache_bytes=0, tol=1e-5)
+    assert sizes
+    assert max(sizes) <= 2000
+    monkeypatch.setattr(dual, "_NEAR_SHARE", 0.0)
+    n_near = len(sizes)
+    whole = solve(problem, has_intercept=has_intercept, cache_bytes=0, tol=1e-5)
+    assert len(sizes) == n_near
+    assert near.converged
+    assert dual_value(near) == pytest.approx(dual_value(whole), rel=1e-7)
+    check_certificate(problem, near, has_intercept)
+
+
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("n_copies", [2, 7])
 def test_repeated_rows(n_copies: int, has_intercept: bool) -> None:

@@ -7,9 +7,10 @@ Returns  `DualResult`: beta, K beta, the intercept, the violation, the primal ob
 Method   A round: choose the active set (free coordinates and violators); solve the dual on it, on its kernel matrix in
          memory, to a tenth of the largest violation of all coordinates; add the kernel rows of the coordinates that
          changed to K beta, over all n columns. Coordinates that stay at a bound need no kernel entry.
-Cost     about (support vectors) x n kernel entries, and the rows that do not fit the cache again whenever they change;
-         memory: the active matrix and the cache, within the bytes given
-Source   decomposition: Joachims 1999; working sets: Fan, Chen, Lin 2005; gap: Hsieh et al. 2014, section 3
+         Shrinking: once most rows are farther from the margin than a round moves them, the rounds go on with the near
+         rows alone until these are solved; then K beta of the others is computed, and shows whether one violates.
+Cost     about 2 (support vectors) x n kernel entries; memory: the active matrix and the cache, within the bytes given
+Source   decomposition and shrinking: Joachims 1999; working sets: Fan, Chen, Lin 2005; gap: Hsieh et al. 2014, section 3
 """
 
 from __future__ import annotations
@@ -21,14 +22,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._config import get_config
 from ..._native import Stopped, dual, kernels
 from ..._progress import PartProgress, Progress
-from ..._threads import ThreadTeam
-from ...data.samples import Samples
+from ...data.samples import SampleSubset
 from ...kernels.active_matrix import ActiveMatrix
 from ...kernels.cache import KernelRows
-from ...kernels.functions import Kernel
 from ...kernels.tiles import entry_work
 from ..results import DualResult, History, StoppedAtStartError
 from .certificate import (
@@ -55,19 +53,14 @@ _NOISE_FLOOR = 10.0  # violation / noise below which float32 entries improve not
 _CERTAIN = 20.0  # distance from the margin / noise above which the sign of a row's slack is certain
 _BLOCK_ROWS = 512  # least kernel rows that are computed together
 _WORK_PER_CHECK = 3e9  # multiply-adds between two checks of the clock: at most a tenth of a second
-_NEW_VIOLATORS = 8192  # violators that join the active set in a round, at most
+_NEW_VIOLATORS = 4096  # violators that join the active set in a round, at most
 _NEW_VIOLATORS_FROM_ZERO = 2048  # the same in the first round from beta = 0, and
 _FIRST_ROUND_SHARE = 0.25  # of the rows at most in that round
 _LEAST_VIOLATION = 0.03  # violation / largest violation of coordinates that join
 _NEAR_VIOLATORS = 512, 2048  # least and most satisfied coordinates near their margin that join as well
+_CHANGE_QUANTILE = 0.95  # of the rows' last changes of decision values: a bound of later ones for most rows
+_NEAR_SHARE = 0.5  # near rows / rows, at most, for rounds on the near rows alone
 _ROUND_TOL = 0.1  # violation on the active set after a round / largest violation before it
-_VECTORS = 16  # float64 vectors (n,) that a solve holds at its peak
-_ACTIVE_SHARES = (0.3, 0.5)  # least and most of the memory for the active matrix; the rest is for kept kernel rows
-_CHEAP_ROW = 64  # multiply-adds of an inner product: entries of shorter rows are computed again faster than kept
-_LEAST_BYTES = 2**22
-_ALLOCATOR_BYTES = 2**24  # kept by the interpreter and the allocator
-_TILES = 8  # held by a thread at one time, with their batches and allocator's share
-_GATHERED = 3 * _NEW_VIOLATORS  # rows in batches at one time
 
 
 class _Point(NamedTuple):
@@ -107,6 +100,9 @@ class DualSolver:
     ----------
     order : ndarray of shape (n,) or None
         The row of the original problem of each coordinate, for the points that callbacks see; None: 0 ... n - 1.
+    report : callable
+        Called before each round with beta (n,) and its certificate; False stops the solver. By default it tells
+        `progress`.
     needed_tol : float
         `tol`, or less where the gap is too large at `tol`.
     goal_tol : float
@@ -129,6 +125,7 @@ class DualSolver:
     ) -> None:
         n = len(problem.target)
         self.rows = rows
+        self.problem = problem
         self.has_intercept = has_intercept
         self.tol = self.needed_tol = tol
         self.goal_tol = min(tol, SINGLE_SET_TOL) if n <= WORKING_SET_ROWS else tol
@@ -146,6 +143,8 @@ class DualSolver:
         self.n_steps = 0
         self.is_first_round_from_zero = False
         self.last_active = np.empty(0, np.intp)
+        self.last_change = np.inf  # of the decision values in the last round, for most rows
+        self.report: Callable[[Vector, Certificate], bool] = self._report
 
     @property
     def nbytes(self) -> int:
@@ -237,7 +236,7 @@ class DualSolver:
         certificate = self._certify(point)
         best = point, certificate
         is_stalled = StallTest(MAX_IDLE_CHECKS if len(point.beta) > WORKING_SET_ROWS else 1)
-        while not self._is_done(point, certificate) and self._report(point, certificate):
+        while not self._is_done(point, certificate) and self.report(point.beta, certificate):
             if is_stalled(self.terms, point.beta, point.decision, certificate.violation):
                 break
             if certificate.violation < self._observable_tol(point):
@@ -246,8 +245,8 @@ class DualSolver:
             new_point = self._run_round(point, certificate)
             if new_point is None:
                 break
-            point = new_point
-            certificate = self._certify(point)
+            last, point, certificate = (point, certificate), new_point, self._certify(new_point)
+            self.last_change = _typical_change(last, (point, certificate))
             # the dual objective decreases in every round, the primal one need not: a stop returns the least
             if certificate.violation < self.tol or certificate.objective <= best[1].objective:
                 best = point, certificate
@@ -334,35 +333,81 @@ class DualSolver:
             self.terms, point.beta, point.decision, point.violations, has_intercept=self.has_intercept, tol=self.tol
         )
 
-    def _report(self, point: _Point, certificate: Certificate) -> bool:
-        self.progress.candidate = self.to_original_order(point.beta), certificate.intercept
+    def _report(self, beta: Vector, certificate: Certificate) -> bool:
+        self.progress.candidate = self.to_original_order(beta), certificate.intercept
         return self.progress.go_on(
             violation=certificate.violation,
             tol=self.goal_tol,
             objective=certificate.objective,
-            n_support=float(np.count_nonzero(point.beta)),
+            n_support=float(np.count_nonzero(beta)),
             round=float(len(self.history)),
         )
 
     def _run_round(self, point: _Point, certificate: Certificate) -> _Point | None:
         """The point after one round; None if the round was stopped or changed no coordinate."""
+        rows = self._choose_near(point, certificate)
         try:
-            with self.progress.interrupting(self.rows.team.native):
-                self.active.update(self._choose_active(point, certificate.intercept))
+            if rows is not None:
+                beta, decision = self._solve_near(point, certificate, rows)
+            else:
+                rows, beta, decision = self._solve_active(point, certificate)
         except Stopped:
             return None
-        active = self.active.rows
-        tol = max(0.9 * self._observable_tol(point), _ROUND_TOL * certificate.violation)
-        beta, decision = self._solve_active(point, active, tol)
-        changed = np.flatnonzero(beta != point.beta[active])
-        changed = changed[np.argsort(active[changed])]
+        changed = np.flatnonzero(beta != point.beta[rows])
+        changed = changed[np.argsort(rows[changed])]
         if not len(changed):
             return None
-        known = None if self.rows.has_room else active  # kept rows need all their columns
-        new_point = self._update(point, active[changed], beta[changed], known)
+        known = None if self.rows.has_room else rows  # kept rows need all their columns
+        new_point = self._update(point, rows[changed], beta[changed], known)
         if new_point is not None and known is not None:
             new_point.decision[known] = decision
         return new_point
+
+    def _choose_near(self, point: _Point, certificate: Certificate) -> Rows | None:
+        """The near rows: free ones, violators, and those nearer to the margin than the last round changed most rows.
+
+        None if they are too many, or if kept kernel rows make the other rows' decision values cheap.
+        """
+        if self.rows.has_room:
+            return None
+        is_near = self._distance(point.decision, certificate.intercept) < self.last_change
+        is_near |= is_free(self.terms, point.beta) | (np.abs(point.violations) > 0.5 * self.goal_tol)
+        near = np.flatnonzero(is_near)
+        return near if WORKING_SET_ROWS < len(near) <= _NEAR_SHARE * len(is_near) else None
+
+    def _solve_near(self, point: _Point, certificate: Certificate, near: Rows) -> tuple[Vector, Vector]:
+        """Solve on the near rows by rounds of their own, all other coordinates fixed: their beta and decision values.
+
+        Shrinking: the decision values of the other rows are computed once, after it, and show whether one of them
+        violates.
+        """
+        samples = SampleSubset(self.rows.samples, near, copy=True)
+        part = DualSolver(
+            KernelRows(self.rows.kernel, samples, 0, self.rows.team),
+            self.problem.take(near),
+            has_intercept=self.has_intercept,
+            tol=0.9 * self._observable_tol(point),
+            active_bytes=0,
+            progress=self.progress,
+            max_iter=self.max_iter - self.n_iter,
+            max_relative_gap=np.inf,
+        )
+
+        def report(beta: Vector, inner: Certificate) -> bool:
+            whole = point.beta.copy()
+            whole[near] = beta
+            return self.report(whole, certificate._replace(intercept=inner.intercept, violation=inner.violation))
+
+        part.report = report
+        part.active = self.active
+        to_near = np.full(len(point.beta), -1)
+        to_near[near] = np.arange(len(near))
+        self.active.renumber(part.rows, to_near)
+        result = part._solve_from(_Point(point.beta[near], point.decision[near], np.empty(len(near))))
+        self.active.renumber(self.rows, near)
+        self.n_iter += part.n_iter
+        self.n_steps += part.n_steps
+        return result.beta, result.decision
 
     def _choose_active(self, point: _Point, intercept: float) -> Rows:
         """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
@@ -403,12 +448,16 @@ class DualSolver:
         self.last_active = active
         return active
 
-    def _solve_active(self, point: _Point, active: Rows, tol: float) -> tuple[Vector, Vector]:
-        """Solve on the active set's kernel matrix: the new beta and decision values of its coordinates."""
+    def _solve_active(self, point: _Point, certificate: Certificate) -> tuple[Rows, Vector, Vector]:
+        """Solve on an active set's kernel matrix: its rows, their new beta and decision values."""
+        with self.progress.interrupting(self.rows.team.native):
+            self.active.update(self._choose_active(point, certificate.intercept))
+        active = self.active.rows
+        tol = max(0.9 * self._observable_tol(point), _ROUND_TOL * certificate.violation)
         terms = restrict_terms(self.terms, active)
         beta, decision = point.beta[active], point.decision[active]
         self._solve_in_memory(self.active.K, terms, beta, decision, tol)
-        return beta, decision
+        return active, beta, decision
 
     def _solve_in_memory(
         self, K: NDArray[np.floating], terms: dual.SeparableTerms, beta: Vector, decision: Vector, tol: float
@@ -476,40 +525,10 @@ def hides_violation(noise: float, tol: float, problem: DualProblem | dual.Separa
     return noise > MAX_NOISE * tol or noise * total > 0.01 * abs(result.objective)
 
 
-def split_memory(
-    kernel: Kernel, samples: Samples, memory_budget: int, team: ThreadTeam, n_active: int = 0
-) -> tuple[KernelRows, int]:
-    """Divide a memory budget between kept kernel rows and the active set's kernel matrix.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    samples : Samples of length n
-    memory_budget : int
-        Bytes beside the caller's data. The samples' copies, vectors and tiles are subtracted first.
-    team : ThreadTeam
-    n_active : int
-        Rows of the first active set, if they are known.
-
-    Returns
-    -------
-    (KernelRows, int)
-        Kernel rows with their cache, and the bytes of the active matrix.
-
-    Notes
-    -----
-    The first write to a page takes as long as computing the kernel entries of short rows: only entries of long rows,
-    or of a Python function, are kept.
-    """
-    n, itemsize = len(samples), samples.dtype.itemsize
-    gathered = min(n, _GATHERED) * samples.row_bytes
-    overhead = samples.nbytes + gathered + _VECTORS * 8 * n + _TILES * team.n_threads * get_config()["block_bytes"]
-    free = max(_LEAST_BYTES, memory_budget - overhead - _ALLOCATOR_BYTES)
-    least, most = _ACTIVE_SHARES
-    if kernel.sample_form != "rows" and samples.row_cost <= _CHEAP_ROW:
-        return KernelRows(kernel, samples, 0, team), min(n * n * itemsize, free)
-    active_bytes = min(n * n * itemsize, int(np.clip(n_active**2 * itemsize, least * free, most * free)))
-    return KernelRows(kernel, samples, free - active_bytes, team), active_bytes
+def _typical_change(last: tuple[_Point, Certificate], new: tuple[_Point, Certificate]) -> float:
+    """What a round changed the decision values by, intercept included, for most rows: a quantile over the rows."""
+    change = new[0].decision - last[0].decision + (new[1].intercept - last[1].intercept)
+    return float(np.quantile(np.abs(change), _CHANGE_QUANTILE))
 
 
 def _largest(values: Vector, rows: Rows, k: int) -> Rows:
