@@ -10,7 +10,7 @@ Method   A round: choose the active set (free coordinates and violators); solve 
          Shrinking: once most rows are farther from the margin than a round moves them, the rounds go on with the near
          rows alone until these are solved; then K beta of the others is computed, and shows whether one violates.
 Cost     about 2 (support vectors) x n kernel entries; memory: the active matrix and the cache, within the bytes given
-Source   decomposition and shrinking: Joachims 1999; working sets: Fan, Chen, Lin 2005; gap: Hsieh et al. 2014, section 3
+Source   decomposition, shrinking: Joachims 1999; working sets: Fan, Chen, Lin 2005; gap: Hsieh et al. 2014, section 3
 """
 
 from __future__ import annotations
