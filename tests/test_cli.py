@@ -115,6 +115,9 @@ def test_help_is_fast_and_loads_nothing_heavy():
         ["compress", "a", "b", "--n-clusters", "0"],
         ["compress", "a", "b", "--prediction-cost", "cheap"],
         ["compress", "a", "b", "--pseudo", "square"],
+        ["train", "a", "b", "--task", "regression", "--estimator", "ocas"],
+        ["train", "-", "b", "--test", "-"],
+        ["completion", "tcsh"],
         ["demo", "--n-samples", "0"],
         ["demo", "--task", "colour"],
     ],
@@ -124,6 +127,99 @@ def test_wrong_usage_is_code_2(arguments, capsys):
         main(arguments)
     assert end.value.code == 2
     assert "usage: widemargin" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (
+            "--estimator ocas --kernel poly",
+            "--kernel does not apply to --estimator ocas; it is for bsgd, dcpred, ",
+        ),
+        ("--budget 10", "--budget does not apply to --estimator dcsvm; it is for bsgd"),
+        ("--estimator bsgd --tol 0.1", "--tol does not apply to --estimator bsgd"),
+        ("--estimator dcpred --intercept", "--intercept does not apply to --estimator dcpred"),
+        ("--n-trees 3", "--n-trees does not apply to --estimator dcsvm; it is for dcpred"),
+        ("--task one-class -C 3", "-C does not apply to --task one-class"),
+        ("--task regression --nu 0.1", "--nu does not apply to --task regression; it is for one-class"),
+        ("--task regression --balanced", "--balanced does not apply to --task regression"),
+    ],
+)
+def test_options_that_a_machine_does_not_take_are_refused(options, reason, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["train", "a", "b", *options.split()])
+    assert end.value.code == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_output_files_are_replaced_by_force_alone(csv, model, tmp_path, capsys):
+    before = model.read_bytes()
+    assert main(["train", str(csv), str(model)]) == 1
+    assert_error(capsys, "exists already: --force replaces it", model.name)
+    assert model.read_bytes() == before
+    assert main(["train", str(csv), str(model), "--force"]) == 0
+    assert model.read_bytes() != before
+
+
+def test_standard_input_and_output(csv, model, tmp_path):
+    out = tmp_path / "labels"
+    assert main(["predict", str(csv), str(model), str(out)]) == 0
+    piped = run("predict", "-", model, "--format", "csv", input=csv.read_text())
+    assert piped.stdout == out.read_text()
+    trained = subprocess.run(
+        [sys.executable, "-m", "widemargin.cli", "train", "-", "-", "--format", "csv", "-C", "10"],
+        input=csv.read_bytes(),
+        capture_output=True,
+        check=True,
+        timeout=120,
+    )
+    assert b"support vectors" in trained.stderr
+    described = subprocess.run(
+        [sys.executable, "-m", "widemargin.cli", "info", "-"],
+        input=trained.stdout,
+        capture_output=True,
+        check=True,
+        timeout=120,
+    )
+    assert b"DCSVMClassifier" in described.stdout
+
+
+def test_standard_input_needs_a_format_and_is_named_in_errors():
+    assert "standard input has no suffix: give --format" in run("train", "-", "m", input="1,2").stderr
+    broken = run("train", "-", "m", "--format", "csv", input="1,2,a\n1,2\n")
+    assert broken.stderr.startswith("widemargin: error: standard input:2:")
+    assert broken.returncode == 1
+
+
+def test_the_format_overrides_the_suffix(csv, tmp_path, capsys):
+    strange = csv.rename(tmp_path / "points.data")
+    assert main(["train", str(strange), str(tmp_path / "m"), "--format", "csv"]) == 0
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "npy"])
+def test_formats_that_are_not_read_are_named(suffix, tmp_path, capsys):
+    assert main(["train", str(tmp_path / f"data.{suffix}"), str(tmp_path / "m")]) == 1
+    assert_error(capsys, "numpy.savez", f"data.{suffix}")
+
+
+def test_indices_from_zero_are_explained(tmp_path, capsys):
+    (tmp_path / "zero.svm").write_text("1 0:1\n-1 0:2\n")
+    assert main(["train", str(tmp_path / "zero.svm"), str(tmp_path / "m")]) == 1
+    assert_error(capsys, "--zero-based")
+    assert main(["train", str(tmp_path / "zero.svm"), str(tmp_path / "m"), "--zero-based"]) == 0
+
+
+def test_completion_scripts_have_commands_and_options(capsys):
+    for shell in ("bash", "zsh", "fish"):
+        assert main(["completion", shell]) == 0
+        script = capsys.readouterr().out
+        assert "compress" in script
+        assert "memory-budget" in script
+    complete = 'eval "$(cat)"; COMP_WORDS=(widemargin train --ker); _widemargin x --ker; echo "${COMPREPLY[@]}"'
+    main(["completion", "bash"])
+    script = capsys.readouterr().out
+    done = subprocess.run(["bash", "-c", complete], input=script, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["--kernel"]
 
 
 # train, predict, info
@@ -713,7 +809,7 @@ def test_regression(tmp_path, capsys):
     small = tmp_path / "small.skops"
     assert main(["compress", str(model), str(small), "--data", str(data)]) == 0
     capsys.readouterr()
-    assert main(["predict", str(data), str(small), str(out)]) == 0
+    assert main(["predict", str(data), str(small), str(out), "--force"]) == 0
 
 
 def test_one_class(tmp_path, capsys):
@@ -729,7 +825,6 @@ def test_one_class(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--task", "regression", "--estimator", "ocas"], "--task regression needs --estimator dcsvm"),
         (["--task", "one-class", "--nu", "2"], "nu must be at most 1"),
         (["--task", "regression", "--epsilon", "-1"], "epsilon must be at least 0"),
     ],

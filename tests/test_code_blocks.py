@@ -22,7 +22,7 @@ from widemargin.cli.program import _make_parser
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(r"(<!-- not run[^\n]*-->\n+)?^( *)```python\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
-_COMMAND = re.compile(r"^(?:.*&& )?widemargin ([^#\n]*)", re.MULTILINE)
+_COMMAND = re.compile(r"^(?:.*(?:&&|\|) )?widemargin ([^#|\n]*)", re.MULTILINE)
 
 
 def blocks(page: Path) -> list[str]:

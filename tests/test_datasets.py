@@ -155,7 +155,7 @@ def test_svmlight_round_trip(tmp_path, seed, dtype, zero_based):
         ("1 1.5:2", "the feature index '1.5' is not an integer"),
         ("1 2:1 1:1", "the feature index 1 follows 2"),
         ("1 2:1 2:1", "the feature index 2 follows 2"),
-        ("1 0:1", "the feature index 0 is below 1 (indices are one-based)"),
+        ("1 0:1", "the feature index 0 is below 1; --zero-based, or zero_based=True, reads files that begin at 0"),
         ("1 -3:1", "the feature index -3 is below 1"),
         ("1 99999999999:1", "does not fit in 32 bits"),
         ("spam 1:1", "the label 'spam' is not a number"),

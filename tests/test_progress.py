@@ -216,8 +216,8 @@ class TestBar:
         lines = err.splitlines()
         assert out == ""
         assert len(lines) == 3  # after 1 and 6 seconds, and at the end
-        assert lines[1].startswith("solve: 0:06, violation 0.2")
-        assert "1,234 support vectors, about 0:5" in lines[1]
+        assert lines[1].startswith("solve: 0:06, about 0:54 left, violation 0.2")
+        assert lines[1].endswith("1,234 support vectors")
 
     def test_rich_bar_on_a_terminal(self, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
         class Terminal(io.StringIO):
@@ -237,6 +237,21 @@ class TestBar:
         assert "level 2" in text
         assert "1,234 support vectors" in text
         assert "round 8" in text
+
+    def test_rich_bar_has_its_estimate_within_80_columns(self, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Terminal(io.StringIO):
+            def isatty(self) -> bool:
+                return True
+
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        monkeypatch.setenv("TERM", "dumb")
+        monkeypatch.setenv("COLUMNS", "80")
+        bar = _bar.TerminalBar()
+        bar.show(_bar.Snapshot(1, "DCSVMClassifierCV", {"violation": 0.01, "n_support": 123456}, 0.6, 75.2, 3700.0))
+        bar.close()
+        line = next(line for line in sys.stderr.getvalue().splitlines() if "DCSVM" in line)
+        assert len(line) <= 80
+        assert "about 1:01:40 left" in line
 
     def test_bar_describes_long_times(self) -> None:
         now = _bar.Snapshot(1, "fit", {"objective": -12.5}, None, 3700.0, None)

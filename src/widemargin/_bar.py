@@ -6,6 +6,7 @@ from time import perf_counter
 from typing import NamedTuple, Protocol
 
 _LINE_EVERY = 5.0  # seconds between two plain lines
+_BAR_WIDTH = 12  # columns: clock and estimate fit beside it on a line of 80
 _MAX_LINES = 6  # of rich, so that many stages don't fill the screen
 
 
@@ -41,13 +42,14 @@ class TerminalBar:
     def __init__(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+        from rich.table import Column
 
         # No refresh thread: the fit's own questions redraw it, and nothing competes with the fit for a core.
         self._rich = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[note]}"),
+            BarColumn(bar_width=_BAR_WIDTH),
+            TextColumn("{task.fields[note]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
             console=Console(stderr=True),
             auto_refresh=False,
         )
@@ -106,12 +108,12 @@ def describe(now: Snapshot) -> str:
     Examples
     --------
     >>> describe(Snapshot(1, "fit", {"violation": 0.0123, "tol": 1e-3, "n_support": 1234}, 0.6, 75.2, 8))
-    '1:15, violation 0.0123, 1,234 support vectors, about 0:08 left'
+    '1:15, about 0:08 left, violation 0.0123, 1,234 support vectors'
     """
     parts = [_clock(now.elapsed)]
-    parts += [_PHRASES.get(key, f"{key} {{:.6g}}").format(value) for key, value in now.state.items() if key != "tol"]
     if now.remaining is not None:
         parts.append(f"about {_clock(now.remaining)} left")
+    parts += [_PHRASES.get(key, f"{key} {{:.6g}}").format(value) for key, value in now.state.items() if key != "tol"]
     return ", ".join(parts)
 
 

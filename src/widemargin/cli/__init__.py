@@ -4,10 +4,13 @@
 
     program      main(): arguments, exit codes, one-line errors
     commands     train, predict, compress, info
+    applicable   which options of train a machine takes
+    inputs       standard input as a file, and the reader of a format
     demo         demo: patches of photographs, compared with scikit-learn's SVC
     comparison   seconds, accuracy and dual objective of several models
     picture      predictions painted over photographs
     model_files  saving and loading models with skops
+    completion   scripts for shells
     outputs      output files that are replaced as a whole or not at all
 
 Each command imports what it needs when it is run: ``--help`` takes no time.

@@ -9,13 +9,14 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
+from widemargin.cli.inputs import reader_of
 from widemargin.cli.model_files import load_model, machines_in, save_model
-from widemargin.cli.outputs import replacing
-from widemargin.datasets import Dataset, load_csv, load_svmlight, reader_for
+from widemargin.cli.outputs import open_output
+from widemargin.datasets import Dataset, load_csv, load_svmlight
 from widemargin.datasets.files import fault
 
 _MOST_SCORED_ROWS = 10_000
@@ -24,7 +25,7 @@ _MOST_SCORED_ROWS = 10_000
 def train(args: Namespace) -> int:
     """Read, fit, save, and report: `widemargin train`."""
     # The output is opened first: a folder that does not exist is found before hours of training.
-    with replacing(args.model) as file:
+    with open_output(args.model, force=args.force) as file:
         data = _split(_read_training(args), args)
         model = _make_model(args, sparse=not isinstance(data.X, np.ndarray))
         start = time.perf_counter()
@@ -38,7 +39,7 @@ def train(args: Namespace) -> int:
 
 def predict(args: Namespace) -> int:
     """Write a label, or decision values, for every sample: `widemargin predict`."""
-    with _open_output(args.out) as file:
+    with open_output(args.out, force=args.force) as file:
         model = load_model(args.model)
         data = _read_for(model, args)
         with _damage_reported(args.model), _errors_naming(args.data):
@@ -56,7 +57,7 @@ def compress(args: Namespace) -> int:
     from widemargin import compress as compress_model
     from widemargin import to_onnx
 
-    with replacing(args.out) as file, _open_optional(args.onnx) as graph:
+    with open_output(args.out, force=args.force) as file, _open_optional(args) as graph:
         model = load_model(args.model)
         X = None if args.data is None else _read_for(model, args).X
         limits = {"max_time": args.max_time, "memory_budget": args.memory_budget, "n_jobs": args.n_jobs}
@@ -67,7 +68,7 @@ def compress(args: Namespace) -> int:
         save_model(small, file)
     for machine in machines_in(small):
         if hasattr(machine, "report_"):
-            print(machine.report_)
+            print(machine.report_, file=_report_stream(args.out))
     return 0
 
 
@@ -101,13 +102,13 @@ def _options(reader: Callable[..., Dataset], args: Namespace) -> dict[str, Any]:
 
 
 def _read(path: str, args: Namespace, **more: Any) -> Dataset:
-    reader = reader_for(path)
+    reader = reader_of(path, args)
     return reader(path, **{**_options(reader, args), **more})
 
 
 def _read_training(args: Namespace) -> Dataset:
     if args.task == "one-class":
-        has_no_labels = args.target is None and reader_for(args.data) is load_csv
+        has_no_labels = args.target is None and reader_of(args.data, args) is load_csv
         return Dataset(_read(args.data, args, **({"target": None} if has_no_labels else {})).X, None, None, None)
     data = _read(args.data, args)
     if data.y is None:
@@ -116,7 +117,7 @@ def _read_training(args: Namespace) -> Dataset:
         raise fault(args.data, f"its labels must be numbers for --task regression, got {data.y[0]!r}")
     if args.test is None:
         return data
-    more = {"n_features": data.X.shape[1]} if reader_for(args.test) is load_svmlight else {}
+    more = {"n_features": data.X.shape[1]} if reader_of(args.test, args) is load_svmlight else {}
     test = _read(args.test, args, **more)
     if test.X.shape[1] != data.X.shape[1]:
         raise fault(args.test, f"{test.X.shape[1]} features, but {args.data} has {data.X.shape[1]}")
@@ -144,7 +145,7 @@ def _split(data: Dataset, args: Namespace) -> Dataset:
 
 def _read_for(model: Any, args: Namespace) -> Dataset:
     """Read samples to predict: labels are optional, the number of features must be the model's."""
-    reader, n_features = reader_for(args.data), model.n_features_in_
+    reader, n_features = reader_of(args.data, args), model.n_features_in_
     data = _read(args.data, args, **({"n_features": n_features} if reader is load_svmlight else {}))
     if reader is load_csv and args.target is None and data.X.shape[1] == n_features - 1:
         data = _read(args.data, args, target=None)  # as many columns as features: no labels
@@ -191,8 +192,6 @@ def _make_model(args: Namespace, *, sparse: bool) -> Any:
 def _make_dual_machine(args: Namespace) -> Any:
     from widemargin import DCOneClassSVM, DCSVMRegressor
 
-    if args.estimator != "dcsvm":
-        raise ValueError(f"--task {args.task} needs --estimator dcsvm, got {args.estimator}")
     parameters = {name: getattr(args, name) for name in ("kernel", "gamma", "degree", "coef0", "tol", "max_time")}
     parameters |= {"memory_budget": args.memory_budget, "n_jobs": args.n_jobs, "verbose": _verbose(args)}
     if args.task == "one-class":
@@ -247,7 +246,7 @@ def _report(args: Namespace, model: Any, data: Dataset, seconds: float) -> None:
         "model": args.model,
     }
     for name, text in lines.items():
-        print(f"{name:16} {text}")
+        print(f"{name:16} {text}", file=_report_stream(args.model))
 
 
 def _support(machine: Any, n_samples: int) -> dict[str, str]:
@@ -339,15 +338,13 @@ def _shorten(values: Any, most: int = 12) -> str:
 # Outputs ----------------------------------------------------------------------------------------------------------
 
 
-def _open_output(path: str | None) -> AbstractContextManager[BinaryIO]:
-    if path is not None:
-        return replacing(path)
-    sys.stdout.flush()
-    return nullcontext(sys.stdout.buffer)
+def _open_optional(args: Namespace) -> AbstractContextManager[BinaryIO | None]:
+    return nullcontext() if args.onnx is None else open_output(args.onnx, force=args.force)
 
 
-def _open_optional(path: str | None) -> AbstractContextManager[BinaryIO | None]:
-    return nullcontext() if path is None else replacing(path)
+def _report_stream(path: str) -> TextIO:
+    """Where reports go: beside the model, if that goes to standard output."""
+    return sys.stderr if path == "-" else sys.stdout
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from widemargin.cli.comparison import Measurement, measure
-from widemargin.cli.outputs import replacing
+from widemargin.cli.outputs import open_output
 from widemargin.cli.picture import Panel, paint, spread
 from widemargin.datasets import load_patches, patch_classes, photo_patches
 
@@ -32,7 +32,7 @@ def demo(args: Namespace) -> int:
     from rich.console import Console
 
     console = Console(highlight=False)
-    with replacing(args.out) as file:
+    with open_output(args.out, force=args.force) as file:
         model, measurements = _compare(args, console)
         console.print(_table(measurements))
         with console.status("painting the predictions over the photographs"):

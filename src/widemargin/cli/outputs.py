@@ -5,10 +5,34 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
+
+
+def open_output(path: str | None, *, force: bool) -> AbstractContextManager[BinaryIO]:
+    """A new file, as `replacing` opens it, or standard output.
+
+    Parameters
+    ----------
+    path : str or None
+        Name of the file; None or ``-`` is standard output.
+    force : bool
+        Whether a file that exists may be replaced.
+
+    Raises
+    ------
+    FileExistsError
+        Without `force`, if there is a file at `path`.
+    """
+    if path is None or path == "-":
+        sys.stdout.flush()
+        return nullcontext(sys.stdout.buffer)
+    if not force and Path(path).is_file():
+        raise FileExistsError(17, "exists already: --force replaces it", path)
+    return replacing(path)
 
 
 @contextmanager

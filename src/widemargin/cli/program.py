@@ -9,7 +9,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -18,7 +18,7 @@ data files:
   .csv .tsv        delimited text; the last column, or --target, is the label
   .npz             NumPy archive: X and y, or data, indices, indptr, shape and y; optionally X_test and y_test
   everything else  svmlight / LIBSVM: "label index:value index:value ..."
-Text files may be compressed as .gz or .bz2.
+Text files may be compressed as .gz or .bz2. - is standard input, with --format.
 
 """
 _EXIT_CODES = "exit codes: 0 success, 1 error in the data or the model, 2 wrong usage, 130 interrupted\n"
@@ -43,9 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     SystemExit
         With code 2 for wrong usage, with 0 after ``--help``.
     """
-    args = _make_parser().parse_args(argv)
+    args = _parse(argv)
     try:
-        with _one_line_warnings():
+        with _one_line_warnings(), _inputs(args):
             code: int = args.run(args)
             sys.stdout.flush()
             return code
@@ -61,6 +61,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error), 1)
     except ValueError as error:
         return _fail(str(error), 1)
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments; those that cannot be together are a usage error."""
+    args = _make_parser().parse_args(argv)
+    if sum(getattr(args, name) == "-" for name in args.inputs) > 1:
+        args.command.error(f"only one of {', '.join(args.inputs)} can be standard input")
+    if "estimator" in args:
+        from widemargin.cli.applicable import check_applicable
+
+        check_applicable(args.command, args)
+    return args
+
+
+def _inputs(args: argparse.Namespace) -> AbstractContextManager[None]:
+    if not any(getattr(args, name) == "-" for name in args.inputs):
+        return nullcontext()
+    from widemargin.cli.inputs import standard_input_as_file
+
+    return standard_input_as_file(args)
 
 
 def _fail(message: str, code: int) -> int:
@@ -100,6 +120,7 @@ def _make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for add in (_add_demo, _add_train, _add_predict, _add_compress, _add_info):
         add(commands)
+    _add_completion(commands, parser)
     return parser
 
 
@@ -117,8 +138,14 @@ class _Version(argparse.Action):
 
 
 def _add_command(
-    commands: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, epilog: str = _DATA_FILES
+    commands: Any,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    summary: str,
+    epilog: str = _DATA_FILES,
+    inputs: tuple[str, ...] = (),
 ) -> Any:
+    """Add a command; `inputs` are its arguments that may be ``-``, standard input."""
     command = commands.add_parser(
         name,
         help=summary[0].lower() + summary[1:],
@@ -126,7 +153,7 @@ def _add_command(
         epilog=epilog + _EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, command=command, inputs=inputs)
     return command
 
 
@@ -144,31 +171,31 @@ def _add_demo(commands: Any) -> None:
     add("--no-compare", action="store_true", help="skip scikit-learn's SVC")
     add("--out", default="widemargin-demo.png", metavar="PATH", help="output image, PNG (widemargin-demo.png)")
     _add_running(command)
+    _add_force(command)
 
 
 def _add_train(commands: Any) -> None:
     summary = "Train an SVM and save it; Ctrl-C stops the training and saves the best model so far"
-    command = _add_command(commands, "train", _lazy("commands", "train"), summary)
+    command = _add_command(commands, "train", _lazy("commands", "train"), summary, inputs=("data", "test"))
     add = command.add_argument
-    add("data", metavar="DATA", help="training data")
-    add("model", metavar="MODEL", help="output file for the model, such as model.skops")
+    add("data", metavar="DATA", help="training data; - is standard input")
+    add("model", metavar="MODEL", help="output file for the model, such as model.skops; - is standard output")
     _add_reading(command)
     _add_machine(command)
     _add_cost(command)
     _add_limits(command)
     _add_testing(command)
     _add_running(command)
+    _add_force(command)
 
 
 def _add_predict(commands: Any) -> None:
     summary = "Predict the label of every sample, one per line"
-    command = _add_command(commands, "predict", _lazy("commands", "predict"), summary)
+    command = _add_command(commands, "predict", _lazy("commands", "predict"), summary, inputs=("data", "model"))
     add = command.add_argument
-    add("data", metavar="DATA", help="samples; labels are optional in .csv and .npz files")
+    add("data", metavar="DATA", help="samples; labels are optional in .csv and .npz files; - is standard input")
     add("model", metavar="MODEL", help="model saved by train or compress")
-    add(
-        "out", metavar="OUT", nargs="?", help="output file (standard output); replaced only after a complete prediction"
-    )
+    add("out", metavar="OUT", nargs="?", help="output file (standard output); written after a complete prediction")
     add(
         "--decision",
         action="store_true",
@@ -176,18 +203,19 @@ def _add_predict(commands: Any) -> None:
         "per class, separated by tabs",
     )
     _add_reading(command)
+    _add_force(command)
 
 
 def _add_compress(commands: Any) -> None:
     summary = "Approximate a kernel machine by one that predicts in a few inner products, and report what is lost"
-    command = _add_command(commands, "compress", _lazy("commands", "compress"), summary)
+    command = _add_command(commands, "compress", _lazy("commands", "compress"), summary, inputs=("model", "data"))
     add = command.add_argument
     add(
         "model",
         metavar="MODEL",
         help="model saved by train, or by skops: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge of scikit-learn",
     )
-    add("out", metavar="OUT", help="output file for the compressed model")
+    add("out", metavar="OUT", help="output file for the compressed model; - is standard output")
     add(
         "--data",
         metavar="FILE",
@@ -198,16 +226,35 @@ def _add_compress(commands: Any) -> None:
     _add_cost(command)
     _add_limits(command, tol=False)
     _add_running(command)
+    _add_force(command)
 
 
 def _add_info(commands: Any) -> None:
-    command = _add_command(commands, "info", _lazy("commands", "info"), "Describe a saved model", epilog="")
+    summary = "Describe a saved model"
+    command = _add_command(commands, "info", _lazy("commands", "info"), summary, epilog="", inputs=("model",))
     add = command.add_argument
     add("model", metavar="MODEL", help="model saved by train or compress")
 
 
+def _add_completion(commands: Any, program: argparse.ArgumentParser) -> None:
+    summary = "Print a script that completes commands and options in a shell"
+    usage = 'bash, zsh: eval "$(widemargin completion bash)"; fish: widemargin completion fish | source\n\n'
+    command = _add_command(commands, "completion", _lazy("completion", "completion"), summary, epilog=usage)
+    command.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
+    command.set_defaults(program=program)
+
+
+def _add_force(command: Any) -> None:
+    command.add_argument("--force", action="store_true", help="replace output files that exist")
+
+
 def _add_reading(command: Any) -> None:
     add = command.add_argument_group("data").add_argument
+    add(
+        "--format",
+        choices=("csv", "npz", "svmlight"),
+        help="format of the data, whatever their suffix; needed for standard input",
+    )
     add(
         "--target",
         type=_column,

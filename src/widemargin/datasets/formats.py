@@ -7,10 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from widemargin.datasets.archives import load_npz
-from widemargin.datasets.files import Dataset, PathLike
+from widemargin.datasets.files import Dataset, PathLike, fault
 from widemargin.datasets.svmlight import load_svmlight
 from widemargin.datasets.tables import load_csv
 
+# Formats that are not read, and what to do.
+_NOT_READ = {
+    ".parquet": "Parquet files are not read: convert it to .csv, or save X and y by numpy.savez as .npz",
+    ".feather": "Feather files are not read: convert it to .csv, or save X and y by numpy.savez as .npz",
+    ".npy": "a .npy file has one array: save X and y by numpy.savez as .npz",
+}
 _READERS: dict[str, Callable[..., Dataset]] = {".npz": load_npz, ".csv": load_csv, ".tsv": load_csv}
 
 
@@ -20,6 +26,11 @@ def reader_for(path: PathLike) -> Callable[..., Dataset]:
     ``.csv`` and ``.tsv`` are tables, ``.npz`` archives; everything else is svmlight, whose files have many suffixes or
     none (``a9a``, ``a9a.t``, ``letter.scale``).
 
+    Raises
+    ------
+    ValueError
+        For a ``.parquet``, ``.feather`` or ``.npy`` file, with what to do.
+
     Examples
     --------
     >>> reader_for("a9a.t").__name__, reader_for("irises.csv.gz").__name__
@@ -28,7 +39,10 @@ def reader_for(path: PathLike) -> Callable[..., Dataset]:
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if suffixes and suffixes[-1] in (".gz", ".bz2"):
         suffixes.pop()
-    return _READERS.get(suffixes[-1] if suffixes else "", load_svmlight)
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix in _NOT_READ:
+        raise fault(path, _NOT_READ[suffix])
+    return _READERS.get(suffix, load_svmlight)
 
 
 def load(path: PathLike, **options: Any) -> Dataset:

@@ -81,10 +81,10 @@ def load_svmlight(
 
 
 def _parse(path: PathLike, n_features: int | None, zero_based: bool, dtype: FloatType) -> tuple[Any, Any]:
-    from sklearn.datasets import load_svmlight_file
-
     # A value beyond float32 becomes infinite with a warning; the caller names its line.
     with opened(path) as file, np.errstate(over="ignore"):
+        from sklearn.datasets import load_svmlight_file  # after the file was found
+
         X, y = load_svmlight_file(file, n_features=n_features, zero_based=zero_based, dtype=dtype)
     return with_short_indices(X), np.asarray(y, dtype=np.float64)
 
@@ -145,8 +145,8 @@ def _index_fault(index: bytes, previous: int, rules: _Rules) -> str | None:
         return f"the feature index {show(index)} is not an integer"
     number = int(index)
     if number < rules.first:
-        base = "zero" if rules.first == 0 else "one"
-        return f"the feature index {number} is below {rules.first} (indices are {base}-based)"
+        remedy = "; --zero-based, or zero_based=True, reads files that begin at 0" if number == 0 else ""
+        return f"the feature index {number} is below {rules.first}{remedy}"
     if number <= previous:
         return f"the feature index {number} follows {previous}: indices must increase"
     if number >= _MAX_INDEX:
