@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import Stopped
@@ -264,17 +263,11 @@ class SharedKernel:
         is_own = rows[place] == test
         done[:, is_own] = [result.decision[place[is_own]] for result in results]
         if not is_own.all():
-            coef = sp.csc_array(np.array([result.beta for result in results]))
-            support = np.flatnonzero(np.diff(coef.indptr))
-            others = np.zeros((len(results), int(np.count_nonzero(~is_own))))
-            add_kernel_product(
-                kernel,
-                samples.take(rows[support]),
-                coef[:, support].toarray(),
-                samples.take(test[~is_own]),
-                others,
-                team,
-            )
+            coef = np.array([result.beta for result in results])
+            support = np.flatnonzero(coef.any(axis=0))
+            points, targets = samples.take(rows[support]), samples.take(test[~is_own])
+            others = np.zeros((len(results), len(targets)))
+            add_kernel_product(kernel, points, coef[:, support], targets, others, team)
             done[:, ~is_own] = others
         done += np.array([result.intercept for result in results])[:, None]
         if not np.isfinite(done).all():
