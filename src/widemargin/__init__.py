@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         TwoStepKernelKMeans,
     )
     from .export import register_converters, to_onnx
-    from .model_selection import C_path, DCSVMClassifierCV, DCSVMRegressorCV
+    from .model_selection import C_path, DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV
 
 __version__ = "0.1.0"
 
@@ -57,6 +57,7 @@ __all__ = [
     "DCSVMRegressorCV",
     "LandmarkNystroem",
     "OCASClassifier",
+    "OCASClassifierCV",
     "PredictionCostDisplay",
     "SupportVectorDisplay",
     "TwoStepKernelKMeans",
@@ -85,6 +86,7 @@ _ROOM_OF = {
     "DCSVMRegressorCV": "model_selection",
     "LandmarkNystroem": "estimators",
     "OCASClassifier": "estimators",
+    "OCASClassifierCV": "model_selection",
     "PredictionCostDisplay": "displays",
     "SupportVectorDisplay": "displays",
     "TwoStepKernelKMeans": "estimators",

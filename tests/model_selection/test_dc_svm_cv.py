@@ -218,6 +218,8 @@ def test_a_pickled_search_predicts(binary: Data) -> None:
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
     assert copy.dual_gap_ == model.best_estimator_.dual_gap_
+    with pytest.raises(AttributeError, match="Calibrate it"):
+        copy.predict_proba(X)
 
 
 def test_without_refit_there_are_results_but_no_predictions(binary: Data) -> None:
@@ -241,7 +243,7 @@ def test_without_refit_there_are_results_but_no_predictions(binary: Data) -> Non
         ({"scoring": ["accuracy", "f1"]}, "scoring must be None, the name of one scorer"),
         ({"scoring": lambda *_: np.nan}, "scoring gave NaN in fold 0"),
         ({"scoring": lambda *_: "good"}, "scoring must return a number"),
-        ({"cv": [(np.arange(10), [])]}, "cv must give folds with test rows"),
+        ({"cv": [(np.arange(10), [])]}, "cv must give folds with training rows and test rows"),
         ({"exhaustive": 2}, "exhaustive must be True or False"),
         ({"tol": -1.0}, "tol must be"),
     ],

@@ -2,5 +2,6 @@
 
 from .c_path import C_path, CPath
 from .dc_svm_cv import DCSVMClassifierCV, DCSVMRegressorCV
+from .ocas_cv import OCASClassifierCV
 
-__all__ = ["CPath", "C_path", "DCSVMClassifierCV", "DCSVMRegressorCV"]
+__all__ = ["CPath", "C_path", "DCSVMClassifierCV", "DCSVMRegressorCV", "OCASClassifierCV"]

@@ -22,6 +22,7 @@ from ..estimators._kernel import check_range
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
 from ..solvers.results import History
+from ._best_estimator import Score
 from ._grid import Grid
 from ._race import Race
 from ._tasks import Task
@@ -29,7 +30,6 @@ from ._tasks import Task
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-Score = Callable[[Rows], Callable[[Any], float]]
 
 _SAMPLE_SHARE = 4  # rows / rows of the sample
 _LEAST_SAMPLE = 500  # rows: smaller samples are no guide, and all rows are as quick

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, is_classifier
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
-from sklearn.utils import Tags, _safe_indexing, check_random_state, indexable
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import is_classifier
+from sklearn.utils import Tags, check_random_state
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
@@ -27,20 +20,20 @@ from ..estimators._kernel_machine import KernelMachine, TrainingRows
 from ..estimators._validation import check_flag, check_weights, plain
 from ..kernels.functions import Kernel, make_kernel
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP
+from ._best_estimator import BestEstimator, Score, cv_results, make_splits
 from ._grid import LARGEST_C, LARGEST_GAMMA, LEAST_C, LEAST_GAMMA, Grid, make_values
 from ._race import best_place
-from ._search import Data, Score, Search, Split
+from ._search import Data, Search, Split
 from ._tasks import Task
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 _SEARCH_SHARE = 0.8  # of `max_time`; the rest is for the machine that is trained on all rows
 _WITHOUT_GAMMA = ("linear", "precomputed")
 
 
-class SearchCV(BaseEstimator):
+class SearchCV(BestEstimator):
     """An estimator that chooses C and gamma by cross-validation, and is the machine that it then trains on all rows.
 
     A subclass has `_prototype`, the machine of one cell; `_task`; and `_names`, the parameters that it chooses.
@@ -80,12 +73,6 @@ class SearchCV(BaseEstimator):
         tags.input_tags, tags.target_tags = machine.input_tags, machine.target_tags
         return tags
 
-    def __getattr__(self, name: str) -> Any:
-        """Fitted attributes of `best_estimator_`."""
-        if name.endswith("_") and not name.startswith("_") and "best_estimator_" in self.__dict__:
-            return getattr(self.__dict__["best_estimator_"], name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
     ) -> Self:
@@ -121,9 +108,8 @@ class SearchCV(BaseEstimator):
         return self
 
     def _check_grid(self) -> Grid:
-        check_flag(refit=self.refit, exhaustive=self.exhaustive)
-        if not (self.scoring is None or callable(self.scoring) or isinstance(self.scoring, str)):
-            raise ValueError(f"scoring must be None, the name of one scorer or a callable, got {plain(self.scoring)!r}")
+        self._check_scoring()
+        check_flag(exhaustive=self.exhaustive)
         gammas = make_values("gammas", self.gammas, LEAST_GAMMA, LARGEST_GAMMA, middle=1.0)
         return Grid(gammas, self._epsilons(), make_values("Cs", self.Cs, LEAST_C, LARGEST_C, middle=1.0))
 
@@ -132,10 +118,7 @@ class SearchCV(BaseEstimator):
     ) -> tuple[TrainingRows, NDArray[Any], Vector]:
         """Validated rows of positive weight, all targets, all weights; sets `n_features_in_`, `feature_names_in_`."""
         X, targets = prototype._check_rows(X, y)
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(prototype, name):
-                setattr(self, name, getattr(prototype, name))
+        self._take_features(prototype)
         weights = check_weights(sample_weight, X)
         return prototype._take_rows(X, targets, weights), targets, weights
 
@@ -151,13 +134,12 @@ class SearchCV(BaseEstimator):
         n, kernel = len(y), self._make_kernel(1.0)
         place = np.full(n, -1)
         place[rows.kept] = np.arange(len(rows.kept))
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
         splits = [
-            Split(*(place[part][place[part] >= 0] for part in (np.asarray(side, np.intp) for side in split)))
-            for split in splitter.split(np.zeros(n), y, groups)
+            Split(*(place[part][place[part] >= 0] for part in split))
+            for split in make_splits(self.cv, y, groups, classifier=is_classifier(self))
         ]
         data = Data(make_samples(rows.X, kernel.sample_form), self._task(rows), rows.weights, splits, rows.kept)
-        if not splits or not all(len(split.test) for split in splits):
+        if not all(len(split.test) for split in splits):
             raise ValueError(f"cv must give folds with test rows of positive weight, got {plain(self.cv)!r}")
         if gap := data.first_gap():
             raise ValueError(f"cv: the training rows of fold {gap[0]} have no row of class {plain(gap[1])!r}")
@@ -165,32 +147,6 @@ class SearchCV(BaseEstimator):
 
     def _make_kernel(self, gamma: float) -> Kernel:
         return make_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
-
-    def _make_score(self, prototype: Any, X: Any, y: NDArray[Any], weights: Vector | None) -> Score:
-        scorer = check_scoring(prototype, scoring=self.scoring)
-        is_weighted = weights is not None and _takes_weights(scorer)
-        (X,) = indexable(X)
-
-        def score_of(rows: Rows) -> Callable[[Any], float]:
-            test = _safe_indexing(X, rows), y[rows]
-            how = {"sample_weight": weights[rows]} if is_weighted and weights is not None else {}
-            return lambda model: self._call(scorer, model, *test, **how)
-
-        return score_of
-
-    def _call(self, scorer: Callable[..., Any], *args: Any, **how: Any) -> float:
-        try:
-            value = scorer(*args, **how)
-        except AttributeError as error:
-            if "predict_proba" not in str(error):
-                raise
-            raise ValueError(
-                f"scoring={self.scoring!r} needs probabilities, which these machines do not have: choose a scorer of "
-                "labels or of decision values"
-            ) from error
-        if not np.isscalar(value) or isinstance(value, str):
-            raise ValueError(f"scoring must return a number, got {value!r}")
-        return float(value)  # type: ignore[arg-type]
 
     def _search(self, data: Data, grid: Grid, score: Score) -> Search:
         limits = Limits(
@@ -227,7 +183,8 @@ class SearchCV(BaseEstimator):
         self.best_score_ = score
         self.Cs_, self.gammas_ = search.grid.Cs, search.grid.gammas
         self.scores_ = self._shape_scores(search.scores)
-        self.cv_results_ = cv_results(search, self._names)
+        cells = [search.grid.cell(place, self._names) for place in np.ndindex(search.grid.shape)]
+        self.cv_results_ = cv_results(cells, search.scores.reshape(len(search.scores), -1))
         self.history_ = search.history.as_arrays()
         if search.progress.stopped_by:
             wanted = np.isnan(search.scores) & search.wanted
@@ -241,28 +198,6 @@ class SearchCV(BaseEstimator):
 
     def _shape_scores(self, scores: Vector) -> Vector:
         return scores[:, :, 0]
-
-    def _decide(self, name: str, *data: Any) -> Any:
-        check_is_fitted(self)
-        return getattr(self.best_estimator_, name)(*data)
-
-
-def _takes_weights(scorer: Callable[..., Any]) -> bool:
-    """Whether a scorer has the parameter `sample_weight`, or takes any; scikit-learn's do."""
-    parameters = inspect.signature(scorer).parameters
-    return "sample_weight" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-
-
-def is_refitted(search: SearchCV) -> bool:
-    """Whether predictions are to be had: an AttributeError says why not."""
-    if not search.refit:
-        raise AttributeError("refit=False: no machine was trained on all rows, so there are no predictions")
-    return True
-
-
-def needs_refit(method: Method) -> Method:
-    """A method that is there with `refit` alone."""
-    return cast(Method, available_if(is_refitted)(method))
 
 
 def _best_seen(search: Search) -> tuple[tuple[int, int, int], float]:
@@ -280,18 +215,3 @@ def _best_seen(search: Search) -> tuple[tuple[int, int, int], float]:
             return place, float(means[place]) if k < len(search.scores) else np.nan  # type: ignore[return-value]
     G, E, C = search.grid.shape
     return (G // 2, E // 2, C // 2), np.nan
-
-
-def cv_results(search: Search, names: Sequence[str]) -> dict[str, Any]:
-    """One entry for each cell, as of `sklearn.model_selection.GridSearchCV`."""
-    params = [search.grid.cell(place, names) for place in np.ndindex(search.grid.shape)]
-    scores = search.scores.reshape(len(search.scores), -1)
-    mean = scores.mean(axis=0)
-    return {
-        **{f"param_{name}": np.array([cell[name] for cell in params]) for name in names},
-        "params": params,
-        **{f"split{k}_test_score": scores[k] for k in range(len(scores))},
-        "mean_test_score": mean,
-        "std_test_score": scores.std(axis=0),
-        "rank_test_score": rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(np.int32),
-    }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -64,6 +65,8 @@ def C_path(
 ) -> CPath:
     """Train for every C, on all data and on each training fold, with planes shared along the path.
 
+    `OCASClassifierCV` does the same as an estimator, and trains on all data for the best C alone.
+
     Parameters
     ----------
     estimator : OCASClassifier
@@ -102,18 +105,17 @@ def C_path(
         check_sparse(X)  # before any of its rows are taken
     X, y = indexable(X, y)
     score = check_scoring(estimator, scoring=scoring)
-    folds: list[list[float]] = []
     with Progress(max_time=estimator.max_time, title="C_path") as progress:
         splits = list(check_cv(cv, y, classifier=True).split(X, y))
-        models = _fit_share(estimator, X, y, Cs, progress, len(splits) + 1)
-        for k, (train, test) in enumerate(splits):
-            if not progress.go_on():
-                break
-            rows, labels = _safe_indexing(X, train), _safe_indexing(y, train)
-            path = _fit_share(estimator, rows, labels, Cs, progress, len(splits) - k)
-            if progress.go_on():
-                left_out = _safe_indexing(X, test), _safe_indexing(y, test)
-                folds.append([score(model, *left_out) for model in path])
+        models = _fit_share(estimator, Rows(X, y, None), Cs, progress, len(splits) + 1)
+        folds = score_folds(
+            estimator,
+            Rows(X, y, None),
+            Cs,
+            splits,
+            lambda test: partial(_call, score, _safe_indexing(X, test), _safe_indexing(y, test)),
+            progress,
+        )
     n_open = sum(not model.converged_ for model in models)
     if progress.stopped_by or (n_open and estimator.max_time is not None):
         state = f"after {len(folds)} of {len(splits)} folds; {n_open} of {len(models)} machines had not converged."
@@ -121,14 +123,53 @@ def C_path(
     return CPath(np.array(Cs, dtype=np.float64), models, np.array(folds).reshape(-1, len(Cs)))
 
 
+class Rows(NamedTuple):
+    """Rows X (n, d), labels (n,) and weights (n,) or None."""
+
+    X: Any
+    y: Any
+    weights: Any
+
+    def take(self, rows: NDArray[np.intp]) -> Rows:
+        """Some of the rows."""
+        return Rows(*(None if part is None else _safe_indexing(part, rows) for part in self))
+
+
+def score_folds(
+    estimator: OCASClassifier,
+    data: Rows,
+    Cs: Sequence[float],
+    splits: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]],
+    score: Callable[[NDArray[np.intp]], Callable[[Any], float]],
+    progress: Progress,
+) -> list[list[float]]:
+    """Scores of the machines for all Cs, in each fold that could be finished.
+
+    `score` gives, for the numbers of test rows, the score of a machine on them.
+    """
+    folds: list[list[float]] = []
+    for k, (train, test) in enumerate(splits):
+        if not progress.go_on():
+            break
+        path = _fit_share(estimator, data.take(train), Cs, progress, len(splits) - k)
+        if progress.go_on():
+            score_of = score(test)
+            folds.append([score_of(model) for model in path])
+    return folds
+
+
+def _call(score: Callable[..., float], X: Any, y: Any, model: Any) -> float:
+    return score(model, X, y)
+
+
 def _fit_share(
-    estimator: OCASClassifier, X: Any, y: Any, Cs: Sequence[float], progress: Progress, n_left: int
+    estimator: OCASClassifier, data: Rows, Cs: Sequence[float], progress: Progress, n_left: int
 ) -> list[OCASClassifier]:
     """A path of machines in an equal share of the time left for `n_left` paths."""
     if not np.isfinite(progress.deadline):
-        return estimator.fit_path(X, y, Cs)
+        return estimator.fit_path(data.X, data.y, Cs, data.weights)
     seconds = max(0.0, progress.deadline - perf_counter()) / n_left
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # `C_path` warns once
-        models = clone(estimator).set_params(max_time=seconds).fit_path(X, y, Cs)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the caller warns once
+        models = clone(estimator).set_params(max_time=seconds).fit_path(data.X, data.y, Cs, data.weights)
     return [model.set_params(max_time=estimator.max_time) for model in models]

@@ -11,8 +11,9 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
+from ._best_estimator import needs_refit
 from ._grid import LARGEST_EPSILON, LEAST_EPSILON, make_values
-from ._search_cv import SearchCV, needs_refit
+from ._search_cv import SearchCV
 from ._tasks import Classification, Regression
 
 Vector = NDArray[np.float64]

@@ -1,0 +1,120 @@
+"""What estimators that choose their own parameters share: scorers, results, and the machine trained on all rows."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ..estimators._validation import check_flag, plain
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Method = TypeVar("Method", bound=Callable[..., Any])
+Score = Callable[[Rows], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them
+
+
+class BestEstimator(BaseEstimator):
+    """An estimator that is the machine which it has chosen, `best_estimator_`."""
+
+    scoring: Any
+    refit: bool
+
+    def __getattr__(self, name: str) -> Any:
+        """Fitted attributes of `best_estimator_`, and what it says of probabilities."""
+        is_fitted_attribute = name.endswith("_") and not name.startswith("_")
+        if (is_fitted_attribute or name.startswith("predict_")) and "best_estimator_" in self.__dict__:
+            return getattr(self.__dict__["best_estimator_"], name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _take_features(self, machine: Any) -> None:
+        """Take `n_features_in_`, and `feature_names_in_` where there are any, from a machine that has seen the rows."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(machine, name):
+                setattr(self, name, getattr(machine, name))
+
+    def _check_scoring(self) -> None:
+        check_flag(refit=self.refit)
+        if not (self.scoring is None or callable(self.scoring) or isinstance(self.scoring, str)):
+            raise ValueError(f"scoring must be None, the name of one scorer or a callable, got {plain(self.scoring)!r}")
+
+    def _make_score(self, prototype: Any, X: Any, y: NDArray[Any], weights: Vector | None) -> Score:
+        scorer = check_scoring(prototype, scoring=self.scoring)
+        is_weighted = weights is not None and _takes_weights(scorer)
+        (X,) = indexable(X)
+
+        def score_of(rows: Rows) -> Callable[[Any], float]:
+            test = _safe_indexing(X, rows), y[rows]
+            how = {"sample_weight": weights[rows]} if is_weighted and weights is not None else {}
+            return lambda model: self._call(scorer, model, *test, **how)
+
+        return score_of
+
+    def _call(self, scorer: Callable[..., Any], *args: Any, **how: Any) -> float:
+        try:
+            value = scorer(*args, **how)
+        except AttributeError as error:
+            if "predict_proba" not in str(error):
+                raise
+            raise ValueError(
+                f"scoring={self.scoring!r} needs probabilities, which these machines do not have: choose a scorer of "
+                "labels or of decision values"
+            ) from error
+        if not np.isscalar(value) or isinstance(value, str):
+            raise ValueError(f"scoring must return a number, got {value!r}")
+        return float(value)  # type: ignore[arg-type]
+
+    def _decide(self, name: str, *data: Any) -> Any:
+        check_is_fitted(self)
+        return getattr(self.best_estimator_, name)(*data)
+
+
+def _takes_weights(scorer: Callable[..., Any]) -> bool:
+    """Whether a scorer has the parameter `sample_weight`, or takes any; scikit-learn's do."""
+    parameters = inspect.signature(scorer).parameters
+    return "sample_weight" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def is_refitted(search: BestEstimator) -> bool:
+    """Whether predictions are to be had: an AttributeError says why not."""
+    if not search.refit:
+        raise AttributeError("refit=False: no machine was trained on all rows, so there are no predictions")
+    return True
+
+
+def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> list[tuple[Rows, Rows]]:
+    """Training and test rows of each fold, with at least one of each."""
+    folds = check_cv(cv, y, classifier=classifier).split(np.zeros(len(y)), y, groups)
+    splits = [(np.asarray(train, np.intp), np.asarray(test, np.intp)) for train, test in folds]
+    if not splits or not all(len(train) and len(test) for train, test in splits):
+        raise ValueError(f"cv must give folds with training rows and test rows, got {plain(cv)!r}")
+    return splits
+
+
+def needs_refit(method: Method) -> Method:
+    """A method that is there with `refit` alone."""
+    return cast(Method, available_if(is_refitted)(method))
+
+
+def cv_results(cells: Sequence[dict[str, float]], scores: Vector) -> dict[str, Any]:
+    """One entry for each cell, as of `sklearn.model_selection.GridSearchCV`, from scores (n_folds, n_cells)."""
+    mean = scores.mean(axis=0)
+    return {
+        **{f"param_{name}": np.array([cell[name] for cell in cells]) for name in cells[0]},
+        "params": list(cells),
+        **{f"split{k}_test_score": scores[k] for k in range(len(scores))},
+        "mean_test_score": mean,
+        "std_test_score": scores.std(axis=0),
+        "rank_test_score": rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(np.int32),
+    }

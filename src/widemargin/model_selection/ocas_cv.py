@@ -1,0 +1,222 @@
+"""The linear machine that chooses C by cross-validation along a path."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
+
+from .._config import resolve_memory_budget
+from .._progress import Progress
+from ..estimators._data import check_training_data
+from ..estimators._estimator import all_or_nothing, warn_of_stop
+from ..estimators._validation import check_weights, plain
+from ..estimators.ocas import OCASClassifier
+from ._best_estimator import BestEstimator, Score, cv_results, make_splits, needs_refit
+from ._grid import make_values
+from .c_path import Rows, score_folds
+
+Vector = NDArray[np.float64]
+
+_LEAST_C, _LARGEST_C = 1e-4, 10.0  # of an automatic path
+_SEARCH_SHARE = 0.8  # of `max_time`; the rest is for the machine that is trained on all rows
+
+
+class OCASClassifierCV(ClassifierMixin, BestEstimator):
+    """`OCASClassifier` with C chosen by cross-validation along a path, at a part of the cost of separate fits.
+
+    In each fold a machine goes on with the planes of those with smaller C (`OCASClassifier.fit_path`).
+
+    Parameters
+    ----------
+    Cs : int or list of float, default=10
+        Values of C, or how many, log-spaced from 0.0001 to 10.
+    cv : int, splitter, iterable or None, default=None
+        As in scikit-learn; None means five stratified folds.
+    scoring : str, callable or None, default=None
+        A scorer of labels or of decision values, as in scikit-learn; None means accuracy.
+    refit : bool, default=True
+        Whether a machine with the best C is trained on all rows. Without it there are no predictions.
+    tol, fit_intercept, multi_class, max_iter, memory_budget, class_weight, n_jobs
+        Of `OCASClassifier`.
+    max_time : float or None, default=None
+        Seconds for the whole search; a fifth of them are for the machine that is trained on all rows.
+    verbose : int, default=0
+        1 draws a progress bar when a fit takes longer than a second.
+
+    Attributes
+    ----------
+    C_ : float
+        Of the best mean score; of equal ones the smallest.
+    best_score_ : float
+        NaN if the search was stopped before any fold was finished.
+    best_estimator_ : OCASClassifier
+        Trained on all rows. Its attributes (`coef_`, `intercept_`, `dual_gap_`, ...) are this object's as well.
+    Cs_ : ndarray of shape (n_Cs,)
+        The values tried, ascending.
+    scores_ : ndarray of shape (n_folds, n_Cs), float64
+        NaN in folds that were not finished.
+    cv_results_ : dict of ndarrays
+        As of `DCSVMClassifierCV`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+
+    Warns
+    -----
+    ConvergenceWarning
+        When `max_time` or Ctrl-C ended the search, with the number of folds not seen.
+
+    Notes
+    -----
+    Rows are in memory: folds are taken by their numbers.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from widemargin import OCASClassifierCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = OCASClassifierCV(Cs=6).fit(scale(X), y)
+    >>> model.scores_.shape, bool(model.best_score_ > 0.96)
+    ((5, 6), True)
+    """
+
+    def __init__(
+        self,
+        Cs: Any = 10,
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        refit: bool = True,
+        tol: float = 1e-3,
+        fit_intercept: bool = True,
+        multi_class: str = "ovr",
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        memory_budget: int | str | None = None,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.multi_class = multi_class
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.memory_budget = memory_budget
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        """Sparse input."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _prototype(self, **parameters: Any) -> OCASClassifier:
+        return OCASClassifier(
+            **{
+                "tol": self.tol,
+                "fit_intercept": self.fit_intercept,
+                "multi_class": self.multi_class,
+                "max_iter": self.max_iter,
+                "max_time": self.max_time,
+                "memory_budget": self.memory_budget,
+                "class_weight": self.class_weight,
+                "n_jobs": self.n_jobs,
+                "verbose": self.verbose,
+                **parameters,
+            }
+        )
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
+    ) -> Self:
+        """Score the path in every fold, and train a machine with the best C on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of each sample's loss and of its part in the scores, >= 0.
+        groups : array-like of shape (n_samples,), default=None
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            begin = perf_counter()
+            self._check_scoring()
+            self.Cs_ = make_values("Cs", self.Cs, _LEAST_C, _LARGEST_C, middle=1.0)
+            machine = self._prototype()
+            machine._check_parameters()
+            rows = self._check_rows(machine, X, y, sample_weight)
+            splits = make_splits(self.cv, rows.y, groups, classifier=True)
+            _check_classes(splits, rows)
+            score = self._make_score(machine, rows.X, rows.y, rows.weights)
+            self._set_results(*self._score(machine, rows, splits, score))
+            if self.refit:
+                left = None if self.max_time is None else max(0.0, self.max_time - (perf_counter() - begin))
+                best = self._prototype(C=self.C_, max_time=left).fit(X, y, sample_weight)
+                self.best_estimator_ = best.set_params(max_time=self.max_time)
+        return self
+
+    def _check_rows(self, machine: OCASClassifier, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Validated rows; sets `n_features_in_`, and `feature_names_in_` where there are any."""
+        X, y = check_training_data(machine, X, y, resolve_memory_budget(self.memory_budget))
+        self._take_features(machine)
+        return Rows(X, y, None if sample_weight is None else check_weights(sample_weight, y))
+
+    def _score(self, machine: OCASClassifier, rows: Rows, splits: list[Any], score: Score) -> tuple[Vector, str | None]:
+        """Scores (n_folds, n_Cs), NaN where there was no time, and what stopped the search."""
+        scores = np.full((len(splits), len(self.Cs_)), np.nan)
+        max_time = None if self.max_time is None else (_SEARCH_SHARE if self.refit else 1.0) * self.max_time
+        with Progress(max_time=max_time, verbose=self.verbose, title=type(self).__name__) as progress:
+            folds = score_folds(machine, rows, self.Cs_.tolist(), splits, score, progress)
+        scores[: len(folds)] = np.array(folds).reshape(-1, len(self.Cs_))
+        if folds and np.isnan(folds).any():
+            raise ValueError(f"scoring gave NaN for C={self.Cs_[np.isnan(folds).any(axis=0)][0]:.6g}")
+        return scores, progress.stopped_by
+
+    def _set_results(self, scores: Vector, stopped_by: str | None) -> None:
+        n_seen = int(np.count_nonzero(~np.isnan(scores).any(axis=1)))
+        means = scores[:n_seen].mean(axis=0) if n_seen else np.full(len(self.Cs_), np.nan)
+        best = int(np.argmax(means)) if n_seen else len(self.Cs_) // 2
+        self.C_, self.best_score_ = float(self.Cs_[best]), float(means[best])
+        self.scores_ = scores
+        self.cv_results_ = cv_results([{"C": C} for C in self.Cs_.tolist()], scores)
+        if stopped_by:
+            state = f"after {n_seen} of {len(scores)} folds. The best so far: C={self.C_:.6g}."
+            warn_of_stop(self, stopped_by, state)
+
+    @needs_refit
+    def decision_function(self, X: ArrayLike) -> Vector:
+        """`OCASClassifier.decision_function` of the machine with the best C."""
+        return np.asarray(self._decide("decision_function", X))
+
+    @needs_refit
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The label of each row."""
+        return np.asarray(self._decide("predict", X))
+
+
+def _check_classes(splits: list[Any], rows: Rows) -> None:
+    """Every fold's training rows must have all classes, with positive weight."""
+    counted = np.ones(len(rows.y), np.bool_) if rows.weights is None else rows.weights > 0
+    classes = np.unique(rows.y[counted])
+    for k, (train, _) in enumerate(splits):
+        lacking = np.setdiff1d(classes, rows.y[train][counted[train]])
+        if len(lacking):
+            raise ValueError(f"cv: the training rows of fold {k} have no row of class {plain(lacking[0])!r}")

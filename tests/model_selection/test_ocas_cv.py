@@ -1,0 +1,78 @@
+"""`OCASClassifierCV`: scores of plain loops over folds and Cs, the best C, limits and errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.preprocessing import scale
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from naive.tuning import grid_scores
+from widemargin import C_path, OCASClassifier, OCASClassifierCV
+
+CS = [0.001, 0.1, 10.0]
+Data = tuple[NDArray[Any], NDArray[Any]]
+
+
+@parametrize_with_checks([OCASClassifierCV(Cs=2, cv=3)])
+def test_keeps_the_estimator_contract(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def cancer() -> Data:
+    X, y = load_breast_cancer(return_X_y=True)
+    return scale(X)[:300], np.array(["bad", "good"])[y[:300]]
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
+def test_scores_are_those_of_plain_loops(cancer: Data, scoring: str) -> None:
+    X, y = cancer
+    splits = list(StratifiedKFold(3).split(X, y))
+    model = OCASClassifierCV(CS, cv=3, scoring=scoring, tol=1e-6).fit(X, y)
+    machine = OCASClassifier(tol=1e-6)
+    wanted = grid_scores(machine, X, y, splits, [{"C": C} for C in CS], get_scorer(scoring))
+    np.testing.assert_allclose(model.scores_, wanted, atol=1e-3)
+    best = CS[int(np.argmax(wanted.mean(axis=0)))]
+    assert best == model.C_
+    np.testing.assert_array_equal(model.predict(X), machine.set_params(C=best).fit(X, y).predict(X))
+    np.testing.assert_array_equal(model.scores_, C_path(machine, X, y, CS, cv=3, scoring=scoring).scores)
+
+
+def test_sparse_rows_groups_and_weights(cancer: Data) -> None:
+    X, y = cancer
+    weights = np.arange(300) % 3
+    groups = np.arange(300) % 5
+    weighted = OCASClassifierCV(CS, cv=GroupKFold(5), tol=1e-6).fit(sp.csr_array(X), y, weights, groups=groups)
+    times = np.repeat(np.arange(300), weights)
+    repeated = OCASClassifierCV(CS, cv=GroupKFold(5), tol=1e-6).fit(X[times], y[times], groups=groups[times])
+    np.testing.assert_allclose(weighted.scores_, repeated.scores_)
+    assert weighted.coef_.shape == (1, X.shape[1])
+
+
+def test_no_time_says_so(cancer: Data) -> None:
+    model = OCASClassifierCV(CS, max_time=0)
+    with pytest.warns(UserWarning, match="OCASClassifierCV was stopped by max_time after 0 of 5 folds"):
+        model.fit(*cancer)
+    assert np.isnan(model.scores_).all()
+    assert model.predict(cancer[0]).shape == (300,)
+
+
+def test_bad_input_is_named(cancer: Data) -> None:
+    X, y = cancer
+    for options, message in [
+        ({"Cs": []}, "Cs must have at least one value"),
+        ({"scoring": "neg_log_loss"}, "needs probabilities"),
+        ({"scoring": lambda *_: np.nan}, "scoring gave NaN for C=0.001"),
+        ({"cv": [(np.flatnonzero(y == "bad"), [0])]}, "the training rows of fold 0 have no row of class 'good'"),
+        ({"cv": GroupKFold(3)}, "groups"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            OCASClassifierCV(**{"Cs": CS, **options}).fit(X, y)
