@@ -38,7 +38,7 @@ def test_files_on_the_way_of_x_exist() -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name)
 def test_links_lead_to_files(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     assert not [link for link in links if not (page.parent / link).exists()]
