@@ -169,7 +169,7 @@ def test_what_is_returned_is_an_estimator() -> None:
     [
         (SVC(), NotFittedError, "not fitted"),
         (LogisticRegression().fit(X, BINARY), ValueError, "must be a fitted kernel machine.*got LogisticRegression"),
-        (SVC(kernel=lambda A, B: A @ B.T).fit(X[:50], BINARY[:50]), ValueError, "kernel=.*by name"),
+        (SVC(kernel=lambda A, B: A @ B.T).fit(X[:50], BINARY[:50]), ValueError, "kernel=.*compress takes the kernels"),
         (SVC(kernel="precomputed").fit(X[:50] @ X[:50].T, BINARY[:50]), ValueError, "kernel='precomputed'"),
     ],
 )

@@ -5,12 +5,14 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_blobs
 from sklearn.kernel_approximation import Nystroem
-from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from widemargin import LandmarkNystroem
+from widemargin.estimators._validation import FUNCTION_KERNELS
+from widemargin.estimators._validation import KERNELS as OWN_KERNELS
 
 KERNELS = {
     "rbf": {"gamma": 0.3},
@@ -38,7 +40,11 @@ def relative_error(K, Z):
 
 @pytest.mark.filterwarnings("ignore:n_landmarks=")
 @parametrize_with_checks(
-    [LandmarkNystroem(random_state=0), LandmarkNystroem(20, n_pseudo_landmarks=5, pseudo="triangle", random_state=0)]
+    [
+        LandmarkNystroem(random_state=0),
+        LandmarkNystroem(20, n_pseudo_landmarks=5, pseudo="triangle", random_state=0),
+        LandmarkNystroem(kernel="precomputed", random_state=0),
+    ]
 )
 def test_keeps_the_estimator_contract(estimator, check) -> None:
     check(estimator)
@@ -166,8 +172,8 @@ def test_equal_rows_and_too_many_landmarks() -> None:
     ("options", "message"),
     [
         ({"kernel": "poly", "pseudo": "triangle"}, "pseudo='triangle' needs a kernel of distances.*kernel='poly'"),
-        ({"kernel": np.dot}, "kernel must be one of"),
-        ({"kernel": "precomputed"}, "kernel must be one of"),
+        ({"kernel": "minkowski"}, "kernel must be one of .* got 'minkowski'"),
+        ({"kernel": "precomputed"}, r"X must be a square kernel matrix .* got shape \(1797, 64\)"),
         ({"pseudo": "square"}, "pseudo must be one of .* got 'square'"),
         ({"landmarks": "all"}, "landmarks must be one of .* got 'all'"),
         ({"n_landmarks": 0}, "n_landmarks must be an integer, at least 1, got 0"),
@@ -190,3 +196,69 @@ def test_bad_weights(digits) -> None:
         LandmarkNystroem().fit(digits, sample_weight=-np.ones(len(digits)))
     with pytest.raises(ValueError, match="must contain at least one non-zero number"):
         LandmarkNystroem().fit(digits, sample_weight=np.zeros(len(digits)))
+
+
+# ---------------------------------------------------------------------------------------------------- other kernels
+
+FUNCTIONS = {"cosine": {}, "chi2": {"gamma": 0.1}, "additive_chi2": {}, "polynomial": {"gamma": 0.1, "degree": 2}}
+
+
+@pytest.mark.parametrize("kernel", [*FUNCTIONS, "callable"])
+def test_scikit_learns_kernels_and_callables(kernel, digits) -> None:
+    X, options = digits[:150], FUNCTIONS.get(kernel, {"gamma": 0.1})
+    name = (lambda A, B: pairwise_kernels(A, B, metric="chi2", gamma=0.1)) if kernel == "callable" else kernel
+    model = LandmarkNystroem(30, kernel=name, n_pseudo_landmarks=10, random_state=0, **options).fit(X)
+    coef0 = {"coef0": 0.0} if kernel == "polynomial" else {}
+    metric = "chi2" if kernel == "callable" else kernel
+    C = pairwise_kernels(X, model.landmarks_, metric=metric, **options, **coef0)
+    first, second = model._pseudo["pairs"][0]
+    C = np.hstack([C, C[:, first] * C[:, second]])
+    np.testing.assert_allclose(model.transform(X), C @ model.factor_, rtol=1e-6, atol=1e-8)
+    if kernel != "additive_chi2":  # that one is not positive semidefinite
+        assert relative_error(pairwise_kernels(X, metric=metric, **options, **coef0), model.transform(X)) < 0.1
+
+
+@pytest.mark.filterwarnings("ignore:n_landmarks=")
+@pytest.mark.parametrize("landmarks", ["kmeans", "uniform"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_kernel_matrix(dtype, landmarks, digits) -> None:
+    X = digits[:300]
+    K, weights = gram(X[:200], "rbf").astype(dtype), (np.arange(200) % 4 > 0) * 1.0
+    model = LandmarkNystroem(20, kernel="precomputed", n_pseudo_landmarks=9, landmarks=landmarks, random_state=0)
+    model.fit(K, sample_weight=weights)
+    assert len(set(model.landmark_indices_)) == 20
+    assert weights[model.landmark_indices_].min() > 0
+    K_new = gram(X[200:], "rbf", X[:200]).astype(dtype)
+    C = K_new[:, model.landmark_indices_]
+    first, second = model._pseudo["pairs"][0]
+    expected = np.hstack([C, C[:, first] * C[:, second]]) @ model.factor_
+    np.testing.assert_allclose(model.transform(K_new), expected, rtol=1e-4, atol=1e-5)
+    assert model.transform(K_new).dtype == dtype
+    assert relative_error(K, model.transform(K)) < 0.45
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(K_new), model.transform(K_new))
+    few = K[:60, :60].astype(np.float64)
+    whole = LandmarkNystroem(300, kernel="precomputed").fit_transform(few)
+    np.testing.assert_allclose(whole @ whole.T, few, atol=1e-5)
+    with pytest.raises(ValueError, match=r"X must be a square kernel matrix .* got shape \(100, 200\)"):
+        model.fit(K_new)
+
+
+def test_medoids_are_nearest_to_the_centres_of_kernel_kmeans() -> None:
+    X, y = make_blobs(300, centers=4, cluster_std=0.3, random_state=1)
+    K = pairwise_kernels(X, metric="rbf", gamma=0.1)
+    model = LandmarkNystroem(4, kernel="precomputed", random_state=0).fit(K)
+    assert sorted(y[model.landmark_indices_]) == [0, 1, 2, 3]
+    for i in model.landmark_indices_:
+        mine = np.flatnonzero(y == y[i])
+        assert mine[np.argmin(K.diagonal()[mine] - 2 * K[np.ix_(mine, mine)].mean(axis=1))] == i
+
+
+@pytest.mark.parametrize("kernel", ["precomputed", "cosine"])
+def test_no_triangle_rule_without_distances(kernel, digits) -> None:
+    with pytest.raises(ValueError, match=f"pseudo='triangle' needs a kernel of distances.*got kernel='{kernel}'"):
+        LandmarkNystroem(kernel=kernel, pseudo="triangle").fit(np.eye(9))
+
+
+def test_all_of_scikit_learns_kernels_have_a_name_here() -> None:
+    assert set(PAIRWISE_KERNEL_FUNCTIONS) <= {*OWN_KERNELS, *FUNCTION_KERNELS}

@@ -46,7 +46,9 @@ MODELS: dict[str, Callable[[], Any]] = {
         budget=10, lam=1e-3, n_epochs=1, maintenance="removal", kernel="linear", random_state=0
     ).fit(ROWS, Y),
     "clusters": lambda: TwoStepKernelKMeans(3, random_state=0).fit(X),
+    "clusters of a matrix": lambda: TwoStepKernelKMeans(3, kernel="precomputed", random_state=0).fit(X @ X.T),
     "landmarks": lambda: LandmarkNystroem(8, n_pseudo_landmarks=3, random_state=0).fit(X),
+    "landmarks of a matrix": lambda: LandmarkNystroem(8, kernel="precomputed", random_state=0).fit(X @ X.T),
     "compressed": lambda: compress(SVC().fit(X, THREE), X, n_landmarks=4, n_clusters=2, random_state=0),
 }
 
@@ -157,9 +159,20 @@ DAMAGES = [
     ("removal", ("_states", 0, "points", "indptr"), entry(-1), r"_states\[0\]\['points'\] is a damaged sparse array"),
     ("clusters", ("sample_labels_",), entry(2**31), r"sample_labels_ must have entries that are in \[0, 120\)"),
     ("clusters", ("n_clusters_",), 10**9, "n_clusters_ must be 3, one more than the largest of sample_labels_"),
-    ("clusters", ("_points",), lambda a: a[1:], "sample_labels_ must be an array of integers of shape"),
+    ("clusters", ("_points",), lambda a: a[1:], r"_points must be an array of floats of shape \(120, 5\)"),
+    ("clusters", ("_sample_weights",), entry(-1.0), "_sample_weights must be positive, got -1.0"),
+    ("clusters", ("_spread",), short, r"_spread must be an array of float64 of shape \(3,\)"),
+    ("clusters", ("inertia_",), np.nan, "inertia_ must be a finite number, got nan"),
+    ("clusters of a matrix", ("sample_indices_",), entry(120), r"sample_indices_ must have entries .* got 120"),
     ("landmarks", ("factor_",), lambda a: a[1:], r"factor_ must be an array of float64 of shape \(11, any\)"),
     ("landmarks", ("_pseudo", "pairs"), entry(8), r"_pseudo\['pairs'\] must have entries that are in \[0, 8\), got 8"),
+    ("landmarks of a matrix", ("landmark_indices_",), entry(120), r"landmark_indices_ must have entries .* got 120"),
+    (
+        "landmarks of a matrix",
+        ("landmark_indices_",),
+        short,
+        r"landmarks_ must be .* of shape \(7, 0\)",
+    ),
     ("compressed", ("_trees", 0, "coef"), short, r"_trees\[0\]\['coef'\] must be an array of float64"),
     ("compressed", ("_trees", 0, "children"), entry(9), "trees? of Nystroem machines do not fit|has the child 9"),
     ("compressed", ("gamma",), None, "gamma must be a finite number, got None"),

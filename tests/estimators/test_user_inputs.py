@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_selection import RFE, SelectFromModel
-from sklearn.metrics.pairwise import linear_kernel
+from sklearn.metrics.pairwise import linear_kernel, pairwise_kernels
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import SVC
@@ -227,6 +228,27 @@ def test_features_are_selected_by_coef(estimator: Any, form: Any, binary: Data) 
     X, y = form(binary[0]), binary[1]
     assert RFE(estimator, n_features_to_select=2).fit(X, y).support_.sum() == 2
     assert 0 < SelectFromModel(estimator).fit(X, y).get_support().sum() < X.shape[1]
+
+
+@pytest.mark.parametrize("kernel", ["cosine", "chi2", "additive_chi2", "polynomial"])
+def test_scikit_learns_kernels_by_name(kernel: str, four: Data) -> None:
+    X, y = four[0][:60] + 0.01, four[1][:60] % 2
+    options = {"degree": 2, "gamma": 0.1}
+    metric = {"chi2": {"gamma": 0.1}, "polynomial": {**options, "coef0": 0}}.get(kernel, {})
+    K = pairwise_kernels(X, metric=kernel, **metric)
+    for kind, target in ((DCSVMClassifier, y), (DCSVMRegressor, X[:, 20]), (DCOneClassSVM, None)):
+        more = {} if kind is DCOneClassSVM else {"fit_intercept": True}
+        by_name = kind(kernel=kernel, tol=1e-6, **options, **more).fit(X, target)
+        given = kind(kernel="precomputed", tol=1e-6, **more).fit(K, target)
+        assert by_name.objective_ == pytest.approx(given.objective_, rel=1e-5)
+        assert np.isnan(by_name.dual_gap_) == (kernel == "additive_chi2")  # not positive semidefinite: no bound
+        by_name = pickle.loads(pickle.dumps(by_name))
+        assert np.mean(np.isclose(by_name.predict(X), given.predict(K), atol=1e-3)) > 0.99
+    stream = BSGDClassifier(kernel=kernel, maintenance="removal", n_epochs=1, **options).fit(X, y)
+    K = pairwise_kernels(X, stream.support_vectors_, metric=kernel, **metric)
+    np.testing.assert_allclose(stream.decision_function(X), K @ stream.dual_coef_[0], rtol=1e-6, atol=1e-6)
+    with pytest.raises(ValueError, match="kernel must be one of"):
+        DCPredClassifier(kernel="cosine").fit(X, y)
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {0: 2.0, 1: 1.0, 2: 1.0, 3: 0.5}])

@@ -21,7 +21,7 @@ def gram(m: int, seed: int, gamma: float = 0.5) -> np.ndarray:
 
 def spread_seeds(K: np.ndarray, k: int, seed: int) -> np.ndarray:
     """The points that `kernel_kmeans` starts from with this seed."""
-    return _spread_seeds(K, K.diagonal(), k, np.random.default_rng(seed))
+    return _spread_seeds(K, K.diagonal(), np.ones(len(K)), k, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])

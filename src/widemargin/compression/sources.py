@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data.csr import check_sparse
 from ..estimators._fitted_state import FittedState
 from ..estimators._pairs import pair_coefficients
+from ..estimators._validation import KERNELS
 from ..estimators.bsgd import BSGDClassifier
 from ..estimators.dc_one_class_svm import DCOneClassSVM
 from ..estimators.dc_svm import DCSVMClassifier
@@ -24,8 +25,6 @@ from ..kernels.functions import Transform, make_kernel
 from ..models.expansion import KernelExpansion
 
 Vector = NDArray[np.float64]
-
-_RIDGE_KERNELS = {"polynomial": "poly"}
 
 
 @dataclass
@@ -79,8 +78,8 @@ def read_model(model: Any) -> Source:
             f"SVC, NuSVC, SVR, NuSVR, OneClassSVM or KernelRidge), a pipeline that ends in one, a "
             f"CalibratedClassifierCV around one, or a search over these with refit=True, got {type(model).__name__}"
         )
-    if callable(model.kernel) or model.kernel == "precomputed":
-        raise ValueError(f"model has kernel={model.kernel!r}: compress needs a kernel that it can evaluate by name")
+    if model.kernel not in KERNELS:
+        raise ValueError(f"model has kernel={model.kernel!r}: compress takes the kernels {', '.join(KERNELS)} alone")
     return reader(model)
 
 
@@ -143,9 +142,8 @@ def _libsvm(model: Any) -> Source:
 
 def _ridge(model: Any) -> Source:
     points = _rows(model.X_fit_)
-    name = _RIDGE_KERNELS.get(model.kernel, model.kernel)
     gamma = 1.0 / points.shape[1] if model.gamma is None else model.gamma
-    parameters = {"kernel": name, "gamma": gamma, "degree": int(model.degree), "coef0": model.coef0}
+    parameters = {"kernel": model.kernel, "gamma": gamma, "degree": int(model.degree), "coef0": model.coef0}
     coef = np.asarray(model.dual_coef_, np.float64).reshape(len(model.dual_coef_), -1).T
     expansion = KernelExpansion(_kernel(parameters), points, coef, np.zeros(len(coef)))
     return _source(model, expansion.decision_values, points, coef, parameters, pairs=False)

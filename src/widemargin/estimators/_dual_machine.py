@@ -27,6 +27,7 @@ from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._pairs import certificate_attributes
 from ._validation import (
+    FUNCTION_KERNELS,
     KERNELS,
     check_choice,
     check_flag,
@@ -99,7 +100,7 @@ class DualMachine(LinearWeights, KernelMachine):
 
     def _check_parameters(self) -> None:
         check_number("tol", self.tol, above=0)
-        check_kernel(self, (*KERNELS, "precomputed"))
+        check_kernel(self, *FUNCTION_KERNELS, "precomputed")
         check_integer("max_iter", self.max_iter, -1)
         self._check_levels()
         check_flag(fit_intercept=self.fit_intercept, warm_start=self.warm_start)
@@ -187,7 +188,7 @@ class DualMachine(LinearWeights, KernelMachine):
         """k-means of the rows where the kernel is a function of products or distances, else in feature space."""
         if self.partition != "auto":
             return self.partition
-        return "kernel" if callable(self.kernel) or self._is_gram else "input"
+        return "input" if self.kernel in KERNELS else "kernel"
 
     def _warm_start_point(self, data: KernelProblem, kept: Rows) -> Vector | None:
         """With `warm_start`, the fitted machine's coefficients as a feasible point (n,) of this problem; else None."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..data.samples import Samples, make_samples
-from ..kernels.functions import RBF, FunctionKernel, Kernel, Laplacian, Precomputed
+from ..kernels.functions import RBF, FunctionKernel, Kernel, Laplacian, Precomputed, make_kernel
 from ..kernels.precision import ensure_precision
 from ._estimator import warn_user
+from ._validation import FUNCTION_KERNELS
 
 Vector = NDArray[np.float64]
 
@@ -23,6 +25,16 @@ _NEARLY = 1e-6
 _UNEQUAL = 100.0  # spreads of a column, in those of the others
 _LITTLE_SKILL = 0.2  # three standard errors above chance, on the probe
 _MOST_OF = 0.99  # of the variance
+
+
+def named_kernel(kernel: Any, *, gamma: float, degree: int, coef0: float) -> Kernel:
+    """The kernel of a name or a callable, as `make_kernel`, and of `FUNCTION_KERNELS` by scikit-learn's functions."""
+    if kernel not in FUNCTION_KERNELS:
+        return make_kernel(kernel, gamma=gamma, degree=degree, coef0=coef0)
+    from sklearn.metrics.pairwise import pairwise_kernels  # with it comes more than a fit with other kernels needs
+
+    function = partial(pairwise_kernels, metric=kernel, filter_params=True, gamma=gamma)
+    return FunctionKernel(function, is_semidefinite=kernel != "additive_chi2")
 
 
 def resolve_gamma(gamma: float | str, X: Any, weights: Vector, *, is_gram: bool) -> float:

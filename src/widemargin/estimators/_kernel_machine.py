@@ -16,12 +16,21 @@ from sklearn.utils.validation import check_is_fitted
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import row_blocks
-from ..kernels.functions import Kernel, make_kernel
+from ..kernels.functions import Kernel
 from ..models.expansion import KernelExpansion
 from ._estimator import Estimator
 from ._fitted_state import FittedState
-from ._kernel import resolve_gamma
-from ._validation import FLOATS, KERNELS, check_labels, check_weights, class_factors, number_classes, validate_rows
+from ._kernel import named_kernel, resolve_gamma
+from ._validation import (
+    FLOATS,
+    FUNCTION_KERNELS,
+    KERNELS,
+    check_labels,
+    check_weights,
+    class_factors,
+    number_classes,
+    validate_rows,
+)
 
 Vector = NDArray[np.float64]
 
@@ -125,7 +134,7 @@ class KernelMachine(Estimator):
         return self._make_kernel()
 
     def _make_kernel(self) -> Kernel:
-        return make_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
+        return named_kernel(self.kernel, gamma=self._gamma, degree=self.degree, coef0=self.coef0)
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         raise NotImplementedError
@@ -211,7 +220,7 @@ class KernelMachine(Estimator):
     def _check_state(self, fitted: FittedState) -> None:
         """The kernel, and the shape of the data."""
         if not callable(fitted.value("kernel")):
-            fitted.choice("kernel", (*KERNELS, "precomputed"))
+            fitted.choice("kernel", (*KERNELS, *FUNCTION_KERNELS, "precomputed"))
         fitted.number("_gamma", above=0)
         fitted.integer("degree", 0)
         fitted.number("coef0")

@@ -21,7 +21,8 @@ from ..data.csr import canonical, check_sparse, with_usual_arrays
 Vector = NDArray[np.float64]
 
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
-KERNELS = ("rbf", "poly", "linear", "sigmoid", "laplacian")
+KERNELS = ("rbf", "poly", "polynomial", "linear", "sigmoid", "laplacian")
+FUNCTION_KERNELS = ("additive_chi2", "chi2", "cosine")  # further ones, for which scikit-learn has functions
 _LABELS = 2**18  # compared at a time
 
 
@@ -105,10 +106,17 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
         raise ValueError(f"{name} must be one of {list(choices)}, got {plain(value)!r}")
 
 
-def check_kernel(model: Any, kernels: tuple[str, ...] = KERNELS) -> None:
-    """Raise a ValueError that names the first of the kernel's parameters that cannot be, and its value."""
-    if not callable(model.kernel):
-        check_choice("kernel", model.kernel, kernels)
+def check_kernel(model: Any, *others: str) -> None:
+    """Raise a ValueError that names the first of the kernel's parameters that cannot be, and its value.
+
+    Parameters
+    ----------
+    model : estimator
+    *others : str
+        Names of kernels beside `KERNELS`; where there are any, also callables are allowed.
+    """
+    if not (others and callable(model.kernel)):
+        check_choice("kernel", model.kernel, (*KERNELS, *others))
     if isinstance(model.gamma, str):
         check_choice("gamma", model.gamma, ("scale", "auto"))
     else:
@@ -134,7 +142,6 @@ def check_pseudo_rule(value: Any) -> None:
 
 def check_pseudo(model: Any) -> None:
     """Raise a ValueError that names the kernel or the rule for pseudo-landmarks, where one does not fit the other."""
-    check_choice("kernel", model.kernel, KERNELS)
     check_pseudo_rule(model.pseudo)
     if model.pseudo == "triangle" and model.kernel not in ("rbf", "laplacian"):
         raise ValueError(

@@ -29,6 +29,7 @@ from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._predictor import OneAgainstRestPredictor, largest
 from ._validation import (
+    FUNCTION_KERNELS,
     check_choice,
     check_flag,
     check_integer,
@@ -64,7 +65,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
     C : float, default=1.0
         Weight of the losses in `fit`, > 0; of a row's loss it is multiplied by the sample's and its class's weight.
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian"} or callable, default="rbf"
-        maintenance="merge" needs "rbf". A callable takes arrays of shapes (r, d) and (c, d) and returns (r, c).
+        maintenance="merge" needs "rbf". A callable takes arrays of shapes (r, d) and (c, d) and returns (r, c). Also
+        "cosine", "chi2" and "additive_chi2", as of `DCSVMClassifier`.
     gamma : {"scale", "auto"} or float, default="scale"
         ``1 / (n_features * X.var())``, ``1 / n_features`` or a number > 0. In `partial_fit`, X is the first chunk.
     degree : int, default=3
@@ -262,7 +264,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
 
     def _check_parameters(self) -> None:
         check_number("C", self.C, above=0)
-        check_kernel(self)
+        check_kernel(self, *FUNCTION_KERNELS)
         for name, least in (("budget", 2), ("table_size", 2), ("n_epochs", 1)):
             check_integer(name, getattr(self, name), least)
         if self.table_size > _MOST_NODES:

@@ -38,7 +38,8 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
         Weight of the losses, > 0. For each sample it is multiplied by its weight and by its class's weight.
     kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
         "laplacian" is ``exp(-gamma |x - z|_1)``. For "precomputed", `fit` takes K(train, train) and `predict` takes
-        K(test, train). A callable takes arrays of shapes (r, d) and (c, d) and returns (r, c).
+        K(test, train). A callable takes arrays of shapes (r, d) and (c, d) and returns (r, c). Also "cosine", "chi2"
+        (of `gamma`) and "additive_chi2", by scikit-learn's functions: slower than the others.
     gamma : {"scale", "auto"} or float, default="scale"
         ``1 / (n_features * X.var())``, ``1 / n_features`` or a number > 0. With sample weights the variance of "scale"
         is the weighted one, so that a weight of 2 is the same as a repeated row.

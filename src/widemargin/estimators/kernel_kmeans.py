@@ -6,13 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClusterMixin
-from sklearn.utils import check_random_state
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
-from ..data.samples import make_samples
+from ..data.samples import GramSamples, Samples, make_samples
 from ..kernels.precision import ensure_precision
 from ..partition.divide import divide
 from ..partition.routing import KernelRouter
@@ -21,10 +21,12 @@ from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, TrainingRows
 from ._lazy import lazy_on_dask
-from ._validation import check_integer, check_kernel, check_n_jobs, check_seed
+from ._validation import FUNCTION_KERNELS, check_integer, check_kernel, check_n_jobs, check_seed, check_weights
+
+Vector = NDArray[np.float64]
 
 
-class TwoStepKernelKMeans(ClusterMixin, KernelMachine):
+class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KernelMachine):
     """Kernel k-means for many rows: cluster a sample, then assign every row to its nearest centre in feature space.
 
     The clustering of DC-SVM: most of the sum of the kernel matrix is within its clusters.
@@ -33,7 +35,8 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMachine):
     ----------
     n_clusters : int, default=8
         Number of clusters. Balancing may change it (see Notes).
-    kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian"} or callable, default="rbf"
+    kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
+        As of `DCSVMClassifier`.
     gamma : {"scale", "auto"} or float, default="scale"
     degree : int, default=3
     coef0 : float, default=0.0
@@ -46,14 +49,14 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMachine):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
+    inertia_ : float
+        Weighted sum of the rows' squared distances to their nearest centre in feature space.
     n_clusters_ : int
         Number of clusters after balancing.
     sample_indices_ : ndarray of shape (m,), int
         The rows of the sample.
     sample_labels_ : ndarray of shape (m,), int
         Their clusters: a centre is the mean of a cluster's sample rows in feature space.
-    shape_fit_ : tuple of int
-        Shape of the training data.
     n_features_in_ : int
 
     Warns
@@ -63,9 +66,9 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMachine):
 
     Notes
     -----
-    m^2 kernel entries for the sample of m rows and m for every row, and as many again in each of at most four rounds of
-    balancing: clusters of more than three times the mean size are split, those of less than an eighth of it join their
-    neighbours, and all rows are assigned anew.
+    m^2 kernel entries for the sample of m rows, m for every row, and m again for `inertia_` and in each of at most four
+    rounds of balancing: clusters of more than three times the mean size are split, those of less than an eighth of it
+    join their neighbours, and all rows are assigned anew.
 
     References
     ----------
@@ -74,12 +77,15 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMachine):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn.datasets import make_circles
     >>> from widemargin import TwoStepKernelKMeans
     >>> X, y = make_circles(500, factor=0.1, noise=0.05, random_state=0)
     >>> model = TwoStepKernelKMeans(2, gamma=2.0, random_state=0).fit(X)
     >>> bool((model.predict(X) == model.labels_).all())
     True
+    >>> model.transform(X).shape, bool(np.isclose(model.score(X), -model.inertia_))
+    ((500, 2), True)
     """
 
     def __init__(
@@ -103,33 +109,48 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMachine):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:  # type: ignore[override]  # no weights
+    def __sklearn_tags__(self) -> Tags:
+        """Distances have the dtype of the rows."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Cluster the rows of X.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel.
         y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            Of each row in the centres and the sizes of the clusters, >= 0. Rows of weight 0 get a label, and have no
+            part in the centres.
 
         Returns
         -------
         self
         """
-        self._run(self._fit, X)
+        self._run(self._fit, X, None, sample_weight)
         return self
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
         check_integer("n_sample", self.n_sample, 1)
-        check_kernel(self)
+        check_kernel(self, *FUNCTION_KERNELS, "precomputed")
         check_n_jobs(self.n_jobs)
         check_seed(self.random_state)
 
+    def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
+        """All rows: those of weight 0 get a label, too."""
+        if self.n_clusters > (n := np.count_nonzero(weights)):
+            name = "n_samples" if n == len(weights) else "the number of positive weights"
+            raise ValueError(f"n_clusters must be at most {name}={n}, got {self.n_clusters}")
+        return TrainingRows(X, targets, weights, np.arange(len(weights)), np.empty(0))
+
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        X = rows.X
-        if self.n_clusters > X.shape[0]:
-            raise ValueError(f"n_clusters must be at most n_samples={X.shape[0]}, got {self.n_clusters}")
-        kernel = self._resolve_kernel(X, rows.weights)
+        X, weights = rows.X, rows.weights
+        kernel = self._resolve_kernel(X, weights)
         samples = make_checked_samples(kernel, X)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
@@ -138,33 +159,52 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMachine):
                 samples,
                 self.n_clusters,
                 n_sample=self.n_sample,
+                weights=weights,
                 rng=rng,
                 team=team,
                 go_on=progress.go_on,
             )
+            router: Any = division.router
+            nearest = router.squared_distances(samples, team).min(axis=1)
         if progress.stopped_by:
             warn_of_stop(self, progress.stopped_by, "before its clusters were balanced: they may differ much in size.")
         self.labels_ = division.labels.astype(np.int32)
-        self.n_clusters_ = division.router.n_clusters
+        self.inertia_ = float(weights @ nearest)
+        self.n_clusters_ = router.n_clusters
         self.sample_indices_ = division.sample_indices
-        self.sample_labels_ = division.router.labels
-        self._points = X[division.sample_indices]
+        self.sample_labels_ = router.labels
+        self._sample_weights = weights[division.sample_indices]
+        self._spread = router.spread
+        self._points = np.empty((0, 0), X.dtype) if self._is_gram else X[division.sample_indices]
         self._model = self._make_model()
 
     def _make_model(self) -> KernelRouter:
         kernel = self._make_kernel()
-        points = ensure_precision(kernel, make_samples(self._points, kernel.sample_form))
-        return KernelRouter(kernel, points, self.sample_labels_)
+        if self._is_gram:
+            points: Samples = GramSamples(self._points, self.sample_indices_)
+        else:
+            points = ensure_precision(kernel, make_samples(self._points, kernel.sample_form))
+        return KernelRouter(kernel, points, self.sample_labels_, self._spread, weights=self._sample_weights)
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
-        points = fitted.rows("_points", np.floating, ..., self.n_features_in_)
-        m = points.shape[0]
+        m, d = len(fitted.array("sample_indices_", np.integer, ..., least=0)), self.n_features_in_
+        fitted.rows("_points", np.floating, *((0, 0) if self._is_gram else (m, d)))
         k = 1 + int(fitted.array("sample_labels_", np.integer, m, least=0, below=m).max())
         if (stated := fitted.integer("n_clusters_", 1)) != k:
             raise ValueError(f"n_clusters_ must be {k}, one more than the largest of sample_labels_, got {stated}")
-        n = len(fitted.array("labels_", np.integer, None, least=0, below=k))
+        n = len(fitted.array("labels_", np.integer, d if self._is_gram else None, least=0, below=k))
         fitted.array("sample_indices_", np.integer, m, least=0, below=n)
+        if (fitted.array("_sample_weights", np.float64, m) <= 0).any():
+            raise ValueError(f"_sample_weights must be positive, got {self._sample_weights.min()}")
+        fitted.array("_spread", np.float64, k)
+        fitted.number("inertia_", least=0)
+
+    def _validate_new(self, X: Any) -> Any:
+        """Rows as those of the fit; the fitted attributes are checked, too, as a user may have set them."""
+        check_is_fitted(self)
+        self._check_state(FittedState(vars(self)))
+        return self._validate(X, reset=False, dtype=self._points.dtype)
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray[np.int32]:
@@ -173,14 +213,65 @@ class TwoStepKernelKMeans(ClusterMixin, KernelMachine):
         Parameters
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
 
         Returns
         -------
         ndarray of shape (n_samples,), int32
         """
-        check_is_fitted(self)
-        self._check_state(FittedState(vars(self)))
-        rows = self._validate(X, reset=False, dtype=self._points.dtype)
+        rows = self._validate_new(X)
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
-            labels = self._model.route(rows, team)
-        return np.asarray(labels, np.int32)
+            return np.asarray(self._model.route(rows, team), np.int32)
+
+    @lazy_on_dask
+    def transform(self, X: ArrayLike) -> NDArray[np.floating]:
+        """The distance of each row to each centre in feature space.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters_)
+            Of the dtype of the rows that were fitted.
+
+        Raises
+        ------
+        ValueError
+            For a precomputed kernel, as K(X, train) lacks k(x, x) of the rows of X.
+        """
+        return np.sqrt(self._squared_distances(X)).astype(self._points.dtype)
+
+    def score(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """Minus the weighted sum of the rows' squared distances to their nearest centre.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            For a precomputed kernel, as `transform`.
+        """
+        nearest = self._squared_distances(X).min(axis=1)
+        return -float(check_weights(sample_weight, nearest) @ nearest)
+
+    def _squared_distances(self, X: Any) -> Vector:
+        rows = self._validate_new(X)
+        if self._is_gram:
+            raise ValueError("kernel must not be 'precomputed' for distances: K(X, train) lacks k(x, x) of X's rows")
+        router: KernelRouter = self._model
+        with blas_limit(1), ThreadTeam(self.n_jobs) as team:
+            return router.squared_distances(router.points.against(rows)[1], team)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_clusters_)

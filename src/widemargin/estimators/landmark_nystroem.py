@@ -18,12 +18,12 @@ from .._native import Stopped
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit, run_until_stopped
 from ..data.samples import make_samples
-from ..kernels.functions import Transform
+from ..kernels.functions import Kernel
 from ..kernels.tiles import fill_gram
 from ..models.nystroem_coordinates import NystroemCoordinates
 from ..nystroem.factor import nystroem_factor
 from ..nystroem.features import LandmarkFeatures
-from ..nystroem.landmarks import select_landmarks
+from ..nystroem.landmarks import select_landmarks, select_medoids
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ._estimator import warn_of_stop, warn_user
 from ._fitted_state import FittedState
@@ -31,6 +31,7 @@ from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, TrainingRows
 from ._lazy import lazy_on_dask
 from ._validation import (
+    FUNCTION_KERNELS,
     check_choice,
     check_integer,
     check_kernel,
@@ -41,6 +42,7 @@ from ._validation import (
 
 Array = NDArray[np.floating]
 Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
 _GoOn = Callable[[], bool]
 
 _FEW = 100  # landmarks of a fit that was stopped
@@ -61,8 +63,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     n_landmarks : int, default=100
         Rows that a row is compared with, >= 1. Not more than there are distinct rows: then the approximation is exact
         on these rows, and a warning says so.
-    kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian"}, default="rbf"
-        As of `DCSVMClassifier`.
+    kernel : {"rbf", "poly", "linear", "sigmoid", "laplacian", "precomputed"} or callable, default="rbf"
+        As of `DCSVMClassifier`. For "precomputed", `fit` takes K(train, train) and `transform` takes K(new, train).
     gamma : {"scale", "auto"} or float, default="scale"
     degree : int, default=3
     coef0 : float, default=0.0
@@ -72,7 +74,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         How they are estimated: the distance to a random row by the triangle inequality, for the kernels rbf and
         laplacian; or a product of the kernel values of two landmarks, for any kernel. None is without them.
     landmarks : {"kmeans", "uniform"}, default="kmeans"
-        Centroids, or random rows.
+        Centroids, or random rows. For a precomputed kernel the rows nearest to the centres of kernel k-means on
+        `n_sample` rows.
     n_sample : int, default=2000
         Rows on which the matrix between the features is estimated, >= 1; at least as many as there are features, at
         most as many as `memory_budget` has room for.
@@ -85,7 +88,9 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     Attributes
     ----------
     landmarks_ : ndarray of shape (n_landmarks, n_features)
-        Fewer than asked for where rows are equal.
+        Fewer than asked for where rows are equal. Of shape (n_landmarks, 0) for a precomputed kernel.
+    landmark_indices_ : ndarray of shape (n_landmarks,), int
+        Which rows the landmarks are, for a precomputed kernel; else empty, as landmarks lie between rows.
     factor_ : ndarray of shape (n_landmarks + n_pseudo_landmarks, rank)
         What a row's features are multiplied with: ``W = factor_ @ factor_.T``.
     shape_fit_ : tuple of int
@@ -187,7 +192,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         return self
 
     def _check_parameters(self) -> None:
-        check_kernel(self)
+        check_kernel(self, *FUNCTION_KERNELS, "precomputed")
         check_pseudo(self)
         check_integer("n_landmarks", self.n_landmarks, 1)
         check_integer("n_pseudo_landmarks", self.n_pseudo_landmarks, 0)
@@ -198,14 +203,13 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         resolve_memory_budget(self.memory_budget)
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
-        X, weights = rows.X, rows.weights
-        kernel: Any = self._resolve_kernel(X, weights)
-        make_checked_samples(kernel, X)
+        kernel: Any = self._resolve_kernel(rows.X, rows.weights)
+        make_checked_samples(kernel, rows.X)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         try:
-            features, factor = self._learn(kernel, X, weights, rng, progress.go_on)
+            features, factor = self._learn(kernel, rows, rng, progress.go_on)
         except Stopped:
-            features, factor = self._learn_little(kernel, X, rng)
+            features, factor = self._learn_little(kernel, rows, rng)
             m = len(features.landmarks[0])
             warn_of_stop(
                 self, progress.stopped_by, f"before W was known: {m} random rows are landmarks, and W is theirs."
@@ -213,14 +217,14 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         self._keep(features, factor)
 
     def _learn(
-        self, kernel: Transform, X: Any, weights: Vector, rng: np.random.Generator, go_on: _GoOn
+        self, kernel: Any, rows: TrainingRows, rng: np.random.Generator, go_on: _GoOn
     ) -> tuple[LandmarkFeatures, Array]:
         """The features, and the factor of W; raises `Stopped` once `go_on` returns False, though not from k-means."""
-        with blas_limit(1):  # the seeding of k-means makes thousands of short products
-            points = select_landmarks(X, self.n_landmarks, rng, weights=weights, method=self.landmarks)
-        if min(X.shape[0], len(points) + 1) <= self.n_landmarks:  # every distinct row is one
-            points = np.unique(points, axis=0)
-            X, weights = points, np.ones(len(points))
+        X, points = self._select(rows, self.n_landmarks, self.landmarks, rng)
+        weights = rows.weights
+        if min(X.shape[0], len(points) + 1) <= self.n_landmarks and not self._is_gram:  # every distinct row is one
+            X = points = np.unique(points, axis=0)
+            weights = np.ones(len(points))
         if len(points) < self.n_landmarks:
             message = f"n_landmarks={self.n_landmarks}, but there are {len(points)} distinct rows"
             warn_user(f"{message}: these are the landmarks.", UserWarning)
@@ -229,14 +233,36 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         features = add_pseudo_landmarks(
             features, X[chosen], self.pseudo, self.n_pseudo_landmarks, rng, weights=weights[chosen]
         )
-        return features, self._factor(kernel, features, X[chosen], go_on)
+        gram = rows.X[np.ix_(chosen, chosen)] if self._is_gram else self._gram(kernel, X[chosen])
+        return features, self._factor(gram, features, X[chosen], go_on)
 
-    def _learn_little(self, kernel: Transform, X: Any, rng: np.random.Generator) -> tuple[LandmarkFeatures, Array]:
+    def _learn_little(
+        self, kernel: Any, rows: TrainingRows, rng: np.random.Generator
+    ) -> tuple[LandmarkFeatures, Array]:
         """A few random rows as landmarks, and the factor of W on these: a fraction of a second."""
-        points = select_landmarks(X, min(self.n_landmarks, _FEW), rng, method="uniform")
+        alike = rows._replace(weights=np.ones(len(rows.weights)))
+        X, points = self._select(alike, min(self.n_landmarks, _FEW), "uniform", rng)
         features = landmark_features(kernel, points)
+        if self._is_gram:
+            mine = np.searchsorted(rows.kept, self.landmark_indices_)
+            points, gram = X[mine], rows.X[np.ix_(mine, mine)]
+        else:
+            gram = self._gram(kernel, points)
         with blas_limit(1):  # else every product waits for those of the task that was left
-            return features, self._factor(kernel, features, points, lambda: True)
+            return features, self._factor(gram, features, points, lambda: True)
+
+    def _select(self, rows: TrainingRows, m: int, method: str, rng: np.random.Generator) -> tuple[Any, Array]:
+        """The rows as `NystroemCoordinates` takes them, and landmarks.
+
+        For a precomputed kernel the rows are kernel values with the landmarks, (n, m), and these are of shape (m, 0).
+        """
+        with blas_limit(1):  # the seeding of k-means makes thousands of short products
+            if not self._is_gram:
+                self.landmark_indices_ = np.empty(0, np.intp)
+                return rows.X, select_landmarks(rows.X, m, rng, weights=rows.weights, method=method)
+            columns = select_medoids(rows.X, m, rng, weights=rows.weights, n_sample=self.n_sample, method=method)
+        self.landmark_indices_ = rows.kept[columns]
+        return np.ascontiguousarray(rows.X[:, columns]), np.empty((len(columns), 0), rows.X.dtype)
 
     def _sample(self, X: Any, m: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Rows to estimate on: as many as the kernel matrix, with a copy in float64, and three of C leave room for."""
@@ -247,11 +273,14 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         size = max(1, min(X.shape[0], max(self.n_sample, r), int(room)))
         return np.sort(rng.choice(X.shape[0], size, replace=False))
 
-    def _factor(self, kernel: Transform, features: LandmarkFeatures, sample: Any, go_on: _GoOn) -> Array:
-        """Of W, with each column's largest entry positive: any other signs would do as well."""
+    def _gram(self, kernel: Kernel, sample: Any) -> Array:
         G = np.empty((sample.shape[0],) * 2, sample.dtype)
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
             fill_gram(kernel, make_samples(sample, kernel.sample_form), G, team)
+        return G
+
+    def _factor(self, G: Array, features: LandmarkFeatures, sample: Any, go_on: _GoOn) -> Array:
+        """Of W, with each column's largest entry positive: any other signs would do as well."""
         C = NystroemCoordinates(features, G[:0]).values(sample)
         factor = run_until_stopped(partial(nystroem_factor, C, G), go_on)
         factor *= np.where(factor.max(axis=0, initial=0.0) < -factor.min(axis=0, initial=0.0), -1.0, 1.0)
@@ -283,6 +312,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """
         check_is_fitted(self)
         rows = self._validate(X, reset=False, dtype=self.landmarks_.dtype)
+        rows = rows[:, self.landmark_indices_] if self._is_gram else rows
         budget = resolve_memory_budget(self.memory_budget)
         return np.asarray(self._model.transform(rows, n_jobs=self.n_jobs, memory_budget=budget))
 
@@ -292,7 +322,9 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     def _check_state(self, fitted: FittedState) -> None:
         super()._check_state(fitted)
-        landmarks, pseudo = fitted.array("landmarks_", np.floating, ..., self.n_features_in_), fitted.inner("_pseudo")
+        n_indices = len(fitted.array("landmark_indices_", np.integer, None, least=0, below=self.n_features_in_))
+        size = (n_indices, 0) if self._is_gram else (..., self.n_features_in_)
+        landmarks, pseudo = fitted.array("landmarks_", np.floating, *size), fitted.inner("_pseudo")
         m, dtype = len(landmarks), landmarks.dtype
         p = pseudo.array("anchors", dtype, 1, m, None).shape[2]
         pseudo.array("rules", np.int64, 1, least=0, below=2)

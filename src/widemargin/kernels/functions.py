@@ -198,9 +198,9 @@ class Precomputed:
 class FunctionKernel:
     """A user's function of two arrays of shapes (r, d) and (c, d), dense or CSR as the data, returning (r, c)."""
 
-    is_semidefinite: ClassVar[bool] = True  # assumed
     sample_form: ClassVar[str] = "rows"
     function: Callable[[Array, Array], Array]
+    is_semidefinite: bool = True  # unless its maker knows better
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Call the function on the two batches."""
@@ -250,6 +250,7 @@ def make_kernel(
         "rbf": lambda: RBF(gamma),
         "linear": Linear,
         "poly": lambda: Polynomial(gamma, degree, coef0),
+        "polynomial": lambda: Polynomial(gamma, degree, coef0),
         "sigmoid": lambda: Sigmoid(gamma, coef0),
         "laplacian": lambda: Laplacian(gamma),
         "precomputed": Precomputed,

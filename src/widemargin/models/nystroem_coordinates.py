@@ -63,7 +63,12 @@ class NystroemCoordinates:
         return out
 
     def values(self, X: Any) -> Array:
-        """Features of the rows of X, (n, r): by a matrix product, unless the triangle rule needs exact distances."""
+        """Features of the rows of X, (n, r): by a matrix product, unless the triangle rule needs exact distances.
+
+        For a precomputed kernel, X holds the kernel values with the m landmarks.
+        """
+        if self.features.kernel.sample_form == "entries":
+            return self.features.with_products(X)
         if self.features.anchors.shape[2]:
             return self.features.values(X)  # bounds need distances that are exact where they are small
         points, rows = self._points.against(X)

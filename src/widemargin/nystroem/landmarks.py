@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..partition.kmeans import centroids, kmeans, sample_rows
+from ..partition.kmeans import centroids, feature_distances, kernel_kmeans, kmeans, sample_rows
 
 Vector = NDArray[np.float64]
 Array = NDArray[np.floating]
@@ -51,6 +51,42 @@ def select_landmarks(
     weight = np.ones(len(rows)) if weights is None else weights[rows]
     labels = kmeans(X[rows], m, rng, weight)
     return centroids(X[rows], labels, weight)
+
+
+def select_medoids(
+    K: Array, m: int, rng: np.random.Generator, *, weights: Vector, n_sample: int, method: str = "kmeans"
+) -> NDArray[np.intp]:
+    """Choose landmarks where nothing but a kernel matrix is known: as `select_landmarks`, among the rows.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+    m : int
+        How many to choose; of no more rows all.
+    rng : numpy.random.Generator
+    weights : ndarray of shape (n,)
+        > 0.
+    n_sample : int
+        Rows that are clustered, at least m: they cost m times their square an iteration.
+    method : {"kmeans", "uniform"}
+        The row nearest to each centre of kernel k-means, or rows drawn in proportion to their weights.
+
+    Returns
+    -------
+    ndarray of shape (at most m,), int
+        Row numbers, ascending.
+    """
+    n = len(K)
+    if n <= m:
+        return np.arange(n)
+    if method == "uniform":
+        return np.sort(rng.choice(n, m, replace=False, p=weights / weights.sum()))
+    rows = np.sort(rng.choice(n, min(n, max(n_sample, m)), replace=False))
+    G = K[np.ix_(rows, rows)]
+    labels = kernel_kmeans(G, m, rng, weights[rows])
+    distances = feature_distances(G, labels, m, weights[rows]) + G.diagonal()[:, None]
+    distances[labels[:, None] != np.arange(m)] = np.inf
+    return np.sort(rows[distances.argmin(axis=0)])
 
 
 def _dense(X: Any) -> Array:

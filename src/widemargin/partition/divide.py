@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,7 @@ def divide(
     method: str = "kernel",
     candidates: NDArray[np.intp] | None = None,
     n_sample: int = 1000,
+    weights: NDArray[np.float64] | None = None,
     rng: np.random.Generator,
     team: ThreadTeam,
     go_on: Callable[[], bool] = lambda: True,
@@ -64,6 +65,8 @@ def divide(
         The rows that are sampled; support vectors for adaptive clustering. All by default.
     n_sample : int
         Sample size m, increased to 10 k and at most 5,000 and the number of candidates. k is at most 500.
+    weights : ndarray of shape (n,), optional
+        Of the samples in centres and sizes of kernel k-means, >= 0; ones by default. None of weight 0 is sampled.
     rng : numpy.random.Generator
     team : ThreadTeam
     go_on : callable
@@ -83,15 +86,17 @@ def divide(
     Kernel k-means costs m kernel entries a sample, k-means k distances.
     Source: two-step kernel k-means, Hsieh et al. 2014, section 3, after Ghitta et al. 2011.
     """
-    n = len(samples)
-    pool = np.arange(n) if candidates is None or len(candidates) < _POINTS_PER_CENTRE * k else candidates
+    everyone = np.arange(len(samples)) if weights is None else np.flatnonzero(weights)
+    pool = everyone if candidates is None or len(candidates) < _POINTS_PER_CENTRE * k else candidates
     k = min(k, max(1, _MAX_POINTS // _POINTS_PER_CENTRE))
     m = min(len(pool), _MAX_POINTS, max(n_sample, _POINTS_PER_CENTRE * k))
-    index = np.sort(rng.choice(pool, m, replace=False))
-    router = _cluster(kernel, samples.take(index), k, method, rng)
+    index = pool if m == len(pool) else np.sort(rng.choice(pool, m, replace=False))
+    own = None if weights is None else weights[index]
+    router = _cluster(kernel, samples.take(index), k, method, rng, own)
+    mean = (len(samples) if weights is None else float(weights.sum())) / k
     labels = router.assign(samples, team)
     for _ in range(_BALANCING_ROUNDS):
-        balanced = _balance(router, np.bincount(labels, minlength=router.n_clusters), n / k, rng)
+        balanced = _balance(router, np.bincount(labels, weights, router.n_clusters), mean, rng)
         if balanced is None or not go_on():
             break
         router = router.with_labels(balanced)
@@ -99,16 +104,23 @@ def divide(
     return Division(router, labels, index)
 
 
-def _cluster(kernel: Kernel, points: Samples, k: int, method: str, rng: np.random.Generator) -> Router:
+def _cluster(
+    kernel: Kernel,
+    points: Samples,
+    k: int,
+    method: str,
+    rng: np.random.Generator,
+    weights: NDArray[np.float64] | None,
+) -> Router:
     if method == "random":
         return RandomRouter(points, rng.permutation(len(points)) % k)
     if method == "input":
         return InputRouter(points, _dense_labels(cluster_rows(points, k, rng)))
-    router = KernelRouter(kernel, points, np.zeros(len(points), np.intp))
-    return router.with_labels(_dense_labels(kernel_kmeans(router.gram, k, rng)))
+    router = KernelRouter(kernel, points, np.zeros(len(points), np.intp), weights=weights)
+    return router.with_labels(_dense_labels(kernel_kmeans(router.gram, k, rng, weights)))
 
 
-def _balance(router: Router, sizes: NDArray[np.intp], mean: float, rng: np.random.Generator) -> Labels | None:
+def _balance(router: Router, sizes: NDArray[np.number[Any]], mean: float, rng: np.random.Generator) -> Labels | None:
     """Labels of the sample points with large clusters split and small ones dissolved; None if nothing changes."""
     labels = router.labels.copy()
     k = len(sizes)

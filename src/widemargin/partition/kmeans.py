@@ -74,7 +74,9 @@ def centroids(X: Any, labels: Labels, weights: NDArray[np.float64] | None = None
     return np.ascontiguousarray(means, X.dtype)
 
 
-def kernel_kmeans(K: NDArray[np.floating], k: int, rng: np.random.Generator) -> Labels:
+def kernel_kmeans(
+    K: NDArray[np.floating], k: int, rng: np.random.Generator, weights: NDArray[np.float64] | None = None
+) -> Labels:
     """Kernel k-means: Lloyd's iterations in the feature space of the points' kernel matrix.
 
     Parameters
@@ -84,6 +86,8 @@ def kernel_kmeans(K: NDArray[np.floating], k: int, rng: np.random.Generator) -> 
         At most m.
     rng : numpy.random.Generator
         For the k first centres, chosen as in k-means++ (the paper does not say how).
+    weights : ndarray of shape (m,), optional
+        Of the points, > 0; ones by default. A weight of 2 is the same as a point twice, and so are the first centres.
 
     Returns
     -------
@@ -95,12 +99,13 @@ def kernel_kmeans(K: NDArray[np.floating], k: int, rng: np.random.Generator) -> 
     O(m^2 k) an iteration, as one matrix product; at most 20 iterations.
     Source: Hsieh et al. 2014, section 3; Ghitta et al. 2011.
     """
+    weights = np.ones(len(K)) if weights is None else weights
     diagonal = K.diagonal().astype(np.float64)
-    seeds = _spread_seeds(K, diagonal, k, rng)
+    seeds = _spread_seeds(K, diagonal, weights, k, rng)
     labels = (diagonal[seeds] - 2.0 * K[:, seeds]).argmin(axis=1)
     labels[seeds] = np.arange(k)
     for _ in range(_MAX_ITER):
-        distances = feature_distances(K, labels, k)
+        distances = feature_distances(K, labels, k, weights)
         new = _fill_empty(distances.argmin(axis=1), distances + diagonal[:, None], k)
         if np.array_equal(new, labels):
             break
@@ -109,33 +114,54 @@ def kernel_kmeans(K: NDArray[np.floating], k: int, rng: np.random.Generator) -> 
 
 
 def _spread_seeds(
-    K: NDArray[np.floating], diagonal: NDArray[np.float64], k: int, rng: np.random.Generator
+    K: NDArray[np.floating],
+    diagonal: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    k: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.intp]:
-    """k points, chosen one by one with probability proportional to the squared distance from the nearest before."""
-    seeds = [int(rng.integers(len(K)))]
+    """k points, one by one: probabilities are proportional to weight and squared distance from the nearest before.
+
+    Points are drawn in the order of their weighted mean kernel value, not of their numbers: the same points in another
+    order give the same seeds.
+    """
+    order = np.argsort(K @ weights, kind="stable")
+    seeds = [_draw(weights, order, rng)]
     nearest = np.full(len(K), np.inf)
     for _ in range(k - 1):
         last = seeds[-1]
         nearest = np.minimum(nearest, np.maximum(diagonal + diagonal[last] - 2.0 * K[last], 0.0))
         nearest[seeds] = 0.0
-        total = nearest.sum()
-        others = np.setdiff1d(np.arange(len(K)), seeds)
-        seeds.append(int(rng.choice(len(K), p=nearest / total) if total > 0 else rng.choice(others)))
+        chances = weights * nearest
+        if not chances.any():
+            chances = np.ones(len(K))
+            chances[seeds] = 0.0
+        seeds.append(_draw(chances, order, rng))
     return np.array(seeds)
 
 
-def feature_distances(K: NDArray[np.floating], labels: Labels, k: int) -> NDArray[np.float64]:
+def _draw(chances: NDArray[np.float64], order: NDArray[np.intp], rng: np.random.Generator) -> int:
+    """A number with probability proportional to `chances` (m,): the inverse of their sums in this order."""
+    possible = order[chances[order] > 0]
+    sums = np.cumsum(chances[possible])
+    return int(possible[min(np.searchsorted(sums, rng.random() * sums[-1], side="right"), len(possible) - 1)])
+
+
+def feature_distances(
+    K: NDArray[np.floating], labels: Labels, k: int, weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Squared distances of m points to the centres of their k clusters, less k(x, x): shape (m, k)."""
-    members = membership(labels, k)
+    members = membership(labels, k, weights)
     products = K.astype(np.float64) @ members
     return np.asarray(np.einsum("jc,jc->c", members, products) - 2.0 * products)
 
 
-def membership(labels: Labels, k: int) -> NDArray[np.float64]:
-    """The (m, k) matrix whose column c averages over cluster c."""
-    sizes = np.maximum(np.bincount(labels, minlength=k), 1)
+def membership(labels: Labels, k: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """The (m, k) matrix whose column c averages over cluster c, by the points' weights (m,) if these are given."""
+    weights = np.ones(len(labels)) if weights is None else weights
+    sizes = np.bincount(labels, weights, minlength=k)
     members: NDArray[np.float64] = np.zeros((len(labels), k))
-    members[np.arange(len(labels)), labels] = 1.0 / sizes[labels]
+    members[np.arange(len(labels)), labels] = weights / sizes[labels]
     return members
 
 

@@ -94,6 +94,7 @@ class KernelRouter(_SamplePoints):
     labels: Labels
     known_spread: NDArray[np.float64] | None = None
     known_gram: NDArray[np.floating] | None = None
+    weights: NDArray[np.float64] | None = None  # of the points in their cluster's mean; ones by default
     name: str = field(default="kernel", init=False)
 
     @cached_property
@@ -110,20 +111,29 @@ class KernelRouter(_SamplePoints):
         """Squared norms (k,) of the centres: mean_jj' k(x_j, x_j')."""
         if self.known_spread is not None:
             return self.known_spread
-        members = membership(self.labels, self.n_clusters)
+        members = membership(self.labels, self.n_clusters, self.weights)
         return np.asarray(np.einsum("jc,jc->c", members, self.gram.astype(np.float64) @ members))
 
     def distances(self) -> NDArray[np.float64]:
         """Squared distances (m, k) of the points to the centres, less k(x, x)."""
-        return feature_distances(self.gram, self.labels, self.n_clusters)
+        return feature_distances(self.gram, self.labels, self.n_clusters, self.weights)
 
     def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
         """Kernel k-means of the points `rows`."""
-        return kernel_kmeans(self.gram[np.ix_(rows, rows)], k, rng)
+        weights = None if self.weights is None else self.weights[rows]
+        return kernel_kmeans(self.gram[np.ix_(rows, rows)], k, rng, weights)
 
     def with_labels(self, labels: Labels) -> Self:
         """The same points in other clusters."""
         return replace(self, labels=labels, known_spread=None, known_gram=self.gram)
+
+    def squared_distances(self, samples: Samples, team: ThreadTeam) -> NDArray[np.float64]:
+        """Squared distances (n, k) of samples of the same form as the points to the centres, rounded up to 0."""
+        out = np.empty((len(samples), self.n_clusters))
+        for rows in row_blocks(len(samples), 16 * _ROWS):
+            part = samples.take(rows)
+            out[rows] = self._scores(self.points, part, team).T + self.kernel.diagonal(part)[:, None]
+        return np.maximum(out, 0.0, out=out)
 
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
         """Minimisers c of d2(x, c) = k(x, x) - 2 mean_j k(x, x_j) + mean_jj' k(x_j, x_j'), on all threads."""
@@ -149,7 +159,7 @@ class KernelRouter(_SamplePoints):
         return labels
 
     def _scores(self, points: Samples, samples: Samples, team: ThreadTeam) -> NDArray[np.float64]:
-        members = np.ascontiguousarray(membership(self.labels, self.n_clusters).T)
+        members = np.ascontiguousarray(membership(self.labels, self.n_clusters, self.weights).T)
         products = np.zeros((self.n_clusters, len(samples)))
         add_kernel_product(self.kernel, points, members, samples, products, team)
         return self.spread[:, None] - 2.0 * products
