@@ -4,7 +4,7 @@
 machines), `samples` the tiles of inner products; `csr` is the sparse storage and its checks.
 """
 
-from .abstract_matrix import DesignMatrix, LocalMatrix, RowAccess, RowArrays
+from .abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError, RowAccess, RowArrays
 from .dask import LostPartitionError
 from .dense import has_finite_values
 from .design_matrix import is_partitioned, make_design_matrix, open_design_matrix, with_constant
@@ -14,6 +14,7 @@ from .memory_map import has_finite_rows, mapped_pages
 __all__ = [
     "DesignMatrix",
     "LocalMatrix",
+    "LostBlockError",
     "LostPartitionError",
     "RowAccess",
     "RowArrays",

@@ -15,6 +15,10 @@ Indices = NDArray[np.int64]
 RowArrays: TypeAlias = "NDArray[np.floating] | csr.CSRMatrix"  # dense ones in C order
 
 
+class LostBlockError(RuntimeError):
+    """A block of variables, or a result of its worker, was lost with the worker: to be computed again."""
+
+
 class DesignMatrix(ABC):
     """n samples of d features, wherever they are.
 

@@ -1,0 +1,370 @@
+"""One block of the variables of a dual problem that several workers solve together.
+
+    min_b  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = s]
+
+A worker has the rows of its block, and of the whole problem only what it has been sent. With K_pp the kernel matrix of
+the block's rows, f = K b the decision values of all rows and f_p those of the block's,
+
+    min_d  1/2 d'K_pp d + (f_p - t_p)'d + eps |b_p + d|_1   s.t.  lo <= b_p + d <= hi   [and sum(d) = 0]
+
+is the whole problem with all other variables fixed: that of `DualSolver` for the target t_p - (f_p - K_pp b_p).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..._native import Stopped
+from ..._progress import Progress
+from ..._threads import ThreadTeam, blas_limit
+from ...data import LostBlockError
+from ...data.samples import make_samples
+from ...kernels.functions import Kernel
+from ...kernels.precision import ensure_precision, entry_noise
+from ...kernels.tiles import add_kernel_product, fill_gram
+from .certificate import DualProblem, is_free, make_terms
+from .in_memory import InMemorySolver
+from .memory import split_memory
+from .solver import DualSolver
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+class Settings(NamedTuple):
+    """What a block's solves need to know of the fit; memory in bytes, threads of the worker."""
+
+    has_intercept: bool
+    memory_budget: int
+    n_jobs: int | None
+
+
+class Changes(NamedTuple):
+    """Rows (m, d) whose coefficients change, and by how much: (m,)."""
+
+    rows: Any
+    step: Vector
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes to send."""
+        parts = (self.rows.data, self.rows.indices, self.rows.indptr) if hasattr(self.rows, "indptr") else (self.rows,)
+        return int(self.step.nbytes + sum(part.nbytes for part in parts))
+
+
+class Candidates(NamedTuple):
+    """Rows (m, d) of a block for a joint problem, with their coefficients (as if changed since 0), decision values (m,)
+    and constraints."""
+
+    changes: Changes
+    decision: Vector
+    problem: DualProblem
+
+
+class Size(NamedTuple):
+    """Of a proposal: the bytes of the changed rows, and of the rows that a joint problem needed; working sets."""
+
+    changes: int
+    offered: int
+    n_iter: int
+
+
+class Joint(NamedTuple):
+    """The solution of a joint problem: the coefficients of each block's candidates."""
+
+    beta: list[Vector]
+    n_iter: int
+
+
+class Slope(NamedTuple):
+    """The objective along a step d: 1/2 curvature s^2 + slope s for s in [0, 1], of the 1-norm its chord."""
+
+    slope: float
+    curvature: float
+
+
+class CertificateSums(NamedTuple):
+    """A block's share in the certificate: extremes of the gradient where beta can rise or fall, sums, and counts."""
+
+    rise: float
+    fall: float
+    target_beta: float
+    beta_decision: float
+    norm: float
+    total: float
+    free_slack: float
+    n_free: int
+    n_support: int
+
+
+class Block:
+    """A block of m variables, on the worker that has their rows.
+
+    Parameters
+    ----------
+    number : int
+        Among the blocks of the problem.
+    X : ndarray or CSR array of shape (m, d)
+    kernel : Kernel
+    problem : DualProblem of m coordinates
+    settings : Settings
+
+    Attributes
+    ----------
+    beta, decision, own : ndarray of shape (m,), float64
+        Coefficients; decision values of all the coefficients of the problem; and of this block's alone.
+    version : int or None
+        The number of steps taken; None until the start is known.
+    """
+
+    def __init__(self, number: int, X: Any, kernel: Kernel, problem: DualProblem, settings: Settings) -> None:
+        self.number = number
+        self.kernel = kernel
+        self.problem = problem
+        self.settings = settings
+        self.beta, self.own, self.decision = np.zeros((3, X.shape[0]))
+        self.version: int | None = None
+        self.next_version: int | None = None  # while it is being restored
+        self.absorbed: set[int] = set()  # blocks whose changes are in `decision_step`; while restored, in `decision`
+        self.proposal: Vector | None = None
+        self.own_step = self.decision_step = np.zeros(0)  # changes of `own` and `decision` by the whole proposal
+        self.chosen = np.zeros(0, np.intp)  # candidates
+        self.before: tuple[Vector, Vector, Vector] | None = None
+        self._take(X)
+
+    def _take(self, X: Any) -> None:
+        self.X = X
+        self.samples = ensure_precision(self.kernel, make_samples(X, self.kernel.sample_form))
+        self.separable = make_terms(self.problem, np.asarray(self.kernel.diagonal(self.samples), np.float64))
+        self.noise = entry_noise(self.kernel, self.samples)
+
+    def use_float64(self) -> None:
+        """Take float64 rows, and with them float64 kernel entries: what is known of decision values is void."""
+        self._take(self.X.astype(np.float64))
+        self.version = None
+
+    # ------------------------------------------------------------------------------------------------ where it stands
+
+    def stand_at(self, version: int) -> bool:
+        """Whether the block is at this version, after going back the latest step if need be."""
+        if self.version == version + 1 and self.before is not None:
+            (self.beta, self.own, self.decision), self.before, self.version = self.before, None, version
+        self.proposal = None
+        return self.version == version
+
+    def start(self, beta: Vector, version: int) -> None:
+        """Be restored to beta (m,), of this version: its decision values lack what other blocks contribute."""
+        self.beta, self.before, self.proposal = beta.copy(), None, None
+        self.own = self._product(self._changes(beta))
+        self.decision, self.absorbed = self.own.copy(), {self.number}
+        self.version, self.next_version = None, version
+
+    def support(self, version: int) -> Changes:
+        """The support vectors and their coefficients, of a block at this version or to be restored to it."""
+        if version not in (self.version, self.next_version):
+            raise LostBlockError(f"block {self.number} is not at version {version}")
+        return self._changes(self.beta)
+
+    def support_bytes(self, version: int) -> int:
+        """Bytes of the support vectors."""
+        return self.support(version).nbytes
+
+    def restore(self, version: int, numbers: Sequence[int], support: Sequence[Changes], n_blocks: int) -> None:
+        """Add what other blocks contribute to the decision values; those of all blocks restore it."""
+        if self.next_version != version:
+            raise LostBlockError(f"block {self.number} is not being restored to version {version}")
+        for number, product in self._products(numbers, support):
+            self.decision += product
+            self.absorbed.add(number)
+        if len(self.absorbed) == n_blocks:
+            self.version, self.next_version = version, None
+
+    # --------------------------------------------------------------------------------------------------------- a step
+
+    def improve(self, tol: float, max_time: float | None) -> Size:
+        """Solve the block's problem to `tol`, and propose the solution."""
+        problem = self.problem._replace(target=self.problem.target - (self.decision - self.own))
+        with Progress(max_time=max_time) as progress, blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
+            rows, active_bytes = split_memory(self.kernel, self.samples, self.settings.memory_budget, team)
+            solver = DualSolver(
+                rows,
+                problem,
+                has_intercept=self.settings.has_intercept,
+                tol=tol,
+                active_bytes=active_bytes,
+                progress=progress,
+                entry_noise=self.noise,
+                max_relative_gap=np.inf,
+            )
+            result = solver.correct_from(self.beta, self.own) if self.beta.any() else solver.solve(self.beta)
+        self._propose(result.beta, result.decision - self.own)
+        return Size(self.changes().nbytes, 0, result.n_iter)
+
+    def candidates(self, offset: float, reach: float, k: int) -> Candidates:
+        """At most k rows for a joint problem: violators and free variables, then what is near the border of a loss.
+
+        `offset` (the intercept) tells what violates; `reach` is the largest distance from the border.
+        """
+        size, is_active = self._violations(offset)
+        slack = np.abs(np.abs(self.decision - self.problem.target + offset) - self.problem.epsilon)
+        priority = np.where(is_active, size, -slack)
+        rows = np.flatnonzero(priority > -reach)
+        if len(rows) > k:
+            rows = np.sort(rows[np.argpartition(-priority[rows], k)[:k]])
+        self.chosen = rows
+        return Candidates(Changes(self.X[rows], self.beta[rows]), self.decision[rows], self.problem.take(rows))
+
+    def solve_jointly(self, offers: Sequence[Candidates], tol: float, max_time: float | None) -> Joint:
+        """Solve the problem of the candidates of all blocks, all other variables fixed: m of them, m^2 kernel entries.
+
+        If there is no time for these, the solution is what it was.
+        """
+        rows = _stack([offer.changes.rows for offer in offers])
+        beta = np.concatenate([offer.changes.step for offer in offers])
+        decision = np.concatenate([offer.decision for offer in offers])
+        cuts = np.cumsum([len(offer.decision) for offer in offers])[:-1]
+        samples = ensure_precision(self.kernel, make_samples(rows, self.kernel.sample_form))
+        problem = join_problems([offer.problem for offer in offers])
+        separable = make_terms(problem, np.asarray(self.kernel.diagonal(samples), np.float64))
+        K = np.empty((len(beta), len(beta)), samples.dtype)
+        with Progress(max_time=max_time) as progress, blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
+            solver = InMemorySolver(K, separable, team, has_intercept=self.settings.has_intercept, progress=progress)
+            with suppress(Stopped):
+                with progress.interrupting(team.native):
+                    fill_gram(self.kernel, samples, K, team)
+                solver.solve(beta, decision, tol)
+        return Joint(np.split(beta, cuts), solver.n_iter)
+
+    def adopt(self, joint: Joint) -> Size:
+        """Propose the solution of a joint problem for this block's candidates."""
+        proposal = self.beta.copy()
+        proposal[self.chosen] = joint.beta[self.number]
+        self._propose(proposal, self._product(self._changes(proposal - self.beta)))
+        return Size(self.changes().nbytes, Changes(self.X[self.chosen], joint.beta[self.number]).nbytes, joint.n_iter)
+
+    def changes(self) -> Changes:
+        """The rows that the proposal changes."""
+        return self._changes(self._step())
+
+    def absorb(self, numbers: Sequence[int], changes: Sequence[Changes]) -> Slope:
+        """Add what other blocks' proposals would change in the decision values; the slope along all so far."""
+        for number, product in self._products(numbers, changes):
+            self.decision_step += product
+            self.absorbed.add(number)
+        step = self._step()
+        norm = self.problem.epsilon * float(np.abs(self.beta + step).sum() - np.abs(self.beta).sum())
+        slope = float(step @ (self.decision - self.problem.target)) + norm
+        return Slope(slope, float(step @ self.decision_step))
+
+    def step(self, length: float, version: int, n_blocks: int) -> tuple[Rows, Vector]:
+        """Go `length` in [0, 1] of the way to the proposals; the coefficients that changed, and their values."""
+        step = self._step()
+        if len(self.absorbed) != n_blocks:
+            raise LostBlockError(f"block {self.number} knows the changes of {sorted(self.absorbed)} alone")
+        self.before = self.beta, self.own, self.decision
+        if length == 1.0:
+            self.beta = np.asarray(self.proposal)
+        else:
+            self.beta = np.clip(self.beta + length * step, self.problem.lo, self.problem.hi)  # against rounding
+        self.own = self.own + length * self.own_step
+        self.decision = self.decision + length * self.decision_step
+        self.proposal, self.version = None, version
+        changed = np.flatnonzero(step)
+        return changed, self.beta[changed]
+
+    # -------------------------------------------------------------------------------------------------- the certificate
+
+    def sums(self) -> CertificateSums:
+        """The block's share in the certificate, as far as the intercept is not needed."""
+        grad, eps, beta = self.decision - self.problem.target, self.problem.epsilon, self.beta
+        free, support = is_free(self.separable, beta), beta != 0
+        rising = np.where(beta >= 0, eps, -eps) + grad
+        falling = np.where(beta > 0, eps, -eps) + grad
+        return CertificateSums(
+            rise=float(np.min(rising[beta < self.separable.hi], initial=np.inf)),
+            fall=float(np.max(falling[beta > self.separable.lo], initial=-np.inf)),
+            target_beta=float(self.problem.target @ beta),
+            beta_decision=float(beta @ self.decision),
+            norm=eps * float(np.abs(beta).sum()),
+            total=float(beta.sum()),
+            free_slack=float(np.sum(-grad[free] - eps * np.sign(beta[free]))),
+            n_free=int(np.count_nonzero(free)),
+            n_support=int(np.count_nonzero(support)),
+        )
+
+    def losses(self, offsets: Vector, midpoint: float, tol: float) -> tuple[Vector, int]:
+        """The block's losses, C included, with each of these intercepts (q,); and how many variables are active.
+
+        These are free or violate by more than `tol` with the intercept `midpoint`.
+        """
+        grad, eps = self.decision - self.problem.target, self.problem.epsilon
+        hi, lo = self.separable.hi, self.separable.lo
+        losses = [hi @ np.maximum(-grad - b - eps, 0.0) - lo @ np.maximum(grad + b - eps, 0.0) for b in offsets]
+        size, _ = self._violations(midpoint)
+        return np.array(losses), int(np.count_nonzero(is_free(self.separable, self.beta) | (size > tol)))
+
+    def get(self, name: str) -> Any:
+        """An attribute."""
+        return getattr(self, name)
+
+    # -------------------------------------------------------------------------------------------------------- its parts
+
+    def _propose(self, beta: Vector, own_step: Vector) -> None:
+        self.proposal, self.own_step, self.decision_step = beta, own_step, own_step.copy()
+        self.absorbed = {self.number}
+
+    def _step(self) -> Vector:
+        if self.proposal is None:
+            raise LostBlockError(f"block {self.number} has no proposal")
+        return np.asarray(self.proposal - self.beta)
+
+    def _changes(self, step: Vector) -> Changes:
+        rows = np.flatnonzero(step)
+        return Changes(self.X[rows], step[rows])
+
+    def _products(self, numbers: Sequence[int], changes: Sequence[Changes]) -> Iterator[tuple[int, Vector]]:
+        """The products with the changes of other blocks, unless they are known: a task may be run twice."""
+        for number, part in zip(numbers, changes, strict=True):
+            if number not in self.absorbed:
+                yield number, self._product(part)
+
+    def _product(self, changes: Changes) -> Vector:
+        """K(block, rows) step (m,)."""
+        out = np.zeros(len(self.beta))
+        if len(changes.step):
+            mine, others = self.samples.against(changes.rows)
+            with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
+                add_kernel_product(self.kernel, others, changes.step[None], mine, out[None], team)
+        return out
+
+    def _violations(self, offset: float) -> tuple[Vector, NDArray[np.bool_]]:
+        """Sizes (m,) of the KKT violations with this intercept, and whether variables violate or are free."""
+        grad, eps, beta = self.decision - self.problem.target + offset, self.problem.epsilon, self.beta
+        rise = np.where(beta < self.separable.hi, -grad - np.where(beta >= 0, eps, -eps), 0.0)
+        fall = np.where(beta > self.separable.lo, grad + np.where(beta > 0, eps, -eps), 0.0)
+        size = np.maximum(np.maximum(rise, fall), 0.0)
+        return size, is_free(self.separable, beta) | (size > 0.0)
+
+
+def call_at(block: Block, version: int, name: str, *args: Any) -> Any:
+    """Call a method of a block that must be at this version. Raises LostBlockError where it is not."""
+    if block.version != version:
+        raise LostBlockError(f"block {block.number} is at version {block.version}, the others are at {version}")
+    with blas_limit(1):
+        return getattr(block, name)(*args)
+
+
+def join_problems(parts: Sequence[DualProblem]) -> DualProblem:
+    """One problem of the coordinates of several."""
+    target, lo, hi = (np.concatenate(part) for part in list(zip(*parts, strict=True))[:3])
+    return parts[0]._replace(target=target, lo=lo, hi=hi)
+
+
+def _stack(parts: Sequence[Any]) -> Any:
+    return sp.csr_array(sp.vstack(parts)) if sp.issparse(parts[0]) else np.concatenate(parts)

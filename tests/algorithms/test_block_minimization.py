@@ -1,0 +1,151 @@
+"""Parallel block minimisation: the optimum of one machine, by rounds that never raise the objective."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.svm import SVC, SVR, OneClassSVM
+
+from tests.naive.block_minimization import minimize_blocks
+from widemargin._progress import Progress
+from widemargin.algorithms import block_minimization
+from widemargin.algorithms.block_minimization import BlockMinimizer, Settings
+from widemargin.data import LostBlockError
+from widemargin.kernels.functions import RBF
+from widemargin.solvers.dual import block as block_module
+from widemargin.solvers.dual.block import Block
+from widemargin.solvers.dual.certificate import (
+    DualProblem,
+    one_class_problem,
+    regression_problem,
+    svm_problem,
+)
+
+RNG = np.random.default_rng(0)
+N, GAMMA, C = 150, 0.5, 2.0
+X = RNG.normal(size=(N, 3))
+Y = np.where(X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=N) > 0, 1.0, -1.0)
+VALUES = np.sin(2 * X[:, 0]) + 0.1 * RNG.normal(size=N)
+INDEX = [np.sort(part) for part in np.array_split(RNG.permutation(N), 3)]
+PROBLEMS = {
+    "svm": (svm_problem(Y, np.full(N, C)), False),
+    "svm with intercept": (svm_problem(Y, np.full(N, C)), True),
+    "regression": (regression_problem(VALUES, np.full(N, C), 0.1), False),
+    "regression with intercept": (regression_problem(VALUES, np.full(N, C), 0.1), True),
+    "one class": (one_class_problem(np.ones(N), 0.3), True),
+}
+
+
+class LocalBlocks:
+    """Blocks in this process; `lose` names the blocks that are made anew before the k-th call."""
+
+    def __init__(
+        self, problem: DualProblem, settings: block_module.Settings, lose: dict[int, int] | None = None
+    ) -> None:
+        self.make = lambda p: Block(p, X[INDEX[p]], RBF(GAMMA), problem.take(INDEX[p]), settings)
+        self.blocks = [self.make(p) for p in range(len(INDEX))]
+        self.lose = lose or {}
+        self.n_calls = 0
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def run(self, function: Callable[..., Any], *args: Any, only: Sequence[int] | None = None) -> list[Any]:
+        self.n_calls += 1
+        if self.n_calls in self.lose:
+            p = self.lose[self.n_calls]
+            self.blocks[p] = self.make(p)
+        return [function(self.blocks[p], *args) for p in (range(len(self)) if only is None else only)]
+
+    def fetch(self, handles: list[Any]) -> list[Any]:
+        return handles
+
+
+def minimize(name: str, lose: dict[int, int] | None = None, **changes: Any) -> Any:
+    problem, has_intercept = PROBLEMS[name]
+    blocks = LocalBlocks(problem, block_module.Settings(has_intercept, 2**28, 1), lose)
+    with Progress() as progress:
+        settings = Settings(**{"has_intercept": has_intercept, "tol": 1e-5, "max_relative_gap": 1e-6, **changes})
+        return BlockMinimizer(blocks, problem, INDEX, settings, progress).solve(problem.sparse_point())
+
+
+def dual_objective(problem: DualProblem, beta: NDArray[np.float64]) -> float:
+    K = np.exp(-GAMMA * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    return float(0.5 * beta @ K @ beta - problem.target @ beta + problem.epsilon * np.abs(beta).sum())
+
+
+def optimum_of_libsvm(name: str) -> float | None:
+    """The optimal dual objective; LIBSVM always has an intercept."""
+    how = {"C": C, "gamma": GAMMA, "tol": 1e-8}
+    beta = np.zeros(N)
+    if name == "svm with intercept":
+        model = SVC(**how).fit(X, Y)
+    elif name == "regression with intercept":
+        model = SVR(**how, epsilon=0.1).fit(X, VALUES)
+    elif name == "one class":
+        model = OneClassSVM(nu=0.3, gamma=GAMMA, tol=1e-8).fit(X)
+    else:
+        return None
+    beta[model.support_] = model.dual_coef_[0]
+    return dual_objective(PROBLEMS[name][0], beta)
+
+
+@pytest.mark.parametrize("joint_rows", [4096, 45])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_optimum(name: str, joint_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_minimization, "_JOINT_ROWS", joint_rows)
+    problem, has_intercept = PROBLEMS[name]
+    result = minimize(name)
+    value = dual_objective(problem, result.beta)
+    assert result.converged
+    assert np.all((result.beta >= problem.lo) & (result.beta <= problem.hi))
+    assert -value == pytest.approx(result.objective - result.gap, rel=1e-9)
+    assert result.gap <= 1e-6 * abs(result.objective)
+    if has_intercept:
+        assert result.beta.sum() == pytest.approx(problem.nu * problem.hi.sum(), abs=1e-9)
+    if (known := optimum_of_libsvm(name)) is not None:
+        assert value == pytest.approx(known, rel=1e-6)
+    bounds = result.history.as_arrays()["lower_bound"]
+    assert np.all(np.diff(bounds) >= -1e-9 * np.abs(bounds[1:]))
+
+
+@pytest.mark.parametrize("name", ["svm", "svm with intercept"])
+def test_naive_twin(name: str) -> None:
+    problem, has_intercept = PROBLEMS[name]
+    K = np.exp(-GAMMA * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    naive = minimize_blocks(K, problem.target, problem.lo, problem.hi, INDEX, has_intercept, 8)
+    assert all(after <= before + 1e-9 for before, after in pairwise(naive))
+    result = minimize(name)
+    assert -(result.objective - result.gap) == pytest.approx(naive[-1], rel=1e-5)
+
+
+def test_blocks_alone_do_not_reach_the_optimum_with_an_intercept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BlockMinimizer, "_propose_jointly", BlockMinimizer._propose_by_blocks)
+    result = minimize("svm with intercept", max_iter=200)
+    assert not result.converged
+    assert result.gap > 1e-4 * result.objective
+
+
+@pytest.mark.parametrize("call", [1, 2, 5, 8, 9, 11, 14, 17, 20, 26])
+def test_lost_blocks_cost_work_and_nothing_else(call: int) -> None:
+    expected, result = minimize("svm with intercept"), minimize("svm with intercept", lose={call: call % 3})
+    assert result.converged
+    assert result.objective == pytest.approx(expected.objective, rel=1e-6)
+    assert result.objective - result.gap == pytest.approx(
+        -dual_objective(PROBLEMS["svm with intercept"][0], result.beta), rel=1e-9
+    )
+
+
+def test_blocks_that_are_lost_again_and_again_are_an_error() -> None:
+    with pytest.raises(LostBlockError, match="lost 5 times in one round"):
+        minimize("svm", lose=dict.fromkeys(range(8, 200), 0))
+
+
+def test_float32_rows_are_refined_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.X", X.astype(np.float32))
+    result = minimize("svm", tol=1e-8)
+    assert result.converged
+    assert result.objective == pytest.approx(minimize("svm").objective, rel=1e-6)
