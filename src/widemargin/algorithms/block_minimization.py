@@ -135,7 +135,7 @@ class BlockMinimizer:
                 self._attempt(self._to_float64)
                 best = self._rounds((self.beta, self._attempt(self._certify)))
         except Stopped:
-            pass
+            self.progress.go_on()  # keeps the reason
         return self._result(*best)
 
     # ---------------------------------------------------------------------------------------------------------- rounds

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._threads import ThreadTeam
-from .abstract_matrix import DesignMatrix, LocalMatrix
+from .abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError
 from .csr import check_sparse
 from .design_matrix import make_design_matrix
 
@@ -35,75 +35,53 @@ class LostPartitionError(RuntimeError):
     """A partition was lost with its worker, and dask cannot compute it again."""
 
 
-class PartitionedMatrix(DesignMatrix):
-    """Samples whose blocks are futures on a cluster.
+class HeldBlocks:
+    """Objects in the memory of workers, and tasks on them there: `run` starts these, `fetch` brings their results here.
 
     Parameters
     ----------
     client : distributed.Client
     blocks : list of distributed.Future
-        Of a `LocalMatrix` in the memory of a worker.
-    lengths : sequence of int
-        Samples of each block.
-    n_features : int
-    team : ThreadTeam
-        A pass ends with `Stopped` once this team is stopped.
+        Of the objects. A task may change its object; of one that is lost with its worker, dask makes another, by the
+        same recipe.
+    check : callable
+        Called every 0.1 s while something is waited for. It raises an exception to end that.
     """
 
-    def __init__(
-        self, client: Any, blocks: list[Any], lengths: Sequence[int], n_features: int, team: ThreadTeam
-    ) -> None:
+    def __init__(self, client: Any, blocks: list[Any], check: Callable[[], None]) -> None:
         self._client = client
-        self._check = team.check
         self._blocks = blocks
-        self._cuts = np.cumsum([0, *lengths])
-        self.shape = (int(self._cuts[-1]), n_features)
-        self.row_bytes = 8 * n_features  # at most
+        self._check = check
+        self._places: list[str] | None = None  # the workers of the blocks, until one is lost
 
-    def matvec(self, W: Matrix) -> Matrix:
-        """W Xᵀ (k, n): a map."""
+    def __len__(self) -> int:
+        return len(self._blocks)
 
-        def submit(owners: list[str]) -> list[Any]:
-            once = self._client.submit(_copy, W, pure=False)  # sent once, then from worker to worker
-            return self._map(_matvec, [once] * len(self._blocks), owners)
+    def run(self, function: Callable[..., Any], *args: Any, only: Sequence[int] | None = None) -> list[Any]:
+        """Futures of ``function(block, *args)`` on the workers of all blocks, or of some; args may hold futures."""
+        numbers = range(len(self)) if only is None else only
+        self._places = owners = self._places or self._owners()
+        submit = partial(self._client.submit, function, pure=False)
+        return [submit(self._blocks[p], *args, workers=[owners[p]]) for p in numbers]
 
-        return np.concatenate(self._pass(submit), axis=1)
+    def fetch(self, tasks: list[Any]) -> list[Any]:
+        """The results of tasks of `run`. Raises LostBlockError if a worker is lost, or a result with it."""
+        from distributed import KilledWorker
 
-    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
-        """(coef - since) X (k, d): a map-reduce, in the order of the partitions."""
-        coef = coef if since is None else coef - since
-        slices = [np.ascontiguousarray(part) for part in np.split(coef, self._cuts[1:-1], axis=1)]
-
-        def submit(owners: list[str]) -> list[Any]:
-            return self._reduce(self._map(_rmatvec, slices, owners))
-
-        total: Matrix = self._pass(submit)[0]
-        return total
-
-    def _map(self, fn: Callable[..., Any], pieces: list[Any], owners: list[str]) -> list[Any]:
-        jobs = zip(self._blocks, pieces, owners, strict=True)
-        return [self._client.submit(fn, block, piece, workers=[owner], pure=False) for block, piece, owner in jobs]
-
-    def _reduce(self, tasks: list[Any]) -> list[Any]:
-        while len(tasks) > 1:
-            groups = [tasks[start : start + _FAN_IN] for start in range(0, len(tasks), _FAN_IN)]
-            tasks = [self._client.submit(_add_up, group, pure=False) for group in groups]
-        return tasks
-
-    def _pass(self, submit: Callable[[list[str]], list[Any]]) -> list[Any]:
-        """Results of the tasks that `submit` starts, all of them again if a worker is lost meanwhile."""
-        for _ in range(_MAX_LOSSES):
-            owners = self._owners()
-            results = self._collect(submit(owners), set(owners))
-            if results is not None:
-                return results
-        raise LostPartitionError(f"{_MAX_LOSSES} workers were lost during one pass over the data")
+        try:
+            results = self._collect(tasks, set(self._places or ()))
+            if results is None:
+                raise LostBlockError("a worker was lost")
+        except (KilledWorker, LostBlockError) as error:
+            self._places = None
+            raise LostBlockError(str(error)) from error
+        return results
 
     def _owners(self) -> list[str]:
         """The worker of each block. Waits until blocks of a lost worker have been computed again."""
         begin = monotonic()
         while True:
-            _finish(self._blocks, self._check)
+            finish(self._blocks, self._check)
             where = self._client.who_has(self._blocks)
             owners = [next(iter(where.get(block.key, ())), None) for block in self._blocks]
             if all(owners):
@@ -147,6 +125,69 @@ class PartitionedMatrix(DesignMatrix):
         return owners <= set(self._client.scheduler_info(n_workers=-1)["workers"])
 
 
+class PartitionedMatrix(HeldBlocks, DesignMatrix):
+    """Samples whose blocks are futures on a cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    blocks : list of distributed.Future
+        Of a `LocalMatrix` in the memory of a worker.
+    lengths : sequence of int
+        Samples of each block.
+    n_features : int
+    team : ThreadTeam
+        A pass ends with `Stopped` once this team is stopped.
+    """
+
+    def __init__(
+        self, client: Any, blocks: list[Any], lengths: Sequence[int], n_features: int, team: ThreadTeam
+    ) -> None:
+        super().__init__(client, blocks, team.check)
+        self._cuts = np.cumsum([0, *lengths])
+        self.shape = (int(self._cuts[-1]), n_features)
+        self.row_bytes = 8 * n_features  # at most
+
+    def matvec(self, W: Matrix) -> Matrix:
+        """W Xᵀ (k, n): a map."""
+
+        def submit(owners: list[str]) -> list[Any]:
+            once = self._client.submit(_copy, W, pure=False)  # sent once, then from worker to worker
+            return self._map(_matvec, [once] * len(self._blocks), owners)
+
+        return np.concatenate(self._pass(submit), axis=1)
+
+    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
+        """(coef - since) X (k, d): a map-reduce, in the order of the partitions."""
+        coef = coef if since is None else coef - since
+        slices = [np.ascontiguousarray(part) for part in np.split(coef, self._cuts[1:-1], axis=1)]
+
+        def submit(owners: list[str]) -> list[Any]:
+            return self._reduce(self._map(_rmatvec, slices, owners))
+
+        total: Matrix = self._pass(submit)[0]
+        return total
+
+    def _map(self, fn: Callable[..., Any], pieces: list[Any], owners: list[str]) -> list[Any]:
+        jobs = zip(self._blocks, pieces, owners, strict=True)
+        return [self._client.submit(fn, block, piece, workers=[owner], pure=False) for block, piece, owner in jobs]
+
+    def _reduce(self, tasks: list[Any]) -> list[Any]:
+        while len(tasks) > 1:
+            groups = [tasks[start : start + _FAN_IN] for start in range(0, len(tasks), _FAN_IN)]
+            tasks = [self._client.submit(_add_up, group, pure=False) for group in groups]
+        return tasks
+
+    def _pass(self, submit: Callable[[list[str]], list[Any]]) -> list[Any]:
+        """Results of the tasks that `submit` starts, all of them again if a worker is lost meanwhile."""
+        for _ in range(_MAX_LOSSES):
+            owners = self._owners()
+            results = self._collect(submit(owners), set(owners))
+            if results is not None:
+                return results
+        raise LostPartitionError(f"{_MAX_LOSSES} workers were lost during one pass over the data")
+
+
 @contextmanager
 def open_partitions(X: Any, team: ThreadTeam) -> Iterator[PartitionedMatrix]:
     """Hold the partitions of X in the memory of the cluster inside a ``with`` block.
@@ -171,23 +212,30 @@ def open_partitions(X: Any, team: ThreadTeam) -> Iterator[PartitionedMatrix]:
     LostPartitionError
         Here and during a pass, if a lost partition cannot be computed again because it had been scattered by hand.
     """
-    with _active_client() as client:
-        parts = client.compute(np.ravel((X.rechunk({1: -1}) if hasattr(X, "rechunk") else X).to_delayed()).tolist())
-        blocks = [client.submit(_make_block, part, number, pure=False) for number, part in enumerate(parts)]
-        del parts  # the cluster keeps only what it has to
-        _finish(blocks)
-        shapes = client.gather(client.map(_shape, blocks, pure=False))
-        for number, (_, n_features) in enumerate(shapes):
-            if n_features != shapes[0][1]:
-                raise ValueError(
-                    f"X must have the same columns everywhere: partition {number} has {n_features}, "
-                    f"partition 0 has {shapes[0][1]}"
-                )
+    with active_client() as client:
+        blocks, shapes = load_partitions(client, X, _make_block)
         yield PartitionedMatrix(client, blocks, [n for n, _ in shapes], shapes[0][1], team)
 
 
+def load_partitions(client: Any, X: Any, make: Callable[[Any, int], Any]) -> tuple[list[Any], list[tuple[int, int]]]:
+    """Futures of what `make` returns for each partition and its number, something with a shape; and their shapes."""
+    parts = client.compute(np.ravel((X.rechunk({1: -1}) if hasattr(X, "rechunk") else X).to_delayed()).tolist())
+    blocks = [client.submit(make, part, number, pure=False) for number, part in enumerate(parts)]
+    del parts  # the cluster keeps only what it has to
+    finish(blocks)
+    shapes = client.gather(client.map(_shape, blocks, pure=False))
+    for number, (_, n_features) in enumerate(shapes):
+        if n_features != shapes[0][1]:
+            raise ValueError(
+                f"X must have the same columns everywhere: partition {number} has {n_features}, "
+                f"partition 0 has {shapes[0][1]}"
+            )
+    return blocks, shapes
+
+
 @contextmanager
-def _active_client() -> Iterator[Any]:
+def active_client() -> Iterator[Any]:
+    """The active client; where there is none, one whose worker is in threads of this process."""
     try:
         from distributed import Client, get_client
     except ImportError as error:
@@ -202,14 +250,16 @@ def _active_client() -> Iterator[Any]:
         yield own
 
 
-def _finish(blocks: list[Any], check: Callable[[], None] = lambda: None) -> None:
+def finish(blocks: list[Any], check: Callable[[], None] = lambda: None) -> None:
     """Wait for blocks, calling `check` every 0.1 s; raise the error of a block that failed."""
     from distributed import CancelledError, wait
 
     try:
-        is_done = False
+        begin, is_done = monotonic(), False
         while not is_done:
             check()
+            if monotonic() - begin > _MAX_WAIT and not blocks[0].client.scheduler_info(n_workers=-1)["workers"]:
+                raise LostPartitionError(f"there has been no worker for {_MAX_WAIT:g} seconds")
             with suppress(TimeoutError):
                 wait(blocks, timeout=_STOP_CHECK)
                 is_done = True
@@ -226,18 +276,24 @@ def _finish(blocks: list[Any], check: Callable[[], None] = lambda: None) -> None
 # --------------------------------------------------------------------------------------------------- on the workers
 
 
-def _make_block(part: Any, number: int) -> LocalMatrix:
-    """A partition as a design matrix for one thread: the worker's other threads have other partitions."""
+def check_partition(part: Any, number: int) -> Any:
+    """`as_rows`, of finite numbers. Raises a ValueError that names the partition."""
     try:
-        X = _as_array(part)
+        X = as_rows(part)
     except (TypeError, ValueError) as error:
         raise ValueError(f"X must hold numbers: partition {number} does not ({error})") from error
     if not np.isfinite(X.data if sp.issparse(X) else X).all():
         raise ValueError(f"Input X contains NaN or infinity, in partition {number}")
-    return make_design_matrix(X, ThreadTeam(1))
+    return X
 
 
-def _as_array(part: Any) -> Any:
+def _make_block(part: Any, number: int) -> LocalMatrix:
+    """A partition as a design matrix for one thread: the worker's other threads have other partitions."""
+    return make_design_matrix(check_partition(part, number), ThreadTeam(1))
+
+
+def as_rows(part: Any) -> Any:
+    """A partition as a float array in C order, or as a checked CSR array."""
     if sp.issparse(part):
         check_sparse(part)
         part = sp.csr_array(part)
@@ -250,8 +306,9 @@ def _float_of(dtype: Any) -> type:
     return np.float32 if dtype == np.float32 else np.float64
 
 
-def _shape(block: LocalMatrix) -> tuple[int, int]:
-    return block.shape
+def _shape(block: Any) -> tuple[int, int]:
+    n, d = block.shape
+    return n, d
 
 
 def _copy(W: Matrix) -> Matrix:

@@ -57,11 +57,16 @@ def _is_known_to_be_finite(X: Any, n_jobs: int | None) -> bool:
 def _check_collection(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[Any, NDArray[Any]]:
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    check_collection(estimator, X)
+    return X, column_or_1d(to_memory(y), warn=True)
+
+
+def check_collection(estimator: Any, X: Any) -> None:
+    """Check that a dask collection has two dimensions, and keep the number and the names of its features."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {X.ndim}")
     _check_feature_names(estimator, getattr(X, "_meta", X), reset=True)  # an empty frame with X's columns
     estimator.n_features_in_ = X.shape[1]
-    return X, column_or_1d(to_memory(y), warn=True)
 
 
 def to_memory(values: Any) -> Any:

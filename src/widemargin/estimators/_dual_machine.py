@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._config import resolve_memory_budget
+from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit
 from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
+from ..data import is_partitioned
+from ..data.remote_rows import RemoteRows, open_remote_rows
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..models.clustered import ClusteredExpansion
@@ -21,11 +26,13 @@ from ..models.expansion import KernelExpansion
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP
 from ..solvers.results import DualResult, History
 from ._clusters import check_clusters, clustered_model
+from ._data import check_collection, to_memory
 from ._estimator import describe_gap, warn_of_stop
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._pairs import certificate_attributes
+from ._remote import sample_rows
 from ._validation import (
     FUNCTION_KERNELS,
     KERNELS,
@@ -33,9 +40,11 @@ from ._validation import (
     check_flag,
     check_integer,
     check_kernel,
+    check_labels,
     check_limits,
     check_number,
     check_seed,
+    check_weights,
     plain,
 )
 
@@ -147,10 +156,46 @@ class DualMachine(LinearWeights, KernelMachine):
         """Check `dual_coef_` and `n_support_` of n support vectors; return the number of machines."""
         raise NotImplementedError
 
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+        if not is_partitioned(X):
+            return super()._check_data(X, y, sample_weight)
+        if self._is_gram:
+            raise ValueError("kernel must not be 'precomputed' for a dask collection")
+        check_collection(self, X)
+        targets = self._collection_targets(X, y)
+        self.shape_fit_ = len(targets), self.n_features_in_
+        weights = check_weights(to_memory(sample_weight), targets)
+        kept = np.flatnonzero(weights)
+        classes, y = self._number_targets(targets[kept], weights[kept])
+        return TrainingRows(X, y, weights[kept], kept, classes)
+
+    def _collection_targets(self, X: Any, y: Any) -> NDArray[Any]:
+        """Labels or target values (n,) or (n, k) of the rows of a dask collection."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if isinstance(self, ClassifierMixin):
+            labels = column_or_1d(to_memory(y), warn=True)
+            check_labels(labels)
+            return np.asarray(labels)
+        return np.asarray(check_array(to_memory(y), dtype=np.float64, ensure_2d=False, input_name="y"))
+
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
+        if not is_partitioned(rows.X):
+            return self._fit_rows(rows, progress)
+
+        def check() -> None:
+            if not silent.go_on():
+                raise Stopped
+
+        silent = SilentProgress(progress)
+        with open_remote_rows(rows.X, rows.kept, self.shape_fit_[0], check) as X:
+            self._dtype = X.dtype.name
+            self._fit_rows(rows._replace(X=X), progress)
+
+    def _fit_rows(self, rows: TrainingRows, progress: Progress) -> None:
         with blas_limit(1):  # a second thread, once woken by a probe of some rows, spins on through an early fit
             kernel = self._resolve_kernel(rows.X, rows.weights)
-            samples = make_checked_samples(kernel, rows.X, self._scale_targets(rows), SilentProgress(progress).go_on)
+            samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
             seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
             machines = self._train(kernel, samples, rows, self._settings(kernel), progress, np.random.default_rng(seed))
             certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
@@ -164,6 +209,15 @@ class DualMachine(LinearWeights, KernelMachine):
                 f"before it converged: violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}. "
                 "The model is the best so far.",
             )
+
+    def _make_samples(self, kernel: Kernel, rows: TrainingRows, go_on: Callable[[], bool]) -> Samples:
+        """The rows as the kernel takes them; of rows on a cluster, a sample is looked at, and they stay there."""
+        X, targets = rows.X, self._scale_targets(rows)
+        if not isinstance(X, RemoteRows):
+            return make_checked_samples(kernel, X, targets, go_on)
+        chosen = sample_rows(len(X))
+        make_checked_samples(kernel, X[chosen], None if targets is None else targets[chosen], go_on)
+        return X  # type: ignore[return-value]  # `_remote.train` takes them in place of samples
 
     def _scale_targets(self, rows: TrainingRows) -> NDArray[Any] | None:
         """Class numbers or target values (n,) that features on a useful scale predict; None where there are none."""
@@ -207,7 +261,12 @@ class DualMachine(LinearWeights, KernelMachine):
     def _snapshot(self, rows: TrainingRows, progress: Progress) -> dict[str, Any] | None:
         """The attributes of a single machine, in the rounds of the whole problem."""
         candidate = progress.candidate
-        if self._n_machines(rows) > 1 or not isinstance(candidate, tuple) or len(candidate[0]) != len(rows.weights):
+        if (
+            is_partitioned(rows.X)
+            or self._n_machines(rows) > 1
+            or not isinstance(candidate, tuple)
+            or len(candidate[0]) != len(rows.weights)
+        ):
             return None
         beta, intercept = candidate
         point = DualResult(beta, np.zeros_like(beta), intercept, 0.0, 0.0, 0.0, False, 0, 0, History())

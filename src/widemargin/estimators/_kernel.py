@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..data.remote_rows import RemoteRows
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import RBF, FunctionKernel, Kernel, Laplacian, Precomputed, make_kernel
 from ..kernels.precision import ensure_precision
@@ -59,9 +60,11 @@ def entry_variance(X: Any, weights: Vector) -> float:
 
     Parameters
     ----------
-    X : ndarray or CSR array of shape (n, d)
+    X : ndarray, CSR array or RemoteRows of shape (n, d)
     weights : ndarray of shape (n,)
     """
+    if isinstance(X, RemoteRows):
+        return _pooled_variance(X.map(_moments, weights, can_stop=False))
     total = weights.sum() * X.shape[1]
     if sp.issparse(X):
         rows = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), X.shape)
@@ -76,6 +79,20 @@ def entry_variance(X: Any, weights: Vector) -> float:
         centred = X[block] - np.asarray(mean, X.dtype)  # a second pass: entries may be large and close together
         np.einsum("ij,ij->i", centred, centred, dtype=np.float64, out=squares[block])
     return float(weights @ squares / total)
+
+
+def _moments(X: Any, weights: Vector) -> Vector:
+    """The weight of some rows, and the mean and the variance of their entries."""
+    total = float(weights.sum())
+    mean = float(weights @ np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()) / (total * X.shape[1]) if total else 0.0
+    return np.array([total, mean, entry_variance(X, weights) if total else 0.0])
+
+
+def _pooled_variance(parts: list[Vector]) -> float:
+    """The variance of the entries of parts with these weights, means and variances."""
+    weight, mean, variance = np.array(parts).T
+    centre = np.average(mean, weights=weight)
+    return float(np.average(variance + (mean - centre) ** 2, weights=weight))
 
 
 def make_checked_samples(

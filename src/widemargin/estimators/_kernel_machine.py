@@ -190,8 +190,12 @@ class KernelMachine(Estimator):
         if len(kept) < X.shape[0]:
             X = X[np.ix_(kept, kept)] if self._is_gram else X[kept]
             targets, weights = targets[kept], weights[kept]
-        classes, y = number_classes(targets, weights) if isinstance(self, ClassifierMixin) else (np.empty(0), targets)
+        classes, y = self._number_targets(targets, weights)
         return TrainingRows(X, y, weights, kept, classes)
+
+    def _number_targets(self, targets: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The classes and each row's number among them; of a regressor none, and the targets."""
+        return number_classes(targets, weights) if isinstance(self, ClassifierMixin) else (np.empty(0), targets)
 
     def _weigh_classes(self, classes: NDArray[Any], y: NDArray[np.integer], weights: Vector) -> Vector:
         """Each row's weight (n,) times the factor of its class, which is kept as `class_weight_` (n_classes,)."""

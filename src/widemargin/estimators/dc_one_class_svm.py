@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 
 from .._progress import Progress
-from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine, train
-from ..data.samples import Samples, SampleSubset
+from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
+from ..data.remote_rows import count_rows
+from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import one_class_problem
 from ..solvers.results import StoppedAtStartError
@@ -20,6 +21,7 @@ from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
 from ._lazy import lazy_on_dask
 from ._pairs import target_attributes
+from ._remote import take_samples, train
 from ._validation import check_choice, check_number, plain
 
 Vector = NDArray[np.float64]
@@ -238,13 +240,18 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         settings = replace(settings, n_levels=0, stop_level=0)
         with Progress() as progress:
             problem = one_class_problem(part, float(self.nu))
-            machine = train(KernelProblem(kernel, SampleSubset(samples, chosen), problem), settings, progress, rng)
+            machine = train(
+                KernelProblem(kernel, take_samples(kernel, samples, chosen), problem), settings, progress, rng
+            )
         beta = np.zeros(n)
         beta[chosen] = machine.result.beta
         machine.result = replace(
             machine.result, beta=beta, decision=np.zeros(n), gap=np.inf, violation=np.inf, converged=False
         )
         return machine
+
+    def _collection_targets(self, X: Any, y: Any) -> NDArray[Any]:
+        return np.zeros(count_rows(X))
 
     def _scale_targets(self, rows: TrainingRows) -> None:
         return None

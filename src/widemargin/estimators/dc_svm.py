@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from .._progress import Progress
-from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine, pair_problem, train, train_several
+from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine, pair_problem
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..models.clustered import COMBINATIONS
@@ -21,6 +21,7 @@ from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
 from ._pairs import machine_attributes, sparse_pair_coefficients
 from ._predictor import PairwisePredictor
+from ._remote import train, train_several
 from ._validation import check_choice, check_flag, check_number
 
 Vector = NDArray[np.float64]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from .._progress import Progress
-from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine, train, train_several
+from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import DualProblem, regression_problem
@@ -19,6 +19,7 @@ from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
 from ._lazy import lazy_on_dask
 from ._pairs import target_attributes
+from ._remote import train, train_several
 from ._validation import check_choice, check_number
 
 Vector = NDArray[np.float64]

@@ -1,0 +1,294 @@
+"""Exact kernel machines and early ones of rows on the workers of a cluster; of rows in this process as ever.
+
+This process has the labels and the coefficients, the workers have the rows. Clusters are found on a sample, and one
+shuffle brings the rows of each cluster to one worker. An early machine is a machine for each cluster; the exact one is
+found by parallel block minimisation, where the rows of a worker's clusters are its block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from math import isfinite
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._native import Stopped
+from .._progress import Progress, SilentProgress
+from .._threads import ThreadTeam, blas_limit
+from ..algorithms import dc_svm
+from ..algorithms.block_minimization import BlockMinimizer
+from ..algorithms.block_minimization import Settings as RoundSettings
+from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
+from ..data.remote_rows import RemoteRows, worker_resources
+from ..data.samples import Samples, SampleSubset, make_samples
+from ..kernels.functions import Kernel
+from ..kernels.precision import ensure_precision
+from ..partition.divide import Division, divide
+from ..partition.routing import Router
+from ..solvers.dual.block import Block
+from ..solvers.dual.block import Settings as BlockSettings
+from ..solvers.dual.certificate import DualProblem
+from ..solvers.dual.in_memory import zero_result
+from ..solvers.results import DualResult, StoppedAtStartError, join_results
+
+Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Problem = Callable[[], tuple[Rows, DualProblem]]
+
+SAMPLE_ROWS = 10_000  # brought here, to be clustered and to look at their scale
+_CLUSTERS_PER_BLOCK = 8  # of an exact machine, so that blocks have about the same size
+_MEMORY_SHARE = 4  # a worker's limit of memory / that of the solver on it, at least
+
+
+def train(
+    data: KernelProblem,
+    settings: Settings,
+    progress: Progress,
+    rng: np.random.Generator,
+    *,
+    start: Vector | None = None,
+) -> TrainedMachine:
+    """`dc_svm.train`, also of `RemoteRows` as samples: an early machine with a `stop_level`, else the exact one."""
+    rows = data.samples
+    if not isinstance(rows, RemoteRows):
+        return dc_svm.train(data, settings, progress, rng, start=start)
+    whole = np.arange(len(rows))
+    (machine,) = _train_remotely(data.kernel, rows, [lambda: (whole, data.problem)], settings, progress, rng, start)
+    return replace(machine, rows=None)
+
+
+def train_several(
+    kernel: Kernel,
+    samples: Samples | RemoteRows,
+    problems: Sequence[Problem],
+    settings: Settings,
+    progress: Progress,
+    rng: np.random.Generator,
+) -> list[TrainedMachine]:
+    """`dc_svm.train_several`, also of `RemoteRows`: then one after the other, on one division of the rows."""
+    if not isinstance(samples, RemoteRows):
+        return dc_svm.train_several(kernel, samples, problems, settings, progress, rng)
+    progress.stage(f"{len(problems)} machines", len(problems))
+    return _train_remotely(kernel, samples, problems, settings, progress, rng, None)
+
+
+def take_samples(kernel: Kernel, samples: Samples | RemoteRows, rows: Rows) -> Samples:
+    """Some of the samples; those of `RemoteRows` are brought here."""
+    if not isinstance(samples, RemoteRows):
+        return SampleSubset(samples, rows)
+    return ensure_precision(kernel, make_samples(samples[rows], kernel.sample_form))
+
+
+def sample_rows(n: int) -> Rows:
+    """At most `SAMPLE_ROWS` of n rows, at random but always the same, ascending."""
+    if n <= SAMPLE_ROWS:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, SAMPLE_ROWS, replace=False))
+
+
+class _Layout(NamedTuple):
+    """Clusters of the rows, and the rows in blocks of whole clusters."""
+
+    division: Division
+    blocks: RemoteRows
+
+
+def _train_remotely(
+    kernel: Kernel,
+    rows: RemoteRows,
+    problems: Sequence[Problem],
+    settings: Settings,
+    progress: Progress,
+    rng: np.random.Generator,
+    start: Vector | None,
+) -> list[TrainedMachine]:
+    layout = None
+    with suppress(Stopped):
+        layout = _lay_out(kernel, rows, settings, progress, rng)
+    machines = []
+    for make in problems:
+        mine, problem = make()
+        machines.append(_train_one(kernel, layout, mine, problem, settings, progress, start))
+        progress.advance()
+    return machines
+
+
+def _lay_out(
+    kernel: Kernel, rows: RemoteRows, settings: Settings, progress: Progress, rng: np.random.Generator
+) -> _Layout:
+    """Cluster a sample, then all rows by its centres, and bring each cluster's rows to one worker."""
+    n_blocks, n = max(1, rows.n_workers), len(rows)
+    progress.stage("clusters")
+    k = settings.branching**settings.stop_level if settings.stop_level else _CLUSTERS_PER_BLOCK * n_blocks
+    chosen = sample_rows(n)
+    samples, silent = take_samples(kernel, rows, chosen), SilentProgress(progress)
+    with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
+        sampled = divide(
+            kernel,
+            samples,
+            min(k, len(chosen)),
+            method=settings.partition,
+            n_sample=settings.n_sample,
+            rng=rng,
+            team=team,
+            go_on=silent.go_on,
+        )
+    labels = np.empty(n, np.intp)
+    for part, mine in zip(rows.map(partial(_route, sampled.router)), rows.index, strict=True):
+        labels[mine[mine >= 0]] = part
+    division = Division(sampled.router, labels, chosen[sampled.sample_indices])
+    progress.stage("shuffle")
+    owner = _spread(np.bincount(labels, minlength=sampled.router.n_clusters), n_blocks)
+    return _Layout(division, rows.shuffle(owner[labels], int(owner.max()) + 1))
+
+
+def _spread(sizes: Rows, n_blocks: int) -> Rows:
+    """The block (k,) of each cluster: the largest clusters first, each to the smallest block; none is empty."""
+    owner = np.zeros(len(sizes), np.intp)
+    load = np.zeros(min(n_blocks, int(np.count_nonzero(sizes))))
+    for cluster in np.argsort(-sizes, kind="stable"):
+        owner[cluster] = load.argmin()
+        load[owner[cluster]] += sizes[cluster]
+    return owner
+
+
+def _train_one(
+    kernel: Kernel,
+    layout: _Layout | None,
+    rows: Rows,
+    problem: DualProblem,
+    settings: Settings,
+    progress: Progress,
+    start: Vector | None,
+) -> TrainedMachine:
+    """The machine of a problem on some rows. One that is stopped before it begins is constant."""
+    if layout is not None and not settings.stop_level:
+        with suppress(Stopped, StoppedAtStartError):
+            return _train_exactly(kernel, layout.blocks, rows, problem, settings, progress, start)
+    elif layout is not None:
+        with suppress(Stopped):
+            return _train_early(kernel, layout, rows, problem, settings, progress)
+    progress.go_on()  # keeps the reason
+    if problem.nu:  # zero is not feasible
+        raise StoppedAtStartError
+    result = zero_result(problem, has_intercept=settings.fit_intercept, elapsed=progress.elapsed)
+    result.history.record(bytes=0)
+    return TrainedMachine(result, None, np.array([result.intercept]), [], rows)
+
+
+def _train_exactly(
+    kernel: Kernel,
+    blocks: RemoteRows,
+    rows: Rows,
+    problem: DualProblem,
+    settings: Settings,
+    progress: Progress,
+    start: Vector | None,
+) -> TrainedMachine:
+    progress.stage(f"whole problem, {len(blocks.parts)} blocks")
+    places, index = _places(blocks, rows)
+    arguments = [
+        (number, mine, kernel, problem.take(coordinates), settings.fit_intercept, settings.memory_budget)
+        for number, (mine, coordinates) in enumerate(zip(places, index, strict=True))
+    ]
+    round_settings = RoundSettings(
+        has_intercept=settings.fit_intercept,
+        tol=settings.tol,
+        max_relative_gap=settings.max_relative_gap,
+        max_iter=settings.max_iter,
+        memory_budget=settings.memory_budget,
+        itemsize=blocks.dtype.itemsize,
+    )
+    minimizer = BlockMinimizer(blocks.hold(_make_block, arguments), problem, index, round_settings, progress)
+    result = minimizer.solve(problem.sparse_point() if start is None else start)
+    return TrainedMachine(result, None, np.array([result.intercept]), [], rows)
+
+
+def _train_early(
+    kernel: Kernel, layout: _Layout, rows: Rows, problem: DualProblem, settings: Settings, progress: Progress
+) -> TrainedMachine:
+    """A machine for each cluster, by the worker that has its rows. Lemma 1: together the optimum of a kernel."""
+    blocks, labels = layout.blocks, layout.division.labels
+    k = layout.division.router.n_clusters
+    progress.stage(f"level {settings.stop_level}: {k} clusters")
+    numbers = np.full(len(blocks), -1)
+    numbers[rows] = np.arange(len(rows))
+    padded = np.zeros((3, len(blocks)))
+    padded[:, rows] = problem.target, problem.lo, problem.hi
+    left = progress.deadline - perf_counter()
+    solve = partial(_train_clusters, kernel, problem, settings, max(left, 0.0) if isfinite(left) else None)
+    solved = list(chain(*blocks.map(solve, np.vstack([padded, labels, numbers]))))
+    intercepts = np.zeros(k)
+    for part in solved:
+        intercepts[part.cluster] = part.result.intercept
+    joined = join_results(
+        [part.coordinates for part in solved], [part.result for part in solved], len(rows), progress.elapsed
+    )
+    joined.history.record(bytes=0)
+    level = {
+        "level": settings.stop_level,
+        "n_clusters": k,
+        "n_support": int(np.count_nonzero(joined.beta)),
+        "clustering_seconds": 0.0,
+        "seconds": progress.elapsed,
+        "objective": joined.objective - joined.gap,
+    }
+    return TrainedMachine(joined, layout.division, intercepts, [level], rows)
+
+
+def _places(blocks: RemoteRows, rows: Rows) -> tuple[list[Rows], list[Rows]]:
+    """Of a machine's rows those in each block: their places in the block, and their coordinates in the problem."""
+    coordinates = np.full(len(blocks), -1)
+    coordinates[rows] = np.arange(len(rows))
+    of_blocks = [coordinates[mine] for mine in blocks.index]
+    return [np.flatnonzero(part >= 0) for part in of_blocks], [part[part >= 0] for part in of_blocks]
+
+
+# --------------------------------------------------------------------------------------------------- on the workers
+
+
+class _Solved(NamedTuple):
+    """The machine of a cluster, and the coordinates (m,) of its rows in the whole problem."""
+
+    cluster: int
+    coordinates: Rows
+    result: DualResult
+
+
+def _route(router: Router, X: Any) -> Rows:
+    with blas_limit(1), ThreadTeam(worker_resources()[0]) as team:
+        return router.route(X, team)
+
+
+def _make_block(
+    X: Any, number: int, places: Rows, kernel: Kernel, problem: DualProblem, has_intercept: bool, memory_budget: int
+) -> Block:
+    n_threads, limit = worker_resources()
+    settings = BlockSettings(has_intercept, min(memory_budget, limit // _MEMORY_SHARE), n_threads)
+    return Block(number, X if len(places) == X.shape[0] else X[places], kernel, problem, settings)
+
+
+def _train_clusters(
+    kernel: Kernel, problem: DualProblem, settings: Settings, max_time: float | None, X: Any, of_rows: Vector
+) -> list[_Solved]:
+    """The machines of the clusters of a block; `of_rows` (5, m) has targets, bounds, clusters and coordinates."""
+    n_threads, limit = worker_resources()
+    memory_budget = min(settings.memory_budget, limit // _MEMORY_SHARE)
+    settings = replace(settings, n_jobs=n_threads, memory_budget=memory_budget, n_levels=0, stop_level=0)
+    target, lo, hi, clusters, coordinates = of_rows
+    rng, solved = np.random.default_rng(0), []
+    with Progress(max_time=max_time) as progress:
+        for cluster in np.unique(clusters[coordinates >= 0]).astype(np.intp):
+            mine = np.flatnonzero((clusters == cluster) & (coordinates >= 0))
+            part = problem._replace(target=target[mine], lo=lo[mine], hi=hi[mine])
+            samples = ensure_precision(kernel, make_samples(X[mine], kernel.sample_form))
+            machine = dc_svm.train(KernelProblem(kernel, samples, part), settings, progress, rng)
+            solved.append(_Solved(int(cluster), coordinates[mine].astype(np.intp), machine.result))
+    return solved

@@ -1,0 +1,188 @@
+"""Kernel machines of dask collections: the local machine, wherever the rows are, also when a worker dies."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from widemargin import DCOneClassSVM, DCSVMClassifier, DCSVMRegressor
+from widemargin.algorithms.block_minimization import BlockMinimizer
+from widemargin.data import LostPartitionError
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+RNG = np.random.default_rng(0)
+N = 900
+X = RNG.normal(size=(N, 4))
+Y = np.where(X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=N) > 0, "yes", "no")
+CLASSES = np.digitize(X[:, 0] + 0.3 * RNG.normal(size=N), [-0.5, 0.5])
+VALUES = np.sin(2 * X[:, 0]) + 0.1 * RNG.normal(size=N)
+
+MODELS: dict[str, tuple[Callable[..., Any], Any]] = {
+    "svm": (DCSVMClassifier, Y),
+    "intercept": (lambda **how: DCSVMClassifier(fit_intercept=True, C=5, **how), Y),
+    "three classes": (DCSVMClassifier, CLASSES),
+    "balanced": (lambda **how: DCSVMClassifier(class_weight="balanced", **how), Y),
+    "regression": (DCSVMRegressor, VALUES),
+    "two targets": (DCSVMRegressor, np.column_stack([VALUES, X[:, 1]])),
+    "novelty": (lambda **how: DCOneClassSVM(nu=0.2, **how), None),
+    "float64 kernel": (lambda **how: DCSVMClassifier(kernel="laplacian", **how), Y),
+}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Two workers that are processes, each restarted by its nanny when it dies."""
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def threads() -> Iterator[Any]:
+    """Two workers in threads of this process, which start in no time."""
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def with_blocks(rows: Any = X, size: int = 250) -> Any:
+    return da.from_array(rows, chunks=(size, -1))
+
+
+def assert_same(model: Any, local: Any, rows: Any = X) -> None:
+    assert model.converged_
+    assert model.objective_ - model.dual_gap_ == pytest.approx(local.objective_ - local.dual_gap_, rel=1e-4)
+    predicted, expected = model.predict(rows), local.predict(rows)
+    if predicted.dtype.kind == "f":
+        np.testing.assert_allclose(predicted, expected, atol=5e-3)
+    else:
+        assert np.mean(predicted == expected) >= 0.998
+
+
+@pytest.mark.parametrize("name", ["intercept", "regression", "novelty"])
+def test_exact_machine(threads: Any, name: str) -> None:
+    make, y = MODELS[name]
+    assert_same(make().fit(with_blocks(), y), make().fit(X, y))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_exact_machine_on_processes(client: Any, name: str) -> None:
+    make, y = MODELS[name]
+    model = make().fit(with_blocks(), y)
+    assert_same(model, make().fit(X, y))
+    assert model.n_features_in_ == 4
+    assert model.shape_fit_ == X.shape
+    np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
+    assert model.history_["bytes"][-1] > 0
+
+
+def test_early_machine(threads: Any) -> None:
+    how = {"n_levels": 1, "stop_level": 1, "random_state": 0}
+    model = DCSVMClassifier(**how).fit(with_blocks(), Y)
+    local = DCSVMClassifier(**how).fit(X, Y)
+    assert model.early_level_ == 1
+    assert_same(model, local)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("combine", ["soft", "bcm"])
+def test_early_machine_of_several_classes(client: Any, combine: str) -> None:
+    how: dict[str, Any] = {"n_levels": 1, "stop_level": 1, "combine": combine}
+    assert_same(DCSVMClassifier(**how).fit(with_blocks(), CLASSES), DCSVMClassifier(**how).fit(X, CLASSES))
+
+
+@pytest.mark.slow
+def test_weights_sparse_blocks_and_float32(client: Any) -> None:
+    weights = RNG.integers(3, size=N).astype(float)
+    sparse = sp.csr_array(np.where(X > 0.3, X, 0.0).astype(np.float32))
+    parts = with_blocks(sparse.toarray()).map_blocks(sp.csr_array)
+    model = DCSVMClassifier().fit(parts, da.from_array(Y), weights)
+    assert_same(model, DCSVMClassifier().fit(sparse, Y, weights), sparse)
+    assert sp.issparse(model.support_vectors_)
+    assert model.support_vectors_.dtype == np.float32
+    assert (weights[model.support_] > 0).all()
+
+
+@pytest.mark.slow
+def test_data_frame(client: Any) -> None:
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = DCOneClassSVM(nu=0.2).fit(dd.from_pandas(frame, npartitions=3))
+    assert list(model.feature_names_in_) == list("abcd")
+    assert_same(model, DCOneClassSVM(nu=0.2).fit(frame), frame)
+
+
+def test_bad_input_is_named_and_changes_nothing(threads: Any) -> None:
+    spoiled = X.copy()
+    spoiled[600, 2] = np.nan
+    model = DCSVMClassifier()
+    for rows, y, message in [
+        (with_blocks(spoiled), Y, "NaN or infinity, in partition 2"),
+        (with_blocks(), Y[:-1], "inconsistent numbers of samples"),
+        (with_blocks(), None, "requires y"),
+        (da.from_array(X[0]), Y, "two dimensions, got 1"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.fit(rows, y)
+    with pytest.raises(ValueError, match="'precomputed' for a dask collection"):
+        DCSVMClassifier(kernel="precomputed").fit(da.from_array(X @ X.T), Y)
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_max_time_gives_the_best_machine_so_far(threads: Any) -> None:
+    with pytest.warns(ConvergenceWarning, match="stopped by max_time"):
+        model = DCSVMClassifier(max_time=0).fit(with_blocks(), Y)
+    assert np.isfinite(model.dual_gap_)
+    with pytest.warns(ConvergenceWarning, match="stopped by max_time"):
+        novelty = DCOneClassSVM(nu=0.2, max_time=0).fit(with_blocks())
+    assert np.mean(novelty.predict(X) < 0) < 0.5
+
+
+def kill(client: Any, worker: str) -> None:
+    """End a worker's process as the system would when memory runs out."""
+    pid = client.run(os.getpid, workers=[worker])[worker]
+    os.kill(pid, signal.SIGKILL)
+
+
+def kill_before(client: Any, monkeypatch: pytest.MonkeyPatch, name: str, calls: int) -> None:
+    """Kill the first block's worker before the given call of a method of `BlockMinimizer`."""
+    original, count = getattr(BlockMinimizer, name), [0]
+
+    def method(self: Any, *args: Any) -> Any:
+        count[0] += 1
+        if count[0] == calls:
+            kill(client, self.blocks._owners()[0])
+        return original(self, *args)
+
+    monkeypatch.setattr(BlockMinimizer, name, method)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "calls"), [("_certify", 1), ("_search", 1), ("_search", 2), ("_certify", 3)])
+def test_a_worker_that_dies(client: Any, monkeypatch: pytest.MonkeyPatch, name: str, calls: int) -> None:
+    kill_before(client, monkeypatch, name, calls)
+    start = time.perf_counter()
+    model = DCSVMClassifier(fit_intercept=True, C=5).fit(with_blocks(), Y)
+    assert_same(model, DCSVMClassifier(fit_intercept=True, C=5).fit(X, Y))
+    assert time.perf_counter() - start < 120
+
+
+@pytest.mark.slow
+def test_rows_that_are_gone_for_good(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dask
+
+    futures = client.scatter([X[:450], X[450:]], hash=False)  # put there by hand: no recipe
+    rows = da.concatenate([da.from_delayed(dask.delayed(part), (450, 4), float) for part in futures])
+    kill_before(client, monkeypatch, "_search", 2)
+    model = DCSVMClassifier()
+    with pytest.raises(LostPartitionError, match="were lost with their worker"):
+        model.fit(rows, Y)
