@@ -31,6 +31,7 @@ from ._estimator import describe_gap, warn_of_stop
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
+from ._lazy import lazy_on_dask
 from ._pairs import certificate_attributes
 from ._remote import sample_rows
 from ._validation import (
@@ -78,6 +79,7 @@ class DualMachine(LinearWeights, KernelMachine):
     n_support_: Rows
     _clusters: dict[str, Any] | None
 
+    @lazy_on_dask
     def assign_clusters(self, X: ArrayLike) -> Rows:
         """The cluster of each row, of an early machine.
 

@@ -178,7 +178,8 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         Parameters
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel.
+            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel; or a dask array or data
+            frame, whose rows stay on the workers.
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
             Factor of each sample's loss, >= 0.
