@@ -237,6 +237,15 @@ def test_whatever_is_missing_is_named(name: str) -> None:
                 from_file(name, lambda state, attribute=attribute: state.pop(attribute))
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters_that_a_file_lacks_have_their_defaults(name: str) -> None:
+    given = model(name).get_params()
+    for parameter, value in type(model(name))().get_params().items():
+        if given[parameter] == value:
+            again = from_file(name, lambda state, parameter=parameter: state.pop(parameter))
+            assert getattr(again, parameter) == value
+
+
 @pytest.mark.parametrize("name", ["merging", "removal"])
 def test_streams_of_files_before_their_average_could_restart(name: str) -> None:
     def older(state: dict[str, Any]) -> None:
@@ -338,7 +347,8 @@ def test_sound_machines_of_scikit_learn_predict(machine: Any, tmp_path: Any) -> 
     for rows in [X @ X.T] if machine.kernel == "precomputed" else [X, ROWS]:
         dump(machine.fit(rows, THREE), tmp_path / "model")
         np.savez(tmp_path / "rows.npz", X=rows.toarray() if sp.issparse(rows) else rows, y=THREE)
-        assert main(["predict", str(tmp_path / "rows.npz"), str(tmp_path / "model"), str(tmp_path / "out")]) == 0
+        files = [str(tmp_path / name) for name in ("rows.npz", "model", "out")]
+        assert main(["predict", *files, "--force"]) == 0
         dense = rows.toarray() if sp.issparse(rows) else rows
         np.testing.assert_allclose(np.loadtxt(tmp_path / "out"), machine.predict(dense))
 

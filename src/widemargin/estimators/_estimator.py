@@ -93,14 +93,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Make what predictions need and files leave out."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the attributes from a file, by pickle, joblib or skops.
+        """Take the attributes from a file, by pickle, joblib or skops; parameters that it lacks have their defaults.
 
         Raises
         ------
         ValueError
             If the estimator is fitted, and its attributes do not fit one another.
         """
-        super().__setstate__(state)
+        super().__setstate__({**vars(type(self)()), **state})
         if any(name.endswith("_") and not name.startswith("__") for name in vars(self)):
             self._check_state(FittedState(vars(self)))
             self._restore()

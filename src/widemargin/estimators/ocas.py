@@ -186,8 +186,6 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
     (True, True)
     """
 
-    acceleration: str | None = "auto"  # for files saved before there was the parameter
-
     def __init__(
         self,
         C: float = 1.0,
