@@ -341,6 +341,33 @@ def test_train_a_linear_machine(csv, tmp_path, capsys):
     assert float(re.search(r"accuracy ([0-9.]+)", capsys.readouterr().err)[1]) > 0.9
 
 
+@pytest.mark.parametrize("scale", ["none", "standard"])
+def test_tune(scale, csv, tmp_path, capsys):
+    path = tmp_path / "best"
+    options = ["--Cs", "0.1,10", "--gammas", "2", "--folds", "3", "--scale", scale, "--holdout", "0.25"]
+    assert main(["tune", str(csv), str(path), "--target", "kind", *options]) == 0
+    out = capsys.readouterr().out
+    C = float(re.search(r"^C +([0-9.]+)", out, re.MULTILINE)[1])
+    assert re.search(r"^score +0\.\d+ \(mean of 3 folds; 12 scores on all samples\)", out, re.MULTILINE)
+    model = load_model(path)
+    machine = model if scale == "none" else model[-1]
+    assert isinstance(machine, widemargin.DCSVMClassifier)
+    assert machine.C == C
+    assert main(["predict", str(csv), str(path), str(tmp_path / "labels"), "--target", "kind"]) == 0
+
+
+def test_tune_other_machines(csv, digits, tmp_path, capsys):
+    linear = ["--estimator", "ocas", "--Cs", "0.1,1", "--scoring", "balanced_accuracy", "--target", "kind"]
+    assert main(["tune", str(csv), str(tmp_path / "linear"), *linear]) == 0
+    assert isinstance(load_model(tmp_path / "linear"), widemargin.OCASClassifier)
+    regression = ["--task", "regression", "--Cs", "1,10", "--gammas", "0.05", "--epsilons", "0.1,0.5", "--folds", "2"]
+    assert main(["tune", str(digits), str(tmp_path / "regressor"), *regression]) == 0
+    assert re.search(r"^epsilon +0\.[15]$", capsys.readouterr().out, re.MULTILINE)
+    with pytest.raises(SystemExit):
+        main(["tune", str(csv), str(tmp_path / "linear"), "--estimator", "ocas", "--gammas", "3"])
+    assert "--gammas does not apply to --estimator ocas" in capsys.readouterr().err
+
+
 def test_train_dcpred(csv, tmp_path, capsys):
     path = tmp_path / "small"
     options = "--estimator dcpred --n-clusters 2 --n-landmarks 5 --pseudo triangle --n-pseudo-landmarks 3 --n-trees 2"

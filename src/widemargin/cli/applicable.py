@@ -1,4 +1,4 @@
-"""Which options of `train` a machine takes."""
+"""Which options of `train` and `tune` a machine takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _TAKEN_BY: dict[str, frozenset[str]] = {
     **dict.fromkeys(("kernel", "gamma", "degree", "coef0"), _ESTIMATORS - {"ocas"} | _TASKS),
     **dict.fromkeys(_COST, frozenset({"dcpred"})),
     "C": _ESTIMATORS | {"regression"},
+    "gammas": frozenset({"dcsvm", "regression"}),
+    "exhaustive": frozenset({"dcsvm", "regression"}),
     "epsilon": frozenset({"regression"}),
+    "epsilons": frozenset({"regression"}),
     "nu": frozenset({"one-class"}),
     "intercept": _ESTIMATORS - {"dcpred"},
     "budget": frozenset({"bsgd"}),

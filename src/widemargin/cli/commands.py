@@ -1,4 +1,4 @@
-"""The commands train, predict, compress and info."""
+"""The commands train, tune, predict, compress and info."""
 
 from __future__ import annotations
 
@@ -33,6 +33,30 @@ def train(args: Namespace) -> int:
             model.fit(data.X, data.y)
         seconds = time.perf_counter() - start
         save_model(model, file)
+    _report(args, model, data, seconds)
+    return 0
+
+
+def tune(args: Namespace) -> int:
+    """Choose parameters by cross-validation, train with the best, save, and report: `widemargin tune`."""
+    from sklearn.pipeline import make_pipeline
+
+    with open_output(args.model, force=args.force) as file:
+        data = _split(_read_training(args), args)
+        search, X = _make_search(args), data.X
+        scaler = None if args.scale == "none" else _make_scaler(args.scale, sparse=not isinstance(X, np.ndarray))
+        start = time.perf_counter()
+        with _errors_naming(args.data):
+            search.fit(X if scaler is None else scaler.fit_transform(X), data.y)
+        seconds = time.perf_counter() - start
+        model = search.best_estimator_ if scaler is None else make_pipeline(scaler, search.best_estimator_)
+        save_model(model, file)
+    chosen = {name: getattr(search, f"{name}_") for name in ("C", "gamma", "epsilon") if hasattr(search, f"{name}_")}
+    for name, value in chosen.items():
+        print(f"{name:16} {value:.6g}", file=_report_stream(args.model))
+    n_folds, n_seen = len(search.scores_), int(np.count_nonzero(~np.isnan(search.scores_)))
+    score = f"{search.best_score_:.4f} (mean of {n_folds} folds; {n_seen} scores on all samples)"
+    print(f"{'score':16} {score}", file=_report_stream(args.model))
     _report(args, model, data, seconds)
     return 0
 
@@ -187,6 +211,25 @@ def _make_model(args: Namespace, *, sparse: bool) -> Any:
     else:
         machine = DCSVMClassifier(tol=args.tol, random_state=args.seed, **of_kernel, **common)
     return machine if args.scale == "none" else make_pipeline(_make_scaler(args.scale, sparse), machine)
+
+
+def _make_search(args: Namespace) -> Any:
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    from widemargin import DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV
+
+    folds = KFold if args.task == "regression" else StratifiedKFold
+    names = ("Cs", "scoring", "tol", "max_time", "memory_budget", "n_jobs")
+    common = {name: getattr(args, name) for name in names}
+    common |= {"cv": folds(args.folds, shuffle=True, random_state=args.seed), "verbose": _verbose(args)}
+    of_kernel = {name: getattr(args, name) for name in ("gammas", "exhaustive", "kernel", "degree", "coef0")}
+    of_kernel["random_state"] = args.seed
+    if args.task == "regression":
+        if args.estimator != "dcsvm":
+            raise ValueError(f"--task regression needs --estimator dcsvm, got {args.estimator}")
+        return DCSVMRegressorCV(epsilons=args.epsilons, **of_kernel, **common)
+    common |= {"fit_intercept": args.intercept, "class_weight": "balanced" if args.balanced else None}
+    return OCASClassifierCV(**common) if args.estimator == "ocas" else DCSVMClassifierCV(**of_kernel, **common)
 
 
 def _make_dual_machine(args: Namespace) -> Any:

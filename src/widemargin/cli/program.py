@@ -112,13 +112,13 @@ def _lazy(module: str, function: str) -> Callable[[argparse.Namespace], int]:
 def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="widemargin",
-        description="Support vector machines at scale: train, predict, compress, inspect.",
+        description="Support vector machines at scale: train, tune, predict, compress, inspect.",
         epilog=_DATA_FILES + _EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_add_demo, _add_train, _add_predict, _add_compress, _add_info):
+    for add in (_add_demo, _add_train, _add_tune, _add_predict, _add_compress, _add_info):
         add(commands)
     _add_completion(commands, parser)
     return parser
@@ -183,6 +183,20 @@ def _add_train(commands: Any) -> None:
     _add_reading(command)
     _add_machine(command)
     _add_cost(command)
+    _add_limits(command)
+    _add_testing(command)
+    _add_running(command)
+    _add_force(command)
+
+
+def _add_tune(commands: Any) -> None:
+    summary = "Choose C and gamma by cross-validation, train with the best, and save the machine"
+    command = _add_command(commands, "tune", _lazy("commands", "tune"), summary, inputs=("data", "test"))
+    add = command.add_argument
+    add("data", metavar="DATA", help="training data; - is standard input")
+    add("model", metavar="MODEL", help="output file for the model, such as model.skops; - is standard output")
+    _add_reading(command)
+    _add_search(command)
     _add_limits(command)
     _add_testing(command)
     _add_running(command)
@@ -292,23 +306,45 @@ def _add_machine(command: Any) -> None:
     add("--epsilon", type=_number, default=0.1, metavar="E", help="regression: errors up to E cost nothing (0.1)")
     add("--nu", type=_positive, default=0.5, metavar="NU", help="one-class: fraction outside (0.5)")
     add(
-        "--kernel",
-        choices=("rbf", "laplacian", "poly", "sigmoid", "linear"),
-        default="rbf",
-        help="kernel function (rbf)",
-    )
-    add(
         "--gamma",
         type=_gamma,
         default="scale",
         metavar="G",
         help="kernel coefficient: a number > 0, scale = 1/(n_features * variance), or auto = 1/n_features (scale)",
     )
+    add("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
+    add("--epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")
+    _add_kernel_and_data(add)
+
+
+def _add_search(command: Any) -> None:
+    add = command.add_argument_group("search").add_argument
+    add("--task", choices=("classification", "regression"), default="classification", help="(classification)")
+    add(
+        "--estimator",
+        choices=("dcsvm", "ocas"),
+        default="dcsvm",
+        help="dcsvm: exact kernel SVM; ocas: linear SVM, of which C alone is chosen (dcsvm)",
+    )
+    add("--Cs", type=_values, default=10, metavar="N|C,C,...", help="values of C, or how many log-spaced ones (10)")
+    add("--gammas", type=_values, default=5, metavar="N|G,G,...", help="values of gamma, or how many (5)")
+    add("--epsilons", type=_values, default=[0.1], metavar="N|E,E,...", help="regression: values of epsilon (0.1)")
+    add("--folds", type=_count, default=5, metavar="N", help="folds of the cross-validation (5)")
+    add("--scoring", metavar="NAME", help="a scorer of scikit-learn, such as roc_auc (accuracy; regression: r2)")
+    add("--exhaustive", action="store_true", help="score every cell in every fold: leave none early")
+    _add_kernel_and_data(add)
+
+
+def _add_kernel_and_data(add: Callable[..., Any]) -> None:
+    add(
+        "--kernel",
+        choices=("rbf", "laplacian", "poly", "sigmoid", "linear"),
+        default="rbf",
+        help="kernel function (rbf)",
+    )
     add("--degree", type=_count, default=3, metavar="D", help="degree of the poly kernel (3)")
     add("--coef0", type=_number, default=0.0, metavar="R", help="constant term of poly and sigmoid (0)")
     add("--intercept", action="store_true", help="fit an intercept, like scikit-learn's SVC")
-    add("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
-    add("--epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")
     add("--balanced", action="store_true", help="weigh classes inversely to their frequency")
     add(
         "--scale",
@@ -409,6 +445,11 @@ def _auto(number: Callable[[str], float]) -> Callable[[str], float | str]:
         return text if text == "auto" else number(text)
 
     return read
+
+
+def _values(text: str) -> int | list[float]:
+    """So many values, or these."""
+    return _count(text) if text.isdecimal() else [_number(part) for part in text.split(",")]
 
 
 def _gamma(text: str) -> float | str:
