@@ -26,7 +26,6 @@ from .solver import ROUNDING, BasePlane, CuttingPlaneSolver, LinearRemainder, Pl
 _FIRST_SHARE, _MIN_SHARE, _MAX_SHARE = 1 / 32, 1 / 256, 1 / 4  # active rows / samples
 _GROWTH = 4.0  # of the share, after rounds that ended at the boundary of the trust region; its inverse limits a fall
 _AIMED_DISTANCE = 0.4  # of the radius: the share is scaled so that rounds go about that far from the centre
-_AIMED_DISTANCE_NEWTON = 4.0 * _AIMED_DISTANCE  # the same for Newton's method, after which little is left to go
 _SHARE_ERRORS = 4.0  # first share after a start from a sample, in standard errors of its decision values
 _MIN_ROWS = 2048  # with fewer, a round costs more than the pass over them
 _MAX_CHOSEN = 1.5  # times as many samples as wanted: beyond, too many margins are equal to choose by
@@ -112,8 +111,8 @@ class ActiveRows:
         if not self.uses_newton:
             self._run_rounds(X, restricted, region, goal)
         self.solver.search_towards(restricted)
-        aimed = (_AIMED_DISTANCE_NEWTON if self.uses_newton else _AIMED_DISTANCE) * region.radius
-        self._scale_share(_GROWTH if region.is_at_boundary else max(region.distance / aimed, 1.0 / _GROWTH))
+        used = region.distance / (_AIMED_DISTANCE * region.radius)
+        self._scale_share(_GROWTH if region.is_at_boundary else max(used, 1.0 / _GROWTH))
 
     def _run_rounds(self, X: LocalMatrix, restricted: CuttingPlaneSolver, region: TrustRegion, goal: float) -> None:
         """Rounds of Algorithm 1 on the active rows, until their gap, the work or the trust region ends them."""

@@ -25,7 +25,7 @@ Matrix = NDArray[np.float64]
 # Work is counted in operations, so that the same data give the same machine. Experiments: decision 0006.
 _EPOCH_WORK_PER_VALUE, _EPOCH_WORK_PER_ROW = 5.0, 8.0  # one thread, no order in memory
 _ROUND_WORK, _ROUND_WORK_PER_ROW, _ROUND_WORK_PER_COLUMN = 2e5, 8.0, 60.0  # beside 1 for a value
-_PLANE_WORK = 2.0  # of a round, for a value of the normal of each plane
+_PLANE_WORK = 2.0  # of a round, for a value of the normal of each plane: on text, much of the work
 _ROUNDS_PER_COLUMN = 2.0  # rounds alone that are expected to end a fit, at most
 _FIRST_TURN_EPOCHS, _FIRST_TURN_SHARE = 4.0, 0.1  # and part of the work expected of rounds alone, at most
 _TURN_SHARE = 0.4  # of all work so far: the next turn of the alternative with the higher rate of gain

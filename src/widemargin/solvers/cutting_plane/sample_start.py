@@ -21,7 +21,6 @@ _SHARE = 1 / 16  # samples of the sample / all samples,
 _NEWTON_ROWS_PER_COLUMN = 256  # and for Newton's method at least so many for each column
 _RUN_LENGTH = 16  # neighbours that stay together: whole pages are read
 _MEMORY_SHARE = 1 / 8  # of the memory budget, for the sample
-_MIN_TOL = 3e-3  # of the relative gap on the sample
 _WIDTH, _MAX_PLANES = 2.0, 100  # of Newton's method from w = 0, where all samples are at distance 1 from their margin
 
 
@@ -51,7 +50,7 @@ def start_from_sample(
     runs = np.random.default_rng(0).choice(n // _RUN_LENGTH, max(1, size // _RUN_LENGTH), replace=False)
     chosen = (_RUN_LENGTH * np.sort(runs)[:, None] + np.arange(_RUN_LENGTH)).ravel()
     sampled, parts = X.take(chosen), [loss.restrict(chosen, n / len(chosen)) for loss in losses]
-    tol = max(tol, _MIN_TOL, d / len(chosen))  # the sample itself is no more precise
+    tol = max(tol, d / len(chosen))  # the sample itself is no more precise
     points = [
         _newton_point(sampled, part.hinge, C, tol, progress) if newton and part.hinge is not None else None
         for part in parts

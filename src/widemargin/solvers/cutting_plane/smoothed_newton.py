@@ -36,7 +36,7 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _MAX_STEPS = 25
-_IDLE_FACTOR, _MAX_IDLE = 0.99, 4  # steps in a row at most whose gap is not below this part of the least one
+_MAX_IDLE = 4  # steps in a row at most whose gap is not the least so far
 _MIN_STEP = 0.25  # shortest length of a step before the method gives up; most have length 1
 _ARMIJO = 0.1  # part of the promised gain that a step must bring
 _WIDTH_FACTOR, _WIDTH_FACTOR_APPROACH = 0.5, 0.25  # from one width to the next: in `run`, and in `approach`
@@ -125,7 +125,7 @@ class NewtonDescent:
                 self._width *= _WIDTH_FACTOR if proves else _WIDTH_FACTOR_APPROACH
                 smoothed = self._loss.smoothed(self._f, self._width)
             else:
-                n_idle = n_idle + 1 if decrement <= goal and gap >= _IDLE_FACTOR * least else 0
+                n_idle = n_idle + 1 if decrement <= goal and gap >= least else 0
                 least = min(gap, least)
                 smoothed = ahead
         return True
