@@ -21,7 +21,7 @@ from widemargin import DCSVMClassifier
 from widemargin._threads import ThreadTeam
 from widemargin.cli.model_files import load_model, save_model
 from widemargin.datasets import load_patches
-from widemargin.estimators._clusters import fit_slope
+from widemargin.estimators._dual_attributes import fit_slope
 
 Data = tuple[NDArray[Any], NDArray[np.int64]]
 PATCHES: dict[str, Any] = {"C": 8.0, "gamma": 1.0, "random_state": 0}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin._threads import row_blocks
-from widemargin.estimators._pairs import pair_coefficients
+from widemargin.estimators._dual_attributes import pair_coefficients
 
 
 class Measurement(NamedTuple):

@@ -14,8 +14,8 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.csr import check_sparse
+from ..estimators._dual_attributes import pair_coefficients
 from ..estimators._fitted_state import FittedState
-from ..estimators._pairs import pair_coefficients
 from ..estimators._validation import KERNELS
 from ..estimators.bsgd import BSGDClassifier
 from ..estimators.dc_one_class_svm import DCOneClassSVM

@@ -25,19 +25,18 @@ from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP
 from ..solvers.results import DualResult, History
-from ._clusters import check_clusters, clustered_model
-from ._data import check_collection, to_memory
+from ._dual_attributes import certificate_attributes, check_clusters, clustered_model
 from ._estimator import describe_gap, warn_of_stop
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._lazy import lazy_on_dask
-from ._pairs import certificate_attributes
 from ._remote import sample_rows
 from ._validation import (
     FUNCTION_KERNELS,
     KERNELS,
     check_choice,
+    check_collection,
     check_flag,
     check_integer,
     check_kernel,
@@ -47,6 +46,7 @@ from ._validation import (
     check_seed,
     check_weights,
     plain,
+    to_memory,
 )
 
 Vector = NDArray[np.float64]

@@ -22,7 +22,6 @@ from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import COEF, EXCESS_MISTAKES, N_BACK, N_FRONT, StepSettings, projection_bytes
 from ..solvers.sgd.merging import ALGORITHM_1, MAINTENANCE, RULES
-from ._data import to_memory
 from ._estimator import all_or_nothing, warn_of_stop
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
@@ -39,6 +38,7 @@ from ._validation import (
     check_seed,
     check_weights,
     plain,
+    to_memory,
     to_single,
 )
 

@@ -16,11 +16,11 @@ from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import one_class_problem
 from ..solvers.results import StoppedAtStartError
+from ._dual_attributes import target_attributes
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
 from ._lazy import lazy_on_dask
-from ._pairs import target_attributes
 from ._remote import take_samples, train
 from ._validation import check_choice, check_number, plain
 

@@ -16,10 +16,10 @@ from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..models.clustered import COMBINATIONS
 from ..solvers.dual.certificate import svm_problem
+from ._dual_attributes import machine_attributes, sparse_pair_coefficients
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
-from ._pairs import machine_attributes, sparse_pair_coefficients
 from ._predictor import PairwisePredictor
 from ._remote import train, train_several
 from ._validation import check_choice, check_flag, check_number

@@ -14,11 +14,11 @@ from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import DualProblem, regression_problem
+from ._dual_attributes import target_attributes
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
 from ._lazy import lazy_on_dask
-from ._pairs import target_attributes
 from ._remote import train, train_several
 from ._validation import check_choice, check_number
 

@@ -23,7 +23,6 @@ from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 from ..solvers.cutting_plane.losses import HingeLoss, Loss, one_vs_rest_weights
 from ..solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 from ..solvers.results import History, LinearResult
-from ._data import check_training_data, to_memory
 from ._estimator import Estimator, describe_gap, relative_gap, warn_of_stop
 from ._fitted_state import FittedState
 from ._predictor import OneAgainstRestPredictor
@@ -34,9 +33,11 @@ from ._validation import (
     check_integer,
     check_limits,
     check_number,
+    check_training_data,
     check_weights,
     number_classes,
     plain,
+    to_memory,
     validate_rows,
     weigh_classes,
 )

@@ -12,9 +12,8 @@ from sklearn.utils import Tags
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
-from ..estimators._data import check_training_data
 from ..estimators._estimator import all_or_nothing, warn_of_stop
-from ..estimators._validation import check_weights, plain
+from ..estimators._validation import check_training_data, check_weights, plain
 from ..estimators.ocas import OCASClassifier
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits, needs_refit
 from ._grid import make_values
