@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ClusterDisplay,
         ConvergenceDisplay,
         CPathDisplay,
+        GridScoresDisplay,
         PredictionCostDisplay,
         SupportVectorDisplay,
     )
@@ -55,6 +56,7 @@ __all__ = [
     "DCSVMClassifierCV",
     "DCSVMRegressor",
     "DCSVMRegressorCV",
+    "GridScoresDisplay",
     "LandmarkNystroem",
     "OCASClassifier",
     "OCASClassifierCV",
@@ -87,6 +89,7 @@ _ROOM_OF = {
     "LandmarkNystroem": "estimators",
     "OCASClassifier": "estimators",
     "OCASClassifierCV": "model_selection",
+    "GridScoresDisplay": "displays",
     "PredictionCostDisplay": "displays",
     "SupportVectorDisplay": "displays",
     "TwoStepKernelKMeans": "estimators",

@@ -3,6 +3,7 @@
 from .c_path import CPathDisplay
 from .clusters import ClusterDisplay
 from .convergence import ConvergenceDisplay
+from .grid_scores import GridScoresDisplay
 from .prediction_cost import PredictionCostDisplay
 from .support_vectors import SupportVectorDisplay
 
@@ -10,6 +11,7 @@ __all__ = [
     "CPathDisplay",
     "ClusterDisplay",
     "ConvergenceDisplay",
+    "GridScoresDisplay",
     "PredictionCostDisplay",
     "SupportVectorDisplay",
 ]

@@ -57,11 +57,12 @@ class CPathDisplay:
 
     @classmethod
     def from_path(cls, path: Any, *, ax: Any = None, name: str | None = None, **line_kwargs: Any) -> Self:
-        """Draw what `C_path` returned.
+        """Draw what `C_path` returned, or the scores of a fitted search: over C and gamma those of the best gamma.
 
         Parameters
         ----------
-        path : CPath
+        path : CPath, OCASClassifierCV, DCSVMClassifierCV or DCSVMRegressorCV
+            Values of C that a search left early are omitted.
         ax : matplotlib Axes, default=None
             None: those of a new figure.
         name, **line_kwargs
@@ -71,7 +72,8 @@ class CPathDisplay:
         -------
         CPathDisplay
         """
-        return cls(path.Cs, path.scores).plot(ax=ax, name=name, **line_kwargs)
+        Cs, scores = (path.Cs_, _best_path(path)) if hasattr(path, "scores_") else (path.Cs, path.scores)
+        return cls(Cs, scores).plot(ax=ax, name=name, **line_kwargs)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **line_kwargs: Any) -> Self:
         """Draw the means, the band, and the best C.
@@ -97,6 +99,7 @@ class CPathDisplay:
         self.ax_ = new_axes("CPathDisplay") if ax is None else ax
         self.figure_ = self.ax_.figure
         order = np.argsort(self.Cs)
+        order = order[~np.isnan(self.scores[:, order]).any(axis=0)]
         Cs, mean, spread = self.Cs[order], self.scores.mean(axis=0)[order], self.scores.std(axis=0)[order]
         (self.line_,) = self.ax_.plot(Cs, mean, **{"marker": "o", "label": name or "mean score", **line_kwargs})
         colour = self.line_.get_color()
@@ -106,3 +109,13 @@ class CPathDisplay:
         self.ax_.set(xscale="log", xlabel="C", ylabel="Score")
         self.ax_.legend()
         return self
+
+
+def _best_path(search: Any) -> Any:
+    """Scores (n_folds, n_C) of a search, at the best of its other parameters."""
+    scores = search.scores_
+    if hasattr(search, "gammas_"):
+        scores = scores[:, int(np.flatnonzero(search.gammas_ == search.gamma_)[0])]
+    if hasattr(search, "epsilons_"):
+        scores = scores[:, int(np.flatnonzero(search.epsilons_ == search.epsilon_)[0])]
+    return scores
