@@ -19,13 +19,13 @@ from ._validation import FUNCTION_KERNELS
 
 Vector = NDArray[np.float64]
 
-_PROBE_ROWS = 256
+_PROBE_ROWS = 256  # whose kernel matrix is computed
 _BLOCK_ENTRIES = 2**20  # of X that are centred at once
-_PROBE_ENTRIES, _LEAST_PROBED = 2**18, 16  # of the rows whose columns' spread is taken; rows at least
-_NEARLY = 1e-6
-_UNEQUAL = 100.0  # spreads of a column, in those of the others
-_LITTLE_SKILL = 0.2  # three standard errors above chance, on the probe
-_MOST_OF = 0.99  # of the variance
+_SPREAD_ENTRIES, _MIN_SPREAD_ROWS = 2**18, 16  # of X, from which the columns' standard deviations are estimated
+_DEGENERATE = 1e-6  # distance of all kernel values from 1, or of all between two rows from 0, that is warned of
+_DOMINANT_RATIO = 100.0  # standard deviation of a column / median of the others', that may be warned of
+_MIN_SKILL = 0.2  # of nearest neighbours, three standard errors above chance on the probe: without, it is warned of
+_DOMINANT_SHARE = 0.99  # of the variance, in one column: warned of where there are no labels
 
 
 def named_kernel(kernel: Any, *, gamma: float, degree: int, coef0: float) -> Kernel:
@@ -171,14 +171,14 @@ def _degenerate(kernel: Kernel, samples: Samples, d: int) -> str:
         farthest, mean = spread, distance * d**0.5
     else:
         farthest, mean = spread**2, distance**2
-    if kernel.gamma * farthest > 2 * _NEARLY and kernel.gamma * mean < -np.log(_NEARLY):
+    if kernel.gamma * farthest > 2 * _DEGENERATE and kernel.gamma * mean < -np.log(_DEGENERATE):
         return ""
     rows, K = _probe(kernel, samples)
     least = float(K.min())
     np.fill_diagonal(K, 0.0)
-    if least > 1 - _NEARLY:
+    if least > 1 - _DEGENERATE:
         return f"on a probe of {len(rows)} rows, the kernel is nearly constant (every value above {least:.7f})"
-    if (largest := float(K.max())) < _NEARLY:
+    if (largest := float(K.max())) < _DEGENERATE:
         return (
             f"on a probe of {len(rows)} rows, the kernel is nearly the identity "
             f"(no value between two rows above {largest:.1e})"
@@ -193,15 +193,15 @@ def _dominated(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] |
     if len(ordered) < 2:
         return ""
     median, widest = ordered[(len(ordered) - 2) // 2], ordered[-1]  # the lower one of the others
-    if widest < _UNEQUAL * median:
+    if widest < _DOMINANT_RATIO * median:
         return ""
     if targets is None:
-        if widest**2 < _MOST_OF * np.sum(spreads**2):
+        if widest**2 < _DOMINANT_SHARE * np.sum(spreads**2):
             return ""
         found = "makes up nearly all of every distance"
     else:
         rows, K = _probe(kernel, samples)
-        if _neighbour_skill(K, targets[rows]) > _LITTLE_SKILL:
+        if _neighbour_skill(K, targets[rows]) > _MIN_SKILL:
             return ""
         found = f"leaves nothing to learn: on a probe of {len(rows)} rows, nearest neighbours do not share their labels"
     column = int(spreads.argmax())
@@ -212,10 +212,10 @@ def _spreads(X: Any) -> Vector:
     """Standard deviations of the columns, of shape (d,), on a probe of the rows."""
     n, d = X.shape
     if not sp.issparse(X):
-        most = max(_LEAST_PROBED, min(_PROBE_ROWS, _PROBE_ENTRIES // d))
+        most = max(_MIN_SPREAD_ROWS, min(_PROBE_ROWS, _SPREAD_ENTRIES // d))
         return np.asarray(X[:: max(1, n // most)].std(axis=0, dtype=np.float64))
-    if X.nnz > _PROBE_ENTRIES:
-        X = X[:: min(-(-X.nnz // _PROBE_ENTRIES), max(1, n // _LEAST_PROBED))]
+    if X.nnz > _SPREAD_ENTRIES:
+        X = X[:: min(-(-X.nnz // _SPREAD_ENTRIES), max(1, n // _MIN_SPREAD_ROWS))]
     mean, square = (np.bincount(X.indices, X.data**power, minlength=d) / X.shape[0] for power in (1, 2))
     return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
 
