@@ -196,21 +196,25 @@ class DualMachine(LinearWeights, KernelMachine):
 
     def _fit_rows(self, rows: TrainingRows, progress: Progress) -> None:
         with blas_limit(1):  # a second thread, once woken by a probe of some rows, spins on through an early fit
-            kernel = self._resolve_kernel(rows.X, rows.weights)
-            samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
-            seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
-            machines = self._train(kernel, samples, rows, self._settings(kernel), progress, np.random.default_rng(seed))
-            certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
-            self.__dict__.update({**self._machine(rows, machines), **certificate})
+            violation = self._learn(rows, progress)
             self._model = self._make_model()
         if not self.converged_:
-            violation = max(machine.result.violation for machine in machines)
             warn_of_stop(
                 self,
                 progress.stopped_by or self._stopping_limit(),
                 f"before it converged: violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}. "
                 "The model is the best so far.",
             )
+
+    def _learn(self, rows: TrainingRows, progress: Progress) -> float:
+        """Set the attributes; the largest violation. What only training needs is freed before the model is made."""
+        kernel = self._resolve_kernel(rows.X, rows.weights)
+        samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
+        seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
+        machines = self._train(kernel, samples, rows, self._settings(kernel), progress, np.random.default_rng(seed))
+        certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
+        self.__dict__.update({**self._machine(rows, machines), **certificate})
+        return max(machine.result.violation for machine in machines)
 
     def _make_samples(self, kernel: Kernel, rows: TrainingRows, go_on: Callable[[], bool]) -> Samples:
         """The rows as the kernel takes them; of rows on a cluster, a sample is looked at, and they stay there."""

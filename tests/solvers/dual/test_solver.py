@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -527,3 +529,19 @@ def test_stopped_at_the_start_it_keeps_some_support_vectors(
     np.testing.assert_allclose(result.decision, problem.K @ result.beta, atol=1e-9)
     assert not result.converged
     assert result.objective <= problem.upper.sum()
+
+
+def test_a_solver_is_freed_with_its_last_reference() -> None:
+    """Its kernel matrix does not wait for the garbage collector."""
+    problem = make_problem(600)
+    gc.collect()
+    gc.disable()
+    try:
+        with ThreadTeam(1) as team:
+            solver = make_solver(problem, team, Progress())
+            solver.solve(np.zeros(600))
+            reference = weakref.ref(solver)
+            del solver
+        assert reference() is None
+    finally:
+        gc.enable()

@@ -100,9 +100,8 @@ class DualSolver:
     ----------
     order : ndarray of shape (n,) or None
         The row of the original problem of each coordinate, for the points that callbacks see; None: 0 ... n - 1.
-    report : callable
-        Called before each round with beta (n,) and its certificate; False stops the solver. By default it tells
-        `progress`.
+    report_to : callable or None
+        Called before each round with beta (n,) and its certificate; False stops the solver. None: `progress` is told.
     needed_tol : float
         `tol`, or less where the gap is too large at `tol`.
     goal_tol : float
@@ -144,7 +143,7 @@ class DualSolver:
         self.is_first_round_from_zero = False
         self.last_active = np.empty(0, np.intp)
         self.last_change = np.inf  # of the decision values in the last round, for most rows
-        self.report: Callable[[Vector, Certificate], bool] = self._report
+        self.report_to: Callable[[Vector, Certificate], bool] | None = None
 
     @property
     def nbytes(self) -> int:
@@ -236,7 +235,7 @@ class DualSolver:
         certificate = self._certify(point)
         best = point, certificate
         is_stalled = StallTest(MAX_IDLE_CHECKS if len(point.beta) > WORKING_SET_ROWS else 1)
-        while not self._is_done(point, certificate) and self.report(point.beta, certificate):
+        while not self._is_done(point, certificate) and self._report(point.beta, certificate):
             if is_stalled(self.terms, point.beta, point.decision, certificate.violation):
                 break
             if certificate.violation < self._observable_tol(point):
@@ -334,6 +333,8 @@ class DualSolver:
         )
 
     def _report(self, beta: Vector, certificate: Certificate) -> bool:
+        if self.report_to is not None:
+            return self.report_to(beta, certificate)
         self.progress.candidate = self.to_original_order(beta), certificate.intercept
         return self.progress.go_on(
             violation=certificate.violation,
@@ -396,9 +397,9 @@ class DualSolver:
         def report(beta: Vector, inner: Certificate) -> bool:
             whole = point.beta.copy()
             whole[near] = beta
-            return self.report(whole, certificate._replace(intercept=inner.intercept, violation=inner.violation))
+            return self._report(whole, certificate._replace(intercept=inner.intercept, violation=inner.violation))
 
-        part.report = report
+        part.report_to = report
         part.active = self.active
         to_near = np.full(len(point.beta), -1)
         to_near[near] = np.arange(len(near))
