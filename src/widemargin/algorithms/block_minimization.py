@@ -1,8 +1,8 @@
 """The dual of a kernel machine whose rows are on several workers: parallel block minimisation with joint rounds.
 
-Solve    min_b  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = s, which gives an intercept]
+Solve    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
 Given    the variables in P blocks, each on the worker that has its rows; a feasible start
-Returns  `DualResult`: b, K b, the intercept, the violation, the primal objective and the duality gap
+Returns  `DualResult`: beta, K beta, the intercept, the violation, the primal objective and the duality gap
 Method   A round proposes new coefficients, sends the rows that they change to all workers, and goes along the sum of
          the proposed steps to the minimum of the objective, which is quadratic there: it never rises. Proposals come
          from all blocks at once, each solved with the variables of the others fixed; or from a joint problem of a few

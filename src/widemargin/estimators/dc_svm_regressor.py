@@ -93,14 +93,14 @@ class DCSVMRegressor(RegressorMixin, DualMachine):
         When `max_time`, `max_iter`, Ctrl-C, a callback or the precision of float64 ended the fit: with the violation
         and the gap. The model is the best so far.
     UserWarning
-        When the features want scaling.
+        When the features should be scaled.
 
     Notes
     -----
     The dual is solved in the n variables beta, with the 1-norm in the objective:
-    ``min 1/2 b'Kb - y'b + epsilon |b|_1`` over ``|b_i| <= C s_i`` and, with an intercept, ``sum(b) = 0``. Each working
-    set holds its coordinates on one side of zero. Cost as of `DCSVMClassifier`: about n_SV x n kernel entries for each
-    target. Several targets on at most some thousand rows share one kernel matrix.
+    ``min 1/2 beta'K beta - y'beta + epsilon |beta|_1`` over ``|beta_i| <= C s_i`` and, with an intercept,
+    ``sum(beta) = 0``. Each working set holds its coordinates on one side of zero. Cost as of `DCSVMClassifier`: about
+    n_SV x n kernel entries for each target. Several targets on at most some thousand rows share one kernel matrix.
 
     References
     ----------

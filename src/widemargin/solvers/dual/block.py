@@ -1,13 +1,13 @@
 """One block of the variables of a dual problem that several workers solve together.
 
-    min_b  1/2 b'Kb - t'b + eps |b|_1   s.t.  lo <= b <= hi   [and sum(b) = s]
+    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
 
 A worker has the rows of its block, and of the whole problem only what it has been sent. With K_pp the kernel matrix of
-the block's rows, f = K b the decision values of all rows and f_p those of the block's,
+the block's rows, f = K beta the decision values of all rows and f_p those of the block's,
 
-    min_d  1/2 d'K_pp d + (f_p - t_p)'d + eps |b_p + d|_1   s.t.  lo <= b_p + d <= hi   [and sum(d) = 0]
+    min_d  1/2 d'K_pp d + (f_p - t_p)'d + eps |beta_p + d|_1   s.t.  lo <= beta_p + d <= hi   [and sum(d) = 0]
 
-is the whole problem with all other variables fixed: that of `DualSolver` for the target t_p - (f_p - K_pp b_p).
+is the whole problem with all other variables fixed: that of `DualSolver` for the target t_p - (f_p - K_pp beta_p).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Duals along a path of C, each from the solution before.
 
-Solve    for C = C_1 < C_2 < ...   min_b  1/2 b'Kb - t'b + eps |b|_1   s.t.  C lo <= b <= C hi   [and sum(b) = 0]
+Solve    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  C lo <= beta <= C hi   [and sum(beta) = 0]
+         for C = C_1 < C_2 < ...
 Method   C_k / C_(k-1) times the last solution is feasible, and its decision values are as many times the last ones: a
          start that costs no kernel entry. Coordinates at a bound stay there
 Source   alpha seeding: DeCoste and Wagstaff, KDD 2000
