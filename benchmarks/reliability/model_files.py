@@ -139,7 +139,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "regression": _model("DCSVMRegressor", labels="numbers", warm_start=True),
     "regression CSR": _model("DCSVMRegressor", labels="numbers", kind="csr", kernel="linear"),
     "early regression": _levels("DCSVMRegressor", labels="numbers"),
-    "one-class": _model("DCOneClassSVM"),
+    "one-class": _model("DCOneClassSVM", warm_start=True),
     "early one-class": _levels("DCOneClassSVM", partition="kernel"),
     "DCPredClassifier": _model("DCPredClassifier", n_clusters=3, random_state=0),
     "DCPredClassifier three classes": _model(
@@ -164,11 +164,17 @@ MODELS: dict[str, Callable[[], Any]] = {
     "BSGD projection CSR": _stream(maintenance="projection", kind="csr", labels="three", kernel="poly"),
     "TwoStepKernelKMeans": _model("TwoStepKernelKMeans", n_clusters=4, n_sample=40, random_state=0),
     "TwoStepKernelKMeans CSR": _model("TwoStepKernelKMeans", n_clusters=4, n_sample=40, random_state=0, kind="csr"),
+    "TwoStepKernelKMeans precomputed": _model(
+        "TwoStepKernelKMeans", n_clusters=4, n_sample=40, random_state=0, kernel="precomputed", kind="gram"
+    ),
     "LandmarkNystroem": _model("LandmarkNystroem", n_landmarks=10, n_pseudo_landmarks=4, random_state=0),
     "LandmarkNystroem triangle": _model(
         "LandmarkNystroem", n_landmarks=10, n_pseudo_landmarks=4, pseudo="triangle", random_state=0, kind="single"
     ),
     "LandmarkNystroem CSR": _model("LandmarkNystroem", n_landmarks=10, kernel="poly", kind="csr", random_state=0),
+    "LandmarkNystroem precomputed": _model(
+        "LandmarkNystroem", n_landmarks=10, n_pseudo_landmarks=4, random_state=0, kernel="precomputed", kind="gram"
+    ),
 }
 
 
@@ -368,7 +374,7 @@ def use(model: Any, name: str) -> None:
     X = X @ X.T if "precomputed" in name else X
     for rows in (X, X[:1], X.astype(np.float32), *(() if "precomputed" in name else (sp.csr_array(X),))):
         for method in ("predict", "decision_function", "transform"):
-            if hasattr(model, method):
+            if hasattr(model, method) and (method, name) != ("transform", "TwoStepKernelKMeans precomputed"):
                 getattr(model, method)(rows)
     if hasattr(model, "predictor_"):
         model.predictor_.as_function()(X[0])
