@@ -123,7 +123,7 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
     gamma = getattr(kernel, "gamma", 0.0)
     if gamma * float(np.finfo(samples.dtype).tiny) >= 1.0:
         raise ValueError(
-            f"gamma={gamma:.3g} wants products of entries of X that are no normal {samples.dtype} numbers: scale X"
+            f"gamma={gamma:.3g} needs products of entries of X that are no normal {samples.dtype} numbers: scale X"
         )
     largest = float(np.max(np.abs(samples.squares), initial=0.0))
     if not isinstance(kernel, FunctionKernel):

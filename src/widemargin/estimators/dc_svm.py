@@ -147,8 +147,9 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
         ended the fit: with the violation and the gap. The model is the best so far. A second Ctrl-C within two seconds
         raises KeyboardInterrupt and leaves the estimator as it was.
     UserWarning
-        When the features should be scaled, on a probe of the rows: the kernel is nearly constant or nearly the identity; or
-        one column spreads 100 times as far as the others' median, and nearest neighbours hardly share their labels.
+        When the features should be scaled, on a probe of the rows: the kernel is nearly constant or nearly the
+        identity; or one column spreads 100 times as far as the others' median, and nearest neighbours hardly share
+        their labels.
 
     Notes
     -----
