@@ -198,6 +198,7 @@ def test_the_format_overrides_the_suffix(csv, tmp_path, capsys):
 
 @pytest.mark.parametrize("suffix", ["parquet", "npy"])
 def test_formats_that_are_not_read_are_named(suffix, tmp_path, capsys):
+    (tmp_path / f"data.{suffix}").touch()
     assert main(["train", str(tmp_path / f"data.{suffix}"), str(tmp_path / "m")]) == 1
     assert_error(capsys, "numpy.savez", f"data.{suffix}")
 
@@ -207,6 +208,25 @@ def test_indices_from_zero_are_explained(tmp_path, capsys):
     assert main(["train", str(tmp_path / "zero.svm"), str(tmp_path / "m")]) == 1
     assert_error(capsys, "--zero-based")
     assert main(["train", str(tmp_path / "zero.svm"), str(tmp_path / "m"), "--zero-based"]) == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["predict", "missing.csv", "model"], ["info", "model"], ["train", "bad.csv", "m"], ["completion", "bash"]],
+)
+def test_errors_and_completion_load_nothing_heavy(arguments, tmp_path):
+    (tmp_path / "model").write_text("no archive")
+    (tmp_path / "bad.csv").write_text("1,2,a\n1,2\n")
+    script = f"""
+        import sys
+        from widemargin.cli import main
+        print(main({arguments}))
+        assert not {{"sklearn", "rich", "skops", "PIL", "scipy"}} & set(sys.modules), sorted(sys.modules)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("0\n" if arguments[0] == "completion" else "1\n")
 
 
 def test_completion_scripts_have_commands_and_options(capsys):

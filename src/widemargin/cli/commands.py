@@ -98,10 +98,10 @@ def compress(args: Namespace) -> int:
 
 def info(args: Namespace) -> int:
     """Describe a saved model: `widemargin info`."""
+    model = load_model(args.model)
     from rich.console import Console
     from rich.table import Table
 
-    model = load_model(args.model)
     # Without markup: file names and class names may have square brackets.
     table = Table(title=args.model, show_header=False, title_justify="left")
     with _damage_reported(args.model):

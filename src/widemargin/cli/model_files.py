@@ -68,9 +68,10 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     OSError
         When the file cannot be opened.
     """
+    content = Path(path).read_bytes()
+    _check_archive(path, content)  # before skops, and with it all of scikit-learn, is imported
     from skops.io import loads
 
-    content = Path(path).read_bytes()
     foreign = sorted(_types_in(path, content) - set(TRUSTED_TYPES))
     if foreign and all(name.startswith("widemargin.") for name in foreign):
         raise ValueError(
@@ -109,6 +110,18 @@ def _check_libsvm(path: str | os.PathLike[str], model: Any) -> None:
             check_libsvm(machine)
         except ValueError as error:
             raise _damaged(path, error) from error
+
+
+def _check_archive(path: str | os.PathLike[str], content: bytes) -> None:
+    """Raise the ValueError of a file that is no zip archive with a description."""
+    from io import BytesIO
+    from zipfile import ZipFile
+
+    try:
+        with ZipFile(BytesIO(content)) as archive:
+            archive.getinfo("schema.json")
+    except Exception as error:  # of a damaged archive, of any kind
+        raise _damaged(path, error) from error
 
 
 def _types_in(path: str | os.PathLike[str], content: bytes) -> set[str]:

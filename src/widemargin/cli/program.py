@@ -76,6 +76,10 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _inputs(args: argparse.Namespace) -> AbstractContextManager[None]:
+    """Standard input as a file. A file that does not exist is an error before anything heavy is imported."""
+    for path in filter(None, (getattr(args, name) for name in args.inputs)):
+        if path != "-":
+            os.stat(path)
     if not any(getattr(args, name) == "-" for name in args.inputs):
         return nullcontext()
     from widemargin.cli.inputs import standard_input_as_file
