@@ -61,8 +61,8 @@ class Landmarks:
 
 class Machine:
     """
-    q decision functions <coef, f> + <f, P f> + <slope, x> + intercept in each leaf of a tree, f the kernel values of its
-    landmarks and pseudo-landmarks.
+    q decision functions <coef, f> + <f, P f> + <slope, x> + intercept in each leaf of a tree, f the kernel values of
+    its landmarks and pseudo-landmarks.
     """
 
     def __init__(

@@ -140,7 +140,8 @@ void bind_search(nb::module_& budget) {
                 check_table(grids);
                 new (made) MergeTables(grids);
             },
-            array("grids"), "grids (2, t, t), float32 in [0, 1]: h and the root of wd at t values of m in [1/2, 1] and of kappa in [0, 1].");
+            array("grids"),
+            "grids (2, t, t), float32 in [0, 1]: h and the root of wd at t values of m in [1/2, 1] and of kappa in [0, 1].");
     budget.def(
         "find_partners",
         [](Span<const double> own, Matrix<const double> coef, Matrix<const float> log_kappa, Span<const Index> sizes,

@@ -76,7 +76,8 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
             }
             return nb::make_tuple(done.n_sets, done.steps, done.left.intercept, done.left.largest);
         },
-        "team"_a, array("K"), "terms"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "has_intercept"_a,
+        "team"_a, array("K"),
+        "terms"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "has_intercept"_a,
         "max_sets"_a,
         "Solve the dual on K (m, >= m) by working sets, from a feasible beta (m,) and f = K beta (m,), in place.\n\n"
         "Ends when the violation is below tol, after max_sets working sets, or when the team is stopped. Returns the\n"

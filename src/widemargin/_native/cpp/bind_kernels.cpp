@@ -31,7 +31,8 @@ template <class T> void bind_dtype(nb::module_& m) {
             nb::gil_scoped_release unlocked;
             polynomial<T>(values, gamma, coef0, degree, {scratch.data(), values.columns});
         },
-        array("G"), "gamma"_a, "coef0"_a, "degree"_a, "Replace inner products G (r, c) by (gamma <x, z> + coef0)^degree, degree >= 0.");
+        array("G"),
+        "gamma"_a, "coef0"_a, "degree"_a, "Replace inner products G (r, c) by (gamma <x, z> + coef0)^degree, degree >= 0.");
     m.def(
         "l1_distances",
         [](const RowsArray<const T>& X, const RowsArray<const T>& Z, const RowsArray<T>& out) {

@@ -105,7 +105,8 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
                 return std::make_tuple(epoch.n_kept, epoch.largest, epoch.least);
             });
         },
-        array("X"), array("signed_weights"), "C"_a, "sigma"_a, array("alpha"), array("w"), array("order"), "shrink_above"_a,
+        array("X"), array("signed_weights"),
+        "C"_a, "sigma"_a, array("alpha"), array("w"), array("order"), "shrink_above"_a,
         "shrink_below"_a,
         "One epoch of dual coordinate ascent over the rows in `order`, with shrinking: the rows that stay active become\n"
         "the first entries of `order`. Returns their number, and the projected gradients beyond which the next epoch\n"
@@ -120,7 +121,8 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
                 add_rows(rows, coef, w.data);
             });
         },
-        array("X"), array("coef"), array("w"), "w[:d] += coef X, coef (n,), w (d + 1,). Rows of coefficient 0 are not read.");
+        array("X"), array("coef"), array("w"),
+        "w[:d] += coef X, coef (n,), w (d + 1,). Rows of coefficient 0 are not read.");
     m.def(
         "squared_norm",
         [](const RowArrays& X) {

@@ -97,20 +97,20 @@ void write_values(const Landmarks<T>& landmarks, const Rows& X, Matrix<T> out, I
     check_size("X.shape[1]", X.columns, landmarks.features());
     check_shape("out", out, n_rows(X), n_values);
     const Index stride = landmarks.stride();
-    AlignedArray<T> room(kTileRows * stride);
+    AlignedArray<T> numbers(kTileRows * stride);
     const auto write = [&](Index i, Index r) {
-        std::memcpy(out[i].data, room.data() + r * stride, sizeof(T) * out.columns);
+        std::memcpy(out[i].data, numbers.data() + r * stride, sizeof(T) * out.columns);
     };
     nb::gil_scoped_release unlocked;
     Index i = 0;
     for (; i + kTileRows <= out.rows; i += kTileRows) {
         const Index four[kTileRows] = {i, i + 1, i + 2, i + 3};
-        evaluate(four, room.span());
+        evaluate(four, numbers.span());
         for (Index r = 0; r < kTileRows; ++r) write(i + r, r);
     }
     for (; i < out.rows; ++i) {
         const Index one[1] = {i};
-        evaluate(one, room.span());
+        evaluate(one, numbers.span());
         write(i, 0);
     }
 }
@@ -122,8 +122,8 @@ template <class T, class RowArrays> void bind_values(nb::class_<AnyLandmarks>& l
             [](const AnyLandmarks& any, const RowArrays& X, Matrix<T> out) {
                 const Landmarks<T>& own = *any.as<T>("out");
                 visit_rows_as<T>(X, [&](const auto& rows) {
-                    write_values(own, rows, out, own.n_landmarks(), [&](const auto& i, Span<T> room) {
-                        own.pairwise(rows, i, 0, room.data);
+                    write_values(own, rows, out, own.n_landmarks(), [&](const auto& i, Span<T> numbers) {
+                        own.pairwise(rows, i, 0, numbers.data);
                     });
                 });
             },
@@ -136,8 +136,8 @@ template <class T, class RowArrays> void bind_values(nb::class_<AnyLandmarks>& l
                 const Landmarks<T>& own = *any.as<T>("out");
                 AlignedArray<T> scratch(kTileRows * own.stride());
                 visit_rows_as<T>(X, [&](const auto& rows) {
-                    write_values(own, rows, out, own.n_values(), [&](const auto& i, Span<T> room) {
-                        own.evaluate(rows, i, 0, room, scratch.span());
+                    write_values(own, rows, out, own.n_values(), [&](const auto& i, Span<T> numbers) {
+                        own.evaluate(rows, i, 0, numbers, scratch.span());
                     });
                 });
             },
@@ -249,9 +249,12 @@ void bind_nystroem(nb::module_& m) {
             [](KernelFunction* made, const char* name, double gamma, double coef0, Index degree) {
                 new (made) KernelFunction(make_kernel(name, gamma, coef0, degree));
             },
-            "name"_a, "gamma"_a = 1.0, "coef0"_a = 0.0, "degree"_a = 1, "name: rbf, laplacian, poly, sigmoid or linear.");
+            "name"_a,
+            "gamma"_a = 1.0, "coef0"_a = 0.0, "degree"_a = 1, "name: rbf, laplacian, poly, sigmoid or linear.");
 
-    nb::class_<AnyTree> tree(nystroem, "Tree", "A tree of cluster centres, which routes a row to a leaf: at each node to the child of the nearest centre.");
+    nb::class_<AnyTree> tree(
+        nystroem, "Tree",
+        "A tree of cluster centres, which routes a row to a leaf: at each node to the child of the nearest centre.");
     bind_tree<float>(tree);
     bind_tree<double>(tree);
     bind_route<RowsArray<const float>>(tree);
@@ -269,8 +272,10 @@ void bind_nystroem(nb::module_& m) {
     bind_landmarks<float>(landmarks);
     bind_landmarks<double>(landmarks);
 
-    nb::class_<AnyMachine> machine(nystroem, "Machine", "q decision functions <coef, f> + <f, P f> + <slope, x> + intercept in each leaf of a tree, f the kernel values of its\n"
-        "landmarks and pseudo-landmarks.");
+    nb::class_<AnyMachine> machine(
+        nystroem, "Machine",
+        "q decision functions <coef, f> + <f, P f> + <slope, x> + intercept in each leaf of a tree, f the kernel values of\n"
+        "its landmarks and pseudo-landmarks.");
     bind_machine<float>(machine);
     bind_machine<double>(machine);
     bind_decision_values<RowsArray<const float>>(machine);

@@ -78,7 +78,8 @@ void bind_threads(nb::module_& m) {
                 check_at_least("n", n, 0);
                 map(team, fn, n);
             },
-            "fn"_a, "n"_a, "Call fn(worker, item) for each item in range(n), in all threads; worker is the thread's number.")
+            "fn"_a,
+            "n"_a, "Call fn(worker, item) for each item in range(n), in all threads; worker is the thread's number.")
         .def(
             "close",
             [](Team& team) {

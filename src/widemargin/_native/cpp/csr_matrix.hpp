@@ -33,7 +33,8 @@ inline void raise_if_any(const CSRFault& fault, Index columns, const LineNames& 
     }
 }
 
-// CSR arrays with the Python objects that own them, bound as CSRMatrix. It keeps its arrays alive; they must not be written to during its life.
+// CSR arrays with the Python objects that own them, bound as CSRMatrix. It keeps its arrays alive; they must not be
+// written to during its life.
 class CSRMatrix {
   public:
     template <class T, class I>

@@ -19,7 +19,7 @@ template <class T> struct Panel {
     static constexpr Index lanes = kRegisterBytes / static_cast<Index>(sizeof(T));
     static constexpr Index width = kPanelPacks * lanes;
 
-    T* values;                 // zeros, but for what `spread` has added
+    T* values;                 // zeros, but for what `fill_panel` has added
     Index first = 0, columns;  // of the sparse matrix
 };
 
@@ -63,7 +63,7 @@ inline Index for_each_in_panel(CSR<T, I> X, Index start, Index end, Panel<T> pan
 // Add rows first .. first + w of X to a panel of zeros. The non-zeros of row k from begin[k] to end[k], which is
 // written, are those of its columns. Returns how many there are, where the columns are in ascending order.
 template <class T, class I>
-Index spread(CSR<T, I> X, Index first, Index w, Panel<T> panel, const Index* begin, Index* end) {
+Index fill_panel(CSR<T, I> X, Index first, Index w, Panel<T> panel, const Index* begin, Index* end) {
     Index n = 0;
     for (Index k = 0; k < w; ++k) {
         T* const into = panel.values + k;
@@ -74,9 +74,9 @@ Index spread(CSR<T, I> X, Index first, Index w, Panel<T> panel, const Index* beg
     return n;
 }
 
-// Write zeros where `spread` has added n numbers.
+// Write zeros where `fill_panel` has added n numbers.
 template <class T, class I>
-void clear(CSR<T, I> X, Index first, Index w, Panel<T> panel, const Index* begin, Index n) {
+void clear_panel(CSR<T, I> X, Index first, Index w, Panel<T> panel, const Index* begin, Index n) {
     if (n > panel.columns) {
         std::fill_n(panel.values, panel.columns * Panel<T>::width, T(0));
         return;
@@ -136,9 +136,9 @@ void csr_inner(const CSR<T, I>& one, const CSR<T, J>& other, PanelScratch<T>& sc
         for (Index k = 0; k < w; ++k) begin[k] = other.row_begin(first + k);
         Panel<T> panel{scratch.values.data(), 0, scratch.columns};
         do {
-            const Index n = spread(other, first, w, panel, begin, end);
+            const Index n = fill_panel(other, first, w, panel, begin, end);
             add_products(one, panel, w, positions, into, stride);
-            clear(other, first, w, panel, begin, n);
+            clear_panel(other, first, w, panel, begin, n);
             std::copy_n(end, w, begin);
             panel.first += panel.columns;
         } while (panel.first < one.columns);

@@ -134,7 +134,7 @@ struct RowWeights {
 };
 
 // List the rows of non-zero weight, without branches; returns their number.
-inline Index pick(const double* weights, Index n, Index* rows) {
+inline Index list_nonzero(const double* weights, Index n, Index* rows) {
     Index count = 0;
     for (Index i = 0; i < n; ++i) {
         rows[count] = i;
@@ -151,7 +151,7 @@ template <class T> void add_rows(Matrix<const T> X, const double* weights, Index
     constexpr Index kNarrow = 512;  // bytes of a row
     const Index d = X.columns;
     const bool is_narrow = d * static_cast<Index>(sizeof(T)) <= kNarrow;
-    Index count = pick(weights, X.rows, rows);
+    Index count = list_nonzero(weights, X.rows, rows);
     const bool are_all = is_narrow && count > kMany * X.rows;
     if (are_all)
         for (count = 0; count < X.rows; ++count) rows[count] = count;
@@ -171,7 +171,7 @@ template <class T> void add_rows(Matrix<const T> X, const double* weights, Index
 
 // The same of Xt (d, n), the transpose.
 template <class T> void add_columns(Matrix<const T> Xt, const double* weights, Index* rows, double* total) {
-    const Index n = Xt.columns, count = pick(weights, n, rows);
+    const Index n = Xt.columns, count = list_nonzero(weights, n, rows);
     const bool are_many = count > kMany * n;
     double some[kTogether];
     for (Index t = 0; t < count; ++t) some[t] = weights[rows[t]];

@@ -154,7 +154,7 @@ template <class Visit> void visit_all(Team& team, Index n_blocks, bool is_shared
 
 // Choose the next working set: the newer half of a full one, and the largest violators; with an intercept, from both
 // sides.
-inline Span<const Index> renew(WorkingSet& work, bool has_intercept) {
+inline Span<const Index> choose_rows(WorkingSet& work, bool has_intercept) {
     const Span<double> violation = as_span(work.violation);
     const Span<Index> rows = as_span(work.rows);
     const Index limit = rows.size;
@@ -176,7 +176,7 @@ inline Span<const Index> renew(WorkingSet& work, bool has_intercept) {
 // Write the gradient and bounds of a working set at a point into the tile, and the bounds of beta into work.lo and
 // work.hi: with epsilon > 0 those of one side of zero, at beta = 0 the side where the objective is smaller.
 template <class Entry, class T>
-void begin_tile(const Problem<Entry>& problem, Point point, Span<const Index> rows, double intercept, Tile<T>& tile,
+void set_up_tile(const Problem<Entry>& problem, Point point, Span<const Index> rows, double intercept, Tile<T>& tile,
                 WorkingSet& work) {
     const SeparableTerms& terms = problem.terms;
     tile.extent = tile.round_up(rows.size);
@@ -277,8 +277,8 @@ template <class Entry, class T>
 SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work, double tol) {
     const Violation before = kkt_violation(problem.terms, point.beta, point.f, problem.has_intercept, as_span(work.violation));
     if (before.largest < tol) return {0, 0, before};
-    const Span<const Index> rows = renew(work, problem.has_intercept);
-    begin_tile(problem, point, rows, before.intercept, tile, work);
+    const Span<const Index> rows = choose_rows(work, problem.has_intercept);
+    set_up_tile(problem, point, rows, before.intercept, tile, work);
     const bool is_shared = rows.size * rows.size >= kSharedEntries;
     const Index kept = keep_entries(problem.K, work, tile), n_new = rows.size - kept;
     visit_all(team, count_blocks(n_new, kGatherRows), is_shared, work, [&](Index block) {

@@ -116,7 +116,7 @@ template <MergeRule rule> class PartnerSearch {
             set_degradations(exponent);
         }
         const Index best = find_least(first - begin, end - begin);
-        return describe(begin + best, h_of(best), a, coef[begin + best], log_kappa[begin + best]);
+        return merger_of(begin + best, h_of(best), a, coef[begin + best], log_kappa[begin + best]);
     }
 
   private:
@@ -256,7 +256,7 @@ template <MergeRule rule> class PartnerSearch {
     }
 
     // wd in float64: 2 m (1 - m) (kappa - 1) - (s - 1) (2 + (s - 1))
-    static Merger describe(Index partner, double h, double a, double coef, double log_kappa) {
+    static Merger merger_of(Index partner, double h, double a, double coef, double log_kappa) {
         const double m = coef / (coef + a);
         const double left = expm1_of_nonpositive((1.0 - h) * (1.0 - h) * log_kappa);
         const double right = expm1_of_nonpositive(h * h * log_kappa);

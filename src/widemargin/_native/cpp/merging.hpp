@@ -279,7 +279,7 @@ template <MergeRule merge_rule> class MergingSteps {
     }
 
     // Insert the candidate, and make point i the candidate.
-    void exchange(Index i) {
+    void swap_with_candidate(Index i) {
         const bool is_front = i < n_front();
         insert();
         const Index last = is_front ? --n_front() : points_.columns - n_back()--;
@@ -302,7 +302,7 @@ template <MergeRule merge_rule> class MergingSteps {
         if (std::abs(candidate_.coef) > least_coef_) {
             const Index lighter = find_lighter();
             if (lighter >= 0) {
-                exchange(lighter);
+                swap_with_candidate(lighter);
                 evaluate_kernel_row();
             } else {
                 least_coef_ = std::abs(candidate_.coef);

@@ -131,27 +131,27 @@ template <class W> class LinearMaps {
 
     PackedPoints<W> packed;
 
-    // totals (R, q) += the values of a group's functions; room (R, packed.width), aligned: scratch.
-    template <int R, class T> void add(const T* const (&x)[R], Index group, W* room, double* totals) const {
+    // totals (R, q) += the values of a group's functions; scratch (R, packed.width), aligned.
+    template <int R, class T> void add(const T* const (&x)[R], Index group, W* scratch, double* totals) const {
         const Index q = packed.points, n = packed.features;
         if (!is_narrow_) {
-            pairwise_rows<Pairwise::products>(x, packed[group], room, packed.width);
-            return add_all<R>(room, totals);
+            pairwise_rows<Pairwise::products>(x, packed[group], scratch, packed.width);
+            return add_all<R>(scratch, totals);
         }
         for (int r = 0; r < R; ++r)
             for (Index j = 0; j < q; ++j) totals[r * q + j] += inner_product_in<W>(row(group, j), x[r], n);
     }
-    template <int R> void add(Matrix<const W> X, const Index (&i)[R], Index group, W* room, double* totals) const {
+    template <int R> void add(Matrix<const W> X, const Index (&i)[R], Index group, W* scratch, double* totals) const {
         const W* x[R];
         for (int r = 0; r < R; ++r) x[r] = X[i[r]].data;
-        add(x, group, room, totals);
+        add(x, group, scratch, totals);
     }
     template <int R, class I>
-    void add(const CSR<W, I>& X, const Index (&i)[R], Index group, W* room, double* totals) const {
+    void add(const CSR<W, I>& X, const Index (&i)[R], Index group, W* scratch, double* totals) const {
         for (int r = 0; r < R; ++r)
             pairwise_sparse<Pairwise::products>(X.values(i[r]), X.columns_of(i[r]), packed[group], Span<const W>{},
-                                              room + r * packed.width);
-        add_all<R>(room, totals);
+                                              scratch + r * packed.width);
+        add_all<R>(scratch, totals);
     }
     const W* row(Index group, Index j) const { return rows_.data() + (group * packed.points + j) * packed.features; }
 
@@ -159,9 +159,9 @@ template <class W> class LinearMaps {
     std::vector<W> rows_;
     bool is_narrow_;
 
-    template <int R> void add_all(const W* room, double* totals) const {
+    template <int R> void add_all(const W* scratch, double* totals) const {
         for (int r = 0; r < R; ++r)
-            for (Index j = 0; j < packed.points; ++j) totals[r * packed.points + j] += room[r * packed.width + j];
+            for (Index j = 0; j < packed.points; ++j) totals[r * packed.points + j] += scratch[r * packed.width + j];
     }
 };
 
@@ -215,7 +215,7 @@ template <class T> class NystroemMachine {
     void decision_values(const Rows& X, Index first, Index end, NystroemScratch<T>& s, Matrix<double> out) const {
         const FlushDenormals flush;
         if (!is_grouped(end - first)) {
-            for (Index i = first; i < end; ++i) decide<1>(X, {i}, tree_->find_leaf(X, i, s.distances.data()), s, out);
+            for (Index i = first; i < end; ++i) evaluate<1>(X, {i}, tree_->find_leaf(X, i, s.distances.data()), s, out);
             return;
         }
         group_by_leaf(X, first, end, s);
@@ -223,8 +223,8 @@ template <class T> class NystroemMachine {
         for (Index c = 0; c < landmarks_->n_leaves(); ++c) {
             const Index stop = s.ends[c];
             for (; t + kTileRows <= stop; t += kTileRows)
-                decide<kTileRows>(X, {s.order[t], s.order[t + 1], s.order[t + 2], s.order[t + 3]}, c, s, out);
-            for (; t < stop; ++t) decide<1>(X, {s.order[t]}, c, s, out);
+                evaluate<kTileRows>(X, {s.order[t], s.order[t + 1], s.order[t + 2], s.order[t + 3]}, c, s, out);
+            for (; t < stop; ++t) evaluate<1>(X, {s.order[t]}, c, s, out);
         }
     }
 
@@ -253,7 +253,7 @@ template <class T> class NystroemMachine {
 
     // The decision values of the rows i[0] to i[R - 1], all of one leaf.
     template <int R, class Rows>
-    void decide(const Rows& X, const Index (&i)[R], Index leaf, NystroemScratch<T>& s, Matrix<double> out) const {
+    void evaluate(const Rows& X, const Index (&i)[R], Index leaf, NystroemScratch<T>& s, Matrix<double> out) const {
         const Index q = n_outputs(), n = landmarks_->stride();
         double* totals = s.totals.data();
         landmarks_->evaluate(X, i, leaf, s.values.span(), s.powers.span());

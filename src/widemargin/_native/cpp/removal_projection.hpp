@@ -56,8 +56,8 @@ template <Maintenance maintenance> class SubsetSteps {
         double growth = 0.0;
         if (totals_.begin_step(f, signed_weight, rule_)) {
             if constexpr (maintenance == Maintenance::projection) {
-                const double distance = approximate(row), norm = points_.diagonal[row.size - 1];
-                if (distance <= kDependent * norm) add_approximation(row.size, signed_weight, distance);
+                const double distance = project(row), norm = points_.diagonal[row.size - 1];
+                if (distance <= kDependent * norm) add_projection(row.size, signed_weight, distance);
                 else growth = add(row.size, signed_weight, distance);
             } else {
                 growth = add(row.size, signed_weight, 0.0);
@@ -79,7 +79,7 @@ template <Maintenance maintenance> class SubsetSteps {
         coef()[n - 1] = signed_weight;
         coef_sum()[n - 1] = signed_weight * totals_.sums[StepTotals::kStepSum];
         const bool is_over = n_points >= rule_.budget;
-        if constexpr (maintenance == Maintenance::projection) enter(n, distance, is_over);
+        if constexpr (maintenance == Maintenance::projection) extend_inverse(n, distance, is_over);
         else if (is_over) remove_lightest(n);
         n_points += !is_over;
         totals_.counts[StepTotals::kRemovals] += is_over;
@@ -102,7 +102,7 @@ template <Maintenance maintenance> class SubsetSteps {
     }
 
     // The projection of the new point onto the others' span, coefficients v = A^-1 k; returns the squared distance.
-    double approximate(Span<const float> row) {
+    double project(Span<const float> row) {
         const Index fresh = row.size - 1;
         double *k = row_.data(), *v = incoming_.data();
         for (Index j = 0; j < fresh; ++j) k[j] = row.data[j];
@@ -119,7 +119,7 @@ template <Maintenance maintenance> class SubsetSteps {
     }
 
     // Add the projection of the new point, the last of n columns, times its coefficient to the others' coefficients.
-    void add_approximation(Index n, double signed_weight, double distance) {
+    void add_projection(Index n, double signed_weight, double distance) {
         const double second = signed_weight * totals_.sums[StepTotals::kStepSum];
         for (Index j = 0; j + 1 < n; ++j) {
             coef()[j] += signed_weight * incoming_[j];
@@ -131,14 +131,14 @@ template <Maintenance maintenance> class SubsetSteps {
     // Extend the inverse P by the last of n columns: P + u u' / distance with u = (v, -1). Over the budget, then
     // project the point with the least squared weight degradation coef_i^2 / P_ii onto the others: its coefficients
     // there are -P_ij / P_ii, by the inverse of a partitioned matrix.
-    void enter(Index n, double distance, bool is_over) {
+    void extend_inverse(Index n, double distance, bool is_over) {
         double *u = incoming_.data(), *p = outgoing_.data();
         u[n - 1] = -1.0;
         if (!is_over) {
             std::fill_n(p, n, 0.0);
             return update_inverse(n, 1.0 / distance, 0.0);
         }
-        const Index best = find_nearest(n, distance);
+        const Index best = find_least_degradation(n, distance);
         for (Index j = 0; j < n; ++j) p[j] = points_.inverse[best][j] + u[j] * (u[best] / distance);
         const double pivot = p[best];
         totals_.add_degradation(coef()[best] * coef()[best] / pivot, rule_);
@@ -152,7 +152,7 @@ template <Maintenance maintenance> class SubsetSteps {
     }
 
     // The point of least coef_i^2 / P_ii, of the extended P
-    Index find_nearest(Index n, double distance) const {
+    Index find_least_degradation(Index n, double distance) const {
         Index best = n - 1;
         double lowest = std::numeric_limits<double>::infinity();
         for (Index j = 0; j < n; ++j) {
