@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         TwoStepKernelKMeans,
     )
     from .export import register_converters, to_onnx
-    from .model_selection import C_path, DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV
+    from .model_selection import C_path, DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV, suggest
 
 __version__ = "0.1.0"
 
@@ -70,6 +70,7 @@ __all__ = [
     "get_config",
     "register_converters",
     "set_config",
+    "suggest",
     "to_onnx",
 ]
 
@@ -98,6 +99,7 @@ _ROOM_OF = {
     "get_config": "_config",
     "register_converters": "export",
     "set_config": "_config",
+    "suggest": "model_selection",
     "to_onnx": "export",
 }
 

@@ -3,5 +3,6 @@
 from .c_path import C_path, CPath
 from .dc_svm_cv import DCSVMClassifierCV, DCSVMRegressorCV
 from .ocas_cv import OCASClassifierCV
+from .suggest import suggest
 
-__all__ = ["CPath", "C_path", "DCSVMClassifierCV", "DCSVMRegressorCV", "OCASClassifierCV"]
+__all__ = ["CPath", "C_path", "DCSVMClassifierCV", "DCSVMRegressorCV", "OCASClassifierCV", "suggest"]
