@@ -40,7 +40,7 @@ MODELS: dict[str, tuple[Callable[..., Any], Any]] = {
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """Two workers that are processes, each restarted by its nanny when it dies."""
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
     with cluster, distributed.Client(cluster) as client:
         yield client
 
@@ -48,7 +48,7 @@ def client() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def threads() -> Iterator[Any]:
     """Two workers in threads of this process, which start in no time."""
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
     with cluster, distributed.Client(cluster) as client:
         yield client
 
@@ -147,6 +147,28 @@ def test_max_time_gives_the_best_machine_so_far(threads: Any) -> None:
     assert np.mean(novelty.predict(X) < 0) < 0.5
 
 
+def before_call(monkeypatch: pytest.MonkeyPatch, name: str, calls: int, act: Callable[[Any], None]) -> None:
+    """Do something before the given call of a method of `BlockMinimizer`."""
+    original, count = getattr(BlockMinimizer, name), [0]
+
+    def method(self: Any, *args: Any) -> Any:
+        count[0] += 1
+        if count[0] == calls:
+            act(self)
+        return original(self, *args)
+
+    monkeypatch.setattr(BlockMinimizer, name, method)
+
+
+def test_ctrl_c_gives_the_best_machine_so_far(threads: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    before_call(monkeypatch, "_search", 2, lambda minimizer: signal.raise_signal(signal.SIGINT))
+    with pytest.warns(ConvergenceWarning, match="stopped by interrupt"):
+        model = DCSVMClassifier().fit(with_blocks(), Y)
+    assert len(model.history_["objective"]) == 2
+    assert 0 < model.relative_gap_ < 1
+    assert model.score(X, Y) > 0.8
+
+
 def kill(client: Any, worker: str) -> None:
     """End a worker's process as the system would when memory runs out."""
     pid = client.run(os.getpid, workers=[worker])[worker]
@@ -155,15 +177,7 @@ def kill(client: Any, worker: str) -> None:
 
 def kill_before(client: Any, monkeypatch: pytest.MonkeyPatch, name: str, calls: int) -> None:
     """Kill the first block's worker before the given call of a method of `BlockMinimizer`."""
-    original, count = getattr(BlockMinimizer, name), [0]
-
-    def method(self: Any, *args: Any) -> Any:
-        count[0] += 1
-        if count[0] == calls:
-            kill(client, self.blocks._owners()[0])
-        return original(self, *args)
-
-    monkeypatch.setattr(BlockMinimizer, name, method)
+    before_call(monkeypatch, name, calls, lambda minimizer: kill(client, minimizer.blocks._owners()[0]))
 
 
 @pytest.mark.slow

@@ -125,36 +125,37 @@ class BlockMinimizer:
         self.beta = beta.copy()
         try:
             self._attempt(self._restore)
-            best = self.beta, self._attempt(self._certify)
+            self.best = self.beta, self._attempt(self._certify)
         except Stopped:
             raise StoppedAtStartError from None
         try:
-            best = self._rounds(best)
-            if self._is_coarse(*best):
+            self._rounds()
+            if self._is_coarse(*self.best):
                 self.progress.stage("float64")
                 self._attempt(self._to_float64)
-                best = self._rounds((self.beta, self._attempt(self._certify)))
+                self.best = self.beta, self._attempt(self._certify)
+                self._rounds()
         except Stopped:
             self.progress.go_on()  # keeps the reason
-        return self._result(*best)
+        return self._result(*self.best)
 
     # ---------------------------------------------------------------------------------------------------------- rounds
 
-    def _rounds(self, best: tuple[Vector, Certificate]) -> tuple[Vector, Certificate]:
-        certificate, n_idle, self.goal = best[1], 0, self.settings.tol
+    def _rounds(self) -> None:
+        certificate, n_idle, self.goal = self.best[1], 0, self.settings.tol
         while not self._is_done(certificate) and self._report(certificate):
             if certificate.violation < self.goal:
                 self.goal = certificate.tighter_tol(self.settings.max_relative_gap)
             before = certificate.objective - certificate.gap
             self._attempt(lambda: self._round(certificate))  # noqa: B023 - called at once
             certificate = self._attempt(self._certify)
-            if certificate.violation < self.settings.tol or certificate.objective <= best[1].objective:
-                best = self.beta, certificate
+            # the dual objective decreases in every round, the primal one need not: a stop returns the least
+            if certificate.violation < self.settings.tol or certificate.objective <= self.best[1].objective:
+                self.best = self.beta, certificate
             rise = certificate.objective - certificate.gap - before
             n_idle = 0 if rise > _LEAST_CHANGE * abs(before) else n_idle + 1
             if n_idle == _MAX_IDLE:
                 break
-        return best
 
     def _is_done(self, certificate: Certificate) -> bool:
         if 0 <= self.settings.max_iter <= self.n_iter:
@@ -272,7 +273,11 @@ class BlockMinimizer:
         converged = certificate.violation < self.settings.tol and is_tight
         decision = np.zeros(len(beta))
         if converged:  # nobody asks for those of another machine
-            for mine, values in zip(self.index, self._attempt(lambda: self._fetch("get", "decision")), strict=True):
+            try:
+                parts = self._attempt(lambda: self._fetch("get", "decision"))
+            except Stopped:
+                return DualResult(beta, decision, *certificate, False, self.n_iter, 0, self.history)
+            for mine, values in zip(self.index, parts, strict=True):
                 decision[mine] = values
         return DualResult(beta, decision, *certificate, converged, self.n_iter, 0, self.history)
 
