@@ -8,7 +8,7 @@ on all rows: score the cells that are left in the first two folds; leave cells
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,8 +163,10 @@ class Search:
     def _score_cells(self, data: Data, folds: Sequence[int], scores: Vector) -> None:
         """Write the scores of the wanted cells in these folds."""
         self.progress.stage(f"{self.wanted.sum()} cells, {len(data.rows):,} rows", int(self.wanted.any((1, 2)).sum()))
-        shared = SharedKernel(data.task.machines, self.limits, self.progress, self.team)
         base, single = data.samples, _in_single(data.samples)
+        beside = 0 if single is base else base.nbytes
+        limits = replace(self.limits, memory_budget=self.limits.memory_budget - beside)
+        shared = SharedKernel(data.task.machines, limits, self.progress, self.team)
         for g, gamma in enumerate(self.grid.gammas):
             paths = [(k, e) for k in folds for e in range(self.grid.shape[1]) if self.wanted[g, e].any()]
             if not paths or not self.progress.go_on():
