@@ -1,6 +1,7 @@
 """The command line: what it prints, writes and refuses, and with which exit code."""
 
 import importlib
+import io
 import json
 import os
 import re
@@ -161,27 +162,20 @@ def test_output_files_are_replaced_by_force_alone(csv, model, tmp_path, capsys):
     assert model.read_bytes() != before
 
 
-def test_standard_input_and_output(csv, model, tmp_path):
-    out = tmp_path / "labels"
-    assert main(["predict", str(csv), str(model), str(out)]) == 0
-    piped = run("predict", "-", model, "--format", "csv", input=csv.read_text())
-    assert piped.stdout == out.read_text()
-    trained = subprocess.run(
-        [sys.executable, "-m", "widemargin.cli", "train", "-", "-", "--format", "csv", "-C", "10"],
-        input=csv.read_bytes(),
-        capture_output=True,
-        check=True,
-        timeout=120,
-    )
-    assert b"support vectors" in trained.stderr
-    described = subprocess.run(
-        [sys.executable, "-m", "widemargin.cli", "info", "-"],
-        input=trained.stdout,
-        capture_output=True,
-        check=True,
-        timeout=120,
-    )
-    assert b"DCSVMClassifier" in described.stdout
+def test_standard_input_and_output(csv, model, tmp_path, monkeypatch, capsys):
+    def piped(content, *arguments):
+        out = io.BytesIO()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
+        assert main(list(map(str, arguments))) == 0
+        return out.getvalue()
+
+    labels = tmp_path / "labels"
+    assert main(["predict", str(csv), str(model), str(labels)]) == 0
+    assert piped(csv.read_bytes(), "predict", "-", model, "--format", "csv") == labels.read_bytes()
+    trained = piped(csv.read_bytes(), "train", "-", "-", "--format", "csv", "-C", "10")
+    assert "support vectors" in capsys.readouterr().err
+    assert b"DCSVMClassifier" in piped(trained, "info", "-")
 
 
 def test_standard_input_needs_a_format_and_is_named_in_errors():
