@@ -23,6 +23,7 @@ from widemargin import (
     DCPredClassifier,
     DCPredRegressor,
     DCSVMClassifier,
+    DCSVMClassifierCV,
     DCSVMRegressor,
     OCASClassifier,
     compress,
@@ -324,6 +325,13 @@ def test_prefitted_machines_and_classes_that_a_fold_lacks(digits) -> None:
     assert_same_probabilities(make_pipeline(MinMaxScaler(), calibrated(OCASClassifier(tol=0.1))).fit(X, y), X)
     y = np.sort(y)
     assert_same_probabilities(CalibratedClassifierCV(OCASClassifier(tol=0.1), cv=KFold(4)).fit(X, y), X)
+
+
+def test_of_a_search_the_best_estimator_is_written(digits) -> None:
+    X, y = digits[0][:120, :20], digits[1][:120]
+    search = make_pipeline(MinMaxScaler(), DCSVMClassifierCV(Cs=2, gammas=1, cv=2)).fit(X, y)
+    best = make_pipeline(search[0], search[1].best_estimator_)
+    assert to_onnx(search).SerializeToString() == to_onnx(best).SerializeToString()
 
 
 def test_calibration_that_is_not_written(digits) -> None:

@@ -38,7 +38,8 @@ def to_onnx(model: Any) -> Any:
         Fitted: what `compress` returns, `DCPredClassifier`, `DCPredRegressor`, `OCASClassifier`, `BSGDClassifier`, or
         `DCSVMClassifier` without early prediction, if the kernel is not a callable or precomputed; a pipeline of
         `StandardScaler`, `MinMaxScaler` or `MaxAbsScaler` that ends in one of these; or
-        ``CalibratedClassifierCV(method="sigmoid")`` around one.
+        ``CalibratedClassifierCV(method="sigmoid")`` around one. Of a fitted search, such as `DCSVMClassifierCV` or
+        `GridSearchCV`, its ``best_estimator_``.
 
     Returns
     -------
@@ -97,9 +98,14 @@ def _first_machine(model: Any) -> Any:
     check_is_fitted(model[-1] if isinstance(model, Pipeline) else model)
     if isinstance(model, Pipeline):
         return _first_machine(model[-1])
-    if isinstance(model, FrozenEstimator):
-        return _first_machine(model.estimator)
+    if (inner := _stands_for(model)) is not None:
+        return _first_machine(inner)
     return _first_machine(model.calibrated_classifiers_[0].estimator) if _is_calibrated(model) else model
+
+
+def _stands_for(model: Any) -> Any:
+    """The estimator of a frozen one, the best one of a fitted search; None for others."""
+    return model.estimator if isinstance(model, FrozenEstimator) else getattr(model, "best_estimator_", None)
 
 
 def _is_calibrated(model: Any) -> bool:
@@ -111,8 +117,8 @@ def write_model(graph: Graph, model: Any) -> Outputs:
     *steps, model = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     for step in steps:
         write_step(graph, step)
-    if isinstance(model, FrozenEstimator):
-        return write_model(graph, model.estimator)
+    if (inner := _stands_for(model)) is not None:
+        return write_model(graph, inner)
     return _write_calibrated(graph, model) if _is_calibrated(model) else _write_machine(graph, model)
 
 
