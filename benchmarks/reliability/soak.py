@@ -39,6 +39,8 @@ KINDS: dict[str, Callable[[random.Random], Any]] = {
     "DCSVMClassifier, early": lambda draw: wm.DCSVMClassifier(
         n_levels=1, stop_level=1, n_sample=100, combine=draw.choice(["early", "soft", "naive", "bcm"])
     ),
+    "DCSVMRegressor": lambda draw: wm.DCSVMRegressor(C=10 ** draw.uniform(-2, 1), fit_intercept=draw.random() < 0.5),
+    "DCOneClassSVM": lambda draw: wm.DCOneClassSVM(nu=draw.uniform(0.1, 0.9)),
     "DCPredClassifier": lambda draw: wm.DCPredClassifier(n_trees=draw.choice([1, 2])),
     "OCASClassifier": lambda draw: wm.OCASClassifier(
         C=10 ** draw.uniform(-2, 2), multi_class=draw.choice(["ovr", "crammer_singer"])
@@ -104,7 +106,7 @@ def fit_twice(draw: random.Random) -> bool | None:
             if "random_state" in model.get_params():
                 model.set_params(random_state=0)
             model.set_params(n_jobs=n_jobs, max_time=limit).fit(X, y)
-            values.append(model.decision_function(X[:200]))
+            values.append(getattr(model, "decision_function", model.predict)(X[:200]))
     return None if limit is not None else bool(np.array_equal(*values))
 
 
