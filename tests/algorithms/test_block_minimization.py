@@ -149,3 +149,11 @@ def test_float32_rows_are_refined_in_float64(monkeypatch: pytest.MonkeyPatch) ->
     result = minimize("svm", tol=1e-8)
     assert result.converged
     assert result.objective == pytest.approx(minimize("svm").objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_block_of_a_stopped_fit_is_not_solved(is_stopped: bool) -> None:
+    settings = block_module.Settings(False, 2**28, 1, lambda: is_stopped)
+    block = Block(0, X, RBF(GAMMA), PROBLEMS["svm"][0], settings)
+    block.start(np.zeros(N), 0)
+    assert (block.improve(1e-3, None).n_iter == 0) is is_stopped

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._native import Stopped
 from .._threads import ThreadTeam
 from .abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError
 from .csr import check_sparse
@@ -29,6 +30,7 @@ _WORKER_CHECK = 1.0  # seconds between two checks whether all workers are still 
 _STOP_CHECK = 0.1  # seconds between two checks whether the fit was stopped
 _MAX_LOSSES = 5  # workers lost during one pass, after which it is given up
 _MAX_WAIT = 60.0  # seconds that the scheduler may take to notice a loss
+_ended: set[str] = set()  # on a worker: tokens of fits that were stopped
 
 
 class LostPartitionError(RuntimeError):
@@ -46,12 +48,15 @@ class HeldBlocks:
         same recipe.
     check : callable
         Called every 0.1 s while something is waited for. It raises an exception to end that.
+    token : str
+        `should_end` of it is true on the workers once `check` has raised `Stopped`.
     """
 
-    def __init__(self, client: Any, blocks: list[Any], check: Callable[[], None]) -> None:
+    def __init__(self, client: Any, blocks: list[Any], check: Callable[[], None], token: str = "") -> None:
         self._client = client
         self._blocks = blocks
         self._check = check
+        self._token = token
         self._places: list[str] | None = None  # the workers of the blocks, until one is lost
 
     def __len__(self) -> int:
@@ -75,6 +80,9 @@ class HeldBlocks:
         except (KilledWorker, LostBlockError) as error:
             self._places = None
             raise LostBlockError(str(error)) from error
+        except Stopped:
+            self._client.run(_end_tasks, self._token, on_error="ignore")
+            raise
         return results
 
     def _owners(self) -> list[str]:
@@ -290,6 +298,15 @@ def check_partition(part: Any, number: int) -> Any:
 def _make_block(part: Any, number: int) -> LocalMatrix:
     """A partition as a design matrix for one thread: the worker's other threads have other partitions."""
     return make_design_matrix(check_partition(part, number), ThreadTeam(1))
+
+
+def should_end(token: str) -> bool:
+    """Whether a fit with this token was stopped, so that its tasks on this worker are in vain."""
+    return token in _ended
+
+
+def _end_tasks(token: str) -> None:
+    _ended.add(token)
 
 
 def as_rows(part: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +33,11 @@ class RemoteRows:
     dtype : dtype
     check : callable
         Ends what is waited for with an exception, as of `HeldBlocks`.
+
+    Attributes
+    ----------
+    token : str
+        As of `HeldBlocks`.
     """
 
     def __init__(
@@ -48,6 +54,7 @@ class RemoteRows:
         self.index = index
         self.dtype = dtype
         self.check = check
+        self.token = uuid4().hex
         n = sum(int(np.count_nonzero(rows >= 0)) for rows in index)
         self.shape = n, n_features
         self.part_of, self.place = np.empty(n, np.intp), np.empty(n, np.intp)
@@ -106,7 +113,7 @@ class RemoteRows:
         held = [
             self.client.submit(make, part, *args, pure=False) for part, args in zip(self.parts, arguments, strict=True)
         ]
-        return HeldBlocks(self.client, held, self.check)
+        return HeldBlocks(self.client, held, self.check, self.token)
 
     def _on_parts(
         self,
@@ -116,7 +123,7 @@ class RemoteRows:
         check: Callable[[], None],
     ) -> list[Any]:
         """Results of pure tasks on some parts; all of them again if a worker is lost."""
-        held = HeldBlocks(self.client, [self.parts[p] for p in parts], check)
+        held = HeldBlocks(self.client, [self.parts[p] for p in parts], check, self.token)
         for _ in range(_MAX_LOSSES):
             try:
                 tasks = [held.run(function, *args, only=[k])[0] for k, args in enumerate(arguments)]

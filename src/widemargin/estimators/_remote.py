@@ -26,6 +26,7 @@ from ..algorithms import dc_svm
 from ..algorithms.block_minimization import BlockMinimizer
 from ..algorithms.block_minimization import Settings as RoundSettings
 from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
+from ..data.dask import should_end
 from ..data.remote_rows import RemoteRows, worker_resources
 from ..data.samples import Samples, SampleSubset, make_samples
 from ..kernels.functions import Kernel
@@ -195,7 +196,7 @@ def _train_exactly(
     progress.stage(f"whole problem, {len(blocks.parts)} blocks")
     places, index = _places(blocks, rows)
     arguments = [
-        (number, mine, kernel, problem.take(coordinates), settings.fit_intercept, settings.memory_budget)
+        (number, mine, kernel, problem.take(coordinates), settings.fit_intercept, settings.memory_budget, blocks.token)
         for number, (mine, coordinates) in enumerate(zip(places, index, strict=True))
     ]
     round_settings = RoundSettings(
@@ -223,7 +224,9 @@ def _train_early(
     padded = np.zeros((3, len(blocks)))
     padded[:, rows] = problem.target, problem.lo, problem.hi
     left = progress.deadline - perf_counter()
-    solve = partial(_train_clusters, kernel, problem, settings, max(left, 0.0) if isfinite(left) else None)
+    solve = partial(
+        _train_clusters, kernel, problem, settings, max(left, 0.0) if isfinite(left) else None, blocks.token
+    )
     solved = list(chain(*blocks.map(solve, np.vstack([padded, labels, numbers]))))
     intercepts = np.zeros(k)
     for part in solved:
@@ -268,15 +271,30 @@ def _route(router: Router, X: Any) -> Rows:
 
 
 def _make_block(
-    X: Any, number: int, places: Rows, kernel: Kernel, problem: DualProblem, has_intercept: bool, memory_budget: int
+    X: Any,
+    number: int,
+    places: Rows,
+    kernel: Kernel,
+    problem: DualProblem,
+    has_intercept: bool,
+    memory_budget: int,
+    token: str,
 ) -> Block:
     n_threads, limit = worker_resources()
-    settings = BlockSettings(has_intercept, min(memory_budget, limit // _MEMORY_SHARE), n_threads)
+    settings = BlockSettings(
+        has_intercept, min(memory_budget, limit // _MEMORY_SHARE), n_threads, partial(should_end, token)
+    )
     return Block(number, X if len(places) == X.shape[0] else X[places], kernel, problem, settings)
 
 
 def _train_clusters(
-    kernel: Kernel, problem: DualProblem, settings: Settings, max_time: float | None, X: Any, of_rows: Vector
+    kernel: Kernel,
+    problem: DualProblem,
+    settings: Settings,
+    max_time: float | None,
+    token: str,
+    X: Any,
+    of_rows: Vector,
 ) -> list[_Solved]:
     """The machines of the clusters of a block; `of_rows` (5, m) has targets, bounds, clusters and coordinates."""
     n_threads, limit = worker_resources()
@@ -286,6 +304,8 @@ def _train_clusters(
     rng, solved = np.random.default_rng(0), []
     with Progress(max_time=max_time) as progress:
         for cluster in np.unique(clusters[coordinates >= 0]).astype(np.intp):
+            if should_end(token):
+                break
             mine = np.flatnonzero((clusters == cluster) & (coordinates >= 0))
             part = problem._replace(target=target[mine], lo=lo[mine], hi=hi[mine])
             samples = ensure_precision(kernel, make_samples(X[mine], kernel.sample_form))

@@ -12,7 +12,7 @@ is the whole problem with all other variables fixed: that of `DualSolver` for th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -38,11 +38,12 @@ Rows = NDArray[np.intp]
 
 
 class Settings(NamedTuple):
-    """What a block's solves need to know of the fit; memory in bytes, threads of the worker."""
+    """What a block's solves need to know of the fit: memory in bytes, threads of the worker, whether it was stopped."""
 
     has_intercept: bool
     memory_budget: int
     n_jobs: int | None
+    should_end: Callable[[], bool] = lambda: False
 
 
 class Changes(NamedTuple):
@@ -190,7 +191,7 @@ class Block:
     def improve(self, tol: float, max_time: float | None) -> Size:
         """Solve the block's problem to `tol`, and propose the solution."""
         problem = self.problem._replace(target=self.problem.target - (self.decision - self.own))
-        with Progress(max_time=max_time) as progress, blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
+        with self._progress(max_time) as progress, blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
             rows, active_bytes = split_memory(self.kernel, self.samples, self.settings.memory_budget, team)
             solver = DualSolver(
                 rows,
@@ -233,7 +234,7 @@ class Block:
         problem = join_problems([offer.problem for offer in offers])
         separable = make_terms(problem, np.asarray(self.kernel.diagonal(samples), np.float64))
         K = np.empty((len(beta), len(beta)), samples.dtype)
-        with Progress(max_time=max_time) as progress, blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
+        with self._progress(max_time) as progress, blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
             solver = InMemorySolver(K, separable, team, has_intercept=self.settings.has_intercept, progress=progress)
             with suppress(Stopped):
                 with progress.interrupting(team.native):
@@ -314,6 +315,9 @@ class Block:
         return getattr(self, name)
 
     # -------------------------------------------------------------------------------------------------------- its parts
+
+    def _progress(self, max_time: float | None) -> Progress:
+        return Progress(max_time=max_time, callback=lambda state: self.settings.should_end())
 
     def _propose(self, beta: Vector, own_step: Vector) -> None:
         self.proposal, self.own_step, self.decision_step = beta, own_step, own_step.copy()
