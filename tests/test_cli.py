@@ -450,7 +450,8 @@ def test_compress_a_calibrated_machine(digits, tmp_path, capsys):
         X, y = arrays["X"], arrays["y"]
     skops.io.dump(CalibratedClassifierCV(SVC(gamma=0.05), cv=2).fit(X, y), tmp_path / "model")
     small, graph = tmp_path / "small", tmp_path / "small.onnx"
-    assert main(["compress", str(tmp_path / "model"), str(small), "--data", str(digits), "--onnx", str(graph)]) == 0
+    sizes = ["--n-clusters", "1", "--n-landmarks", "8"]
+    assert main(["compress", str(tmp_path / "model"), str(small), "--onnx", str(graph), *sizes]) == 0
     assert capsys.readouterr().out.count("cost of a prediction") == 2
     assert main(["predict", str(digits), str(small), str(tmp_path / "out")]) == 0
     assert main(["info", str(small)]) == 0

@@ -94,8 +94,7 @@ def test_a_search_without_a_best_estimator_is_refused() -> None:
         compress(search, X[["size", "weight"]])
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("ensemble", [False, True])
+@pytest.mark.parametrize(("ensemble", "n_classes"), [(False, 2), (True, 3)])
 def test_calibrated_probabilities_stay(ensemble: bool, n_classes: int) -> None:
     X, y = load_digits(n_class=n_classes, return_X_y=True)
     slow = CalibratedClassifierCV(SVC(gamma=0.001), method="sigmoid", cv=2, ensemble=ensemble).fit(X[::2], y[::2])

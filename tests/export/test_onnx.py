@@ -294,8 +294,7 @@ def calibrated(machine, ensemble=True, **options):
     return CalibratedClassifierCV(machine, method="sigmoid", cv=2, ensemble=ensemble, **options)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("ensemble", [False, True])
+@pytest.mark.parametrize(("ensemble", "n_classes"), [(False, 2), (True, 3)])
 @pytest.mark.parametrize(
     "machine",
     [
