@@ -12,6 +12,8 @@ numbers of threads. More workers than cores are for `rounds` and `megabytes`, wh
 `dual_difference` is relative, `same_labels` a share of the test rows (early machines: other clusters, so other
 machines). Seconds are medians of alternating repeats. `worker_mb` is the largest peak of a worker's memory, of which
 `idle_mb` is there before a fit.
+
+Of `--kills`, a fit with `seconds` below `killed_after` had ended before.
 """
 
 from __future__ import annotations
