@@ -77,7 +77,8 @@ def test_cost_of_a_prediction() -> None:
 
 
 def test_clusters_of_an_early_machine_are_those_that_predict() -> None:
-    early = DCSVMClassifier(gamma=1.0, stop_level=1, n_levels=1, combine="early", random_state=0).fit(X, Y)
+    one_level = {"stop_level": 1, "n_levels": 1, "combine": "early", "fit_intercept": False}
+    early = DCSVMClassifier(gamma=1.0, **one_level, random_state=0).fit(X, Y)
     clusters = early.assign_clusters(X)
     display = ClusterDisplay.from_estimator(early, X)
     assert np.array_equal(display.clusters, clusters)

@@ -203,7 +203,7 @@ def unreachable(name: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray, np.n
 def test_a_fit_beyond_the_precision_of_float64_ends_with_a_warning(name: str) -> None:
     """Before the stall test counted relative decreases, none of them ended within minutes."""
     parameters, X, y, weights = unreachable(name)
-    model = DCSVMClassifier(**parameters, max_time=60)
+    model = DCSVMClassifier(**parameters, fit_intercept=False, max_time=60)
     with pytest.warns(ConvergenceWarning, match=r"the precision of float64 before it converged.*100\.00%"):
         model.fit(X, y, sample_weight=weights)
     assert not model.converged_

@@ -56,7 +56,7 @@ def test_clone_copies_parameters_only(binary: Data) -> None:
 def test_constructor_stores_what_it_is_given() -> None:
     parameters = DCSVMClassifier().get_params()
     assert parameters["C"] == 1.0
-    assert parameters["fit_intercept"] is False
+    assert parameters["fit_intercept"] is True
     assert parameters["tol"] == 1e-3
     weights = {0: 1.0}
     assert DCSVMClassifier(class_weight=weights).class_weight is weights

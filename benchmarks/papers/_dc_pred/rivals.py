@@ -136,7 +136,7 @@ class ReducedSet(Machine):
 
     def fit(self, X: Rows, y: Any) -> Self:
         """Train the exact machine, then reduce it."""
-        return self.reduce(DCSVMClassifier(C=self.C, gamma=self.gamma).fit(X, y))
+        return self.reduce(DCSVMClassifier(C=self.C, gamma=self.gamma, fit_intercept=False).fit(X, y))
 
     def reduce(self, machine: DCSVMClassifier) -> Self:
         """Reduce a trained machine of two classes."""
@@ -184,7 +184,7 @@ class Exact(Machine):
     def fit(self, X: Rows, y: Any) -> Self:
         """Train it."""
         early = {"stop_level": self.stop_level, "partition": "input"}
-        self.model_ = DCSVMClassifier(C=self.C, gamma=self.gamma, **early).fit(X, y)
+        self.model_ = DCSVMClassifier(C=self.C, gamma=self.gamma, fit_intercept=False, **early).fit(X, y)
         n_clusters = 4**self.stop_level  # of which a row is told the nearest
         asked = len(self.model_.support_) / n_clusters
         self.n_operations = asked * (1 + 1 / X.shape[1]) + (n_clusters if self.stop_level else 0)

@@ -73,7 +73,7 @@ class CascadeSVC(ClassifierMixin, BaseEstimator):
         return np.asarray(self.machine_.predict(X))
 
     def _solver(self) -> DCSVMClassifier:
-        return DCSVMClassifier(self.C, self.kernel, gamma=self.gamma, tol=self.tol, n_levels=0)
+        return DCSVMClassifier(self.C, self.kernel, gamma=self.gamma, tol=self.tol, fit_intercept=False, n_levels=0)
 
     def _support_of(self, X: NDArray[np.float32], y: NDArray[Any], rows: Rows) -> Rows:
         if len(np.unique(y[rows])) < 2:  # nothing to learn from, nothing to lose

@@ -191,13 +191,14 @@ def _make_model(args: Namespace, *, sparse: bool) -> Any:
         return machine if args.scale == "none" else make_pipeline(_make_scaler(args.scale, sparse), machine)
     common = {
         "C": args.C,
-        "fit_intercept": args.intercept,
         "max_time": args.max_time,
         "memory_budget": args.memory_budget,
         "class_weight": "balanced" if args.balanced else None,
         "n_jobs": args.n_jobs,
         "verbose": _verbose(args),
     }
+    if args.intercept is not None and args.estimator != "dcpred":
+        common["fit_intercept"] = args.intercept
     of_kernel = {"kernel": args.kernel, "gamma": args.gamma, "degree": args.degree, "coef0": args.coef0}
     if args.estimator == "ocas":
         machine = OCASClassifier(tol=args.tol, **common)
@@ -206,7 +207,6 @@ def _make_model(args: Namespace, *, sparse: bool) -> Any:
         maintenance = "merge" if args.kernel == "rbf" else "projection"
         machine = BSGDClassifier(maintenance=maintenance, **of_stream, **of_kernel, **common)
     elif args.estimator == "dcpred":
-        del common["fit_intercept"]
         machine = DCPredClassifier(tol=args.tol, random_state=args.seed, **_cost(args), **of_kernel, **common)
     else:
         machine = DCSVMClassifier(tol=args.tol, random_state=args.seed, **of_kernel, **common)

@@ -348,7 +348,11 @@ def _add_kernel_and_data(add: Callable[..., Any]) -> None:
     )
     add("--degree", type=_count, default=3, metavar="D", help="degree of the poly kernel (3)")
     add("--coef0", type=_number, default=0.0, metavar="R", help="constant term of poly and sigmoid (0)")
-    add("--intercept", action="store_true", help="fit an intercept, like scikit-learn's SVC")
+    add(
+        "--intercept",
+        action=argparse.BooleanOptionalAction,
+        help="whether the machine has an intercept (dcsvm and ocas have one, bsgd has none)",
+    )
     add("--balanced", action="store_true", help="weigh classes inversely to their frequency")
     add(
         "--scale",

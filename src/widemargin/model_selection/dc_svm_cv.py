@@ -118,7 +118,7 @@ class DCSVMClassifierCV(ClassifierMixin, SearchCV):
         kernel: Any = "rbf",
         degree: int = 3,
         coef0: float = 0.0,
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         tol: float = 1e-3,
