@@ -40,4 +40,4 @@ def check_applicable(parser: ArgumentParser, args: Namespace) -> None:
         is_given = getattr(args, action.dest, action.default) != action.default
         if is_given and machine not in _TAKEN_BY.get(action.dest, {machine}):
             names = ", ".join(sorted(_TAKEN_BY[action.dest]))
-            parser.error(f"{action.option_strings[-1]} does not apply to {which}; it is for {names}")
+            parser.error(f"{action.option_strings[0]} does not apply to {which}; it is for {names}")

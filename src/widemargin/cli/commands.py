@@ -197,8 +197,8 @@ def _make_model(args: Namespace, *, sparse: bool) -> Any:
         "n_jobs": args.n_jobs,
         "verbose": _verbose(args),
     }
-    if args.intercept is not None and args.estimator != "dcpred":
-        common["fit_intercept"] = args.intercept
+    if args.estimator != "dcpred":
+        common |= _intercept(args)
     of_kernel = {"kernel": args.kernel, "gamma": args.gamma, "degree": args.degree, "coef0": args.coef0}
     if args.estimator == "ocas":
         machine = OCASClassifier(tol=args.tol, **common)
@@ -228,8 +228,13 @@ def _make_search(args: Namespace) -> Any:
         if args.estimator != "dcsvm":
             raise ValueError(f"--task regression needs --estimator dcsvm, got {args.estimator}")
         return DCSVMRegressorCV(epsilons=args.epsilons, **of_kernel, **common)
-    common |= {"fit_intercept": args.intercept, "class_weight": "balanced" if args.balanced else None}
+    common |= {"class_weight": "balanced" if args.balanced else None, **_intercept(args)}
     return OCASClassifierCV(**common) if args.estimator == "ocas" else DCSVMClassifierCV(**of_kernel, **common)
+
+
+def _intercept(args: Namespace) -> dict[str, bool]:
+    """`fit_intercept` if it was asked for, one way or the other."""
+    return {} if args.intercept is None else {"fit_intercept": args.intercept}
 
 
 def _make_dual_machine(args: Namespace) -> Any:
