@@ -48,6 +48,8 @@ _SETTINGS: dict[str, _Setting] = {
     "usps": _Setting(8.0, 2.0**-6, "digits 0-4 against 5-9", lambda y: y <= 4),
     "pendigits": _Setting(8.0, 2.0**-12, "even digits against odd", lambda y: y % 2 == 0),
     "covtype_20k": _Setting(32.0, 32.0, "class 2 against the rest, columns scaled to [0, 1]", _is_largest, scale=True),
+    "sparse_wide": _Setting(32.0, 0.02, "generated: 12 of 300 columns", _is_largest),
+    "one_hot": _Setting(1.0, 0.05, "generated: 20 columns of 4 levels", _is_largest),
     "kddcup99_10": _Setting(32.0, 0.25, "normal against attack, columns scaled to [0, 1]", _is_largest, scale=True),
 }
 
@@ -61,9 +63,11 @@ def load_problem(name: str, *, n_rows: int | None = None, random_state: int = 0)
     Parameters
     ----------
     name : str
-        One of `NAMES`. "patches" is bundled; the others are read from the folder named by ``WIDEMARGIN_DATA``.
+        One of `NAMES`. "patches" is bundled, "sparse_wide" and "one_hot" are generated; the others are read from the
+        folder named by ``WIDEMARGIN_DATA``.
     n_rows : int, optional
-        How many training patches to cut (default 20,000); of the other sets, how many random training rows to keep.
+        How many training patches to cut (default 20,000), or rows to generate; of the other sets, how many random
+        training rows to keep.
     random_state : int
         Seeds the cut, and the 80/20 split of a set that was published without one.
 
@@ -73,7 +77,7 @@ def load_problem(name: str, *, n_rows: int | None = None, random_state: int = 0)
     """
     setting = _SETTINGS[name]
     rng = np.random.default_rng(random_state)
-    X, y, X_test, y_test = _load_patches(n_rows, random_state) if name == "patches" else load_benchmark(name)
+    X, y, X_test, y_test = _GENERATED[name](n_rows, random_state) if name in _GENERATED else load_benchmark(name)
     if X_test is None:
         test, train = np.split(rng.permutation(X.shape[0]), [X.shape[0] // 5])
         X, X_test, y, y_test = X[train], X[test], y[train], y[test]
@@ -95,6 +99,28 @@ def _load_patches(n_rows: int | None, random_state: int) -> tuple[Any, Any, Any,
     return X[:n], y[:n], X[n:], y[n:]
 
 
+def _make_sparse_wide(n_rows: int | None, random_state: int) -> tuple[Any, Any, None, None]:
+    """50,000 rows (a fifth for tests) with 12 of 300 columns, and the sign of a linear function of them."""
+    rng = np.random.default_rng(random_state)
+    n, d, n_set = n_rows or 50_000, 300, 12
+    columns = rng.random((n, d)).argpartition(n_set, axis=1)[:, :n_set]
+    X = sp.csr_array((rng.random(n * n_set), (np.repeat(np.arange(n), n_set), columns.ravel())), shape=(n, d))
+    value = X @ rng.standard_normal(d)
+    return X, np.where(value > np.median(value), 1, -1), None, None
+
+
+def _make_one_hot(n_rows: int | None, random_state: int) -> tuple[Any, Any, None, None]:
+    """11,250 rows (a fifth for tests) of 20 categories with 4 levels, and the sign of a quadratic function of them."""
+    rng = np.random.default_rng(random_state)
+    n, n_columns, n_levels = n_rows or 11_250, 20, 4
+    columns = n_levels * np.arange(n_columns) + rng.integers(n_levels, size=(n, n_columns))
+    shape = n, n_columns * n_levels
+    X = sp.csr_array((np.ones(n * n_columns), (np.repeat(np.arange(n), n_columns), columns.ravel())), shape=shape)
+    a, b, c = (X @ rng.standard_normal((shape[1], 3))).T
+    value = a + 0.5 * b * c
+    return X, np.where(value > np.median(value), 1, -1), None, None
+
+
 def _dense(X: Any) -> NDArray[np.float32]:
     return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float32)
 
@@ -105,3 +131,6 @@ def _to_unit_range(
     low, high = X.min(axis=0), X.max(axis=0)
     span = np.where(high > low, high - low, 1.0).astype(np.float32)
     return (X - low) / span, (X_test - low) / span
+
+
+_GENERATED = {"patches": _load_patches, "sparse_wide": _make_sparse_wide, "one_hot": _make_one_hot}

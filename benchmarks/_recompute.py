@@ -49,7 +49,7 @@ def certify(
     y : ndarray of shape (n,)
         Their labels, +1 or -1.
     model : fitted classifier
-        With `support_`, `support_vectors_` and `dual_coef_` in scikit-learn's layout.
+        With `support_` and `dual_coef_` in scikit-learn's layout.
     C, gamma : float
     intercept : bool
         Whether the machine has an unregularised intercept, and its dual the constraint y'alpha = 0.
@@ -67,7 +67,7 @@ def certify(
     support = np.asarray(model.support_)
     coef = _dense(model.dual_coef_).ravel()
     signs = y.astype(np.float64)
-    f = decision_values(X, _dense(model.support_vectors_), coef, gamma, kernel)
+    f = decision_values(X, X[support], coef, gamma, kernel)
     alpha = np.zeros(len(y))
     alpha[support] = coef * signs[support]
     norm = float(coef @ f[support])

@@ -9,6 +9,7 @@ Everything between a line ``<!-- table NAME -->`` and the next ``<!-- end -->`` 
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections import Counter, defaultdict
@@ -37,7 +38,7 @@ def render(path: Path) -> str:
     """Return the text of a page, its tables made from the results."""
 
     def table(match: re.Match[str]) -> str:
-        rows = _report.read_csv(_report.RESULTS / f"{match.group(2)}.csv")
+        rows = _report.read_csv(_report.RESULTS / f"{_FILES.get(match.group(2), match.group(2))}.csv")
         return match.group(1) + _TABLES[match.group(2)](rows) + match.group(3) if rows else match.group(0)
 
     return _TABLE.sub(table, path.read_text(encoding="utf-8"))
@@ -49,24 +50,82 @@ def _markdown(header: list[str], rows: Iterable[list[Any]]) -> str:
 
 
 def _kernel_svm(rows: Rows) -> str:
-    """A line for each set: seconds, and the time of scikit-learn-intelex divided by ours; geometric means below."""
+    """A line for each set: seconds, the time of scikit-learn-intelex divided by ours, and ours by the limit."""
     sets: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
     for row in rows:
-        sets[row["set"]][row["competitor"]] = row
-    lines = []
+        if "seconds" in row:  # others are means
+            sets[row["set"]][row["competitor"]] = row
+    lines, ratios = [], defaultdict(list)
     for name, machines in sets.items():
-        rival, ours = machines["sklearnex"], [machines[key] for key in ("widemargin-auto", "widemargin")]
-        times = [rival["ratio"] / machine["ratio"] for machine in ours]
-        predict = rival["predict_ratio"] / ours[0]["predict_ratio"]
-        if "seconds" not in rival:
-            lines.append(["geometric mean", *[""] * 5, *(f"**{ratio:.2f}**" for ratio in (*times, predict))])
-            continue
-        seconds = [row["seconds"] for row in (*ours, machines["widemargin+b"], rival)]
+        ours, *others = (_faster(machines, key) for key in ("widemargin", "sklearnex"))
+        forms = [machines[f"widemargin, no {part}"] for part in ("level", "intercept")]
+        rival = others[0]
+        cells = {
+            "fit": rival["seconds"] / ours["seconds"],
+            "predict": rival["predict_us"] / ours["predict_us"],
+            "limit": ours["seconds"] / ours["limit_seconds"],
+        }
+        for key, value in cells.items():
+            ratios[key].append(value)
+        seconds = (f"{row['seconds']:.2f} s" for row in (ours, *forms, rival))
         shape = f"{rival['n']:,} × {rival['n_features']}"
-        lines.append([name, shape, *(f"{s:.2f} s" for s in seconds), *(f"{ratio:.2f}" for ratio in (*times, predict))])
-    header = ["set", "training rows × features", "default", "without levels", "without, with an intercept"]
-    header += ["scikit-learn-intelex", "its time ÷ default", "its time ÷ without levels", "its predict ÷ default"]
-    return _markdown(header, lines)
+        lines.append([name.partition(":")[0], shape, *seconds, *(f"{value:.2f}" for value in cells.values())])
+    means = [f"**{math.exp(sum(map(math.log, values)) / len(values)):.2f}**" for values in ratios.values()]
+    lines.append(["geometric mean", *[""] * 5, *means])
+    header = ["set", "training rows × features", "default", "no level", "no intercept", "scikit-learn-intelex"]
+    return _markdown([*header, "its fit ÷ default", "its predict ÷ default", "default ÷ limit"], lines)
+
+
+def _faster(machines: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
+    """The row of a machine on dense rows, or on CSR rows if that fit was faster."""
+    return min((machines[key] for key in (name, f"{name}, CSR") if key in machines), key=lambda row: row["seconds"])
+
+
+def _intercept(rows: Rows) -> str:
+    """A line for each set: seconds, support vectors and accuracy with an intercept, and without."""
+    machines = {(row["set"], row["competitor"]): row for row in rows if "seconds" in row}
+    lines = []
+    for name in dict.fromkeys(row["set"] for row in rows if "seconds" in row):
+        pair = [machines[name, kind] for kind in ("widemargin", "widemargin, no intercept")]
+        cells = [("seconds", "{:.2f} s"), ("support_vectors", "{:,}"), ("accuracy", "{:.2%}")]
+        shown = [form.format(row[key]) for key, form in cells for row in pair]
+        lines.append([name.partition(":")[0], f"{pair[0]['n']:,}", *shown])
+    header = [f"{what}{part}" for what in ("fit", "support vectors", "accuracy") for part in ("", ", no intercept")]
+    return _markdown(["set", "rows", *header], lines)
+
+
+def _tuning(rows: Rows) -> str:
+    """A line for each set: seconds of our search, how many times as long the others take, and what leaving costs."""
+    sets: dict[tuple[str, Any], dict[str, dict[str, Any]]] = defaultdict(dict)
+    for row in rows:
+        sets[row["set"], row["n"]][row["machine"]] = row
+    others = ["exhaustive", "exhaustive, cold", "GridSearchCV, ours", "GridSearchCV, intelex"]
+    lines = []
+    for (name, n), machines in sets.items():
+        ours = machines["default"]
+        ratios = [f"{ours['ratio'] / machines[other]['ratio']:.1f}" if other in machines else "-" for other in others]
+        if "seconds" in ours:
+            cells = f"{int(ours['seen'])} of {len(ours['means'].split())}"
+            lines.append([name, f"{int(n):,}", f"{ours['seconds']:.1f} s", *ratios, cells, f"{ours['regret']:.2f}"])
+        else:
+            lines.append([name, "", "", *ratios, "", ""])
+    header = ["set", "rows", "default", *(f"{other} ÷ default" for other in others), "cells in all folds"]
+    return _markdown([*header, "points lost"], lines)
+
+
+def _shrinking(rows: Rows) -> str:
+    """A line for each fit: counts with shrinking, and without."""
+    fits: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = defaultdict(dict)
+    for row in rows:
+        fits[row["set"], row["rows"], row["levels"]][str(row["shrinking"])] = row
+    lines = []
+    for (name, n, levels), pair in fits.items():
+        both = [pair[key] for key in ("True", "False")]
+        cells = [("rows of n", "{:.2f}"), ("active", "{:.2f}"), ("rounds", "{:.0f}")]
+        levels = "as chosen" if levels == "auto" else "none"
+        lines.append([name, f"{int(n):,}", levels, *(form.format(row[key]) for key, form in cells for row in both)])
+    header = [f"{what}{part}" for what in ("rows of n", "active", "rounds") for part in ("", ", before")]
+    return _markdown(["set", "rows", "levels", *header], lines)
 
 
 def _limits_time(rows: Rows) -> str:
@@ -178,8 +237,13 @@ def _compress(rows: Rows) -> str:
     return _markdown(header, lines)
 
 
+_FILES = {"intercept": "kernel_svm"}  # of tables that are not named after their file
+
 _TABLES: dict[str, Callable[[Rows], str]] = {
     "kernel_svm": _kernel_svm,
+    "intercept": _intercept,
+    "shrinking": _shrinking,
+    "tuning": _tuning,
     "model_files": _model_files,
     "memory": _memory,
     "limits_time": _limits_time,

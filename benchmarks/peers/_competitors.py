@@ -10,19 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 OURS = "widemargin"
-OURS_INTERCEPT = "widemargin+b"
-OURS_CSR = "widemargin-csr"
-OURS_LEVELS = "widemargin-auto"
-NAMES = (OURS, OURS_CSR, OURS_INTERCEPT, OURS_LEVELS, "sklearnex", "sklearn")
 
 
 class Settings(NamedTuple):
-    """Settings of all competitors; `n_levels` and `budget_mb` are for ours, `cache_mb` for the two SVCs."""
+    """Settings of all competitors; `budget_mb` is for ours, `cache_mb` for the two SVCs."""
 
     C: float
     gamma: float
     tol: float
-    n_levels: int | str
     budget_mb: int | None
     cache_mb: int
     kernel: str = "rbf"
@@ -47,7 +42,7 @@ class Competitor(NamedTuple):
             self.fit(settings, X[:1000], y[:1000]).predict(X[:100])
 
 
-def _ours(settings: Settings, intercept: bool) -> Any:
+def _ours(settings: Settings, **changes: Any) -> Any:
     from widemargin import DCSVMClassifier
 
     return DCSVMClassifier(
@@ -55,10 +50,9 @@ def _ours(settings: Settings, intercept: bool) -> Any:
         kernel=settings.kernel,
         gamma=settings.gamma,
         tol=settings.tol,
-        fit_intercept=intercept,
-        n_levels=settings.n_levels,
         memory_budget=None if settings.budget_mb is None else settings.budget_mb * 10**6,
         random_state=0,
+        **changes,
     )
 
 
@@ -85,13 +79,18 @@ def _sklearnex(settings: Settings) -> Any:
 
 
 _ALL = {
-    OURS: Competitor(OURS, "dense", False, lambda s: _ours(s, False)),
-    OURS_CSR: Competitor(OURS_CSR, "csr", False, lambda s: _ours(s, False)),
-    OURS_INTERCEPT: Competitor(OURS_INTERCEPT, "dense", True, lambda s: _ours(s, True)),
-    OURS_LEVELS: Competitor(OURS_LEVELS, "dense", False, lambda s: _ours(s._replace(n_levels="auto"), False)),
-    "sklearnex": Competitor("sklearnex", "dense", True, _sklearnex),
-    "sklearn": Competitor("sklearn", "dense", True, _sklearn),
+    c.name: c
+    for c in (
+        Competitor(OURS, "dense", True, _ours),
+        Competitor("widemargin, no level", "dense", True, lambda s: _ours(s, n_levels=0)),
+        Competitor("widemargin, no intercept", "dense", False, lambda s: _ours(s, fit_intercept=False)),
+        Competitor("widemargin, CSR", "csr", True, _ours),
+        Competitor("sklearnex", "dense", True, _sklearnex),
+        Competitor("sklearnex, CSR", "csr", True, _sklearnex),
+        Competitor("sklearn", "dense", True, _sklearn),
+    )
 }
+NAMES = tuple(_ALL)
 
 
 def get_competitor(name: str) -> Competitor:
@@ -99,26 +98,17 @@ def get_competitor(name: str) -> Competitor:
     return _ALL[name]
 
 
-def choose(*, skip: Sequence[str], intercept: str, sparse: bool) -> list[Competitor]:
+def choose(*, skip: Sequence[str], sparse: bool) -> list[Competitor]:
     """Return the competitors of a run.
 
     Parameters
     ----------
     skip : sequence of str
         Names to leave out.
-    intercept : {"both", "with", "without"}
-        Which of our machines: the SVCs always have one.
     sparse : bool
-        Whether the source is sparse: ours is then trained on CSR rows as well.
+        Whether the source is sparse: machines are then trained on CSR rows as well.
     """
-    left_out = set(skip)
-    if intercept == "with":
-        left_out |= {OURS, OURS_CSR, OURS_LEVELS}
-    if intercept == "without":
-        left_out.add(OURS_INTERCEPT)
-    if not sparse:
-        left_out.add(OURS_CSR)
-    return [competitor for name, competitor in _ALL.items() if name not in left_out]
+    return [c for c in _ALL.values() if c.name not in skip and (sparse or c.form != "csr")]
 
 
 def make_forms(competitors: Sequence[Competitor], *arrays: NDArray[np.float32]) -> Mapping[str, tuple[Any, ...]]:
@@ -133,4 +123,4 @@ def make_forms(competitors: Sequence[Competitor], *arrays: NDArray[np.float32]) 
 
 def is_native(name: str, model: Any) -> bool:
     """Return False where scikit-learn-intelex has used scikit-learn's own fit."""
-    return name != "sklearnex" or hasattr(model, "_onedal_estimator")
+    return not name.startswith("sklearnex") or hasattr(model, "_onedal_estimator")

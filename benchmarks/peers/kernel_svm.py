@@ -8,8 +8,8 @@
 
 Every competitor gets the same rows (float32), C, gamma and tolerance; the order is reversed with every repeat; times
 are medians. Dual objective, duality gap and violation are recomputed in float64 from support vectors and coefficients,
-by one function for all. `SVC` has an unregularised intercept, so its dual objective is to be compared with the machine
-fitted with ``fit_intercept=True`` ("widemargin+b"), and only with that.
+by one function for all. "widemargin" has the default parameters: an intercept, as `SVC` has, and levels as it chooses.
+A set may be given a number of rows: ``patches:200000``.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import _process, _report
 from benchmarks.peers import _competitors
-from benchmarks.peers._competitors import OURS, OURS_INTERCEPT, Competitor, Settings
+from benchmarks.peers._competitors import OURS, Competitor, Settings
 
-_TABLE = ["set", "competitor", "form", "seconds", "ratio", "ratio_b", "to_limit", "support_vectors"]
+_TABLE = ["set", "competitor", "form", "seconds", "ratio", "to_limit", "support_vectors"]
 _TABLE += ["dual", "dual_short", "rel_gap", "violation", "accuracy", "predict_us", "predict_ratio"]
 _MEMORY = ["fit_peak_mb", "fit_extra_mb", "predict_extra_mb"]
 _COLD = ["import_seconds", "first_fit_cold", "first_fit_cached", "second_fit"]
@@ -44,10 +44,8 @@ Row = dict[str, Any]
 
 def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
     """Run all competitors on one set, alternating, and return a row for each."""
-    from benchmarks._problems import load_problem
-
-    problem = load_problem(name, n_rows=options.rows)
-    runners = _competitors.choose(skip=options.skip, intercept=options.intercept, sparse=problem.sparse)
+    problem = _load(name)
+    runners = _competitors.choose(skip=options.skip, sparse=problem.sparse)
     forms = _competitors.make_forms(runners, problem.X, problem.X_test)
     settings = _settings(problem, options)
     seconds: dict[str, list[float]] = {c.name: [] for c in runners}
@@ -78,8 +76,17 @@ def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
     return rows
 
 
+def _load(name: str) -> Any:
+    """The problem of a set's name, with its number of rows after a colon."""
+    from benchmarks._problems import load_problem
+
+    base, _, n_rows = name.partition(":")
+    problem = load_problem(base, n_rows=int(n_rows) if n_rows else None)
+    return problem._replace(name=name)
+
+
 def _settings(problem: Any, options: argparse.Namespace) -> Settings:
-    return Settings(problem.C, problem.gamma, options.tol, options.n_levels, options.budget_mb, options.cache_mb)
+    return Settings(problem.C, problem.gamma, options.tol, options.budget_mb, options.cache_mb)
 
 
 def _describe(problem: Any, c: Competitor, settings: Settings, repeats: int) -> Row:
@@ -123,15 +130,13 @@ def _judge(problem: Any, c: Competitor, model: Any, X_test: Any) -> Row:
 
 
 def _compare(rows: list[Row]) -> None:
-    """Add the ratios to our two machines, and how far each dual falls short of the best one of its kind."""
+    """Add the ratios to our default machine, and how far each dual falls short of the best one of its kind."""
     times = {row["competitor"]: row["seconds"] for row in rows}
     predict = {row["competitor"]: row["predict_us"] for row in rows}
-    reference = OURS if OURS in times else OURS_INTERCEPT
     best = {kind: max((row["dual"] for row in rows if row["intercept"] == kind), default=0.0) for kind in (False, True)}
     for row in rows:
         row["ratio"] = row["seconds"] / times[OURS] if OURS in times else None
-        row["ratio_b"] = row["seconds"] / times[OURS_INTERCEPT] if OURS_INTERCEPT in times else None
-        row["predict_ratio"] = row["predict_us"] / predict[reference] if reference in predict else None
+        row["predict_ratio"] = row["predict_us"] / predict[OURS] if OURS in predict else None
         row["dual_short"] = (best[row["intercept"]] - row["dual"]) / abs(best[row["intercept"]])
 
 
@@ -141,7 +146,7 @@ def geometric_means(rows: Sequence[Row]) -> list[Row]:
     for name in dict.fromkeys(row["competitor"] for row in rows):
         mine = [row for row in rows if row["competitor"] == name]
         mean: Row = {"set": f"geometric mean ({len(mine)})", "competitor": name, "form": mine[0]["form"]}
-        for key in ("ratio", "ratio_b", "to_limit", "predict_ratio"):
+        for key in ("ratio", "to_limit", "predict_ratio"):
             values = [row[key] for row in mine if row[key]]
             mean[key] = math.exp(sum(map(math.log, values)) / len(values)) if values else None
         means.append(mean)
@@ -157,7 +162,7 @@ def _measure_apart(rows: list[Row], problem: Any, settings: Settings, options: a
         small = Path(folder) / "rows.npz"
         np.savez(small, X=problem.X[:1000], y=problem.y[:1000])
         for k, row in enumerate(rows):
-            asked = {"set": problem.name, "rows": options.rows, "competitor": row["competitor"], "settings": settings}
+            asked = {"set": problem.name, "competitor": row["competitor"], "settings": settings}
             if options.memory:
                 row |= _in_child(asked | {"task": "memory"})
             if options.cold:
@@ -188,9 +193,7 @@ def _child(asked: Row) -> Row:
 
 def _child_memory(c: Competitor, settings: Settings, asked: Row) -> Row:
     """Return peak megabytes of fit and predict: in all, and above what data and libraries held before."""
-    from benchmarks._problems import load_problem
-
-    problem = load_problem(asked["set"], n_rows=asked["rows"])
+    problem = _load(asked["set"])
     train, test = _competitors.make_forms([c], problem.X, problem.X_test)[c.form]
     c.warm_up(settings, train, problem.y)
     gc.collect()
@@ -229,11 +232,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--sets", nargs="+", default=["patches"], metavar="SET", help="patches (bundled), or sets of WIDEMARGIN_DATA")
     add("--repeats", type=int, default=3)
-    add("--rows", type=int, help="train on that many rows only")
     add("--tol", type=float, default=1e-3)
     add("--skip", nargs="+", default=[], choices=_competitors.NAMES, metavar="NAME", help="competitors to leave out")
-    add("--intercept", choices=("both", "with", "without"), default="both", help="which of our machines")
-    add("--n-levels", type=_int_or_auto, default=0, help="our n_levels but of widemargin-auto: 0 (none) or auto")
     add("--budget-mb", type=int, help="our memory_budget; absent: the package's own default")
     add("--cache-mb", type=int, default=4000, help="cache_size of both SVCs")
     add("--memory", action="store_true", help="peak memory, each competitor in a process of its own")
@@ -242,10 +242,6 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--no-files", action="store_true", help="print the table, write nothing")
     add("--child", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
-
-
-def _int_or_auto(text: str) -> int | str:
-    return text if text == "auto" else int(text)
 
 
 def _say(text: str) -> None:
@@ -274,7 +270,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     from benchmarks._problems import NAMES
 
-    unknown = [name for name in options.sets if name not in NAMES]
+    unknown = [name for name in options.sets if name.partition(":")[0] not in NAMES]
     if unknown:
         raise SystemExit(f"unknown set {unknown[0]!r}: choose from {', '.join(NAMES)}")
     rows: list[Row] = []

@@ -7,18 +7,17 @@
 One run: the same rows, the same five stratified folds, the same 7 values of C (0.1 to 1,000) and 4 of gamma (1/4, 1, 4
 and 16 times that of "scale"), accuracy, and a machine trained on all rows at the end. float32, tol = 1e-3. Machines:
 
-    GridSearchCV, intelex      SVC, which always has an intercept
+    GridSearchCV, intelex      SVC
     GridSearchCV, ours         nothing shared: a fit for every fold and cell
     exhaustive, cold           kernel rows shared by folds and Cs, nothing predicted; each dual from zero
     exhaustive                 and each dual from the last C's solution
     default                    and cells left early
-    exhaustive+b, default+b    with an intercept
 
-`ratio` is the seconds of intelex's search divided by the machine's. `regret` is in points of accuracy: the best mean
-score of the grid minus that of the cell chosen, both as `exhaustive` (with or without intercept) has them. `difference`
-is the largest difference of a cell's mean score from that of the grid search with the same intercept, in points; `seen`
-counts the cells scored in all folds. The geometric means leave out mnist's ten classes. What the output has already is
-not measured again.
+All machines have an intercept. `ratio` is the seconds of intelex's search divided by the machine's. `regret` is in
+points of accuracy: the best mean score of the grid minus that of the cell chosen, both as `exhaustive` has them.
+`difference` is the largest difference of a cell's mean score from that of intelex's search, in points; `seen` counts
+the cells scored in all folds. The geometric means leave out mnist's ten classes. What the output has already is not
+measured again.
 """
 
 from __future__ import annotations
@@ -49,7 +48,6 @@ _ROWS = {"a9a": 10_000, "ijcnn1": 15_000, "codrna": 15_000, "letter": 15_000, "c
 _CS, _GAMMAS = np.logspace(-1, 3, 7), np.array([0.25, 1.0, 4.0, 16.0])
 _TOL = 1e-3
 _RIVAL, _OURS = "GridSearchCV, intelex", "GridSearchCV, ours"
-_OF_INTERCEPT = {False: "exhaustive", True: "exhaustive+b"}
 _COLUMNS = ["set", "n", "classes", "machine", "seconds", "ratio", "C", "gamma", "score", "regret", "difference", "seen"]
 
 Row = dict[str, Any]
@@ -114,8 +112,6 @@ def machines() -> dict[str, Callable[[Any, Any], Any]]:
         "default": shared(),
         "exhaustive": shared(exhaustive=True),
         "exhaustive, cold": cold,
-        "default+b": shared(fit_intercept=True),
-        "exhaustive+b": shared(exhaustive=True, fit_intercept=True),
         _OURS: grid(lambda: DCSVMClassifier(tol=_TOL)),
         _RIVAL: grid(intelex),
     }
@@ -177,14 +173,13 @@ def compared(rows: Sequence[Row]) -> list[Row]:
 
 def compare(row: Row, others: dict[str, Row]) -> Row:
     """A row beside the others of its set."""
-    has_intercept = row["machine"].endswith("+b") or row["machine"] == _RIVAL
     row = {key: value for key, value in row.items() if key not in ("ratio", "regret", "difference")}
     if _RIVAL in others:
         row["ratio"] = others[_RIVAL]["seconds"] / row["seconds"]
-    if full := others.get(_OF_INTERCEPT[has_intercept]):
+    if full := others.get("exhaustive"):
         truth = mean_scores(full)
         row["regret"] = 100 * float(truth.max() - truth[row["best"]])
-    if grid := others.get(_RIVAL if has_intercept else _OURS):
+    if grid := others.get(_RIVAL):
         row["difference"] = 100 * float(np.nanmax(np.abs(mean_scores(row) - mean_scores(grid))))
     return row
 

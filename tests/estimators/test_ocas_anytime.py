@@ -82,7 +82,7 @@ import os, signal, threading, warnings
 import numpy as np
 from widemargin import OCASClassifier
 rng = np.random.default_rng(0)
-X = rng.normal(size=(20000, 40)); y = X[:, 0] + rng.normal(size=len(X)) > 0
+X = rng.normal(size=(200000, 40)); y = X[:, 0] + rng.normal(size=len(X)) > 0
 OCASClassifier(max_iter=2, tol=0.9).fit(X[:100], y[:100])
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 with warnings.catch_warnings(record=True) as caught:

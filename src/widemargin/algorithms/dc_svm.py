@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import Stopped
@@ -214,11 +215,14 @@ class _Fit:
 
         It needs as many as a cluster has rows, and saves about as many as there are support vectors, estimated from
         those of a sample of a cluster's size, whose number is assumed to grow with the square root of the rows.
+        None for sparse rows, where a level costs more than it saves (docs/decisions/0005).
         """
         n = len(self.data.samples)
         levels = self.settings.levels(n)
         if not isinstance(self.settings.n_levels, str) or self.settings.stop_level or not levels:
             return levels
+        if sp.issparse(self.data.samples.take(slice(0, 1)).original()):
+            return range(0)
         if self.data.problem.nu:  # that share of the rows are support vectors
             return levels
         m = n // self.settings.branching ** levels[0]

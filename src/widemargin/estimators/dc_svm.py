@@ -50,12 +50,12 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
         Of the polynomial and the sigmoid kernel.
     fit_intercept : bool, default=True
         Whether the machine has an (unregularised) intercept, as `sklearn.svm.SVC` always has. False: the problem of the
-        paper, whose machines usually have more support vectors and, with the RBF kernel, the same accuracy.
+        paper; with the RBF kernel its accuracy is usually the same (docs/decisions/0019).
     n_levels : int or "auto", default="auto"
         Levels of divide and conquer: n_levels, ..., 1, of ``branching ** level`` clusters each, are solved before the
         whole. 0 solves the whole directly. "auto" solves one level, with clusters of 500 to 2,000 rows, and none
-        below 5,000 rows or where fewer support vectors than rows of a cluster are expected: such levels cost more than
-        they save (docs/decisions/0005).
+        below 5,000 rows, for sparse rows, or where fewer support vectors than rows of a cluster are expected: such
+        levels cost more than they save (docs/decisions/0005).
     branching : int, default=4
         Clusters of a level for each of the level above.
     n_sample : int, default=1000

@@ -382,7 +382,7 @@ class DualSolver:
         Shrinking: the decision values of the other rows are computed once, after it, and show whether one of them
         violates.
         """
-        samples = SampleSubset(self.rows.samples, near, copy=True)
+        samples = SampleSubset(self.rows.samples, near)
         part = DualSolver(
             KernelRows(self.rows.kernel, samples, 0, self.rows.team),
             self.problem.take(near),
