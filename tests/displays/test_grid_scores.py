@@ -60,3 +60,10 @@ def test_what_cannot_be_drawn() -> None:
         GridScoresDisplay([1.0], [1.0], np.zeros((2, 1)))
     with pytest.raises(ValueError, match="all have NaN"):
         GridScoresDisplay([1.0], [1.0], np.full((2, 1, 1), np.nan))
+    with pytest.raises(ValueError, match="all have NaN"):
+        CPathDisplay([1.0], np.full((2, 1), np.nan))
+
+
+def test_of_equal_scores_the_mark_is_at_the_smallest_c() -> None:
+    display = GridScoresDisplay([1.0, 10.0], [0.1, 1.0], [[[0.5, 0.9], [0.9, 0.5]]]).plot()
+    assert display.best_.get_xydata().tolist() == [[0.0, 1.0]]

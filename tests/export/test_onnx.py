@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes, load_digits
@@ -82,6 +83,11 @@ def test_exact_machine(kernel, n_classes, dtype, digits) -> None:
     model = DCSVMClassifier(kernel=kernel, fit_intercept=True, **KERNELS[kernel]).fit(X[::2], y[::2])
     outputs = assert_same(model, X, tol=1e-4 if dtype == np.float32 else 1e-9)
     assert outputs["label"].dtype == y.dtype
+
+
+def test_a_linear_kernel_on_sparse_rows(digits) -> None:
+    X, y = digits
+    assert_same(DCSVMClassifier(kernel="linear").fit(sp.csr_array(X), y), X)
 
 
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])

@@ -154,6 +154,14 @@ def test_splitters_whose_folds_do_not_cover_the_rows(binary: Data) -> None:
         np.testing.assert_allclose(model.scores_[:, 0], wanted)
 
 
+def test_folds_given_as_masks_are_those_of_their_rows(binary: Data) -> None:
+    X, y = binary
+    folds = list(StratifiedKFold(2).split(X, y))
+    masks = [(np.isin(np.arange(300), train), np.isin(np.arange(300), test)) for train, test in folds]
+    by_number, by_mask = (DCSVMClassifierCV(CS, GAMMAS, cv=cv, refit=False).fit(X, y) for cv in (folds, masks))
+    np.testing.assert_array_equal(by_mask.scores_, by_number.scores_)
+
+
 def test_groups(binary: Data) -> None:
     X, y = binary
     model = DCSVMClassifierCV(CS, GAMMAS, cv=GroupKFold(3)).fit(X, y, groups=np.arange(300) % 7)
@@ -244,6 +252,7 @@ def test_without_refit_there_are_results_but_no_predictions(binary: Data) -> Non
         ({"scoring": lambda *_: np.nan}, "scoring gave NaN in fold 0"),
         ({"scoring": lambda *_: "good"}, "scoring must return a number"),
         ({"cv": [(np.arange(10), [])]}, "cv must give folds with training rows and test rows"),
+        ({"cv": [(np.arange(10), [300])]}, "cv must give numbers of rows, or masks of them, for 300 rows"),
         ({"exhaustive": 2}, "exhaustive must be True or False"),
         ({"tol": -1.0}, "tol must be"),
     ],

@@ -36,7 +36,7 @@ class CPathDisplay:
     Raises
     ------
     ValueError
-        If the shapes do not fit, or there is no fold.
+        If the shapes do not fit, there is no fold, or no C has a score in every fold.
 
     Examples
     --------
@@ -54,6 +54,8 @@ class CPathDisplay:
         if self.scores.shape != (len(self.scores), len(self.Cs)) or not self.scores.size:
             shapes = f"Cs {self.Cs.shape}, scores {self.scores.shape}"
             raise ValueError(f"scores must have shape (n_folds, n_C), with at least one of each, got {shapes}")
+        if np.isnan(self.scores).any(axis=0).all():
+            raise ValueError("scores must have a C with a score in every fold, but all have NaN")
 
     @classmethod
     def from_path(cls, path: Any, *, ax: Any = None, name: str | None = None, **line_kwargs: Any) -> Self:

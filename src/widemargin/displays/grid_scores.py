@@ -28,7 +28,7 @@ class GridScoresDisplay:
     figure_ : matplotlib Figure
     image_ : matplotlib QuadMesh
     best_ : matplotlib Line2D
-        A mark at the best cell.
+        A mark at the best cell; of equal ones at that of the smallest C, then the smallest gamma, as the search.
 
     Raises
     ------
@@ -109,7 +109,7 @@ class GridScoresDisplay:
         columns, rows = np.arange(len(self.Cs)), np.arange(len(self.gammas))
         self.image_ = self.ax_.pcolormesh(columns, rows, means, **{"shading": "nearest", **mesh_kwargs})
         self.figure_.colorbar(self.image_, ax=self.ax_, label="Score")
-        g, c = np.unravel_index(int(np.nanargmax(means)), means.shape)
+        g, c = min(np.argwhere(means == np.nanmax(means)).tolist(), key=lambda cell: cell[::-1])
         label = f"C={self.Cs[c]:.3g}, gamma={self.gammas[g]:.3g}: {means[g, c]:.3g}"
         (self.best_,) = self.ax_.plot([c], [g], "k*", markersize=12, label=label)
         self.ax_.set_xticks(columns, [f"{C:.3g}" for C in self.Cs])

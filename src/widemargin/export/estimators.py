@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.frozen import FrozenEstimator
@@ -170,7 +171,8 @@ def _machine_of(model: Any) -> Any:
     if type(model).__module__.startswith("sklearn."):
         return None
     if hasattr(model, "coef_"):
-        return LinearModel(model.coef_, model.intercept_)
+        coef = model.coef_  # CSR, of a linear kernel on sparse rows
+        return LinearModel(coef.toarray() if sp.issparse(coef) else coef, model.intercept_)
     return getattr(model, "predictor_", getattr(model, "_model", None))
 
 

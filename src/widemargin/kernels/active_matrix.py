@@ -44,7 +44,7 @@ class ActiveMatrix:
         self._position = np.full(len(source), -1)
 
     def borrow(self, other: ActiveMatrix) -> None:
-        """While empty: share the buffer of `other`, which is not yet used. Used pages are much faster than new ones."""
+        """While empty: share the buffer of `other`; one of them has a matrix at a time. Used pages are faster."""
         if other._buffer.dtype == self._buffer.dtype:
             self._buffer, self.capacity = other._buffer, min(self.capacity, other.capacity)
 

@@ -23,12 +23,19 @@ Rows = NDArray[np.intp]
 Method = TypeVar("Method", bound=Callable[..., Any])
 Score = Callable[[Rows], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them
 
+_SEARCH_SHARE = 0.8  # of `max_time`; the rest is for the machine that is trained on all rows
+
 
 class BestEstimator(BaseEstimator):
-    """An estimator that is the machine which it has chosen, `best_estimator_`."""
+    """An estimator that is the machine which it has chosen, `best_estimator_`.
+
+    A subclass has `_machine_type`, the class of that machine. Parameters of the same name are the same in both.
+    """
 
     scoring: Any
     refit: bool
+    max_time: float | None
+    _machine_type: type[Any]
 
     def __getattr__(self, name: str) -> Any:
         """Fitted attributes of `best_estimator_`, and what it says of probabilities."""
@@ -36,6 +43,22 @@ class BestEstimator(BaseEstimator):
         if (is_fitted_attribute or name.startswith("predict_")) and "best_estimator_" in self.__dict__:
             return getattr(self.__dict__["best_estimator_"], name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _prototype(self, **parameters: Any) -> Any:
+        """The machine with the parameters that it shares with this estimator, and the given ones."""
+        own = self.get_params(deep=False)
+        shared = {name: own[name] for name in self._machine_type._get_param_names() if name in own}
+        return self._machine_type(**{**shared, **parameters})
+
+    def _search_time(self) -> float | None:
+        """Seconds for the search."""
+        return None if self.max_time is None else (_SEARCH_SHARE if self.refit else 1.0) * self.max_time
+
+    def _fit_best(self, X: Any, y: Any, sample_weight: Any, elapsed: float, **best: float) -> None:
+        """Train the machine with the best parameters on all rows, in the rest of `max_time`."""
+        left = None if self.max_time is None else max(0.0, self.max_time - elapsed)
+        machine = self._prototype(**best, max_time=left).fit(X, y, sample_weight)
+        self.best_estimator_ = machine.set_params(max_time=self.max_time)
 
     def _take_features(self, machine: Any) -> None:
         """Take `n_features_in_`, and `feature_names_in_` where there are any, from a machine that has seen the rows."""
@@ -94,9 +117,17 @@ def is_refitted(search: BestEstimator) -> bool:
 
 
 def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> list[tuple[Rows, Rows]]:
-    """Training and test rows of each fold, with at least one of each."""
+    """The numbers of the training and the test rows of each fold, at least one of each; `cv` may also give masks."""
+    rows = np.arange(len(y))
+
+    def numbers(part: Any) -> Rows:
+        try:
+            return rows[np.asarray(part)] if len(part) else rows[:0]
+        except IndexError as error:
+            raise ValueError(f"cv must give numbers of rows, or masks of them, for {len(y)} rows: {error}") from error
+
     folds = check_cv(cv, y, classifier=classifier).split(np.zeros(len(y)), y, groups)
-    splits = [(np.asarray(train, np.intp), np.asarray(test, np.intp)) for train, test in folds]
+    splits = [(numbers(train), numbers(test)) for train, test in folds]
     if not splits or not all(len(train) and len(test) for train, test in splits):
         raise ValueError(f"cv must give folds with training rows and test rows, got {plain(cv)!r}")
     return splits

@@ -42,6 +42,10 @@ class Split(NamedTuple):
     train: Rows
     test: Rows
 
+    def renumber(self, place: Rows) -> Split:
+        """The split where row k has the number `place[k]` instead, or is left out if that is -1."""
+        return Split(*(place[part][place[part] >= 0] for part in self))
+
 
 @dataclass
 class Data:
@@ -67,7 +71,7 @@ class Data:
         """Some of the rows (ascending), with what the splits have of them."""
         place = np.full(len(self.rows), -1)
         place[chosen] = np.arange(len(chosen))
-        splits = [Split(*(place[part][place[part] >= 0] for part in split)) for split in self.splits]
+        splits = [split.renumber(place) for split in self.splits]
         samples, task = self.samples.take(chosen), self.task.take(chosen)
         return Data(samples, task, self.weights[chosen], splits, self.rows[chosen])
 

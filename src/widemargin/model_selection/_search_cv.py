@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -29,14 +30,13 @@ from ._tasks import Task
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-_SEARCH_SHARE = 0.8  # of `max_time`; the rest is for the machine that is trained on all rows
 _WITHOUT_GAMMA = ("linear", "precomputed")
 
 
 class SearchCV(BestEstimator):
     """An estimator that chooses C and gamma by cross-validation, and is the machine that it then trains on all rows.
 
-    A subclass has `_prototype`, the machine of one cell; `_task`; and `_names`, the parameters that it chooses.
+    A subclass has `_machine_type`, the class of a cell's machine; `_task`; and `_names`, the parameters that it chooses.
     """
 
     Cs: Any
@@ -46,20 +46,14 @@ class SearchCV(BestEstimator):
     coef0: float
     fit_intercept: bool
     cv: Any
-    scoring: Any
-    refit: bool
     exhaustive: bool
     tol: float
     max_iter: int
-    max_time: float | None
     memory_budget: Any
     n_jobs: int | None
     verbose: int
     random_state: Any
     _names: tuple[str, ...]
-
-    def _prototype(self, **parameters: Any) -> KernelMachine:
-        raise NotImplementedError
 
     def _task(self, rows: TrainingRows) -> Task:
         raise NotImplementedError
@@ -93,18 +87,18 @@ class SearchCV(BestEstimator):
         self
         """
         with all_or_nothing(self):
+            begin = perf_counter()
             grid = self._check_grid()
-            prototype = self._prototype()
+            prototype: KernelMachine = self._prototype()
             prototype._check_parameters()
             rows, targets, weights = self._take_rows(prototype, X, y, sample_weight)
             grid = grid._replace(gammas=self._scale_gammas(rows, grid.gammas))
             data = self._make_data(rows, targets, groups)
             weights_of_scores = None if sample_weight is None else weights
             search = self._search(data, grid, self._make_score(prototype, X, targets, weights_of_scores))
-            self._set_results(search)
+            best = self._set_results(search)
             if self.refit:
-                best = self._prototype(**self._best(search), max_time=self._time_left())
-                self.best_estimator_ = best.fit(X, y, sample_weight).set_params(max_time=self.max_time)
+                self._fit_best(X, y, sample_weight, perf_counter() - begin, **best)
         return self
 
     def _check_grid(self) -> Grid:
@@ -135,8 +129,7 @@ class SearchCV(BestEstimator):
         place = np.full(n, -1)
         place[rows.kept] = np.arange(len(rows.kept))
         splits = [
-            Split(*(place[part][place[part] >= 0] for part in split))
-            for split in make_splits(self.cv, y, groups, classifier=is_classifier(self))
+            Split(*split).renumber(place) for split in make_splits(self.cv, y, groups, classifier=is_classifier(self))
         ]
         data = Data(make_samples(rows.X, kernel.sample_form), self._task(rows), rows.weights, splits, rows.kept)
         if not all(len(split.test) for split in splits):
@@ -156,48 +149,39 @@ class SearchCV(BestEstimator):
             max_iter=int(self.max_iter),
             memory_budget=resolve_memory_budget(self.memory_budget),
         )
-        share = _SEARCH_SHARE if self.refit else 1.0
         seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
-        max_time = None if self.max_time is None else share * self.max_time
-        with Progress(max_time=max_time, verbose=self.verbose, title=type(self).__name__) as progress:
-            self._progress = progress
-            with ThreadTeam(self.n_jobs) as team:
-                search = Search(data, grid, self._make_kernel, score, limits, progress, team)
-                search.run(np.random.default_rng(seed), exhaustive=bool(self.exhaustive))
+        title = type(self).__name__
+        with (
+            Progress(max_time=self._search_time(), verbose=self.verbose, title=title) as progress,
+            ThreadTeam(self.n_jobs) as team,
+        ):
+            search = Search(data, grid, self._make_kernel, score, limits, progress, team)
+            search.run(np.random.default_rng(seed), exhaustive=bool(self.exhaustive))
         return search
 
-    def _time_left(self) -> float | None:
-        progress: Progress = self.__dict__.pop("_progress")
-        return None if self.max_time is None else max(0.0, self.max_time - progress.elapsed)
-
-    def _best(self, search: Search) -> dict[str, float]:
-        """The parameters of the best cell: by all folds, else by those that were scored, or by the sample."""
-        place, _ = _best_seen(search)
-        return search.grid.cell(place, self._names)
-
-    def _set_results(self, search: Search) -> None:
-        place, score = _best_seen(search)
-        for name in ("C", "gamma", "epsilon"):
-            if name in self._names:
-                setattr(self, f"{name}_", search.grid.cell(place, (name,))[name])
-        self.best_score_ = score
+    def _set_results(self, search: Search) -> dict[str, float]:
+        """Set the fitted attributes but `best_estimator_`; return the parameters of the best cell."""
+        place, self.best_score_ = _best_seen(search)
+        best = search.grid.cell(place, self._names)
+        for name, value in best.items():
+            setattr(self, f"{name}_", value)
         self.Cs_, self.gammas_ = search.grid.Cs, search.grid.gammas
-        self.scores_ = self._shape_scores(search.scores)
+        self.scores_ = search.scores[:, :, 0]
+        if "epsilon" in self._names:
+            self.epsilons_, self.scores_ = search.grid.epsilons, search.scores
         cells = [search.grid.cell(place, self._names) for place in np.ndindex(search.grid.shape)]
         self.cv_results_ = cv_results(cells, search.scores.reshape(len(search.scores), -1))
         self.history_ = search.history.as_arrays()
         if search.progress.stopped_by:
             wanted = np.isnan(search.scores) & search.wanted
-            chosen = ", ".join(f"{name}={value:.6g}" for name, value in self._best(search).items())
+            chosen = ", ".join(f"{name}={value:.6g}" for name, value in best.items())
             warn_of_stop(
                 self,
                 search.progress.stopped_by,
                 f"after {len(search.history)} scores; of {wanted.size}, {wanted.sum()} were wanted and not seen "
                 f"(NaN in scores_). The best so far: {chosen}.",
             )
-
-    def _shape_scores(self, scores: Vector) -> Vector:
-        return scores[:, :, 0]
+        return best
 
 
 def _best_seen(search: Search) -> tuple[tuple[int, int, int], float]:

@@ -14,6 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
 from .._progress import Progress
@@ -98,19 +100,16 @@ def C_path(
     >>> path.best.C
     1
     """
-    from sklearn.metrics import check_scoring
-    from sklearn.model_selection import check_cv  # it loads rich
-
     if sp.issparse(X):
         check_sparse(X)  # before any of its rows are taken
     X, y = indexable(X, y)
     score = check_scoring(estimator, scoring=scoring)
     with Progress(max_time=estimator.max_time, title="C_path") as progress:
         splits = list(check_cv(cv, y, classifier=True).split(X, y))
-        models = _fit_share(estimator, Rows(X, y, None), Cs, progress, len(splits) + 1)
+        models = _fit_share(estimator, LabelledRows(X, y, None), Cs, progress, len(splits) + 1)
         folds = score_folds(
             estimator,
-            Rows(X, y, None),
+            LabelledRows(X, y, None),
             Cs,
             splits,
             lambda test: partial(_call, score, _safe_indexing(X, test), _safe_indexing(y, test)),
@@ -123,21 +122,21 @@ def C_path(
     return CPath(np.array(Cs, dtype=np.float64), models, np.array(folds).reshape(-1, len(Cs)))
 
 
-class Rows(NamedTuple):
+class LabelledRows(NamedTuple):
     """Rows X (n, d), labels (n,) and weights (n,) or None."""
 
     X: Any
     y: Any
     weights: Any
 
-    def take(self, rows: NDArray[np.intp]) -> Rows:
+    def take(self, rows: NDArray[np.intp]) -> LabelledRows:
         """Some of the rows."""
-        return Rows(*(None if part is None else _safe_indexing(part, rows) for part in self))
+        return LabelledRows(*(None if part is None else _safe_indexing(part, rows) for part in self))
 
 
 def score_folds(
     estimator: OCASClassifier,
-    data: Rows,
+    data: LabelledRows,
     Cs: Sequence[float],
     splits: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]],
     score: Callable[[NDArray[np.intp]], Callable[[Any], float]],
@@ -163,7 +162,7 @@ def _call(score: Callable[..., float], X: Any, y: Any, model: Any) -> float:
 
 
 def _fit_share(
-    estimator: OCASClassifier, data: Rows, Cs: Sequence[float], progress: Progress, n_left: int
+    estimator: OCASClassifier, data: LabelledRows, Cs: Sequence[float], progress: Progress, n_left: int
 ) -> list[OCASClassifier]:
     """A path of machines in an equal share of the time left for `n_left` paths."""
     if not np.isfinite(progress.deadline):

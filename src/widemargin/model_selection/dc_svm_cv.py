@@ -104,6 +104,7 @@ class DCSVMClassifierCV(ClassifierMixin, SearchCV):
     C=2.15, accuracy 0.98
     """
 
+    _machine_type = DCSVMClassifier
     _names = ("C", "gamma")
 
     def __init__(
@@ -150,27 +151,6 @@ class DCSVMClassifierCV(ClassifierMixin, SearchCV):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
-
-    def _prototype(self, **parameters: Any) -> DCSVMClassifier:
-        return DCSVMClassifier(
-            **{
-                "kernel": self.kernel,
-                "degree": self.degree,
-                "coef0": self.coef0,
-                "fit_intercept": self.fit_intercept,
-                "decision_function_shape": self.decision_function_shape,
-                "break_ties": self.break_ties,
-                "tol": self.tol,
-                "max_iter": self.max_iter,
-                "max_time": self.max_time,
-                "memory_budget": self.memory_budget,
-                "class_weight": self.class_weight,
-                "n_jobs": self.n_jobs,
-                "verbose": self.verbose,
-                "random_state": self.random_state,
-                **parameters,
-            }
-        )
 
     def _task(self, rows: TrainingRows) -> Classification:
         shape, break_ties = self.decision_function_shape, bool(self.break_ties)
@@ -221,6 +201,7 @@ class DCSVMRegressorCV(RegressorMixin, SearchCV):
     (5, 3, 2, 3)
     """
 
+    _machine_type = DCSVMRegressor
     _names = ("C", "epsilon", "gamma")
 
     def __init__(
@@ -264,33 +245,11 @@ class DCSVMRegressorCV(RegressorMixin, SearchCV):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _prototype(self, **parameters: Any) -> DCSVMRegressor:
-        return DCSVMRegressor(
-            **{
-                "kernel": self.kernel,
-                "degree": self.degree,
-                "coef0": self.coef0,
-                "fit_intercept": self.fit_intercept,
-                "tol": self.tol,
-                "max_iter": self.max_iter,
-                "max_time": self.max_time,
-                "memory_budget": self.memory_budget,
-                "n_jobs": self.n_jobs,
-                "verbose": self.verbose,
-                "random_state": self.random_state,
-                **parameters,
-            }
-        )
-
     def _task(self, rows: TrainingRows) -> Regression:
         return Regression(rows.y)
 
     def _epsilons(self) -> Vector:
         return make_values("epsilons", self.epsilons, LEAST_EPSILON, LARGEST_EPSILON, middle=0.1)
-
-    def _shape_scores(self, scores: Vector) -> Vector:
-        self.epsilons_ = self._epsilons()
-        return scores
 
     @needs_refit
     def predict(self, X: ArrayLike) -> Vector:

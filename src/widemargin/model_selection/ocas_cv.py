@@ -17,12 +17,11 @@ from ..estimators._validation import check_training_data, check_weights, plain
 from ..estimators.ocas import OCASClassifier
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits, needs_refit
 from ._grid import make_values
-from .c_path import Rows, score_folds
+from .c_path import LabelledRows, score_folds
 
 Vector = NDArray[np.float64]
 
 _LEAST_C, _LARGEST_C = 1e-4, 10.0  # of an automatic path
-_SEARCH_SHARE = 0.8  # of `max_time`; the rest is for the machine that is trained on all rows
 
 
 class OCASClassifierCV(ClassifierMixin, BestEstimator):
@@ -84,6 +83,8 @@ class OCASClassifierCV(ClassifierMixin, BestEstimator):
     ((5, 6), True)
     """
 
+    _machine_type = OCASClassifier
+
     def __init__(
         self,
         Cs: Any = 10,
@@ -121,22 +122,6 @@ class OCASClassifierCV(ClassifierMixin, BestEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _prototype(self, **parameters: Any) -> OCASClassifier:
-        return OCASClassifier(
-            **{
-                "tol": self.tol,
-                "fit_intercept": self.fit_intercept,
-                "multi_class": self.multi_class,
-                "max_iter": self.max_iter,
-                "max_time": self.max_time,
-                "memory_budget": self.memory_budget,
-                "class_weight": self.class_weight,
-                "n_jobs": self.n_jobs,
-                "verbose": self.verbose,
-                **parameters,
-            }
-        )
-
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
     ) -> Self:
@@ -159,7 +144,7 @@ class OCASClassifierCV(ClassifierMixin, BestEstimator):
             begin = perf_counter()
             self._check_scoring()
             self.Cs_ = make_values("Cs", self.Cs, _LEAST_C, _LARGEST_C, middle=1.0)
-            machine = self._prototype()
+            machine: OCASClassifier = self._prototype()
             machine._check_parameters()
             rows = self._check_rows(machine, X, y, sample_weight)
             splits = make_splits(self.cv, rows.y, groups, classifier=True)
@@ -167,22 +152,21 @@ class OCASClassifierCV(ClassifierMixin, BestEstimator):
             score = self._make_score(machine, rows.X, rows.y, rows.weights)
             self._set_results(*self._score(machine, rows, splits, score))
             if self.refit:
-                left = None if self.max_time is None else max(0.0, self.max_time - (perf_counter() - begin))
-                best = self._prototype(C=self.C_, max_time=left).fit(X, y, sample_weight)
-                self.best_estimator_ = best.set_params(max_time=self.max_time)
+                self._fit_best(X, y, sample_weight, perf_counter() - begin, C=self.C_)
         return self
 
-    def _check_rows(self, machine: OCASClassifier, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _check_rows(self, machine: OCASClassifier, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
         """Validated rows; sets `n_features_in_`, and `feature_names_in_` where there are any."""
         X, y = check_training_data(machine, X, y, resolve_memory_budget(self.memory_budget))
         self._take_features(machine)
-        return Rows(X, y, None if sample_weight is None else check_weights(sample_weight, y))
+        return LabelledRows(X, y, None if sample_weight is None else check_weights(sample_weight, y))
 
-    def _score(self, machine: OCASClassifier, rows: Rows, splits: list[Any], score: Score) -> tuple[Vector, str | None]:
+    def _score(
+        self, machine: OCASClassifier, rows: LabelledRows, splits: list[Any], score: Score
+    ) -> tuple[Vector, str | None]:
         """Scores (n_folds, n_Cs), NaN where there was no time, and what stopped the search."""
         scores = np.full((len(splits), len(self.Cs_)), np.nan)
-        max_time = None if self.max_time is None else (_SEARCH_SHARE if self.refit else 1.0) * self.max_time
-        with Progress(max_time=max_time, verbose=self.verbose, title=type(self).__name__) as progress:
+        with Progress(max_time=self._search_time(), verbose=self.verbose, title=type(self).__name__) as progress:
             folds = score_folds(machine, rows, self.Cs_.tolist(), splits, score, progress)
         scores[: len(folds)] = np.array(folds).reshape(-1, len(self.Cs_))
         if folds and np.isnan(folds).any():
@@ -211,7 +195,7 @@ class OCASClassifierCV(ClassifierMixin, BestEstimator):
         return np.asarray(self._decide("predict", X))
 
 
-def _check_classes(splits: list[Any], rows: Rows) -> None:
+def _check_classes(splits: list[Any], rows: LabelledRows) -> None:
     """Every fold's training rows must have all classes, with positive weight."""
     counted = np.ones(len(rows.y), np.bool_) if rows.weights is None else rows.weights > 0
     classes = np.unique(rows.y[counted])

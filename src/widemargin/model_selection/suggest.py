@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils import check_X_y
@@ -139,27 +138,21 @@ def _probe(scaler: Any, X: Any, y: NDArray[Any], is_regression: bool, max_time: 
     begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a stopped probe says less, and the fit warns itself
-        if is_regression:
-            search: Any = DCSVMRegressorCV(_PROBE_CS, _PROBE_GAMMAS, cv=_PROBE_FOLDS, exhaustive=True, **limits)
-        else:
-            folds = StratifiedKFold(_PROBE_FOLDS)
-            search = DCSVMClassifierCV(_PROBE_CS, _PROBE_GAMMAS, cv=folds, exhaustive=True, **limits)
-        search.fit(sample, y[rows])
-        seconds = time.perf_counter() - begin
-        linear = (
-            np.nan
-            if is_regression
-            else OCASClassifierCV(_PROBE_CS, cv=folds, **limits).fit(sample, y[rows]).best_score_
-        )
+        kind: Any = DCSVMRegressorCV if is_regression else DCSVMClassifierCV
+        search = kind(_PROBE_CS, _PROBE_GAMMAS, cv=_PROBE_FOLDS, exhaustive=True, **limits).fit(sample, y[rows])
+        seconds, linear_score = time.perf_counter() - begin, np.nan
+        if not is_regression:
+            linear = OCASClassifierCV(_PROBE_CS, cv=_PROBE_FOLDS, **limits).fit(sample, y[rows])
+            linear_score = linear.best_score_
     n_fits = max(1, int(np.count_nonzero(~np.isnan(search.scores_))))
     fit_seconds = seconds / n_fits * (n / len(rows)) ** 2
-    found = _Probe({"C": search.C_, "gamma": search.gamma_}, search.best_score_, linear, fit_seconds)
-    against = "" if is_regression else f", linear machine {found.linear_score:.3f}"
+    probe = _Probe({"C": search.C_, "gamma": search.gamma_}, search.best_score_, linear_score, fit_seconds)
+    against = "" if is_regression else f", linear machine {linear_score:.3f}"
     print(
-        f"probe of {len(rows):,} rows: RBF kernel {found.kernel_score:.3f} (C={search.C_:.3g}, "
+        f"probe of {len(rows):,} rows: RBF kernel {search.best_score_:.3f} (C={search.C_:.3g}, "
         f"gamma={search.gamma_:.3g}){against}"
     )
-    return found
+    return probe
 
 
 def _choose(

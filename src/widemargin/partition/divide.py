@@ -30,7 +30,7 @@ class Division(NamedTuple):
     labels : ndarray of shape (n,), int
         The cluster of each sample, below ``router.n_clusters``.
     sample_indices : ndarray of shape (m,), int
-        Which samples are the router' sample points.
+        Which samples are the router's sample points.
     """
 
     router: Router
