@@ -58,7 +58,7 @@ _DEEPEST = 62  # of the levels: 2 ** 62 clusters
 class DualMachine(LinearWeights, KernelMachine):
     """A kernel machine whose dual problem is solved exactly, or cluster by cluster (an early machine).
 
-    A subclass has `_train`, `_machine`, which gives the attributes that prediction needs, and `_check_coefficients`.
+    A subclass has `_train`, `_n_machines`, `_prediction_attributes` and `_check_coefficients`.
     """
 
     fit_intercept: bool
@@ -147,7 +147,8 @@ class DualMachine(LinearWeights, KernelMachine):
         """The number of machines that these rows need."""
         raise NotImplementedError
 
-    def _machine(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
+    def _prediction_attributes(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
+        """The fitted attributes that predictions need, by name."""
         raise NotImplementedError
 
     def _coefficients(self) -> Any:
@@ -213,7 +214,7 @@ class DualMachine(LinearWeights, KernelMachine):
         seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
         machines = self._train(kernel, samples, rows, self._settings(kernel), progress, np.random.default_rng(seed))
         certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
-        self.__dict__.update({**self._machine(rows, machines), **certificate})
+        self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
         return max(machine.result.violation for machine in machines)
 
     def _make_samples(self, kernel: Kernel, rows: TrainingRows, go_on: Callable[[], bool]) -> Samples:
@@ -277,7 +278,9 @@ class DualMachine(LinearWeights, KernelMachine):
         beta, intercept = candidate
         point = DualResult(beta, np.zeros_like(beta), intercept, 0.0, 0.0, 0.0, False, 0, 0, History())
         stopped = copy.copy(self)
-        stopped.__dict__.update(self._machine(rows, [TrainedMachine(point, None, np.array([intercept]), [])]))
+        stopped.__dict__.update(
+            self._prediction_attributes(rows, [TrainedMachine(point, None, np.array([intercept]), [])])
+        )
         return {**stopped.__dict__, "_model": stopped._make_model()}
 
     def _stopping_limit(self) -> str:

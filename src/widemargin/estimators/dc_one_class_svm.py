@@ -260,7 +260,7 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
     def _n_machines(self, rows: TrainingRows) -> int:
         return 1
 
-    def _machine(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
+    def _prediction_attributes(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
         X = None if self._is_gram else rows.X
         return target_attributes(rows.kept, X, machines, self.combine)
 

@@ -259,7 +259,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
         k = len(rows.classes)
         return k * (k - 1) // 2
 
-    def _machine(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
+    def _prediction_attributes(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
         X = None if self._is_gram else rows.X
         return machine_attributes(rows.classes, rows.y, rows.kept, X, machines, self.combine)
 

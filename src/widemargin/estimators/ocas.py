@@ -364,7 +364,7 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
         """Set the fitted attributes, those of the data as `checked` has them."""
         names = ("classes_", "n_features_in_", "feature_names_in_")
         of_data = {name: getattr(checked, name) for name in names if hasattr(checked, name)}
-        machine = _machine(results, checked.n_features_in_)
+        machine = _prediction_attributes(results, checked.n_features_in_)
         self.__dict__.update({**of_data, **machine, **_certificate(results, history)})
         self._points = [_start_points(result) for result in results] if self.warm_start else []
 
@@ -417,7 +417,7 @@ def _join(parts: Sequence[Trained]) -> Trained:
     return [result for results, _ in parts for result in results], history
 
 
-def _machine(results: list[LinearResult], n_features: int) -> dict[str, Any]:
+def _prediction_attributes(results: list[LinearResult], n_features: int) -> dict[str, Any]:
     """Weights and intercepts; of two outputs for two classes, the difference decides."""
     W = np.concatenate([result.w for result in results])
     intercept = np.concatenate([result.intercept for result in results])

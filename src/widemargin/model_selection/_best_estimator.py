@@ -80,11 +80,12 @@ class BestEstimator(BaseEstimator):
         def score_of(rows: Rows) -> Callable[[Any], float]:
             test = _safe_indexing(X, rows), y[rows]
             how = {"sample_weight": weights[rows]} if is_weighted and weights is not None else {}
-            return lambda model: self._call(scorer, model, *test, **how)
+            return lambda model: self._checked_score(scorer, model, *test, **how)
 
         return score_of
 
-    def _call(self, scorer: Callable[..., Any], *args: Any, **how: Any) -> float:
+    def _checked_score(self, scorer: Callable[..., Any], *args: Any, **how: Any) -> float:
+        """The score; a ValueError if it is no number, or needs probabilities."""
         try:
             value = scorer(*args, **how)
         except AttributeError as error:
@@ -98,7 +99,8 @@ class BestEstimator(BaseEstimator):
             raise ValueError(f"scoring must return a number, got {value!r}")
         return float(value)  # type: ignore[arg-type]
 
-    def _decide(self, name: str, *data: Any) -> Any:
+    def _of_best(self, name: str, *data: Any) -> Any:
+        """What a method of `best_estimator_` returns for the data."""
         check_is_fitted(self)
         return getattr(self.best_estimator_, name)(*data)
 

@@ -36,7 +36,7 @@ _WITHOUT_GAMMA = ("linear", "precomputed")
 class SearchCV(BestEstimator):
     """An estimator that chooses C and gamma by cross-validation, and is the machine that it then trains on all rows.
 
-    A subclass has `_machine_type`, the class of a cell's machine; `_task`; and `_names`, the parameters that it chooses.
+    A subclass has `_machine_type`, `_task`, and `_names`, the parameters that it chooses.
     """
 
     Cs: Any
@@ -56,6 +56,7 @@ class SearchCV(BestEstimator):
     _names: tuple[str, ...]
 
     def _task(self, rows: TrainingRows) -> Task:
+        """What is trained and scored on these rows."""
         raise NotImplementedError
 
     def _epsilons(self) -> Vector:
