@@ -15,9 +15,12 @@ from widemargin import (
     DCPredClassifier,
     DCPredRegressor,
     DCSVMClassifier,
+    DCSVMClassifierCV,
     DCSVMRegressor,
+    DCSVMRegressorCV,
     LandmarkNystroem,
     OCASClassifier,
+    OCASClassifierCV,
     TwoStepKernelKMeans,
     compress,
 )
@@ -42,6 +45,9 @@ FITTED = {
     "bsgd": lambda: BSGDClassifier(budget=20).fit(X, LABELS),
     "nystroem": lambda: LandmarkNystroem(n_landmarks=5).fit(X.astype(np.float32)),
     "clusters": lambda: TwoStepKernelKMeans(n_clusters=3).fit(X),
+    "search": lambda: DCSVMClassifierCV([1.0], [0.5], cv=2).fit(X, LABELS),
+    "regression search": lambda: DCSVMRegressorCV([1.0], [0.5], cv=2).fit(X, TARGETS),
+    "linear search": lambda: OCASClassifierCV([0.1], cv=2).fit(X, LABELS),
     "compressed": lambda: compress(DCSVMRegressor().fit(X, TARGETS[:, 0]), X, n_clusters=2, n_landmarks=5),
 }
 METHODS = ("predict", "decision_function", "score_samples", "transform")

@@ -99,10 +99,11 @@ class BestEstimator(BaseEstimator):
             raise ValueError(f"scoring must return a number, got {value!r}")
         return float(value)  # type: ignore[arg-type]
 
-    def _of_best(self, name: str, *data: Any) -> Any:
-        """What a method of `best_estimator_` returns for the data."""
+    def _of_best(self, name: str, X: Any) -> NDArray[Any]:
+        """What a method of `best_estimator_` returns for the rows of X: of a dask collection a lazy array."""
         check_is_fitted(self)
-        return getattr(self.best_estimator_, name)(*data)
+        values: NDArray[Any] = getattr(self.best_estimator_, name)(X)
+        return values
 
 
 def _takes_weights(scorer: Callable[..., Any]) -> bool:

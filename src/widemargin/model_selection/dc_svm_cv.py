@@ -159,12 +159,12 @@ class DCSVMClassifierCV(ClassifierMixin, SearchCV):
     @needs_refit
     def decision_function(self, X: ArrayLike) -> Vector:
         """`DCSVMClassifier.decision_function` of the machine with the best parameters."""
-        return np.asarray(self._of_best("decision_function", X))
+        return self._of_best("decision_function", X)
 
     @needs_refit
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The label of each row."""
-        return np.asarray(self._of_best("predict", X))
+        return self._of_best("predict", X)
 
 
 class DCSVMRegressorCV(RegressorMixin, SearchCV):
@@ -254,4 +254,4 @@ class DCSVMRegressorCV(RegressorMixin, SearchCV):
     @needs_refit
     def predict(self, X: ArrayLike) -> Vector:
         """The value of each row, of shape (n_samples,) or (n_samples, n_targets)."""
-        return np.asarray(self._of_best("predict", X))
+        return self._of_best("predict", X)

@@ -187,12 +187,12 @@ class OCASClassifierCV(ClassifierMixin, BestEstimator):
     @needs_refit
     def decision_function(self, X: ArrayLike) -> Vector:
         """`OCASClassifier.decision_function` of the machine with the best C."""
-        return np.asarray(self._of_best("decision_function", X))
+        return self._of_best("decision_function", X)
 
     @needs_refit
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The label of each row."""
-        return np.asarray(self._of_best("predict", X))
+        return self._of_best("predict", X)
 
 
 def _check_classes(splits: list[Any], rows: LabelledRows) -> None:
