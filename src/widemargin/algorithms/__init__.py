@@ -1,1 +1,11 @@
-"""One paper a file: its `Settings`, and `train`, which reads like its pseudo-code."""
+"""How machines are trained: one paper a file, with its parameters, and functions that read like its pseudo-code.
+
+::
+
+    dc_svm                DC-SVM: clusters, early machines, the whole problem (Hsieh, Si, Dhillon, ICML 2014)
+    dc_pred               DC-Pred++: a tree of small Nyström machines (Hsieh, Si, Dhillon, NIPS 2014)
+    ocas                  optimised cutting planes for linear machines (Franc and Sonnenburg, ICML 2008)
+    bsgd                  budgeted stochastic gradient descent (Wang, Crammer, Vucetic, JMLR 2012)
+    block_minimization    the dual on several workers (Hsieh, Si, Dhillon, KDD 2016)
+    held_out              cross-validation of duals on a shared kernel matrix: no paper's
+"""

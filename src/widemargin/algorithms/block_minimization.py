@@ -43,14 +43,14 @@ _START_TOL = 0.1  # tolerance of the blocks' first solution
 _ROUND_TOL = 0.1  # violation that a round solves to / that before it
 _JOINT_ROWS = 4096  # of a joint problem: a float32 kernel matrix of 64 MiB
 _JOINT_SHARE = 4  # memory budget / bytes of that matrix, at least
-_OFFSETS = 17  # intercepts between the optimality bounds, of which the one with the least objective is taken
+_TRIAL_INTERCEPTS = 17  # intercepts between the optimality bounds, of which the one with the least objective is taken
 _MAX_LOSSES = 5  # times that blocks are lost without a round in between
 _MAX_IDLE = 4  # rounds without a change of the objective, after which the precision is reached
 _LEAST_CHANGE = 1e-13  # of the objective / itself
 
 
 class Blocks(Protocol):
-    """The blocks, wherever they are. What functions return stays there until it is fetched."""
+    """The blocks, each on a worker. The result of a function stays on its worker until it is fetched."""
 
     def __len__(self) -> int: ...
 
@@ -84,7 +84,7 @@ class BlockMinimizer:
     index : list of ndarray of int
         The coordinates of each block.
     settings : Settings
-    progress : Progress or Part
+    progress : Progress or PartProgress
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class BlockMinimizer:
                 self.best = self.beta, self._attempt(self._certify)
                 self._rounds()
         except Stopped:
-            self.progress.go_on()  # keeps the reason
+            self.progress.go_on()  # sets `stopped_by`
         return self._result(*self.best)
 
     # ---------------------------------------------------------------------------------------------------------- rounds
@@ -146,14 +146,14 @@ class BlockMinimizer:
         while not self._is_done(certificate) and self._report(certificate):
             if certificate.violation < self.goal:
                 self.goal = certificate.tighter_tol(self.settings.max_relative_gap)
-            before = certificate.objective - certificate.gap
+            before = certificate.objective - certificate.gap  # the lower bound: minus the dual objective
             self._attempt(lambda: self._round(certificate))  # noqa: B023 - called at once
             certificate = self._attempt(self._certify)
             # the dual objective decreases in every round, the primal one need not: a stop returns the least
             if certificate.violation < self.settings.tol or certificate.objective <= self.best[1].objective:
                 self.best = self.beta, certificate
-            rise = certificate.objective - certificate.gap - before
-            n_idle = 0 if rise > _LEAST_CHANGE * abs(before) else n_idle + 1
+            gain = certificate.objective - certificate.gap - before
+            n_idle = 0 if gain > _LEAST_CHANGE * abs(before) else n_idle + 1
             if n_idle == _MAX_IDLE:
                 break
 
@@ -189,7 +189,7 @@ class BlockMinimizer:
         tol = self._round_tol(certificate.violation) if self.version else _START_TOL
         solved = self._fetch("improve", tol, self._time_left())
         self.n_iter += sum(size.n_iter for size in solved)
-        return [size.changes for size in solved]
+        return [size.changed_bytes for size in solved]
 
     def _propose_jointly(self, certificate: Certificate) -> list[int]:
         tol, share = self._round_tol(certificate.violation), self.joint_rows // len(self.blocks)
@@ -197,8 +197,8 @@ class BlockMinimizer:
         (joint,) = self._run("solve_jointly", offers, tol, self._time_left(), only=[0])
         adopted = self._fetch("adopt", joint)
         self.n_iter += adopted[0].n_iter
-        self.n_bytes += sum(size.offered for size in adopted)
-        return [size.changes for size in adopted]
+        self.n_bytes += sum(size.candidate_bytes for size in adopted)
+        return [size.changed_bytes for size in adopted]
 
     def _round_tol(self, violation: float) -> float:
         return max(0.5 * self.goal, _ROUND_TOL * violation)
@@ -237,10 +237,10 @@ class BlockMinimizer:
         )
         if self.settings.has_intercept and math.isfinite(rise + fall):
             self.midpoint = -0.5 * (rise + fall)
-        violation, offsets = self._offsets(rise, fall, free_slack / n_free if n_free else None)
-        measured = self._fetch("losses", offsets, self.midpoint, self._round_tol(violation))
+        violation, intercepts = self._trial_intercepts(rise, fall, free_slack / n_free if n_free else None)
+        measured = self._fetch("losses", intercepts, self.midpoint, self._round_tol(violation))
         self.n_active = sum(n for _, n in measured)
-        gaps = beta_decision - target_beta + norm + total * offsets + sum(losses for losses, _ in measured)
+        gaps = beta_decision - target_beta + norm + total * intercepts + sum(losses for losses, _ in measured)
         best = int(np.argmin(gaps))
         gap = max(0.0, float(gaps[best]))
         lower_bound = float(target_beta - norm - 0.5 * beta_decision)
@@ -252,9 +252,9 @@ class BlockMinimizer:
             n_support=n_support,
             bytes=self.n_bytes,
         )
-        return Certificate(float(offsets[best]), lower_bound + gap, gap, violation)
+        return Certificate(float(intercepts[best]), lower_bound + gap, gap, violation)
 
-    def _offsets(self, rise: float, fall: float, mean: float | None) -> tuple[float, Vector]:
+    def _trial_intercepts(self, rise: float, fall: float, mean: float | None) -> tuple[float, Vector]:
         """The violation, and intercepts of which one is nearly the best.
 
         Where variables can rise and fall, the minimiser of the primal objective is between -fall and -rise.
@@ -266,13 +266,13 @@ class BlockMinimizer:
         violation = max(fall - rise, 0.0)
         if violation < self.settings.tol:
             return violation, np.array([self.midpoint if mean is None else mean])
-        return violation, np.linspace(-fall, -rise, _OFFSETS)
+        return violation, np.linspace(-fall, -rise, _TRIAL_INTERCEPTS)
 
     def _result(self, beta: Vector, certificate: Certificate) -> DualResult:
         is_tight = certificate.is_tight(self.settings.max_relative_gap)
         converged = certificate.violation < self.settings.tol and is_tight
         decision = np.zeros(len(beta))
-        if converged:  # nobody asks for those of another machine
+        if converged:  # the decision values of other machines are not used
             try:
                 parts = self._attempt(lambda: self._fetch("get", "decision"))
             except Stopped:

@@ -11,7 +11,9 @@ Budgeted Stochastic Gradient Descent SVM Training with Precomputed Golden Sectio
 This minimises lam / 2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)): with lam = 1 / (C n), the objective of a C-SVM divided
 by C n. An intercept is the weight of a constant feature 1, and so regularised like w.
 
-The steps are in `solvers.sgd.budgeted_machine`. Several classes: one machine each against the rest, on the same rows.
+The state of a machine is in `solvers.sgd.budgeted_machine`; the steps are compiled: `_native/cpp/sgd_steps.hpp` has the
+margin test and the average, `merging.hpp` and `removal_projection.hpp` the budget maintenance. Several classes: one
+machine each against the rest, on the same rows.
 """
 
 from __future__ import annotations
@@ -30,12 +32,12 @@ from .._threads import ThreadTeam, blas_limit
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import BudgetedMachine, StepSettings, StepTotals, make_machine
-from ..solvers.sgd.merging import ALGORITHM_1
+from ..solvers.sgd.merging import PAPER_RULE
 
 Vector = NDArray[np.float64]
 
 _BLOCK_OPERATIONS = 2e8  # of a block of steps, between two checks of the clock: some tens of milliseconds
-_PAPER_MERGER_OPERATIONS = 1e6  # in the time of a merger of a PaperMachine
+_PAPER_MERGER_OPERATIONS = 1e6  # that take as long as one merger of a PaperMachine
 _PATIENCE = 3  # early stopping: passes without a better score on the validation rows
 
 
@@ -116,7 +118,7 @@ class BudgetedSGD:
     def _blocks(self, order: NDArray[np.int64], d: int) -> Iterator[NDArray[np.int64]]:
         budget, maintenance = self.settings.budget, self.settings.maintenance
         work: float = (budget + 16) * (d + 16) + 3 * budget**2 * (maintenance == "projection")
-        work += _PAPER_MERGER_OPERATIONS * (maintenance == "merge" and self.settings.merge == ALGORITHM_1)
+        work += _PAPER_MERGER_OPERATIONS * (maintenance == "merge" and self.settings.merge == PAPER_RULE)
         size = max(16, int(_BLOCK_OPERATIONS / (work * len(self.machines))))
         return (order[start : start + size] for start in range(0, len(order), size))
 
@@ -142,6 +144,7 @@ class BudgetedSGD:
 
 
 def _run(X: Any, order: NDArray[np.int64], task: tuple[BudgetedMachine, Vector]) -> None:
+    """Steps of one machine, given with its signed weights (n,)."""
     machine, signed_weights = task
     machine.run(X, order, signed_weights)
 

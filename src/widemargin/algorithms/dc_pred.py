@@ -134,6 +134,7 @@ def train(
 def _train_tree(
     train_leaf: _LeafTrainer, rng: np.random.Generator, number: int
 ) -> tuple[NystroemTree, dict[str, Vector]]:
+    """Cluster the rows, and train a machine in each leaf: the tree, and its columns of `TrainedForest.leaves`."""
     train_leaf.progress.stage("clusters")
     tree, labels = grow(train_leaf.X, train_leaf.settings.n_clusters, rng, train_leaf.progress.go_on)
     k = tree.n_leaves
@@ -146,7 +147,7 @@ def _train_tree(
             lambda pair: train_leaf.train_preliminary(*pair), list(zip(clusters, rng.spawn(k), strict=True))
         )
     solved = train_leaf.team.map(lambda c: train_leaf(clusters[c], seeds[c], preliminary[c]), largest_first)
-    parts = [solved[largest_first.index(c)] for c in range(k)]
+    parts = [solved[largest_first.index(c)] for c in range(k)]  # in the order of the leaves
     leaves = {
         "tree": np.full(k, number),
         "n_rows": np.array([len(rows) for rows in clusters]),
@@ -173,18 +174,22 @@ def _assemble(tree: Hierarchy, parts: list[_LeafMachine]) -> NystroemTree:
 
 
 class _LinearPart(NamedTuple):
-    coordinates: Vector  # (n, d + 1)
-    centre: Vector
+    """Coordinates of the linear term of a leaf: (x - centre) scale and a 1 for each of its rows."""
+
+    coordinates: Vector  # (n_leaf, d + 1)
+    centre: Vector  # (d,)
     scale: float
 
 
 class _LeafMachine(NamedTuple):
+    """f(x) = coef c(x) + slopes x + intercept, with the features c(x) of the leaf, for q outputs."""
+
     features: LandmarkFeatures
-    coef: Vector
-    slopes: Vector
-    intercept: Vector
+    coef: Vector  # (q, m + p)
+    slopes: Vector  # (q, d): weights of the linear term; (0, d) without one
+    intercept: Vector  # (q,)
     fit: LinearFit
-    time: float
+    time: float  # seconds from the start of the fit
 
 
 class _LeafTrainer:
@@ -229,22 +234,28 @@ class _LeafTrainer:
         return part
 
     def _train(self, rows: Rows, rng: np.random.Generator) -> _LeafMachine:
+        """Algorithm 2 on the rows (n_leaf,): exact machine, landmarks, features C, factor F of W = F F', coefficients.
+
+        The local machine is linear in the coordinates [C F, linear term], (n_leaf, rank + d + 1); its coefficients on
+        the columns of C are F times those on C F. The exact machine and F are computed from the kernel matrix of at
+        most `max_kernel_rows` sampled rows; for a problem that needs no kernel matrix, C itself takes the place of C F.
+        """
         self._raise_if_stopped()
         batch = self.X[rows]
         max_rows = self.max_kernel_rows if self.problem.needs_kernel_matrix else len(rows)
         sampled = np.sort(rng.choice(len(rows), min(len(rows), max_rows), replace=False))
         K = self._kernel_matrix(batch[sampled]) if self.problem.needs_kernel_matrix else None
-        is_whole = len(rows) <= min(self.settings.n_landmarks, max_rows)  # every row is a landmark: the exact machine
-        is_weighted = self.settings.weights is not None and not is_whole
+        is_exact = len(rows) <= min(self.settings.n_landmarks, max_rows)  # every row is a landmark: the exact machine
+        is_weighted = self.settings.weights is not None and not is_exact
         self._raise_if_stopped()
         exact_machine = self.problem.exact(K, rows[sampled], self.progress) if is_weighted else None
-        linear = None if is_whole else self._linear_part(batch)
+        linear = None if is_exact else self._linear_part(batch)
         linear_coordinates = np.empty((len(rows), 0)) if linear is None else linear.coordinates
         self._raise_if_stopped()
         features = self._features(batch[sampled], linear_coordinates[sampled], exact_machine, rng)
         self._raise_if_stopped()
         values = features.values(batch)  # the paper's C
-        damping = 0.0 if is_whole else self.settings.damping / len(sampled)
+        damping = 0.0 if is_exact else self.settings.damping / len(sampled)
         factor = None if K is None else nystroem_factor(values[sampled], K, damping)
         del K
         self._raise_if_stopped()
@@ -299,7 +310,11 @@ class _LeafTrainer:
     def _features(
         self, batch: Any, linear_coordinates: Vector, exact_machine: ExactMachine | None, rng: np.random.Generator
     ) -> LandmarkFeatures:
-        """Landmarks and pseudo-landmarks of a leaf, given the coordinates (n, d + 1) of the linear term."""
+        """Landmarks and pseudo-landmarks of a leaf, weighted or plain.
+
+        With "auto", the two are compared by least squares on their features beside the linear term's coordinates
+        (n, d + 1).
+        """
         if exact_machine is None or not exact_machine.importance.any():
             return self._with_landmarks(batch, None, rng)
         weighted = self._with_landmarks(batch, exact_machine.importance, rng)

@@ -190,7 +190,7 @@ def train(
 
 
 class _Fit:
-    """The steps of Algorithm 1, with the levels and the machine of the last level."""
+    """The steps of Algorithm 1. `levels` records those solved, `early` is the machine of the last one."""
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class _Fit:
         self.team = team
         self.levels: list[dict[str, float]] = []
         self.early: TrainedMachine | None = None
-        self.sampled: Vector | None = None  # the solution on a sample of the rows
+        self.sample_beta: Vector | None = None  # (n,): the solution on a sample of the rows, zero elsewhere
         self.entry_noise = entry_noise(data.kernel, data.samples)
 
     def choose_levels(self) -> range:
@@ -227,10 +227,10 @@ class _Fit:
             return levels
         m = n // self.settings.branching ** levels[0]
         rows = np.sort(self.rng.choice(n, m, replace=False))
-        self.sampled = np.zeros(n)
-        self.sampled[rows] = self._solve_cluster(rows, self.sampled, _START_TOL, np.inf).beta
+        self.sample_beta = np.zeros(n)
+        self.sample_beta[rows] = self._solve_cluster(rows, self.sample_beta, _START_TOL, np.inf).beta
         expects_few = (
-            np.ptp(self.data.problem.target[rows]) > 0.0 and np.count_nonzero(self.sampled) * np.sqrt(n / m) <= m
+            np.ptp(self.data.problem.target[rows]) > 0.0 and np.count_nonzero(self.sample_beta) * np.sqrt(n / m) <= m
         )
         return range(0) if expects_few else levels
 
@@ -245,14 +245,14 @@ class _Fit:
         self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
         bounds = np.cumsum(np.bincount(division.labels, minlength=n_clusters))[:-1]
         clusters = np.split(np.argsort(division.labels, kind="stable"), bounds)
-        largest_first = sorted(range(n_clusters), key=lambda c: -len(clusters[c]))
+        largest_first = sorted(range(n_clusters), key=lambda c: -len(clusters[c]))  # threads end at about one time
         tol, max_relative_gap = max(self.settings.tol, _START_TOL), np.inf
         if level == self.settings.stop_level:
             tol, max_relative_gap = self.settings.tol, self.settings.max_relative_gap
         solve = partial(self._solve_cluster, beta=beta, tol=tol, max_relative_gap=max_relative_gap)
         solved = self.team.map(solve, [clusters[c] for c in largest_first])
         release()
-        parts = [solved[largest_first.index(c)] for c in range(n_clusters)]
+        parts = [solved[largest_first.index(c)] for c in range(n_clusters)]  # in the order of the clusters
         # Lemma 1: the optimum for the kernel k(x, z) [same cluster]
         joined = join_results(clusters, parts, len(beta), self.progress.elapsed)
         self.early = TrainedMachine(joined, division, np.array([part.intercept for part in parts]), [])
@@ -296,6 +296,7 @@ class _Fit:
     def _solve_in_memory(
         self, part: KernelProblem, team: ThreadTeam, beta: Vector, tol: float, max_relative_gap: float
     ) -> DualResult:
+        """Solve from beta (m,) on the kernel matrix (m, m) of a part, in scratch memory."""
         m, dtype = len(part.samples), part.samples.dtype
         with Scratch(m * m * dtype.itemsize) as buffer:
             K = buffer[: m * m * dtype.itemsize].view(dtype).reshape(m, m)
@@ -315,14 +316,14 @@ class _Fit:
     def early_machine(self) -> TrainedMachine:
         """The last level's machine; it has not converged if it is not that of `stop_level`."""
         assert self.early is not None
-        is_goal = self.levels[-1]["level"] == self.settings.stop_level
-        result = replace(self.early.result, converged=self.early.result.converged and is_goal)
+        is_stop_level = self.levels[-1]["level"] == self.settings.stop_level
+        result = replace(self.early.result, converged=self.early.result.converged and is_stop_level)
         return replace(self.early, result=result, levels=self.levels)
 
     def solve_whole(self, beta: Vector, allow_early: bool) -> TrainedMachine:
         """Refine, then solve the whole problem; from the solution on a sample if the levels were stopped."""
-        if self.progress.stopped_by and self.sampled is not None:
-            beta = self.sampled
+        if self.progress.stopped_by and self.sample_beta is not None:
+            beta = self.sample_beta
         try:
             result = self._refine_and_solve(beta, must_return=not allow_early or self.early is None)
         except StoppedAtStartError:
@@ -352,7 +353,7 @@ class _Fit:
         tol = max(self.settings.tol, _START_TOL)
         refined, decision = beta[support], None
         with suppress(Stopped, StoppedAtStartError):
-            if solver.rows.has_room and len(support) <= solver.active.capacity:
+            if solver.kernel_rows.has_room and len(support) <= solver.active.capacity:
                 refined, decision = solver.refine(refined, tol)
             else:
                 part = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
@@ -410,11 +411,11 @@ class _Fit:
     ) -> DualSolver:
         """A solver of `data` with the fit's settings, some of them changed."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
-        rows, active_bytes = split_memory(
+        kernel_rows, active_bytes = split_memory(
             data.kernel, data.samples, settings.memory_budget, team or self.team, n_active
         )
         solver = DualSolver(
-            rows,
+            kernel_rows,
             data.problem,
             has_intercept=settings.fit_intercept,
             tol=settings.tol,

@@ -1,4 +1,4 @@
-"""Decision values of held-out rows, for all folds and all C of one kernel, from kernel rows that they share.
+"""Cross-validation of duals: decision values of held-out rows, for all folds and Cs of one kernel, from shared entries.
 
 A fold's dual is that of all rows with the bounds [0, 0] for those held out. So folds and Cs have one kernel matrix in
 common, and the decision values K beta of the solver contain those of the held-out rows: nothing is predicted. Several
@@ -130,7 +130,7 @@ class SharedKernel:
             return self._solve_machine(kernel, samples, K, task)
 
         largest = max(len(task.rows) for task in tasks)
-        has_room = self.team.n_threads * self._bytes(largest, samples) < self._free(samples, K)
+        has_room = self.team.n_threads * self._needed_bytes(largest, samples) < self._free_bytes(samples, K)
         in_parallel = len(tasks) > 1 and largest < len(samples) and has_room
         solved = self.team.map(solve, tasks) if in_parallel else [solve(task) for task in tasks]
         return [np.stack(values, axis=-1) for values in zip(*solved, strict=True)]
@@ -138,7 +138,7 @@ class SharedKernel:
     def _in_memory(self, kernel: Kernel, samples: Samples) -> tuple[Kernel, Samples, Array | None]:
         """The kernel matrix, as samples of a precomputed kernel, if it fits; else what is given."""
         n = len(samples)
-        if self._bytes(n, samples) > self._free(samples, None):
+        if self._needed_bytes(n, samples) > self._free_bytes(samples, None):
             return kernel, samples, None
         K = self._matrix(n, samples.dtype)
         fill_gram(kernel, samples, K, self.team)
@@ -150,10 +150,10 @@ class SharedKernel:
             self._buffer = np.empty(n_bytes, np.uint8)  # kept: the first write to a page takes long
         return self._buffer[:n_bytes].view(dtype).reshape(n, n)
 
-    def _bytes(self, m: int, samples: Samples) -> int:
+    def _needed_bytes(self, m: int, samples: Samples) -> int:
         return m * m * samples.dtype.itemsize + _VECTORS * 8 * m * self.team.n_threads
 
-    def _free(self, samples: Samples, K: Array | None) -> int:
+    def _free_bytes(self, samples: Samples, K: Array | None) -> int:
         return self.limits.memory_budget - samples.nbytes - (0 if K is None else K.nbytes)
 
     def _solve_machine(self, kernel: Kernel, samples: Samples, K: Array | None, task: _Task) -> list[Array]:
@@ -163,7 +163,7 @@ class SharedKernel:
             if not is_whole:
                 samples_of_machine = SampleSubset(samples, task.rows)
                 K = None
-                if self._bytes(m, samples) <= self._free(samples, None):
+                if self._needed_bytes(m, samples) <= self._free_bytes(samples, None):
                     K = np.empty((m, m), samples.dtype)
                     fill_gram(kernel, samples_of_machine.take(np.arange(m)), K, team)
                 solved = self._solve_folds(kernel, samples_of_machine, K, task, team)
@@ -200,21 +200,21 @@ class SharedKernel:
             return CPath(problem, solve).follow(fold.Cs, self.progress)
 
         paths = list(zip(task.problems, task.folds, strict=True))
-        n_last = len(paths) % team.n_threads == 1  # a fold that would leave the other threads idle has them all
-        solved = team.map(lambda path: follow(path, ThreadTeam(1)), paths[: len(paths) - n_last])
-        return [*solved, *(follow(path, team) for path in paths[len(paths) - n_last :])]
+        n_left_over = len(paths) % team.n_threads == 1  # a single last fold gets all threads
+        solved = team.map(lambda path: follow(path, ThreadTeam(1)), paths[: len(paths) - n_left_over])
+        return [*solved, *(follow(path, team) for path in paths[len(paths) - n_left_over :])]
 
     def _solve_on_cached_rows(
         self, kernel: Kernel, samples: Samples, task: _Task, team: ThreadTeam
     ) -> list[list[DualResult]]:
         """C by C, fold by fold: folds have most support vectors in common, and so their kernel rows."""
-        rows, active_bytes = split_memory(kernel, samples, self.limits.memory_budget, team)
+        kernel_rows, active_bytes = split_memory(kernel, samples, self.limits.memory_budget, team)
         first: DualSolver | None = None
 
         def solve(problem: DualProblem, beta: Vector, _: Vector) -> DualResult:
             nonlocal first
             solver = DualSolver(
-                rows,
+                kernel_rows,
                 problem,
                 has_intercept=self.limits.has_intercept,
                 tol=self.limits.tol,

@@ -49,7 +49,7 @@ Trained = tuple[list[LinearResult], History]
 
 _PARTS = "active_rows", "dual_ascent", "decision_values", "line_search", "plane", "master_problem"  # of a round
 _STALL_ROUNDS = 50  # in which the gap falls by no more than rounding
-_BLOCK_POINTS = 8  # points evaluated in one pass at the start: their decision values are held at once
+_BLOCK_POINTS = 8  # points evaluated in one pass at the start: so many vectors of decision values are in memory
 
 
 @dataclass(frozen=True)
@@ -242,6 +242,7 @@ class _Training:
         return not decrease > ROUNDING * objective[-1]
 
     def _open(self) -> list[CuttingPlaneSolver]:
+        """The machines that are not done: their gap is above the tolerance."""
         return [solver for solver in self.solvers if not self._is_done(solver)]
 
     def _is_done(self, solver: CuttingPlaneSolver) -> bool:

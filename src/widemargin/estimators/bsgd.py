@@ -21,7 +21,7 @@ from ..kernels.tiles import entry_work
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import COEF, EXCESS_MISTAKES, N_BACK, N_FRONT, StepSettings, projection_bytes
-from ..solvers.sgd.merging import ALGORITHM_1, MAINTENANCE, RULES
+from ..solvers.sgd.merging import MAINTENANCE, PAPER_RULE, RULES
 from ._estimator import all_or_nothing, warn_of_stop
 from ._fitted_state import FittedState
 from ._kernel import make_checked_samples
@@ -270,7 +270,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         if self.table_size > _MOST_NODES:
             raise ValueError(f"table_size must be at most {_MOST_NODES}, got {plain(self.table_size)!r}")
         check_choice("maintenance", self.maintenance, MAINTENANCE)
-        check_choice("merge", self.merge, (*RULES, ALGORITHM_1))
+        check_choice("merge", self.merge, (*RULES, PAPER_RULE))
         if self.maintenance == "merge" and self.kernel != "rbf":
             raise ValueError(f"maintenance='merge' is for kernel='rbf' alone, got kernel={self.kernel!r}")
         check_number("validation_fraction", self.validation_fraction, above=0)

@@ -86,7 +86,7 @@ class DualResult:
 
 
 def join_results(rows: list[NDArray[np.intp]], parts: list[DualResult], n: int, elapsed: float) -> DualResult:
-    """Independent problems as one of n coordinates: sums of objectives and gaps, the largest violation.
+    """Join the results of independent problems in one of n coordinates: sums of objectives and gaps, largest violation.
 
     Parameters
     ----------

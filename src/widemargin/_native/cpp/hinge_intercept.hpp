@@ -1,7 +1,7 @@
-// Hinge risks at their optimal intercept: r(f) = min_b sum_i s_i max(0, 1 - y_i (f_i + b)).
+// Hinge risks at their optimal intercept: R(f) = min_b sum_i s_i max(0, 1 - y_i (f_i + b)).
 //
 // With the residuals v_i = y_i - f_i the hinges are max(0, y_i (v_i - b)), and an optimal b is a weighted quantile: the
-// smallest v with sum(s[values <= v]) >= the sum of s over the rows with positive labels.
+// smallest v_j for which the sum of s_i over v_i <= v_j is at least the sum of s over the rows with positive labels.
 #pragma once
 #include "hinge.hpp"
 

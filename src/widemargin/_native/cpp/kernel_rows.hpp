@@ -1,4 +1,4 @@
-// Sums of a kernel matrix's rows, in float64 whatever the entries are.
+// Weighted sums of the rows of a kernel matrix, sum_k coef_k K[k, :], in float64 whatever the entries are.
 #pragma once
 #include "registers.hpp"
 

@@ -1,9 +1,9 @@
 // Partner search for merging: the merge candidate of least weight degradation, by look-up tables or golden section
 // search.
 //
-// Points x_i (coefficient a) and x_j (its partner, a_j of the same sign, no smaller) are replaced by z = h x_j + (1 -
-// h) x_i. With r = a_j / a >= 1, m = r / (r + 1), kappa = k(x_i, x_j), A = k(z, x_j) = kappa^((1 - h)^2) and B = k(z,
-// x_i) = kappa^(h^2), the best h maximises s = m A + (1 - m) B, and lies in [1/2, 1].
+// Points x_i (coefficient a) and x_j (its partner, a_j of the same sign, |a_j| >= |a|) are replaced by
+// z = h x_j + (1 - h) x_i. With r = a_j / a >= 1, m = r / (r + 1), kappa = k(x_i, x_j), A = k(z, x_j) =
+// kappa^((1 - h)^2) and B = k(z, x_i) = kappa^(h^2), the best h maximises s = m A + (1 - m) B, and lies in [1/2, 1].
 #pragma once
 #include <cmath>
 #include <limits>

@@ -1,12 +1,12 @@
 """Accelerations of OCAS: one table of what they do and where they are used, thresholds included.
 
-| file | used | because |
+| file | used where | because |
 |---|---|---|
 | `gram_dual` | at most 1,024 samples and features | one compiled dual solve on X Xᵀ replaces all rounds |
 | `sample_start` | n >= 32,768 and n >= 512 d | the machine of a sixteenth of the samples is near that of all |
 | `active_rows` | n >= 16,384 and n >= 64 d | rounds on the samples near the margin cost a fraction of those on all |
 | `smoothed_newton` | n >= 512 d and n >= 32 d^2 | a handful of steps; the Hessian costs less than some passes |
-| `dual_coordinate_ascent` | 32,768 values, no start from a sample | epochs gain fast while the gap is large |
+| `dual_coordinate_ascent` | n d (CSR: non-zeros) >= 32,768, no sample start | epochs gain fast while the gap is large |
 
 All but the start from a sample are for hinges, and all need samples in this process. Newton steps run on the active
 rows, and on the sample. Small data get the Gram dual alone, or nothing: rounds are fast there, and depend neither on
@@ -26,7 +26,7 @@ _GRAM_SIZE = 1024  # samples and features
 _SAMPLE_ROWS, _SAMPLE_ROWS_PER_COLUMN = 2**15, 512
 _ACTIVE_ROWS, _ACTIVE_ROWS_PER_COLUMN = 2**14, 64
 _NEWTON_ROWS_PER_COLUMN, _NEWTON_ROWS_PER_PAIR = 512, 32  # of columns
-_ASCENT_VALUES = 2**15
+_ASCENT_VALUES = 2**15  # n d of dense samples, non-zeros of CSR
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Accelerations:
     gram_dual: bool = False
     sample_start: bool = False
     active_rows: bool = False
-    newton: bool = False
-    dual_ascent: bool = False
+    newton: bool = False  # smoothed_newton.py
+    dual_ascent: bool = False  # dual_coordinate_ascent.py
 
 
 def choose_accelerations(X: DesignMatrix, losses: Sequence[Loss]) -> Accelerations:

@@ -105,26 +105,27 @@ class ActiveRows:
         if found is None:
             return
         X, restricted, region = found
-        goal = _TOL_SHARE * self._tol
+        tol = _TOL_SHARE * self._tol
         if self.uses_newton:
-            self.uses_newton = NewtonDescent(X, restricted, _WIDTH_SHARE * region.radius).run(goal, self._go_on)
+            self.uses_newton = NewtonDescent(X, restricted, _WIDTH_SHARE * region.radius).run(tol, self._go_on)
         if not self.uses_newton:
-            self._run_rounds(X, restricted, region, goal)
+            self._run_rounds(X, restricted, region, tol)
         self.solver.search_towards(restricted)
-        used = region.distance / (_AIMED_DISTANCE * region.radius)
-        self._scale_share(_GROWTH if region.is_at_boundary else max(used, 1.0 / _GROWTH))
+        relative_distance = region.distance / (_AIMED_DISTANCE * region.radius)
+        self._scale_share(_GROWTH if region.is_at_boundary else max(relative_distance, 1.0 / _GROWTH))
 
-    def _run_rounds(self, X: LocalMatrix, restricted: CuttingPlaneSolver, region: TrustRegion, goal: float) -> None:
+    def _run_rounds(self, X: LocalMatrix, restricted: CuttingPlaneSolver, region: TrustRegion, tol: float) -> None:
         """Rounds of Algorithm 1 on the active rows, until their gap, the work or the trust region ends them."""
-        goal = max(_GAP_SHARE * restricted.gap, goal * restricted.objective)
-        n_visits, most = 0, _MAX_PASSES * self._X.shape[0]
-        while n_visits < most and restricted.gap > goal and not region.is_at_boundary and self._go_on():
+        goal = max(_GAP_SHARE * restricted.gap, tol * restricted.objective)
+        n_read, max_read = 0, _MAX_PASSES * self._X.shape[0]  # samples read, summed over the rounds
+        while n_read < max_read and restricted.gap > goal and not region.is_at_boundary and self._go_on():
             plane = restricted.line_search(X.matvec(restricted.search_point))
             add_planes(X, [restricted], [plane])
             restricted.solve_master()
-            n_visits += X.shape[0]
+            n_read += X.shape[0]
 
     def _has_failed_twice(self) -> bool:
+        """Whether the objective has not fallen in two rounds in a row; then the count begins anew."""
         objective = self.solver.objective
         self._n_failures = self._n_failures + 1 if objective >= self._objective * (1.0 - ROUNDING) else 0
         self._objective = objective

@@ -1,9 +1,13 @@
 """Dual coordinate ascent beside cutting planes: a dual point is a plane too.
 
-    maximise  D(a) = sum a_i - 1/2 |sum a_i y_i x_i|^2      0 <= a_i <= C s_i   (and sum a_i y_i = 0 with an intercept)
+    max_alpha  sum_i alpha_i - 1/2 |w|^2,  w = sum_i alpha_i y_i x_i   s.t.  0 <= alpha_i <= C s_i   [and y'alpha = 0]
 
-Each hinge lies above the part a_i / (C s_i) of its line, so the plane with the samples' weights -a_i y_i / C lies below
-the risk. In the master problem, alone it gives the bound D(a); together with other planes, more.
+with y'alpha = 0 for an intercept. (`solvers/dual` minimises the negative of this objective, in beta = y alpha.) As
+
+    s_i max(0, 1 - y_i f_i) >= alpha_i / C (1 - y_i f_i),
+
+the plane with the samples' weights -alpha_i y_i / C lies below the risk. In the master problem this plane alone gives
+the dual objective as a lower bound; together with other planes, a larger one.
 
 Source: Hsieh, Chang, Lin, Keerthi, Sundararajan, A Dual Coordinate Descent Method for Large-scale Linear SVM, ICML
 2008.
@@ -85,11 +89,11 @@ class Alternation:
     def _choose(self) -> None:
         total = sum(self._work.values())
         expected_rate = _TOTAL_GAIN / self._expected if self._work[False] < self._expected else 0.0
-        faster = self._rates[True] >= max(self._rates[False], expected_rate)
+        epochs_lead = self._rates[True] >= max(self._rates[False], expected_rate)
         # where rounds alone are expected to take long, that expectation is no reason against another trial
-        is_promising = faster or max(self._rates[True], _TRIAL_GAIN / total) >= expected_rate
-        is_trial = self._work[not faster] < _TRIAL_SHARE * total and is_promising
-        self.has_epochs = faster != is_trial
+        is_promising = epochs_lead or max(self._rates[True], _TRIAL_GAIN / total) >= expected_rate
+        is_trial = self._work[not epochs_lead] < _TRIAL_SHARE * total and is_promising
+        self.has_epochs = epochs_lead != is_trial  # a trial is of the alternative that does not lead
         self._turn_length = (_TRIAL_SHARE if is_trial else _TURN_SHARE) * total
 
 
@@ -116,7 +120,7 @@ class CoordinateAscent:
         self._C = 1.0
         n = len(signed_weights)
         self._intercept_step = _INTERCEPT_STEP * _mean_square(arrays, n) if has_intercept else 0.0
-        self._alpha, self._w = np.zeros(n), np.zeros(n_features + 1)
+        self._alpha, self._w = np.zeros(n), np.zeros(n_features + 1)  # w, and the intercept as its last value
         self._rng = np.random.default_rng(0)
         self._shrink_limits = math.inf, -math.inf  # of the gradient: a sample at a bound beyond them is shrunk
         size = linear.count_values(arrays)

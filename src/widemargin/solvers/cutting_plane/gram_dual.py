@@ -35,12 +35,12 @@ def solve_gram_duals(
     progress: Progress | SilentProgress,
 ) -> list[LinearResult] | None:
     """Solve on X (n, d) for all losses, each to a relative gap of `tol`; None where 25 working sets were not enough."""
-    rows = X.astype(np.float64, copy=False)
-    everyone, none = np.arange(len(rows)), np.zeros(len(rows))
+    samples = X.astype(np.float64, copy=False)
+    all_rows, zero = np.arange(len(samples)), np.zeros(len(samples))
     signed = [loss.signed_weights for loss in losses]
-    parts = [Subproblem(everyone, svm_problem(np.sign(weights), C * np.abs(weights)), none) for weights in signed]
+    parts = [Subproblem(all_rows, svm_problem(np.sign(weights), C * np.abs(weights)), zero) for weights in signed]
     duals = solve_subproblems(
-        rows @ rows.T,
+        samples @ samples.T,
         parts,
         team,
         has_intercept=losses[0].has_intercept,
@@ -51,7 +51,7 @@ def solve_gram_duals(
     )
     results = []
     for loss, dual in zip(losses, duals, strict=True):
-        w, f = dual.beta @ rows, dual.decision[None]
+        w, f = dual.beta @ samples, dual.decision[None]
         cut = cut_at(loss, f)
         objective = 0.5 * float(w @ w) + C * cut.risk
         gap = max(objective - (dual.objective - dual.gap), 0.0)

@@ -21,15 +21,15 @@ from ...data.probe import spread_rows
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
-Line = tuple[Vector, Vector, tuple[float, float]]  # decision values at both ends, and the intercepts there
+Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at steps 0 and 1, and the intercepts there
 
 MIN_BRACKET_ROWS = 4096  # with fewer samples, brackets from a sample of them cost more than they save
 _SAMPLE_ROWS = 2048  # least size of that sample
-_MAX_STEP = 1e300  # a step beyond every breakpoint
+_INFINITE_STEP = 1e300  # stands for infinity: beyond every breakpoint
 
 
 class Cut(NamedTuple):
-    """A new best point, whose decision values have been written in place, and a cutting plane near it."""
+    """A cutting plane near a new best point, and R there; the point's decision values have been written in place."""
 
     risk: float  # R at the best point
     coef: Matrix  # weights of the samples (q, n): the plane's normal is coef X
@@ -107,33 +107,35 @@ class HingeLoss:
         """The paper's exact line search (appendix A), with selection instead of its sort: O(n) expected."""
         return self._line_search((f[0], f_end[0], (0.0, 0.0)), curvature, slope)
 
-    def _line_search(self, line: Line, curvature: float, slope: float) -> float:
-        f, f_end, shifts = line
-        for lo, hi in (self._bracket(line, curvature, slope), (0.0, _MAX_STEP)):
-            change, keys, jumps = hinge.scan_breakpoints(
-                self.team.native, f, f_end, *shifts, self.signed_weights, lo, hi
+    def _line_search(self, segment: Segment, curvature: float, slope: float) -> float:
+        f, f_end, intercepts = segment
+        for lo, hi in (self._bracket(segment, curvature, slope), (0.0, _INFINITE_STEP)):
+            change, breakpoints, jumps = hinge.scan_breakpoints(
+                self.team.native, f, f_end, *intercepts, self.signed_weights, lo, hi
             )
             at_lo = curvature * lo + slope + change
             is_inside = (lo == 0.0 or at_lo < 0.0) and curvature * hi + slope + change + jumps.sum() >= 0.0
             if is_inside:
                 break
-        root: float = hinge.find_root(keys, jumps, curvature, slope + change, lo)
+        root: float = hinge.find_root(breakpoints, jumps, curvature, slope + change, lo)
         return root
 
-    def _bracket(self, line: Line, curvature: float, slope: float) -> tuple[float, float]:
-        """The step that is best for a sample, and a twentieth of the sample's breakpoints to either side."""
+    def _bracket(self, segment: Segment, curvature: float, slope: float) -> tuple[float, float]:
+        """An interval of steps about the best one for a sample, up to its (n_sample / 20)-th nearest breakpoint."""
         if self.n_rows < MIN_BRACKET_ROWS:
-            return 0.0, _MAX_STEP
-        f, f_end, shifts = line
+            return 0.0, _INFINITE_STEP
+        f, f_end, intercepts = segment
         signed_weights = self.signed_weights[self._sample]
         ends = f[self._sample], f_end[self._sample]
-        change, keys, jumps = hinge.scan_breakpoints(self.team.native, *ends, *shifts, signed_weights, 0.0, _MAX_STEP)
+        change, breakpoints, jumps = hinge.scan_breakpoints(
+            self.team.native, *ends, *intercepts, signed_weights, 0.0, _INFINITE_STEP
+        )
         share = float(np.abs(signed_weights).sum()) / self._total
-        step = hinge.find_root(keys, jumps, curvature * share, slope * share + change, 0.0)
-        n_near = min(len(keys), len(signed_weights) // 20)
+        step = hinge.find_root(breakpoints, jumps, curvature * share, slope * share + change, 0.0)
+        n_near = min(len(breakpoints), len(signed_weights) // 20)
         if not n_near:
-            return 0.0, _MAX_STEP
-        width = float(np.partition(np.abs(keys - step), n_near - 1)[n_near - 1])
+            return 0.0, _INFINITE_STEP
+        width = float(np.partition(np.abs(breakpoints - step), n_near - 1)[n_near - 1])
         return max(0.0, step - width), step + width
 
     def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> Cut:

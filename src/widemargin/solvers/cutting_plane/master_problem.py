@@ -126,15 +126,15 @@ class MasterProblem:
 
     def _drop(self, j: int) -> None:
         last = self.n_planes - 1
-        for column in (self._normals, self._points, self._offsets, self._beta, self._idle, self._gram, self._gram.T):
-            column[j] = column[last]
+        for array in (self._normals, self._points, self._offsets, self._beta, self._idle, self._gram, self._gram.T):
+            array[j] = array[last]
         self.n_planes = last
 
     def _merge(self, i: int, j: int) -> None:
         """Replace planes i and j by their mean, weighted by beta: a plane below the risk, with the same solution."""
         total = self._beta[i] + self._beta[j]
         share, other = self._beta[i] / total, self._beta[j] / total
-        for column in (self._normals, self._points, self._offsets, self._gram, self._gram.T):
-            column[i] = share * column[i] + other * column[j]
+        for array in (self._normals, self._points, self._offsets, self._gram, self._gram.T):
+            array[i] = share * array[i] + other * array[j]
         self._beta[i] = total
         self._drop(j)

@@ -74,9 +74,9 @@ class InterceptHingeLoss(HingeLoss):
         coef = np.empty_like(f)
         best = self._quantile(f[0], f_end[0], step)
         at_plane = self._quantile(f[0], f_end[0], step + mu * (1.0 - step))
-        rows = self.team.native, f[0], f_end[0], self.signed_weights
+        hinges = self.team.native, f[0], f_end[0], self.signed_weights
         risk, offset = hinge.advance_with_intercept(
-            *rows, step, best, self._residuals, at_plane, self._coef_sum, coef[0]
+            *hinges, step, best, self._residuals, at_plane, self._coef_sum, coef[0]
         )
         self._latest = f, best
         return Cut(risk - self._coef_sum * best, coef, offset)
@@ -125,8 +125,8 @@ class InterceptHingeLoss(HingeLoss):
     def _quantile(self, f: Vector, f_end: Vector, k: float) -> float:
         """The optimal intercept at f + k (f_end - f): a weighted quantile of the residuals y - f."""
         for lo, hi in (self._enclose(f, f_end, k), (-math.inf, math.inf)):
-            rows = self.team.native, f, f_end, k, self.signed_weights
-            below, upto, kept, weights = hinge.collect_residuals(*rows, lo, hi, self._residuals)
+            hinges = self.team.native, f, f_end, k, self.signed_weights
+            below, upto, kept, weights = hinge.collect_residuals(*hinges, lo, hi, self._residuals)
             if below < self._quantile_level <= upto and len(kept):
                 break
         best: float = hinge.weighted_quantile(kept, weights, self._quantile_level - below)

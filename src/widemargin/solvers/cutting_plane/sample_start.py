@@ -43,7 +43,7 @@ def start_from_sample(
     newton: bool,
     train: Callable[[LocalMatrix, Sequence[Loss], float], list[Matrix]],
 ) -> SampleStart:
-    """Train on random runs of 16 neighbours: by Newton's method where that works, else by `train` to a tolerance."""
+    """Train on a sample of random runs of 16 neighbours: by Newton's method where that works, else by `train`."""
     n, d = X.shape
     size = max(int(_SHARE * n), _NEWTON_ROWS_PER_COLUMN * d if newton else 0)
     size = min(size, int(_MEMORY_SHARE * memory_budget) // X.row_bytes)

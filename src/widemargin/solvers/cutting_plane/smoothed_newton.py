@@ -147,11 +147,11 @@ class NewtonDescent:
 
     def _backtrack(self, step: Matrix, value: float, decrement: float) -> Smoothed | None:
         """Go along the step, halved until the smoothed objective falls enough; None, without moving, if it does not."""
-        ahead = self._X.matvec(self.point + step)
+        f_end = self._X.matvec(self.point + step)
         length = 1.0
         while length >= _MIN_STEP:
             point = self.point + length * step
-            f = ahead if length == 1.0 else self._f + length * (ahead - self._f)
+            f = f_end if length == 1.0 else self._f + length * (f_end - self._f)
             smoothed = self._loss.smoothed(f, self._width)
             if smoothed and self._solver.value(point, smoothed.value) < value - _ARMIJO * length * decrement:
                 self.point, self._f = point, f
@@ -202,8 +202,8 @@ class SmoothedHessian:
     def _compute(self, f: Matrix, intercept: float, width: float) -> Matrix:
         """I + C s / (2 width) times the second moments of a sample of the samples near the kink."""
         enough = (_ROWS_PER_COLUMN if width > _KEPT_WIDTH else _ROWS_PER_COLUMN_KEPT) * self._X.shape[1]
-        chosen, every = _sample(self._loss.rows_near_kink(f, intercept, width), self._draws[:enough])
-        weights = every * self._C / (2.0 * width) * np.abs(self._loss.signed_weights[chosen])
+        chosen, stride = _sample(self._loss.rows_near_kink(f, intercept, width), self._draws[:enough])
+        weights = stride * self._C / (2.0 * width) * np.abs(self._loss.signed_weights[chosen])
         hessian = self._second_moments(chosen, weights, self._centre(chosen, weights))
         _diagonal(hessian)[...] += 1.0
         return hessian
@@ -227,11 +227,11 @@ class SmoothedHessian:
 
 def _sample(chosen: Indices, draws: Vector) -> tuple[Indices, float]:
     """One index at random out of each of len(draws) equal parts of `chosen`, and the size of a part; all, if fewer."""
-    every = len(chosen) / len(draws)
-    if every <= 1.0:
+    stride = len(chosen) / len(draws)
+    if stride <= 1.0:
         return chosen, 1.0
-    places = (np.arange(len(draws)) + draws) * every
-    return chosen[places.astype(np.int64)], every
+    places = (np.arange(len(draws)) + draws) * stride
+    return chosen[places.astype(np.int64)], stride
 
 
 def _solve(H: Matrix, b: Vector) -> Vector:

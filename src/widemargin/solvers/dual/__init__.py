@@ -1,1 +1,13 @@
-"""The dual of kernel machines: minimise 1/2 beta'K beta - t'beta over a box and, with an intercept, at a fixed sum."""
+"""The dual of kernel machines: minimise 1/2 beta'K beta - t'beta over a box and, with an intercept, at a fixed sum.
+
+::
+
+    certificate    the dual problem of each machine (`DualProblem`); objective, gap and KKT violation of a point
+    solver         n of any size: rounds on an active set, kernel rows streamed for the rest
+    in_memory      one problem whose kernel matrix is in memory
+    subproblems    many problems on parts of one such matrix, one a thread
+    newton         the test for a stall of coordinate steps (`StallTest`), and the Newton steps that follow
+    c_path         the same problem for ascending C, each from the solution before
+    block          the share of one worker in a problem whose rows are on several
+    memory         how many bytes the active set's matrix gets, and how many the kernel rows that are kept
+"""

@@ -68,38 +68,38 @@ class Candidates(NamedTuple):
     problem: DualProblem
 
 
-class Size(NamedTuple):
-    """Of a proposal: the bytes of the changed rows, and of the rows that a joint problem needed; working sets."""
+class ProposalSize(NamedTuple):
+    """What a proposal costs."""
 
-    changes: int
-    offered: int
-    n_iter: int
+    changed_bytes: int  # of the changed rows, which all other blocks get
+    candidate_bytes: int  # of the block's rows in a joint problem, which one worker gets
+    n_iter: int  # working sets
 
 
-class Joint(NamedTuple):
+class JointSolution(NamedTuple):
     """The solution of a joint problem: the coefficients of each block's candidates."""
 
     beta: list[Vector]
     n_iter: int
 
 
-class Slope(NamedTuple):
-    """The objective along a step d: 1/2 curvature s^2 + slope s for s in [0, 1], of the 1-norm its chord."""
+class StepObjective(NamedTuple):
+    """The objective along a step d, 1/2 curvature s^2 + slope s for s in [0, 1], above the 1-norm's by its chord."""
 
     slope: float
     curvature: float
 
 
 class CertificateSums(NamedTuple):
-    """A block's share in the certificate: extremes of the gradient where beta can rise or fall, sums, and counts."""
+    """A block's share in the certificate: extremes of the gradient, and sums over its variables."""
 
-    rise: float
-    fall: float
-    target_beta: float
-    beta_decision: float
-    norm: float
-    total: float
-    free_slack: float
+    rise: float  # least right derivative of the variables that can increase
+    fall: float  # largest left derivative of those that can decrease
+    target_beta: float  # sum of t beta
+    beta_decision: float  # sum of beta K beta
+    norm: float  # eps |beta|_1
+    total: float  # sum of beta
+    free_slack: float  # sum of the free variables' optimal intercepts
     n_free: int
     n_support: int
 
@@ -118,8 +118,8 @@ class Block:
 
     Attributes
     ----------
-    beta, decision, own : ndarray of shape (m,), float64
-        Coefficients; decision values of all the coefficients of the problem; and of this block's alone.
+    beta, decision, own_decision : ndarray of shape (m,), float64
+        Coefficients; decision values K beta of all coefficients of the problem; and K_pp beta_p, of this block's alone.
     version : int or None
         The number of steps taken; None until the start is known.
     """
@@ -129,12 +129,12 @@ class Block:
         self.kernel = kernel
         self.problem = problem
         self.settings = settings
-        self.beta, self.own, self.decision = np.zeros((3, X.shape[0]))
+        self.beta, self.own_decision, self.decision = np.zeros((3, X.shape[0]))
         self.version: int | None = None
         self.next_version: int | None = None  # while it is being restored
         self.absorbed: set[int] = set()  # blocks whose changes are in `decision_step`; while restored, in `decision`
         self.proposal: Vector | None = None
-        self.own_step = self.decision_step = np.zeros(0)  # changes of `own` and `decision` by the whole proposal
+        self.own_step = self.decision_step = np.zeros(0)  # changes of the two by the whole proposal
         self.chosen = np.zeros(0, np.intp)  # candidates
         self.before: tuple[Vector, Vector, Vector] | None = None
         self._take(X)
@@ -150,20 +150,20 @@ class Block:
         self._take(self.X.astype(np.float64))
         self.version = None
 
-    # ------------------------------------------------------------------------------------------------ where it stands
+    # ------------------------------------------------------------------------------------------ version and restoring
 
     def stand_at(self, version: int) -> bool:
-        """Whether the block is at this version, after going back the latest step if need be."""
+        """Whether the block is at this version; the latest step is undone where that makes it so."""
         if self.version == version + 1 and self.before is not None:
-            (self.beta, self.own, self.decision), self.before, self.version = self.before, None, version
+            (self.beta, self.own_decision, self.decision), self.before, self.version = self.before, None, version
         self.proposal = None
         return self.version == version
 
     def start(self, beta: Vector, version: int) -> None:
-        """Be restored to beta (m,), of this version: its decision values lack what other blocks contribute."""
+        """Begin to restore the block to beta (m,), of this version: decision values are of its own rows alone."""
         self.beta, self.before, self.proposal = beta.copy(), None, None
-        self.own = self._product(self._changes(beta))
-        self.decision, self.absorbed = self.own.copy(), {self.number}
+        self.own_decision = self._product(self._changes(beta))
+        self.decision, self.absorbed = self.own_decision.copy(), {self.number}
         self.version, self.next_version = None, version
 
     def support(self, version: int) -> Changes:
@@ -177,7 +177,7 @@ class Block:
         return self.support(version).nbytes
 
     def restore(self, version: int, numbers: Sequence[int], support: Sequence[Changes], n_blocks: int) -> None:
-        """Add what other blocks contribute to the decision values; those of all blocks restore it."""
+        """Add the contributions of some blocks to the decision values; with those of all blocks it is restored."""
         if self.next_version != version:
             raise LostBlockError(f"block {self.number} is not being restored to version {version}")
         for number, product in self._products(numbers, support):
@@ -188,13 +188,13 @@ class Block:
 
     # --------------------------------------------------------------------------------------------------------- a step
 
-    def improve(self, tol: float, max_time: float | None) -> Size:
+    def improve(self, tol: float, max_time: float | None) -> ProposalSize:
         """Solve the block's problem to `tol`, and propose the solution."""
-        problem = self.problem._replace(target=self.problem.target - (self.decision - self.own))
+        problem = self.problem._replace(target=self.problem.target - (self.decision - self.own_decision))
         with self._progress(max_time) as progress, blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
-            rows, active_bytes = split_memory(self.kernel, self.samples, self.settings.memory_budget, team)
+            kernel_rows, active_bytes = split_memory(self.kernel, self.samples, self.settings.memory_budget, team)
             solver = DualSolver(
-                rows,
+                kernel_rows,
                 problem,
                 has_intercept=self.settings.has_intercept,
                 tol=tol,
@@ -203,17 +203,17 @@ class Block:
                 entry_noise=self.noise,
                 max_relative_gap=np.inf,
             )
-            result = solver.correct_from(self.beta, self.own) if self.beta.any() else solver.solve(self.beta)
-        self._propose(result.beta, result.decision - self.own)
-        return Size(self.changes().nbytes, 0, result.n_iter)
+            result = solver.correct_from(self.beta, self.own_decision) if self.beta.any() else solver.solve(self.beta)
+        self._propose(result.beta, result.decision - self.own_decision)
+        return ProposalSize(self.changes().nbytes, 0, result.n_iter)
 
-    def candidates(self, offset: float, reach: float, k: int) -> Candidates:
+    def candidates(self, intercept: float, reach: float, k: int) -> Candidates:
         """At most k rows for a joint problem: violators and free variables, then what is near the border of a loss.
 
-        `offset` (the intercept) tells what violates; `reach` is the largest distance from the border.
+        What violates depends on the intercept; `reach` is the largest distance from the border.
         """
-        size, is_active = self._violations(offset)
-        slack = np.abs(np.abs(self.decision - self.problem.target + offset) - self.problem.epsilon)
+        size, is_active = self._violations(intercept)
+        slack = np.abs(np.abs(self.decision - self.problem.target + intercept) - self.problem.epsilon)
         priority = np.where(is_active, size, -slack)
         rows = np.flatnonzero(priority > -reach)
         if len(rows) > k:
@@ -221,7 +221,7 @@ class Block:
         self.chosen = rows
         return Candidates(Changes(self.X[rows], self.beta[rows]), self.decision[rows], self.problem.take(rows))
 
-    def solve_jointly(self, offers: Sequence[Candidates], tol: float, max_time: float | None) -> Joint:
+    def solve_jointly(self, offers: Sequence[Candidates], tol: float, max_time: float | None) -> JointSolution:
         """Solve the problem of the candidates of all blocks, all other variables fixed: m of them, m^2 kernel entries.
 
         If there is no time for these, the solution is what it was.
@@ -240,20 +240,22 @@ class Block:
                 with progress.interrupting(team.native):
                     fill_gram(self.kernel, samples, K, team)
                 solver.solve(beta, decision, tol)
-        return Joint(np.split(beta, cuts), solver.n_iter)
+        return JointSolution(np.split(beta, cuts), solver.n_iter)
 
-    def adopt(self, joint: Joint) -> Size:
+    def adopt(self, joint: JointSolution) -> ProposalSize:
         """Propose the solution of a joint problem for this block's candidates."""
         proposal = self.beta.copy()
         proposal[self.chosen] = joint.beta[self.number]
         self._propose(proposal, self._product(self._changes(proposal - self.beta)))
-        return Size(self.changes().nbytes, Changes(self.X[self.chosen], joint.beta[self.number]).nbytes, joint.n_iter)
+        return ProposalSize(
+            self.changes().nbytes, Changes(self.X[self.chosen], joint.beta[self.number]).nbytes, joint.n_iter
+        )
 
     def changes(self) -> Changes:
         """The rows that the proposal changes."""
         return self._changes(self._step())
 
-    def absorb(self, numbers: Sequence[int], changes: Sequence[Changes]) -> Slope:
+    def absorb(self, numbers: Sequence[int], changes: Sequence[Changes]) -> StepObjective:
         """Add what other blocks' proposals would change in the decision values; the slope along all so far."""
         for number, product in self._products(numbers, changes):
             self.decision_step += product
@@ -261,19 +263,19 @@ class Block:
         step = self._step()
         norm = self.problem.epsilon * float(np.abs(self.beta + step).sum() - np.abs(self.beta).sum())
         slope = float(step @ (self.decision - self.problem.target)) + norm
-        return Slope(slope, float(step @ self.decision_step))
+        return StepObjective(slope, float(step @ self.decision_step))
 
     def step(self, length: float, version: int, n_blocks: int) -> tuple[Rows, Vector]:
         """Go `length` in [0, 1] of the way to the proposals; the coefficients that changed, and their values."""
         step = self._step()
         if len(self.absorbed) != n_blocks:
             raise LostBlockError(f"block {self.number} knows the changes of {sorted(self.absorbed)} alone")
-        self.before = self.beta, self.own, self.decision
+        self.before = self.beta, self.own_decision, self.decision
         if length == 1.0:
             self.beta = np.asarray(self.proposal)
         else:
             self.beta = np.clip(self.beta + length * step, self.problem.lo, self.problem.hi)  # against rounding
-        self.own = self.own + length * self.own_step
+        self.own_decision = self.own_decision + length * self.own_step
         self.decision = self.decision + length * self.decision_step
         self.proposal, self.version = None, version
         changed = np.flatnonzero(step)
@@ -299,19 +301,19 @@ class Block:
             n_support=int(np.count_nonzero(support)),
         )
 
-    def losses(self, offsets: Vector, midpoint: float, tol: float) -> tuple[Vector, int]:
+    def losses(self, intercepts: Vector, midpoint: float, tol: float) -> tuple[Vector, int]:
         """The block's losses, C included, with each of these intercepts (q,); and how many variables are active.
 
         These are free or violate by more than `tol` with the intercept `midpoint`.
         """
         grad, eps = self.decision - self.problem.target, self.problem.epsilon
         hi, lo = self.separable.hi, self.separable.lo
-        losses = [hi @ np.maximum(-grad - b - eps, 0.0) - lo @ np.maximum(grad + b - eps, 0.0) for b in offsets]
+        losses = [hi @ np.maximum(-grad - b - eps, 0.0) - lo @ np.maximum(grad + b - eps, 0.0) for b in intercepts]
         size, _ = self._violations(midpoint)
         return np.array(losses), int(np.count_nonzero(is_free(self.separable, self.beta) | (size > tol)))
 
     def get(self, name: str) -> Any:
-        """An attribute."""
+        """The value of the attribute of this name."""
         return getattr(self, name)
 
     # -------------------------------------------------------------------------------------------------------- its parts
@@ -347,9 +349,9 @@ class Block:
                 add_kernel_product(self.kernel, others, changes.step[None], mine, out[None], team)
         return out
 
-    def _violations(self, offset: float) -> tuple[Vector, NDArray[np.bool_]]:
+    def _violations(self, intercept: float) -> tuple[Vector, NDArray[np.bool_]]:
         """Sizes (m,) of the KKT violations with this intercept, and whether variables violate or are free."""
-        grad, eps, beta = self.decision - self.problem.target + offset, self.problem.epsilon, self.beta
+        grad, eps, beta = self.decision - self.problem.target + intercept, self.problem.epsilon, self.beta
         rise = np.where(beta < self.separable.hi, -grad - np.where(beta >= 0, eps, -eps), 0.0)
         fall = np.where(beta > self.separable.lo, grad + np.where(beta > 0, eps, -eps), 0.0)
         size = np.maximum(np.maximum(rise, fall), 0.0)

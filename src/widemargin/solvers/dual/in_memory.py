@@ -72,12 +72,13 @@ class InMemorySolver:
         # with an intercept, float32 steps over thousands of tiles would let sum(beta) drift
         dtype = np.dtype(np.float64) if self.has_intercept or self.use_float64 else self.K.dtype
         tile = dual.Tile64(size) if dtype == np.float64 else dual.Tile32(size)
-        point = self.K, self.terms, beta, decision, tile, dual.WorkingSet(size, m), tol, self.has_intercept
-        n_sets, is_stalled, first_steps = 4, CoordinateStallTest(WORKING_SET_ROWS), self.n_steps
+        arguments = self.K, self.terms, beta, decision, tile, dual.WorkingSet(size, m), tol, self.has_intercept
+        n_sets = 4  # of the first call; then as many as take `SECONDS_PER_CHECK`
+        is_stalled, first_steps = CoordinateStallTest(WORKING_SET_ROWS), self.n_steps
         until_check = SETS_PER_CHECK
         while self.n_iter < max_iter:
             n_sets, begin = min(n_sets, until_check, max_iter - self.n_iter), time.perf_counter()
-            done, steps, _, violation = dual.solve_active(self.team.native, *point, n_sets)
+            done, steps, _, violation = dual.solve_active(self.team.native, *arguments, n_sets)
             self.n_iter += done
             self.n_steps += steps
             until_check -= done
@@ -85,12 +86,13 @@ class InMemorySolver:
                 break
             if not until_check:
                 if is_stalled(self.terms, beta, decision, violation, self.n_steps - first_steps):
-                    self._solve_exactly(beta, decision, tol)
+                    self._solve_newton_sets(beta, decision, tol)
                     break
                 until_check = SETS_PER_CHECK
             n_sets = int(np.clip(n_sets * SECONDS_PER_CHECK / (time.perf_counter() - begin + 1e-9), 1, 1000))
 
-    def _solve_exactly(self, beta: Vector, decision: Vector, tol: float) -> None:
+    def _solve_newton_sets(self, beta: Vector, decision: Vector, tol: float) -> None:
+        """Go on in place with working sets that Newton steps solve to rounding."""
         self.n_iter += solve_newton_sets(
             self.K,
             self.terms,

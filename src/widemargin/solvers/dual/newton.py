@@ -6,7 +6,7 @@ Method   The number of one- or two-coordinate steps grows with the condition num
          each working set of at most 512 rows is solved to rounding by a primal active-set method: a Newton step on the
          free coordinates; coordinates that reach a bound are fixed there; at the optimum of the free ones the largest
          violator becomes free.
-Cost     O(q^3 / 3) a step for q free coordinates; about as many steps as coordinates that change sides
+Cost     O(q^3 / 3) a step for q free coordinates; about as many steps as coordinates that reach or leave a bound
 Source   primal active sets: Nocedal, Wright, Numerical Optimization, 2006, algorithm 16.3; steps that meet several
          bounds: Bertsekas, SIAM J. Control Optim. 20, 1982; singular K: proximal point, Rockafellar 1976
 """
@@ -268,7 +268,7 @@ class _BoxNewton:
     def solve(self, go_on: GoOn) -> None:
         """Minimise over the free coordinates, free the largest violator (or violating pair), and repeat."""
         for _ in range(_STEPS_PER_ROW * len(self.Q)):
-            if not go_on() or (self._step() and not self._free_violators()):
+            if not go_on() or (self._step() and not self._release_violators()):
                 return
 
     def _step(self) -> bool:
@@ -305,15 +305,16 @@ class _BoxNewton:
         columns, grad = self.Q[:, free], self.grad[free]
 
         def clipped(length: float) -> tuple[float, Vector, Vector]:
+            """A clipped step of this length: the change of the objective, the step, the change of the gradient."""
             step = np.where(room <= length, bound, length * direction)
             change = columns @ step
             return float(step @ (grad + 0.5 * change[free])), step, change
 
         first = min(1.0, float(room.min()))
-        length, (decrease, step, change) = 1.0, clipped(first)
+        length, (value, step, change) = 1.0, clipped(first)
         while not self.has_intercept and length > first:
             trial = clipped(length)
-            if trial[0] < decrease:
+            if trial[0] < value:
                 return trial[1], trial[2], room <= length
             length *= _BACKTRACKING
         return step, change, room <= first
@@ -335,16 +336,16 @@ class _BoxNewton:
                 continue
             if not self.has_intercept:
                 return -cho_solve(factor, grad, check_finite=False), 0.0
-            across, multiplier = cho_solve(factor, normal, check_finite=False), 0.0
+            solved_normal, multiplier = cho_solve(factor, normal, check_finite=False), 0.0
             for _ in range(2):  # where the direction is long, cancellation leaves the first multiplier few digits
-                along = cho_solve(factor, grad - multiplier * normal, check_finite=False)
-                more = float(normal @ along / (normal @ across))
+                solved_grad = cho_solve(factor, grad - multiplier * normal, check_finite=False)
+                more = float(normal @ solved_grad / (normal @ solved_normal))
                 multiplier += more
-            direction = more * across - along
+            direction = more * solved_normal - solved_grad
             return direction - normal * float(normal @ direction / (normal @ normal)), multiplier
         return np.zeros(len(free)), 0.0
 
-    def _free_violators(self) -> bool:
+    def _release_violators(self) -> bool:
         """Free the largest violator, or with a'x = 0 the maximal violating pair; False if there is none."""
         rising, falling = self.hi > 0.0, self.lo < 0.0
         if not self.has_intercept:

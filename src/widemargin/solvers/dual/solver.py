@@ -57,7 +57,7 @@ _NEW_VIOLATORS = 4096  # violators that join the active set in a round, at most
 _NEW_VIOLATORS_FROM_ZERO = 2048  # the same in the first round from beta = 0, and
 _FIRST_ROUND_SHARE = 0.25  # of the rows at most in that round
 _LEAST_VIOLATION = 0.03  # violation / largest violation of coordinates that join
-_NEAR_VIOLATORS = 512, 2048  # least and most satisfied coordinates near their margin that join as well
+_NEAR_MARGIN = 512, 2048  # least and most satisfied coordinates near their margin that join as well
 _CHANGE_QUANTILE = 0.95  # of the rows' last changes of decision values: a bound of later ones for most rows
 _NEAR_SHARE = 0.5  # near rows / rows, at most, for rounds on the near rows alone
 _ROUND_TOL = 0.1  # violation on the active set after a round / largest violation before it
@@ -76,7 +76,7 @@ class DualSolver:
 
     Parameters
     ----------
-    rows : KernelRows of n rows
+    kernel_rows : KernelRows of n rows
     problem : DualProblem of n coordinates
     has_intercept : bool
         Whether sum(beta) keeps its value, the dual of an unregularised intercept.
@@ -103,14 +103,15 @@ class DualSolver:
     report_to : callable or None
         Called before each round with beta (n,) and its certificate; False stops the solver. None: `progress` is told.
     needed_tol : float
-        `tol`, or less where the gap is too large at `tol`.
+        The violation that a converged machine needs: `tol`, or less where the gap is too large at `tol`.
     goal_tol : float
-        The violation that rounds go on to: `needed_tol`, or 1e-9 for a problem that is one working set.
+        The violation at which rounds end: `needed_tol`, or 1e-9 for a problem that is one working set. What is compared
+        with it is a violation computed from entries with noise, and so `_observable_tol` takes off a margin.
     """
 
     def __init__(
         self,
-        rows: KernelRows,
+        kernel_rows: KernelRows,
         problem: DualProblem,
         *,
         has_intercept: bool,
@@ -123,7 +124,7 @@ class DualSolver:
         max_relative_gap: float = MAX_RELATIVE_GAP,
     ) -> None:
         n = len(problem.target)
-        self.rows = rows
+        self.kernel_rows = kernel_rows
         self.problem = problem
         self.has_intercept = has_intercept
         self.tol = self.needed_tol = tol
@@ -134,9 +135,11 @@ class DualSolver:
         self.entry_noise = entry_noise
         self.order: Rows | None = None
         self.max_iter = max_iter if max_iter >= 0 else NO_LIMIT
-        self.terms = make_terms(problem, np.asarray(rows.kernel.diagonal(rows.samples), np.float64))
-        self.active = ActiveMatrix(rows, max(active_bytes, WORKING_SET_ROWS**2 * rows.samples.dtype.itemsize))
-        self.noise_free_beta: Vector | float = 0.0  # its decision values are known without noise
+        self.terms = make_terms(problem, np.asarray(kernel_rows.kernel.diagonal(kernel_rows.samples), np.float64))
+        self.active = ActiveMatrix(
+            kernel_rows, max(active_bytes, WORKING_SET_ROWS**2 * kernel_rows.samples.dtype.itemsize)
+        )
+        self.noise_free_beta: Vector | float = 0.0  # the beta whose decision values are free of noise
         self.history = History()
         self.n_iter = 0
         self.n_steps = 0
@@ -148,7 +151,7 @@ class DualSolver:
     @property
     def nbytes(self) -> int:
         """Bytes of the kernel entries in memory."""
-        return self.active.K.nbytes + self.rows.nbytes
+        return self.active.K.nbytes + self.kernel_rows.nbytes
 
     def refine(self, beta: Vector, tol: float) -> tuple[Vector, Vector]:
         """Solve on the coordinates 0 ... m - 1 alone. Their kernel matrix stays in memory for `solve`.
@@ -172,11 +175,11 @@ class DualSolver:
         m = len(beta)
         if not self.progress.go_on():
             raise Stopped
-        with self.progress.interrupting(self.rows.team.native):
+        with self.progress.interrupting(self.kernel_rows.team.native):
             self.active.fill_leading(m)
         terms = restrict_terms(self.terms, slice(m))
         beta, decision, support = beta.copy(), np.zeros(m), np.flatnonzero(beta)
-        kernels.add_rows(self.rows.team.native, self.active.K, support, beta[support], decision)
+        kernels.add_rows(self.kernel_rows.team.native, self.active.K, support, beta[support], decision)
         self._solve_in_memory(self.active.K, terms, beta, decision, tol)
         return beta, decision
 
@@ -203,8 +206,8 @@ class DualSolver:
     def release_to(self, other: DualSolver) -> DualSolver:
         """Release the memory, and add the counts and the history so far to `other`, which continues the fit."""
         other.n_iter, other.n_steps, other.history = self.n_iter, self.n_steps, self.history
-        self.rows.release()
-        self.active = ActiveMatrix(self.rows, 0)
+        self.kernel_rows.release()
+        self.active = ActiveMatrix(self.kernel_rows, 0)
         return other
 
     def correct_from(self, beta: Vector, decision: Vector) -> DualResult:
@@ -277,17 +280,17 @@ class DualSolver:
         Raises `Stopped` if the fit is stopped before most of it is computed.
         """
         decision, n_known, K = np.zeros(len(beta)), 0, None
-        if leading is not None and (len(self.active.rows) or not self.rows.has_room):
+        if leading is not None and (len(self.active.rows) or not self.kernel_rows.has_room):
             n_known, K = len(leading), self.active.K if len(self.active.rows) else None
             decision[:n_known] = leading
         support = np.flatnonzero(beta)
         free = is_free(self.terms, beta)[support]
 
         def add(rows: Rows, *, keep: bool) -> None:
-            self.rows.add_product(rows, beta[rows], decision, keep=keep, n_known=n_known, K_known=K)
+            self.kernel_rows.add_product(rows, beta[rows], decision, keep=keep, n_known=n_known, K_known=K)
 
-        self._until_stopped(partial(add, keep=False), support[~free])
-        self._until_stopped(partial(add, keep=True), support[free])
+        self._in_blocks(partial(add, keep=False), support[~free])
+        self._in_blocks(partial(add, keep=True), support[free])
         return decision
 
     def _start_on_subset(self, beta: Vector) -> _Point:
@@ -299,7 +302,7 @@ class DualSolver:
         few[rows] = beta[rows]
         if self.has_intercept:
             few = rescale_to_zero_sum(few)
-        self.rows.add_product(rows, few[rows], decision, keep=False)
+        self.kernel_rows.add_product(rows, few[rows], decision, keep=False)
         return min(
             zero, _Point(few, decision, np.empty(len(beta))), key=lambda point: self._find_certificate(point).objective
         )
@@ -322,6 +325,7 @@ class DualSolver:
         return np.flatnonzero((result.beta != 0.0) | (distance < _CERTAIN * noise))
 
     def _certify(self, point: _Point) -> Certificate:
+        """The certificate of the point, recorded as a row of the history."""
         certificate = self._find_certificate(point)
         _, objective, gap, violation = certificate
         self.history.record_point(self.progress.elapsed, point.beta, objective=objective, gap=gap, violation=violation)
@@ -358,7 +362,7 @@ class DualSolver:
         changed = changed[np.argsort(rows[changed])]
         if not len(changed):
             return None
-        known = None if self.rows.has_room else rows  # kept rows need all their columns
+        known = None if self.kernel_rows.has_room else rows  # kept rows need all their columns
         new_point = self._update(point, rows[changed], beta[changed], known)
         if new_point is not None and known is not None:
             new_point.decision[known] = decision
@@ -369,7 +373,7 @@ class DualSolver:
 
         None if they are too many, or if kept kernel rows make the other rows' decision values cheap.
         """
-        if self.rows.has_room:
+        if self.kernel_rows.has_room:
             return None
         is_near = self._distance(point.decision, certificate.intercept) < self.last_change
         is_near |= is_free(self.terms, point.beta) | (np.abs(point.violations) > 0.5 * self.goal_tol)
@@ -382,9 +386,9 @@ class DualSolver:
         Shrinking: the decision values of the other rows are computed once, after it, and show whether one of them
         violates.
         """
-        samples = SampleSubset(self.rows.samples, near)
+        samples = SampleSubset(self.kernel_rows.samples, near)
         part = DualSolver(
-            KernelRows(self.rows.kernel, samples, 0, self.rows.team),
+            KernelRows(self.kernel_rows.kernel, samples, 0, self.kernel_rows.team),
             self.problem.take(near),
             has_intercept=self.has_intercept,
             tol=0.9 * self._observable_tol(point),
@@ -403,9 +407,9 @@ class DualSolver:
         part.active = self.active
         to_near = np.full(len(point.beta), -1)
         to_near[near] = np.arange(len(near))
-        self.active.renumber(part.rows, to_near)
+        self.active.renumber(part.kernel_rows, to_near)
         result = part._solve_from(_Point(point.beta[near], point.decision[near], np.empty(len(near))))
-        self.active.renumber(self.rows, near)
+        self.active.renumber(self.kernel_rows, near)
         self.n_iter += part.n_iter
         self.n_steps += part.n_steps
         return result.beta, result.decision
@@ -425,9 +429,9 @@ class DualSolver:
         else:
             new = _largest(size, np.flatnonzero(violates), max_new)
         active = self._cut_to_memory(point, np.union1d(np.flatnonzero(free), new))
-        return self._add_near_violators(point, intercept, active, int(np.clip(len(new), *_NEAR_VIOLATORS)))
+        return self._add_near_margin(point, intercept, active, int(np.clip(len(new), *_NEAR_MARGIN)))
 
-    def _add_near_violators(self, point: _Point, intercept: float, active: Rows, k: int) -> Rows:
+    def _add_near_margin(self, point: _Point, intercept: float, active: Rows, k: int) -> Rows:
         """`active` and up to k satisfied coordinates near their margin, which the round may turn into violators."""
         slack = self._distance(point.decision, intercept)
         near = slack < np.abs(point.violations).max()
@@ -451,7 +455,7 @@ class DualSolver:
 
     def _solve_active(self, point: _Point, certificate: Certificate) -> tuple[Rows, Vector, Vector]:
         """Solve on an active set's kernel matrix: its rows, their new beta and decision values."""
-        with self.progress.interrupting(self.rows.team.native):
+        with self.progress.interrupting(self.kernel_rows.team.native):
             self.active.update(self._choose_active(point, certificate.intercept))
         active = self.active.rows
         tol = max(0.9 * self._observable_tol(point), _ROUND_TOL * certificate.violation)
@@ -464,9 +468,14 @@ class DualSolver:
         self, K: NDArray[np.floating], terms: dual.SeparableTerms, beta: Vector, decision: Vector, tol: float
     ) -> None:
         """Improve beta and decision in place, and count the work."""
-        is_small = len(self.rows) <= WORKING_SET_ROWS
+        is_small = len(self.kernel_rows) <= WORKING_SET_ROWS
         solver = InMemorySolver(
-            K, terms, self.rows.team, has_intercept=self.has_intercept, progress=self.progress, use_float64=is_small
+            K,
+            terms,
+            self.kernel_rows.team,
+            has_intercept=self.has_intercept,
+            progress=self.progress,
+            use_float64=is_small,
         )
         left = self.max_iter - self.n_iter
         solver.solve(beta, decision, tol, left)
@@ -480,16 +489,16 @@ class DualSolver:
 
     def _n_checks(self, rows: Rows) -> int:
         """Number of clock checks during the products of these rows with K."""
-        return int(entry_work(len(rows) * len(self.rows), self.rows.samples.row_cost) / _WORK_PER_CHECK)
+        return int(entry_work(len(rows) * len(self.kernel_rows), self.kernel_rows.samples.row_cost) / _WORK_PER_CHECK)
 
-    def _until_stopped(self, add: Callable[[Rows], None], rows: Rows) -> None:
+    def _in_blocks(self, add: Callable[[Rows], None], rows: Rows) -> None:
         """Call `add` for blocks of the rows; raise `Stopped`, also within a block, if the fit is stopped.
 
         Products that take a fraction of a second in all are never stopped.
         """
         if self._n_checks(rows) == 0:
             return add(rows)
-        with self.progress.interrupting(self.rows.team.native):
+        with self.progress.interrupting(self.kernel_rows.team.native):
             for block in self._blocks(rows):
                 if not self.progress.go_on():
                     raise Stopped
@@ -505,12 +514,12 @@ class DualSolver:
 
         def add(block: Rows) -> None:
             if unknown is None:
-                self.rows.add_product(rows[block], change[block], decision)
+                self.kernel_rows.add_product(rows[block], change[block], decision)
             else:
-                self.rows.add_product_to(unknown, rows[block], change[block], decision)
+                self.kernel_rows.add_product_to(unknown, rows[block], change[block], decision)
 
         try:
-            self._until_stopped(add, np.arange(len(rows)))
+            self._in_blocks(add, np.arange(len(rows)))
         except Stopped:
             if point.beta.any():
                 return None

@@ -179,6 +179,7 @@ class _Batch:
         self.problems = make(K, rows, starts, self.terms, self.beta, self.f, has_intercept)
 
     def _entries(self, part: Subproblem) -> Array:
+        """K[rows, rows], (m, m)."""
         return self.K[np.ix_(part.rows, part.rows)]
 
     def advance(self, team: ThreadTeam) -> bool:

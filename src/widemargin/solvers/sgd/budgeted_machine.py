@@ -24,7 +24,7 @@ from ...data.csr import CSRArray, make_csr
 from ...data.samples import Samples, SparseSamples, make_samples
 from ...kernels.functions import RBF, FunctionKernel, Kernel
 from .lookup_table import golden_section, merge_table, merged_coef
-from .merging import ALGORITHM_1, RULES
+from .merging import PAPER_RULE, RULES
 
 Vector = NDArray[np.float64]
 Order = NDArray[np.int64]
@@ -232,14 +232,14 @@ class PaperMachine(MergingMachine):
         same_sign = self._slots_of(coef[i])
         others = same_sign[same_sign != i]
         self.counts[MERGERS if len(others) else REMOVALS] += 1
-        self._enter_maintenance(self._merge(i, others) if len(others) else coef[i] ** 2)
+        self._record_maintenance(self._merge(i, others) if len(others) else coef[i] ** 2)
         last = same_sign[-1]  # closes the gap
         slots[:, i], self.arrays.points[:, i] = slots[:, last], self.arrays.points[:, last]
         coef[last] = coef_sum[last] = 0.0
         self.counts[N_FRONT if last < self.counts[N_FRONT] else N_BACK] -= 1
 
     def _merge(self, i: np.intp, others: NDArray[np.intp]) -> float:
-        """Merge i into the best of the others (lines 4 to 15 but for the removal of i); the squared degradation."""
+        """Merge i into the best of the others (lines 4 to 15, but i is not removed); return the squared degradation."""
         points, (coef, coef_sum, norm, scale) = self.arrays.points, self.arrays.slots
         gamma = self.settings.kernel.gamma  # type: ignore[attr-defined]
         a, b = coef[i], coef[others]
@@ -256,7 +256,7 @@ class PaperMachine(MergingMachine):
         points[:, j], coef[j], norm[j], scale[j] = z, a_z[best], gamma * (z @ z), 1.0  # line 14
         return max(float(degradations[best]), 0.0)
 
-    def _enter_maintenance(self, degradation: float) -> None:
+    def _record_maintenance(self, degradation: float) -> None:
         """Add the squared degradation of lam t w to the totals, and the growth 1 / budget to the weight of the step."""
         t, settings = float(self.counts[STEPS]), self.settings
         self.sums[DEGRADATION_SUM] += degradation / (settings.lam * t) ** 2
@@ -388,14 +388,14 @@ def make_machine(settings: StepSettings, like: Any, state: Mapping[str, Any] | N
         coef=np.zeros((2, width)),
         inverse=np.zeros((side, side)),
         counts=np.zeros(7, np.int64),
-        sums=np.eye(7)[LAST_WEIGHT],
+        sums=np.eye(7)[LAST_WEIGHT],  # zeros but for LAST_WEIGHT, which is 1
     )
 
 
 def _make_merging(settings: StepSettings, like: Any, state: Mapping[str, Any] | None) -> MergingMachine:
     if not isinstance(settings.kernel, RBF):
         raise ValueError("maintenance='merge' needs the Gaussian kernel")
-    is_paper = settings.merge == ALGORITHM_1
+    is_paper = settings.merge == PAPER_RULE
     arrays = compiled.MergingState(like.shape[1], settings.budget + is_paper)
     if state is not None:
         n_front, n_back = (int(state["counts"][at]) for at in (N_FRONT, N_BACK))

@@ -16,7 +16,8 @@ Four compiled rules of Glasmachers and Qaadan (2018) give h and the weight degra
     gss          h by golden section search over [1/2, 1] to 0.01, and one step of Newton's method
     gss-precise  the same to 1e-10
 
-`ALGORITHM_1` names the search as published, over [0, 1] to 0.01 without Newton's step, in NumPy.
+`PAPER_RULE`, "gss-paper", is their Algorithm 1 as published, in NumPy: the search over [0, 1] to 0.01, without
+Newton's step.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from ..._native import budget as compiled
 from .lookup_table import merge_table
 
 RULES = ("lookup-wd", "lookup-h", "gss", "gss-precise")
-ALGORITHM_1 = "gss-paper"
+PAPER_RULE = "gss-paper"
 MAINTENANCE = ("merge", "removal", "projection")
 
 
