@@ -16,7 +16,7 @@ from benchmarks import _process
 from benchmarks._problems import Problem, load_problem
 from benchmarks.papers._dc_svm import approximate
 from benchmarks.papers._dc_svm.cascade import CascadeSVC
-from benchmarks.peers._competitors import OURS, OURS_INTERCEPT, OURS_LEVELS, Settings, get_competitor
+from benchmarks.peers._competitors import OURS, Settings, get_competitor
 
 Row = dict[str, Any]
 
@@ -38,8 +38,8 @@ def _cascade(settings: Settings, **options: Any) -> CascadeSVC:
     return CascadeSVC(settings.C, settings.gamma, settings.kernel, settings.tol, **options)
 
 
-def _of_peers(name: str) -> Callable[..., Any]:
-    return lambda settings, **options: get_competitor(name).make(settings).set_params(**options)
+def _of_peers(name: str, **fixed: Any) -> Callable[..., Any]:
+    return lambda settings, **options: get_competitor(name).make(settings).set_params(**fixed | options)
 
 
 def _approximate(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,9 +47,9 @@ def _approximate(make: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _MAKERS: dict[str, Callable[..., Any]] = {
-    "exact": _of_peers(OURS_LEVELS),
-    "direct": _of_peers(OURS),
-    "exact+b": _of_peers(OURS_INTERCEPT),
+    "exact": _of_peers(OURS, fit_intercept=False),
+    "direct": _of_peers(OURS, fit_intercept=False, n_levels=0),
+    "exact+b": _of_peers(OURS, n_levels=0),
     "libsvm": _of_peers("sklearn"),
     "sklearnex": _of_peers("sklearnex"),
     "cascade": _cascade,
@@ -61,7 +61,7 @@ _MAKERS: dict[str, Callable[..., Any]] = {
 
 def settings_of(problem: Problem, *, tol: float = 1e-3, kernel: str = "rbf", **changes: float) -> Settings:
     """Return the settings of all machines for a problem; `changes` are C or gamma."""
-    settings = Settings(problem.C, problem.gamma, tol, 0, None, _CACHE_MB, kernel)
+    settings = Settings(problem.C, problem.gamma, tol, None, _CACHE_MB, kernel)
     return settings._replace(**changes)
 
 
