@@ -25,18 +25,16 @@ from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._native import Stopped
 from .._progress import PartProgress, Progress
+from .._types import Rows, Vector
 from ..data import LostBlockError
 from ..solvers.dual.block import Block, CertificateSums, call_at
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Certificate, DualProblem
 from ..solvers.dual.solver import hides_violation
 from ..solvers.results import DualResult, History, StoppedAtStartError
 
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
 Handles = list[Any]
 
 _START_TOL = 0.1  # tolerance of the blocks' first solution

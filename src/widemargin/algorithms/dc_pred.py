@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from .._native import Stopped
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
+from .._types import Array, Rows, Vector
 from ..data.samples import make_samples
 from ..kernels.functions import Transform
 from ..kernels.tiles import fill_gram
@@ -35,10 +35,6 @@ from ..nystroem.landmarks import select_landmarks
 from ..nystroem.local_machines import ExactMachine, LeafProblem, LinearFit
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ..partition.hierarchy import Hierarchy, grow
-
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Array = NDArray[np.floating]
 
 _MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed
 _KERNEL_SHARE = 0.4  # of the memory budget, for these matrices in the leaves that are trained in parallel

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from .._native import Stopped
 from .._progress import PartProgress, Progress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run
+from .._types import Rows, Vector
 from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
 from ..kernels.precision import entry_noise
@@ -39,9 +40,6 @@ from ..solvers.dual.memory import split_memory
 from ..solvers.dual.solver import DualSolver, hides_violation
 from ..solvers.dual.subproblems import Subproblem, solve_on_whole_matrix
 from ..solvers.results import DualResult, StoppedAtStartError, join_results
-
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 _MAX_IN_MEMORY = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # tolerance of levels and refine step that only give a start: later steps change its last digits

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from .._native import Stopped
 from .._progress import PartProgress, Progress
 from .._threads import ThreadTeam
+from .._types import Array, Rows, Vector
 from ..data.samples import GramSamples, Samples, SampleSubset
 from ..kernels.functions import Kernel, Precomputed
 from ..kernels.tiles import add_kernel_product, fill_gram
@@ -33,10 +34,6 @@ from ..solvers.dual.in_memory import NO_LIMIT, solve_in_memory
 from ..solvers.dual.memory import split_memory
 from ..solvers.dual.solver import DualSolver
 from ..solvers.results import DualResult, StoppedAtStartError
-
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Array = NDArray[np.floating]
 
 _VECTORS = 16  # float64 vectors (n,) of a problem that is being solved, with those of its solutions
 

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam
+from .._types import Matrix
 from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix
 from ..nystroem.local_machines import LinearFit
 from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
@@ -44,7 +45,6 @@ from ..solvers.cutting_plane.sample_start import start_from_sample
 from ..solvers.cutting_plane.solver import ROUNDING, CuttingPlaneSolver, Plane, add_planes
 from ..solvers.results import History, LinearResult
 
-Matrix = NDArray[np.float64]
 Trained = tuple[list[LinearResult], History]
 
 _PARTS = "active_rows", "dual_ascent", "decision_values", "line_search", "plane", "master_problem"  # of a round

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 
+from .._types import Vector
 from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
 from ..estimators._kernel_machine import KernelMachine
@@ -18,8 +19,6 @@ from ..estimators._lazy import lazy_on_dask
 from ..estimators._predictor import OneAgainstRestPredictor, PairwisePredictor
 from ..estimators._validation import validate_rows
 from ..models.nystroem_tree import NystroemForest
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

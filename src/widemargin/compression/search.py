@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -19,6 +18,7 @@ from sklearn.utils import check_random_state
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import effective_n_jobs, row_blocks
+from .._types import Rows, Vector
 from ..algorithms.dc_pred import Settings, train
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
@@ -49,9 +49,6 @@ from .compressed import (
     CompressionReport,
 )
 from .sources import read_model
-
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 _GAMMA_FACTORS = (1.0, 4.0, 0.25)  # gammas of the landmarks' kernel to choose from, in multiples of the model's
 _LEAVES = 12, 4, 1, 48  # of a tree, to choose from

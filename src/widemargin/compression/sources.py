@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from .._types import Vector
 from ..data.csr import check_sparse
 from ..estimators._dual_attributes import pair_coefficients
 from ..estimators._fitted_state import FittedState
@@ -23,8 +24,6 @@ from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
 from ..kernels.functions import Transform, make_kernel
 from ..models.expansion import KernelExpansion
-
-Vector = NDArray[np.float64]
 
 
 @dataclass

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import csr
+from .._types import Indices, Matrix
 
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 RowArrays: TypeAlias = "NDArray[np.floating] | csr.CSRMatrix"  # dense ones in C order
 
 

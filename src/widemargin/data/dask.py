@@ -15,15 +15,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from .._native import Stopped
 from .._threads import ThreadTeam
+from .._types import Matrix
 from .abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError
 from .csr import check_sparse
 from .design_matrix import make_design_matrix
-
-Matrix = NDArray[np.float64]
 
 _FAN_IN = 8  # partial sums that one task adds
 _WORKER_CHECK = 1.0  # seconds between two checks whether all workers are still there

@@ -9,15 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._native import dense
 from .._threads import ThreadTeam, count_blocks, row_blocks
+from .._types import Array, Indices, Matrix
 from .abstract_matrix import LocalMatrix, RowAccess
-
-Array = NDArray[np.floating]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 _BLOCK_BYTES = 2**21  # least size of a block of a matrix product: enough to be fast
 MAX_BLOCKS = 64  # of a pass: enough to share out

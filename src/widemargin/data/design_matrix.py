@@ -16,13 +16,11 @@ from numpy.typing import NDArray
 
 from .._native import csr
 from .._threads import ThreadTeam
+from .._types import Indices, Matrix
 from .abstract_matrix import DesignMatrix, LocalMatrix, RowAccess
 from .csr import CSRArray
 from .dense import ColumnMajorMatrix, DenseMatrix, RowMajorMatrix, has_contiguous_rows, read_only
 from .memory_map import MappedMatrix, mapped_pages
-
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 def make_design_matrix(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> LocalMatrix:

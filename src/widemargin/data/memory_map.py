@@ -6,15 +6,11 @@ import mmap
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._native import dense
 from .._threads import ThreadTeam, count_blocks, row_blocks
+from .._types import Array, Indices, Matrix
 from .dense import MAX_BLOCKS, DenseMatrix
-
-Array = NDArray[np.floating]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 _FILE_BYTES = 2**23  # size of a block of the check for NaN
 

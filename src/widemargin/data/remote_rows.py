@@ -11,10 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._types import Rows
 from .abstract_matrix import LostBlockError
 from .dask import HeldBlocks, LostPartitionError, active_client, check_partition, load_partitions
-
-Rows = NDArray[np.intp]
 
 _MAX_LOSSES = 5  # of workers, during one task on all parts
 

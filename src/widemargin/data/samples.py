@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from .._native import csr
 from .._threads import row_blocks
+from .._types import Array
 from .csr import CSRArray, canonical, prefers_csr
 
-Array = NDArray[np.floating]
 Selection = slice | NDArray[np.integer]
 
 _CENTRED_VALUES = 2**21  # of X that are centred between two questions to the clock: 8 or 16 MiB of new memory

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Vector = NDArray[np.float64]
+from .._types import Vector
 
 
 def new_axes(display: str) -> Any:

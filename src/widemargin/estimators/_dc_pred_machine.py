@@ -21,7 +21,6 @@ from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, TrainingRows
 from ._validation import check_choice, check_kernel, check_limits, check_number, check_pseudo, check_seed
 
-Vector = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 
 

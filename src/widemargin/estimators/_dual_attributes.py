@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from .._types import Rows, Vector
 from ..algorithms.dc_svm import TrainedMachine
 from ..data.samples import GramSamples, make_samples
 from ..kernels.functions import Kernel
@@ -18,9 +19,6 @@ from ..models.clustered import COMBINATIONS, ClusteredExpansion
 from ..partition.routing import InputRouter, KernelRouter, RandomRouter, Router
 from ._estimator import relative_gap
 from ._fitted_state import FittedState
-
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 _DENSE_BYTES = 2**24  # of coefficients of pairs of classes, nearly all zero where there are many classes
 

@@ -16,6 +16,7 @@ from .._config import resolve_memory_budget
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit
+from .._types import Rows, Vector
 from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
 from ..data import is_partitioned
 from ..data.remote_rows import RemoteRows, open_remote_rows
@@ -48,9 +49,6 @@ from ._validation import (
     plain,
     to_memory,
 )
-
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 _DEEPEST = 62  # of the levels: 2 ** 62 clusters
 

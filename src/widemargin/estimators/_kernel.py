@@ -10,14 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._types import Vector
 from ..data.remote_rows import RemoteRows
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import RBF, FunctionKernel, Kernel, Laplacian, Precomputed, make_kernel
 from ..kernels.precision import ensure_precision
 from ._estimator import warn_user
 from ._validation import FUNCTION_KERNELS
-
-Vector = NDArray[np.float64]
 
 _PROBE_ROWS = 256  # whose kernel matrix is computed
 _BLOCK_ENTRIES = 2**20  # of X that are centred at once

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import row_blocks
+from .._types import Vector
 from ..kernels.functions import Kernel
 from ..models.expansion import KernelExpansion
 from ._estimator import Estimator
@@ -31,8 +32,6 @@ from ._validation import (
     number_classes,
     validate_rows,
 )
-
-Vector = NDArray[np.float64]
 
 _VALUES_SHARE = 8  # memory budget / bytes of the decision values of a block of rows, which the vote copies twice
 

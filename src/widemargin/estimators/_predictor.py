@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import _ovr_decision_function
 
+from .._types import Vector
 from ._lazy import lazy_on_dask
-
-Vector = NDArray[np.float64]
 
 
 class ScorePredictor:

@@ -17,11 +17,11 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit
+from .._types import Rows, Vector
 from ..algorithms import dc_svm
 from ..algorithms.block_minimization import BlockMinimizer
 from ..algorithms.block_minimization import Settings as RoundSettings
@@ -39,8 +39,6 @@ from ..solvers.dual.certificate import DualProblem
 from ..solvers.dual.in_memory import zero_result
 from ..solvers.results import DualResult, StoppedAtStartError, join_results
 
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
 Problem = Callable[[], tuple[Rows, DualProblem]]
 
 SAMPLE_ROWS = 10_000  # brought here, to be clustered and to look at their scale

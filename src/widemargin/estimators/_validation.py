@@ -23,10 +23,9 @@ from sklearn.utils.validation import (
 
 from .._config import resolve_memory_budget
 from .._threads import ThreadTeam, row_blocks
+from .._types import Vector
 from ..data import has_finite_rows, has_finite_values, is_partitioned, mapped_pages
 from ..data.csr import canonical, check_sparse, with_usual_arrays
-
-Vector = NDArray[np.float64]
 
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
 KERNELS = ("rbf", "poly", "polynomial", "linear", "sigmoid", "laplacian")

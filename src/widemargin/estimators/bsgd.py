@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import unique_labels
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
+from .._types import Vector
 from ..algorithms.bsgd import BudgetedSGD, Epochs, primal_objective, train
 from ..data import blocks_in_turn, is_partitioned
 from ..data.labels import one_vs_rest_signs
@@ -41,8 +42,6 @@ from ._validation import (
     to_memory,
     to_single,
 )
-
-Vector = NDArray[np.float64]
 
 _LEAST_LAM = 1e-100  # coefficients are sums of up to 1 / lam, and their squares must be finite
 _STREAM_ROWS = 10_000  # n of the default lam = 1 / (C n) of a stream (docs/guide/bsgd.md)

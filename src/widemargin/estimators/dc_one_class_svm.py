@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 
 from .._progress import Progress
+from .._types import Vector
 from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
 from ..data.remote_rows import count_rows
 from ..data.samples import Samples
@@ -23,8 +24,6 @@ from ._kernel_machine import TrainingRows
 from ._lazy import lazy_on_dask
 from ._remote import take_samples, train
 from ._validation import check_choice, check_number, plain
-
-Vector = NDArray[np.float64]
 
 _ROUNDING = 8.0  # times the relative rounding error of a kernel entry: that of a decision value
 _SAMPLE = 300  # rows of the machine of a fit that has no time for all

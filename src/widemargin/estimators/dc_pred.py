@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .._progress import Progress
+from .._types import Vector
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
 from ..nystroem.local_machines import HingeProblem, RidgeProblem
@@ -17,8 +18,6 @@ from ._kernel_machine import TrainingRows
 from ._lazy import lazy_on_dask
 from ._predictor import OneAgainstRestPredictor
 from ._validation import check_number, plain
-
-Vector = NDArray[np.float64]
 
 
 class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, DCPredMachine):

@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from .._progress import Progress
@@ -23,8 +22,6 @@ from ._kernel_machine import TrainingRows
 from ._predictor import PairwisePredictor
 from ._remote import train, train_several
 from ._validation import check_choice, check_flag, check_number
-
-Vector = NDArray[np.float64]
 
 
 class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from .._progress import Progress
+from .._types import Rows, Vector
 from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
@@ -21,9 +22,6 @@ from ._kernel_machine import TrainingRows
 from ._lazy import lazy_on_dask
 from ._remote import train, train_several
 from ._validation import check_choice, check_number
-
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 class DCSVMRegressor(RegressorMixin, DualMachine):

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
+from .._types import Vector
 from ..data.samples import GramSamples, Samples, make_samples
 from ..kernels.precision import ensure_precision
 from ..partition.divide import divide
@@ -22,8 +23,6 @@ from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, TrainingRows
 from ._lazy import lazy_on_dask
 from ._validation import FUNCTION_KERNELS, check_integer, check_kernel, check_n_jobs, check_seed, check_weights
-
-Vector = NDArray[np.float64]
 
 
 class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KernelMachine):

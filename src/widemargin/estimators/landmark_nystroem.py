@@ -17,6 +17,7 @@ from .._config import resolve_memory_budget
 from .._native import Stopped
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit, run_until_stopped
+from .._types import Array
 from ..data.samples import make_samples
 from ..kernels.functions import Kernel
 from ..kernels.tiles import fill_gram
@@ -40,9 +41,6 @@ from ._validation import (
     check_seed,
 )
 
-Array = NDArray[np.floating]
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
 _GoOn = Callable[[], bool]
 
 _FEW = 100  # landmarks of a fit that was stopped

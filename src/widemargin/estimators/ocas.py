@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit, row_blocks
+from .._types import Matrix, Vector
 from ..algorithms.ocas import Settings, Trained, train_path
 from ..data import DesignMatrix, open_design_matrix, with_constant
 from ..models.linear import LinearModel
@@ -42,8 +43,6 @@ from ._validation import (
     weigh_classes,
 )
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 Classes = NDArray[np.signedinteger]
 
 _START_POINTS = 24  # of a warm start: each costs a third of a round

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._threads import row_blocks
+from .._types import Array, Rows
 from .cache import KernelRows
 from .tiles import fill_gram, fill_with_transpose
-
-Rows = NDArray[np.intp]
-Array = NDArray[np.floating]
 
 _MAX_UNUSED = 0.3  # share of rows outside the last wanted set, above which they are removed
 _GROWTH = 1.25  # row length / number of rows after it was increased

@@ -7,11 +7,10 @@ from numpy.typing import NDArray
 
 from .._native import kernels
 from .._threads import ThreadTeam, row_blocks
+from .._types import Array
 from ..data.samples import Samples, SampleSubset
 from .functions import Kernel
 from .tiles import add_kernel_product
-
-Array = NDArray[np.floating]
 
 _GATHERED_ROWS = 2048  # gathered at a time
 _COPIED_ROWS = 64  # copied by a thread at a time

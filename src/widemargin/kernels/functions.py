@@ -15,10 +15,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import kernels as tiles
+from .._types import Array
 from ..data.samples import Samples
 from .scratch import Scratch
-
-Array = NDArray[np.floating]
 
 _DIAGONAL_ROWS = 16  # of a tile for the diagonal of a callable kernel: as many entries a row, a sixteenth of the calls
 

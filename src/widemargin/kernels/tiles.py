@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from .._config import get_config
 from .._native import kernels
 from .._threads import ThreadTeam, row_blocks
+from .._types import Array
 from ..data.samples import Samples
 from .functions import Kernel
 from .scratch import Scratch
 
-Array = NDArray[np.floating]
 _Batches = list[tuple[slice, Samples]]
 
 TILE_ROWS = 256

@@ -16,10 +16,9 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._types import Rows, Vector
 from ..estimators._validation import check_flag, plain
 
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
 Method = TypeVar("Method", bound=Callable[..., Any])
 Score = Callable[[Rows], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them
 

@@ -7,11 +7,9 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Vector
 from ..estimators._validation import check_integer, check_number, plain
-
-Vector = NDArray[np.float64]
 
 LEAST_C, LARGEST_C = 0.1, 1000.0  # of an automatic grid
 LEAST_GAMMA, LARGEST_GAMMA = 1 / 16, 16.0  # of an automatic grid, in units of gamma="scale"

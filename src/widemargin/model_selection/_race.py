@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm, t
 
-Vector = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from .._types import Mask, Vector
 
 CONFIDENCE = 0.95  # one-sided, of leaving a cell
 

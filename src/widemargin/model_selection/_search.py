@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
+from .._types import Mask, Rows, Vector
 from ..algorithms.held_out import Fold, Limits, SharedKernel
 from ..data.samples import Samples
 from ..estimators._kernel import check_range
@@ -26,10 +26,6 @@ from ._best_estimator import Score
 from ._grid import Grid
 from ._race import Race
 from ._tasks import Task
-
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 _SAMPLE_SHARE = 4  # rows / rows of the sample
 _LEAST_SAMPLE = 500  # rows: smaller samples are no guide, and all rows are as quick

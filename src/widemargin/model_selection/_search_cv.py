@@ -13,6 +13,7 @@ from sklearn.utils import Tags, check_random_state
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import ThreadTeam
+from .._types import Vector
 from ..algorithms.held_out import Limits
 from ..data.samples import make_samples
 from ..estimators._estimator import all_or_nothing, warn_of_stop
@@ -26,9 +27,6 @@ from ._grid import LARGEST_C, LARGEST_GAMMA, LEAST_C, LEAST_GAMMA, Grid, make_va
 from ._race import best_place
 from ._search import Data, Search, Split
 from ._tasks import Task
-
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 _WITHOUT_GAMMA = ("linear", "precomputed")
 

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import _num_samples
 
+from .._types import Rows, Vector
 from ..algorithms.dc_svm import pair_problem
 from ..estimators._predictor import PairwisePredictor
 from ..estimators._validation import class_factors
 from ..solvers.dual.certificate import DualProblem, regression_problem, svm_problem
-
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 class Task(Protocol):

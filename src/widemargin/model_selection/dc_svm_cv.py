@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from .._types import Vector
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
@@ -15,8 +15,6 @@ from ._best_estimator import needs_refit
 from ._grid import LARGEST_EPSILON, LEAST_EPSILON, make_values
 from ._search_cv import SearchCV
 from ._tasks import Classification, Regression
-
-Vector = NDArray[np.float64]
 
 
 class DCSVMClassifierCV(ClassifierMixin, SearchCV):

@@ -12,14 +12,13 @@ from sklearn.utils import Tags
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
+from .._types import Vector
 from ..estimators._estimator import all_or_nothing, warn_of_stop
 from ..estimators._validation import check_training_data, check_weights, plain
 from ..estimators.ocas import OCASClassifier
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits, needs_refit
 from ._grid import make_values
 from .c_path import LabelledRows, score_folds
-
-Vector = NDArray[np.float64]
 
 _LEAST_C, _LARGEST_C = 1e-4, 10.0  # of an automatic path
 

@@ -7,14 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._threads import ThreadTeam, blas_limit, row_blocks
+from .._types import Array
 from ..data.samples import Samples, make_samples
 from ..kernels.precision import ensure_precision
 from ..nystroem.features import LandmarkFeatures
-
-Array = NDArray[np.floating]
 
 _BLOCK_ROWS = 64, 1024  # least and most rows of a block
 _ROW_COPIES = 3  # of a row and its features that a thread holds at most

@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from .._native import nystroem
 from .._threads import ONE_THREAD, ThreadTeam, row_blocks
+from .._types import Array, Vector
 from ..kernels.functions import Transform
 from ..nystroem.features import LandmarkFeatures
 from ..partition.hierarchy import Hierarchy, row_arrays
-
-Vector = NDArray[np.float64]
-Array = NDArray[np.floating]
 
 _FEW_ROWS = 64  # computed in the calling thread
 _ROW_OPERATIONS = 100  # that finding a row's place takes as long as

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 
 from .._threads import row_blocks
-
-Array = NDArray[np.floating]
+from .._types import Array
 
 
 def nystroem_factor(C: Array, G: Array, damping: float = 0.0) -> NDArray[np.float64]:

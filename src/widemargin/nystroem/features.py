@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import nystroem
+from .._types import Array
 from ..kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid, Transform
 from ..partition.hierarchy import row_arrays
 
-Array = NDArray[np.floating]
 Index = NDArray[np.integer]
 
 _NAMES = {RBF: "rbf", Laplacian: "laplacian", Polynomial: "poly", Sigmoid: "sigmoid", Linear: "linear"}

@@ -8,10 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._types import Array, Vector
 from ..partition.kmeans import centroids, feature_distances, kernel_kmeans, kmeans, sample_rows
-
-Vector = NDArray[np.float64]
-Array = NDArray[np.floating]
 
 
 def select_landmarks(

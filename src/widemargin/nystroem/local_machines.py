@@ -13,13 +13,10 @@ from scipy.linalg.lapack import dpocon
 
 from .._progress import Progress
 from .._threads import ThreadTeam, row_blocks
+from .._types import Array, Rows, Vector
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem, svm_problem
 from ..solvers.dual.in_memory import solve_in_memory
 from ..solvers.results import DualResult, LinearResult
-
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Array = NDArray[np.floating]
 
 _MAX_DUAL_ROWS = 2000  # of a leaf solved on its approximate kernel matrix; with more, cutting planes are faster
 # Violation of a leaf's exact machine, whose squared dual variables weight the k-means of the landmarks.

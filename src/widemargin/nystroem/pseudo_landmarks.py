@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import nystroem
+from .._types import Array
 from ..kernels.functions import Transform
 from .features import LandmarkFeatures
 from .landmarks import select_landmarks
-
-Array = NDArray[np.floating]
 
 
 def landmark_features(kernel: Transform, landmarks: Array) -> LandmarkFeatures:

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import nystroem
+from .._types import Array
 from ..data.csr import make_csr
 from .kmeans import Labels, centroids, kmeans, sample_rows
-
-Array = NDArray[np.floating]
 
 _BRANCHING = 12
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from .._types import Vector
 
 
 @dataclass

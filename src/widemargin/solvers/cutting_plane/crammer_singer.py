@@ -10,11 +10,8 @@ from numpy.typing import NDArray
 
 from ..._native import linear
 from ..._threads import ThreadTeam
+from ..._types import Indices, Matrix, Vector
 from .losses import Cut
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 _PRECISION = 1e-11  # largest gain left, as a part of curvature k^2: the step has gained at least half of that
 _MIN_STEP = 1e-12  # a shorter one changes nothing

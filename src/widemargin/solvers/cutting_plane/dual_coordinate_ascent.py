@@ -21,10 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._native import linear
+from ..._types import Matrix, Vector
 from ...data import RowArrays
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 # Work is counted in operations, so that the same data give the same machine. Experiments: decision 0006.
 _EPOCH_WORK_PER_VALUE, _EPOCH_WORK_PER_ROW = 5.0, 8.0  # one thread, no order in memory

@@ -20,8 +20,6 @@ from ..dual.subproblems import Subproblem, solve_subproblems
 from ..results import LinearResult
 from .losses import HingeLoss, cut_at
 
-Vector = NDArray[np.float64]
-
 _MAX_SETS = 25  # working sets for each loss: where these are not enough, cutting planes are faster
 _TOL = 1e-4  # KKT violation of the dual, of problems larger than one tile
 

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from ..._native import hinge
 from ..._threads import ThreadTeam
+from ..._types import Indices, Matrix, Vector
 from ...data.probe import spread_rows
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at steps 0 and 1, and the intercepts there
 
 MIN_BRACKET_ROWS = 4096  # with fewer samples, brackets from a sample of them cost more than they save

@@ -11,12 +11,9 @@ Twin     tests/naive/cutting_plane.py::ocas
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._native import linear
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from ..._types import Matrix, Vector
 
 IDLE_ROUNDS = 20  # with multiplier 0, after which a plane is dropped
 _MAX_ROUNDS = 10_000  # of the quadratic program

@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._native import hinge
 from ..._threads import ThreadTeam
+from ..._types import Indices, Matrix, Vector
 from .losses import MIN_BRACKET_ROWS, Cut, HingeLoss, Smoothed
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 _MAX_CHORDS = 8  # of a line search
 _BALANCE_ROUNDS, _BALANCE_TOL = 60, 1e-9  # of the smoothed hinges' intercept; the tolerance is a part of all weights

@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._progress import SilentProgress
+from ..._types import Matrix
 from ...data import LocalMatrix
 from .losses import HingeLoss, Loss
 from .master_problem import MasterProblem
 from .smoothed_newton import NewtonDescent
 from .solver import CuttingPlaneSolver
-
-Matrix = NDArray[np.float64]
 
 _SHARE = 1 / 16  # samples of the sample / all samples,
 _NEWTON_ROWS_PER_COLUMN = 256  # and for Newton's method at least so many for each column

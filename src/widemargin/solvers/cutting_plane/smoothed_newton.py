@@ -23,17 +23,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from ..._native import dense
+from ..._types import Indices, Matrix, Vector
 from ...data import LocalMatrix
 from .losses import HingeLoss, Smoothed
 from .solver import BasePlane, CuttingPlaneSolver, Plane
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 _MAX_STEPS = 25
 _MAX_IDLE = 4  # steps in a row at most whose gap is not the least so far

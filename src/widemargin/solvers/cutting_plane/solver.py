@@ -11,14 +11,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._types import Matrix, Vector
 from ...data import DesignMatrix
 from .losses import HingeLoss, Loss, cut_at
 from .master_problem import MasterProblem
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 _MASTER_TOL = 0.05  # of the gap: the next plane changes the master problem by more
 _MAX_STEP = 2.0  # of the line search: decision values, and so their rounding, are multiplied by |1 - step|

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ..._native import Stopped
 from ..._progress import Progress
 from ..._threads import ThreadTeam, blas_limit
+from ..._types import Rows, Vector
 from ...data import LostBlockError
 from ...data.samples import make_samples
 from ...kernels.functions import Kernel
@@ -32,9 +33,6 @@ from .certificate import DualProblem, is_free, make_terms
 from .in_memory import InMemorySolver
 from .memory import split_memory
 from .solver import DualSolver
-
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 class Settings(NamedTuple):

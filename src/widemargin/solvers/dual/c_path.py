@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._progress import PartProgress, Progress
+from ..._types import Vector
 from ..results import DualResult
 from .certificate import DualProblem
 
-Vector = NDArray[np.float64]
 Solve = Callable[[DualProblem, Vector, Vector], DualResult]
 
 

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._native import dual, hinge
-
-Vector = NDArray[np.float64]
+from ..._types import Vector
 
 MAX_RELATIVE_GAP = 0.05  # gap / objective above which a machine has not converged, however small its violation
 _TOL_FACTORS = 1e-3, 0.5  # least and most reduction of the tolerance where the gap is too large

@@ -20,11 +20,9 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..._native import dual
+from ..._types import Array, Rows, Vector
 from .certificate import certify, is_free
 
-Vector = NDArray[np.float64]
-Array = NDArray[np.floating]
-Rows = NDArray[np.intp]
 GoOn = Callable[[], bool]
 
 SETS_PER_CHECK = 30  # working sets between stall tests: nine data sets of up to 512 rows took 21 at most, C <= 960

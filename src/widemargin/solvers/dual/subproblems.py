@@ -15,11 +15,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._native import dual
 from ..._progress import Progress, SilentProgress
 from ..._threads import ThreadTeam
+from ..._types import Array, Rows, Vector
 from ...data.samples import Samples
 from ...kernels.functions import Kernel
 from ...kernels.precision import entry_noise
@@ -29,10 +29,6 @@ from .certificate import MAX_RELATIVE_GAP, Certificate, DualProblem, certify, ma
 from .in_memory import NO_LIMIT, SECONDS_PER_CHECK, SINGLE_SET_TOL, WORKING_SET_ROWS
 from .newton import SETS_PER_CHECK, CoordinateStallTest, solve_newton_sets
 from .solver import hides_violation
-
-Vector = NDArray[np.float64]
-Array = NDArray[np.floating]
-Rows = NDArray[np.intp]
 
 
 class Subproblem(NamedTuple):

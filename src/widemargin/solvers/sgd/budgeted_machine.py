@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from ..._native import budget as compiled
 from ..._native import csr
+from ..._types import Vector
 from ...data.csr import CSRArray, make_csr
 from ...data.samples import Samples, SparseSamples, make_samples
 from ...kernels.functions import RBF, FunctionKernel, Kernel
 from .lookup_table import golden_section, merge_table, merged_coef
 from .merging import PAPER_RULE, RULES
 
-Vector = NDArray[np.float64]
 Order = NDArray[np.int64]
 
 # Places in the arrays of a machine, which the compiled steps and the files of models number alike.

@@ -35,9 +35,9 @@ from numpy.typing import NDArray
 
 from ..._config import cache_folder
 from ..._native import budget as compiled
+from ..._types import Vector
 
 Grid = NDArray[np.float32]
-Vector = NDArray[np.float64]
 
 _VERSION = 2  # of the cached file: to be raised with any change of the values
 _GOLDEN = 0.6180339887498949
