@@ -12,6 +12,7 @@ import sys
 import textwrap
 import time
 import zipfile
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ from widemargin.cli import main
 from widemargin.cli.comparison import dual_objective
 from widemargin.cli.model_files import TRUSTED_TYPES, load_model, save_model
 from widemargin.cli.outputs import replacing
+from widemargin.cli.program import _parse
 from widemargin.datasets import load_patches
 
 
@@ -116,7 +118,7 @@ def test_help_is_fast_and_loads_nothing_heavy():
         ["compress", "a", "b", "--n-clusters", "0"],
         ["compress", "a", "b", "--prediction-cost", "cheap"],
         ["compress", "a", "b", "--pseudo", "square"],
-        ["train", "a", "b", "--task", "regression", "--estimator", "ocas"],
+        ["train", __file__, "b", "--task", "regression", "--estimator", "ocas"],
         ["train", "-", "b", "--test", "-"],
         ["completion", "tcsh"],
         ["demo", "--n-samples", "0"],
@@ -146,11 +148,20 @@ def test_wrong_usage_is_code_2(arguments, capsys):
         ("--task regression --balanced", "--balanced does not apply to --task regression"),
     ],
 )
-def test_options_that_a_machine_does_not_take_are_refused(options, reason, capsys):
+def test_options_that_a_machine_does_not_take_are_refused(options, reason, csv, capsys):
     with pytest.raises(SystemExit) as end:
-        main(["train", "a", "b", *options.split()])
+        main(["train", str(csv), "b", *options.split()])
     assert end.value.code == 2
     assert reason in capsys.readouterr().err
+
+
+def test_defaults_of_options_are_those_of_the_estimators():
+    for args in (_parse(["train", "a", "b"]), _parse(["tune", "a", "b"])):
+        for kind in args.machines.values():
+            own = {name: one.default for name, one in signature(getattr(widemargin, kind)).parameters.items()}
+            common = set(own) & set(vars(args)) - {"random_state"}
+            assert len(common) >= 5
+            assert {name: getattr(args, name) for name in common} == {name: own[name] for name in common}
 
 
 def test_output_files_are_replaced_by_force_alone(csv, model, tmp_path, capsys):

@@ -4,7 +4,7 @@
 
     program      main(): arguments, exit codes, one-line errors
     commands     train, predict, compress, info
-    applicable   which options of train a machine takes
+    machines     the estimators that commands make, and the options that these take
     inputs       standard input as a file, and the reader of a format
     demo         demo: patches of photographs, compared with scikit-learn's SVC
     comparison   seconds, accuracy and dual objective of several models

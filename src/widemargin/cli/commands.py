@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, TextIO
 import numpy as np
 
 from widemargin.cli.inputs import reader_of
+from widemargin.cli.machines import make_estimator, parameters
 from widemargin.cli.model_files import load_model, machines_in, save_model
 from widemargin.cli.outputs import open_output
 from widemargin.datasets import Dataset, load_csv, load_svmlight
@@ -84,9 +85,8 @@ def compress(args: Namespace) -> int:
     with open_output(args.out, force=args.force) as file, _open_optional(args) as graph:
         model = load_model(args.model)
         X = None if args.data is None else _read_for(model, args).X
-        limits = {"max_time": args.max_time, "memory_budget": args.memory_budget, "n_jobs": args.n_jobs}
         with _damage_reported(args.model), _errors_naming(args.model):
-            small = compress_model(model, X, random_state=args.seed, verbose=_verbose(args), **_cost(args), **limits)
+            small = compress_model(**parameters(compress_model, args, model=model, X=X))
             if graph is not None:
                 graph.write(to_onnx(small).SerializeToString())
         save_model(small, file)
@@ -161,7 +161,7 @@ def _split(data: Dataset, args: Namespace) -> Dataset:
             data.X,
             data.y,
             test_size=args.holdout,
-            random_state=args.seed,
+            random_state=args.random_state,
             stratify=data.y if args.task == "classification" else None,
         )
     return Dataset(X, y, X_test, y_test)
@@ -184,77 +184,15 @@ def _read_for(model: Any, args: Namespace) -> Dataset:
 def _make_model(args: Namespace, *, sparse: bool) -> Any:
     from sklearn.pipeline import make_pipeline
 
-    from widemargin import BSGDClassifier, DCPredClassifier, DCSVMClassifier, OCASClassifier
-
-    if args.task != "classification":
-        machine = _make_dual_machine(args)
-        return machine if args.scale == "none" else make_pipeline(_make_scaler(args.scale, sparse), machine)
-    common = {
-        "C": args.C,
-        "max_time": args.max_time,
-        "memory_budget": args.memory_budget,
-        "class_weight": "balanced" if args.balanced else None,
-        "n_jobs": args.n_jobs,
-        "verbose": _verbose(args),
-    }
-    if args.estimator != "dcpred":
-        common |= _intercept(args)
-    of_kernel = {"kernel": args.kernel, "gamma": args.gamma, "degree": args.degree, "coef0": args.coef0}
-    if args.estimator == "ocas":
-        machine = OCASClassifier(tol=args.tol, **common)
-    elif args.estimator == "bsgd":
-        of_stream = {"budget": args.budget, "n_epochs": args.epochs, "random_state": args.seed}
-        maintenance = "merge" if args.kernel == "rbf" else "projection"
-        machine = BSGDClassifier(maintenance=maintenance, **of_stream, **of_kernel, **common)
-    elif args.estimator == "dcpred":
-        machine = DCPredClassifier(tol=args.tol, random_state=args.seed, **_cost(args), **of_kernel, **common)
-    else:
-        machine = DCSVMClassifier(tol=args.tol, random_state=args.seed, **of_kernel, **common)
+    machine = make_estimator(args, maintenance="merge" if args.kernel == "rbf" else "projection")
     return machine if args.scale == "none" else make_pipeline(_make_scaler(args.scale, sparse), machine)
 
 
 def _make_search(args: Namespace) -> Any:
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    from widemargin import DCSVMClassifierCV, DCSVMRegressorCV, OCASClassifierCV
-
     folds = KFold if args.task == "regression" else StratifiedKFold
-    names = ("Cs", "scoring", "tol", "max_time", "memory_budget", "n_jobs")
-    common = {name: getattr(args, name) for name in names}
-    common |= {"cv": folds(args.folds, shuffle=True, random_state=args.seed), "verbose": _verbose(args)}
-    of_kernel = {name: getattr(args, name) for name in ("gammas", "exhaustive", "kernel", "degree", "coef0")}
-    of_kernel["random_state"] = args.seed
-    if args.task == "regression":
-        if args.estimator != "dcsvm":
-            raise ValueError(f"--task regression needs --estimator dcsvm, got {args.estimator}")
-        return DCSVMRegressorCV(epsilons=args.epsilons, **of_kernel, **common)
-    common |= {"class_weight": "balanced" if args.balanced else None, **_intercept(args)}
-    return OCASClassifierCV(**common) if args.estimator == "ocas" else DCSVMClassifierCV(**of_kernel, **common)
-
-
-def _intercept(args: Namespace) -> dict[str, bool]:
-    """`fit_intercept` if it was asked for, one way or the other."""
-    return {} if args.intercept is None else {"fit_intercept": args.intercept}
-
-
-def _make_dual_machine(args: Namespace) -> Any:
-    from widemargin import DCOneClassSVM, DCSVMRegressor
-
-    parameters = {name: getattr(args, name) for name in ("kernel", "gamma", "degree", "coef0", "tol", "max_time")}
-    parameters |= {"memory_budget": args.memory_budget, "n_jobs": args.n_jobs, "verbose": _verbose(args)}
-    if args.task == "one-class":
-        return DCOneClassSVM(nu=args.nu, random_state=args.seed, **parameters)
-    return DCSVMRegressor(C=args.C, epsilon=args.epsilon, random_state=args.seed, **parameters)
-
-
-def _cost(args: Namespace) -> dict[str, Any]:
-    """Parameters of `compress` and of `DCPredClassifier` for the cost of a prediction."""
-    names = ("prediction_cost", "n_clusters", "n_landmarks", "n_pseudo_landmarks", "n_trees")
-    return {**{name: getattr(args, name) for name in names}, "pseudo": None if args.pseudo == "none" else args.pseudo}
-
-
-def _verbose(args: Namespace) -> int:
-    return int(sys.stderr.isatty() and not args.quiet)
+    return make_estimator(args, cv=folds(args.folds, shuffle=True, random_state=args.random_state))
 
 
 def _make_scaler(name: str, sparse: bool) -> Any:

@@ -44,7 +44,7 @@ def demo(args: Namespace) -> int:
 def _compare(args: Namespace, console: Any) -> tuple[Any, list[Measurement]]:
     """Fit DCSVMClassifier and, without `--no-compare`, scikit-learn's SVC on the same patches, one after the other."""
     n_train = args.n_samples
-    X, y = load_patches(n_train + _N_TEST, _SIZE, task=args.task, random_state=args.seed)
+    X, y = load_patches(n_train + _N_TEST, _SIZE, task=args.task, random_state=args.random_state)
     train, test = (X[:n_train], y[:n_train]), (X[n_train:], y[n_train:])
     console.print(f"{n_train:,} patches of {_SIZE} x {_SIZE} pixels, {len(patch_classes(args.task))} classes")
     model = _make_dc_svm(args)
@@ -65,7 +65,7 @@ def _make_dc_svm(args: Namespace) -> Any:
         fit_intercept=True,
         tol=_TOL,
         verbose=int(sys.stderr.isatty() and not args.quiet),
-        random_state=args.seed,
+        random_state=args.random_state,
     )
 
 

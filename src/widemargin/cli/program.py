@@ -64,22 +64,25 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments; those that cannot be together are a usage error."""
+    """The arguments; two of them that are standard input are a usage error."""
     args = _make_parser().parse_args(argv)
     if sum(getattr(args, name) == "-" for name in args.inputs) > 1:
         args.command.error(f"only one of {', '.join(args.inputs)} can be standard input")
-    if "estimator" in args:
-        from widemargin.cli.applicable import check_applicable
-
-        check_applicable(args.command, args)
     return args
 
 
 def _inputs(args: argparse.Namespace) -> AbstractContextManager[None]:
-    """Standard input as a file. A file that does not exist is an error before anything heavy is imported."""
+    """Standard input as a file. A file that does not exist is an error before anything heavy is imported.
+
+    Options that the machine does not take are a usage error.
+    """
     for path in filter(None, (getattr(args, name) for name in args.inputs)):
         if path != "-":
             os.stat(path)
+    if "machines" in args:
+        from widemargin.cli.machines import check_applicable
+
+        check_applicable(args.command, args)
     if not any(getattr(args, name) == "-" for name in args.inputs):
         return nullcontext()
     from widemargin.cli.inputs import standard_input_as_file
@@ -290,6 +293,16 @@ def _add_reading(command: Any) -> None:
 
 
 def _add_machine(command: Any) -> None:
+    command.set_defaults(
+        machines={
+            "dcsvm": "DCSVMClassifier",
+            "ocas": "OCASClassifier",
+            "bsgd": "BSGDClassifier",
+            "dcpred": "DCPredClassifier",
+            "regression": "DCSVMRegressor",
+            "one-class": "DCOneClassSVM",
+        }
+    )
     add = command.add_argument_group("model").add_argument
     add(
         "--task",
@@ -317,11 +330,14 @@ def _add_machine(command: Any) -> None:
         help="kernel coefficient: a number > 0, scale = 1/(n_features * variance), or auto = 1/n_features (scale)",
     )
     add("--budget", type=_count, default=100, metavar="B", help="bsgd: most support vectors (100)")
-    add("--epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")
+    add("--epochs", dest="n_epochs", type=_count, default=20, metavar="N", help="bsgd: passes over the samples (20)")
     _add_kernel_and_data(add)
 
 
 def _add_search(command: Any) -> None:
+    command.set_defaults(
+        machines={"dcsvm": "DCSVMClassifierCV", "ocas": "OCASClassifierCV", "regression": "DCSVMRegressorCV"}
+    )
     add = command.add_argument_group("search").add_argument
     add("--task", choices=("classification", "regression"), default="classification", help="(classification)")
     add(
@@ -332,7 +348,7 @@ def _add_search(command: Any) -> None:
     )
     add("--Cs", type=_values, default=10, metavar="N|C,C,...", help="values of C, or how many log-spaced ones (10)")
     add("--gammas", type=_values, default=5, metavar="N|G,G,...", help="values of gamma, or how many (5)")
-    add("--epsilons", type=_values, default=[0.1], metavar="N|E,E,...", help="regression: values of epsilon (0.1)")
+    add("--epsilons", type=_values, default=(0.1,), metavar="N|E,E,...", help="regression: values of epsilon (0.1)")
     add("--folds", type=_count, default=5, metavar="N", help="folds of the cross-validation (5)")
     add("--scoring", metavar="NAME", help="a scorer of scikit-learn, such as roc_auc (accuracy; regression: r2)")
     add("--exhaustive", action="store_true", help="score every cell in every fold: leave none early")
@@ -350,10 +366,18 @@ def _add_kernel_and_data(add: Callable[..., Any]) -> None:
     add("--coef0", type=_number, default=0.0, metavar="R", help="constant term of poly and sigmoid (0)")
     add(
         "--intercept",
+        dest="fit_intercept",
         action=argparse.BooleanOptionalAction,
+        default=argparse.SUPPRESS,
         help="whether the machine has an intercept (dcsvm and ocas have one, bsgd has none)",
     )
-    add("--balanced", action="store_true", help="weigh classes inversely to their frequency")
+    add(
+        "--balanced",
+        dest="class_weight",
+        action="store_const",
+        const="balanced",
+        help="weigh classes inversely to their frequency",
+    )
     add(
         "--scale",
         choices=("none", "standard", "minmax"),
@@ -417,7 +441,7 @@ def _add_testing(command: Any) -> None:
 
 
 def _add_running(command: Any) -> None:
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (0)")
+    command.add_argument("--seed", dest="random_state", type=int, default=0, metavar="N", help="random seed (0)")
     command.add_argument("--quiet", action="store_true", help="show no progress bar")
 
 

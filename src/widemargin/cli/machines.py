@@ -1,0 +1,55 @@
+"""The estimators that commands make: an option is taken by those that have a parameter of its name."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from inspect import signature
+from typing import Any
+
+_OTHER_LIMITS = {"estimator": {"regression", "one-class"}, "test": {"one-class"}, "holdout": {"one-class"}}
+
+
+def check_applicable(parser: ArgumentParser, args: Namespace) -> None:
+    """End with a usage error that names the first option which was given and which the machine does not take.
+
+    An option that was given with its default value changes nothing, and passes.
+    """
+    machine = _machine(args)
+    for action in parser._actions:
+        if getattr(args, action.dest, action.default) == action.default or _takes(machine, action.dest, args):
+            continue
+        takers = sorted(name for name in args.machines if _takes(name, action.dest, args))
+        if takers:  # else no estimator's parameter
+            which = f"--{'estimator' if args.task == 'classification' else 'task'} {machine}"
+            parser.error(f"{action.option_strings[0]} does not apply to {which}; it is for {', '.join(takers)}")
+
+
+def make_estimator(args: Namespace, **others: Any) -> Any:
+    """The estimator of the command, with the options and `others` as its parameters."""
+    kind = _kind(args, _machine(args))
+    return kind(**parameters(kind, args, **others))
+
+
+def parameters(function: Callable[..., Any], args: Namespace, **others: Any) -> dict[str, Any]:
+    """The options, and `others`, that are parameters of the function; "none" is None."""
+    options = {name: None if value == "none" else value for name, value in vars(args).items()}
+    given = {**options, "verbose": int(sys.stderr.isatty() and not args.quiet), **others}
+    return {name: given[name] for name in signature(function).parameters if name in given}
+
+
+def _machine(args: Namespace) -> str:
+    return str(args.estimator if args.task == "classification" else args.task)
+
+
+def _kind(args: Namespace, machine: str) -> Any:
+    import widemargin
+
+    return getattr(widemargin, args.machines[machine])
+
+
+def _takes(machine: str, option: str, args: Namespace) -> bool:
+    if option in _OTHER_LIMITS:
+        return machine not in _OTHER_LIMITS[option]
+    return option in signature(_kind(args, machine)).parameters
