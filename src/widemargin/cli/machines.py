@@ -17,8 +17,9 @@ def check_applicable(parser: ArgumentParser, args: Namespace) -> None:
     An option that was given with its default value changes nothing, and passes.
     """
     machine = _machine(args)
-    for action in parser._actions:
-        if getattr(args, action.dest, action.default) == action.default or _takes(machine, action.dest, args):
+    given = (a for a in parser._actions if a.option_strings and getattr(args, a.dest, a.default) != a.default)
+    for action in given:
+        if _takes(machine, action.dest, args):
             continue
         takers = sorted(name for name in args.machines if _takes(name, action.dest, args))
         if takers:  # else no estimator's parameter
