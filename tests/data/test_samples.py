@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from naive import kernels as naive
 from widemargin.data.csr import prefers_csr
-from widemargin.data.probe import spread_rows
+from widemargin.data.rows import spread_rows
 from widemargin.data.samples import DenseSamples, GramSamples, Samples, SampleSubset, SparseSamples, make_samples
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)

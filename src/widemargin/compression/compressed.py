@@ -15,8 +15,7 @@ from .._types import Vector
 from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
 from ..estimators._kernel_machine import KernelMachine
-from ..estimators._lazy import lazy_on_dask
-from ..estimators._predictor import OneAgainstRestPredictor, PairwisePredictor
+from ..estimators._predictor import OneAgainstRestPredictor, PairwisePredictor, lazy_on_dask
 from ..estimators._validation import validate_rows
 from ..models.nystroem_tree import NystroemForest
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._native import csr
 from .._types import Array
-from .probe import spread_rows
+from .rows import spread_rows
 
 _SPARSE_DENSITY = 0.25  # up to this share of non-zeros, CSR tiles are faster than the matrix product (decision 0003)
 _SPARSE_COLUMNS = 32  # narrower dense data stay dense: their products are cheap

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .._types import Rows
 from .abstract_matrix import LostBlockError
 from .dask import HeldBlocks, LostPartitionError, active_client, check_partition, load_partitions
+from .rows import positions
 
 _MAX_LOSSES = 5  # of workers, during one task on all parts
 
@@ -148,8 +149,7 @@ def open_remote_rows(X: Any, kept: Rows, n: int, check: Callable[[], None]) -> I
         lengths = [length for length, _ in shapes]
         if sum(lengths) != n:
             raise ValueError(f"Found input variables with inconsistent numbers of samples: [{sum(lengths)}, {n}]")
-        numbers = np.full(n, -1)
-        numbers[kept] = np.arange(len(kept))
+        numbers = positions(kept, n)
         dtypes = client.gather(client.map(_dtype, parts, pure=False))
         if len(set(dtypes)) > 1:
             parts = [client.submit(_to_float64, part, pure=False) for part in parts]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.utils import check_random_state
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
@@ -15,11 +14,11 @@ from ..algorithms.dc_pred import train
 from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.local_machines import LeafProblem
 from ._cost import allocate_cost, check_cost
-from ._estimator import describe_gap, relative_gap, warn_of_stop
+from ._estimator import describe_gap, relative_gap, warn_unconverged
 from ._fitted_state import FittedState
-from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, TrainingRows
-from ._validation import check_choice, check_kernel, check_limits, check_number, check_pseudo, check_seed
+from ._scale import make_checked_samples
+from ._validation import check_choice, check_kernel, check_limits, check_number, check_pseudo, check_seed, make_rng
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -61,7 +60,7 @@ class DCPredMachine(KernelMachine):
             damping=float(self.damping),
             memory_budget=resolve_memory_budget(self.memory_budget),
         )
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = make_rng(self.random_state)
         machine = train(kernel, rows.X, task, settings, progress, rng)
         leaves = machine.leaves
         order = np.argsort(leaves["time"], kind="stable")
@@ -80,9 +79,7 @@ class DCPredMachine(KernelMachine):
         self._trees = tree_arrays(machine.model)
         self._model = self._make_model()
         self.prediction_cost_ = self._model.n_operations
-        if not self.converged_:
-            reason = progress.stopped_by or "the precision of float64"
-            warn_of_stop(self, reason, f"before it converged: {describe_gap(self)}. The model is the best so far.")
+        warn_unconverged(self, progress.stopped_by or "the precision of float64", describe_gap(self))
 
     def _make_model(self) -> NystroemForest:
         return make_forest(self._make_kernel(), self._trees)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._config import resolve_memory_budget
@@ -27,12 +27,12 @@ from ..models.expansion import KernelExpansion
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP
 from ..solvers.results import DualResult, History
 from ._dual_attributes import certificate_attributes, check_clusters, clustered_model
-from ._estimator import describe_gap, warn_of_stop
+from ._estimator import describe_gap, warn_unconverged
 from ._fitted_state import FittedState
-from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
-from ._lazy import lazy_on_dask
+from ._predictor import lazy_on_dask
 from ._remote import sample_rows
+from ._scale import make_checked_samples
 from ._validation import (
     FUNCTION_KERNELS,
     KERNELS,
@@ -46,6 +46,7 @@ from ._validation import (
     check_number,
     check_seed,
     check_weights,
+    make_rng,
     plain,
     to_memory,
 )
@@ -197,20 +198,15 @@ class DualMachine(LinearWeights, KernelMachine):
         with blas_limit(1):  # a second thread, once woken by a probe of some rows, spins on through an early fit
             violation = self._learn(rows, progress)
             self._model = self._make_model()
-        if not self.converged_:
-            warn_of_stop(
-                self,
-                progress.stopped_by or self._stopping_limit(),
-                f"before it converged: violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}. "
-                "The model is the best so far.",
-            )
+        certificate = f"violation {violation:.3g} where tol={self.tol:g}, {describe_gap(self)}"
+        warn_unconverged(self, progress.stopped_by or self._stopping_limit(), certificate)
 
     def _learn(self, rows: TrainingRows, progress: Progress) -> float:
         """Set the attributes; the largest violation. What only training needs is freed before the model is made."""
         kernel = self._resolve_kernel(rows.X, rows.weights)
         samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
-        seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
-        machines = self._train(kernel, samples, rows, self._settings(kernel), progress, np.random.default_rng(seed))
+        rng = make_rng(self.random_state, seed_of_none=0)
+        machines = self._train(kernel, samples, rows, self._settings(kernel), progress, rng)
         certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
         self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
         return max(machine.result.violation for machine in machines)

@@ -8,16 +8,17 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
+from html import escape
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from .._progress import Callback, Progress
 from ._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
 from ._fitted_state import FittedState
-from ._summary import summary_html
 
 _FREED_BYTES = 2**25 - 2**13  # with what malloc adds, the largest that counts
 _PACKAGE = __name__.partition(".")[0]
@@ -49,7 +50,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _repr_html_(self) -> Callable[[], str]:
         """scikit-learn's diagram, and below it the certificate, seconds and bytes of the fit."""
         diagram = super()._repr_html_
-        return lambda: str(diagram()) + summary_html(self)
+        return lambda: str(diagram()) + _summary_html(self)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """What notebooks ask for: as text, and as the HTML of `_repr_html_` if scikit-learn is set to draw diagrams."""
@@ -139,6 +140,12 @@ def warn_of_stop(estimator: Any, reason: str | None, state: str) -> None:
     warn_user(f"{name} was stopped by {reason} {state}", ConvergenceWarning)
 
 
+def warn_unconverged(estimator: Any, reason: str | None, certificate: str) -> None:
+    """Warn of a fit that has not converged, but for which reason, and the certificate of its machine."""
+    if not estimator.converged_:
+        warn_of_stop(estimator, reason, f"before it converged: {certificate}. The model is the best so far.")
+
+
 def relative_gap(objective: float, gap: float) -> float:
     """(objective - lower bound) / |objective|; 0 for no gap, 1 for one that overflows, NaN where there is no bound."""
     if math.isinf(gap) or math.isnan(gap):
@@ -159,3 +166,36 @@ def warn_user(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def _summary_html(estimator: Any) -> str:
+    """Certificate, seconds and bytes of a fitted estimator, as a line of HTML; empty if it is not fitted."""
+    if not hasattr(estimator, "history_"):
+        return ""
+    facts = [*_certificate(estimator), *_seconds(estimator), f"{_bytes(vars(estimator)):,} bytes"]
+    return f"<p><small>{escape('; '.join(facts))}</small></p>"
+
+
+def _certificate(estimator: Any) -> list[str]:
+    gap = getattr(estimator, "relative_gap_", np.nan)
+    state = ["converged" if estimator.converged_ else "not converged"] if hasattr(estimator, "converged_") else []
+    return [
+        *state,
+        f"objective at most {gap:.2g} of itself above the optimum" if np.isfinite(gap) else "no lower bound",
+    ]
+
+
+def _seconds(estimator: Any) -> list[str]:
+    time = estimator.history_.get("time", ())
+    return [f"{time[-1]:.3g} s"] if len(time) else []
+
+
+def _bytes(value: Any) -> int:
+    """Of all arrays in a value: dense, sparse, or in dicts and lists of them."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if sp.issparse(value):
+        return sum(_bytes(part) for part in vars(value).values())
+    if isinstance(value, dict):
+        return sum(map(_bytes, value.values()))
+    return sum(map(_bytes, value)) if isinstance(value, list | tuple) else 0

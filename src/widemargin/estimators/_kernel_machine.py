@@ -21,7 +21,7 @@ from ..kernels.functions import Kernel
 from ..models.expansion import KernelExpansion
 from ._estimator import Estimator
 from ._fitted_state import FittedState
-from ._kernel import named_kernel, resolve_gamma
+from ._scale import named_kernel, resolve_gamma
 from ._validation import (
     FLOATS,
     FUNCTION_KERNELS,

@@ -28,6 +28,7 @@ from ..algorithms.block_minimization import Settings as RoundSettings
 from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
 from ..data.dask import should_end
 from ..data.remote_rows import RemoteRows, worker_resources
+from ..data.rows import positions
 from ..data.samples import Samples, SampleSubset, make_samples
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
@@ -217,8 +218,7 @@ def _train_early(
     blocks, labels = layout.blocks, layout.division.labels
     k = layout.division.router.n_clusters
     progress.stage(f"level {settings.stop_level}: {k} clusters")
-    numbers = np.full(len(blocks), -1)
-    numbers[rows] = np.arange(len(rows))
+    numbers = positions(rows, len(blocks))
     padded = np.zeros((3, len(blocks)))
     padded[:, rows] = problem.target, problem.lo, problem.hi
     left = progress.deadline - perf_counter()
@@ -246,8 +246,7 @@ def _train_early(
 
 def _places(blocks: RemoteRows, rows: Rows) -> tuple[list[Rows], list[Rows]]:
     """Of a machine's rows those in each block: their places in the block, and their coordinates in the problem."""
-    coordinates = np.full(len(blocks), -1)
-    coordinates[rows] = np.arange(len(rows))
+    coordinates = positions(rows, len(blocks))
     of_blocks = [coordinates[mine] for mine in blocks.index]
     return [np.flatnonzero(part >= 0) for part in of_blocks], [part[part >= 0] for part in of_blocks]
 

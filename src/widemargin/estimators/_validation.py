@@ -108,6 +108,13 @@ def check_seed(value: Any) -> None:
         ) from error
 
 
+def make_rng(random_state: Any, *, seed_of_none: int | None = None) -> np.random.Generator:
+    """A generator of the parameter `random_state`, of which None is a random seed, or the one given."""
+    if random_state is None and seed_of_none is not None:
+        return np.random.default_rng(seed_of_none)
+    return np.random.default_rng(check_random_state(random_state).randint(2**31))
+
+
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """The value must be one of the choices."""
     if not isinstance(value, str | int) or value not in choices:

@@ -25,9 +25,9 @@ from ..solvers.sgd.budgeted_machine import COEF, EXCESS_MISTAKES, N_BACK, N_FRON
 from ..solvers.sgd.merging import MAINTENANCE, PAPER_RULE, RULES
 from ._estimator import all_or_nothing, warn_of_stop
 from ._fitted_state import FittedState
-from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._predictor import OneAgainstRestPredictor, largest
+from ._scale import make_checked_samples
 from ._validation import (
     FUNCTION_KERNELS,
     check_choice,

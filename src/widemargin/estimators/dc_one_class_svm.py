@@ -21,7 +21,7 @@ from ._dual_attributes import target_attributes
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
-from ._lazy import lazy_on_dask
+from ._predictor import lazy_on_dask
 from ._remote import take_samples, train
 from ._validation import check_choice, check_number, plain
 

@@ -15,8 +15,7 @@ from ..data.labels import one_vs_rest_signs
 from ..nystroem.local_machines import HingeProblem, RidgeProblem
 from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
-from ._lazy import lazy_on_dask
-from ._predictor import OneAgainstRestPredictor
+from ._predictor import OneAgainstRestPredictor, lazy_on_dask
 from ._validation import check_number, plain
 
 

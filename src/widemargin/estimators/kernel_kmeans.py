@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._progress import Progress
@@ -19,10 +19,18 @@ from ..partition.divide import divide
 from ..partition.routing import KernelRouter
 from ._estimator import warn_of_stop
 from ._fitted_state import FittedState
-from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, TrainingRows
-from ._lazy import lazy_on_dask
-from ._validation import FUNCTION_KERNELS, check_integer, check_kernel, check_n_jobs, check_seed, check_weights
+from ._predictor import lazy_on_dask
+from ._scale import make_checked_samples
+from ._validation import (
+    FUNCTION_KERNELS,
+    check_integer,
+    check_kernel,
+    check_n_jobs,
+    check_seed,
+    check_weights,
+    make_rng,
+)
 
 
 class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KernelMachine):
@@ -151,7 +159,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         X, weights = rows.X, rows.weights
         kernel = self._resolve_kernel(X, weights)
         samples = make_checked_samples(kernel, X)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = make_rng(self.random_state)
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
             division = divide(
                 kernel,

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._config import resolve_memory_budget
@@ -28,9 +28,9 @@ from ..nystroem.landmarks import select_landmarks, select_medoids
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ._estimator import warn_of_stop, warn_user
 from ._fitted_state import FittedState
-from ._kernel import make_checked_samples
 from ._kernel_machine import KernelMachine, TrainingRows
-from ._lazy import lazy_on_dask
+from ._predictor import lazy_on_dask
+from ._scale import make_checked_samples
 from ._validation import (
     FUNCTION_KERNELS,
     check_choice,
@@ -39,6 +39,7 @@ from ._validation import (
     check_n_jobs,
     check_pseudo,
     check_seed,
+    make_rng,
 )
 
 _GoOn = Callable[[], bool]
@@ -203,7 +204,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         kernel: Any = self._resolve_kernel(rows.X, rows.weights)
         make_checked_samples(kernel, rows.X)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = make_rng(self.random_state)
         try:
             features, factor = self._learn(kernel, rows, rng, progress.go_on)
         except Stopped:

@@ -24,7 +24,7 @@ from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
 from ..solvers.cutting_plane.losses import HingeLoss, Loss, one_vs_rest_weights
 from ..solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 from ..solvers.results import History, LinearResult
-from ._estimator import Estimator, describe_gap, relative_gap, warn_of_stop
+from ._estimator import Estimator, describe_gap, relative_gap, warn_unconverged
 from ._fitted_state import FittedState
 from ._predictor import OneAgainstRestPredictor
 from ._validation import (
@@ -391,13 +391,9 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
         return [partial(make, c) for c in positive]
 
     def _warn_if_stopped(self, progress: Progress) -> None:
-        if not self.converged_ and not progress.ended_with_outer:
+        if not progress.ended_with_outer:
             limit = "max_iter" if self.n_iter_ >= self.max_iter else "the precision of float64"
-            warn_of_stop(
-                self,
-                progress.stopped_by or limit,
-                f"before it converged: {describe_gap(self)} where tol={self.tol:g}. The model is the best so far.",
-            )
+            warn_unconverged(self, progress.stopped_by or limit, f"{describe_gap(self)} where tol={self.tol:g}")
 
 
 def _join(parts: Sequence[Trained]) -> Trained:

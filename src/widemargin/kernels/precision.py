@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..data.probe import spread_rows
+from ..data.rows import spread_rows
 from ..data.samples import Samples
 from .functions import RBF, Kernel
 

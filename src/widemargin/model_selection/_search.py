@@ -17,8 +17,9 @@ from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Mask, Rows, Vector
 from ..algorithms.held_out import Fold, Limits, SharedKernel
+from ..data.rows import positions
 from ..data.samples import Samples
-from ..estimators._kernel import check_range
+from ..estimators._scale import check_range
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
 from ..solvers.results import History
@@ -65,8 +66,7 @@ class Data:
 
     def take(self, chosen: Rows) -> Data:
         """Some of the rows (ascending), with what the splits have of them."""
-        place = np.full(len(self.rows), -1)
-        place[chosen] = np.arange(len(chosen))
+        place = positions(chosen, len(self.rows))
         splits = [split.renumber(place) for split in self.splits]
         samples, task = self.samples.take(chosen), self.task.take(chosen)
         return Data(samples, task, self.weights[chosen], splits, self.rows[chosen])

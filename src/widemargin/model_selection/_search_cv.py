@@ -8,18 +8,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import ThreadTeam
 from .._types import Vector
 from ..algorithms.held_out import Limits
+from ..data.rows import positions
 from ..data.samples import make_samples
 from ..estimators._estimator import all_or_nothing, warn_of_stop
-from ..estimators._kernel import resolve_gamma
 from ..estimators._kernel_machine import KernelMachine, TrainingRows
-from ..estimators._validation import check_flag, check_weights, plain
+from ..estimators._scale import resolve_gamma
+from ..estimators._validation import check_flag, check_weights, make_rng, plain
 from ..kernels.functions import Kernel, make_kernel
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits
@@ -125,8 +126,7 @@ class SearchCV(BestEstimator):
     def _make_data(self, rows: TrainingRows, y: NDArray[Any], groups: Any) -> Data:
         """The rows, and the folds as numbers of rows of positive weight."""
         n, kernel = len(y), self._make_kernel(1.0)
-        place = np.full(n, -1)
-        place[rows.kept] = np.arange(len(rows.kept))
+        place = positions(rows.kept, n)
         splits = [
             Split(*split).renumber(place) for split in make_splits(self.cv, y, groups, classifier=is_classifier(self))
         ]
@@ -148,14 +148,13 @@ class SearchCV(BestEstimator):
             max_iter=int(self.max_iter),
             memory_budget=resolve_memory_budget(self.memory_budget),
         )
-        seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31)
         title = type(self).__name__
         with (
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title) as progress,
             ThreadTeam(self.n_jobs) as team,
         ):
             search = Search(data, grid, self._make_kernel, score, limits, progress, team)
-            search.run(np.random.default_rng(seed), exhaustive=bool(self.exhaustive))
+            search.run(make_rng(self.random_state, seed_of_none=0), exhaustive=bool(self.exhaustive))
         return search
 
     def _set_results(self, search: Search) -> dict[str, float]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..._native import hinge
 from ..._threads import ThreadTeam
 from ..._types import Indices, Matrix, Vector
-from ...data.probe import spread_rows
+from ...data.rows import spread_rows
 
 Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at steps 0 and 1, and the intercepts there
 

@@ -1,0 +1,31 @@
+"""Numbers of rows: some that stand for all, and the inverse of a list of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._types import Indices, Rows
+
+
+def spread_rows(n: int, least: int) -> Indices:
+    """Numbers of one row out of each run of n // least consecutive rows, drawn with a fixed seed, in ascending order.
+
+    Between `least` and twice as many; all n rows if there are fewer than 2 `least`. At random, because data come in
+    periods and runs.
+    """
+    run = max(1, n // least)
+    first = np.arange(0, n - run + 1, run)
+    return first if run == 1 else first + np.random.default_rng(0).integers(run, size=len(first))
+
+
+def positions(rows: Rows, n: int) -> Rows:
+    """The position in `rows` (m,) of each of n rows: (n,), -1 for those that are not among them.
+
+    Examples
+    --------
+    >>> positions(np.array([3, 0]), 4)
+    array([ 1, -1, -1,  0])
+    """
+    place = np.full(n, -1)
+    place[rows] = np.arange(len(rows))
+    return place
