@@ -12,7 +12,7 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 from tests.naive.block_minimization import minimize_blocks
 from widemargin._progress import Progress
 from widemargin.algorithms import block_minimization
-from widemargin.algorithms.block_minimization import BlockMinimizer, Settings
+from widemargin.algorithms.block_minimization import BlockMinimizer, RoundSettings
 from widemargin.data import LostBlockError
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual import block as block_module
@@ -43,7 +43,7 @@ class LocalBlocks:
     """Blocks in this process; `lose` names the blocks that are made anew before the k-th call."""
 
     def __init__(
-        self, problem: DualProblem, settings: block_module.Settings, lose: dict[int, int] | None = None
+        self, problem: DualProblem, settings: block_module.BlockSettings, lose: dict[int, int] | None = None
     ) -> None:
         self.make = lambda p: Block(p, X[INDEX[p]], RBF(GAMMA), problem.take(INDEX[p]), settings)
         self.blocks = [self.make(p) for p in range(len(INDEX))]
@@ -66,9 +66,9 @@ class LocalBlocks:
 
 def minimize(name: str, lose: dict[int, int] | None = None, **changes: Any) -> Any:
     problem, has_intercept = PROBLEMS[name]
-    blocks = LocalBlocks(problem, block_module.Settings(has_intercept, 2**28, 1), lose)
+    blocks = LocalBlocks(problem, block_module.BlockSettings(has_intercept, 2**28, 1), lose)
     with Progress() as progress:
-        settings = Settings(**{"has_intercept": has_intercept, "tol": 1e-5, "max_relative_gap": 1e-6, **changes})
+        settings = RoundSettings(**{"has_intercept": has_intercept, "tol": 1e-5, "max_relative_gap": 1e-6, **changes})
         return BlockMinimizer(blocks, problem, INDEX, settings, progress).solve(problem.sparse_point())
 
 
@@ -153,7 +153,7 @@ def test_float32_rows_are_refined_in_float64(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("is_stopped", [False, True])
 def test_a_block_of_a_stopped_fit_is_not_solved(is_stopped: bool) -> None:
-    settings = block_module.Settings(False, 2**28, 1, lambda: is_stopped)
+    settings = block_module.BlockSettings(False, 2**28, 1, lambda: is_stopped)
     block = Block(0, X, RBF(GAMMA), PROBLEMS["svm"][0], settings)
     block.start(np.zeros(N), 0)
     assert (block.improve(1e-3, None).n_iter == 0) is is_stopped

@@ -10,7 +10,7 @@ from naive import cutting_plane as naive
 from widemargin import OCASClassifier
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
-from widemargin.algorithms.ocas import Settings, _Training
+from widemargin.algorithms.ocas import OCASSettings, _Training
 from widemargin.data import make_design_matrix
 from widemargin.solvers.cutting_plane.losses import HingeLoss
 
@@ -37,7 +37,7 @@ def test_line_by_line(seed: int, C: float, mu: float, line_search: bool) -> None
     """The same w_t, F_t(w_t), w_b and plane in each round, until a sample is on its margin to rounding."""
     X, y = problem(seed)
     team = ThreadTeam(1)
-    settings = Settings(C=C, tol=1e-12, mu=mu, line_search=line_search, is_plain=True)
+    settings = OCASSettings(C=C, tol=1e-12, mu=mu, line_search=line_search, is_plain=True)
     training = _Training(make_design_matrix(X, team), [HingeLoss(y, team)], settings, Progress(), team)
     (solver,) = training.solvers
     first, *others = naive.ocas(X, y, C, mu, ROUNDS, line_search=line_search)

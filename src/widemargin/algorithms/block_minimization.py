@@ -60,7 +60,7 @@ class Blocks(Protocol):
 
 
 @dataclass(frozen=True)
-class Settings:
+class RoundSettings:
     """Parameters of a fit; the memory of a worker beside its rows in bytes."""
 
     has_intercept: bool = False
@@ -81,7 +81,7 @@ class BlockMinimizer:
     problem : DualProblem of n coordinates
     index : list of ndarray of int
         The coordinates of each block.
-    settings : Settings
+    settings : RoundSettings
     progress : Progress or PartProgress
     """
 
@@ -90,7 +90,7 @@ class BlockMinimizer:
         blocks: Blocks,
         problem: DualProblem,
         index: list[Rows],
-        settings: Settings,
+        settings: RoundSettings,
         progress: Progress | PartProgress,
     ) -> None:
         self.blocks = blocks

@@ -43,7 +43,7 @@ _PRELIMINARY_ROWS = 300  # of a leaf, for a first machine where time is limited
 _SINGULAR = 1e-10  # of the trace: coordinates may depend on each other
 
 
-class Settings(NamedTuple):
+class ForestSettings(NamedTuple):
     """Sizes of the trees and options of the approximation.
 
     Attributes
@@ -95,7 +95,12 @@ class TrainedForest(NamedTuple):
 
 
 def train(
-    kernel: Transform, X: Any, problem: LeafProblem, settings: Settings, progress: Progress, rng: np.random.Generator
+    kernel: Transform,
+    X: Any,
+    problem: LeafProblem,
+    settings: ForestSettings,
+    progress: Progress,
+    rng: np.random.Generator,
 ) -> TrainedForest:
     """Train a tree of small machines by Algorithm 2.
 
@@ -105,7 +110,7 @@ def train(
     X : ndarray or CSR array of shape (n, d)
     problem : LeafProblem
         With the targets of the n rows.
-    settings : Settings
+    settings : ForestSettings
     progress : Progress
     rng : numpy.random.Generator
 
@@ -192,7 +197,13 @@ class _LeafTrainer:
     """The steps of Algorithm 2 inside a leaf."""
 
     def __init__(
-        self, kernel: Transform, X: Any, problem: LeafProblem, settings: Settings, progress: Progress, team: ThreadTeam
+        self,
+        kernel: Transform,
+        X: Any,
+        problem: LeafProblem,
+        settings: ForestSettings,
+        progress: Progress,
+        team: ThreadTeam,
     ) -> None:
         self.kernel = kernel
         self.X = X
@@ -230,47 +241,66 @@ class _LeafTrainer:
         return part
 
     def _train(self, rows: Rows, rng: np.random.Generator) -> _LeafMachine:
-        """Algorithm 2 on the rows (n_leaf,): exact machine, landmarks, features C, factor F of W = F F', coefficients.
+        """Algorithm 2 on the rows (n_leaf,).
 
-        The local machine is linear in the coordinates [C F, linear term], (n_leaf, rank + d + 1); its coefficients on
-        the columns of C are F times those on C F. The exact machine and F are computed from the kernel matrix of at
-        most `max_kernel_rows` sampled rows; for a problem that needs no kernel matrix, C itself takes the place of C F.
+        The exact machine and W = F F' are computed from the kernel matrix K of at most `max_kernel_rows` sampled rows.
+        The local machine is linear in the coordinates [C F, linear term], (n_leaf, rank + d + 1). A problem that needs
+        no kernel matrix has C itself in the place of C F.
         """
         self._raise_if_stopped()
         batch = self.X[rows]
-        max_rows = self.max_kernel_rows if self.problem.needs_kernel_matrix else len(rows)
-        sampled = np.sort(rng.choice(len(rows), min(len(rows), max_rows), replace=False))
+        sampled = self._sample(len(rows), rng)
         K = self._kernel_matrix(batch[sampled]) if self.problem.needs_kernel_matrix else None
-        is_exact = len(rows) <= min(self.settings.n_landmarks, max_rows)  # every row is a landmark: the exact machine
-        is_weighted = self.settings.weights is not None and not is_exact
-        self._raise_if_stopped()
-        exact_machine = self.problem.exact(K, rows[sampled], self.progress) if is_weighted else None
+        is_exact = len(rows) == len(sampled) <= self.settings.n_landmarks  # every row is a landmark: the exact machine
+        exact_machine = None if is_exact else self._exact_machine(K, rows[sampled])
         linear = None if is_exact else self._linear_part(batch)
         linear_coordinates = np.empty((len(rows), 0)) if linear is None else linear.coordinates
-        self._raise_if_stopped()
         features = self._features(batch[sampled], linear_coordinates[sampled], exact_machine, rng)
-        self._raise_if_stopped()
-        values = features.values(batch)  # the paper's C
-        damping = 0.0 if is_exact else self.settings.damping / len(sampled)
-        factor = None if K is None else nystroem_factor(values[sampled], K, damping)
+        C = features.values(batch)
+        F = self._factor(C[sampled], K, 0.0 if is_exact else self.settings.damping / len(sampled))
         del K
-        self._raise_if_stopped()
-        rank = values.shape[1] if factor is None else factor.shape[1]
-        dtype = values.dtype if factor is None else np.float64
-        coordinates = np.empty((len(rows), rank + linear_coordinates.shape[1]), dtype)
-        if factor is None:
-            coordinates[:, :rank] = values
-        else:
-            np.matmul(values, factor, out=coordinates[:, :rank])
-        coordinates[:, rank:] = linear_coordinates
-        del values, batch, linear_coordinates
+        coordinates = self._coordinates(C, F, linear_coordinates)
+        del C, batch, linear_coordinates
         fit = self.problem.fit(coordinates, rows, self.progress, self.settings.memory_budget // self.team.n_threads)
-        weights = fit.weights[:, :rank] if factor is None else fit.weights[:, :rank] @ factor.T
-        slopes, intercept = self._no_slopes(), fit.intercept
+        return self._on_features(features, F, linear, fit)
+
+    def _sample(self, n: int, rng: np.random.Generator) -> Rows:
+        """Rows of which the kernel matrix is computed; all n if none is needed."""
+        most = min(n, self.max_kernel_rows if self.problem.needs_kernel_matrix else n)
+        return np.sort(rng.choice(n, most, replace=False))
+
+    def _exact_machine(self, K: Array | None, rows: Rows) -> ExactMachine | None:
+        """The machine of the exact kernel; None where landmarks are not weighted by it."""
+        self._raise_if_stopped()
+        return None if self.settings.weights is None else self.problem.exact(K, rows, self.progress)
+
+    def _factor(self, C: Array, K: Array | None, damping: float) -> Vector | None:
+        """F (m + p, rank) of W = F F', from the features C (r, m + p) and the kernel matrix K (r, r) of some rows."""
+        self._raise_if_stopped()
+        return None if K is None else nystroem_factor(C, K, damping)
+
+    def _coordinates(self, C: Array, F: Vector | None, linear_coordinates: Vector) -> Array:
+        """[C F, linear term], (n_leaf, rank + d + 1), or [C, linear term] without a factor."""
+        self._raise_if_stopped()
+        rank, dtype = (C.shape[1], C.dtype) if F is None else (F.shape[1], np.dtype(np.float64))
+        coordinates = np.empty((len(C), rank + linear_coordinates.shape[1]), dtype)
+        if F is None:
+            coordinates[:, :rank] = C
+        else:
+            np.matmul(C, F, out=coordinates[:, :rank])
+        coordinates[:, rank:] = linear_coordinates
+        return coordinates
+
+    def _on_features(
+        self, features: LandmarkFeatures, F: Vector | None, linear: _LinearPart | None, fit: LinearFit
+    ) -> _LeafMachine:
+        """The local machine in terms of the features and x: coefficients on C are F times those on C F."""
+        slopes, intercept, rank = self._no_slopes(), fit.intercept, features.n_features if F is None else F.shape[1]
         if linear is not None:
             slopes = fit.weights[:, rank:-1] * linear.scale
             intercept = intercept + fit.weights[:, -1] - slopes @ linear.centre
-        return _LeafMachine(features, weights, slopes, intercept, fit, self.progress.elapsed)
+        coef = fit.weights[:, :rank] if F is None else fit.weights[:, :rank] @ F.T
+        return _LeafMachine(features, coef, slopes, intercept, fit, self.progress.elapsed)
 
     def _constant(self, rows: Rows) -> _LeafMachine:
         """The best constant machine, O(n_leaf), with one row as its only landmark."""
@@ -311,14 +341,15 @@ class _LeafTrainer:
         With "auto", the two are compared by least squares on their features beside the linear term's coordinates
         (n, d + 1).
         """
+        self._raise_if_stopped()
         if exact_machine is None or not exact_machine.importance.any():
             return self._with_landmarks(batch, None, rng)
         weighted = self._with_landmarks(batch, exact_machine.importance, rng)
         if self.settings.weights != "auto":
             return weighted
-        candidates = weighted, self._with_landmarks(batch, None, rng)
+
         return min(
-            candidates,
+            (weighted, self._with_landmarks(batch, None, rng)),
             key=lambda f: _residual(np.hstack([f.values(batch), linear_coordinates]), exact_machine.values),
         )
 

@@ -53,7 +53,7 @@ _BLOCK_POINTS = 8  # points evaluated in one pass at the start: so many vectors 
 
 
 @dataclass(frozen=True)
-class Settings:
+class OCASSettings:
     """Parameters of `OCASClassifier`, and two more.
 
     Attributes
@@ -78,7 +78,7 @@ class Settings:
 def train(
     X: DesignMatrix,
     losses: Sequence[Loss],
-    settings: Settings,
+    settings: OCASSettings,
     progress: Progress | SilentProgress,
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
@@ -104,7 +104,7 @@ def train_path(
     X: DesignMatrix,
     losses: Sequence[Loss],
     Cs: Sequence[float],
-    settings: Settings,
+    settings: OCASSettings,
     progress: Progress | SilentProgress,
     start: Sequence[Matrix] | None = None,
     team: ThreadTeam | None = None,
@@ -131,7 +131,7 @@ def train_hinges(
 ) -> LinearFit:
     """Train machines without intercept on dense samples in this thread: a `LinearTrainer` of local machines."""
     team = ThreadTeam(1)
-    settings = Settings(tol=tol, memory_budget=memory_budget, keep_points=False)
+    settings = OCASSettings(tol=tol, memory_budget=memory_budget, keep_points=False)
     losses = [HingeLoss(signed_weights, team) for signed_weights in signed]
     results, _ = train(make_design_matrix(X, team), losses, settings, progress, team=team)
     return LinearFit.from_results(np.concatenate([result.w for result in results]), results)
@@ -144,7 +144,7 @@ class _Training:
         self,
         X: DesignMatrix,
         losses: Sequence[Loss],
-        settings: Settings,
+        settings: OCASSettings,
         progress: Progress | SilentProgress,
         team: ThreadTeam,
     ) -> None:

@@ -19,7 +19,7 @@ from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import effective_n_jobs, row_blocks
 from .._types import Rows, Vector
-from ..algorithms.dc_pred import Settings, train
+from ..algorithms.dc_pred import ForestSettings, train
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
 from ..estimators._cost import (
@@ -307,7 +307,7 @@ class Compression:
         agreement = self._agreement(compressed, values, self.split.choose)
         return _Candidate(compressed, agreement, self._merit(compressed, values, agreement), plan, len(learn))
 
-    def _settings(self, plan: _Plan, n: int, n_outputs: int, room: float) -> Settings:
+    def _settings(self, plan: _Plan, n: int, n_outputs: int, room: float) -> ForestSettings:
         """Sizes for a share of the model's own cost, reduced until model and training (in `room` bytes) are small."""
         d, projection = self.rows.shape[1], self._projection if plan.is_flat else None
         rank = None if projection is None else projection.shape[1]

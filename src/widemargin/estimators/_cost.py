@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._threads import BLOCK_ROWS
-from ..algorithms.dc_pred import Settings
+from ..algorithms.dc_pred import ForestSettings
 from ..partition.hierarchy import count_levels
 from ._validation import check_flag, check_integer, check_number, check_pseudo_rule
 
@@ -33,7 +33,7 @@ def check_cost(model: Any) -> None:
     check_integer("n_trees", model.n_trees, 1)
 
 
-def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float = _COST) -> Settings:
+def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float = _COST) -> ForestSettings:
     """Leaves, landmarks and pseudo-landmarks for a prediction cost.
 
     Parameters
@@ -70,7 +70,7 @@ def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float 
         m = int(np.clip(root, 1, max(1, min(most, _MOST_MULTIPLIED) if model.pseudo == "polynomial" else most)))
     if p == "auto":
         p = min({"polynomial": m * (m + 1) // 2, "triangle": m, None: 0}[model.pseudo], leaf_rows)
-    return Settings(
+    return ForestSettings(
         n_clusters=k,
         n_landmarks=int(m),
         n_pseudo_landmarks=int(p),
@@ -81,7 +81,9 @@ def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float 
     )
 
 
-def allocate_without_tree(model: Any, n: int, d: int, n_outputs: int, *, default: float, rank: int | None) -> Settings:
+def allocate_without_tree(
+    model: Any, n: int, d: int, n_outputs: int, *, default: float, rank: int | None
+) -> ForestSettings:
     """As `allocate_cost` for one leaf without a tree, in `rank` features after a projection if there is one."""
     cost = default if model.prediction_cost == "auto" else float(model.prediction_cost)
     share = 1.0 if rank is None else rank / d  # of an inner product with a projected row
@@ -89,10 +91,10 @@ def allocate_without_tree(model: Any, n: int, d: int, n_outputs: int, *, default
     left = cost - (rank or 0) - n_outputs * share * linear
     m = int(left / (share + n_outputs / d)) if model.n_landmarks == "auto" else int(model.n_landmarks)
     most = max(1, n // _ROWS_PER_LANDMARK)
-    return Settings(1, int(np.clip(m, 1, most)), 0, pseudo=None, linear=linear, n_jobs=model.n_jobs)
+    return ForestSettings(1, int(np.clip(m, 1, most)), 0, pseudo=None, linear=linear, n_jobs=model.n_jobs)
 
 
-def count_bytes(settings: Settings, d: int, n_outputs: int) -> float:
+def count_bytes(settings: ForestSettings, d: int, n_outputs: int) -> float:
     """Approximate bytes of a float32 machine in d features."""
     numbers = settings.n_landmarks * (d + n_outputs) + n_outputs * settings.n_pseudo_landmarks
     centres_and_slopes = d * (1 + n_outputs * settings.linear)
@@ -100,7 +102,7 @@ def count_bytes(settings: Settings, d: int, n_outputs: int) -> float:
 
 
 def training_bytes(
-    settings: Settings, n: int, d: int, n_outputs: int, n_workers: int, *, is_hinge: bool = False
+    settings: ForestSettings, n: int, d: int, n_outputs: int, n_workers: int, *, is_hinge: bool = False
 ) -> float:
     """Bytes that training on n rows takes, in the leaves that are trained side by side.
 
@@ -114,13 +116,13 @@ def training_bytes(
     return min(n_workers, k) * (of_rows + (0.0 if is_hinge else r * (16.0 * r + 8.0 * BLOCK_ROWS)))
 
 
-def least_training_rows(settings: Settings) -> int:
+def least_training_rows(settings: ForestSettings) -> int:
     """The fewest rows that a tree is trained on, however little memory there is."""
     return _LEAST_LEAF_ROWS * settings.n_clusters
 
 
 def max_training_rows(
-    settings: Settings, d: int, n_outputs: int, n_workers: int, memory_budget: float, *, is_hinge: bool
+    settings: ForestSettings, d: int, n_outputs: int, n_workers: int, memory_budget: float, *, is_hinge: bool
 ) -> int:
     """How many rows `training_bytes` has room for, at least `least_training_rows`."""
     least = least_training_rows(settings)

@@ -23,8 +23,7 @@ from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Rows, Vector
 from ..algorithms import dc_svm
-from ..algorithms.block_minimization import BlockMinimizer
-from ..algorithms.block_minimization import Settings as RoundSettings
+from ..algorithms.block_minimization import BlockMinimizer, RoundSettings
 from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
 from ..data.dask import should_end
 from ..data.remote_rows import RemoteRows, worker_resources
@@ -34,8 +33,7 @@ from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
 from ..partition.divide import Division, divide
 from ..partition.routing import Router
-from ..solvers.dual.block import Block
-from ..solvers.dual.block import Settings as BlockSettings
+from ..solvers.dual.block import Block, BlockSettings
 from ..solvers.dual.certificate import DualProblem
 from ..solvers.dual.in_memory import zero_result
 from ..solvers.results import DualResult, StoppedAtStartError, join_results

@@ -17,7 +17,7 @@ from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Matrix, Vector
-from ..algorithms.ocas import Settings, Trained, train_path
+from ..algorithms.ocas import OCASSettings, Trained, train_path
 from ..data import DesignMatrix, open_design_matrix, with_constant
 from ..models.linear import LinearModel
 from ..solvers.cutting_plane.crammer_singer import MulticlassHingeLoss
@@ -303,7 +303,7 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
                 model._warn_if_stopped(progress)
 
     def _paths(
-        self, problem: Problem, Cs: Sequence[float], settings: Settings, progress: Progress, team: ThreadTeam
+        self, problem: Problem, Cs: Sequence[float], settings: OCASSettings, progress: Progress, team: ThreadTeam
     ) -> Iterable[Trained]:
         """The machines for each C: in groups, one after the other, where memory has no room for the outputs of all."""
         losses, start = problem.losses, self._start(problem)
@@ -319,8 +319,8 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
             progress.advance()
         return [_join(parts) for parts in zip(*paths, strict=True)]
 
-    def _settings(self) -> Settings:
-        return Settings(
+    def _settings(self) -> OCASSettings:
+        return OCASSettings(
             C=self.C,
             tol=self.tol,
             mu=self.mu,

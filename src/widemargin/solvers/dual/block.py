@@ -35,7 +35,7 @@ from .memory import split_memory
 from .solver import DualSolver
 
 
-class Settings(NamedTuple):
+class BlockSettings(NamedTuple):
     """What a block's solves need to know of the fit: memory in bytes, threads of the worker, whether it was stopped."""
 
     has_intercept: bool
@@ -112,7 +112,7 @@ class Block:
     X : ndarray or CSR array of shape (m, d)
     kernel : Kernel
     problem : DualProblem of m coordinates
-    settings : Settings
+    settings : BlockSettings
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class Block:
         The number of steps taken; None until the start is known.
     """
 
-    def __init__(self, number: int, X: Any, kernel: Kernel, problem: DualProblem, settings: Settings) -> None:
+    def __init__(self, number: int, X: Any, kernel: Kernel, problem: DualProblem, settings: BlockSettings) -> None:
         self.number = number
         self.kernel = kernel
         self.problem = problem
