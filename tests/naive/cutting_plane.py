@@ -78,6 +78,13 @@ def ascend(X: Matrix, signed: Vector, C: float, sigma: float, alpha: Vector, w: 
         alpha[i] = new
 
 
+def face_maximum(X: Matrix, y: Vector, gradient: Vector, sigma: float) -> Vector:
+    """Return the change of the free dual variables to the maximum of the dual, their bounds ignored."""
+    Q = (y[:, None] * X) @ (y[:, None] * X).T + sigma * np.outer(y, y)
+    change: Vector = np.linalg.lstsq(Q, -gradient, rcond=None)[0]
+    return change
+
+
 def multiclass_risk(f: Matrix, y: NDArray[np.int64], s: Vector) -> float:
     """Return Crammer and Singer's risk of decision values f (n_classes, n)."""
     margins = 1.0 + f - f[y, np.arange(len(y))]

@@ -41,18 +41,25 @@ def problem(seed: int, n: int = 60, d: int = 5) -> tuple[np.ndarray, np.ndarray]
     return X, np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0) * rng.uniform(0.5, 2, n)
 
 
+def squares(rows: Any, n: int) -> np.ndarray:
+    lengths = np.empty(n)
+    linear.squared_norms(rows, lengths)
+    return lengths
+
+
 class Point:
     """A dual point, and epochs on it."""
 
     def __init__(self, rows: Any, signed: np.ndarray, d: int, sigma: float = 0.0) -> None:
         self.rows, self.signed, self.sigma = rows, signed, sigma
+        self.squares = squares(rows, len(signed))
         self.alpha, self.w = np.zeros(len(signed)), np.zeros(d + 1)
         self.order = np.arange(len(signed))
         self.shrink = np.inf, -np.inf
 
     def epoch(self, C: float) -> None:
-        kept, *self.shrink = linear.ascent_epoch(
-            self.rows, self.signed, C, self.sigma, self.alpha, self.w, self.order, *self.shrink
+        kept, *self.shrink, self.gap = linear.ascent_epoch(
+            self.rows, self.signed, self.squares, C, self.sigma, self.alpha, self.w, self.order, *self.shrink
         )
         self.order = self.order[:kept]
 
@@ -73,6 +80,24 @@ def test_an_epoch_is_its_steps(form: str, sigma: float) -> None:
             naive.ascend(X, signed, 2.0, sigma, alpha, w, visited)
         np.testing.assert_allclose(point.alpha, alpha, atol=1e-10)
         np.testing.assert_allclose(point.w, w, atol=1e-10)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("sigma", [0.0, 0.3])
+def test_the_gap_of_an_epoch_without_steps_is_the_duality_gap(form: str, sigma: float) -> None:
+    X, signed = problem(6)
+    point = Point(FORMS[form](X), signed, 5, sigma)
+    for _ in range(400):
+        point.shrink, point.order = (np.inf, -np.inf), np.arange(60)
+        point.epoch(2.0)
+    alpha, w = point.alpha.copy(), point.w.copy()
+    point.shrink, point.order = (np.inf, -np.inf), np.arange(60)
+    point.epoch(2.0)
+    np.testing.assert_allclose(point.alpha, alpha, atol=1e-6)
+    y = np.sign(signed)
+    primal = 0.5 * w[:5] @ w[:5] + 2.0 * np.abs(signed) @ np.maximum(0, 1 - y * (X @ w[:5] + w[5]))
+    dual = alpha.sum() - 0.5 * w[:5] @ w[:5] - w[5] * (y @ alpha)
+    assert np.isclose(point.gap, primal - dual, atol=1e-4 * primal)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -110,9 +135,10 @@ def test_rows_that_no_cache_holds(form: str) -> None:
     rows = far(FORMS[form])(X)
     n, order = len(rows), np.random.default_rng(0).permutation(60)
     alpha, w, weights = np.zeros(n), np.zeros(6), np.append(signed, np.ones(n - 60))
-    linear.ascent_epoch(rows, weights, 1.0, 0.0, alpha, w, order.copy(), np.inf, -np.inf)
+    linear.ascent_epoch(rows, weights, squares(rows, n), 1.0, 0.0, alpha, w, order.copy(), np.inf, -np.inf)
     near, v = np.zeros(60), np.zeros(6)
-    linear.ascent_epoch(FORMS[form](X), signed, 1.0, 0.0, near, v, order.copy(), np.inf, -np.inf)
+    few = FORMS[form](X)
+    linear.ascent_epoch(few, signed, squares(few, 60), 1.0, 0.0, near, v, order.copy(), np.inf, -np.inf)
     np.testing.assert_array_equal(alpha[:60], near)
     np.testing.assert_array_equal(w, v)
 
@@ -124,7 +150,7 @@ def test_values_are_counted_and_squared(form: str, dtype: type, shape: tuple[int
     X = np.random.default_rng(0).normal(size=shape).astype(dtype)
     rows = FORMS[form](X)
     assert linear.count_values(rows) == X.size
-    assert np.isclose(linear.squared_norm(rows), float(np.vdot(X, X)), rtol=1e-6)
+    np.testing.assert_allclose(squares(rows, len(X)), (X.astype(np.float64) ** 2).sum(axis=1), rtol=1e-6)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -136,6 +162,7 @@ def test_arguments_are_checked(form: str) -> None:
         arrays: dict[str, Any] = {
             "X": rows,
             "signed_weights": signed,
+            "squares": np.ones(60),
             "C": 1.0,
             "sigma": 0.0,
             "alpha": np.zeros(60),
@@ -151,7 +178,7 @@ def test_arguments_are_checked(form: str) -> None:
     for index in (-1, 60, 2**62, -(2**62)):
         with pytest.raises(IndexError, match=r"order\[2\] must be in \[0, 60\)"):
             ascend(order=np.array([0, 59, index]))
-    for name, size in (("signed_weights", 59), ("alpha", 61), ("w", 5), ("w", 0)):
+    for name, size in (("signed_weights", 59), ("squares", 61), ("alpha", 61), ("w", 5), ("w", 0)):
         with pytest.raises(ValueError, match=f"len.{name}. must be"):
             ascend(**{name: np.zeros(size)})
     order = np.arange(60)
@@ -167,6 +194,8 @@ def test_arguments_are_checked(form: str) -> None:
     for wrong in (np.asfortranarray(X), X.astype(np.int64), X[0], None):
         with pytest.raises(TypeError):
             ascend(X=wrong)
+    with pytest.raises(ValueError, match="squares"):
+        linear.squared_norms(rows, np.zeros(59))
     with pytest.raises(ValueError, match="coef"):
         linear.add_rows(rows, np.zeros(61), np.zeros(6))
     with pytest.raises(ValueError, match="w"):
@@ -176,4 +205,6 @@ def test_arguments_are_checked(form: str) -> None:
 def test_numbers_that_are_not_finite_do_no_harm() -> None:
     X, signed = problem(5)
     X[0, 0], X[1, 1] = np.nan, np.inf
-    linear.ascent_epoch(X, signed, np.nan, 0.0, np.full(60, np.nan), np.zeros(6), np.arange(60), np.inf, -np.inf)
+    linear.ascent_epoch(
+        X, signed, np.full(60, np.nan), np.nan, 0.0, np.full(60, np.nan), np.zeros(6), np.arange(60), np.inf, -np.inf
+    )

@@ -61,6 +61,7 @@ class MulticlassHinge:
 def ascent_epoch(
     X: NDArray[np.floating] | csr.CSRMatrix,
     signed_weights: NDArray[np.float64],
+    squares: NDArray[np.float64],
     C: float,
     sigma: float,
     alpha: NDArray[np.float64],
@@ -68,11 +69,12 @@ def ascent_epoch(
     order: NDArray[np.int64],
     shrink_above: float,
     shrink_below: float,
-) -> tuple[int, float, float]:
+) -> tuple[int, float, float, float]:
     """
     One epoch of dual coordinate ascent over the rows in `order`, with shrinking: the rows that stay active become
-    the first entries of `order`. Returns their number, and the projected gradients beyond which the next epoch
-    shrinks variables at a bound.
+    the first entries of `order`. `squares` has the rows' squared lengths. Returns the number of active rows, the
+    projected gradients beyond which the next epoch shrinks variables at a bound, and the duality gap: a sum of terms
+    as they were when their rows were visited.
     """
 
 def add_rows(X: NDArray[np.floating] | csr.CSRMatrix, coef: NDArray[np.float64], w: NDArray[np.float64]) -> None:
@@ -80,8 +82,8 @@ def add_rows(X: NDArray[np.floating] | csr.CSRMatrix, coef: NDArray[np.float64],
     w[:d] += coef X, coef (n,), w (d + 1,). Rows of coefficient 0 are not read.
     """
 
-def squared_norm(X: NDArray[np.floating] | csr.CSRMatrix) -> float:
-    """The squared Frobenius norm of X."""
+def squared_norms(X: NDArray[np.floating] | csr.CSRMatrix, squares: NDArray[np.float64]) -> None:
+    """Write squares (n,), the rows' squared lengths."""
 
 def count_values(X: NDArray[np.floating] | csr.CSRMatrix) -> int:
     """The number of values stored: n d, or the non-zeros."""

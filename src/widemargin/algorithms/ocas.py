@@ -17,6 +17,7 @@ Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vect
     few samples ── Gram dual ──────────────────────────────────────────────────────────────── done
     all others ── start: given points, a sample's machines, or w = 0 ── rounds ── gap <= tol ── done
     a round: [active rows, or epochs of dual ascent: another w_t] ── X w_t ── line search ── plane ── master problem
+    if d > n, a round: conjugate gradients and epochs on the dual: w_t and bound ── X w_t ── line search
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix
 from ..nystroem.local_machines import LinearFit
 from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
 from ..solvers.cutting_plane.active_rows import ActiveRows
-from ..solvers.cutting_plane.dual_coordinate_ascent import CoordinateAscent
+from ..solvers.cutting_plane.dual_ascent import DualAscent
+from ..solvers.cutting_plane.dual_coordinate_ascent import CoordinateAscent, squared_lengths
 from ..solvers.cutting_plane.gram_dual import solve_gram_duals
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
 from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
@@ -162,8 +164,11 @@ class _Training:
         self.solvers = [self._make_solver(loss, capacity) for loss in losses]
         self.active_rows: dict[CuttingPlaneSolver, ActiveRows] = {}
         self.ascents: dict[CuttingPlaneSolver, CoordinateAscent] = {}
+        self.duals: dict[CuttingPlaneSolver, DualAscent] = {}  # of all solvers, or none
         for solver in self.solvers:
             self._accelerate(solver, settings.memory_budget // len(losses))
+        if isinstance(X, RowAccess):
+            self._raise_duals(X, settings.memory_budget // len(losses))
 
     def _make_solver(self, loss: Loss, capacity: int) -> CuttingPlaneSolver:
         settings = self.settings
@@ -185,16 +190,33 @@ class _Training:
             self.active_rows[solver] = ActiveRows(
                 X, solver, hinge, self.settings.tol, memory_budget, go_on, newton=self.accelerations.newton
             )
-        if self.accelerations.dual_ascent and isinstance(X, RowAccess):
-            self.ascents[solver] = CoordinateAscent(
-                X.row_arrays, hinge.signed_weights, X.shape[1], has_intercept=hinge.has_intercept
-            )
+
+    def _raise_duals(self, X: RowAccess, memory_budget: int) -> None:
+        """Give the solvers of hinge losses their dual points."""
+        if not (self.accelerations.epochs or self.accelerations.dual_alone):
+            return
+        squares, go_on = squared_lengths(X.row_arrays, X.shape[0]), SilentProgress(self.progress).go_on
+        for solver in self.solvers:
+            hinge = solver.loss.hinge
+            assert hinge is not None
+            point = squares, hinge.signed_weights
+            if self.accelerations.dual_alone:
+                self.duals[solver] = DualAscent(
+                    X, *point, self.settings.tol, memory_budget, go_on, has_intercept=hinge.has_intercept
+                )
+            else:
+                self.ascents[solver] = CoordinateAscent(
+                    X.row_arrays, *point, X.shape[1], has_intercept=hinge.has_intercept
+                )
 
     # ------------------------------------------------------------------------------------------------- Algorithm 1
 
     def run_round(self) -> None:
         """One round of Algorithm 1, for all machines that are not done."""
         clock, solvers = _Clock(), self._open()
+        if self.duals:
+            self._run_dual_round(solvers, clock)
+            return
         self._run_active_rows(solvers)
         clock.lap("active_rows")
         ascended, dual_planes = self._run_epochs(solvers)
@@ -209,6 +231,25 @@ class _Training:
         clock.lap("plane")
         self.solve_masters()
         clock.lap("master_problem")
+        self._end_round(solvers, clock)
+
+    def _run_dual_round(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:
+        """A round without planes: duals are raised, one thread a machine; line searches find the best points."""
+        self.team.map(lambda solver: self.duals[solver].ascend(), solvers)
+        for solver in solvers:
+            solver.search_point = self.duals[solver].point
+        clock.lap("dual_ascent")
+        with self.progress.interrupting(self.team.native):
+            values = self._decision_values(solvers, [solver.search_point for solver in solvers])
+        clock.lap("decision_values")
+        for solver, f in zip(solvers, values, strict=True):
+            solver.line_search(f)
+            self.duals[solver].evaluate(f[0])
+        clock.lap("line_search")
+        self.solve_masters()
+        self._end_round(solvers, clock)
+
+    def _end_round(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:
         self.n_iter += 1
         self._record(solvers, clock)
         self.progress.candidate = self.trained  # computed for callbacks only
@@ -223,8 +264,11 @@ class _Training:
         return solver.line_search(f) if self.settings.line_search else solver.evaluate(solver.search_point, f)
 
     def solve_masters(self) -> None:
-        """Line 3: the next search points, and the lower bounds."""
+        """Line 3: the next search points, and the lower bounds; without planes, the bounds of the duals."""
         for solver in self._open():
+            if solver in self.duals:
+                solver.raise_bound(self.duals[solver].bound())
+                continue
             solver.solve_master()
             if solver in self.ascents:
                 self.ascents[solver].record_round(solver.relative_gap, solver.master.n_planes)
@@ -336,7 +380,8 @@ class _Training:
         self, solvers: Sequence[CuttingPlaneSolver], points: Sequence[Matrix], values: Sequence[Matrix]
     ) -> None:
         planes = [solver.evaluate(w, f) for solver, w, f in zip(solvers, points, values, strict=True)]
-        add_planes(self.X, solvers, planes)
+        if not self.duals:
+            add_planes(self.X, solvers, planes)
 
     # ----------------------------------------------------------------------------------------------- what is known
 
@@ -347,6 +392,8 @@ class _Training:
             solver.reweight(C)
         for ascent in self.ascents.values():
             ascent.reweight(C)
+        for dual in self.duals.values():
+            dual.reweight(C)
         for active_rows in self.active_rows.values():
             active_rows.begin()
 

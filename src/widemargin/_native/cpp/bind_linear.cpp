@@ -91,26 +91,27 @@ void bind_margins(nb::module_& m) {
 template <class RowArrays> void bind_ascent(nb::module_& m) {
     m.def(
         "ascent_epoch",
-        [](const RowArrays& X, Span<const double> signed_weights, double C, double sigma, Span<double> alpha,
-           Span<double> w, Span<Index> order, double shrink_above, double shrink_below) {
+        [](const RowArrays& X, Span<const double> signed_weights, Span<const double> squares, double C, double sigma,
+           Span<double> alpha, Span<double> w, Span<Index> order, double shrink_above, double shrink_below) {
             return visit_rows(X, [&](const auto& rows) {
-                check_lengths(n_rows(rows), {{"signed_weights", signed_weights}, {"alpha", alpha}});
+                check_lengths(n_rows(rows), {{"signed_weights", signed_weights}, {"squares", squares}, {"alpha", alpha}});
                 check_lengths(rows.columns + 1, {{"w", w}});
                 check_indices<Index>("order", order, n_rows(rows));
                 check_apart("order", order, "alpha", alpha);
                 check_apart("order", order, "w", w);
                 nb::gil_scoped_release unlocked;
-                const Epoch epoch = ascent_epoch(rows, DualPoint{signed_weights, C, sigma, alpha, w}, order, shrink_above,
+                const Epoch epoch = ascent_epoch(rows, DualPoint{signed_weights, squares, C, sigma, alpha, w}, order, shrink_above,
                                                  shrink_below);
-                return std::make_tuple(epoch.n_kept, epoch.largest, epoch.least);
+                return std::make_tuple(epoch.n_kept, epoch.largest, epoch.least, epoch.gap);
             });
         },
-        array("X"), array("signed_weights"),
+        array("X"), array("signed_weights"), array("squares"),
         "C"_a, "sigma"_a, array("alpha"), array("w"), array("order"), "shrink_above"_a,
         "shrink_below"_a,
         "One epoch of dual coordinate ascent over the rows in `order`, with shrinking: the rows that stay active become\n"
-        "the first entries of `order`. Returns their number, and the projected gradients beyond which the next epoch\n"
-        "shrinks variables at a bound.");
+        "the first entries of `order`. `squares` has the rows' squared lengths. Returns the number of active rows, the\n"
+        "projected gradients beyond which the next epoch shrinks variables at a bound, and the duality gap: a sum of terms\n"
+        "as they were when their rows were visited.");
     m.def(
         "add_rows",
         [](const RowArrays& X, Span<const double> coef, Span<double> w) {
@@ -124,14 +125,15 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
         array("X"), array("coef"), array("w"),
         "w[:d] += coef X, coef (n,), w (d + 1,). Rows of coefficient 0 are not read.");
     m.def(
-        "squared_norm",
-        [](const RowArrays& X) {
-            return visit_rows(X, [](const auto& rows) {
+        "squared_norms",
+        [](const RowArrays& X, Span<double> squares) {
+            visit_rows(X, [&](const auto& rows) {
+                check_lengths(n_rows(rows), {{"squares", squares}});
                 nb::gil_scoped_release unlocked;
-                return squared_norm(rows);
+                squared_norms(rows, squares);
             });
         },
-        array("X"), "The squared Frobenius norm of X.");
+        array("X"), array("squares"), "Write squares (n,), the rows' squared lengths.");
     m.def(
         "count_values", [](const RowArrays& X) { return visit_rows(X, [](const auto& x) { return count_values(x); }); },
         array("X"), "The number of values stored: n d, or the non-zeros.");

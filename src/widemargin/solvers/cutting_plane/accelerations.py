@@ -7,6 +7,7 @@
 | `active_rows` | n >= 16,384 and n >= 64 d | rounds on the samples near the margin cost a fraction of those on all |
 | `smoothed_newton` | n >= 512 d and n >= 32 d^2 | a handful of steps; the Hessian costs less than some passes |
 | `dual_coordinate_ascent` | n d (CSR: non-zeros) >= 32,768, no sample start | epochs gain fast while the gap is large |
+| `dual_ascent` | as above, and d > n | epochs and conjugate gradients end with a smaller gap than planes would |
 
 All but the start from a sample are for hinges, and all need samples in this process. Newton steps run on the active
 rows, and on the sample. Small data get the Gram dual alone, or nothing: rounds are fast there, and depend neither on
@@ -37,7 +38,8 @@ class Accelerations:
     sample_start: bool = False
     active_rows: bool = False
     newton: bool = False  # smoothed_newton.py
-    dual_ascent: bool = False  # dual_coordinate_ascent.py
+    epochs: bool = False  # dual_coordinate_ascent.py
+    dual_alone: bool = False  # dual_ascent.py
 
 
 def choose_accelerations(X: DesignMatrix, losses: Sequence[Loss]) -> Accelerations:
@@ -49,12 +51,14 @@ def choose_accelerations(X: DesignMatrix, losses: Sequence[Loss]) -> Acceleratio
     if not has_hinges:
         return Accelerations(sample_start=sample_start)
     n_values = linear.count_values(X.row_arrays) if isinstance(X, RowAccess) else 0
+    has_epochs = n_values >= _ASCENT_VALUES and not sample_start
     return Accelerations(
         gram_dual=max(n, d) <= _GRAM_SIZE,
         sample_start=sample_start,
         active_rows=n >= max(_ACTIVE_ROWS, _ACTIVE_ROWS_PER_COLUMN * d),
         newton=suits_newton(n, d),
-        dual_ascent=n_values >= _ASCENT_VALUES and not sample_start,
+        epochs=has_epochs and d <= n,
+        dual_alone=has_epochs and d > n,
     )
 
 

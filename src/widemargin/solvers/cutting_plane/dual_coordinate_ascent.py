@@ -95,84 +95,63 @@ class Alternation:
         self._turn_length = (_TRIAL_SHARE if is_trial else _TURN_SHARE) * total
 
 
-class CoordinateAscent:
-    """A dual point of a machine with hinges, raised by epochs of coordinate ascent.
+class DualPoint:
+    """A dual point of a machine with hinges, and epochs of coordinate ascent on it.
 
     Parameters
     ----------
     arrays : RowArrays
+    squares : ndarray of shape (n,)
+        The samples' squared lengths.
     signed_weights : ndarray of shape (n,)
         s_i y_i.
     n_features : int
     has_intercept : bool
-        Whether there is an unregularised intercept, updated after each epoch by the method of multipliers.
-
-    Attributes
-    ----------
-    alternation : Alternation
+        Whether there is an unregularised intercept, updated before each epoch by the method of multipliers.
     """
 
-    def __init__(self, arrays: RowArrays, signed_weights: Vector, n_features: int, *, has_intercept: bool) -> None:
+    def __init__(
+        self, arrays: RowArrays, squares: Vector, signed_weights: Vector, n_features: int, *, has_intercept: bool
+    ) -> None:
         self._arrays = arrays
+        self._squares = squares
         self._signed_weights = signed_weights
         self._C = 1.0
         n = len(signed_weights)
-        self._intercept_step = _INTERCEPT_STEP * _mean_square(arrays, n) if has_intercept else 0.0
+        self._intercept_step = _INTERCEPT_STEP * _mean_square(squares) if has_intercept else 0.0
         self._alpha, self._w = np.zeros(n), np.zeros(n_features + 1)  # w, and the intercept as its last value
         self._rng = np.random.default_rng(0)
+        self._visit_all()
+
+    def _visit_all(self) -> None:
+        """Forget what has been shrunk."""
         self._shrink_limits = math.inf, -math.inf  # of the gradient: a sample at a bound beyond them is shrunk
-        size = linear.count_values(arrays)
-        self._epoch_work = _EPOCH_WORK_PER_VALUE * size + _EPOCH_WORK_PER_ROW * n
-        self._round_work = _ROUND_WORK + size + _ROUND_WORK_PER_ROW * n + _ROUND_WORK_PER_COLUMN * n_features
-        self.alternation = self._new_alternation()
-        self._n_epochs = 0.0  # of this round; a part of one where samples are shrunk
-        self._unshrunk = np.arange(n)  # samples that epochs visit
+        self._unshrunk = np.arange(len(self._alpha))  # samples that epochs visit
 
-    def reweight(self, C: float) -> None:
-        """Change the weight of the risk: the plane stays, and epochs get a new trial."""
-        factor, self._C = C / self._C, C
+    def _scale(self, factor: float) -> None:
+        """Multiply the dual point by a factor, which must leave it within its bounds but for rounding."""
         self._alpha *= factor
-        np.minimum(self._alpha, C * np.abs(self._signed_weights), out=self._alpha)
+        np.minimum(self._alpha, self._C * np.abs(self._signed_weights), out=self._alpha)
         self._w[:-1] *= factor
-        self._shrink_limits = math.inf, -math.inf
-        self._unshrunk = np.arange(len(self._alpha))
-        self.alternation = self._new_alternation()
+        self._visit_all()
 
-    def run_epochs(self) -> None:
-        """This round's epochs, and an extrapolation of the change that they made."""
-        n, alpha, w = len(self._signed_weights), self._alpha.copy(), self._w.copy()
-        most = min(self.alternation.work_left / self._epoch_work, _MAX_EPOCHS)
-        while len(self._unshrunk) > 0 and (self._n_epochs == 0.0 or self._n_epochs < most):
-            order = _shuffled_runs(self._unshrunk, self._rng)
-            self._w[-1] += self._intercept_step * self._imbalance()
-            self._n_epochs += len(order) / n
-            n_kept, *limits = linear.ascent_epoch(
-                self._arrays,
-                self._signed_weights,
-                self._C,
-                self._intercept_step,
-                self._alpha,
-                self._w,
-                order,
-                *self._shrink_limits,
-            )
-            self._shrink_limits = limits[0], limits[1]
-            self._unshrunk = order[:n_kept]
-        if not self._intercept_step and alpha.any():
-            self._extrapolate(self._alpha - alpha, self._w - w)
-
-    def _extrapolate(self, change: Vector, w_change: Vector) -> None:
-        """Go on in the direction of the latest change, as far as the dual rises, and project into the box."""
-        rise, curvature = change.sum() - float(self._w @ w_change), float(w_change @ w_change)
-        if not rise > curvature:  # less than as far again is not worth a pass
-            return
-        upper = self._C * np.abs(self._signed_weights)
-        alpha = np.clip(self._alpha + rise / max(curvature, 1e-300) * change, 0.0, upper)
-        w = self._w.copy()
-        linear.add_rows(self._arrays, (alpha - self._alpha) * np.sign(self._signed_weights), w)
-        gain = (alpha - self._alpha).sum() - 0.5 * float((w - self._w) @ (w + self._w))
-        if gain > 0.0:
-            self._alpha, self._w = alpha, w
+    def _run_epoch(self) -> tuple[float, float]:
+        """Visit the samples that are not shrunk: their share of all, and the duality gap as they were visited."""
+        order = _shuffled_runs(self._unshrunk, self._rng)
+        self._w[-1] += self._intercept_step * self._imbalance()
+        n_kept, above, below, gap = linear.ascent_epoch(
+            self._arrays,
+            self._signed_weights,
+            self._squares,
+            self._C,
+            self._intercept_step,
+            self._alpha,
+            self._w,
+            order,
+            *self._shrink_limits,
+        )
+        self._shrink_limits, self._unshrunk = (above, below), order[:n_kept]
+        return len(order) / len(self._alpha), gap
 
     def update_shrinking(self, f: Vector) -> None:
         """Shrink samples by the decision values f (n,) of the dual's point; none, if that would be all."""
@@ -199,6 +178,61 @@ class CoordinateAscent:
         """The plane's normal, which is -w / C; None with an intercept, whose plane takes a pass over the samples."""
         return None if self._intercept_step else -self._w[:-1] / self._C
 
+    def _imbalance(self) -> float:
+        return float(np.vdot(self._alpha, np.sign(self._signed_weights))) if self._intercept_step else 0.0
+
+
+class CoordinateAscent(DualPoint):
+    """A dual point raised by the epochs of some rounds of cutting planes.
+
+    Parameters
+    ----------
+    arrays, squares, signed_weights, n_features, has_intercept
+        Of `DualPoint`.
+
+    Attributes
+    ----------
+    alternation : Alternation
+    """
+
+    def __init__(
+        self, arrays: RowArrays, squares: Vector, signed_weights: Vector, n_features: int, *, has_intercept: bool
+    ) -> None:
+        super().__init__(arrays, squares, signed_weights, n_features, has_intercept=has_intercept)
+        n, size = len(signed_weights), linear.count_values(arrays)
+        self._epoch_work = _EPOCH_WORK_PER_VALUE * size + _EPOCH_WORK_PER_ROW * n
+        self._round_work = _ROUND_WORK + size + _ROUND_WORK_PER_ROW * n + _ROUND_WORK_PER_COLUMN * n_features
+        self.alternation = self._new_alternation()
+        self._n_epochs = 0.0  # of this round; a part of one where samples are shrunk
+
+    def reweight(self, C: float) -> None:
+        """Change the weight of the risk: the plane stays, and epochs get a new trial."""
+        factor, self._C = C / self._C, C
+        self._scale(factor)
+        self.alternation = self._new_alternation()
+
+    def run_epochs(self) -> None:
+        """This round's epochs, and an extrapolation of the change that they made."""
+        alpha, w = self._alpha.copy(), self._w.copy()
+        most = min(self.alternation.work_left / self._epoch_work, _MAX_EPOCHS)
+        while len(self._unshrunk) > 0 and (self._n_epochs == 0.0 or self._n_epochs < most):
+            self._n_epochs += self._run_epoch()[0]
+        if not self._intercept_step and alpha.any():
+            self._extrapolate(self._alpha - alpha, self._w - w)
+
+    def _extrapolate(self, change: Vector, w_change: Vector) -> None:
+        """Go on in the direction of the latest change, as far as the dual rises, and project into the box."""
+        rise, curvature = change.sum() - float(self._w @ w_change), float(w_change @ w_change)
+        if not rise > curvature:  # less than as far again is not worth a pass
+            return
+        upper = self._C * np.abs(self._signed_weights)
+        alpha = np.clip(self._alpha + rise / max(curvature, 1e-300) * change, 0.0, upper)
+        w = self._w.copy()
+        linear.add_rows(self._arrays, (alpha - self._alpha) * np.sign(self._signed_weights), w)
+        gain = (alpha - self._alpha).sum() - 0.5 * float((w - self._w) @ (w + self._w))
+        if gain > 0.0:
+            self._alpha, self._w = alpha, w
+
     def record_round(self, relative_gap: float, n_planes: int) -> None:
         """Add the work and the gap of a round to the alternation."""
         work = self._round_work + _PLANE_WORK * n_planes * len(self._w) + self._epoch_work * self._n_epochs
@@ -209,13 +243,17 @@ class CoordinateAscent:
         expected = _ROUNDS_PER_COLUMN * len(self._w) * self._round_work
         return Alternation(min(_FIRST_TURN_EPOCHS * self._epoch_work, _FIRST_TURN_SHARE * expected), expected)
 
-    def _imbalance(self) -> float:
-        return float(np.vdot(self._alpha, np.sign(self._signed_weights))) if self._intercept_step else 0.0
+
+def squared_lengths(arrays: RowArrays, n: int) -> Vector:
+    """The squared lengths (n,) of n samples."""
+    squares = np.empty(n)
+    linear.squared_norms(arrays, squares)
+    return squares
 
 
-def _mean_square(arrays: RowArrays, n: int) -> float:
-    """Mean squared length of n samples; 1 if that is zero or beyond float64."""
-    square = linear.squared_norm(arrays) / max(n, 1)
+def _mean_square(squares: Vector) -> float:
+    """Mean squared length of the samples; 1 if that is zero or beyond float64."""
+    square = float(squares.sum()) / max(len(squares), 1)
     return square if 0.0 < square < math.inf else 1.0
 
 

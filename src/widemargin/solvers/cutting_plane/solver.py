@@ -184,6 +184,10 @@ class CuttingPlaneSolver:
         self.bound = max(self.bound, bound)
         self.search_point = w.reshape(self.w.shape)
 
+    def raise_bound(self, bound: float) -> None:
+        """Take over a lower bound of the objective that was found without a master problem."""
+        self.bound = max(self.bound, bound)
+
     def line_search(self, f: Matrix) -> Plane:
         """Move the best point along the line to `search_point`, of decision values f; return the plane at w_c."""
         toward = self.search_point - self.w

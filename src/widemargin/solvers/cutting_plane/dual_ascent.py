@@ -1,0 +1,175 @@
+"""Dual coordinate ascent to the end, for wide samples: epochs, and conjugate gradients on a face of the box.
+
+Solve    max_alpha  sum_i alpha_i - 1/2 |w|^2,  w = sum_i alpha_i y_i x_i   s.t.  0 <= alpha_i <= C s_i
+Given    X (n, d) whose samples can be visited one by one; signed weights s_i y_i (n,); C
+Method   Epochs of coordinate ascent with shrinking find which variables are at their bounds. Where an epoch hardly
+         reduces the gap, the others, the free ones, go on as an unconstrained quadratic problem, by conjugate gradients
+         that are preconditioned with the samples' squared lengths; their step is projected into the box
+Returns  w, where the primal's best point is searched next, and the dual objective, a lower bound of the primal
+Cost     an epoch: two passes over the samples not shrunk; a step of conjugate gradients: two over the free ones
+Sources  Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML 2008; Moré, Toraldo, On the Solution of Large Quadratic
+         Programming Problems with Bound Constraints, SIAM Journal on Optimization 1, 1991
+Twin     tests/naive/cutting_plane.py::face_maximum
+
+With several columns for each sample, cutting planes have little to add: each is as long as w, and a problem has as many
+degrees of freedom as samples. Experiments: decision 0006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...data import LocalMatrix, RowAccess
+from .dual_coordinate_ascent import DualPoint
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+_SLOW = 0.8  # gap after an epoch / gap before it: beyond, conjugate gradients follow
+_LAST_GAIN = 0.1  # of the largest gain of a step: conjugate gradients end there
+_ARMIJO = 0.1  # part of the promised gain that the projected step must bring
+_MAX_HALVINGS = 6  # of that step
+_MEMORY_SHARE = 1 / 4  # of the memory budget, for a copy of the free samples
+
+
+class Face(NamedTuple):
+    """The dual on its free variables, all others held: samples (m, d), and vectors (m,)."""
+
+    X: LocalMatrix
+    y: Vector
+    curvatures: Vector  # of each variable alone
+    gradient: Vector  # y (X w + b) - 1
+    sigma: float  # of the intercept's term, sigma / 2 (y'alpha)^2
+
+
+def face_step(face: Face, go_on: Callable[[], bool]) -> Vector:
+    """The change (m,) of the free variables to about the maximum, their bounds ignored: conjugate gradients."""
+    step, residual, largest = np.zeros(len(face.y)), -face.gradient, 0.0
+    scaled = residual / face.curvatures
+    direction, square = scaled.copy(), float(residual @ scaled)
+    while square > 0.0 and go_on():
+        signed = face.y * direction
+        w, b = face.X.rmatvec(signed[None]), face.sigma * signed.sum()
+        length = square / (float(np.vdot(w, w)) + b * signed.sum() or np.inf)
+        step += length * direction
+        gain = 0.5 * length * square
+        if not gain > _LAST_GAIN * largest:
+            break
+        largest = max(gain, largest)
+        residual -= length * face.y * (face.X.matvec(w)[0] + b)
+        scaled = residual / face.curvatures
+        square, previous = float(residual @ scaled), square
+        direction = scaled + square / previous * direction
+    return step
+
+
+class DualAscent(DualPoint):
+    """The dual of a machine with hinges, raised until the duality gap is small.
+
+    Parameters
+    ----------
+    X : RowAccess
+    squares, signed_weights, has_intercept
+        Of `DualPoint`.
+    tol : float
+        Largest relative gap at the end.
+    memory_budget : int
+        Bytes.
+    go_on : callable
+        Returns False when time is up; called after every epoch and every step of conjugate gradients.
+    """
+
+    def __init__(
+        self,
+        X: RowAccess,
+        squares: Vector,
+        signed_weights: Vector,
+        tol: float,
+        memory_budget: int,
+        go_on: Callable[[], bool],
+        *,
+        has_intercept: bool,
+    ) -> None:
+        super().__init__(X.row_arrays, squares, signed_weights, X.shape[1], has_intercept=has_intercept)
+        self._X = X
+        self._y = np.sign(signed_weights)
+        self._tol = tol
+        self._max_free = int(_MEMORY_SHARE * memory_budget / X.row_bytes)
+        self._go_on = go_on
+        self._is_slow = False
+        self._f: Vector | None = None  # decision values of w, once `evaluate` has taken them
+
+    @property
+    def point(self) -> Matrix:
+        """w (1, d)."""
+        return self._w[None, :-1].copy()
+
+    def reweight(self, C: float) -> None:
+        """Change the weight of the risk: the dual point is scaled as far as its objective rises."""
+        longest, square = C / self._C, float(self._w[:-1] @ self._w[:-1])
+        self._C = C
+        self._scale(min(longest, float(self._alpha.sum()) / square) if square > 0.0 else longest)
+        self._f = None
+
+    def ascend(self) -> None:
+        """Conjugate gradients, if the last epoch was slow; then epochs until one is, or the gap is small."""
+        if self._is_slow and self._f is not None:
+            self._maximise_on_face(self._f)
+        self._f, self._is_slow, before = None, False, np.inf
+        while len(self._unshrunk) and not self._is_slow and self._go_on():
+            share, gap = self._run_epoch()
+            if gap <= self._tol * (self._value(self._alpha, self._w) + gap):
+                break
+            self._is_slow = not gap <= _SLOW**share * before
+            before = gap
+
+    def evaluate(self, f: Vector) -> None:
+        """Take the decision values f (n,) of `point`."""
+        self.update_shrinking(f)
+        self._f = f
+
+    def bound(self) -> float:
+        """The dual objective; with an intercept that of a point near this one, with y'alpha = 0."""
+        w, total = self._w[:-1], float(self._alpha.sum())
+        if self._intercept_step:
+            coef, offset, _ = self.plane()
+            w, total = self._C * self._X.rmatvec(coef)[0], self._C * offset
+        return total - 0.5 * float(w @ w)
+
+    def _maximise_on_face(self, f: Vector) -> None:
+        """Move the free variables: given the decision values f (n,) of w."""
+        upper = self._C * np.abs(self._signed_weights)
+        free = np.flatnonzero((self._alpha > 0.0) & (self._alpha < upper) & (self._squares > 0.0))
+        if not 0 < len(free) <= self._max_free:
+            return
+        y, sigma = self._y[free], self._intercept_step
+        gradient = y * (f[free] + self._w[-1]) - 1.0
+        face = Face(self._X.take(free), y, self._squares[free] + sigma, gradient, sigma)
+        self._move(free, face_step(face, self._go_on), gradient, upper[free])
+
+    def _move(self, free: Indices, step: Vector, gradient: Vector, upper: Vector) -> None:
+        """Take the step, projected into the box, and halved until the dual rises enough; w is summed anew."""
+        value, imbalance = self._value(self._alpha, self._w), self._imbalance()
+        for _ in range(_MAX_HALVINGS):
+            alpha, w = self._alpha.copy(), np.empty_like(self._w)
+            alpha[free] = np.clip(alpha[free] + step, 0.0, upper)
+            w[:-1] = self._X.rmatvec((self._y * alpha)[None])[0]
+            w[-1] = self._w[-1] + self._intercept_step * (float(self._y @ alpha) - imbalance)
+            promised = -float(gradient @ (alpha[free] - self._alpha[free]))
+            if self._value(alpha, w) - value > _ARMIJO * max(promised, 0.0):
+                self._alpha, self._w = alpha, w
+                return
+            step = 0.5 * step
+
+    def _value(self, alpha: Vector, w: Vector) -> float:
+        """The dual objective at this intercept, less sigma / 2 (y'alpha)^2."""
+        value = float(alpha.sum()) - 0.5 * float(w[:-1] @ w[:-1])
+        if self._intercept_step:
+            imbalance = float(self._y @ alpha)
+            value -= imbalance * (float(w[-1]) - 0.5 * self._intercept_step * imbalance)
+        return value

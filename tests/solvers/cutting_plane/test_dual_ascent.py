@@ -1,0 +1,151 @@
+"""The dual raised to the end: conjugate gradients on a face against a direct solution, bounds, convergence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import cutting_plane as naive
+from widemargin._threads import ThreadTeam
+from widemargin.data import RowAccess, make_design_matrix
+from widemargin.solvers.cutting_plane.dual_ascent import DualAscent, Face, face_step
+from widemargin.solvers.cutting_plane.dual_coordinate_ascent import squared_lengths
+
+quick = settings(max_examples=30, deadline=None, derandomize=True)
+FORMS: dict[str, Any] = {"dense": np.asarray, "csr": sp.csr_array}
+
+
+def always() -> bool:
+    return True
+
+
+def samples(X: Any) -> RowAccess:
+    matrix = make_design_matrix(X, ThreadTeam(1))
+    assert isinstance(matrix, RowAccess)
+    return matrix
+
+
+def problem(seed: int, n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.poisson(0.4, (n, d)) * rng.uniform(0.5, 2.0, (n, 1))
+    return X, rng.choice([-1.0, 1.0], n) * rng.uniform(0.5, 2, n)
+
+
+def dual_of(
+    X: Any, signed: np.ndarray, *, has_intercept: bool = False, budget: int = 2**30, go_on: Callable[[], bool] = always
+) -> DualAscent:
+    matrix = samples(X)
+    squares = squared_lengths(matrix.row_arrays, matrix.shape[0])
+    return DualAscent(matrix, squares, signed, 1e-3, budget, go_on, has_intercept=has_intercept)
+
+
+def run_round(point: DualAscent, X: np.ndarray) -> None:
+    point.ascend()
+    point.evaluate(X @ point.point[0])
+
+
+def primal(X: np.ndarray, signed: np.ndarray, w: np.ndarray, C: float, *, has_intercept: bool) -> float:
+    f = X @ w
+    risk = naive.optimal_intercept_risk(f, signed) if has_intercept else naive.intercept_risk(f, signed, 0.0)
+    return float(0.5 * w @ w + C * risk)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("sigma", [0.0, 0.5])
+def test_conjugate_gradients_come_near_the_maximum_on_a_face(form: str, sigma: float) -> None:
+    X, signed = problem(0, 30, 200)
+    y, gradient = np.sign(signed), np.random.default_rng(1).normal(size=30)
+    face = Face(samples(FORMS[form](X)), y, (X**2).sum(axis=1) + sigma, gradient, sigma)
+
+    def gain(step: np.ndarray) -> float:
+        w, total = (y * step) @ X, float(y @ step)
+        return float(-gradient @ step - 0.5 * w @ w - 0.5 * sigma * total**2)
+
+    best = gain(naive.face_maximum(X, y, gradient, sigma))
+    assert 0.9 * best <= gain(face_step(face, always)) <= best * (1 + 1e-9)
+
+
+def test_on_orthogonal_samples_one_step_is_exact() -> None:
+    X, y = np.diag([1.0, 20.0, 300.0]), np.array([1.0, -1.0, 1.0])
+    gradient = np.array([-1.0, 2.0, -3.0])
+    step = face_step(Face(samples(X), y, (X**2).sum(axis=1), gradient, 0.0), always)
+    np.testing.assert_allclose(step, naive.face_maximum(X, y, gradient, 0.0))
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(2, 40),
+    has_intercept=st.booleans(),
+    C=st.sampled_from([0.01, 1.0, 100.0]),
+)
+def test_the_bound_is_below_the_objective_of_any_point(seed: int, n: int, has_intercept: bool, C: float) -> None:
+    X, signed = problem(seed, n, 60)
+    point, rng = dual_of(X, signed, has_intercept=has_intercept), np.random.default_rng(seed)
+    point.reweight(C)
+    for _ in range(4):
+        run_round(point, X)
+        for w in (np.zeros(60), point.point[0], rng.normal(size=60) / 20):
+            if has_intercept and len(set(np.sign(signed))) == 1:
+                continue
+            objective = primal(X, signed, w, C, has_intercept=has_intercept)
+            assert point.bound() <= objective + 1e-9 * abs(objective)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("has_intercept", [False, True])
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_the_gap_closes(form: str, has_intercept: bool, C: float) -> None:
+    X, signed = problem(3, 120, 300)
+    point = dual_of(FORMS[form](X), signed, has_intercept=has_intercept)
+    point.reweight(C)
+    for _ in range(100):
+        run_round(point, X)
+        objective = primal(X, signed, point.point[0], C, has_intercept=has_intercept)
+        if objective - point.bound() <= 2e-3 * objective:
+            return
+    pytest.fail(f"the gap is {objective - point.bound()} of {objective}")
+
+
+def test_without_memory_for_the_free_samples_epochs_go_on_alone() -> None:
+    X, signed = problem(4, 60, 90)
+    point, bounds = dual_of(X, signed, budget=0), []
+    for _ in range(200):
+        run_round(point, X)
+        bounds.append(point.bound())
+    assert np.all(np.diff(bounds) >= -1e-9 * bounds[-1])
+    objective = primal(X, signed, point.point[0], 1.0, has_intercept=False)
+    assert objective - bounds[-1] <= 1e-2 * objective
+
+
+def test_another_C_never_lowers_the_bound_by_more_than_scaling() -> None:
+    X, signed = problem(5, 50, 80)
+    for C in (3.0, 0.2):
+        point = dual_of(X, signed)
+        for _ in range(5):
+            run_round(point, X)
+        w = point.point[0]
+        total = point.bound() + 0.5 * float(w @ w)
+        point.reweight(C)
+        assert point.bound() >= C * total - 0.5 * C**2 * float(w @ w) - 1e-9
+        assert point.bound() <= primal(X, signed, np.zeros(80), C, has_intercept=False)
+
+
+def test_it_ends_when_time_is_up() -> None:
+    X, signed = problem(6, 50, 80)
+    calls: list[int] = []
+
+    def go_on() -> bool:
+        calls.append(0)
+        return len(calls) < 3
+
+    point = dual_of(X, signed, go_on=go_on)
+    for _ in range(5):
+        run_round(point, X)
+    assert len(calls) <= 3 + 2 * 5
