@@ -133,6 +133,7 @@ def calls() -> dict[str, list[Call]]:
         "kernels.polynomial": [(kernels.polynomial, {"G": rows(), "gamma": 1.0, "coef0": 1.0, "degree": 3})],
         "kernels.l1_distances": [(kernels.l1_distances, {"X": rows(), "Z": rows(K), "out": np.empty((N, K))})],
         "kernels.add_rows": [(kernels.add_rows, {**f, "K": np.eye(N), "rows": some(4, N), "coef": vector(4)})],
+        "kernels.remove_rows": [(kernels.remove_rows, {"team": ALONE, "K": np.eye(N), "kept": np.array([0, 2, 3])})],
         "kernels.add_product": [(kernels.add_product, {"K": rows(), "coef": rows(K, N), "out": np.zeros((K, D))})],
         "dual.SeparableTerms": [
             (dual.SeparableTerms, {"target": vector(), "lo": -np.ones(N), "hi": np.ones(N), "scale": np.ones(N)})

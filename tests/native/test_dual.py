@@ -486,6 +486,34 @@ def test_add_rows(seed: int, m: int, k: int, dtype: np.dtype, spare: int) -> Non
     np.testing.assert_allclose(f, expected, rtol=1e-12, atol=1e-12 * (1 + np.abs(coef).sum()))
 
 
+@quick
+@given(kept=st.lists(st.integers(0, 39), unique=True).map(sorted), dtype=dtypes, spare=st.integers(0, 3))
+def test_remove_rows(kept: list[int], dtype: np.dtype, spare: int) -> None:
+    K = np.random.default_rng(0).normal(size=(40, 40 + spare)).astype(dtype)
+    chosen = np.array(kept, np.int64)
+    expected = K[np.ix_(chosen, chosen)]
+    kernels.remove_rows(ALONE, K, chosen)
+    np.testing.assert_array_equal(K[: len(kept), : len(kept)], expected)
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+def test_many_rows_are_removed_by_all_threads(dtype: np.dtype) -> None:
+    rng = np.random.default_rng(0)
+    K = rng.normal(size=(2300, 2500)).astype(dtype)
+    kept = np.sort(rng.choice(2300, 1700, replace=False))
+    expected = K[np.ix_(kept, kept)]
+    kernels.remove_rows(Team(2), K, kept)
+    np.testing.assert_array_equal(K[:1700, :1700], expected)
+
+
+@pytest.mark.parametrize("kept", [[1, 1], [2, 1], [0, 5], [-1, 2]])
+def test_kept_rows_that_are_not_ascending_are_refused(kept: list[int]) -> None:
+    K = np.eye(5)
+    with pytest.raises((ValueError, IndexError), match="kept"):
+        kernels.remove_rows(ALONE, K, np.array(kept))
+    np.testing.assert_array_equal(K, np.eye(5))
+
+
 def test_add_rows_sums_float32_rows_in_float64() -> None:
     K = np.full((1000, 3), 0.1, np.float32)
     f = np.zeros(3)

@@ -38,6 +38,11 @@ def add_rows(
     f += coef K[rows] in float64, f (m,), K (r, >= m), rows and coef (k,). After Stopped f is partly updated.
     """
 
+def remove_rows(team: Team, K: NDArray[np.floating], kept: NDArray[np.int64]) -> None:
+    """
+    K[:m, :m] = K[kept][:, kept] in place, K (r, >= r), kept (m,) ascending. After Stopped K is partly changed.
+    """
+
 def add_product(K: NDArray[np.floating], coef: NDArray[np.float64], out: NDArray[np.float64]) -> None:
     """
     out += coef K in float64, K (r, c), coef (k, r), out (k, c). Rows of K with coefficient zero are not read.

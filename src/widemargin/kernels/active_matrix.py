@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._native import kernels
 from .._threads import row_blocks
 from .._types import Array, Rows
 from .cache import KernelRows
@@ -87,11 +88,11 @@ class ActiveMatrix:
         self._position[rows] = np.arange(len(rows))
 
     def _compact(self, positions: Rows) -> None:
-        """Remove all rows but those at `positions`, which are ascending: none is overwritten before it is read."""
-        K, m = self.K, len(positions)
-        for i, position in enumerate(positions):
-            np.take(K[position], positions, out=K[i, :m])
-        self._set(self.rows[positions])
+        """Remove all rows but those at `positions`, which are ascending. If it is stopped, the matrix is empty."""
+        K, rows = self.K, self.rows
+        self._set(rows[:0])
+        kernels.remove_rows(self.source.team.native, K, positions)
+        self._set(rows[positions])
 
     def _widen(self, m: int) -> None:
         """Make the stored rows long enough for m columns and some more, moving the last row first."""

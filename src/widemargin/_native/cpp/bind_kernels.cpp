@@ -58,6 +58,19 @@ template <class T> void bind_dtype(nb::module_& m) {
         "team"_a, array("K"), array("rows"), array("coef"), array("f"),
         "f += coef K[rows] in float64, f (m,), K (r, >= m), rows and coef (k,). After Stopped f is partly updated.");
     m.def(
+        "remove_rows",
+        [](Team& team, const RowsArray<T>& K, Span<const Index> kept) {
+            const Matrix<T> entries = rows_matrix(K, "K");
+            check_at_least("K.shape[1]", entries.columns, entries.rows);
+            const std::vector<Index> chosen = checked_copy("kept", kept, entries.rows);
+            for (Index i = 1; i < kept.size; ++i)
+                if (chosen[i] <= chosen[i - 1]) raise_value_error("kept must be ascending, but kept[", i, "] is ", chosen[i]);
+            nb::gil_scoped_release unlocked;
+            remove_rows(entries, as_span(chosen), run_in(team));
+        },
+        "team"_a, array("K"), array("kept"),
+        "K[:m, :m] = K[kept][:, kept] in place, K (r, >= r), kept (m,) ascending. After Stopped K is partly changed.");
+    m.def(
         "add_product",
         [](const RowsArray<const T>& K, const RowsArray<const double>& coef, const RowsArray<double>& out) {
             const Matrix<const T> entries = rows_matrix(K, "K");

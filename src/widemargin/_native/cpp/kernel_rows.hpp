@@ -1,5 +1,8 @@
-// Weighted sums of the rows of a kernel matrix, sum_k coef_k K[k, :], in float64 whatever the entries are.
+// Rows of a kernel matrix in memory: their weighted sums sum_k coef_k K[k, :], in float64 whatever the entries are, and
+// the removal of rows and columns.
 #pragma once
+#include <cstring>
+
 #include "registers.hpp"
 
 namespace wm {
@@ -86,6 +89,35 @@ void add_product(Matrix<const Entry> K, Matrix<const double> coef, Matrix<double
         for (Index k = 0; k < K.rows; ++k)
             if (coef[i][k] != 0.0) sum.add(coef[i][k], K[k].data + first);
         sum.finish();
+    }
+}
+
+// K[:m, :m] = K[kept][:, kept], in place. run(n, visit) calls visit(block) for each of n blocks, in any order
+//
+// Given   K (r, >= r); kept (m,): ascending rows
+// Cost    m^2 entries are read and written; no allocation. Rows that are written together, [a, b) with b <= kept[a], are
+//         not read any more
+// Twin    K[np.ix_(kept, kept)]
+template <class Entry, class Run> void remove_rows(Matrix<Entry> K, Span<const Index> kept, const Run& run) {
+    constexpr Index kBlock = 16;  // rows
+    const Index m = kept.size;
+    Index first = 0;  // rows and columns before it stay in their places
+    while (first < m && kept[first] == first) ++first;
+    const auto move = [&](Index begin, Index end) {
+        run(count_blocks(end - begin, kBlock), [&](Index block) {
+            const Index last = least(begin + (block + 1) * kBlock, end);
+            for (Index i = begin + block * kBlock; i < last; ++i) {
+                const Entry* from = K[kept[i]].data;
+                Entry* into = K[i].data;
+                if (from != into) std::memcpy(into, from, first * sizeof(Entry));
+                for (Index j = first; j < m; ++j) into[j] = from[kept[j]];
+            }
+        });
+    };
+    if (first < m) move(0, first);
+    for (Index begin = first, end; begin < m; begin = end) {
+        end = least(kept[begin], m);
+        move(begin, end);
     }
 }
 

@@ -1,0 +1,159 @@
+"""Seconds of exact fits by kind of work, with the kernel entries computed and the memory pages touched first.
+
+::
+
+    python benchmarks/seconds.py --sets a9a codrna letter patches:50000
+
+Each set is fitted three times in one process: "first" touches memory that the process has not had yet; of the other two
+the faster counts. Calls made by one of several threads count as their share of the seconds.
+
+    clustering    the division of the rows
+    kernel rows   products of changed dual variables with kernel rows, for the decision values of rows outside an active set
+    matrices      kernel matrices of clusters and active sets
+    copies        of these matrices' rows, when the active set changes
+    working sets  steps of dual variables, and the updates of decision values in memory
+    choices       certificates, and the choice of active sets and near rows
+    other         the rest: validation, sorting, copies of rows and vectors
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import _report
+from benchmarks._problems import load_problem
+from benchmarks.shrinking import counted
+from widemargin import DCSVMClassifier
+from widemargin._native import dual
+from widemargin._threads import effective_n_jobs
+from widemargin.algorithms import dc_svm
+from widemargin.kernels import active_matrix, cache
+from widemargin.kernels.active_matrix import ActiveMatrix
+from widemargin.solvers.dual import solver
+from widemargin.solvers.dual.solver import DualSolver
+
+_CALLS: list[tuple[str, Any, str]] = [
+    ("clustering", dc_svm, "_divide"),
+    ("cluster", dc_svm._Fit, "_solve_cluster"),
+    ("kernel rows", cache, "add_kernel_product"),
+    ("matrices", active_matrix, "fill_gram"),
+    ("matrices", active_matrix, "fill_with_transpose"),
+    ("matrices", dc_svm, "fill_gram"),
+    ("copies", ActiveMatrix, "_compact"),
+    ("copies", ActiveMatrix, "_widen"),
+    ("working sets", dual, "solve_active"),
+    ("choices", solver, "certify"),
+    ("choices", DualSolver, "_choose_active"),
+    ("choices", DualSolver, "_choose_near"),
+    ("choices", solver, "_typical_change"),
+]
+_KINDS = ["clustering", "kernel rows", "matrices", "copies", "working sets", "choices", "other"]
+_COLUMNS = ["set", "rows", "n_features", "levels", "support_vectors", "first", "seconds", *_KINDS, "entries", "touched_mb"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print and write the table."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--sets", nargs="+", default=["patches:20000"], metavar="SET[:ROWS]")
+    parser.add_argument("--levels", nargs="+", default=["auto"], choices=["auto", "none"])
+    parser.add_argument("--no-intercept", dest="fit_intercept", action="store_false")
+    options = parser.parse_args(arguments)
+    rows = []
+    for name in options.sets:
+        for levels in options.levels:
+            rows.append(measure(name, levels, options.fit_intercept))
+            print(_report.format_table(rows[-1:], _COLUMNS), flush=True)
+            _report.write_csv(_report.RESULTS / "seconds.csv", rows, _report.machine_card())
+
+
+def measure(name: str, levels: str, fit_intercept: bool) -> dict[str, Any]:
+    """One set's row of the table."""
+    base, _, n_rows = name.partition(":")
+    problem = load_problem(base, n_rows=int(n_rows) if n_rows else None)
+    model = DCSVMClassifier(
+        C=problem.C, gamma=problem.gamma, n_levels="auto" if levels == "auto" else 0, fit_intercept=fit_intercept
+    )
+    measured = []
+    for _ in range(3):
+        faults, begin = _touched_pages(), time.perf_counter()
+        with timed() as seconds:
+            model.fit(problem.X, problem.y)
+        total = time.perf_counter() - begin
+        named = {kind: seconds[kind] for kind in _KINDS[:-1]}
+        measured.append((total, named | {"other": total - sum(named.values())}, _touched_pages() - faults))
+    total, seconds_of, _ = min(measured[1:])
+    with counted() as counts:
+        model.fit(problem.X, problem.y)
+    return {
+        "set": base,
+        "rows": len(problem.y),
+        "n_features": problem.X.shape[1],
+        "levels": levels,
+        "support_vectors": len(model.support_),
+        "first": measured[0][0],
+        "seconds": total,
+        **seconds_of,
+        "entries": sum(counts.values()) / (len(model.support_) * len(problem.y)),
+        "touched_mb": measured[0][2] * resource.getpagesize() / 1e6,
+    }
+
+
+def _touched_pages() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+@contextmanager
+def timed() -> Iterator[Counter[str]]:
+    """Seconds of each kind of work meanwhile, without those of the kinds that it calls.
+
+    Clusters are solved by all threads at once: of a second of one of them counts its share.
+    """
+    seconds: Counter[str] = Counter()
+    lock, local, in_level = threading.Lock(), threading.local(), threading.Event()
+
+    def watch(kind: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*arguments: Any, **options: Any) -> Any:
+            state = local.__dict__
+            inner, share = state.get("inner", 0.0), state.get("share", 1.0)
+            state["inner"], begin = 0.0, time.perf_counter()
+            if kind == "cluster" and in_level.is_set():
+                state["share"] = 1.0 / effective_n_jobs(None)
+            try:
+                return original(*arguments, **options)
+            finally:
+                total = time.perf_counter() - begin
+                with lock:
+                    seconds[kind] += (total - state["inner"]) * state.get("share", 1.0)
+                state["inner"], state["share"] = inner + total, share
+
+        return watched
+
+    def watch_level(fit: Any, *arguments: Any) -> Any:
+        in_level.set()
+        try:
+            return solve_level(fit, *arguments)
+        finally:
+            in_level.clear()
+
+    solve_level = dc_svm._Fit.solve_level
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.object(dc_svm._Fit, "solve_level", watch_level))
+        for kind, place, function in _CALLS:
+            stack.enter_context(mock.patch.object(place, function, watch(kind, getattr(place, function))))
+        yield seconds
+
+
+if __name__ == "__main__":
+    main()
