@@ -53,7 +53,8 @@ _NOISE_FLOOR = 10.0  # violation / noise below which float32 entries improve not
 _CERTAIN = 20.0  # distance from the margin / noise above which the sign of a row's slack is certain
 _BLOCK_ROWS = 512  # least kernel rows that are computed together
 _WORK_PER_CHECK = 3e9  # multiply-adds between two checks of the clock: at most a tenth of a second
-_NEW_VIOLATORS = 4096  # violators that join the active set in a round, at most
+_NEW_VIOLATORS = 4096  # violators that join the active set in a round, at most, and
+_NEW_SHARE = 0.5  # of sqrt(support vectors x rows): entries of their rows then cost about as much as another round
 _NEW_VIOLATORS_FROM_ZERO = 2048  # the same in the first round from beta = 0, and
 _FIRST_ROUND_SHARE = 0.25  # of the rows at most in that round
 _LEAST_VIOLATION = 0.03  # violation / largest violation of coordinates that join
@@ -198,9 +199,14 @@ class DualSolver:
         return self._solve_from(point)
 
     def solve_in_memory_of(self, whole: DualSolver, beta: Vector) -> tuple[Vector, Vector]:
-        """Solve in the memory of `whole`, a solver not yet used; return the solution and its decision values."""
+        """Solve in the memory of `whole`, a solver not yet used whose coordinates 0 ... m - 1 these are.
+
+        Returns the solution and its decision values. The active matrix is left to `whole`.
+        """
         self.active.borrow(whole.active)
         result = self.solve(beta)
+        self.active.renumber(whole.kernel_rows, np.arange(len(beta)))
+        whole.active = self.active
         return result.beta, result.decision
 
     def release_to(self, other: DualSolver) -> DualSolver:
@@ -281,7 +287,7 @@ class DualSolver:
         """
         decision, n_known, K = np.zeros(len(beta)), 0, None
         if leading is not None and (len(self.active.rows) or not self.kernel_rows.has_room):
-            n_known, K = len(leading), self.active.K if len(self.active.rows) else None
+            n_known, K = len(leading), self.active.K if self.kernel_rows.has_room else None
             decision[:n_known] = leading
         support = np.flatnonzero(beta)
         free = is_free(self.terms, beta)[support]
@@ -419,16 +425,20 @@ class DualSolver:
         size = np.abs(point.violations)
         free = is_free(self.terms, point.beta)
         violates = (size > max(0.5 * self.goal_tol, _LEAST_VIOLATION * size.max())) & ~free
-        max_new = _NEW_VIOLATORS
-        if self.is_first_round_from_zero:
+        if is_first := self.is_first_round_from_zero:
             max_new = min(_NEW_VIOLATORS_FROM_ZERO, max(WORKING_SET_ROWS, int(_FIRST_ROUND_SHARE * len(size))))
             self.is_first_round_from_zero = False
+        else:
+            expected = int(_NEW_SHARE * np.sqrt(np.count_nonzero(point.beta) * len(size)))
+            max_new = int(np.clip(expected, WORKING_SET_ROWS, _NEW_VIOLATORS))
         if self.has_intercept:  # sum(beta) is fixed: some must increase and others decrease
             increasing, decreasing = (np.flatnonzero(violates & (sign * point.violations > 0)) for sign in (1, -1))
             new = np.union1d(_largest(size, increasing, max_new // 2), _largest(size, decreasing, max_new // 2))
         else:
             new = _largest(size, np.flatnonzero(violates), max_new)
         active = self._cut_to_memory(point, np.union1d(np.flatnonzero(free), new))
+        if is_first:
+            return active
         return self._add_near_margin(point, intercept, active, int(np.clip(len(new), *_NEAR_MARGIN)))
 
     def _add_near_margin(self, point: _Point, intercept: float, active: Rows, k: int) -> Rows:
