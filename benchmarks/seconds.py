@@ -8,7 +8,7 @@ Each set is fitted three times in one process: "first" touches memory that the p
 the faster counts. Calls made by one of several threads count as their share of the seconds.
 
     clustering    the division of the rows
-    kernel rows   products of changed dual variables with kernel rows, for the decision values of rows outside an active set
+    kernel rows   products with kernel rows, for the decision values of rows outside an active set
     matrices      kernel matrices of clusters and active sets
     copies        of these matrices' rows, when the active set changes
     working sets  steps of dual variables, and the updates of decision values in memory
@@ -60,7 +60,8 @@ _CALLS: list[tuple[str, Any, str]] = [
     ("choices", solver, "_typical_change"),
 ]
 _KINDS = ["clustering", "kernel rows", "matrices", "copies", "working sets", "choices", "other"]
-_COLUMNS = ["set", "rows", "n_features", "levels", "support_vectors", "first", "seconds", *_KINDS, "entries", "touched_mb"]
+_COUNTS = ["set", "rows", "n_features", "levels", "support_vectors"]
+_COLUMNS = [*_COUNTS, "first", "seconds", *_KINDS, "entries", "touched_mb"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -569,8 +569,7 @@ def test_results_do_not_depend_on_the_number_of_threads(has_intercept: bool) -> 
     points = []
     for n_threads in (1, 2, 3):
         beta, f = np.zeros(len(y)), np.zeros(len(y))
-        tile, work = (dual.Tile64 if has_intercept else dual.Tile32)(512), dual.WorkingSet(512, len(y))
-        team = Team(n_threads)
+        tile, work, team = dual.Tile32(512), dual.WorkingSet(512, len(y)), Team(n_threads)
         counts = dual.solve_active(team, K, terms, beta, f, tile, work, 1e-3, has_intercept, 8)
         kernels.add_rows(team, K, np.arange(300), np.sin(np.arange(300.0)), f)
         team.close()
@@ -579,6 +578,17 @@ def test_results_do_not_depend_on_the_number_of_threads(has_intercept: bool) -> 
         np.testing.assert_array_equal(beta, points[0][0])
         np.testing.assert_array_equal(f, points[0][1])
         assert counts == points[0][2]
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0, 1e4])
+def test_float32_steps_keep_the_sum_of_the_coefficients(C: float) -> None:
+    K, y, terms = large_problem(2000, C)
+    beta, f = np.zeros(len(y)), np.zeros(len(y))
+    dual.solve_active(Team(1), K, terms, beta, f, dual.Tile32(512), dual.WorkingSet(512, len(y)), 1e-3, True, 40)
+    assert np.abs(beta).max() == C
+    assert abs(beta.sum()) <= 1e-13 * np.abs(beta).sum()
+    assert ((beta >= terms.lo) & (beta <= terms.hi)).all()
+    np.testing.assert_allclose(f, K.astype(DOUBLE) @ beta, atol=1e-11 * np.abs(beta).sum())
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.001, 0.01, 0.03])

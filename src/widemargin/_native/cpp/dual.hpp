@@ -258,6 +258,33 @@ template <class T> Index scatter(Span<double> beta, const Tile<T>& tile, Working
     return n;
 }
 
+// Move one coordinate of the working set so that the changes of beta sum to zero, which rounding has prevented: the one
+// farthest inside its bounds, or, where none is inside, the one with the longest way. Returns the new number of changes.
+inline Index restore_sum(Span<double> beta, WorkingSet& work, Index n_changed) {
+    double error = 0.0;
+    for (Index k = 0; k < n_changed; ++k) error += work.change[k];
+    Index chosen = -1;
+    double best = 0.0;
+    for (Index i = 0; i < work.filled && error != 0.0; ++i) {
+        const double below = beta[work.rows[i]] - work.lo[i], above = work.hi[i] - beta[work.rows[i]];
+        const double inside = least(below, above), way = error > 0.0 ? below : above, width = below + above;
+        const double score = inside > std::abs(error) ? 1.0 + inside / width : way / width;  // NaN if the box is a point
+        if (score > best) best = score, chosen = i;
+    }
+    if (chosen < 0) return n_changed;
+    const Index row = work.rows[chosen];
+    const double before = beta[row];
+    beta[row] = clip(before - error, work.lo[chosen], work.hi[chosen]);
+    Index k = 0;
+    while (k < n_changed && work.changed[k] != row) ++k;
+    if (k == n_changed) {
+        work.changed[n_changed++] = row;
+        work.change[k] = 0.0;
+    }
+    work.change[k] += beta[row] - before;
+    return n_changed;
+}
+
 struct SetResult {
     Index n_changed = 0, steps = 0;
     Violation before;
@@ -289,7 +316,9 @@ SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile
     T least_scale = kInfinity<T>;
     for (Index i = 0; i < rows.size; ++i) least_scale = least(least_scale, tile.scale[i]);
     const Index steps = problem.has_intercept ? solve_equality_tile(tile, goal) : solve_box_tile(tile, goal * least_scale);
-    return {scatter(point.beta, tile, work), steps, before};
+    const Index n_changed = scatter(point.beta, tile, work);
+    const bool is_rounded = problem.has_intercept && sizeof(T) < sizeof(double);
+    return {is_rounded ? restore_sum(point.beta, work, n_changed) : n_changed, steps, before};
 }
 
 struct ActiveResult {

@@ -66,8 +66,7 @@ class InMemorySolver:
     def solve(self, beta: Vector, decision: Vector, tol: float, max_iter: int = NO_LIMIT) -> None:
         """Improve beta (m,) and decision = K beta (m,) in place until violation < tol or `max_iter` working sets."""
         size, m = min(WORKING_SET_ROWS, len(beta)), len(beta)
-        # with an intercept, float32 steps over thousands of tiles would let sum(beta) drift
-        dtype = np.dtype(np.float64) if self.has_intercept or self.use_float64 else self.K.dtype
+        dtype = np.dtype(np.float64) if self.use_float64 else self.K.dtype
         tile = dual.Tile64(size) if dtype == np.float64 else dual.Tile32(size)
         arguments = self.K, self.terms, beta, decision, tile, dual.WorkingSet(size, m), tol, self.has_intercept
         n_sets = 4  # of the first call; then as many as take `SECONDS_PER_CHECK`
