@@ -33,7 +33,7 @@ from .._types import Vector
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import BudgetedMachine, StepSettings, StepTotals, make_machine
-from ..solvers.sgd.merging import PAPER_RULE
+from ..solvers.sgd.maintenance import PAPER_RULE
 
 _BLOCK_OPERATIONS = 2e8  # of a block of steps, between two checks of the clock: some tens of milliseconds
 _PAPER_MERGER_OPERATIONS = 1e6  # that take as long as one merger of a PaperMachine

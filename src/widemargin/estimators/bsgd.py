@@ -22,7 +22,7 @@ from ..kernels.tiles import entry_work
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import COEF, EXCESS_MISTAKES, N_BACK, N_FRONT, StepSettings, projection_bytes
-from ..solvers.sgd.merging import MAINTENANCE, PAPER_RULE, RULES
+from ..solvers.sgd.maintenance import MAINTENANCE, PAPER_RULE, RULES
 from ._estimator import all_or_nothing, warn_of_stop
 from ._fitted_state import FittedState
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows

@@ -3,12 +3,12 @@
 ::
 
     budgeted_machine   the state of one machine between steps; the compiled steps with their budget maintenance
-    merging            kinds and rules of budget maintenance; a single search for a merge partner
+    maintenance        kinds and rules of budget maintenance; a single search for a merge partner
     lookup_table       the merging problem of two support vectors; its table, by golden section search
 """
 
 from .lookup_table import MergeTable, merge_table, tabulate
-from .merging import MAINTENANCE, RULES, Merger, find_partner
+from .maintenance import MAINTENANCE, RULES, Merger, find_partner
 
 __all__ = [
     "MAINTENANCE",

@@ -25,7 +25,7 @@ from ...data.csr import CSRArray, make_csr
 from ...data.samples import Samples, SparseSamples, make_samples
 from ...kernels.functions import RBF, FunctionKernel, Kernel
 from .lookup_table import golden_section, merge_table, merged_coef
-from .merging import PAPER_RULE, RULES
+from .maintenance import PAPER_RULE, RULES
 
 Order = NDArray[np.int64]
 
