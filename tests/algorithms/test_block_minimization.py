@@ -1,6 +1,7 @@
 """Parallel block minimisation: the optimum of one machine, by rounds that never raise the objective."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -11,8 +12,9 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 
 from tests.naive.block_minimization import minimize_blocks
 from widemargin._progress import Progress
-from widemargin.algorithms import block_minimization
+from widemargin.algorithms import block_minimization, dc_svm
 from widemargin.algorithms.block_minimization import BlockMinimizer, RoundSettings
+from widemargin.algorithms.dc_svm import KernelProblem
 from widemargin.data import LostBlockError
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual import block as block_module
@@ -64,9 +66,17 @@ class LocalBlocks:
         return handles
 
 
-def minimize(name: str, lose: dict[int, int] | None = None, **changes: Any) -> Any:
+def solve_alone(
+    has_intercept: bool, kernel: Any, samples: Any, problem: DualProblem, progress: Progress
+) -> NDArray[np.float64]:
+    settings = dc_svm.Settings(fit_intercept=has_intercept, n_jobs=1)
+    return dc_svm.approximate(KernelProblem(kernel, samples, problem), settings, progress)
+
+
+def minimize(name: str, lose: dict[int, int] | None = None, from_zero: bool = False, **changes: Any) -> Any:
     problem, has_intercept = PROBLEMS[name]
-    blocks = LocalBlocks(problem, block_module.BlockSettings(has_intercept, 2**28, 1), lose)
+    start = block_module.start_at_zero if from_zero else partial(solve_alone, has_intercept)
+    blocks = LocalBlocks(problem, block_module.BlockSettings(has_intercept, 2**28, 1, start=start), lose)
     with Progress() as progress:
         settings = RoundSettings(**{"has_intercept": has_intercept, "tol": 1e-5, "max_relative_gap": 1e-6, **changes})
         return BlockMinimizer(blocks, problem, INDEX, settings, progress).solve(problem.sparse_point())
@@ -93,12 +103,13 @@ def optimum_of_libsvm(name: str) -> float | None:
     return dual_objective(PROBLEMS[name][0], beta)
 
 
+@pytest.mark.parametrize("from_zero", [False, True])
 @pytest.mark.parametrize("joint_rows", [4096, 45])
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_optimum(name: str, joint_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_optimum(name: str, joint_rows: int, from_zero: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_minimization, "_JOINT_ROWS", joint_rows)
     problem, has_intercept = PROBLEMS[name]
-    result = minimize(name)
+    result = minimize(name, from_zero=from_zero)
     value = dual_objective(problem, result.beta)
     assert result.converged
     assert np.all((result.beta >= problem.lo) & (result.beta <= problem.hi))
@@ -129,9 +140,11 @@ def test_blocks_alone_do_not_reach_the_optimum_with_an_intercept(monkeypatch: py
     assert result.gap > 1e-4 * result.objective
 
 
-@pytest.mark.parametrize("call", [1, 2, 5, 8, 9, 11, 14, 17, 20, 26])
-def test_lost_blocks_cost_work_and_nothing_else(call: int) -> None:
-    expected, result = minimize("svm with intercept"), minimize("svm with intercept", lose={call: call % 3})
+@pytest.mark.parametrize("from_zero", [False, True])
+@pytest.mark.parametrize("call", [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 14, 17, 20, 26])
+def test_lost_blocks_cost_work_and_nothing_else(call: int, from_zero: bool) -> None:
+    expected = minimize("svm with intercept", from_zero=from_zero)
+    result = minimize("svm with intercept", lose={call: call % 3}, from_zero=from_zero)
     assert result.converged
     assert result.objective == pytest.approx(expected.objective, rel=1e-6)
     assert result.objective - result.gap == pytest.approx(

@@ -15,10 +15,10 @@ from naive import dc_svm as naive
 from naive.kernels import rbf
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import KernelProblem, Settings, pair_problem, train, train_several
+from widemargin.algorithms.dc_svm import KernelProblem, Settings, train, train_several
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual.certificate import svm_problem
+from widemargin.solvers.dual.certificate import pair_problem, svm_problem
 
 N, C, GAMMA = 800, 0.5, 40.0
 

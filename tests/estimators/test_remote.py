@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +13,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import DCOneClassSVM, DCSVMClassifier, DCSVMRegressor
+from widemargin._native import Stopped
+from widemargin.algorithms import dc_svm
 from widemargin.algorithms.block_minimization import BlockMinimizer
 from widemargin.data import LostPartitionError
 
@@ -200,3 +203,28 @@ def test_rows_that_are_gone_for_good(client: Any, monkeypatch: pytest.MonkeyPatc
     model = DCSVMClassifier()
     with pytest.raises(LostPartitionError, match="were lost with their worker"):
         model.fit(rows, Y)
+
+
+@pytest.mark.parametrize("reason", ["max_time", "interrupt"])
+def test_early_machine_out_of_time_has_the_clusters_that_were_solved(
+    threads: Any, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    solve, solved = dc_svm._Fit._solve_part, list[Any]()
+
+    def solve_three(fit: Any, *args: Any) -> Any:
+        if len(solved) < 3:
+            solved.append(solve(fit, *args))
+            return solved[-1]
+        while fit.progress.go_on():
+            time.sleep(0.01)
+        raise Stopped
+
+    monkeypatch.setattr(dc_svm._Fit, "_solve_part", solve_three)
+    model = DCSVMClassifier(n_levels=2, stop_level=2, max_time=2.0 if reason == "max_time" else None)
+    if reason == "interrupt":
+        threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.warns(ConvergenceWarning, match=f"stopped by {reason}"):
+        model.fit(with_blocks(), Y)
+    assert len(model.support_) == sum(int(np.count_nonzero(part.beta)) for part in solved) > 0
+    assert not model.converged_
+    assert 0 < model.relative_gap_ < 1

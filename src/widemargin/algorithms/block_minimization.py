@@ -5,9 +5,10 @@ Given    the variables in P blocks, each on the worker that has its rows; a feas
 Returns  `DualResult`: beta, K beta, the intercept, the violation, the primal objective and the duality gap
 Method   A round proposes new coefficients, sends the rows that they change to all workers, and goes along the sum of
          the proposed steps to the minimum of the objective, which is quadratic there: it never rises. Proposals come
-         from all blocks at once, each solved with the variables of the others fixed; or from a joint problem of a few
-         thousand free variables and violators of all blocks, solved by one worker. The first round is one of blocks.
-         Then rounds are joint ones, by turns with rounds of blocks while far more variables violate than fit in one.
+         from all blocks at once, each solved with the variables of the others fixed; or from a joint problem of rows
+         near the margin in all blocks, solved by one worker. The first round from zero is the joint problem of the
+         support vectors that each block alone would have (refine), or one of blocks if these are too many. Then rounds
+         are joint ones, by turns with rounds of blocks while more variables violate than fit in one.
 Why      Rounds of blocks alone converge slowly at the end: what couples the blocks is a few free variables, and with an
          intercept no sum of a block would ever change. The joint problem has just these.
 Cost     a round: n x (changed rows) kernel entries, shared by the workers, and the changed rows to each of them; the
@@ -39,9 +40,11 @@ Handles = list[Any]
 
 _START_TOL = 0.1  # tolerance of the blocks' first solution
 _ROUND_TOL = 0.1  # violation that a round solves to / that before it
-_JOINT_ROWS = 4096  # of a joint problem: a float32 kernel matrix of 64 MiB
-_JOINT_SHARE = 4  # memory budget / bytes of that matrix, at least
+_JOINT_ROWS = 2**14  # of a joint problem, at most: one worker solves it while the others wait (docs/decisions/0020)
+_JOINT_TOL = 0.01  # violation that a joint problem is solved to / that before it: a round costs more than its digits
+_JOINT_SHARE = 8  # memory budget / bytes of these rows, at least
 _TRIAL_INTERCEPTS = 17  # intercepts between the optimality bounds, of which the one with the least objective is taken
+_FIRST_SHARE = 0.5  # of the time that is left, at most, for each part of the first step's proposal
 _MAX_LOSSES = 5  # times that blocks are lost without a round in between
 _MAX_IDLE = 4  # rounds without a change of the objective, after which the precision is reached
 _LEAST_CHANGE = 1e-13  # of the objective / itself
@@ -61,14 +64,14 @@ class Blocks(Protocol):
 
 @dataclass(frozen=True)
 class RoundSettings:
-    """Parameters of a fit; the memory of a worker beside its rows in bytes."""
+    """Parameters of a fit; the memory of a worker beside its rows, and a row, in bytes."""
 
     has_intercept: bool = False
     tol: float = 1e-3
     max_relative_gap: float = MAX_RELATIVE_GAP
     max_iter: int = -1
     memory_budget: int = 2**30
-    itemsize: int = 4
+    row_bytes: int = 400
 
 
 class BlockMinimizer:
@@ -107,7 +110,9 @@ class BlockMinimizer:
         self.is_joint = True  # the latest round
         self.n_active = 0  # violators and free variables
         self.midpoint = 0.0  # of the optimality bounds of the intercept
-        room = math.isqrt(settings.memory_budget // (_JOINT_SHARE * settings.itemsize))
+        self.sums: list[CertificateSums] | None = None  # of the latest step
+        self.is_float64 = False
+        room = settings.memory_budget // (_JOINT_SHARE * settings.row_bytes)
         self.joint_rows = max(len(blocks), min(_JOINT_ROWS, room))
 
     def solve(self, beta: Vector) -> DualResult:
@@ -121,8 +126,10 @@ class BlockMinimizer:
             If blocks are lost again and again.
         """
         self.beta = beta.copy()
+        self.version = int(beta.any())
         try:
-            self._attempt(self._restore)
+            if self.version:
+                self._attempt(self._restore)
             self.best = self.beta, self._attempt(self._certify)
         except Stopped:
             raise StoppedAtStartError from None
@@ -172,26 +179,41 @@ class BlockMinimizer:
 
     def _round(self, certificate: Certificate) -> None:
         is_joint = self.version > 0 and not (self.is_joint and self.n_active > self.joint_rows)
-        propose = self._propose_jointly if is_joint else self._propose_by_blocks
-        sizes = propose(certificate)
+        if not self.version:
+            sizes = self._propose_start()
+        else:
+            sizes = self._propose_jointly(certificate) if is_joint else self._propose_by_blocks(certificate)
         length = self._search(sizes)
         version = self.version + 1
-        beta = self.beta.copy()
-        for mine, (rows, values) in zip(
+        beta, sums = self.beta.copy(), []
+        for mine, (rows, values, part) in zip(
             self.index, self._fetch("step", length, version, len(self.blocks)), strict=True
         ):
             beta[mine[rows]] = values
-        self.beta, self.version, self.is_joint = beta, version, is_joint
+            sums.append(part)
+        self.beta, self.version, self.is_joint, self.sums = beta, version, is_joint, sums
+
+    def _propose_start(self) -> list[int]:
+        """From beta = 0: a joint problem of the support vectors of the blocks' levels, or the blocks' own problems."""
+        n_support = self._fetch("choose_start", self._time_left())
+        if not 0 < sum(n_support) <= self.joint_rows:
+            return self._improve(_START_TOL)
+        return self._solve_jointly(self._run("start_candidates"), _START_TOL)
 
     def _propose_by_blocks(self, certificate: Certificate) -> list[int]:
-        tol = self._round_tol(certificate.violation) if self.version else _START_TOL
+        return self._improve(self._round_tol(certificate.violation) if self.version > 1 else _START_TOL)
+
+    def _improve(self, tol: float) -> list[int]:
         solved = self._fetch("improve", tol, self._time_left())
         self.n_iter += sum(size.n_iter for size in solved)
         return [size.changed_bytes for size in solved]
 
     def _propose_jointly(self, certificate: Certificate) -> list[int]:
-        tol, share = self._round_tol(certificate.violation), self.joint_rows // len(self.blocks)
-        offers = self._run("candidates", self.midpoint, certificate.violation, share)
+        share = self.joint_rows // len(self.blocks)
+        tol = max(0.5 * self.goal, _JOINT_TOL * certificate.violation)
+        return self._solve_jointly(self._run("candidates", self.midpoint, certificate.violation, share), tol)
+
+    def _solve_jointly(self, offers: Handles, tol: float) -> list[int]:
         (joint,) = self._run("solve_jointly", offers, tol, self._time_left(), only=[0])
         adopted = self._fetch("adopt", joint)
         self.n_iter += adopted[0].n_iter
@@ -228,7 +250,8 @@ class BlockMinimizer:
     # -------------------------------------------------------------------------------------------------- the certificate
 
     def _certify(self) -> Certificate:
-        sums: list[CertificateSums] = self._fetch("sums")
+        sums: list[CertificateSums] = self.sums or self._fetch("sums")
+        self.sums = None
         rise, fall = min(part.rise for part in sums), max(part.fall for part in sums)
         target_beta, beta_decision, norm, total, free_slack, n_free, n_support = (
             sum(column) for column in list(zip(*sums, strict=True))[2:]
@@ -287,6 +310,7 @@ class BlockMinimizer:
 
     def _to_float64(self) -> None:
         self._fetch("use_float64")
+        self.is_float64 = True
         self._restore()
 
     # ------------------------------------------------------------------------------------------------------ lost blocks
@@ -313,6 +337,8 @@ class BlockMinimizer:
         stale = [p for p, is_current in enumerate(is_there) if not is_current]
         if not stale:
             return
+        if self.is_float64:
+            self.blocks.fetch(self.blocks.run(Block.use_float64, only=stale))
         starts = [self.blocks.run(Block.start, self.beta[self.index[p]], self.version, only=[p])[0] for p in stale]
         self.blocks.fetch(starts)
         support = self.blocks.run(Block.support, self.version)
@@ -328,5 +354,7 @@ class BlockMinimizer:
         return self.blocks.fetch(self._run(name, *args))
 
     def _time_left(self) -> float | None:
+        """Seconds for a proposal, None without a limit; until the first step a share, to have time for that step."""
         left = self.progress.deadline - perf_counter()
-        return max(left, 0.0) if math.isfinite(left) else None
+        share = 1.0 if self.version else _FIRST_SHARE
+        return max(share * left, 0.0) if math.isfinite(left) else None

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from .._native import Stopped
 from .._progress import PartProgress, Progress
@@ -34,7 +33,7 @@ from ..kernels.precision import entry_noise
 from ..kernels.scratch import Scratch, closing_scratch, release
 from ..kernels.tiles import fill_gram
 from ..partition.divide import Division, divide
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem, svm_problem
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_result
 from ..solvers.dual.memory import split_memory
 from ..solvers.dual.solver import DualSolver, hides_violation
@@ -187,6 +186,34 @@ def train(
         return fit.solve_whole(beta, allow_early)
 
 
+def solve_clusters(
+    data: KernelProblem, clusters: Sequence[Rows], settings: Settings, progress: Progress
+) -> list[DualResult]:
+    """The machine of each of these clusters of rows, alone: what an early machine is made of.
+
+    Zero for a cluster that the fit is stopped before; where zero is not feasible, `Stopped` is raised.
+    """
+    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
+        fit = _Fit(data, settings, progress, np.random.default_rng(0), team)
+        return fit.solve_clusters(clusters, data.problem.uniform_point(), settings.tol, settings.max_relative_gap)
+
+
+def approximate(data: KernelProblem, settings: Settings, progress: Progress) -> Vector:
+    """A feasible point (n,) near the optimum: the clusters' solutions to a violation of 0.1, or without levels, as for
+    sparse rows, that of the whole problem; less from a fit that is stopped meanwhile.
+    """
+    n, beta = len(data.samples), data.problem.uniform_point()
+    has_levels = settings.n_levels != "auto" or not sp.issparse(data.samples.take(slice(0, 1)).original())
+    levels = settings.levels(n) if has_levels else range(0)
+    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch(), suppress(Stopped):
+        fit = _Fit(data, settings, progress, np.random.default_rng(0), team)
+        for level in levels:
+            beta = fit.solve_level(level, beta, None)
+        if not levels:
+            beta = fit.solve_clusters([np.arange(n)], beta, max(settings.tol, _START_TOL), np.inf)[0].beta
+    return beta
+
+
 class _Fit:
     """The steps of Algorithm 1. `levels` records those solved, `early` is the machine of the last one."""
 
@@ -243,14 +270,10 @@ class _Fit:
         self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
         bounds = np.cumsum(np.bincount(division.labels, minlength=n_clusters))[:-1]
         clusters = np.split(np.argsort(division.labels, kind="stable"), bounds)
-        largest_first = sorted(range(n_clusters), key=lambda c: -len(clusters[c]))  # threads end at about one time
         tol, max_relative_gap = max(self.settings.tol, _START_TOL), np.inf
         if level == self.settings.stop_level:
             tol, max_relative_gap = self.settings.tol, self.settings.max_relative_gap
-        solve = partial(self._solve_cluster, beta=beta, tol=tol, max_relative_gap=max_relative_gap)
-        solved = self.team.map(solve, [clusters[c] for c in largest_first])
-        release()
-        parts = [solved[largest_first.index(c)] for c in range(n_clusters)]  # in the order of the clusters
+        parts = self.solve_clusters(clusters, beta, tol, max_relative_gap)
         # Lemma 1: the optimum for the kernel k(x, z) [same cluster]
         joined = join_results(clusters, parts, len(beta), self.progress.elapsed)
         self.early = TrainedMachine(joined, division, np.array([part.intercept for part in parts]), [])
@@ -266,6 +289,16 @@ class _Fit:
             }
         )
         return self.early.result.beta
+
+    def solve_clusters(
+        self, clusters: Sequence[Rows], beta: Vector, tol: float, max_relative_gap: float
+    ) -> list[DualResult]:
+        """Solve the clusters in parallel, each from its part of beta (n,)."""
+        largest_first = sorted(range(len(clusters)), key=lambda c: -len(clusters[c]))  # threads end at about one time
+        solve = partial(self._solve_cluster, beta=beta, tol=tol, max_relative_gap=max_relative_gap)
+        solved = self.team.map(solve, [clusters[c] for c in largest_first])
+        release()
+        return [solved[largest_first.index(c)] for c in range(len(clusters))]
 
     def _solve_cluster(self, rows: Rows, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
         """Solve a cluster from beta (n,); zero if the fit is stopped before the cluster's kernel matrix is known."""
@@ -489,15 +522,6 @@ def _divide(
     k, m, method = min(settings.branching**level, len(beta)), settings.n_sample, settings.partition
     with progress.interrupting(team.native):
         return divide(kernel, samples, k, method=method, candidates=candidates, n_sample=m, rng=rng, team=team)
-
-
-def pair_problem(classes: NDArray[np.integer], upper: Vector, first: int, second: int) -> tuple[Rows, DualProblem]:
-    """The rows of two classes, and their binary problem on these rows; the first class is positive.
-
-    `classes` (n,) are the rows' class numbers, `upper` (n,) the upper bounds of alpha.
-    """
-    rows = np.flatnonzero((classes == first) | (classes == second))
-    return rows, svm_problem(np.where(classes[rows] == first, 1.0, -1.0), upper[rows])
 
 
 def train_several(

@@ -79,7 +79,7 @@ class HeldBlocks:
             self._places = None
             raise LostBlockError(str(error)) from error
         except Stopped:
-            self._client.run(_end_tasks, self._token, on_error="ignore")
+            end_tasks(self._client, self._token)
             raise
         return results
 
@@ -254,6 +254,11 @@ def active_client() -> Iterator[Any]:
             raise
     with Client(processes=False, dashboard_address=None) as own:
         yield own
+
+
+def end_tasks(client: Any, token: str) -> None:
+    """Let `should_end` of the token be true on all workers."""
+    client.run(_end_tasks, token, on_error="ignore")
 
 
 def finish(blocks: list[Any], check: Callable[[], None] = lambda: None) -> None:

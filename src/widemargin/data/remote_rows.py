@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -11,11 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._native import Stopped
 from .._types import Rows
 from .abstract_matrix import LostBlockError
-from .dask import HeldBlocks, LostPartitionError, active_client, check_partition, load_partitions
+from .dask import HeldBlocks, LostPartitionError, active_client, check_partition, end_tasks, load_partitions
 from .rows import positions
 
+SAMPLE_ROWS = 10_000  # brought to this process, to be clustered and to look at their scale
 _MAX_LOSSES = 5  # of workers, during one task on all parts
 
 
@@ -82,12 +86,25 @@ class RemoteRows:
         back[order] = np.arange(len(order))
         return stacked[back]
 
-    def map(self, function: Callable[..., Any], *of_rows: NDArray[Any], can_stop: bool = True) -> list[Any]:
-        """``function(part, *values)`` for every part, with the values (k, n) or (n,) of its rows, those that count."""
+    @cached_property
+    def sample(self) -> tuple[Rows, Any]:
+        """At most `SAMPLE_ROWS` rows, at random but always the same: their numbers, ascending, and the rows."""
+        n = len(self)
+        chosen = np.arange(n)
+        if n > SAMPLE_ROWS:
+            chosen = np.sort(np.random.default_rng(0).choice(n, SAMPLE_ROWS, replace=False))
+        return chosen, self[chosen]
+
+    def map(self, function: Callable[..., Any], *of_rows: NDArray[Any], grace: float = 0.0) -> list[Any]:
+        """``function(part, *values)`` for every part, with the values (k, n) or (n,) of its rows, those that count.
+
+        Once the fit is stopped, `should_end` is true on the workers, and results are waited for `grace` seconds more.
+        """
         arguments = [tuple(values[..., rows[rows >= 0]] for values in of_rows) for rows in self.index]
         counted = [np.flatnonzero(rows >= 0) for rows in self.index]
         calls = [(function, places, *values) for places, values in zip(counted, arguments, strict=True)]
-        return self._on_parts(_call_on_rows, calls, range(len(self.parts)), self.check if can_stop else _do_not_check)
+        check = _Grace(self.check, self.client, self.token, grace) if grace else self.check
+        return self._on_parts(_call_on_rows, calls, range(len(self.parts)), check)
 
     def shuffle(self, block_of: Rows, n_blocks: int) -> RemoteRows:
         """The rows in new parts, one for each block, spread over the workers. What was held before may be released.
@@ -131,6 +148,27 @@ class RemoteRows:
             except LostBlockError as error:
                 lost = error
         raise LostPartitionError(f"workers were lost {_MAX_LOSSES} times during one pass over X: {lost}") from lost
+
+
+class _Grace:
+    """A check that tells the workers once the fit is stopped, and ends what is waited for some seconds later."""
+
+    def __init__(self, check: Callable[[], None], client: Any, token: str, seconds: float) -> None:
+        self._check = check
+        self._client = client
+        self._token = token
+        self._seconds = seconds
+        self._end: float | None = None
+
+    def __call__(self) -> None:
+        try:
+            self._check()
+        except Stopped:
+            if self._end is None:
+                self._end = monotonic() + self._seconds
+                end_tasks(self._client, self._token)
+            if monotonic() > self._end:
+                raise
 
 
 @contextmanager

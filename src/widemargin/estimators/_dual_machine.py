@@ -31,7 +31,6 @@ from ._estimator import describe_gap, warn_unconverged
 from ._fitted_state import FittedState
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._predictor import lazy_on_dask
-from ._remote import sample_rows
 from ._scale import make_checked_samples
 from ._validation import (
     FUNCTION_KERNELS,
@@ -165,6 +164,8 @@ class DualMachine(LinearWeights, KernelMachine):
             raise ValueError("kernel must not be 'precomputed' for a dask collection")
         check_collection(self, X)
         targets = self._collection_targets(X, y)
+        if not len(targets):
+            raise ValueError(f"X must have rows, got none: shape (0, {self.n_features_in_})")
         self.shape_fit_ = len(targets), self.n_features_in_
         weights = check_weights(to_memory(sample_weight), targets)
         kept = np.flatnonzero(weights)
@@ -216,8 +217,8 @@ class DualMachine(LinearWeights, KernelMachine):
         X, targets = rows.X, self._scale_targets(rows)
         if not isinstance(X, RemoteRows):
             return make_checked_samples(kernel, X, targets, go_on)
-        chosen = sample_rows(len(X))
-        make_checked_samples(kernel, X[chosen], None if targets is None else targets[chosen], go_on)
+        chosen, values = X.sample
+        make_checked_samples(kernel, values, None if targets is None else targets[chosen], go_on)
         return X  # type: ignore[return-value]  # `_remote.train` takes them in place of samples
 
     def _scale_targets(self, rows: TrainingRows) -> NDArray[Any] | None:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._native import Stopped
-from .._progress import Progress, SilentProgress
+from .._progress import PartProgress, Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Rows, Vector
 from ..algorithms import dc_svm
@@ -40,8 +40,8 @@ from ..solvers.results import DualResult, StoppedAtStartError, join_results
 
 Problem = Callable[[], tuple[Rows, DualProblem]]
 
-SAMPLE_ROWS = 10_000  # brought here, to be clustered and to look at their scale
 _CLUSTERS_PER_BLOCK = 8  # of an exact machine, so that blocks have about the same size
+_GRACE = 5.0  # seconds that workers have for handing in their clusters once a fit is stopped
 _MEMORY_SHARE = 4  # a worker's limit of memory / that of the solver on it, at least
 
 
@@ -84,18 +84,12 @@ def take_samples(kernel: Kernel, samples: Samples | RemoteRows, rows: Rows) -> S
     return ensure_precision(kernel, make_samples(samples[rows], kernel.sample_form))
 
 
-def sample_rows(n: int) -> Rows:
-    """At most `SAMPLE_ROWS` of n rows, at random but always the same, ascending."""
-    if n <= SAMPLE_ROWS:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, SAMPLE_ROWS, replace=False))
-
-
 class _Layout(NamedTuple):
-    """Clusters of the rows, and the rows in blocks of whole clusters."""
+    """Clusters of the rows, and the rows in blocks of whole clusters; mean bytes of a row."""
 
     division: Division
     blocks: RemoteRows
+    row_bytes: int
 
 
 def _train_remotely(
@@ -113,7 +107,8 @@ def _train_remotely(
     machines = []
     for make in problems:
         mine, problem = make()
-        machines.append(_train_one(kernel, layout, mine, problem, settings, progress, start))
+        share = progress.part(1) if len(problems) > 1 else progress
+        machines.append(_train_one(kernel, layout, mine, problem, settings, share, start))
         progress.advance()
     return machines
 
@@ -125,8 +120,8 @@ def _lay_out(
     n_blocks, n = max(1, rows.n_workers), len(rows)
     progress.stage("clusters")
     k = settings.branching**settings.stop_level if settings.stop_level else _CLUSTERS_PER_BLOCK * n_blocks
-    chosen = sample_rows(n)
-    samples, silent = take_samples(kernel, rows, chosen), SilentProgress(progress)
+    chosen, values = rows.sample
+    samples, silent = ensure_precision(kernel, make_samples(values, kernel.sample_form)), SilentProgress(progress)
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
         sampled = divide(
             kernel,
@@ -144,7 +139,7 @@ def _lay_out(
     division = Division(sampled.router, labels, chosen[sampled.sample_indices])
     progress.stage("shuffle")
     owner = _spread(np.bincount(labels, minlength=sampled.router.n_clusters), n_blocks)
-    return _Layout(division, rows.shuffle(owner[labels], int(owner.max()) + 1))
+    return _Layout(division, rows.shuffle(owner[labels], int(owner.max()) + 1), samples.row_bytes)
 
 
 def _spread(sizes: Rows, n_blocks: int) -> Rows:
@@ -163,15 +158,15 @@ def _train_one(
     rows: Rows,
     problem: DualProblem,
     settings: Settings,
-    progress: Progress,
+    progress: Progress | PartProgress,
     start: Vector | None,
 ) -> TrainedMachine:
     """The machine of a problem on some rows. One that is stopped before it begins is constant."""
     if layout is not None and not settings.stop_level:
         with suppress(Stopped, StoppedAtStartError):
-            return _train_exactly(kernel, layout.blocks, rows, problem, settings, progress, start)
+            return _train_exactly(kernel, layout, rows, problem, settings, progress, start)
     elif layout is not None:
-        with suppress(Stopped):
+        with suppress(Stopped, StoppedAtStartError):
             return _train_early(kernel, layout, rows, problem, settings, progress)
     progress.go_on()  # keeps the reason
     if problem.nu:  # zero is not feasible
@@ -183,17 +178,18 @@ def _train_one(
 
 def _train_exactly(
     kernel: Kernel,
-    blocks: RemoteRows,
+    layout: _Layout,
     rows: Rows,
     problem: DualProblem,
     settings: Settings,
-    progress: Progress,
+    progress: Progress | PartProgress,
     start: Vector | None,
 ) -> TrainedMachine:
+    blocks = layout.blocks
     progress.stage(f"whole problem, {len(blocks.parts)} blocks")
     places, index = _places(blocks, rows)
     arguments = [
-        (number, mine, kernel, problem.take(coordinates), settings.fit_intercept, settings.memory_budget, blocks.token)
+        (number, mine, kernel, problem.take(coordinates), settings, blocks.token)
         for number, (mine, coordinates) in enumerate(zip(places, index, strict=True))
     ]
     round_settings = RoundSettings(
@@ -202,7 +198,7 @@ def _train_exactly(
         max_relative_gap=settings.max_relative_gap,
         max_iter=settings.max_iter,
         memory_budget=settings.memory_budget,
-        itemsize=blocks.dtype.itemsize,
+        row_bytes=layout.row_bytes,
     )
     minimizer = BlockMinimizer(blocks.hold(_make_block, arguments), problem, index, round_settings, progress)
     result = minimizer.solve(problem.sparse_point() if start is None else start)
@@ -210,7 +206,12 @@ def _train_exactly(
 
 
 def _train_early(
-    kernel: Kernel, layout: _Layout, rows: Rows, problem: DualProblem, settings: Settings, progress: Progress
+    kernel: Kernel,
+    layout: _Layout,
+    rows: Rows,
+    problem: DualProblem,
+    settings: Settings,
+    progress: Progress | PartProgress,
 ) -> TrainedMachine:
     """A machine for each cluster, by the worker that has its rows. Lemma 1: together the optimum of a kernel."""
     blocks, labels = layout.blocks, layout.division.labels
@@ -220,10 +221,13 @@ def _train_early(
     padded = np.zeros((3, len(blocks)))
     padded[:, rows] = problem.target, problem.lo, problem.hi
     left = progress.deadline - perf_counter()
-    solve = partial(
-        _train_clusters, kernel, problem, settings, max(left, 0.0) if isfinite(left) else None, blocks.token
-    )
-    solved = list(chain(*blocks.map(solve, np.vstack([padded, labels, numbers]))))
+    max_time = max(left, 0.0) if isfinite(left) else None
+    solve = partial(_train_clusters, kernel, problem, settings, max_time, blocks.token)
+    parts = blocks.map(solve, np.vstack([padded, labels, numbers]), grace=_GRACE)
+    progress.go_on()  # keeps the reason for which workers may have stopped
+    if any(part is None for part in parts):
+        raise StoppedAtStartError
+    solved = list(chain(*parts))
     intercepts = np.zeros(k)
     for part in solved:
         intercepts[part.cluster] = part.result.intercept
@@ -271,15 +275,20 @@ def _make_block(
     places: Rows,
     kernel: Kernel,
     problem: DualProblem,
-    has_intercept: bool,
-    memory_budget: int,
+    settings: Settings,
     token: str,
 ) -> Block:
-    n_threads, limit = worker_resources()
-    settings = BlockSettings(
-        has_intercept, min(memory_budget, limit // _MEMORY_SHARE), n_threads, partial(should_end, token)
+    own = _worker_settings(settings)
+    block_settings = BlockSettings(
+        own.fit_intercept, own.memory_budget, own.n_jobs, partial(should_end, token), partial(_approximate, own)
     )
-    return Block(number, X if len(places) == X.shape[0] else X[places], kernel, problem, settings)
+    return Block(number, X if len(places) == X.shape[0] else X[places], kernel, problem, block_settings)
+
+
+def _approximate(
+    settings: Settings, kernel: Kernel, samples: Samples, problem: DualProblem, progress: Progress
+) -> Vector:
+    return dc_svm.approximate(KernelProblem(kernel, samples, problem), settings, progress)
 
 
 def _train_clusters(
@@ -290,20 +299,31 @@ def _train_clusters(
     token: str,
     X: Any,
     of_rows: Vector,
-) -> list[_Solved]:
-    """The machines of the clusters of a block; `of_rows` (5, m) has targets, bounds, clusters and coordinates."""
-    n_threads, limit = worker_resources()
-    memory_budget = min(settings.memory_budget, limit // _MEMORY_SHARE)
-    settings = replace(settings, n_jobs=n_threads, memory_budget=memory_budget, n_levels=0, stop_level=0)
+) -> list[_Solved] | None:
+    """The machines of the clusters of a block; None if it is stopped where zero is not feasible.
+
+    `of_rows` (5, m) has targets, bounds, clusters and coordinates.
+    """
     target, lo, hi, clusters, coordinates = of_rows
-    rng, solved = np.random.default_rng(0), []
-    with Progress(max_time=max_time) as progress:
-        for cluster in np.unique(clusters[coordinates >= 0]).astype(np.intp):
-            if should_end(token):
-                break
-            mine = np.flatnonzero((clusters == cluster) & (coordinates >= 0))
-            part = problem._replace(target=target[mine], lo=lo[mine], hi=hi[mine])
-            samples = ensure_precision(kernel, make_samples(X[mine], kernel.sample_form))
-            machine = dc_svm.train(KernelProblem(kernel, samples, part), settings, progress, rng)
-            solved.append(_Solved(int(cluster), coordinates[mine].astype(np.intp), machine.result))
-    return solved
+    mine = np.flatnonzero(coordinates >= 0)
+    problem = problem._replace(target=target[mine], lo=lo[mine], hi=hi[mine])
+    samples = ensure_precision(kernel, make_samples(X if len(mine) == len(target) else X[mine], kernel.sample_form))
+    numbers = np.unique(clusters[mine])
+    rows = [np.flatnonzero(clusters[mine] == cluster) for cluster in numbers]
+    with Progress(max_time=max_time, callback=lambda state: should_end(token)) as progress:
+        try:
+            results = dc_svm.solve_clusters(
+                KernelProblem(kernel, samples, problem), rows, _worker_settings(settings), progress
+            )
+        except Stopped:
+            return None
+    return [
+        _Solved(int(cluster), coordinates[mine[part]].astype(np.intp), result)
+        for cluster, part, result in zip(numbers, rows, results, strict=True)
+    ]
+
+
+def _worker_settings(settings: Settings) -> Settings:
+    """The settings with the threads of this worker, and its share of its memory."""
+    n_threads, limit = worker_resources()
+    return replace(settings, n_jobs=n_threads, memory_budget=min(settings.memory_budget, limit // _MEMORY_SHARE))

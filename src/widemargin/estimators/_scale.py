@@ -63,7 +63,7 @@ def entry_variance(X: Any, weights: Vector) -> float:
     weights : ndarray of shape (n,)
     """
     if isinstance(X, RemoteRows):
-        return _pooled_variance(X.map(_moments, weights, can_stop=False))
+        return _pooled_variance(X.map(_moments, weights, grace=np.inf))
     total = weights.sum() * X.shape[1]
     if sp.issparse(X):
         rows = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), X.shape)

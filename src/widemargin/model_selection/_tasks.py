@@ -13,10 +13,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import _num_samples
 
 from .._types import Rows, Vector
-from ..algorithms.dc_svm import pair_problem
 from ..estimators._predictor import PairwisePredictor
 from ..estimators._validation import class_factors
-from ..solvers.dual.certificate import DualProblem, regression_problem, svm_problem
+from ..solvers.dual.certificate import DualProblem, pair_problem, regression_problem, svm_problem
 
 
 class Task(Protocol):

@@ -13,35 +13,45 @@ is the whole problem with all other variables fixed: that of `DualSolver` for th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..._native import Stopped
 from ..._progress import Progress
 from ..._threads import ThreadTeam, blas_limit
 from ..._types import Rows, Vector
 from ...data import LostBlockError
-from ...data.samples import make_samples
+from ...data.remote_rows import stack_rows
+from ...data.samples import Samples, make_samples
 from ...kernels.functions import Kernel
 from ...kernels.precision import ensure_precision, entry_noise
-from ...kernels.tiles import add_kernel_product, fill_gram
+from ...kernels.tiles import add_kernel_product
+from ..results import DualResult
 from .certificate import DualProblem, is_free, make_terms
-from .in_memory import InMemorySolver
 from .memory import split_memory
 from .solver import DualSolver
 
+Start = Callable[[Kernel, Samples, DualProblem, Progress], Vector]
+
+
+def start_at_zero(kernel: Kernel, samples: Samples, problem: DualProblem, progress: Progress) -> Vector:
+    """The start (m,) of a block without levels: zero."""
+    return np.zeros(len(samples))
+
 
 class BlockSettings(NamedTuple):
-    """What a block's solves need to know of the fit: memory in bytes, threads of the worker, whether it was stopped."""
+    """What a block's solves need to know of the fit.
+
+    Memory in bytes, threads of the worker, whether the fit was stopped, and a function that gives a feasible point near
+    the solution of a block alone.
+    """
 
     has_intercept: bool
     memory_budget: int
     n_jobs: int | None
     should_end: Callable[[], bool] = lambda: False
+    start: Start = start_at_zero
 
 
 class Changes(NamedTuple):
@@ -59,10 +69,10 @@ class Changes(NamedTuple):
 
 class Candidates(NamedTuple):
     """Rows (m, d) of a block for a joint problem, with their coefficients (as if changed since 0), decision values (m,)
-    and constraints."""
+    and constraints. Without decision values all other coefficients are zero."""
 
     changes: Changes
-    decision: Vector
+    decision: Vector | None
     problem: DualProblem
 
 
@@ -119,7 +129,7 @@ class Block:
     beta, decision, own_decision : ndarray of shape (m,), float64
         Coefficients; decision values K beta of all coefficients of the problem; and K_pp beta_p, of this block's alone.
     version : int or None
-        The number of steps taken; None until the start is known.
+        0 at beta = 0, where a block begins; then one more with every step or start. None while it is restored.
     """
 
     def __init__(self, number: int, X: Any, kernel: Kernel, problem: DualProblem, settings: BlockSettings) -> None:
@@ -128,10 +138,11 @@ class Block:
         self.problem = problem
         self.settings = settings
         self.beta, self.own_decision, self.decision = np.zeros((3, X.shape[0]))
-        self.version: int | None = None
+        self.version: int | None = 0
         self.next_version: int | None = None  # while it is being restored
         self.absorbed: set[int] = set()  # blocks whose changes are in `decision_step`; while restored, in `decision`
         self.proposal: Vector | None = None
+        self.first: Vector | None = None  # beta (m,) from which the block's first problem is solved
         self.own_step = self.decision_step = np.zeros(0)  # changes of the two by the whole proposal
         self.chosen = np.zeros(0, np.intp)  # candidates
         self.before: tuple[Vector, Vector, Vector] | None = None
@@ -145,7 +156,8 @@ class Block:
 
     def use_float64(self) -> None:
         """Take float64 rows, and with them float64 kernel entries: what is known of decision values is void."""
-        self._take(self.X.astype(np.float64))
+        if self.X.dtype != np.float64:
+            self._take(self.X.astype(np.float64))
         self.version = None
 
     # ------------------------------------------------------------------------------------------ version and restoring
@@ -186,22 +198,26 @@ class Block:
 
     # --------------------------------------------------------------------------------------------------------- a step
 
+    def choose_start(self, max_time: float | None) -> int:
+        """Find the point from which the block's first problem is solved; the number of its support vectors."""
+        with self._progress(max_time) as progress:
+            self.first = self.settings.start(self.kernel, self.samples, self.problem, progress)
+        return int(np.count_nonzero(self.first))
+
+    def start_candidates(self) -> Candidates:
+        """The support vectors of the point that `choose_start` has found."""
+        if self.first is None:
+            raise LostBlockError(f"block {self.number} has no start")
+        self.chosen = np.flatnonzero(self.first)
+        return Candidates(self._changes(self.first), None, self.problem.take(self.chosen))
+
     def improve(self, tol: float, max_time: float | None) -> ProposalSize:
         """Solve the block's problem to `tol`, and propose the solution."""
         problem = self.problem._replace(target=self.problem.target - (self.decision - self.own_decision))
-        with self._progress(max_time) as progress, blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
-            kernel_rows, active_bytes = split_memory(self.kernel, self.samples, self.settings.memory_budget, team)
-            solver = DualSolver(
-                kernel_rows,
-                problem,
-                has_intercept=self.settings.has_intercept,
-                tol=tol,
-                active_bytes=active_bytes,
-                progress=progress,
-                entry_noise=self.noise,
-                max_relative_gap=np.inf,
-            )
-            result = solver.correct_from(self.beta, self.own_decision) if self.beta.any() else solver.solve(self.beta)
+        if self.version == 0 and self.first is not None:
+            result = self._solve(self.samples, problem, self.first, None, tol, max_time)
+        else:
+            result = self._solve(self.samples, problem, self.beta, self.own_decision, tol, max_time)
         self._propose(result.beta, result.decision - self.own_decision)
         return ProposalSize(self.changes().nbytes, 0, result.n_iter)
 
@@ -220,34 +236,24 @@ class Block:
         return Candidates(Changes(self.X[rows], self.beta[rows]), self.decision[rows], self.problem.take(rows))
 
     def solve_jointly(self, offers: Sequence[Candidates], tol: float, max_time: float | None) -> JointSolution:
-        """Solve the problem of the candidates of all blocks, all other variables fixed: m of them, m^2 kernel entries.
-
-        If there is no time for these, the solution is what it was.
-        """
-        rows = _stack([offer.changes.rows for offer in offers])
+        """Solve the problem of the candidates of all blocks, all other variables fixed."""
+        rows = stack_rows([offer.changes.rows for offer in offers])
         beta = np.concatenate([offer.changes.step for offer in offers])
-        decision = np.concatenate([offer.decision for offer in offers])
-        cuts = np.cumsum([len(offer.decision) for offer in offers])[:-1]
+        known = [offer.decision for offer in offers if offer.decision is not None]
         samples = ensure_precision(self.kernel, make_samples(rows, self.kernel.sample_form))
         problem = join_problems([offer.problem for offer in offers])
-        separable = make_terms(problem, np.asarray(self.kernel.diagonal(samples), np.float64))
-        K = np.empty((len(beta), len(beta)), samples.dtype)
-        with self._progress(max_time) as progress, blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
-            solver = InMemorySolver(K, separable, team, has_intercept=self.settings.has_intercept, progress=progress)
-            with suppress(Stopped):
-                with progress.interrupting(team.native):
-                    fill_gram(self.kernel, samples, K, team)
-                solver.solve(beta, decision, tol)
-        return JointSolution(np.split(beta, cuts), solver.n_iter)
+        result = self._solve(samples, problem, beta, np.concatenate(known) if known else None, tol, max_time)
+        cuts = np.cumsum([len(offer.changes.step) for offer in offers])[:-1]
+        return JointSolution(np.split(result.beta, cuts), result.n_iter)
 
     def adopt(self, joint: JointSolution) -> ProposalSize:
         """Propose the solution of a joint problem for this block's candidates."""
-        proposal = self.beta.copy()
-        proposal[self.chosen] = joint.beta[self.number]
+        proposal, mine = self.beta.copy(), joint.beta[self.number]
+        if len(mine) != len(self.chosen):
+            raise LostBlockError(f"block {self.number} has not offered these candidates")
+        proposal[self.chosen] = mine
         self._propose(proposal, self._product(self._changes(proposal - self.beta)))
-        return ProposalSize(
-            self.changes().nbytes, Changes(self.X[self.chosen], joint.beta[self.number]).nbytes, joint.n_iter
-        )
+        return ProposalSize(self.changes().nbytes, Changes(self.X[self.chosen], mine).nbytes, joint.n_iter)
 
     def changes(self) -> Changes:
         """The rows that the proposal changes."""
@@ -255,16 +261,16 @@ class Block:
 
     def absorb(self, numbers: Sequence[int], changes: Sequence[Changes]) -> StepObjective:
         """Add what other blocks' proposals would change in the decision values; the slope along all so far."""
+        step = self._step()
         for number, product in self._products(numbers, changes):
             self.decision_step += product
             self.absorbed.add(number)
-        step = self._step()
         norm = self.problem.epsilon * float(np.abs(self.beta + step).sum() - np.abs(self.beta).sum())
         slope = float(step @ (self.decision - self.problem.target)) + norm
         return StepObjective(slope, float(step @ self.decision_step))
 
-    def step(self, length: float, version: int, n_blocks: int) -> tuple[Rows, Vector]:
-        """Go `length` in [0, 1] of the way to the proposals; the coefficients that changed, and their values."""
+    def step(self, length: float, version: int, n_blocks: int) -> tuple[Rows, Vector, CertificateSums]:
+        """Go `length` in [0, 1] of the way to the proposals: which coefficients changed, their values, and `sums`."""
         step = self._step()
         if len(self.absorbed) != n_blocks:
             raise LostBlockError(f"block {self.number} knows the changes of {sorted(self.absorbed)} alone")
@@ -277,7 +283,7 @@ class Block:
         self.decision = self.decision + length * self.decision_step
         self.proposal, self.version = None, version
         changed = np.flatnonzero(step)
-        return changed, self.beta[changed]
+        return changed, self.beta[changed], self.sums()
 
     # -------------------------------------------------------------------------------------------------- the certificate
 
@@ -315,6 +321,32 @@ class Block:
         return getattr(self, name)
 
     # -------------------------------------------------------------------------------------------------------- its parts
+
+    def _solve(
+        self,
+        samples: Samples,
+        problem: DualProblem,
+        beta: Vector,
+        decision: Vector | None,
+        tol: float,
+        max_time: float | None,
+    ) -> DualResult:
+        """Solve a dual to `tol` from beta (m,), with its decision values (m,) where they are known."""
+        with self._progress(max_time) as progress, blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
+            kernel_rows, active_bytes = split_memory(self.kernel, samples, self.settings.memory_budget, team)
+            solver = DualSolver(
+                kernel_rows,
+                problem,
+                has_intercept=self.settings.has_intercept,
+                tol=tol,
+                active_bytes=active_bytes,
+                progress=progress,
+                entry_noise=self.noise,
+                max_relative_gap=np.inf,
+            )
+            if decision is None or (not beta.any() and not decision.any()):
+                return solver.solve(beta)
+            return solver.correct_from(beta, decision)
 
     def _progress(self, max_time: float | None) -> Progress:
         return Progress(max_time=max_time, callback=lambda state: self.settings.should_end())
@@ -368,7 +400,3 @@ def join_problems(parts: Sequence[DualProblem]) -> DualProblem:
     """One problem of the coordinates of several."""
     target, lo, hi = (np.concatenate(part) for part in list(zip(*parts, strict=True))[:3])
     return parts[0]._replace(target=target, lo=lo, hi=hi)
-
-
-def _stack(parts: Sequence[Any]) -> Any:
-    return sp.csr_array(sp.vstack(parts)) if sp.issparse(parts[0]) else np.concatenate(parts)

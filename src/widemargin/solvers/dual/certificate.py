@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._native import dual, hinge
-from ..._types import Vector
+from ..._types import Rows, Vector
 
 MAX_RELATIVE_GAP = 0.05  # gap / objective above which a machine has not converged, however small its violation
 _TOL_FACTORS = 1e-3, 0.5  # least and most reduction of the tolerance where the gap is too large
@@ -96,6 +96,15 @@ class Certificate(NamedTuple):
 def svm_problem(y: Vector, upper: Vector) -> DualProblem:
     """The dual of the C-SVM in beta = y * alpha, for labels y = +-1 and 0 <= alpha <= upper, all of shape (n,)."""
     return DualProblem(y, np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0))
+
+
+def pair_problem(classes: NDArray[np.integer], upper: Vector, first: int, second: int) -> tuple[Rows, DualProblem]:
+    """The rows of two classes, and their binary problem on these rows; the first class is positive.
+
+    `classes` (n,) are the rows' class numbers, `upper` (n,) the upper bounds of alpha.
+    """
+    rows = np.flatnonzero((classes == first) | (classes == second))
+    return rows, svm_problem(np.where(classes[rows] == first, 1.0, -1.0), upper[rows])
 
 
 def regression_problem(y: Vector, upper: Vector, epsilon: float) -> DualProblem:
