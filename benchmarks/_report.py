@@ -26,7 +26,7 @@ def machine_card() -> dict[str, str]:
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     card = {
-        "processor": _processor(),
+        "processor": processor(),
         "cores": str(cores),
         "memory": _memory(),
         "system": f"{platform.system()} {platform.machine()}",
@@ -179,7 +179,8 @@ def _short(value: Any) -> str:
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Return the name of the processor."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():

@@ -1,260 +1,69 @@
-"""Write the tables of the README and of pages of the documentation from the files in results/.
+"""Write the tables and figures of the README and of the documentation from the files in results/.
 
 ::
 
-    python benchmarks/pages.py
+    python benchmarks/pages.py              # writes
+    python benchmarks/pages.py --check      # exit code 1 where a page and the results differ
 
-Everything between a line ``<!-- table NAME -->`` and the next ``<!-- end -->`` is replaced by a table of ``NAME.csv``.
+Everything between a line ``<!-- table NAME -->`` and the next ``<!-- end -->`` is replaced by a table of ``NAME.csv``,
+everything between ``<!-- value NAME COLUMN ... -->`` and ``<!-- end -->`` by a figure of it (`_pages.figures`).
 """
 
 from __future__ import annotations
 
-import math
 import re
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import _report
+from benchmarks._pages import evidence, papers, peers
+from benchmarks._pages.figures import figure
 
 _ROOT = Path(__file__).resolve().parents[1]
 PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").rglob("*.md"))]
 _TABLE = re.compile(r"(<!-- table ([\w/]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_VALUE = re.compile(r"(<!-- value ([\w/]+) (.+?) -->).*?(<!-- end -->)", re.DOTALL)
+_TABLES: dict[str, Callable[[list[dict[str, Any]]], str]] = {**peers.TABLES, **papers.TABLES}
 
-Rows = list[dict[str, Any]]
 
-
-def main() -> None:
-    """Write all pages."""
-    for path in PAGES:
-        path.write_text(render(path), encoding="utf-8")
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write all pages, or compare them; returns the number that differ."""
+    only_compare = "--check" in (sys.argv[1:] if arguments is None else arguments)
+    stale = [path for path in PAGES if path.read_text(encoding="utf-8") != render(path)]
+    for path in stale:
+        print(f"{path.relative_to(_ROOT)} {'differs from' if only_compare else 'written from'} the results")
+        if not only_compare:
+            path.write_text(render(path), encoding="utf-8")
+    return len(stale) if only_compare else 0
 
 
 def render(path: Path) -> str:
-    """Return the text of a page, its tables made from the results."""
+    """Return the text of a page, its tables and figures made from the results."""
 
     def table(match: re.Match[str]) -> str:
-        rows = _report.read_csv(_report.RESULTS / f"{_FILES.get(match.group(2), match.group(2))}.csv")
-        return match.group(1) + _TABLES[match.group(2)](rows) + match.group(3) if rows else match.group(0)
+        begin, name, end = match.groups()
+        if name == "evidence":
+            return begin + evidence.table() + end
+        rows = _report.read_csv(_report.RESULTS / f"{_FILES.get(name, name)}.csv")
+        return begin + (_TABLES[name](rows) if rows else "Not measured yet.\n") + end
 
-    return _TABLE.sub(table, path.read_text(encoding="utf-8"))
+    def value(match: re.Match[str]) -> str:
+        begin, name, asked, end = match.groups()
+        rows = _report.read_csv(_report.RESULTS / f"{name}.csv")
+        try:
+            return begin + figure(rows, asked) + end
+        except ValueError as error:
+            raise ValueError(f"{path}: {name}: {error}") from error
 
-
-def _markdown(header: list[str], rows: Iterable[list[Any]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join("| " + " | ".join(str(cell) for cell in line) + " |\n" for line in lines)
-
-
-def _kernel_svm(rows: Rows) -> str:
-    """A line for each set: seconds, the time of scikit-learn-intelex divided by ours, and ours by the limit."""
-    sets: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
-    for row in rows:
-        if "seconds" in row:  # others are means
-            sets[row["set"]][row["competitor"]] = row
-    lines, ratios = [], defaultdict(list)
-    for name, machines in sets.items():
-        ours, *others = (_faster(machines, key) for key in ("widemargin", "sklearnex"))
-        forms = [machines[f"widemargin, no {part}"] for part in ("level", "intercept")]
-        rival = others[0]
-        cells = {
-            "fit": rival["seconds"] / ours["seconds"],
-            "predict": rival["predict_us"] / ours["predict_us"],
-            "limit": ours["seconds"] / ours["limit_seconds"],
-        }
-        for key, value in cells.items():
-            ratios[key].append(value)
-        seconds = (f"{row['seconds']:.2f} s" for row in (ours, *forms, rival))
-        shape = f"{rival['n']:,} × {rival['n_features']}"
-        lines.append([name.partition(":")[0], shape, *seconds, *(f"{value:.2f}" for value in cells.values())])
-    means = [f"**{math.exp(sum(map(math.log, values)) / len(values)):.2f}**" for values in ratios.values()]
-    lines.append(["geometric mean", *[""] * 5, *means])
-    header = ["set", "training rows × features", "default", "no level", "no intercept", "scikit-learn-intelex"]
-    return _markdown([*header, "its fit ÷ default", "its predict ÷ default", "default ÷ limit"], lines)
+    return _VALUE.sub(value, _TABLE.sub(table, path.read_text(encoding="utf-8")))
 
 
-def _faster(machines: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
-    """The row of a machine on dense rows, or on CSR rows if that fit was faster."""
-    return min((machines[key] for key in (name, f"{name}, CSR") if key in machines), key=lambda row: row["seconds"])
-
-
-def _intercept(rows: Rows) -> str:
-    """A line for each set: seconds, support vectors and accuracy with an intercept, and without."""
-    machines = {(row["set"], row["competitor"]): row for row in rows if "seconds" in row}
-    lines = []
-    for name in dict.fromkeys(row["set"] for row in rows if "seconds" in row):
-        pair = [machines[name, kind] for kind in ("widemargin", "widemargin, no intercept")]
-        cells = [("seconds", "{:.2f} s"), ("support_vectors", "{:,}"), ("accuracy", "{:.2%}")]
-        shown = [form.format(row[key]) for key, form in cells for row in pair]
-        lines.append([name.partition(":")[0], f"{pair[0]['n']:,}", *shown])
-    header = [f"{what}{part}" for what in ("fit", "support vectors", "accuracy") for part in ("", ", no intercept")]
-    return _markdown(["set", "rows", *header], lines)
-
-
-def _tuning(rows: Rows) -> str:
-    """A line for each set: seconds of our search, how many times as long the others take, and what leaving costs."""
-    sets: dict[tuple[str, Any], dict[str, dict[str, Any]]] = defaultdict(dict)
-    for row in rows:
-        sets[row["set"], row["n"]][row["machine"]] = row
-    others = ["exhaustive", "exhaustive, cold", "GridSearchCV, ours", "GridSearchCV, intelex"]
-    lines = []
-    for (name, n), machines in sets.items():
-        ours = machines["default"]
-        ratios = [f"{ours['ratio'] / machines[other]['ratio']:.1f}" if other in machines else "-" for other in others]
-        if "seconds" in ours:
-            cells = f"{int(ours['seen'])} of {len(ours['means'].split())}"
-            lines.append([name, f"{int(n):,}", f"{ours['seconds']:.1f} s", *ratios, cells, f"{ours['regret']:.2f}"])
-        else:
-            lines.append([name, "", "", *ratios, "", ""])
-    header = ["set", "rows", "default", *(f"{other} ÷ default" for other in others), "cells in all folds"]
-    return _markdown([*header, "points lost"], lines)
-
-
-def _shrinking(rows: Rows) -> str:
-    """A line for each fit: counts with shrinking, and without."""
-    fits: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = defaultdict(dict)
-    for row in rows:
-        fits[row["set"], row["rows"], row["levels"]][str(row["shrinking"])] = row
-    lines = []
-    for (name, n, levels), pair in fits.items():
-        both = [pair[key] for key in ("True", "False")]
-        cells = [("rows of n", "{:.2f}"), ("active", "{:.2f}"), ("rounds", "{:.0f}")]
-        levels = "as chosen" if levels == "auto" else "none"
-        lines.append([name, f"{int(n):,}", levels, *(form.format(row[key]) for key, form in cells for row in both)])
-    header = [f"{what}{part}" for what in ("rows of n", "active", "rounds") for part in ("", ", before")]
-    return _markdown(["set", "rows", "levels", *header], lines)
-
-
-def _limits_time(rows: Rows) -> str:
-    """A line for each case: seconds over each limit."""
-    limits = sorted({row["max_time"] for row in rows})
-    over = {(row["case"], row["max_time"]): row["over"] for row in rows}
-    shapes = {row["case"]: f"{int(row['rows']):,} × {int(row['columns']):,}" for row in rows}
-    header = ["fit", "rows × columns", *(f"over {limit:g} s" for limit in limits)]
-    return _markdown(header, [[case, shapes[case], *(f"{over[case, t]:.2f}" for t in limits)] for case in shapes])
-
-
-def _limits_interrupts(rows: Rows) -> str:
-    """A line for each case: how its interrupts ended, and how soon."""
-    cases: dict[str, Rows] = defaultdict(list)
-    for row in rows:
-        cases[row["case"]].append(row)
-    lines = []
-    for case, mine in cases.items():
-        ends = Counter(row["outcome"] if row["outcome"] in ("stopped", "finished") else "wrong" for row in mine)
-        seconds = sorted(row["seconds"] for row in mine if row["outcome"] == "stopped")
-        middle, last = (f"{seconds[len(seconds) // 2]:.2f}", f"{seconds[-1]:.2f}") if seconds else ("-", "-")
-        lines.append([case, ends["stopped"], ends["finished"], ends["wrong"], middle, last])
-    return _markdown(["fit", "stopped", "finished before", "wrong", "median seconds", "longest"], lines)
-
-
-def _soak(rows: Rows) -> str:
-    """One line for the whole run."""
-    total = {name: int(sum(row[name] for row in rows)) for name in ("fits", "limited", "different")}
-    grown = rows[-1]["megabytes"] - rows[len(rows) // 2 - 1]["megabytes"]
-    header = ["fits", "with a limit", "different for another n_jobs", "MB more at the end than half-way", "threads"]
-    return _markdown(header, [[*total.values(), f"{grown:.0f}", int(rows[-1]["threads"])]])
-
-
-def _model_files(rows: Rows) -> str:
-    """A line for each way of writing: what became of its changes."""
-    ends = [name for name in rows[0] if name not in ("model", "format", "changes")]
-    lines = []
-    for way in dict.fromkeys(row["format"] for row in rows):
-        mine = [row for row in rows if row["format"] == way]
-        lines.append([way, *(f"{int(sum(row[name] for row in mine)):,}" for name in ("changes", *ends))])
-    return _markdown(["written with", "changes", *ends], lines)
-
-
-def _memory(rows: Rows) -> str:
-    """A line for each case and layout: the larger of fit's and predict's megabytes for each number of classes."""
-    classes = sorted({int(row["classes"]) for row in rows})
-    cells = {
-        (row["case"], row["layout"], int(row["classes"])): f"{max(row['fit'], row['predict']):.0f}"
-        if "fit" in row
-        else str(row["outcome"])
-        for row in rows
-    }
-    lines = [[*key, *(cells[(*key, k)] for k in classes)] for key in dict.fromkeys(key[:2] for key in cells)]
-    budget = int(rows[0]["budget"])
-    return _markdown(["fit and predict", "layout", *(f"MB of {budget}, {k} classes" for k in classes)], lines)
-
-
-def _small_data(rows: Rows) -> str:
-    """A line for each set and machine: our seconds and the rival's ratio to them, in `fit` and for one row."""
-    fits = (row for row in rows if "machine" in row)  # the others are means
-    cells = {(row["set"], row["machine"], row["rival"], row["what"]): row for row in fits}
-    lines = []
-    for key in dict.fromkeys(key[:3] for key in cells):
-        fit, predict = (cells[(*key, what)] for what in ("fit", "predict one row"))
-        lines.append([*key, f"{1e3 * fit['seconds']:.1f} ms", f"{fit['ratio']:.2f}", f"{predict['ratio']:.2f}"])
-    return _markdown(["set", "ours", "rival", "our fit", "its fit ÷ ours", "its prediction of one row ÷ ours"], lines)
-
-
-def _regression(rows: Rows) -> str:
-    """A line for each set and problem: our seconds, and the other machines' ratios to them."""
-    problems: dict[tuple[str, Any, str], dict[str, dict[str, Any]]] = defaultdict(dict)
-    for row in rows:
-        library, _, kind = str(row["machine"]).rpartition(" ")
-        problems[row["set"], row.get("C", ""), kind][library] = row
-    rivals = ["widemargin early", "scikit-learn-intelex", "scikit-learn"]
-    lines = []
-    for (name, C, kind), machines in problems.items():
-        ours = machines["widemargin"]
-        ratios = [f"{machines[rival]['ratio']:.2f}" if rival in machines else "-" for rival in rivals]
-        own = [f"{ours['n']:,}", kind, C, f"{ours['seconds']:.2f} s"] if "n" in ours else ["", kind, "", ""]
-        lines.append([name, *own, *ratios])
-    return _markdown(["set", "rows", "problem", "C", "ours", *(f"{rival} ÷ ours" for rival in rivals)], lines)
-
-
-def _reach(rows: Rows) -> str:
-    """A line for each set and C: seconds of each method, and LIBLINEAR's divided by ours."""
-    methods = ["OCAS", "CPA", "LIBLINEAR", "SGD, averaged", "Pegasos"]
-    lines = []
-    for row in rows:
-        limits = ["" if row[f"{method} reached"] else "> " for method in methods]
-        seconds = [f"{limit}{row[method]:.2g}" for limit, method in zip(limits, methods, strict=True)]
-        times = row["LIBLINEAR / OCAS"]
-        shape = f"{row['n']:,} × {row['d']:,}"
-        ratio = f"{limits[2]}{times:.0f}" if times >= 100 else f"{limits[2]}{times:.2g}"
-        lines.append([row["set"], shape, f"{row['C']:g}", *seconds, ratio])
-    return _markdown(["set", "rows × columns", "C", *methods, "LIBLINEAR ÷ OCAS"], lines)
-
-
-def _compress(rows: Rows) -> str:
-    """A line for each set and cost."""
-    header = ["set", "support vectors", "`prediction_cost`", "× `SVC.predict`", "× scikit-learn-intelex"]
-    header += ["labels that agree", "test accuracy", "points", "× smaller", "seconds"]
-    lines = []
-    for row in rows:
-        shares = [f"{row['agreement']:.1%}", f"{row['accuracy']:.2%}", f"{row['points']:+.2f}"]
-        times = [f"{row['times_sklearn']:,.0f}", f"{row['times_intelex']:.1f}"]
-        end = [f"{row['times_smaller']:.0f}", f"{row['seconds']:.0f}"]
-        lines.append([row["set"], f"{row['support_vectors']:,}", row["prediction_cost"], *times, *shares, *end])
-    return _markdown(header, lines)
-
-
-_FILES = {"intercept": "kernel_svm"}  # of tables that are not named after their file
-
-_TABLES: dict[str, Callable[[Rows], str]] = {
-    "kernel_svm": _kernel_svm,
-    "intercept": _intercept,
-    "shrinking": _shrinking,
-    "tuning": _tuning,
-    "model_files": _model_files,
-    "memory": _memory,
-    "limits_time": _limits_time,
-    "limits_interrupts": _limits_interrupts,
-    "soak": _soak,
-    "small_data": _small_data,
-    "regression": _regression,
-    "papers_ocas/reach": _reach,
-    "papers_dc_pred/compress": _compress,
-}
+_FILES = {**peers.FILES, **papers.FILES}  # of tables that are not named after their file
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -97,7 +97,7 @@ def test_every_experiment_writes_rows_and_a_plot(benchmark_module, monkeypatch, 
     script = benchmark_module("papers.dc_svm")
     monkeypatch.setattr(script, "PAPER", script.PAPER._replace(results=tmp_path))
     size = [] if name == "scale" else ["--rows", "400"]
-    script.main([name, "--sets", "patches", *size, *EXPERIMENTS[name]])
+    script.main([name, "--sets", "patches", "--tries", "1", *size, *EXPERIMENTS[name]])
     rows = benchmark_module("_report").read_csv(tmp_path / f"{name}.csv")
     assert rows
     assert (tmp_path / f"{name}.png").stat().st_size > 1000
@@ -140,3 +140,163 @@ def test_a_search_is_measured_and_not_measured_again(benchmark_module, monkeypat
     assert first[0]["means"] == first[1]["means"]
     tuning.main(arguments)
     assert benchmark_module("_report").read_csv(path) == first
+
+
+def test_figures_in_sentences_come_from_the_results(benchmark_module):
+    figure = benchmark_module("_pages.figures").figure
+    rows = [{"set": "a", "machine": "our own", "s": 1.5}, {"set": "b", "machine": "our own", "s": 6.0}, {"set": "c"}]
+    assert figure(rows, "s set=a .2f") == "1.50"
+    assert figure(rows, 's machine="our own" gmean .0f') == "3"
+    assert figure(rows, "s s>2 .1f") == "6.0"
+    assert figure(rows, "s set!=a max .0f") == "6"
+    for asked in ("s .2f", "s set=d .2f", "t set=a .2f"):
+        with pytest.raises(ValueError, match="is about"):
+            figure(rows, asked)
+
+
+def test_a_page_that_differs_is_named(benchmark_module, monkeypatch, tmp_path, capsys):
+    pages, report = benchmark_module("pages"), benchmark_module("_report")
+    report.write_csv(tmp_path / "memory.csv", [{"extra_mb": 54.0}], {})
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    monkeypatch.setattr(pages, "_ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("It took <!-- value memory extra_mb .0f -->53<!-- end --> MB.", encoding="utf-8")
+    monkeypatch.setattr(pages, "PAGES", [page])
+    assert pages.main(["--check"]) == 1
+    assert "page.md differs" in capsys.readouterr().out
+    assert pages.main([]) == 0
+    assert "-->54<!--" in page.read_text(encoding="utf-8")
+    assert pages.main(["--check"]) == 0
+
+
+def _toy_paper(benchmark_module, folder, loads, measured):
+    """Two sets of two cells; `loads` are what the neighbours take at each measurement."""
+    experiment, command = benchmark_module("papers._experiment"), benchmark_module("papers._command")
+
+    def measure(name, options):
+        for machine in ("x", "y"):
+            if experiment.is_wanted(options, machine, set=name, machine=machine):
+                measured.append((name, machine))
+                yield [{"set": name, "machine": machine, "part": part, "seconds": len(measured)} for part in (1, 2)]
+
+    toy = experiment.Experiment("toy", ("a", "b"), ("set", "machine"), ("set", "machine"), measure, lambda rows: [])
+    return command.Paper("toy", folder, {"toy": toy}, {})
+
+
+@pytest.fixture
+def toy(benchmark_module, monkeypatch, tmp_path):
+    """A paper whose cells take no time, on a machine whose load is given."""
+    command, provenance = benchmark_module("papers._command"), benchmark_module("papers._provenance")
+    loads: list[float] = []
+    monkeypatch.setattr(
+        command, "Others", lambda: type("", (), {"look": lambda self: loads.pop(0) if loads else 0.0})()
+    )
+    monkeypatch.setattr(command._report, "plot_panels", lambda path, panels: None)
+    monkeypatch.setattr(provenance, "_holds", lambda name: name == "abc")
+    monkeypatch.setattr(provenance, "commit", lambda: "abc")
+    measured: list[tuple[str, str]] = []
+    paper = _toy_paper(benchmark_module, tmp_path, loads, measured)
+    return command, paper, loads, measured
+
+
+def test_cells_beside_a_busy_process_are_measured_again(toy, benchmark_module, tmp_path):
+    command, paper, loads, measured = toy
+    loads += [0.0, 0.9, 0.1, 0.0]
+    command.run_command(paper, ["toy"])
+    assert measured == [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"), ("a", "y")]
+    rows = benchmark_module("_report").read_csv(tmp_path / "toy.csv")
+    assert len(rows) == 8
+    assert all(row["others"] <= 0.2 and row["commit"] == "abc" for row in rows)
+
+
+def test_an_interrupted_run_goes_on_where_it_was(toy, benchmark_module, tmp_path):
+    command, paper, _, measured = toy
+    command.run_command(paper, ["toy", "--resume"], deadline=0.0)  # which is past: one cell, and no more
+    assert measured == [("a", "x")]
+    command.run_command(paper, ["toy", "--resume"])
+    assert measured == [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]
+    report, path = benchmark_module("_report"), tmp_path / "toy.csv"
+    rows = [row | ({"commit": "old"} if row["machine"] == "x" else {}) for row in report.read_csv(path)]
+    report.write_csv(path, rows, {})
+    assert len(command.stale_rows(paper, "toy")) == 4
+    command.run_command(paper, ["toy", "--resume"])
+    assert measured[4:] == [("a", "x"), ("b", "x")]
+
+
+def test_all_runs_the_cells_that_are_asked_for(benchmark_module, monkeypatch, capsys):
+    script, asked = benchmark_module("papers.all"), []
+    monkeypatch.setattr(script, "run_command", lambda paper, arguments, deadline: asked.append(arguments))
+    script.main(["bsgd", "--cells", "tables:ijcnn1,a9a", "speed", "--limit", "60", "--", "--seeds", "1"])
+    assert asked == [
+        ["tables", "--sets", "ijcnn1", "a9a", "--resume", "--seeds", "1"],
+        ["speed", "--resume", "--seeds", "1"],
+    ]
+    with pytest.raises(SystemExit, match="no experiment 'table9'"):
+        script.main(["ocas", "--cells", "table9"])
+    script.main(["ocas", "--cells", "memory", "--list"])
+    assert "papers_ocas memory: " in capsys.readouterr().out
+
+
+def test_evidence_names_every_results_file_once(benchmark_module):
+    evidence, report = benchmark_module("_pages.evidence"), benchmark_module("_report")
+    files = [item["results"] for item in evidence.items()]
+    assert len(files) == len(set(files))
+    for item in evidence.items():
+        paper, _, name = item["results"].partition("/")
+        script = benchmark_module(f"papers.{paper.removeprefix('papers_')}")
+        assert name in script.PAPER.experiments
+        rows = report.read_csv(report.RESULTS / f"{item['results']}.csv")
+        assert all("commit" in row and "machine_card" in row for row in rows)
+
+
+def test_greedy_coordinate_descent_finds_the_dual_optimum(benchmark_module):
+    pytest.importorskip("numba")
+    X, labels = load_patches(300)
+    y = 2 * labels - 1
+    GreedySVC = benchmark_module("papers._dc_svm.greedy").GreedySVC
+    from widemargin import DCSVMClassifier
+
+    exact = DCSVMClassifier(C=4.0, gamma=1.0, tol=1e-4, fit_intercept=False).fit(X, y)
+
+    def dual(model):
+        coef = model.dual_coef_[0]
+        return np.abs(coef).sum() - 0.5 * coef @ model.decision_function(model.support_vectors_)
+
+    for n_levels in (0, 2):
+        model = GreedySVC(4.0, 1.0, 1e-2, n_levels=n_levels).fit(X, y)
+        assert dual(model) == pytest.approx(dual(exact), rel=1e-3)
+        assert len(model.levels_) == n_levels
+
+
+def test_fastfood_approaches_the_kernel(benchmark_module):
+    fastfood = benchmark_module("papers._dc_svm.fastfood")
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(3, 8)).astype(np.float32)
+    H = np.array([[1.0]])
+    for _ in range(3):
+        H = np.block([[H, H], [H, -H]])
+    np.testing.assert_allclose(fastfood.hadamard(Z), Z @ H, atol=1e-5)
+    X = rng.normal(size=(40, 6)).astype(np.float32)
+    F = fastfood.FastfoodFeatures(20_000, gamma=0.1).fit_transform(X)
+    np.testing.assert_allclose(F @ F.T, np.exp(-0.1 * np.square(X[:, None] - X).sum(axis=2)), atol=0.05)
+
+
+def test_a_merger_contains_its_search(benchmark_module):
+    runs = benchmark_module("papers._bsgd.runs")
+    problem = runs.load("patches", 3000)
+    run = runs.train(problem, 30, ["lookup-wd"], 2, 0)["lookup-wd"]
+    state = runs._with_one_candidate(run.sgd, 1.0)
+    assert (state["counts"][1], state["counts"][2]) == (1, 29)
+    assert np.count_nonzero(state["slots"][0] > 0) == 1
+    merger = runs.merger_seconds(problem, run.sgd, "lookup-wd")
+    assert merger.search <= merger.whole
+
+
+def test_crammer_singer_objective_is_the_naive_one(benchmark_module):
+    objective = benchmark_module("papers._ocas.several_classes").crammer_singer_objective
+    rng = np.random.default_rng(0)
+    X, labels, W = rng.normal(size=(50, 4)), rng.integers(3, size=50), rng.normal(size=(3, 4))
+    naive = 0.5 * (W**2).sum()
+    for x, label in zip(X, labels, strict=True):
+        naive += 2.0 * max(float(k != label) + (W[k] - W[label]) @ x for k in range(3))
+    assert objective(X, labels, W, 2.0) == pytest.approx(naive)

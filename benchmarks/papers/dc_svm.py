@@ -39,10 +39,11 @@ PAPER = Paper(
         "clustering": combine.SHARE,
         "scale": scale.SCALE,
         "early": compare.EARLY,
+        "levels": compare.LEVELS,
     },
     arguments={
         "--tol": {"type": float, "default": 1e-3},
-        "--repeats": {"type": int, "default": 1, "help": "fits, of which the median counts"},
+        "--repeats": {"type": int, "default": 3, "help": "fits, of which the median counts; fewer above 10 s"},
         "--limit": {"type": float, "default": 300.0, "help": "seconds after which a competitor is ended"},
     },
     child=lambda asked: machines.child(json.loads(asked)),

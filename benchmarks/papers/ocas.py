@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import _report
 from benchmarks.papers._command import Paper, run_command
-from benchmarks.papers._ocas import memory, reach, scaling, selection
+from benchmarks.papers._ocas import memory, reach, scaling, selection, several_classes
 
 PAPER = Paper(
     summary=str(__doc__).partition("\n")[0],
@@ -35,6 +35,7 @@ PAPER = Paper(
         "table4": scaling.TABLE4,
         "bandwidth": scaling.BANDWIDTH,
         "memory": memory.MEMORY,
+        "crammer_singer": several_classes.CRAMMER_SINGER,
     },
     arguments={
         "--C": {"nargs": "+", "type": float, "help": "default: the experiment's own"},

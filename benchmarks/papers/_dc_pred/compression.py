@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from benchmarks import _process
 from benchmarks._problems import load_problem
 from benchmarks._report import Panel
-from benchmarks.papers._experiment import Experiment, Row, grouped
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted
 from widemargin import compress
 from widemargin.datasets import load_benchmark
 
@@ -86,6 +86,8 @@ def _compress(name: str, options: Namespace) -> Iterator[Row]:
     sklearn_us = 1e6 * _process.time_predict(fitted.svc, few) / len(few)
     size = len(pickle.dumps(fitted.svc))
     for cost in options.costs:
+        if not is_wanted(options, set=name, prediction_cost=cost, n_clusters=options.clusters):
+            continue
         start = time.perf_counter()
         small = compress(fitted.svc, fitted.X, prediction_cost=cost, n_clusters=options.clusters, random_state=0)
         seconds = time.perf_counter() - start

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import LinearSVC
 
-from benchmarks.papers._load import Others
+from benchmarks.papers._load import QUIET, Others
+
+Decide = Callable[[Any], Any]
 
 _ROWS = 10_000, 20_000  # at least and at most
 _ROUNDS = 3, 300
 _SECONDS = 0.5
-_QUIET, _TRIES = 0.2, 3
+_TRIES = 3
 
 
 class Linear:
@@ -29,8 +31,8 @@ class Linear:
         self._model = LinearSVC(C=1e-6).fit(X[:500], np.arange(len(X[:500])) % 2)
         self.rows = np.resize(X, (max(_ROWS[0], min(len(X), _ROWS[1])), X.shape[1]))
 
-    def multiple(self, decide: Callable[[Any], Any]) -> dict[str, float]:
-        """Time a decision function and the linear one, alternating; medians, and their ratio.
+    def multiples(self, decide: Sequence[Decide]) -> list[dict[str, float]]:
+        """Time decision functions and the linear one in turns; medians, and their ratios to the one linear median.
 
         Each is called once before it is timed: a change in the number of BLAS's threads costs the next call dearly.
         Where another process was busy meanwhile, all is timed again, some times at most: `beside` is how many cores it
@@ -38,23 +40,25 @@ class Linear:
         """
         for _ in range(_TRIES):
             others = Others()
-            us = [1e6 * statistics.median(times) / len(self.rows) for times in self._turns(decide)]
+            linear, *machines = (1e6 * statistics.median(times) / len(self.rows) for times in self._turns(decide))
             beside = others.look() or 0.0
-            if beside < _QUIET:
+            if beside < QUIET:
                 break
             time.sleep(_SECONDS)
-        return {"multiple": us[0] / us[1], "predict_us": us[0], "linear_us": us[1], "beside": beside}
+        return [{"multiple": us / linear, "predict_us": us, "linear_us": linear, "beside": beside} for us in machines]
 
-    def _turns(self, decide: Callable[[Any], Any]) -> tuple[list[float], list[float]]:
-        mine: list[float] = []
-        linear: list[float] = []
-        while len(mine) < _ROUNDS[0] or (sum(mine) + sum(linear) < _SECONDS and len(mine) < _ROUNDS[1]):
-            linear.append(_seconds(self._model.decision_function, self.rows))
-            mine.append(_seconds(decide, self.rows))
-        return mine, linear
+    def _turns(self, decide: Sequence[Decide]) -> list[list[float]]:
+        """Seconds of the linear machine, then of the others, one of each a turn."""
+        everyone = [self._model.decision_function, *decide]
+        times: list[list[float]] = [[] for _ in everyone]
+        start, seconds = time.perf_counter(), _SECONDS * len(everyone)
+        while len(times[0]) < _ROUNDS[0] or (time.perf_counter() - start < seconds and len(times[0]) < _ROUNDS[1]):
+            for mine, machine in zip(times, everyone, strict=True):
+                mine.append(_seconds(machine, self.rows))
+        return times
 
 
-def _seconds(decide: Callable[[Any], Any], X: NDArray[np.float32]) -> float:
+def _seconds(decide: Decide, X: NDArray[np.float32]) -> float:
     decide(X)
     start = time.perf_counter()
     decide(X)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,20 +49,30 @@ def compile_all() -> None:
     LDKL(1, epochs=1).fit(X, np.sign(X[:, 0])).decision_function(X)
 
 
-def classify(machine: Machine, problem: Any, linear: Linear) -> Row:
-    """Train and measure a machine of two classes."""
-    model, row = _train(_MAKERS[machine.label], machine, problem)
-    values = model.decision_function(problem.X_test)
-    row["accuracy"] = float(np.mean((values > 0) == (problem.y_test > 0)))
-    return row | _cost(model, model.decision_function, linear)
+def classify(machines: Sequence[Machine], problems: Sequence[Any], linear: Linear) -> list[Row]:
+    """Train machines of two classes, each on its problem; their decision functions are timed in turns."""
+    rows, trained = [], []
+    for machine, problem in zip(machines, problems, strict=True):
+        model, row = _train(_MAKERS[machine.label], machine, problem)
+        values = model.decision_function(problem.X_test)
+        row["accuracy"] = float(np.mean((values > 0) == (problem.y_test > 0)))
+        rows.append(row | _operations(model))
+        trained.append(model.decision_function)
+    return [row | cost for row, cost in zip(rows, linear.multiples(trained), strict=True)]
 
 
-def regress(machine: Machine, problem: Any, linear: Linear | None) -> Row:
-    """Train a regressor and measure its error; and its cost, if a `Yardstick` is given."""
-    model, row = _train(_REGRESSORS[machine.label], machine, problem)
-    decide = model.predict if hasattr(model, "predict") else model.decision_function
-    row["rmse"] = float(np.sqrt(np.mean(np.square(decide(problem.X_test) - problem.y_test))))
-    return row if linear is None else row | _cost(model, decide, linear)
+def regress(machines: Sequence[Machine], problem: Any, linear: Linear | None) -> list[Row]:
+    """Train regressors and measure their errors; and their costs, in turns, if the unit of cost is given."""
+    rows, trained = [], []
+    for machine in machines:
+        model, row = _train(_REGRESSORS[machine.label], machine, problem)
+        decide = model.predict if hasattr(model, "predict") else model.decision_function
+        row["rmse"] = float(np.sqrt(np.mean(np.square(decide(problem.X_test) - problem.y_test))))
+        rows.append(row | _operations(model))
+        trained.append(decide)
+    if linear is None:
+        return rows
+    return [row | cost for row, cost in zip(rows, linear.multiples(trained), strict=True)]
 
 
 def _train(make: Callable[..., Any], machine: Machine, problem: Any) -> tuple[Any, Row]:
@@ -82,6 +92,5 @@ def _train(make: Callable[..., Any], machine: Machine, problem: Any) -> tuple[An
     }
 
 
-def _cost(model: Any, decide: Callable[[Any], Any], linear: Linear) -> Row:
-    n_operations = getattr(model, "prediction_cost_", None) or model.n_operations
-    return linear.multiple(decide) | {"operations": float(n_operations)}
+def _operations(model: Any) -> Row:
+    return {"operations": float(getattr(model, "prediction_cost_", None) or model.n_operations)}

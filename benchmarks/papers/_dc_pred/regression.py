@@ -12,7 +12,7 @@ from benchmarks._report import Panel
 from benchmarks.papers._dc_pred.cost import Linear
 from benchmarks.papers._dc_pred.machines import FOURIER, NYSTROEM, OURS, UNIFORM, Machine, compile_all, regress
 from benchmarks.papers._dc_pred.problems import NUMBERS, hold_back, load_numbers
-from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted
 
 _SIZES = (5, 10, 20, 40, 80, 160)
 _OURS = tuple(
@@ -32,23 +32,23 @@ def _best(label: str, options: dict[str, Any], inner: Any) -> Machine:
     """The machine of least error on rows held back, of a grid of gamma and C."""
 
     def error(machine: Machine) -> float:
-        return float(regress(machine, inner, None)["rmse"])
+        return float(regress([machine], inner, None)[0]["rmse"])
 
     grid = [Machine(label, {**options, "gamma": g, "C": c}) for g in _GRID["gamma"] for c in _GRID["C"]]
     return min(grid, key=error)
 
 
-def _figure3(name: str, options: Namespace) -> Iterator[Row]:
+def _figure3(name: str, options: Namespace) -> Iterator[list[Row]]:
+    """One cell a set: all machines are timed in turns."""
+    if not is_wanted(options, set=name):
+        return
     compile_all()
     problem = load_numbers(name, options.rows)
     linear = Linear(problem.X_test)
     inner = hold_back(problem._replace(X=problem.X[:_GRID_ROWS], y=problem.y[:_GRID_ROWS]))
-    for label in (OURS, *_RIVALS):
-        if not is_asked(label, options):
-            continue
-        sizes = _OURS if label == OURS else [{"m": m} for m in _SIZES]
-        for size in sizes:
-            yield regress(_best(label, dict(size), inner), problem, linear)
+    sizes = {OURS: _OURS} | {label: tuple({"m": m} for m in _SIZES) for label in _RIVALS}
+    chosen = [_best(label, dict(size), inner) for label, mine in sizes.items() for size in mine]
+    yield regress(chosen, problem, linear)
 
 
 def frontier(rows: Sequence[Row], column: str) -> tuple[list[float], list[float]]:
@@ -90,7 +90,7 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
 FIGURE3 = Experiment(
     "Figure 3: error of regression against prediction cost",
     NUMBERS,
-    ("set", "machine"),
+    ("set",),
     ("set", "machine", "options", "rmse", "multiple", "operations", "seconds", "beside"),
     _figure3,
     _panels,

@@ -23,7 +23,7 @@ from benchmarks.papers._dc_pred.machines import (
     compile_all,
 )
 from benchmarks.papers._dc_pred.problems import CLASSES, hold_back, load_classes
-from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked, is_wanted
 
 # Ours: chosen by `search`, on a fifth of the training rows; rivals: the best of two to four tried there by hand.
 SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
@@ -90,13 +90,11 @@ _SLOW = (EXACT, EARLY, REDUCED)
 _COLUMNS = ("set", "machine", "options", "accuracy", "multiple", "operations", "predict_us", "seconds", "n", "beside")
 
 
-def _run(name: str, machines: Sequence[Machine], problem: Any, options: Namespace) -> Iterator[Row]:
+def _run(machines: Sequence[Machine], problem: Any, options: Namespace) -> list[Row]:
     compile_all()
-    linear = Linear(problem.X_test)
-    for machine in machines:
-        if is_asked(machine.label, options):
-            few = machine.label in _SLOW and len(problem.X) > _ROWS_OF_SLOW
-            yield classify(machine, _few(problem) if few else problem, linear)
+    asked = [machine for machine in machines if is_asked(machine.label, options)]
+    few = _few(problem) if len(problem.X) > _ROWS_OF_SLOW else problem
+    return classify(asked, [few if machine.label in _SLOW else problem for machine in asked], Linear(problem.X_test))
 
 
 def _few(problem: Any) -> Any:
@@ -135,9 +133,11 @@ _GRIDS: dict[str, list[dict[str, Any]]] = {
 _SEARCH_ROWS = {"kddcup99_10": 100_000}
 
 
-def _search(name: str, options: Namespace) -> Iterator[Row]:
+def _search(name: str, options: Namespace) -> Iterator[list[Row]]:
+    if not is_wanted(options, set=name):
+        return
     problem = hold_back(load_classes(name, options.rows or _SEARCH_ROWS.get(name)))
-    yield from _run(name, [Machine(OURS, given) for given in _GRIDS[name]], problem, options)
+    yield _run([Machine(OURS, given) for given in _GRIDS[name]], problem, options)
 
 
 def _cost_and_accuracy(rows: Sequence[Row]) -> list[Panel]:
@@ -160,7 +160,7 @@ def _ordered(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
 SEARCH = Experiment(
     "settings of ours on a fifth of the training rows, held back",
     CLASSES,
-    ("set", "machine"),
+    ("set",),
     _COLUMNS,
     _search,
     _cost_and_accuracy,
@@ -173,14 +173,16 @@ def _everyone(name: str) -> list[Machine]:
     return [Machine(label.partition(" /")[0], given) for label, given in SETTINGS[name].items()]
 
 
-def _table1(name: str, options: Namespace) -> Iterator[Row]:
-    yield from _run(name, _everyone(name), load_classes(name, options.rows), options)
+def _table1(name: str, options: Namespace) -> Iterator[list[Row]]:
+    """One cell a set: all machines are timed in turns."""
+    if is_wanted(options, set=name):
+        yield _run(_everyone(name), load_classes(name, options.rows), options)
 
 
 TABLE1 = Experiment(
     "Table 1: accuracy, prediction cost and training time",
     CLASSES,
-    ("set", "machine"),
+    ("set",),
     _COLUMNS,
     _table1,
     lambda rows: [panel._replace(lines=False) for panel in _cost_and_accuracy(rows)],
@@ -204,8 +206,9 @@ def _curves(name: str) -> Iterator[Machine]:
         yield Machine(LDKL_NAME, chosen[LDKL_NAME] | {"depth": depth})
 
 
-def _figure2(name: str, options: Namespace) -> Iterator[Row]:
-    yield from _run(name, list(_curves(name)), load_classes(name, options.rows), options)
+def _figure2(name: str, options: Namespace) -> Iterator[list[Row]]:
+    if is_wanted(options, set=name):
+        yield _run(list(_curves(name)), load_classes(name, options.rows), options)
 
 
 FIGURE2 = TABLE1._replace(
@@ -228,19 +231,20 @@ _WITHOUT: dict[str, dict[str, Any]] = {
 _ABLATION_SIZES = (8, 16, 32)
 
 
-def _ablation(name: str, options: Namespace) -> Iterator[Row]:
+def _ablation(name: str, options: Namespace) -> Iterator[list[Row]]:
+    if not is_wanted(options, set=name):
+        return
     base = {key: SETTINGS[name][OURS][key] for key in ("C", "gamma")} | {"n_clusters": options.clusters}
     problem = load_classes(name, options.rows)
-    for variant, change in _WITHOUT.items():
-        machines = [Machine(OURS, base | {"n_landmarks": m} | change) for m in _ABLATION_SIZES]
-        for row, m in zip(_run(name, machines, problem, options), _ABLATION_SIZES, strict=False):
-            yield {**row, "machine": variant, "n_landmarks": m}
+    variants = [(variant, m) for variant in _WITHOUT for m in _ABLATION_SIZES]
+    machines = [Machine(OURS, base | {"n_landmarks": m} | _WITHOUT[variant]) for variant, m in variants]
+    rows = zip(_run(machines, problem, options), variants, strict=True)
+    yield [row | {"machine": variant, "n_landmarks": m} for row, (variant, m) in rows]
 
 
 ABLATION = TABLE1._replace(
     summary="pseudo-landmarks, the linear term, trees: each on and off",
     sets=("letter", "usps", "covtype_20k"),
-    keys=("set", "machine", "n_landmarks"),
     measure=_ablation,
     panels=_cost_and_accuracy,
     arguments={"--clusters": {"type": int, "default": 16}},
@@ -249,13 +253,15 @@ ABLATION = TABLE1._replace(
 _CLUSTERS, _LANDMARKS = (1, 4, 16, 64, 128), (4, 8, 16, 32)
 
 
-def _tradeoff(name: str, options: Namespace) -> Iterator[Row]:
+def _tradeoff(name: str, options: Namespace) -> Iterator[list[Row]]:
+    if not is_wanted(options, set=name):
+        return
     base = {key: SETTINGS[name][OURS][key] for key in ("C", "gamma")}
     problem = load_classes(name, options.rows)
-    for k in _CLUSTERS:
-        machines = [Machine(OURS, base | {"n_clusters": k, "n_landmarks": m}) for m in _LANDMARKS]
-        for row in _run(name, machines, problem, options):
-            yield {**row, "machine": f"{k} clusters"}
+    sizes = [(k, m) for k in _CLUSTERS for m in _LANDMARKS]
+    machines = [Machine(OURS, base | {"n_clusters": k, "n_landmarks": m}) for k, m in sizes]
+    rows = zip(_run(machines, problem, options), sizes, strict=True)
+    yield [row | {"machine": f"{k} clusters"} for row, (k, _) in rows]
 
 
 TRADEOFF = TABLE1._replace(

@@ -13,7 +13,7 @@ from benchmarks._report import Panel
 from benchmarks.papers._dc_pred.machines import OURS, compile_all
 from benchmarks.papers._dc_pred.problems import load_classes, load_numbers
 from benchmarks.papers._dc_pred.tables import SETTINGS
-from benchmarks.papers._experiment import Experiment, Row, grouped
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted
 from widemargin import DCPredClassifier, DCPredRegressor
 
 _WAYS = {"plain": None, "weighted": "alpha", "better of both": "auto"}
@@ -32,7 +32,7 @@ def _score(model: Any, problem: Any) -> float:
     return float(np.sqrt(np.mean(np.square(given - problem.y_test))))
 
 
-def _figure4(name: str, options: Namespace) -> Iterator[Row]:
+def _figure4(name: str, options: Namespace) -> Iterator[list[Row]]:
     compile_all()
     is_class = name not in _NUMBERS
     problem: Any = (load_classes if is_class else load_numbers)(name, options.rows)
@@ -40,24 +40,27 @@ def _figure4(name: str, options: Namespace) -> Iterator[Row]:
     base = {key: SETTINGS[name][OURS][key] for key in ("C", "gamma")} if is_class else _RIDGE
     leaves, seeds = _CLASS_LEAVES if is_class else _NUMBER_LEAVES, range(options.seeds)
     for (parts, without), k, m in product(_PARTS.items(), leaves, _SIZES):
-        plain = None
+        cell = {"set": name, "parts": parts, "clusters": k, "n_landmarks": m}
+        if not is_wanted(options, **cell):
+            continue
+        plain, rows = None, []
         for way, weights in _WAYS.items():
             machine = make(n_clusters=k, n_landmarks=m, landmark_weights=weights, **base, **without)
             scores = np.array([_score(machine.set_params(random_state=seed), problem) for seed in seeds])
             plain = scores if plain is None else plain
             gain = scores - plain if is_class else 100 * (1 - scores / plain)
-            yield {
-                "set": name,
-                "parts": parts,
-                "clusters": k,
-                "n_landmarks": m,
-                "landmarks": way,
-                "measure": "accuracy, %" if is_class else "RMSE",
-                "score": scores.mean(),
-                "gain": gain.mean(),
-                "standard_error": gain.std(ddof=min(1, len(gain) - 1)) / np.sqrt(len(gain)),
-                "seeds": len(gain),
-            }
+            rows.append(
+                cell
+                | {
+                    "landmarks": way,
+                    "measure": "accuracy, %" if is_class else "RMSE",
+                    "score": scores.mean(),
+                    "gain": gain.mean(),
+                    "standard_error": gain.std(ddof=min(1, len(gain) - 1)) / np.sqrt(len(gain)),
+                    "seeds": len(gain),
+                }
+            )
+        yield rows
 
 
 def _panels(rows: Sequence[Row]) -> list[Panel]:
@@ -75,7 +78,7 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
 FIGURE4 = Experiment(
     "Figure 4: weighted against plain k-means landmarks, over seeds",
     ("letter", "usps", "covtype_20k", *_NUMBERS),
-    ("set",),
+    ("set", "parts", "clusters", "n_landmarks"),
     ("set", "parts", "clusters", "n_landmarks", "landmarks", "score", "gain", "standard_error"),
     _figure4,
     _panels,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +32,8 @@ class CascadeSVC(ClassifierMixin, BaseEstimator):
     ----------
     layers_ : list of (int, ndarray)
         For each layer, from the lowest: its number of parts, and the training rows that are support vectors in theirs.
+    seconds_ : list of float
+        Since the start, at the end of each layer.
     support_, support_vectors_, dual_coef_ : ndarray
         Of the last layer, in scikit-learn's layout.
     """
@@ -55,10 +58,12 @@ class CascadeSVC(ClassifierMixin, BaseEstimator):
         """Train layer by layer, down to one part."""
         self.classes_ = np.unique(y)
         parts = np.array_split(np.random.default_rng(self.random_state).permutation(len(y)), self.n_parts)
-        self.layers_ = []
+        start = time.perf_counter()
+        self.layers_, self.seconds_ = [], []
         while len(parts) > 1:
             parts = [self._support_of(X, y, np.sort(rows)) for rows in parts]
             self.layers_.append((len(parts), np.concatenate(parts)))
+            self.seconds_.append(time.perf_counter() - start)
             parts = [np.concatenate(pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
         rows = np.sort(parts[0])
         self.machine_ = self._solver().fit(X[rows], y[rows])
@@ -66,6 +71,7 @@ class CascadeSVC(ClassifierMixin, BaseEstimator):
         self.support_vectors_ = self.machine_.support_vectors_
         self.dual_coef_ = self.machine_.dual_coef_
         self.layers_.append((1, self.support_))
+        self.seconds_.append(time.perf_counter() - start)
         return self
 
     def predict(self, X: NDArray[np.float32]) -> NDArray[Any]:

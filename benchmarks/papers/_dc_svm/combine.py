@@ -6,8 +6,8 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
 from benchmarks._report import Panel
-from benchmarks.papers._dc_svm.machines import SETS, Machine, load, measure, settings_of, warm_up
-from benchmarks.papers._experiment import Experiment, Row, grouped
+from benchmarks.papers._dc_svm.machines import SETS, Machine, load, measure, measure_often, settings_of, warm_up
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted
 
 
 def _table1(name: str, options: Namespace) -> Iterator[Row]:
@@ -17,10 +17,11 @@ def _table1(name: str, options: Namespace) -> Iterator[Row]:
         for level in options.levels:
             for combine in ("early", "soft", "naive", "bcm"):
                 chosen = {"stop_level": level, "partition": partition, "combine": combine}
-                machine = Machine(combine, "exact", chosen)
-                warm_up(machine, settings, problem)
-                row = measure(machine, settings, problem)[0]
-                yield row | {"clusters": 4**level, "partition": partition}
+                cell = {"clusters": 4**level, "partition": partition}
+                if is_wanted(options, combine, set=name, machine=combine, **cell):
+                    machine = Machine(combine, "exact", chosen)
+                    warm_up(machine, settings, problem)
+                    yield measure_often(machine, settings, problem, options.repeats)[0] | cell
 
 
 def _accuracy_panels(rows: Sequence[Row]) -> list[Panel]:
@@ -61,26 +62,29 @@ _CONFIGURATIONS = (
 )
 
 
-def _share(name: str, options: Namespace) -> Iterator[Row]:
+def _share(name: str, options: Namespace) -> Iterator[list[Row]]:
     problem = load(name, options.rows)
     settings = settings_of(problem, tol=options.tol)
     for machine in _CONFIGURATIONS:
+        if not is_wanted(options, machine.label, set=name, machine=machine.label):
+            continue
         warm_up(machine, settings, problem)
         row, model = measure(machine, settings, problem)
-        for level in model.levels_:
-            yield (
-                row
-                | {key: level[key] for key in ("level", "n_clusters", "clustering_seconds")}
-                | {
-                    "training_seconds": level["seconds"] - level["clustering_seconds"],
-                    "share": level["clustering_seconds"] / row["seconds"],
-                }
-            )
-        yield row | {
+        shares = [
+            row
+            | {key: level[key] for key in ("level", "n_clusters", "clustering_seconds")}
+            | {
+                "training_seconds": level["seconds"] - level["clustering_seconds"],
+                "share": level["clustering_seconds"] / row["seconds"],
+            }
+            for level in model.levels_
+        ]
+        whole = {
             "level": "all",
             "training_seconds": row["seconds"] - row["clustering_seconds"],
             "share": row["clustering_seconds"] / row["seconds"],
         }
+        yield [*shares, row | whole]
 
 
 def _share_panels(rows: Sequence[Row]) -> list[Panel]:
@@ -96,7 +100,7 @@ def _share_panels(rows: Sequence[Row]) -> list[Panel]:
 SHARE = Experiment(
     "section 8.5: the share of time that clustering takes",
     SETS,
-    ("set", "n", "machine", "level"),
+    ("set", "n", "machine"),
     ("set", "machine", "level", "n_clusters", "clustering_seconds", "training_seconds", "share"),
     _share,
     _share_panels,

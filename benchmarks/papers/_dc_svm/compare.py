@@ -1,4 +1,4 @@
-"""Table 2, the share of clustering, and the early machine against the exact ones."""
+"""Table 2, the early machine against the exact ones, and what levels bring."""
 
 from __future__ import annotations
 
@@ -8,8 +8,17 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks._report import Panel
 from benchmarks.papers._dc_svm.approximate import most_features
-from benchmarks.papers._dc_svm.machines import SETS, Machine, load, measure, measure_apart, settings_of, warm_up
-from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked
+from benchmarks.papers._dc_svm.machines import (
+    SETS,
+    Machine,
+    load,
+    measure,
+    measure_apart,
+    measure_often,
+    settings_of,
+    warm_up,
+)
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted, repeated
 
 SIX = ("a9a", "ijcnn1", "letter", "codrna", "mnist", "covtype_20k")
 EXACT = Machine("DC-SVM", "exact")
@@ -17,20 +26,27 @@ DIRECT = Machine("ours, no levels", "direct")
 INTELEX = Machine("scikit-learn-intelex", "sklearnex")
 LIBSVM = Machine("LIBSVM", "libsvm")
 PAPER = Machine("DC-SVM as in the paper", "exact", {"n_levels": 4, "partition": "kernel"})
+GREEDY = Machine("greedy coordinate descent", "greedy", {"n_levels": 0})
+GREEDY_LEVELS = Machine("greedy coordinate descent, four levels", "greedy", {"n_levels": 4})
+_GREEDY_COLUMNS = 100  # at most: its kernel rows are matrix-vector products
 
 
-def early(level: int, partition: str = "input") -> Machine:
-    """Return the early machine of a level."""
+def early(level: int, partition: str = "input", combine: str = "soft") -> Machine:
+    """Return the early machine of a level; `combine="early"` is the paper's rule, one cluster decides."""
     label = f"early, {4**level} clusters" + (" (kernel k-means)" if partition == "kernel" else "")
-    return Machine(label, "exact", {"stop_level": level, "partition": partition})
+    label += ", the paper's rule" if combine == "early" else ""
+    return Machine(label, "exact", {"stop_level": level, "partition": partition, "combine": combine})
 
 
-def everyone(n: int) -> list[Machine]:
+def everyone(n: int, n_columns: int) -> list[Machine]:
     """Return the columns of Table 2 for n training rows."""
     features = {"n_components": most_features(n)}
+    greedy = [GREEDY_LEVELS, GREEDY] if n <= 50_000 and n_columns <= _GREEDY_COLUMNS else []
     return [
         early(3),
         early(3, "kernel"),
+        early(3, "input", "early"),
+        early(3, "kernel", "early"),
         EXACT,
         DIRECT,
         PAPER,
@@ -39,16 +55,19 @@ def everyone(n: int) -> list[Machine]:
         Machine("Cascade SVM", "cascade", {"n_parts": 16}),
         Machine("k-means Nyström", "nystroem", features),
         Machine("Fourier features", "fourier", features),
+        Machine("Fastfood", "fastfood", features),
         Machine("LTPU", "ltpu", features),
+        *greedy,
     ]
 
 
 def _table2(name: str, options: Namespace) -> Iterator[Row]:
     problem = load(name, options.rows)
     settings = settings_of(problem, tol=options.tol)
-    for machine in everyone(len(problem.X)):
-        if is_asked(machine.label, options):
-            yield measure_apart(machine, settings, problem, rows=options.rows, limit=options.limit)
+    for machine in everyone(*problem.X.shape):
+        if is_wanted(options, machine.label, set=name, machine=machine.label, n=len(problem.X)):
+            apart = {"rows": options.rows, "limit": options.limit, "repeats": options.repeats}
+            yield measure_apart(machine, settings, problem, **apart)
 
 
 def _time_and_accuracy(rows: Sequence[Row]) -> list[Panel]:
@@ -71,19 +90,22 @@ TABLE2 = Experiment(
 # ------------------------------------------------------------------------------------------------------ early
 
 
-def _early(name: str, options: Namespace) -> Iterator[Row]:
+def _early(name: str, options: Namespace) -> Iterator[list[Row]]:
+    """One cell a set: an early machine is compared with the exact ones of the same run."""
+    if not is_wanted(options, set=name):
+        return
     problem = load(name, options.rows)
     settings = settings_of(problem, tol=options.tol)
-    machines = [INTELEX, EXACT, DIRECT, *(early(level, p) for p in options.partitions for level in options.levels)]
+    ways = [(p, c, level) for p in options.partitions for c in ("soft", "early") for level in options.levels]
+    machines = [INTELEX, EXACT, DIRECT, *(early(level, partition, combine) for partition, combine, level in ways)]
     rows: dict[str, Row] = {}
     for machine in machines:
         warm_up(machine, settings, problem)
-        runs = [measure(machine, settings, problem)[0] for _ in range(options.repeats)]
-        row = runs[-1] | {key: statistics.median(run[key] for run in runs) for key in ("seconds", "predict_us")}
+        row, _ = measure_often(machine, settings, problem, options.repeats)
         rows[machine.label] = row
         if machine.name == "exact" and machine.options:
             row |= _against(row, rows)
-        yield row
+    yield list(rows.values())
 
 
 def _against(row: Row, rows: dict[str, Row]) -> Row:
@@ -112,7 +134,7 @@ def _loss_and_gain(rows: Sequence[Row]) -> list[Panel]:
 EARLY = Experiment(
     "early machines of several levels against the exact ones",
     SIX,
-    ("set", "machine", "n"),
+    ("set", "n"),
     (
         "set",
         "machine",
@@ -130,5 +152,52 @@ EARLY = Experiment(
     arguments={
         "--levels": {"type": int, "nargs": "+", "default": [1, 2, 3, 4]},
         "--partitions": {"nargs": "+", "default": ["input", "kernel"]},
+    },
+)
+
+# ------------------------------------------------------------------------------------------------------ levels
+
+
+def _levels(name: str, options: Namespace) -> Iterator[list[Row]]:
+    """Fits with levels and without, in turns: their medians, and the median of the ratios of the turns."""
+    if not is_wanted(options, set=name):
+        return
+    problem = load(name, options.rows)
+    settings = settings_of(problem, tol=options.tol)
+    machines = (EXACT, DIRECT, PAPER) if options.four else (EXACT, DIRECT)
+    for machine in machines:
+        warm_up(machine, settings, problem)
+    runs: dict[str, list[Row]] = {machine.label: [] for machine in machines}
+    for turn in range(options.turns):
+        for machine in machines if turn % 2 == 0 else machines[::-1]:
+            runs[machine.label].append(measure(machine, settings, problem)[0])
+    seconds = {label: [row["seconds"] for row in rows] for label, rows in runs.items()}
+    yield [
+        runs[label][-1]
+        | repeated(mine)
+        | {"ratio": statistics.median(b / a for a, b in zip(seconds[EXACT.label], mine, strict=True))}
+        for label, mine in seconds.items()
+    ]
+
+
+def _ratios(rows: Sequence[Row]) -> list[Panel]:
+    names = list(dict.fromkeys(str(row["set"]) for row in rows))
+    series = {
+        str(machine): ([names.index(row["set"]) for row in mine], [row["ratio"] for row in mine])
+        for (machine,), mine in grouped(rows, "machine")
+    }
+    return [Panel("what levels bring", "", "times the default's training time", series, "y", lines=False, names=names)]
+
+
+LEVELS = Experiment(
+    "training with levels and without, in turns",
+    (*SIX, "patches", "kddcup99_10"),
+    ("set", "n"),
+    ("set", "machine", "n", "seconds", "spread", "ratio", "support_vectors"),
+    _levels,
+    _ratios,
+    arguments={
+        "--turns": {"type": int, "default": 5},
+        "--four": {"action": "store_true", "help": "the paper's four levels of kernel k-means as well"},
     },
 )

@@ -9,38 +9,43 @@ from functools import cache, partial
 from benchmarks._problems import Problem
 from benchmarks._report import Panel
 from benchmarks.papers._dc_svm.approximate import most_features
-from benchmarks.papers._dc_svm.compare import DIRECT, EXACT, INTELEX, LIBSVM, PAPER
+from benchmarks.papers._dc_svm.compare import DIRECT, EXACT, GREEDY, GREEDY_LEVELS, INTELEX, LIBSVM, PAPER, early
 from benchmarks.papers._dc_svm.machines import (
     INTERCEPT,
     Machine,
+    describe,
     dual_value,
     load,
     make,
-    measure,
     measure_apart,
+    measure_often,
     settings_of,
     warm_up,
 )
-from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted
 from benchmarks.peers._competitors import Settings
 
 _TOLERANCES = (1.0, 0.3, 0.1, 0.01, 1e-3)
 _REFERENCE_TOL = 1e-6
-_FEATURES = (("k-means Nyström", "nystroem"), ("Fourier features", "fourier"), ("LTPU", "ltpu"))
+_FEATURES = {"k-means Nyström": "nystroem", "Fourier features": "fourier", "Fastfood": "fastfood", "LTPU": "ltpu"}
+_KEYS = ("set", "n", "machine", "tol", "options")
 
 
-def _points(n: int, kernel: str) -> Iterator[tuple[Machine, float]]:
+def _points(n: int, n_columns: int, kernel: str) -> Iterator[tuple[Machine, float]]:
     """Every machine, with each tolerance that it is fitted at."""
     for machine in (EXACT, DIRECT, INTELEX):
         yield from ((machine, tol) for tol in _TOLERANCES)
     yield from ((machine, tol) for machine in (PAPER, LIBSVM) for tol in (1.0, 1e-3))
-    for partition, label in (("input", "DC-SVM early"), ("kernel", "DC-SVM early, kernel k-means")):
-        for level in (4, 3, 2, 1):
-            yield Machine(label, "exact", {"stop_level": level, "partition": partition}), 1e-3
+    for combine, ending in (("soft", ""), ("early", ", the paper's rule")):
+        for partition, label in (("input", "DC-SVM early"), ("kernel", "DC-SVM early, kernel k-means")):
+            for level in (4, 3, 2, 1):
+                yield early(level, partition, combine)._replace(label=label + ending), 1e-3
     for n_parts in (64, 16, 4):
         yield Machine("Cascade SVM", "cascade", {"n_parts": n_parts}), 1e-3
+    if kernel == "rbf" and n <= 50_000 and n_columns <= 100:
+        yield from ((machine, tol) for machine in (GREEDY_LEVELS, GREEDY) for tol in (1.0, 0.1, 0.01))
     if kernel == "rbf":  # the others are made for kernels of differences alone
-        for label, name in _FEATURES:
+        for label, name in _FEATURES.items():
             for n_components in sorted({min(k, most_features(n)) for k in (100, 300, 1000, 3000)}):
                 yield Machine(label, name, {"n_components": n_components}), 1e-3
 
@@ -54,25 +59,26 @@ def _measure(name: str, options: Namespace, *, kernel: str, **changes: float) ->
         return _reference(problem, chosen, intercept)
 
     warm = set()
-    for machine, tol in _points(len(problem.X), kernel):
-        if not is_asked(machine.label, options):
-            continue
+    for machine, tol in _points(*problem.X.shape, kernel):
         settings = chosen._replace(tol=tol)
+        about = describe(machine, settings, problem)
+        if not is_wanted(options, machine.label, **{key: about[key] for key in _KEYS}):
+            continue
         if machine.name not in warm:
             warm.add(machine.name)
             warm_up(machine, settings, problem)
-        if machine is LIBSVM:  # nothing but the end of its process stops it
+        if machine in (LIBSVM, GREEDY, GREEDY_LEVELS):  # nothing but the end of its process stops it
             row = measure_apart(machine, settings, problem, rows=options.rows, limit=options.limit, with_dual=True)
         else:
-            row = _measure_here(machine, settings, problem)
+            row = _measure_here(machine, settings, problem, options.repeats)
         if "dual" in row:
             best = optimum(machine.name in INTERCEPT)
             row["relative_error"] = (best - row["dual"]) / best
         yield row
 
 
-def _measure_here(machine: Machine, settings: Settings, problem: Problem) -> Row:
-    row, model = measure(machine, settings, problem)
+def _measure_here(machine: Machine, settings: Settings, problem: Problem, repeats: int) -> Row:
+    row, model = measure_often(machine, settings, problem, repeats)
     if hasattr(model, "dual_coef_"):
         row["dual"] = dual_value(model, machine, settings, problem)
     return row
@@ -102,7 +108,7 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
 FIGURE3 = Experiment(
     "Figure 3: objective error and accuracy against time",
     ("covtype_20k", "ijcnn1", "codrna"),
-    ("set", "n", "machine", "tol", "options"),
+    _KEYS,
     ("set", "machine", "options", "tol", "seconds", "over_limit", "relative_error", "accuracy"),
     partial(_measure, kernel="rbf"),
     _panels,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from benchmarks import _recompute
 from benchmarks._problems import Problem, load_problem
 from benchmarks._report import Panel
 from benchmarks.papers._dc_svm.machines import SETS, Machine, make, settings_of
-from benchmarks.papers._experiment import Experiment, Row, grouped
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted
 from widemargin._config import resolve_memory_budget
 from widemargin._progress import Progress
 from widemargin.algorithms.dc_svm import KernelProblem, Settings, train
@@ -23,6 +24,7 @@ from widemargin.kernels.functions import make_kernel
 from widemargin.partition import between_cluster_mass
 from widemargin.solvers.dual.certificate import svm_problem
 
+_LABELS = {"kernel": "DC-SVM, kernel k-means", "input": "DC-SVM, k-means", "cascade": "Cascade SVM"}
 _METHODS = {"kernel": "kernel k-means", "input": "k-means", "random": "random"}
 
 
@@ -37,6 +39,8 @@ class _Bound(NamedTuple):
 def _figure1(name: str, options: Namespace) -> Iterator[Row]:
     problem = load_problem(name, n_rows=options.rows or 10_000)
     problem = problem._replace(C=options.C or problem.C, gamma=options.gamma or problem.gamma)
+    if not is_wanted(options, set=name, C=problem.C, gamma=problem.gamma):
+        return
     data = _data(problem)
     best = _dual(problem, _train(data, Settings(tol=options.tol)).result.beta)
     for method in _METHODS:
@@ -122,11 +126,14 @@ FIGURE1 = Experiment(
 
 def _figure2(name: str, options: Namespace) -> Iterator[Row]:
     problem = load_problem(name, n_rows=options.rows)
+    methods = [m for m in options.methods if is_wanted(options, set=name, method=_LABELS[m])]
+    if not methods:
+        return
     settings = settings_of(problem, tol=options.tol)
     truth = np.zeros(len(problem.X), bool)
     truth[make(Machine("", "direct"), settings).fit(problem.X, problem.y).support_] = True
     common = {"set": name, "n": len(problem.X), "support_vectors": int(truth.sum())}
-    for label, parts, found in _identified(problem, settings, options.methods):
+    for label, parts, found, seconds in _identified(problem, settings, methods):
         hits = int(truth[found].sum())
         yield {
             **common,
@@ -135,22 +142,27 @@ def _figure2(name: str, options: Namespace) -> Iterator[Row]:
             "found": len(found),
             "precision": hits / len(found),
             "recall": hits / truth.sum(),
+            "seconds": seconds,
         }
 
 
-def _identified(problem: Problem, settings: Any, methods: Sequence[str]) -> Iterator[tuple[str, int, Any]]:
-    """Support vectors of every level, from level 4 up, adaptive clustering included; and of Cascade's layers."""
+def _identified(problem: Problem, settings: Any, methods: Sequence[str]) -> Iterator[tuple[str, int, Any, float]]:
+    """Support vectors of every level, from level 4 up, adaptive clustering included, and of Cascade's layers.
+
+    The seconds are those since the start of the training.
+    """
     for method in methods:
         if method == "cascade":
             cascade = make(Machine("", "cascade", {"n_parts": 256}), settings).fit(problem.X, problem.y)
-            yield from (
-                ("Cascade SVM", parts, found) for parts, found in cascade.layers_ if parts in (1, 4, 16, 64, 256)
-            )
+            for (parts, found), seconds in zip(cascade.layers_, cascade.seconds_, strict=True):
+                if parts in (1, 4, 16, 64, 256):
+                    yield _LABELS[method], parts, found, seconds
             continue
         for level in (4, 3, 2, 1):
             machine = Machine("", "exact", {"n_levels": 4, "stop_level": level, "partition": method})
+            start = time.perf_counter()
             model = make(machine, settings).fit(problem.X, problem.y)
-            yield f"DC-SVM, {_METHODS[method]}", 4**level, model.support_
+            yield _LABELS[method], 4**level, model.support_, time.perf_counter() - start
 
 
 def _support_panels(rows: Sequence[Row]) -> list[Panel]:
@@ -162,6 +174,11 @@ def _support_panels(rows: Sequence[Row]) -> list[Panel]:
                 for (method,), points in grouped(mine, "method")
             }
             panels.append(Panel(f"{name}: {column}", "clusters", "%", series, "x"))
+            timed = {
+                str(method): ([row["seconds"] for row in points], [100 * row[column] for row in points])
+                for (method,), points in grouped([row for row in mine if "seconds" in row], "method")
+            }
+            panels.append(Panel(f"{name}: {column}", "seconds", "%", timed, "x"))
     return panels
 
 
@@ -169,10 +186,8 @@ FIGURE2 = Experiment(
     "Figure 2: precision and recall of the support vectors that each level finds",
     SETS,
     ("set", "n", "method", "clusters"),
-    ("set", "method", "clusters", "support_vectors", "found", "precision", "recall"),
+    ("set", "method", "clusters", "support_vectors", "found", "precision", "recall", "seconds"),
     _figure2,
     _support_panels,
-    arguments={
-        "--methods": {"nargs": "+", "default": ["kernel", "input", "cascade"], "choices": [*_METHODS, "cascade"]}
-    },
+    arguments={"--methods": {"nargs": "+", "default": ["kernel", "input", "cascade"], "choices": list(_LABELS)}},
 )

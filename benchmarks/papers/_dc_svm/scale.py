@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks._report import Panel
 from benchmarks.papers._dc_svm.compare import INTELEX
 from benchmarks.papers._dc_svm.machines import Machine, load, measure_apart, settings_of
-from benchmarks.papers._experiment import Experiment, Row, grouped, is_asked
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted
 
 
 def _scale(name: str, options: Namespace) -> Iterator[Row]:
@@ -24,7 +24,7 @@ def _scale(name: str, options: Namespace) -> Iterator[Row]:
             INTELEX,
         )
         for machine in machines:
-            if is_asked(machine.label, options):
+            if is_wanted(options, machine.label, set=name, n=n, machine=machine.label):
                 yield measure_apart(
                     machine, settings_of(problem, tol=options.tol), problem, rows=n, limit=options.limit
                 )

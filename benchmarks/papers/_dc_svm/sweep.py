@@ -6,24 +6,30 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
 from benchmarks._report import Panel
-from benchmarks.papers._dc_svm.compare import EXACT, INTELEX, early
-from benchmarks.papers._dc_svm.machines import load, measure, settings_of, warm_up
-from benchmarks.papers._experiment import Experiment, Row, grouped
+from benchmarks.papers._dc_svm.compare import EXACT, INTELEX, LIBSVM, early
+from benchmarks.papers._dc_svm.machines import load, measure_often, settings_of, warm_up
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted
 
 _EXPONENTS = (-10, -6, 1, 6, 10)
 
 
-def _sweep(name: str, options: Namespace) -> Iterator[Row]:
+def _sweep(name: str, options: Namespace) -> Iterator[list[Row]]:
     problem = load(name, options.rows)
-    machines = (INTELEX, EXACT, early(options.level))
+    machines = (INTELEX, LIBSVM, EXACT, early(options.level), early(options.level, "input", "early"))
     for machine in machines:
         warm_up(machine, settings_of(problem), problem)
     for c in options.log2_C:
         for g in _EXPONENTS:
+            if not is_wanted(options, set=name, log2_C=c, log2_gamma=g):
+                continue
             settings = settings_of(problem, tol=options.tol, C=2.0**c, gamma=2.0**g)
-            rows = [measure(machine, settings, problem)[0] for machine in machines]
-            for row in rows:
-                yield row | {"log2_C": c, "log2_gamma": g, "times": rows[0]["seconds"] / row["seconds"]}
+            rows = [measure_often(machine, settings, problem, options.repeats)[0] for machine in machines]
+            yield [
+                row
+                | {"log2_C": c, "log2_gamma": g, "times": rows[0]["seconds"] / row["seconds"]}
+                | {"times_libsvm": rows[1]["seconds"] / row["seconds"]}
+                for row in rows
+            ]
 
 
 def totals(rows: Sequence[Row]) -> list[Row]:
@@ -34,6 +40,7 @@ def totals(rows: Sequence[Row]) -> list[Row]:
             "machine": machine,
             "settings": len(mine),
             "won": sum(row["times"] > 1 for row in mine),
+            "won_libsvm": sum(row.get("times_libsvm", 0) > 1 for row in mine),
             "seconds": sum(row["seconds"] for row in mine),
             "best_accuracy": max(row["accuracy"] for row in mine),
         }
@@ -49,13 +56,19 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
             ordered = sorted(row["times"] for row in mine)
             series[str(machine)] = list(range(1, len(ordered) + 1)), ordered
         panels.append(Panel(str(name), "settings, sorted", "times faster than scikit-learn-intelex", series, "y"))
+    for (name, machine), mine in grouped(rows, "set", "machine"):  # the surfaces of accuracy, cut along C
+        series = {
+            f"C = 2^{c:g}": ([row["log2_gamma"] for row in some], [row["accuracy"] for row in some])
+            for (c,), some in grouped(mine, "log2_C")
+        }
+        panels.append(Panel(f"{name}, {machine}", "log2 gamma", "test accuracy", series))
     return panels
 
 
 SWEEP = Experiment(
     "section 5: a 5 x 5 grid of C and gamma",
     ("ijcnn1", "covtype_20k", "codrna"),
-    ("set", "n", "machine", "log2_C", "log2_gamma"),
+    ("set", "n", "log2_C", "log2_gamma"),
     ("set", "machine", "log2_C", "log2_gamma", "seconds", "times", "accuracy", "support_vectors", "converged"),
     _sweep,
     _panels,

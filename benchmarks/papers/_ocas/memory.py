@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks import _process
 from benchmarks._report import Panel
-from benchmarks.papers._experiment import Experiment, Row
+from benchmarks.papers._experiment import Experiment, Row, is_wanted
 from benchmarks.papers._ocas import ours
 from benchmarks.papers._ocas.problems import make_linear, two_gaussians
 
@@ -24,6 +24,8 @@ _SCRIPT = Path(__file__).resolve().parents[1] / "ocas.py"
 
 def _memory(name: str, options: Namespace) -> Iterator[Row]:
     n = options.rows or 1_000_000
+    if not is_wanted(options, set=name, n=n):
+        return
     yield {"set": name, **_process.run_child([str(_SCRIPT), "child", str(n)])}
 
 

@@ -12,7 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.papers._ocas.problems import Linear, Matrix, objective
 from widemargin import OCASClassifier
 
-OCAS, CPA = "OCAS", "CPA"
+OCAS, PLAIN, CPA = "OCAS", "OCAS, plain", "CPA"
+WAYS: dict[str, dict[str, Any]] = {  # PLAIN is Algorithm 1 of the paper as it is
+    OCAS: {},
+    PLAIN: {"acceleration": None},
+    CPA: {"line_search": False},
+}
 MANY = 10**6
 
 

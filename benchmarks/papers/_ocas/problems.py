@@ -46,7 +46,7 @@ class Parts(NamedTuple):
     test: Linear
 
 
-def _scaled(X: Any) -> Any:
+def scaled(X: Any) -> Any:
     """Divide each column by its largest absolute value."""
     top = abs(X).max(axis=0)
     top = np.asarray(top.toarray() if sp.issparse(top) else top, dtype=np.float64).ravel()
@@ -98,8 +98,8 @@ _MAKERS: dict[str, Callable[[], tuple[Any, NDArray[Any]]]] = {
     "news20": lambda: _real("news20_bydate_counts", _tf_idf),
     "ijcnn1": lambda: _real("ijcnn1"),
     "codrna": lambda: _real("codrna"),
-    "mnist": lambda: _real("mnist", _scaled, lambda y: np.isin(y, (0, 3, 6, 8, 9))),
-    "kddcup99_10": lambda: _real("kddcup99_10", _scaled),
+    "mnist": lambda: _real("mnist", scaled, lambda y: np.isin(y, (0, 3, 6, 8, 9))),
+    "kddcup99_10": lambda: _real("kddcup99_10", scaled),
     "patches": lambda: load_patches(500_000, 5),
     "gaussians": lambda: two_gaussians(1_000_000),
 }

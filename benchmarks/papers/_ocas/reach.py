@@ -12,18 +12,20 @@ import statistics
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks._report import Panel
-from benchmarks.papers._experiment import Experiment, Row, is_asked
+from benchmarks.papers._experiment import Experiment, Row, is_wanted
 from benchmarks.papers._ocas import ours
 from benchmarks.papers._ocas.problems import DENSE, NAMES, Linear, load_linear, objective
 from benchmarks.papers._ocas.rivals import RIVALS, Rival, liblinear, most_epochs
 
 GOAL = 1.001
 COSTS = (0.01, 1.0, 100.0)
+_RIVAL_NAMES = tuple(dict.fromkeys(rival.name for rival in RIVALS))
+_FINE = 1e-6  # relative gap to which Figure 2 is drawn
 
 
 class Trial(NamedTuple):
@@ -77,10 +79,9 @@ def _rival_trials(rival: Rival, problem: Linear, C: float, goal: float, limit: f
 
 
 def _our_rows(problem: Linear, C: float, goal: float, name: str, limit: float) -> Iterator[Row]:
-    """Objectives in the course of one fit, the fit to its gap, and the shortest fit that reaches the goal."""
-    how = {"line_search": name == ours.OCAS}
-    model, seconds = ours.fit(problem, C, tol=1e-3, max_time=limit, **how)
-    columns = model.history_
+    """Objectives in the course of one fit to 1e-6, the fit to its gap, and the shortest fit that reaches the goal."""
+    how = ours.WAYS[name]
+    columns = ours.fit(problem, C, tol=_FINE, max_time=limit, **how)[0].history_
     # an iteration in tenfold steps of time is enough for a plot
     for k in np.unique(np.geomspace(1, len(columns["time"]), 40).astype(int)) - 1:
         yield {
@@ -90,6 +91,7 @@ def _our_rows(problem: Linear, C: float, goal: float, name: str, limit: float) -
             "seconds": columns["time"][k],
             "objective": columns["objective"][k],
         }
+    model, seconds = ours.fit(problem, C, tol=1e-3, max_time=limit, **how)
     kind = "proof" if model.converged_ else "fit"
     yield {
         "kind": kind,
@@ -102,7 +104,7 @@ def _our_rows(problem: Linear, C: float, goal: float, name: str, limit: float) -
         yield _least_fit(problem, C, goal, int(k) + 1, how)
 
 
-def _least_fit(problem: Linear, C: float, goal: float, n_iter: int, how: dict[str, bool]) -> Row:
+def _least_fit(problem: Linear, C: float, goal: float, n_iter: int, how: dict[str, Any]) -> Row:
     """A fit with that `max_iter`, or a little more: the objective of the history is not recomputed."""
     while True:
         seconds, W = ours.timed(problem, C, tol=1e-12, max_iter=n_iter, **how)
@@ -122,27 +124,38 @@ def _reference(problem: Linear, C: float, limit: float) -> tuple[float, float]:
     return best, bound
 
 
-def _measure(name: str, options: Namespace) -> Iterator[Row]:
+def _measure(name: str, options: Namespace) -> Iterator[list[Row]]:
     problem = load_linear(name, options.rows)
     ours.warm_up(problem)
     for C in options.C or COSTS:
+        wanted = {who: is_wanted(options, who, set=name, C=C, competitor=who) for who in (*ours.WAYS, *_RIVAL_NAMES)}
+        if not any(wanted.values()):
+            continue
         best, bound = _reference(problem, C, options.reference)
         facts = {"set": name, "form": problem.form, "n": problem.X.shape[0], "d": problem.X.shape[1], "C": C}
         facts |= {"best": best, "bound": bound}
         limit = options.limit
-        for competitor in (ours.OCAS, ours.CPA):
-            if is_asked(competitor, options):
+        for competitor in ours.WAYS:
+            if wanted[competitor]:
                 rows = list(_our_rows(problem, C, GOAL * best, competitor, options.limit))
-                yield from ({**facts, "competitor": competitor, **row} for row in rows)
+                yield [{**facts, "competitor": competitor, **row} for row in rows]
                 if competitor == ours.OCAS:
                     limit = min(limit, max(2.0, options.factor * rows[-1]["seconds"]))
-        for rival in RIVALS:
-            if is_asked(rival.name, options):
-                for trial in _rival_trials(rival, problem, C, GOAL * best, limit):
-                    if trial.objective < bound * (1 - 1e-9):
-                        raise AssertionError(f"{rival.name} is below our lower bound: {trial} < {bound}")
-                    row = {"competitor": rival.name, "kind": "fit", "knob": rival.knob, **trial._asdict()}
-                    yield facts | row
+        for name_of_rival in filter(wanted.get, _RIVAL_NAMES):
+            yield [
+                {**facts, "competitor": rival.name, "kind": "fit", "knob": rival.knob, **trial._asdict()}
+                for rival in RIVALS
+                if rival.name == name_of_rival
+                for trial in _checked(_rival_trials(rival, problem, C, GOAL * best, limit), rival.name, bound)
+            ]
+
+
+def _checked(trials: list[Trial], name: str, bound: float) -> list[Trial]:
+    """The trials, none of which may be below a proven lower bound."""
+    for trial in trials:
+        if trial.objective < bound * (1 - 1e-9):
+            raise AssertionError(f"{name} is below our lower bound: {trial} < {bound}")
+    return trials
 
 
 # ------------------------------------------------------------------------------------------------------ what it says
@@ -177,7 +190,7 @@ def summary(rows: Sequence[Row]) -> list[Row]:
         known = dict.fromkeys(row["competitor"] for row in fits)
         for who in sorted(known, key=lambda name: name != ours.OCAS):  # the others are compared with it
             mine = [row for row in fits if row["competitor"] == who]
-            is_unproven = who in (ours.OCAS, ours.CPA) and line["bound_gap"] >= GOAL - 1
+            is_unproven = who in ours.WAYS and line["bound_gap"] >= GOAL - 1
             seconds, reached = _least(mine, -math.inf if is_unproven else GOAL * best)
             line |= {who: seconds, f"{who} reached": reached}
             if reached or line[f"{ours.OCAS} reached"]:
@@ -225,10 +238,10 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
         best = min(min(row["best"], row["objective"]) for row in cell)
         series = {}
         for who in dict.fromkeys(row["competitor"] for row in cell):
-            kind = "course" if who in (ours.OCAS, ours.CPA) else "fit"
+            kind = "course" if who in ours.WAYS else "fit"
             mine = sorted((r["seconds"], r["objective"]) for r in cell if r["competitor"] == who and r["kind"] == kind)
-            lowest = np.minimum.add_kernel_product([value for _, value in mine])
-            series[who] = ([s for s, _ in mine], list(np.maximum(lowest / best - 1, 1e-6)))
+            lowest = np.minimum.accumulate([value for _, value in mine])
+            series[who] = ([s for s, _ in mine], list(np.maximum(lowest / best - 1, 0.1 * _FINE)))
         panels.append(Panel(f"{name}, C = {C:g}", "seconds", "F / F* − 1", series, "xy"))
     return panels
 

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from benchmarks._report import Panel
-from benchmarks.papers._experiment import Experiment, Row, is_asked
+from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted, repeated
 from benchmarks.papers._ocas import ours
 from benchmarks.papers._ocas.problems import Linear, Matrix, load_linear, objective
 from benchmarks.papers._ocas.rivals import liblinear, most_epochs, sgd
@@ -22,29 +22,31 @@ from widemargin._threads import ThreadTeam, row_blocks
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 # The paper's C is that of the mean loss, C n here: with it fixed, its Theorem 1 bounds the iterations whatever n is.
 SETTINGS = {"C = 0.01": lambda n: 0.01, "C n = 10,000": lambda n: 10_000 / n}
-PARTS = ("near", "dual", "outputs", "line_search", "plane", "reduced")
+_LONG = 60.0  # seconds
+PARTS = ("active_rows", "dual_ascent", "decision_values", "line_search", "plane", "master_problem")
 
 
 def _figure3(name: str, options: Namespace) -> Iterator[Row]:
     whole = load_linear(name)
-    for n in (100, 100_000):  # each has kernels of its own
+    for n in (1000, 100_000):  # each has kernels of its own
         ours.warm_up(_head(whole, n))
-    liblinear(whole.X[:100].astype(np.float64), _head(whole, 100), 1.0, epochs=1, tol=0.1)
+    liblinear(whole.X[:1000].astype(np.float64), _head(whole, 1000), 1.0, epochs=1, tol=0.1)
     for setting, C_of in SETTINGS.items():
-        for n in (options.rows,) if options.rows else SIZES:
+        for n in (options.rows,) if options.rows else [n for n in SIZES if n <= len(whole.labels)]:
             problem, C = _head(whole, n), C_of(n)
-            for row in _solve_all(problem, C, options):
-                yield {"set": name, "setting": setting, "n": n, "C": C, **row}
+            cell = {"set": name, "setting": setting, "n": n}
+            for row in _solve_all(problem, C, options, cell):
+                yield cell | {"C": C, **row}
 
 
 def _head(problem: Linear, n: int) -> Linear:
     return problem._replace(X=problem.X[:n], labels=problem.labels[:n], Y=problem.Y[:n])
 
 
-def _solve_all(problem: Linear, C: float, options: Namespace) -> Iterator[Row]:
-    for who, line_search in ((ours.OCAS, True), (ours.CPA, False)):
-        if is_asked(who, options):
-            model, seconds = ours.fit(problem, C, line_search=line_search, max_time=options.limit)
+def _solve_all(problem: Linear, C: float, options: Namespace, cell: Row) -> Iterator[Row]:
+    for who, how in ours.WAYS.items():
+        if is_wanted(options, who, **cell, solver=who):
+            model, seconds = ours.fit(problem, C, max_time=options.limit, **how)
             row = {"solver": who, "seconds": seconds, "iterations": model.n_iter_, "converged": model.converged_}
             yield row | {"objective": objective(problem, model.coef_, C)}
     rivals: dict[str, tuple[Callable[[Any], Matrix], Callable[[Any], Any]]] = {
@@ -55,7 +57,7 @@ def _solve_all(problem: Linear, C: float, options: Namespace) -> Iterator[Row]:
         "SGD, averaged, 10 epochs": (lambda X: sgd(X, problem, C, 10), lambda X: X),
     }
     for who, (train, prepare) in rivals.items():
-        if is_asked(who, options):
+        if is_wanted(options, who, **cell, solver=who):
             X = prepare(problem.X)
             start = time.perf_counter()
             W = train(X)
@@ -65,13 +67,13 @@ def _solve_all(problem: Linear, C: float, options: Namespace) -> Iterator[Row]:
 
 def _slopes(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """The exponent of n in the time, by least squares over the sizes from 10,000 on, without fits that were stopped."""
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row["setting"], row["solver"]), []).append(row)
+        groups.setdefault((row["set"], row["setting"], row["solver"]), []).append(row)
     table = []
-    for (setting, solver), group in groups.items():
+    for (name, setting, solver), group in groups.items():
         large = [row for row in group if row["n"] >= 10_000 and row.get("converged", True)]
-        line: Row = {"setting": setting, "solver": solver}
+        line: Row = {"set": name, "setting": setting, "solver": solver}
         if len(large) > 1:
             line["slope"] = _slope(large, "seconds")
         if all("iterations" in row for row in group):
@@ -88,8 +90,8 @@ def _figure3_panels(rows: Sequence[Row]) -> list[Panel]:
     panels = []
     rows = [row for row in rows if row.get("converged", True)]
     for column, label in (("seconds", "seconds"), ("iterations", "iterations")):
-        for setting in dict.fromkeys(row["setting"] for row in rows):
-            mine = [row for row in rows if row["setting"] == setting and column in row]
+        for (name, setting), group in grouped(rows, "set", "setting"):
+            mine = [row for row in group if column in row]
             series = {
                 who: (
                     [row["n"] for row in mine if row["solver"] == who],
@@ -97,13 +99,13 @@ def _figure3_panels(rows: Sequence[Row]) -> list[Panel]:
                 )
                 for who in dict.fromkeys(row["solver"] for row in mine)
             }
-            panels.append(Panel(setting, "rows", label, series, "xy"))
+            panels.append(Panel(f"{name}, {setting}", "rows", label, series, "xy"))
     return panels
 
 
 FIGURE3 = Experiment(
     "Figure 3: time and iterations against the number of rows",
-    ("gaussians",),
+    ("gaussians", "kddcup99_10", "codrna"),
     ("set", "setting", "n", "solver"),
     ("setting", "n", "solver", "seconds", "iterations", "objective"),
     _figure3,
@@ -114,29 +116,33 @@ FIGURE3 = Experiment(
 # ------------------------------------------------------------------------------------------------------- threads
 
 
-def _table4(name: str, options: Namespace) -> Iterator[Row]:
+def _table4(name: str, options: Namespace) -> Iterator[list[Row]]:
     problem = load_linear(name, options.rows)
     ours.warm_up(problem)
     for C in options.C or (0.01, 1.0, 100.0):
-        runs: dict[int, list[Row]] = {1: [], 2: []}
-        for repeat in range(15):
-            for n_jobs in (1, 2) if repeat % 2 == 0 else (2, 1):
-                model, seconds = ours.fit(problem, C, n_jobs=n_jobs, max_time=options.limit)
-                runs[n_jobs].append({"seconds": seconds, **_split(model), "iterations": model.n_iter_})
-        for n_jobs, rows in runs.items():
-            median = {key: statistics.median(row[key] for row in rows) for key in rows[0]}
-            speedup = statistics.median(row["seconds"] for row in runs[1]) / median["seconds"]
-            least = {k: min(row["seconds"] for row in runs[k]) for k in (1, n_jobs)}  # with the least of a neighbour
-            yield {
-                "set": name,
-                "n": problem.X.shape[0],
-                "C": C,
-                "threads": n_jobs,
-                **median,
-                "speedup": speedup,
-                "least": least[n_jobs],
-                "speedup, least": least[1] / least[n_jobs],
-            }
+        for who in (ours.OCAS, ours.PLAIN):
+            if is_wanted(options, who, set=name, C=C, solver=who):
+                yield _threads(problem, C, who, options.limit)
+
+
+def _threads(problem: Linear, C: float, who: str, limit: float) -> list[Row]:
+    """A row for one and for two threads: medians of fits in turns, 15 of each, or as many as take a minute."""
+    runs: dict[int, list[Row]] = {1: [], 2: []}
+    for repeat in range(15):
+        for n_jobs in (1, 2) if repeat % 2 == 0 else (2, 1):
+            model, seconds = ours.fit(problem, C, n_jobs=n_jobs, max_time=limit, **ours.WAYS[who])
+            runs[n_jobs].append({"seconds": seconds, **_split(model), "iterations": model.n_iter_})
+        if sum(row["seconds"] for rows in runs.values() for row in rows) > _LONG:
+            break
+    found = []
+    for n_jobs, rows in runs.items():
+        median = {key: statistics.median(row[key] for row in rows) for key in rows[0]}
+        least = {k: min(row["seconds"] for row in runs[k]) for k in (1, n_jobs)}  # with the least of a neighbour
+        row = {"set": problem.name, "n": problem.X.shape[0], "C": C, "solver": who, "threads": n_jobs, **median}
+        row |= repeated([row["seconds"] for row in rows])
+        row["speedup"] = statistics.median(row["seconds"] for row in runs[1]) / median["seconds"]
+        found.append(row | {"least": least[n_jobs], "speedup, least": least[1] / least[n_jobs]})
+    return found
 
 
 def _split(model: Any) -> Row:
@@ -147,7 +153,7 @@ def _split(model: Any) -> Row:
 def _table4_panels(rows: Sequence[Row]) -> list[Panel]:
     panels = []
     for name in dict.fromkeys(row["set"] for row in rows):
-        mine = [row for row in rows if row["set"] == name]
+        mine = [row for row in rows if row["set"] == name and row.get("solver", ours.OCAS) == ours.OCAS]
         series = {part: ([row["threads"] for row in mine], [row[part] for row in mine]) for part in ("seconds", *PARTS)}
         panels.append(Panel(name, "threads", "seconds", series, "y"))
     return panels
@@ -156,8 +162,8 @@ def _table4_panels(rows: Sequence[Row]) -> list[Panel]:
 TABLE4 = Experiment(
     "Table 4: one and two threads, split by part",
     ("gaussians", "patches", "kddcup99_10"),
-    ("set", "n", "C", "threads"),
-    ("set", "n", "C", "threads", "seconds", *PARTS, "iterations", "speedup", "least", "speedup, least"),
+    ("set", "n", "C", "solver"),
+    ("set", "n", "C", "solver", "threads", "seconds", *PARTS, "iterations", "speedup", "least", "speedup, least"),
     _table4,
     _table4_panels,
 )
@@ -190,6 +196,8 @@ def _bandwidth(name: str, options: Namespace) -> Iterator[Row]:
     problem = load_linear(name, options.rows)
     ours.warm_up(problem)
     for C in options.C or (0.01,):
+        if not is_wanted(options, set=name, C=C):
+            continue
         yardstick = read_seconds(problem.X)
         model, _ = ours.fit(problem, C, max_iter=30, tol=1e-9)  # more than one round
         outputs = float(np.median(model.history_["seconds_decision_values"][1:]))

@@ -10,11 +10,12 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from _report import RESULTS, read_csv
 
+from benchmarks._report import RESULTS, read_csv
+from benchmarks.papers._bsgd.runs import FAST
 from widemargin.solvers.sgd import merge_table
 
-IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
+IMAGES = Path(__file__).resolve().parents[3] / "docs" / "images"
 Rows = list[dict[str, Any]]
 
 
@@ -23,7 +24,7 @@ def draw_all() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     draw_table(IMAGES / "bsgd_table.png")
     for what, draw in (("tables", draw_times), ("tradeoff", draw_tradeoff), ("speed", draw_speed)):
-        rows = read_csv(RESULTS / f"bsgd_{what}.csv")
+        rows = read_csv(RESULTS / "papers_bsgd" / f"{what}.csv")
         if rows:
             draw(rows, IMAGES / f"bsgd_{what}.png")
 
@@ -50,16 +51,15 @@ def draw_table(path: Path) -> None:
 
 def draw_times(rows: Rows, path: Path) -> None:
     """Figure 3: seconds of the search, of the rest of a merger, and of steps, for the three fast rules."""
+    rows = [row for row in rows if row["rule"] in FAST and "search seconds" in row]
     groups = list(dict.fromkeys((row["set"], row["budget"]) for row in rows))
     figure, axes = plt.subplots(figsize=(max(6, 1.1 * len(groups) + 2), 4), layout="constrained")
     for at, group in enumerate(groups):
-        mine = [row for row in rows if (row["set"], row["budget"]) == group and row["rule"] != "gss-precise"]
+        mine = [row for row in rows if (row["set"], row["budget"]) == group]
         whole = next(row["seconds"] for row in mine if row["rule"] == "gss")
         for offset, row in zip((0.27, 0.0, -0.27), sorted(mine, key=lambda r: r["rule"], reverse=True), strict=True):
-            n_mergers = row["merging seconds"] / row["merger ns"]
-            search = min(n_mergers * row["search ns"], row["merging seconds"])
-            parts = [search, row["merging seconds"] - search, max(row["seconds"] - row["merging seconds"], 0)]
-            bottom = 0.0
+            search, merging, seconds = (row[f"{part}seconds"] for part in ("search ", "merging ", ""))
+            bottom, parts = 0.0, (search, merging - search, max(seconds - merging, 0.0))
             for part, colour in zip(parts, ("tab:red", "tab:orange", "tab:blue"), strict=True):
                 axes.bar(at - offset, part / whole, 0.25, bottom, color=colour)
                 bottom += part / whole

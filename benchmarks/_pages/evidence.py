@@ -1,0 +1,39 @@
+"""The table of all tables and figures of the four papers: what is measured again, and what is missing."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from benchmarks import _report
+from benchmarks._pages.papers import BUSY
+from benchmarks._pages.peers import markdown
+
+_ITEMS = Path(__file__).resolve().parents[1] / "papers" / "evidence.toml"
+
+
+def items() -> list[dict[str, str]]:
+    """Return the items of evidence.toml."""
+    return list(tomllib.loads(_ITEMS.read_text(encoding="utf-8"))["item"])
+
+
+def table() -> str:
+    """Return the table: sets, competitors, commits and load from the results, what is missing from the list."""
+    header = ["paper", "", "shows", "sets", "compared", "rows", "commits", "missing"]
+    return markdown(header, [_line(item) for item in items()])
+
+
+def _line(item: dict[str, str]) -> list[Any]:
+    rows = _report.read_csv(_report.RESULTS / f"{item['results']}.csv")
+    own = [item["paper"], f"[{item['name']}](../benchmarks/results/{item['results']}.csv)", item["shows"]]
+    if not rows:
+        return [item["paper"], item["name"], item["shows"], "not measured yet", "", 0, "", item["missing"]]
+    busy = sum(float(row.get("others") or 0.0) > BUSY for row in rows)
+    count = f"{len(rows):,}" + (f", {busy:,} beside a busy process" if busy else "")
+    compared = _distinct(rows, item["who"]) if item["who"] else ""
+    return [*own, _distinct(rows, "set"), compared, count, _distinct(rows, "commit"), item["missing"]]
+
+
+def _distinct(rows: list[dict[str, Any]], column: str) -> str:
+    return ", ".join(dict.fromkeys(str(row[column]) for row in rows if column in row))

@@ -1,0 +1,66 @@
+"""Origin of a measured row: commit, date and machine, and whether it still holds for the code at hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from benchmarks import _report
+from benchmarks.papers._load import QUIET
+
+_ROOT = Path(__file__).resolve().parents[2]
+_CODE = ("src", "benchmarks/*.py")
+COLUMNS = ("commit", "date", "machine_card", "repeats", "spread", "others")
+
+
+def origin() -> dict[str, str]:
+    """Return the columns `commit`, `date` and `machine_card` of a row that is measured now."""
+    return {"commit": commit(), "date": datetime.now(UTC).date().isoformat(), "machine_card": machine()}
+
+
+def is_quiet(row: dict[str, Any]) -> bool:
+    """Whether other processes took at most `QUIET` of a core while the row was measured."""
+    return float(row.get("others") or 0.0) <= QUIET
+
+
+def is_current(row: dict[str, Any]) -> bool:
+    """Whether a row is quiet, of this machine, and of this library: no later commit has changed src."""
+    return is_quiet(row) and row.get("machine_card") == machine() and _holds(str(row.get("commit", "")))
+
+
+@cache
+def commit() -> str:
+    """Return the short name of the commit at hand, with + where code differs from it; "unknown" without git."""
+    name = _git("rev-parse", "--short=9", "HEAD")
+    return name + "+" * bool(_git("status", "--porcelain", "--", *_CODE)) if name else "unknown"
+
+
+@cache
+def machine() -> str:
+    """Return processor and number of cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{_report.processor()}, {cores} cores"
+
+
+@cache
+def _holds(name: str) -> bool:
+    """Whether src at a commit is src as it is now. Rows of changed code hold until the next commit."""
+    if name.endswith("+") or not name:
+        return name == commit()
+    return bool(_git("cat-file", "-t", name)) and _succeeds("diff", "--quiet", name, "--", "src/widemargin")
+
+
+def _git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", *arguments], cwd=_ROOT, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _succeeds(*arguments: str) -> bool:
+    return subprocess.run(["git", *arguments], cwd=_ROOT, capture_output=True, check=False).returncode == 0
