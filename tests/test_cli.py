@@ -892,3 +892,38 @@ def test_tasks_with_options_that_do_not_fit(arguments, message, tmp_path, capsys
 def test_regression_needs_numbers(csv, tmp_path, capsys):
     assert main(["train", str(csv), str(tmp_path / "m.skops"), "--task", "regression"]) == 1
     assert_error(capsys, "labels must be numbers", csv.name)
+
+
+def test_info_reads_the_summary_without_the_model(csv, tmp_path, capsys, monkeypatch):
+    path = tmp_path / "m"
+    assert main(["train", str(csv), str(path), "--gamma", "1"]) == 0
+    from widemargin.cli import commands
+
+    capsys.readouterr()
+    assert main(["info", str(path)]) == 0
+    shown = capsys.readouterr().out
+    monkeypatch.setattr(commands, "read_summary", lambda path: None)
+    assert main(["info", str(path)]) == 0
+    assert capsys.readouterr().out == shown  # what the model itself says
+
+
+def test_info_does_not_trust_a_summary_of_other_contents(csv, tmp_path, capsys):
+    path, changed = tmp_path / "m", tmp_path / "changed"
+    assert main(["train", str(csv), str(path), "--gamma", "1"]) == 0
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(changed, "w") as new:
+        for member in old.namelist():
+            content = old.read(member)
+            new.writestr(member, content.replace(b'"rbf', b'"???') if member == "schema.json" else content)
+    capsys.readouterr()
+    assert main(["info", str(changed)]) == 1
+    assert "changed" in capsys.readouterr().err
+
+
+def test_info_imports_neither_scikit_learn_nor_skops(csv, tmp_path):
+    assert main(["train", str(csv), str(tmp_path / "m"), "--gamma", "1"]) == 0
+    program = (
+        "import sys; from widemargin.cli import main; main(['info', 'm']); "
+        "print({'sklearn', 'skops', 'scipy.optimize', 'pandas'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("set()\n")

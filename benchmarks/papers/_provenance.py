@@ -43,7 +43,7 @@ def commit() -> str:
 def machine() -> str:
     """Return processor and number of cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{_report.processor()}, {cores} cores"
+    return f"{_report.processor()}, {cores} core{'s' * (cores != 1)}"
 
 
 @cache

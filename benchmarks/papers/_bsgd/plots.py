@@ -53,6 +53,8 @@ def draw_times(rows: Rows, path: Path) -> None:
     """Figure 3: seconds of the search, of the rest of a merger, and of steps, for the three fast rules."""
     rows = [row for row in rows if row["rule"] in FAST and "search seconds" in row]
     groups = list(dict.fromkeys((row["set"], row["budget"]) for row in rows))
+    if not groups:  # rows of older commits have no time of the search
+        return
     figure, axes = plt.subplots(figsize=(max(6, 1.1 * len(groups) + 2), 4), layout="constrained")
     for at, group in enumerate(groups):
         mine = [row for row in rows if (row["set"], row["budget"]) == group]

@@ -15,7 +15,7 @@ import numpy as np
 
 from widemargin.cli.inputs import reader_of
 from widemargin.cli.machines import make_estimator, parameters
-from widemargin.cli.model_files import load_model, machines_in, save_model
+from widemargin.cli.model_files import Summary, load_model, machines_in, read_summary, save_model
 from widemargin.cli.outputs import open_output
 from widemargin.datasets import Dataset, load_csv, load_svmlight
 from widemargin.datasets.files import fault
@@ -33,7 +33,7 @@ def train(args: Namespace) -> int:
         with _errors_naming(args.data):
             model.fit(data.X, data.y)
         seconds = time.perf_counter() - start
-        save_model(model, file)
+        save_model(model, file, _describe(model))
     _report(args, model, data, seconds)
     return 0
 
@@ -51,7 +51,7 @@ def tune(args: Namespace) -> int:
             search.fit(X if scaler is None else scaler.fit_transform(X), data.y)
         seconds = time.perf_counter() - start
         model = search.best_estimator_ if scaler is None else make_pipeline(scaler, search.best_estimator_)
-        save_model(model, file)
+        save_model(model, file, _describe(model))
     chosen = {name: getattr(search, f"{name}_") for name in ("C", "gamma", "epsilon") if hasattr(search, f"{name}_")}
     for name, value in chosen.items():
         print(f"{name:16} {value:.6g}", file=_report_stream(args.model))
@@ -89,7 +89,7 @@ def compress(args: Namespace) -> int:
             small = compress_model(**parameters(compress_model, args, model=model, X=X))
             if graph is not None:
                 graph.write(to_onnx(small).SerializeToString())
-        save_model(small, file)
+        save_model(small, file, _describe(small))
     for machine in machines_in(small):
         if hasattr(machine, "report_"):
             print(machine.report_, file=_report_stream(args.out))
@@ -98,14 +98,12 @@ def compress(args: Namespace) -> int:
 
 def info(args: Namespace) -> int:
     """Describe a saved model: `widemargin info`."""
-    model = load_model(args.model)
+    description = read_summary(args.model) or _describe_file(args.model)
     from rich.console import Console
     from rich.table import Table
 
     # Without markup: file names and class names may have square brackets.
     table = Table(title=args.model, show_header=False, title_justify="left")
-    with _damage_reported(args.model):
-        description = _describe(model)
     for name, value in [*description, ("file", f"{os.path.getsize(args.model):,} bytes")]:
         table.add_row(name, value)
     Console(markup=False, highlight=False).print(table)
@@ -281,7 +279,13 @@ def _report_accuracy(model: Any, data: Dataset, predicted: Any) -> None:
         print(f"R2 {r2_score(data.y, predicted):.4f}", file=sys.stderr)
 
 
-def _describe(model: Any) -> list[tuple[str, str]]:
+def _describe_file(path: str) -> Summary:
+    model = load_model(path)
+    with _damage_reported(path):
+        return _describe(model)
+
+
+def _describe(model: Any) -> Summary:
     machine = _last_step(model)
     parameters = machine.get_params()
     rows = [("type", type(machine).__name__)]

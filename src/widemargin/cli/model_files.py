@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Sequence
+from io import BytesIO
 from numbers import Integral
 from pathlib import Path
 from typing import Any, BinaryIO
+from zipfile import ZIP_DEFLATED, ZipFile
 
 #: Types that a model file may hold beside those that skops itself trusts (scikit-learn's public ones, and most of
 #: NumPy's and SciPy's): our estimators, the sparse matrices of their support vectors, which skops reads without
@@ -35,8 +39,13 @@ TRUSTED_TYPES: tuple[str, ...] = (
 )
 
 
-def save_model(model: Any, file: BinaryIO) -> None:
-    """Write a fitted model: a zip file of NumPy arrays and a JSON description.
+_SUMMARY = "summary.json"
+
+Summary = Sequence[tuple[str, str]]
+
+
+def save_model(model: Any, file: BinaryIO, summary: Summary = ()) -> None:
+    """Write a fitted model: a zip file of NumPy arrays and a JSON description, and a summary to be read without them.
 
     Parameters
     ----------
@@ -44,12 +53,47 @@ def save_model(model: Any, file: BinaryIO) -> None:
         Fitted: one of ours, or a scikit-learn pipeline that ends in one.
     file : BinaryIO
         Open for writing.
+    summary : sequence of (str, str), optional
+        Names and values for `read_summary`.
     """
-    from zipfile import ZIP_DEFLATED
-
     from skops.io import dump
 
-    dump(model, file, compression=ZIP_DEFLATED, compresslevel=1)
+    buffer = BytesIO()
+    dump(model, buffer, compression=ZIP_DEFLATED, compresslevel=1)
+    with ZipFile(buffer, "a") as archive:
+        archive.writestr(_SUMMARY, json.dumps({"members": _checksums(archive), "rows": list(summary)}))
+    file.write(buffer.getbuffer())
+
+
+def read_summary(path: str | os.PathLike[str]) -> Summary | None:
+    """The summary of a model file, without the model: neither scikit-learn nor skops is imported.
+
+    Returns
+    -------
+    sequence of (str, str), or None
+        None where there is none, or where it was written for other contents: then `load_model` has the answer.
+
+    Raises
+    ------
+    ValueError
+        Naming the file, when it is not a model file.
+    OSError
+        When the file cannot be opened.
+    """
+    content = Path(path).read_bytes()
+    _check_archive(path, content)
+    try:
+        with ZipFile(BytesIO(content)) as archive:
+            found = json.loads(archive.read(_SUMMARY))
+            is_valid = archive.testzip() is None and found["members"] == _checksums(archive)
+            return [(str(name), str(value)) for name, value in found["rows"]] if is_valid else None
+    except Exception:  # of a damaged archive or another JSON document, of any kind
+        return None
+
+
+def _checksums(archive: ZipFile) -> dict[str, int]:
+    """CRC-32 of every member but the summary."""
+    return {member.filename: member.CRC for member in archive.infolist() if member.filename != _SUMMARY}
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
@@ -114,9 +158,6 @@ def _check_libsvm(path: str | os.PathLike[str], model: Any) -> None:
 
 def _check_archive(path: str | os.PathLike[str], content: bytes) -> None:
     """Raise the ValueError of a file that is no zip archive with a description."""
-    from io import BytesIO
-    from zipfile import ZipFile
-
     try:
         with ZipFile(BytesIO(content)) as archive:
             archive.getinfo("schema.json")
