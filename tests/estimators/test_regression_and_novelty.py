@@ -95,15 +95,22 @@ def test_sparse_float32_and_integers(waves: Data) -> None:
     np.testing.assert_array_equal(whole.predict(X), clone(dense).fit(X, np.round(3 * y)).predict(X))
 
 
-def test_several_targets_are_each_as_alone(waves: Data) -> None:
-    X, y = waves
+@pytest.mark.parametrize("n_rows", [500, 600])
+@pytest.mark.parametrize("n_levels", [0, 2])
+@pytest.mark.parametrize("memory_budget", ["1GB", "3MB"])  # a kernel matrix takes 2.9 MB
+def test_several_targets_are_each_as_alone(waves: Data, n_rows: int, n_levels: int, memory_budget: str) -> None:
+    X, y = waves[0][:n_rows], waves[1][:n_rows]
     Y = np.column_stack([y, -2.0 * y + X[:, 3], np.zeros(len(y))])
-    model = DCSVMRegressor(C=2.0, tol=1e-6).fit(X, Y)
+    options: dict[str, Any] = {"C": 2.0, "tol": 1e-6, "n_levels": n_levels, "memory_budget": memory_budget}
+    model = DCSVMRegressor(**options).fit(X, Y)
     assert model.predict(X).shape == Y.shape
     assert model.dual_coef_.shape == (3, len(model.support_))
-    for k in range(3):
-        alone = DCSVMRegressor(C=2.0, tol=1e-6).fit(X, Y[:, k])
-        np.testing.assert_allclose(model.predict(X)[:, k], alone.predict(X), atol=1e-4)
+    assert [level["n_clusters"] for level in model.levels_] == 3 * [16, 4][:n_levels]
+    alone = [DCSVMRegressor(**options).fit(X, target) for target in Y.T]
+    np.testing.assert_allclose(model.predict(X), np.column_stack([one.predict(X) for one in alone]), atol=1e-4)
+    assert model.objective_ == pytest.approx(sum(one.objective_ for one in alone), rel=1e-6)
+    assert len(model.history_["objective"]) >= 3
+    assert model.converged_
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
 
@@ -309,3 +316,40 @@ def test_compressed_machines_agree() -> None:
     exact = DCOneClassSVM(nu=0.2).fit(X)
     small = compress(exact, X, random_state=0)
     assert np.mean(small.predict(X) == exact.predict(X)) > 0.95
+
+
+def test_targets_share_one_kernel_matrix(waves: Data) -> None:
+    """A kernel of Python's is called for the n^2 entries of all targets once."""
+    X, y = waves
+    n_entries = 0
+
+    def kernel(A: Any, B: Any) -> Any:
+        nonlocal n_entries
+        n_entries += len(A) * len(B)
+        return rbf(A, B, 0.2)
+
+    model = DCSVMRegressor(C=2.0, kernel=kernel).fit(X, np.column_stack([y, 2 * y, -y, y - X[:, 0]]))
+    assert model.converged_
+    assert n_entries < 1.5 * len(X) ** 2
+
+
+def test_targets_out_of_float32_s_precision_are_corrected(waves: Data) -> None:
+    """Their gap, recomputed in float64, is that of the fit."""
+    X, y = waves[0].astype(np.float32), waves[1]
+    options: dict[str, Any] = {"C": 1e4, "gamma": 0.2, "tol": 1e-4}
+    model = DCSVMRegressor(**options).fit(X, np.column_stack([y, y - X[:, 0]]))
+    assert model.converged_
+    objective = 0.0
+    for k, target in enumerate([y, y - X[:, 0]]):
+        one = DCSVMRegressor(**options).fit(X, target)
+        one.dual_coef_, one.support_, one.intercept_ = model.dual_coef_[[k]], model.support_, model.intercept_[[k]]
+        objective += primal(X.astype(np.float64), target, np.ones(len(y)), one)
+    assert model.objective_ == pytest.approx(objective, rel=1e-5)
+
+
+def test_time_over_before_the_targets_matrix_is_known(waves: Data) -> None:
+    X, y = waves
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = DCSVMRegressor(max_time=1e-9).fit(X, np.column_stack([y, -y]))
+    assert model.predict(X).shape == (len(y), 2)
+    assert model.dual_gap_ > 0

@@ -14,12 +14,13 @@ from naive import kernels
 from naive import partition as naive
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
-from widemargin.algorithms.dc_svm import KernelProblem, Settings, TrainedMachine, train
+from widemargin.algorithms.dc_svm import KernelProblem, Settings, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Polynomial
 from widemargin.partition import RandomRouter, between_cluster_mass, divide
 from widemargin.partition.divide import Division
 from widemargin.solvers.dual.certificate import svm_problem
+from widemargin.solvers.results import TrainedMachine
 
 
 def problem(n: int, seed: int, centres: int = 3, spread: float = 1.0) -> tuple[Any, Any, Any]:

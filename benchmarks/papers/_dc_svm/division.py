@@ -18,11 +18,11 @@ from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted
 from widemargin._config import resolve_memory_budget
 from widemargin._progress import Progress
 from widemargin.algorithms.dc_svm import KernelProblem, Settings, train
-from widemargin.algorithms.dc_svm import TrainedMachine as Trained
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import make_kernel
 from widemargin.partition import between_cluster_mass
 from widemargin.solvers.dual.certificate import svm_problem
+from widemargin.solvers.results import TrainedMachine as Trained
 
 _LABELS = {"kernel": "DC-SVM, kernel k-means", "input": "DC-SVM, k-means", "cascade": "Cascade SVM"}
 _METHODS = {"kernel": "kernel k-means", "input": "k-means", "random": "random"}

@@ -34,11 +34,11 @@ from ..kernels.scratch import Scratch, closing_scratch, release
 from ..kernels.tiles import fill_gram
 from ..partition.divide import Division, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem
-from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_result
+from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, solve_several_in_memory, zero_result
 from ..solvers.dual.memory import split_memory
 from ..solvers.dual.solver import DualSolver, hides_violation
 from ..solvers.dual.subproblems import Subproblem, solve_on_whole_matrix
-from ..solvers.results import DualResult, StoppedAtStartError, join_results
+from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine, join_results
 
 _MAX_IN_MEMORY = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # tolerance of levels and refine step that only give a start: later steps change its last digits
@@ -47,6 +47,7 @@ _CLUSTER_ROWS = 2000  # largest mean size of the clusters of an automatic level
 _SMALL_ENTRIES = 2**20  # of a kernel matrix on which one problem is solved without levels and rounds
 _SMALL_PROBLEMS = 8  # times as many entries at most, if so many problems share the matrix
 _SMALL_SHARE = 1 / 4  # bytes of that matrix / memory budget, at most
+_MATRIX_SHARE = 1 / 2  # bytes of a kernel matrix that several machines share / memory budget, at most
 _LEAST_ROWS = 5000  # of automatic levels: fewer rows are solved faster without
 
 
@@ -89,6 +90,12 @@ class Settings:
     n_sample: int = 1000
     partition: str = "input"
 
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The arguments of solvers on a whole kernel matrix."""
+        limits = {name: getattr(self, name) for name in ("tol", "max_iter", "max_relative_gap")}
+        return {"has_intercept": self.fit_intercept, **limits}
+
     def levels(self, n: int) -> range:
         """The levels to solve for n rows, in descending order: most clusters first."""
         if not isinstance(self.n_levels, str):
@@ -106,31 +113,6 @@ class KernelProblem(NamedTuple):
     kernel: Kernel
     samples: Samples
     problem: DualProblem
-
-
-@dataclass
-class TrainedMachine:
-    """A trained machine.
-
-    Attributes
-    ----------
-    result : DualResult
-        For an early machine, of the problem with the kernel k(x, z) [same cluster] (Lemma 1).
-    division : Division or None
-        The clusters of an early machine; None for the exact one.
-    intercepts : ndarray of shape (n_clusters,) or (1,)
-    levels : list of dict
-        For each level: its number, number of clusters and support vectors, seconds for clustering and in all, and the
-        primal objective and its lower bound, sums over the clusters.
-    rows : ndarray of int or None
-        Of a pair of classes: the rows that are the result's coordinates. None: all.
-    """
-
-    result: DualResult
-    division: Division | None
-    intercepts: Vector
-    levels: list[dict[str, float]]
-    rows: Rows | None = None
 
 
 def train(
@@ -178,7 +160,7 @@ def train(
         beta = start
         for level in levels:
             try:
-                beta = fit.solve_level(level, beta, division)
+                beta = fit.solve_level(level, beta, division if level == settings.stop_level else None)
             except (Stopped, StoppedAtStartError):  # while clustering; the clusters of `stop_level` may be given
                 continue
             if level == settings.stop_level or (progress.stopped_by and allow_early):
@@ -262,7 +244,7 @@ class _Fit:
     def solve_level(self, level: int, beta: Vector, division: Division | None) -> Vector:
         """Divide the data, and solve the clusters from beta (n,) in parallel; the concatenated solution (n,)."""
         begin = time.perf_counter()
-        if division is None or level != self.settings.stop_level:
+        if division is None:
             kernel, samples, _ = self.data
             division = _divide(kernel, samples, level, beta, self.settings, self.progress, self.rng, self.team)
         clustered = time.perf_counter()
@@ -307,8 +289,7 @@ class _Fit:
                 return self._solve_part(self._take(self.data, rows), beta[rows], tol, max_relative_gap)
         if self.data.problem.nu:  # zero is not feasible
             raise Stopped
-        problem, has_intercept = self.data.problem.take(rows), self.settings.fit_intercept
-        return zero_result(problem, has_intercept=has_intercept, elapsed=self.progress.elapsed)
+        return _zero_result(self.data.problem.take(rows), self.settings, self.progress)
 
     def _solve_part(self, part: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
         """Solve from beta (m,): on the whole kernel matrix of a small part, else with an active set."""
@@ -328,21 +309,14 @@ class _Fit:
         self, part: KernelProblem, team: ThreadTeam, beta: Vector, tol: float, max_relative_gap: float
     ) -> DualResult:
         """Solve from beta (m,) on the kernel matrix (m, m) of a part, in scratch memory."""
-        m, dtype = len(part.samples), part.samples.dtype
+        kernel, samples, problem = part
+        m, dtype, has_intercept = len(samples), samples.dtype, self.settings.fit_intercept
+        limits: dict[str, Any] = {"has_intercept": has_intercept, "tol": tol, "max_relative_gap": max_relative_gap}
         with Scratch(m * m * dtype.itemsize) as buffer:
             K = buffer[: m * m * dtype.itemsize].view(dtype).reshape(m, m)
             with self.progress.interrupting(team.native):
-                fill_gram(part.kernel, part.samples.take(slice(0, m)), K, team)
-            return solve_in_memory(
-                K,
-                part.problem,
-                beta,
-                team,
-                has_intercept=self.settings.fit_intercept,
-                tol=tol,
-                progress=self.progress,
-                max_relative_gap=max_relative_gap,
-            )
+                fill_gram(kernel, samples.take(slice(0, m)), K, team)
+            return solve_in_memory(K, problem, beta, team, progress=self.progress, **limits)
 
     def early_machine(self) -> TrainedMachine:
         """The last level's machine; it has not converged if it is not that of `stop_level`."""
@@ -394,6 +368,13 @@ class _Fit:
         result = self._correct_in_float64(data, solver, solver.solve(start, decision))
         beta, decision = (solver.to_original_order(values) for values in (result.beta, result.decision))
         return replace(result, beta=beta, decision=decision)
+
+    def correct(self, result: DualResult) -> TrainedMachine:
+        """The machine of a solution of the whole problem on float32 entries."""
+        solver = self._solver(self.data, must_return=False)
+        solver.n_iter, solver.n_steps, solver.history = result.n_iter, result.n_steps, result.history
+        result = self._correct_in_float64(self.data, solver, result)
+        return TrainedMachine(result, None, np.array([result.intercept]), self.levels)
 
     def _take(self, data: KernelProblem, rows: Rows) -> KernelProblem:
         """The problem on some rows, which are copied if the copy is small."""
@@ -463,10 +444,9 @@ class _Fit:
 
 def _is_small(n: int, n_problems: int, settings: Settings, progress: Progress | PartProgress) -> bool:
     """Whether problems on n rows are solved on the whole kernel matrix, without levels, rounds and callbacks."""
-    n_entries, itemsize = n * n, 8
     return (
-        n_entries <= _SMALL_ENTRIES * min(n_problems, _SMALL_PROBLEMS)
-        and n_entries * itemsize <= _SMALL_SHARE * settings.memory_budget
+        n * n <= _SMALL_ENTRIES * min(n_problems, _SMALL_PROBLEMS)
+        and 8 * n * n <= _SMALL_SHARE * settings.memory_budget
         and not settings.stop_level
         and settings.n_levels in ("auto", 0)
         and not progress.is_observed
@@ -484,22 +464,14 @@ def _train_small(
     """Train a machine for each part, on one kernel matrix; zeros if the fit is stopped before this matrix is known."""
     progress.stage("whole problem")
     try:
-        results = solve_on_whole_matrix(
-            kernel,
-            samples,
-            parts,
-            team,
-            has_intercept=settings.fit_intercept,
-            tol=settings.tol,
-            max_iter=settings.max_iter,
-            progress=progress,
-            max_relative_gap=settings.max_relative_gap,
-        )
+        results = solve_on_whole_matrix(kernel, samples, parts, team, progress=progress, **settings.limits)
     except Stopped:
-        results = [
-            zero_result(part.problem, has_intercept=settings.fit_intercept, elapsed=progress.elapsed) for part in parts
-        ]
+        results = [_zero_result(part.problem, settings, progress) for part in parts]
     return [TrainedMachine(result, None, np.array([result.intercept]), []) for result in results]
+
+
+def _zero_result(problem: DualProblem, settings: Settings, progress: Progress | PartProgress) -> DualResult:
+    return zero_result(problem, has_intercept=settings.fit_intercept, elapsed=progress.elapsed)
 
 
 def _divide(
@@ -531,6 +503,8 @@ def train_several(
     settings: Settings,
     progress: Progress,
     rng: np.random.Generator,
+    *,
+    on_all: bool = False,
 ) -> list[TrainedMachine]:
     """Train machines on parts of the same samples: one for every pair of classes, or for every target.
 
@@ -544,17 +518,26 @@ def train_several(
         With a `stop_level`, all machines share one division of the samples.
     progress : Progress
     rng : numpy.random.Generator
+    on_all : bool
+        Whether the rows of every machine are all samples. Machines then share the clusters of each level, and the
+        kernel matrix if this takes no more than half of `memory_budget`.
 
     Returns
     -------
     list of TrainedMachine
-        In the order of `problems`, each with its own `rows`. They are trained in parallel and share `memory_budget`.
+        In the order of `problems`, with their `rows`. They are trained in parallel and share `memory_budget`.
     """
     n, n_workers = len(samples), min(effective_n_jobs(settings.n_jobs), len(problems))
-    settings = replace(settings, memory_budget=settings.memory_budget // n_workers)
     progress.stage(f"{len(problems)} machines", len(problems))
+    has_room = n * n * samples.dtype.itemsize <= _MATRIX_SHARE * (settings.memory_budget - samples.nbytes)
+    if on_all and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
+        return _train_on_common_matrix(kernel, samples, [make()[1] for make in problems], settings, progress, rng)
+    settings = replace(settings, memory_budget=settings.memory_budget // n_workers)
     if _is_small(n, len(problems), settings, progress):
-        return _train_several_small(kernel, samples, [make() for make in problems], settings, progress)
+        parts = [Subproblem(rows, problem, problem.sparse_point()) for rows, problem in (make() for make in problems)]
+        with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
+            machines = _train_small(kernel, samples, parts, settings, progress, team)
+        return [replace(machine, rows=part.rows) for machine, part in zip(machines, parts, strict=True)]
     division = None
     if settings.stop_level:
         with suppress(Stopped), blas_limit(1), ThreadTeam(settings.n_jobs) as team:
@@ -567,18 +550,30 @@ def train_several(
     return run(tasks, settings.n_jobs)
 
 
-def _train_several_small(
+def _train_on_common_matrix(
     kernel: Kernel,
     samples: Samples,
-    problems: list[tuple[Rows, DualProblem]],
+    problems: list[DualProblem],
     settings: Settings,
     progress: Progress,
+    rng: np.random.Generator,
 ) -> list[TrainedMachine]:
-    """`train_several` on one kernel matrix."""
-    with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-        parts = [Subproblem(rows, problem, problem.sparse_point()) for rows, problem in problems]
-        machines = _train_small(kernel, samples, parts, settings, progress, team)
-    return [replace(machine, rows=part.rows) for machine, part in zip(machines, parts, strict=True)]
+    """`train_several` of problems on all samples, on one kernel matrix; corrected in float64 where it is too coarse."""
+    n, points = len(samples), [problem.sparse_point() for problem in problems]
+    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
+        fits = [_Fit(KernelProblem(kernel, samples, problem), settings, progress, rng, team) for problem in problems]
+        try:
+            for level in settings.levels(n):
+                division = _divide(kernel, samples, level, np.zeros(n), settings, progress, rng, team)
+                points = [fit.solve_level(level, point, division) for fit, point in zip(fits, points, strict=True)]
+            K = np.empty((n, n), samples.dtype)
+            with progress.interrupting(team.native):
+                fill_gram(kernel, samples.take(slice(0, n)), K, team)
+            results = solve_several_in_memory(K, problems, points, team, progress=progress, **settings.limits)
+        except Stopped:
+            return [fit.solve_whole(point, allow_early=False) for fit, point in zip(fits, points, strict=True)]
+        del K
+        return [fit.correct(result) for fit, result in zip(fits, results, strict=True)]
 
 
 def _train_one(

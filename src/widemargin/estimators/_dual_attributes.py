@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from .._types import Rows, Vector
-from ..algorithms.dc_svm import TrainedMachine
 from ..data.samples import GramSamples, make_samples
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
 from ..models.clustered import COMBINATIONS, ClusteredExpansion
 from ..partition.routing import InputRouter, KernelRouter, RandomRouter, Router
+from ..solvers.results import TrainedMachine
 from ._estimator import relative_gap
 from ._fitted_state import FittedState
 

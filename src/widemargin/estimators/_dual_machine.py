@@ -17,7 +17,7 @@ from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Rows, Vector
-from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
+from ..algorithms.dc_svm import KernelProblem, Settings
 from ..data import is_partitioned
 from ..data.remote_rows import RemoteRows, open_remote_rows
 from ..data.samples import Samples
@@ -25,7 +25,7 @@ from ..kernels.functions import Kernel
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP
-from ..solvers.results import DualResult, History
+from ..solvers.results import DualResult, History, TrainedMachine
 from ._dual_attributes import certificate_attributes, check_clusters, clustered_model
 from ._estimator import describe_gap, warn_unconverged
 from ._fitted_state import FittedState

@@ -24,7 +24,7 @@ from .._threads import ThreadTeam, blas_limit
 from .._types import Rows, Vector
 from ..algorithms import dc_svm
 from ..algorithms.block_minimization import BlockMinimizer, RoundSettings
-from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
+from ..algorithms.dc_svm import KernelProblem, Settings
 from ..data.dask import should_end
 from ..data.remote_rows import RemoteRows, worker_resources
 from ..data.rows import positions
@@ -36,7 +36,7 @@ from ..partition.routing import Router
 from ..solvers.dual.block import Block, BlockSettings
 from ..solvers.dual.certificate import DualProblem
 from ..solvers.dual.in_memory import zero_result
-from ..solvers.results import DualResult, StoppedAtStartError, join_results
+from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine, join_results
 
 Problem = Callable[[], tuple[Rows, DualProblem]]
 
@@ -69,10 +69,12 @@ def train_several(
     settings: Settings,
     progress: Progress,
     rng: np.random.Generator,
+    *,
+    on_all: bool = False,
 ) -> list[TrainedMachine]:
     """`dc_svm.train_several`, also of `RemoteRows`: then one after the other, on one division of the rows."""
     if not isinstance(samples, RemoteRows):
-        return dc_svm.train_several(kernel, samples, problems, settings, progress, rng)
+        return dc_svm.train_several(kernel, samples, problems, settings, progress, rng, on_all=on_all)
     progress.stage(f"{len(problems)} machines", len(problems))
     return _train_remotely(kernel, samples, problems, settings, progress, rng, None)
 

@@ -11,12 +11,12 @@ from sklearn.base import OutlierMixin
 
 from .._progress import Progress
 from .._types import Vector
-from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
+from ..algorithms.dc_svm import KernelProblem, Settings
 from ..data.remote_rows import count_rows
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import one_class_problem
-from ..solvers.results import StoppedAtStartError
+from ..solvers.results import StoppedAtStartError, TrainedMachine
 from ._dual_attributes import target_attributes
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState

@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from .._progress import Progress
-from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
+from ..algorithms.dc_svm import KernelProblem, Settings
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..models.clustered import COMBINATIONS
 from ..solvers.dual.certificate import pair_problem, svm_problem
+from ..solvers.results import TrainedMachine
 from ._dual_attributes import machine_attributes, sparse_pair_coefficients
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState

@@ -11,10 +11,11 @@ from sklearn.base import RegressorMixin
 
 from .._progress import Progress
 from .._types import Rows, Vector
-from ..algorithms.dc_svm import KernelProblem, Settings, TrainedMachine
+from ..algorithms.dc_svm import KernelProblem, Settings
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import DualProblem, regression_problem
+from ..solvers.results import TrainedMachine
 from ._dual_attributes import target_attributes
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
@@ -98,7 +99,8 @@ class DCSVMRegressor(RegressorMixin, DualMachine):
     The dual is solved in the n variables beta, with the 1-norm in the objective:
     ``min 1/2 beta'K beta - y'beta + epsilon |beta|_1`` over ``|beta_i| <= C s_i`` and, with an intercept,
     ``sum(beta) = 0``. Each working set holds its coordinates on one side of zero. Cost as of `DCSVMClassifier`: about
-    n_SV x n kernel entries for each target. Several targets on at most some thousand rows share one kernel matrix.
+    n_SV x n kernel entries for each target. Several targets share the clusters of each
+    level and, where it takes at most half of `memory_budget`, the kernel matrix: n^2 entries for all of them.
 
     References
     ----------
@@ -188,7 +190,8 @@ class DCSVMRegressor(RegressorMixin, DualMachine):
 
         targets = rows.y.reshape(len(rows.y), -1).T
         if len(targets) > 1:
-            return train_several(kernel, samples, [partial(problem_of, y) for y in targets], settings, progress, rng)
+            problems = [partial(problem_of, y) for y in targets]
+            return train_several(kernel, samples, problems, settings, progress, rng, on_all=True)
         data = KernelProblem(kernel, samples, problem_of(targets[0])[1])
         return [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
 

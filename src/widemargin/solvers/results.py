@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Vector
+from .._types import Rows, Vector
+from ..partition.divide import Division
 
 
 @dataclass
@@ -15,6 +16,13 @@ class History:
     """The progress of a fit: columns of equal length, one row for each round."""
 
     columns: dict[str, list[float]] = field(default_factory=dict)
+
+    @classmethod
+    def of_point(cls, elapsed: float, beta: Vector, *, objective: float, gap: float, violation: float) -> History:
+        """One row: see `record_point`."""
+        history = cls()
+        history.record_point(elapsed, beta, objective=objective, gap=gap, violation=violation)
+        return history
 
     def record(self, **values: float) -> None:
         """Append one row."""
@@ -102,8 +110,6 @@ def join_results(rows: list[NDArray[np.intp]], parts: list[DualResult], n: int, 
         beta[mine], decision[mine] = part.beta, part.decision
     objective, gap = sum(part.objective for part in parts), sum(part.gap for part in parts)
     violation = max((part.violation for part in parts), default=0.0)
-    history = History()
-    history.record_point(elapsed, beta, objective=objective, gap=gap, violation=violation)
     return DualResult(
         beta=beta,
         decision=decision,
@@ -114,8 +120,33 @@ def join_results(rows: list[NDArray[np.intp]], parts: list[DualResult], n: int, 
         converged=all(part.converged for part in parts),
         n_iter=sum(part.n_iter for part in parts),
         n_steps=sum(part.n_steps for part in parts),
-        history=history,
+        history=History.of_point(elapsed, beta, objective=objective, gap=gap, violation=violation),
     )
+
+
+@dataclass
+class TrainedMachine:
+    """A trained machine.
+
+    Attributes
+    ----------
+    result : DualResult
+        For an early machine, of the problem with the kernel k(x, z) [same cluster] (Lemma 1).
+    division : Division or None
+        The clusters of an early machine; None for the exact one.
+    intercepts : ndarray of shape (n_clusters,) or (1,)
+    levels : list of dict
+        For each level: its number, number of clusters and support vectors, seconds for clustering and in all, and the
+        primal objective and its lower bound, sums over the clusters.
+    rows : ndarray of int or None
+        Of a pair of classes: the rows that are the result's coordinates. None: all.
+    """
+
+    result: DualResult
+    division: Division | None
+    intercepts: Vector
+    levels: list[dict[str, float]]
+    rows: Rows | None = None
 
 
 @dataclass

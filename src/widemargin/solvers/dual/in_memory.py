@@ -11,6 +11,7 @@ Source   decomposition: Joachims 1999; working sets: Fan, Chen, Lin, JMLR 6, 200
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -136,7 +137,7 @@ def solve_in_memory(
     Returns
     -------
     DualResult
-        With an empty history.
+        With one row of history.
     """
     terms = make_terms(problem, K.diagonal().astype(np.float64))
     beta = beta.copy()
@@ -154,14 +155,56 @@ def solve_in_memory(
             break
         needed_tol = certificate.tighter_tol(max_relative_gap)
     converged = certificate.violation < tol and certificate.is_tight(max_relative_gap)
-    return DualResult(beta, decision, *certificate, converged, solver.n_iter, solver.n_steps, History())
+    _, objective, gap, violation = certificate
+    history = History.of_point(progress.elapsed, beta, objective=objective, gap=gap, violation=violation)
+    return DualResult(beta, decision, *certificate, converged, solver.n_iter, solver.n_steps, history)
+
+
+def solve_several_in_memory(
+    K: Array,
+    problems: Sequence[DualProblem],
+    starts: Sequence[Vector],
+    team: ThreadTeam,
+    *,
+    has_intercept: bool,
+    tol: float,
+    max_iter: int,
+    progress: Progress,
+    max_relative_gap: float = MAX_RELATIVE_GAP,
+) -> list[DualResult]:
+    """Solve several problems on one kernel matrix K (n, n), one a thread; a last one that is left over has all threads.
+
+    `starts` are feasible points (n,), not changed; -1 for `max_iter` is no limit, and other parameters are those of
+    `solve_in_memory`. Each problem has its share of the time that is left.
+    """
+    n_threads = team.n_threads
+    progress.stage(f"{len(problems)} machines", len(problems))
+
+    def solve(k: int, team: ThreadTeam, n_workers: int) -> DualResult:
+        result = solve_in_memory(
+            K,
+            problems[k],
+            starts[k],
+            team,
+            has_intercept=has_intercept,
+            tol=tol,
+            progress=progress.part(n_workers),
+            max_relative_gap=max_relative_gap,
+            max_iter=NO_LIMIT if max_iter < 0 else max_iter,
+        )
+        progress.advance()
+        return result
+
+    n_parallel = len(problems) - (len(problems) % n_threads == 1)
+    solved = team.map(lambda k: solve(k, ThreadTeam(1), n_threads), range(n_parallel))
+    return [*solved, *(solve(k, team, 1) for k in range(n_parallel, len(problems)))]
 
 
 def zero_result(problem: DualProblem, *, has_intercept: bool, elapsed: float) -> DualResult:
     """beta = 0 with its certificate, for a fit that is out of time after `elapsed` seconds: O(m), no kernel entry."""
     m = len(problem.target)
-    zero, terms, history = np.zeros(m), make_terms(problem, np.ones(m)), History()
+    zero, terms = np.zeros(m), make_terms(problem, np.ones(m))
     certificate = certify(terms, zero, zero, np.empty(m), has_intercept=has_intercept, tol=0.0)
     _, objective, gap, violation = certificate
-    history.record_point(elapsed, zero, objective=objective, gap=gap, violation=violation)
+    history = History.of_point(elapsed, zero, objective=objective, gap=gap, violation=violation)
     return DualResult(zero, zero.copy(), *certificate, False, 0, 0, history)

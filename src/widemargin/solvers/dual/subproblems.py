@@ -226,9 +226,11 @@ class _Batch:
         """The point and the certificate of each problem."""
         results = []
         for k, part_slice in enumerate(self.slices):
-            certificate, history = self.certificates.get(k) or self._certify(k), History()
+            certificate = self.certificates.get(k) or self._certify(k)
             _, objective, gap, violation = certificate
-            history.record_point(elapsed, self.beta[part_slice], objective=objective, gap=gap, violation=violation)
+            history = History.of_point(
+                elapsed, self.beta[part_slice], objective=objective, gap=gap, violation=violation
+            )
             converged = certificate.violation < self.tol and certificate.is_tight(self.max_relative_gap)
             counts = int(self.sets[k]), int(self.steps[k])
             results.append(
