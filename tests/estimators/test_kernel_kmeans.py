@@ -92,9 +92,13 @@ def test_a_kernel_matrix_is_clustered_as_its_rows() -> None:
     K = rbf_kernel(X[200:], X[:200], gamma=0.1)
     given = pickle.loads(pickle.dumps(given))
     np.testing.assert_array_equal(given.predict(K), rows.predict(X[200:]))
-    for method in (given.transform, given.score):
-        with pytest.raises(ValueError, match="kernel must not be 'precomputed' for distances"):
-            method(K)
+    np.testing.assert_allclose(given.transform(K), rows.transform(X[200:]), atol=1e-6)
+    assert given.score(K) == pytest.approx(rows.score(X[200:]))
+    assert given.score(rbf_kernel(X[:200], gamma=0.1), sample_weight=weights) == pytest.approx(-given.inertia_)
+    linear = TwoStepKernelKMeans(kernel="precomputed", **options).fit(X[:200] @ X[:200].T)
+    for method in (linear.transform, linear.score):
+        with pytest.raises(ValueError, match=r"where k\(x, x\) differs between the training rows"):
+            method(X[200:] @ X[:200].T)
     with pytest.raises(ValueError, match=r"X must be a square kernel matrix .* got shape \(200, 3\)"):
         given.fit(X[:200, :3])
 

@@ -182,6 +182,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         self.sample_labels_ = router.labels
         self._sample_weights = weights[division.sample_indices]
         self._spread = router.spread
+        self._diagonal = _common_value(kernel.diagonal(samples)) if self._is_gram else None
         self._points = np.empty((0, 0), X.dtype) if self._is_gram else X[division.sample_indices]
         self._model = self._make_model()
 
@@ -205,6 +206,8 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         if (fitted.array("_sample_weights", np.float64, m) <= 0).any():
             raise ValueError(f"_sample_weights must be positive, got {self._sample_weights.min()}")
         fitted.array("_spread", np.float64, k)
+        if fitted.value("_diagonal") is not None:
+            fitted.number("_diagonal")
         fitted.number("inertia_", least=0)
 
     def _validate_new(self, X: Any) -> Any:
@@ -237,6 +240,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         Parameters
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
 
         Returns
         -------
@@ -246,7 +250,8 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         Raises
         ------
         ValueError
-            For a precomputed kernel, as K(X, train) lacks k(x, x) of the rows of X.
+            For a precomputed kernel whose k(x, x) is not the same for all training rows: K(X, train) lacks that of
+            the rows of X. Where it is the same (RBF, Laplacian, cosine), theirs is taken to be that too.
         """
         return np.sqrt(self._squared_distances(X)).astype(self._points.dtype)
 
@@ -256,6 +261,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         Parameters
         ----------
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
 
@@ -273,12 +279,20 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
 
     def _squared_distances(self, X: Any) -> Vector:
         rows = self._validate_new(X)
-        if self._is_gram:
-            raise ValueError("kernel must not be 'precomputed' for distances: K(X, train) lacks k(x, x) of X's rows")
-        router: KernelRouter = self._model
+        if self._is_gram and self._diagonal is None:
+            raise ValueError(
+                "kernel must not be 'precomputed' for distances where k(x, x) differs between the training rows: "
+                "K(X, train) lacks that of X's rows"
+            )
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
-            return router.squared_distances(router.points.against(rows)[1], team)
+            return np.asarray(self._model.squared_distances_of(rows, self._diagonal, team))
 
     @property
     def _n_features_out(self) -> int:
         return int(self.n_clusters_)
+
+
+def _common_value(values: NDArray[np.floating]) -> float | None:
+    """The value of all entries of `values` (n,), up to float32 rounding; None if they differ."""
+    is_common = np.ptp(values) <= 4 * np.finfo(np.float32).eps * np.abs(values).max()
+    return float(values[0]) if is_common else None

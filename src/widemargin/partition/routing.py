@@ -129,10 +129,21 @@ class KernelRouter(_SamplePoints):
 
     def squared_distances(self, samples: Samples, team: ThreadTeam) -> NDArray[np.float64]:
         """Squared distances (n, k) of samples of the same form as the points to the centres, rounded up to 0."""
+        return self._squared_distances(self.points, samples, self.kernel.diagonal, team)
+
+    def squared_distances_of(self, X: Any, diagonal: float | None, team: ThreadTeam) -> NDArray[np.float64]:
+        """As `squared_distances`, of new rows; `diagonal`: their k(x, x), where X = K(new rows, training rows)."""
+        points, samples = self.points.against(X)
+        norms = self.kernel.diagonal if diagonal is None else lambda part: np.full(len(part), diagonal)
+        return self._squared_distances(points, samples, norms, team)
+
+    def _squared_distances(
+        self, points: Samples, samples: Samples, norms: Callable[[Samples], Any], team: ThreadTeam
+    ) -> NDArray[np.float64]:
         out = np.empty((len(samples), self.n_clusters))
         for rows in row_blocks(len(samples), 16 * _ROWS):
             part = samples.take(rows)
-            out[rows] = self._scores(self.points, part, team).T + self.kernel.diagonal(part)[:, None]
+            out[rows] = self._scores(points, part, team).T + norms(part)[:, None]
         return np.maximum(out, 0.0, out=out)
 
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
