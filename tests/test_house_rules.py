@@ -1,6 +1,7 @@
 """The rules of the house that no linter knows. The direction of imports is import-linter's, in pyproject.toml."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -55,6 +56,11 @@ def test_public_things_have_docstrings(name: str) -> None:
     parts = [label for label, node in public_definitions(module.body) if is_overload_or_setter(node)]
     assert ast.get_docstring(module), "the module itself"
     assert not set(bare) - set(parts)
+
+
+def test_types_of_arrays_are_defined_once() -> None:
+    alias = re.compile(r"^(Vector|Matrix|Array|Rows|Indices|Mask)\b.* = ", re.MULTILINE)
+    assert [name for name, path in FILES.items() if alias.search(path.read_text(encoding="utf-8"))] == ["_types.py"]
 
 
 def test_nothing_is_compiled_at_run_time() -> None:

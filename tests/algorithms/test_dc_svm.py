@@ -50,10 +50,10 @@ def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest
         refined.append(real_refine(solver, whole, beta))
         return refined[-1]
 
-    real_divide, real_join, real_refine = dc_svm.divide, dc_svm.join_results, dc_svm.DualSolver.solve_in_memory_of
+    real_divide, real_join, real_refine = dc_svm.divide, dc_svm.join_results, dc_svm.DualSolver.solve_sharing_memory
     monkeypatch.setattr(dc_svm, "divide", divide)
     monkeypatch.setattr(dc_svm, "join_results", join)
-    monkeypatch.setattr(dc_svm.DualSolver, "solve_in_memory_of", refine)
+    monkeypatch.setattr(dc_svm.DualSolver, "solve_sharing_memory", refine)
     monkeypatch.setattr(dc_svm, "_START_TOL", 1e-7)  # of levels and refine step
     settings = Settings(tol=1e-7, n_levels=2, partition="kernel", n_sample=200, n_jobs=1)
     data = KernelProblem(RBF(GAMMA), make_samples(X, "distances"), svm_problem(y, np.full(N, C)))

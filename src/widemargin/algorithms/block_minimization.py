@@ -33,7 +33,7 @@ from .._types import Rows, Vector
 from ..data import LostBlockError
 from ..solvers.dual.block import Block, CertificateSums, call_at
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Certificate, DualProblem
-from ..solvers.dual.solver import hides_violation
+from ..solvers.dual.stopping import hides_violation
 from ..solvers.results import DualResult, History, StoppedAtStartError
 
 Handles = list[Any]

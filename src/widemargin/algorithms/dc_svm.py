@@ -36,7 +36,8 @@ from ..partition.divide import Division, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, solve_several_in_memory, zero_result
 from ..solvers.dual.memory import split_memory
-from ..solvers.dual.solver import DualSolver, hides_violation
+from ..solvers.dual.solver import DualSolver
+from ..solvers.dual.stopping import hides_violation
 from ..solvers.dual.subproblems import Subproblem, solve_on_whole_matrix
 from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine, join_results
 
@@ -362,7 +363,7 @@ class _Fit:
                 refined, decision = solver.refine(refined, tol)
             else:
                 part = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
-                refined, decision = part.solve_in_memory_of(solver, refined)
+                refined, decision = part.solve_sharing_memory(solver, refined)
         start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
         self.progress.stage("whole problem")
         result = self._correct_in_float64(data, solver, solver.solve(start, decision))

@@ -15,7 +15,8 @@ from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.solvers.dual.certificate import certify, make_terms, svm_problem
 from widemargin.solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory
-from widemargin.solvers.dual.newton import CoordinateStallTest, objective, solve_newton_sets
+from widemargin.solvers.dual.newton import solve_newton_sets
+from widemargin.solvers.dual.stopping import CoordinateStallTest, objective
 
 Vector = NDArray[np.float64]
 

@@ -6,7 +6,8 @@
     solver         n of any size: rounds on an active set, kernel rows streamed for the rest
     in_memory      one problem whose kernel matrix is in memory
     subproblems    many problems on parts of one such matrix, one a thread
-    newton         the test for a stall of coordinate steps (`StallTest`), and the Newton steps that follow
+    newton         Newton steps on the free coordinates, where coordinate steps stall
+    stopping       when a solver ends before its tolerance: a stall, or rounding that hides a violation
     c_path         the same problem for ascending C, each from the solution before
     block          the share of one worker in a problem whose rows are on several
     memory         how many bytes the active set's matrix gets, and how many the kernel rows that are kept

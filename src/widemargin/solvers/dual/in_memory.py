@@ -21,7 +21,8 @@ from ..._threads import ThreadTeam
 from ..._types import Array, Vector
 from ..results import DualResult, History
 from .certificate import MAX_RELATIVE_GAP, DualProblem, certify, make_terms
-from .newton import SETS_PER_CHECK, CoordinateStallTest, solve_newton_sets
+from .newton import solve_newton_sets
+from .stopping import SETS_PER_CHECK, CoordinateStallTest
 
 WORKING_SET_ROWS = 512  # a float32 tile of 1 MiB fits the second-level cache; measured best from 512 to 1024
 SINGLE_SET_TOL = 1e-9  # tolerance of a problem that is one working set: weighted and repeated rows then agree

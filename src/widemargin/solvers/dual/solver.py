@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 
 from ..._native import Stopped, dual, kernels
 from ..._progress import PartProgress, Progress
+from ..._types import Rows, Vector
+from ...data.rows import positions
 from ...data.samples import SampleSubset
 from ...kernels.active_matrix import ActiveMatrix
 from ...kernels.cache import KernelRows
@@ -40,15 +42,13 @@ from .certificate import (
     restrict_terms,
 )
 from .in_memory import NO_LIMIT, SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
-from .newton import MAX_IDLE_CHECKS, StallTest
+from .stopping import MAX_IDLE_CHECKS, MAX_NOISE, StallTest
 
-Vector = NDArray[np.float64]
-Rows = NDArray[np.intp]
 DecisionValues = Callable[[Rows, Vector], Vector]
 
 # Noise: the standard deviation of decision values from the rounding errors of kernel entries
-MAX_NOISE = 0.25  # noise / tol above which a violation of tol is not certain
-_TOL_MARGIN = 4.0  # noise that is subtracted from tol, so that the true violation is below tol too
+_TOL_MARGIN = 4.0  # noise that is subtracted from tol, so that the true violation is below tol too,
+_MAX_TOL_MARGIN = 0.5  # though no more than this part of tol
 _NOISE_FLOOR = 10.0  # violation / noise below which float32 entries improve nothing any more
 _CERTAIN = 20.0  # distance from the margin / noise above which the sign of a row's slack is certain
 _BLOCK_ROWS = 512  # least kernel rows that are computed together
@@ -61,6 +61,8 @@ _LEAST_VIOLATION = 0.03  # violation / largest violation of coordinates that joi
 _NEAR_MARGIN = 512, 2048  # least and most satisfied coordinates near their margin that join as well
 _CHANGE_QUANTILE = 0.95  # of the rows' last changes of decision values: a bound of later ones for most rows
 _NEAR_SHARE = 0.5  # near rows / rows, at most, for rounds on the near rows alone
+_VIOLATOR_TOL = 0.5  # violation / tol of violators: with an intercept the violation of a pair is the sum of two
+_INNER_TOL = 0.9  # tol of a round's problem / tol: a little less, so that the whole problem is below tol as well
 _ROUND_TOL = 0.1  # violation on the active set after a round / largest violation before it
 
 
@@ -198,7 +200,7 @@ class DualSolver:
             point = self._start_on_subset(beta)
         return self._solve_from(point)
 
-    def solve_in_memory_of(self, whole: DualSolver, beta: Vector) -> tuple[Vector, Vector]:
+    def solve_sharing_memory(self, whole: DualSolver, beta: Vector) -> tuple[Vector, Vector]:
         """Solve in the memory of `whole`, a solver not yet used whose coordinates 0 ... m - 1 these are.
 
         Returns the solution and its decision values. The active matrix is left to `whole`.
@@ -262,7 +264,7 @@ class DualSolver:
 
     def _observable_tol(self, point: _Point) -> float:
         """`goal_tol` less the noise: where the computed violation is below it, the true one is below `goal_tol`."""
-        return self.goal_tol - min(_TOL_MARGIN * self.noise(point.beta), 0.5 * self.goal_tol)
+        return self.goal_tol - min(_TOL_MARGIN * self.noise(point.beta), _MAX_TOL_MARGIN * self.goal_tol)
 
     def noise(self, beta: Vector) -> float:
         """Standard deviation of a decision value from the errors of its kernel entries."""
@@ -382,7 +384,7 @@ class DualSolver:
         if self.kernel_rows.has_room:
             return None
         is_near = self._distance(point.decision, certificate.intercept) < self.last_change
-        is_near |= is_free(self.terms, point.beta) | (np.abs(point.violations) > 0.5 * self.goal_tol)
+        is_near |= is_free(self.terms, point.beta) | (np.abs(point.violations) > _VIOLATOR_TOL * self.goal_tol)
         near = np.flatnonzero(is_near)
         return near if WORKING_SET_ROWS < len(near) <= _NEAR_SHARE * len(is_near) else None
 
@@ -397,7 +399,7 @@ class DualSolver:
             KernelRows(self.kernel_rows.kernel, samples, 0, self.kernel_rows.team),
             self.problem.take(near),
             has_intercept=self.has_intercept,
-            tol=0.9 * self._observable_tol(point),
+            tol=_INNER_TOL * self._observable_tol(point),
             active_bytes=0,
             progress=self.progress,
             max_iter=self.max_iter - self.n_iter,
@@ -411,9 +413,7 @@ class DualSolver:
 
         part.report_to = report
         part.active = self.active
-        to_near = np.full(len(point.beta), -1)
-        to_near[near] = np.arange(len(near))
-        self.active.renumber(part.kernel_rows, to_near)
+        self.active.renumber(part.kernel_rows, positions(near, len(point.beta)))
         result = part._solve_from(_Point(point.beta[near], point.decision[near], np.empty(len(near))))
         self.active.renumber(self.kernel_rows, near)
         self.n_iter += part.n_iter
@@ -424,7 +424,7 @@ class DualSolver:
         """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
         size = np.abs(point.violations)
         free = is_free(self.terms, point.beta)
-        violates = (size > max(0.5 * self.goal_tol, _LEAST_VIOLATION * size.max())) & ~free
+        violates = (size > max(_VIOLATOR_TOL * self.goal_tol, _LEAST_VIOLATION * size.max())) & ~free
         if is_first := self.is_first_round_from_zero:
             max_new = min(_NEW_VIOLATORS_FROM_ZERO, max(WORKING_SET_ROWS, int(_FIRST_ROUND_SHARE * len(size))))
             self.is_first_round_from_zero = False
@@ -468,7 +468,7 @@ class DualSolver:
         with self.progress.interrupting(self.kernel_rows.team.native):
             self.active.update(self._choose_active(point, certificate.intercept))
         active = self.active.rows
-        tol = max(0.9 * self._observable_tol(point), _ROUND_TOL * certificate.violation)
+        tol = max(_INNER_TOL * self._observable_tol(point), _ROUND_TOL * certificate.violation)
         terms = restrict_terms(self.terms, active)
         beta, decision = point.beta[active], point.decision[active]
         self._solve_in_memory(self.active.K, terms, beta, decision, tol)
@@ -537,12 +537,6 @@ class DualSolver:
         if not np.all(np.isfinite(decision)):
             raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
         return _Point(new_beta, decision, point.violations)
-
-
-def hides_violation(noise: float, tol: float, problem: DualProblem | dual.SeparableTerms, result: DualResult) -> bool:
-    """Whether noise of the decision values could hide a violation of `tol`, or an error of 1 % of the objective."""
-    total = float(np.sum(np.maximum(problem.hi, -problem.lo)))
-    return noise > MAX_NOISE * tol or noise * total > 0.01 * abs(result.objective)
 
 
 def _typical_change(last: tuple[_Point, Certificate], new: tuple[_Point, Certificate]) -> float:

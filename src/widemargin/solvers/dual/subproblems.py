@@ -27,8 +27,8 @@ from ...kernels.tiles import fill_gram
 from ..results import DualResult, History
 from .certificate import MAX_RELATIVE_GAP, Certificate, DualProblem, certify, make_terms, restrict_terms
 from .in_memory import NO_LIMIT, SECONDS_PER_CHECK, SINGLE_SET_TOL, WORKING_SET_ROWS
-from .newton import SETS_PER_CHECK, CoordinateStallTest, solve_newton_sets
-from .solver import hides_violation
+from .newton import solve_newton_sets
+from .stopping import SETS_PER_CHECK, CoordinateStallTest, hides_violation
 
 
 class Subproblem(NamedTuple):
