@@ -42,7 +42,7 @@ from benchmarks import _report
 from benchmarks._problems import load_problem
 from widemargin import DCSVMClassifier, DCSVMClassifierCV
 from widemargin.datasets import load_benchmark
-from widemargin.solvers.dual.c_path import CPath, scale_bounds
+from widemargin.solvers.dual.c_path import DualPath, scale_bounds
 
 _ROWS = {"a9a": 10_000, "ijcnn1": 15_000, "codrna": 15_000, "letter": 15_000, "covtype_20k": 10_000, "mnist": 10_000}
 _CS, _GAMMAS = np.logspace(-1, 3, 7), np.array([0.25, 1.0, 4.0, 16.0])
@@ -105,7 +105,7 @@ def machines() -> dict[str, Callable[[Any, Any], Any]]:
         return lambda X, y: DCSVMClassifierCV(_CS, gammas(X), cv=StratifiedKFold(5), tol=_TOL, **options).fit(X, y)
 
     def cold(X: Any, y: Any) -> Any:
-        with mock.patch.object(CPath, "step", step_from_zero):
+        with mock.patch.object(DualPath, "step", step_from_zero):
             return shared(exhaustive=True)(X, y)
 
     return {
@@ -124,8 +124,8 @@ def intelex() -> Any:
     return SVC(tol=_TOL, cache_size=1000)
 
 
-def step_from_zero(path: CPath, C: float) -> Any:
-    """`CPath.step` without the last C's solution."""
+def step_from_zero(path: DualPath, C: float) -> Any:
+    """`DualPath.step` without the last C's solution."""
     zero = np.zeros_like(path.beta)
     return path.solve(scale_bounds(path.unit, C), zero, zero)
 

@@ -28,7 +28,7 @@ from .._types import Array, Rows, Vector
 from ..data.samples import GramSamples, Samples, SampleSubset
 from ..kernels.functions import Kernel, Precomputed
 from ..kernels.tiles import add_kernel_product, fill_gram
-from ..solvers.dual.c_path import CPath
+from ..solvers.dual.c_path import DualPath
 from ..solvers.dual.certificate import DualProblem
 from ..solvers.dual.in_memory import NO_LIMIT, solve_in_memory
 from ..solvers.dual.memory import split_memory
@@ -194,7 +194,7 @@ class SharedKernel:
                 )
 
             problem, fold = path
-            return CPath(problem, solve).follow(fold.Cs, self.progress)
+            return DualPath(problem, solve).follow(fold.Cs, self.progress)
 
         paths = list(zip(task.problems, task.folds, strict=True))
         n_left_over = len(paths) % team.n_threads == 1  # a single last fold gets all threads
@@ -226,7 +226,7 @@ class SharedKernel:
             first = first or solver
             return solver.solve(beta)
 
-        paths = [CPath(problem, solve) for problem in task.problems]
+        paths = [DualPath(problem, solve) for problem in task.problems]
         solved: list[list[DualResult]] = [[] for _ in paths]
         for C in sorted({C for fold in task.folds for C in fold.Cs}):
             for fold, path, results in zip(task.folds, paths, solved, strict=True):

@@ -23,10 +23,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._types import Vector
 from ...data import LocalMatrix, RowAccess
 from .dual_coordinate_ascent import DualPoint
 
-Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 

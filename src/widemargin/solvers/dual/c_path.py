@@ -22,7 +22,7 @@ from .certificate import DualProblem
 Solve = Callable[[DualProblem, Vector, Vector], DualResult]
 
 
-class CPath:
+class DualPath:
     """The duals of one problem, in ascending order of C.
 
     Parameters
