@@ -21,14 +21,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..._types import Vector
+from ..._types import Indices, Matrix, Vector
 from ...data import LocalMatrix, RowAccess
 from .dual_coordinate_ascent import DualPoint
-
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 _SLOW = 0.8  # gap after an epoch / gap before it: beyond, conjugate gradients follow
 _LAST_GAIN = 0.1  # of the largest gain of a step: conjugate gradients end there
