@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.svm import SVC
 
 from widemargin.datasets import load_patches
@@ -300,3 +301,15 @@ def test_crammer_singer_objective_is_the_naive_one(benchmark_module):
     for x, label in zip(X, labels, strict=True):
         naive += 2.0 * max(float(k != label) + (W[k] - W[label]) @ x for k in range(3))
     assert objective(X, labels, W, 2.0) == pytest.approx(naive)
+
+
+def test_paths_of_linear_machines_are_compared(benchmark_module, tmp_path, monkeypatch):
+    script, path = benchmark_module("peers.linear_path"), tmp_path / "linear_path.csv"
+    X, y = load_patches(400, 3, random_state=0)
+    rows = sp.csr_array(X, dtype=np.float64)
+    monkeypatch.setattr(script, "load", lambda name, n: script.Data(X, rows, y, y == np.unique(y)[1]))
+    script.main(["--sets", "a9a", "--repeats", "1", "--output", str(path)])
+    found = {row["machine"]: row for row in benchmark_module("_report").read_csv(path) if row["set"] == "a9a"}
+    assert {"OCASClassifierCV", "C_path", "LIBLINEAR", "LIBLINEAR, squared hinge"} <= set(found)
+    assert found["C_path"]["scores"] == found["OCASClassifierCV"]["scores"]
+    assert all(row["score"] > 0.6 for row in found.values())

@@ -70,6 +70,8 @@ def _tuning(rows: Rows) -> str:
     lines = []
     for (name, n), machines in sets.items():
         ours = machines["default"]
+        if "ratio" not in ours:  # intelex's search is not measured yet
+            continue
         ratios = [f"{ours['ratio'] / machines[other]['ratio']:.1f}" if other in machines else "-" for other in others]
         if "seconds" in ours:
             cells = f"{int(ours['seen'])} of {len(ours['means'].split())}"
@@ -78,6 +80,23 @@ def _tuning(rows: Rows) -> str:
             lines.append([name, "", "", *ratios, "", ""])
     header = ["set", "rows", "default", *(f"{other} ÷ default" for other in others), "cells in all folds"]
     return markdown([*header, "points lost"], lines)
+
+
+def _linear_path(rows: Rows) -> str:
+    """A line for each set: seconds of our search, the other machines' divided by them, and accuracies."""
+    sets: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+    for row in rows:
+        sets[row["set"]][row["machine"]] = row
+    others = [machine for machine in dict.fromkeys(row["machine"] for row in rows) if machine != "OCASClassifierCV"]
+    lines = []
+    for name, machines in sets.items():
+        ours = machines["OCASClassifierCV"]
+        ratios = [f"{machines[other]['ratio']:.2f}" if other in machines else "-" for other in others]
+        shape = [f"{ours['n']:,} × {ours['d']:,}", f"{ours['seconds']:.2f} s"] if "n" in ours else ["", ""]
+        scores = [f"{machines[key]['score']:.2%}" if "n" in ours else "" for key in ("OCASClassifierCV", "LIBLINEAR")]
+        lines.append([name, *shape, *ratios, *scores])
+    header = ["set", "rows × columns", "OCASClassifierCV", *(f"{other} ÷ ours" for other in others)]
+    return markdown([*header, "accuracy", "LIBLINEAR's"], lines)
 
 
 def _shrinking(rows: Rows) -> str:
@@ -211,6 +230,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "intercept": _intercept,
     "shrinking": _shrinking,
     "tuning": _tuning,
+    "linear_path": _linear_path,
     "model_files": _model_files,
     "memory": _memory,
     "limits_time": _limits_time,

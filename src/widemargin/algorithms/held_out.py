@@ -120,10 +120,12 @@ class SharedKernel:
             with self.progress.interrupting(self.team.native):
                 kernel, samples, K = self._in_memory(kernel, samples)
         except Stopped:
-            return [np.full((len(fold.Cs), len(fold.test), len(self.machines)), np.nan) for fold in folds]
+            return [_unknown(fold, len(self.machines)) for fold in folds]
         tasks = [_Task(rows, [fold.problems[p] for fold in folds], folds) for p, rows in enumerate(self.machines)]
 
         def solve(task: _Task) -> list[Array]:
+            if not self.progress.go_on():
+                return [_unknown(fold) for fold in folds]
             return self._solve_machine(kernel, samples, K, task)
 
         largest = max(len(task.rows) for task in tasks)
@@ -252,7 +254,7 @@ class SharedKernel:
     ) -> Array:
         """Decision values (n_C, n_test) of one machine in one fold."""
         test = fold.test
-        values = np.full((len(fold.Cs), len(test)), np.nan)
+        values = _unknown(fold)
         if not results:
             return values
         done = values[: len(results)]
@@ -270,3 +272,8 @@ class SharedKernel:
         if not np.isfinite(done).all():
             raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
         return values
+
+
+def _unknown(fold: Fold, *shape: int) -> Array:
+    """Decision values (n_C, n_test, *shape) of a fold that was not solved: NaN."""
+    return np.full((len(fold.Cs), len(fold.test), *shape), np.nan)

@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._types import Rows, Vector
+from ..estimators._callbacks import CallbackSupportMixin
 from ..estimators._validation import check_flag, plain
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -25,7 +26,7 @@ Score = Callable[[Rows], Callable[[Any], float]]  # of the numbers of test rows:
 _SEARCH_SHARE = 0.8  # of `max_time`; the rest is for the machine that is trained on all rows
 
 
-class BestEstimator(BaseEstimator):
+class BestEstimator(CallbackSupportMixin, BaseEstimator):
     """An estimator that is the machine which it has chosen, `best_estimator_`.
 
     A subclass has `_machine_type`, the class of that machine. Parameters of the same name are the same in both.

@@ -11,12 +11,13 @@ from sklearn.base import is_classifier
 from sklearn.utils import Tags
 
 from .._config import resolve_memory_budget
-from .._progress import Progress
+from .._progress import Callback, Progress
 from .._threads import ThreadTeam
 from .._types import Vector
 from ..algorithms.held_out import Limits
 from ..data.rows import positions
 from ..data.samples import make_samples
+from ..estimators._callbacks import CallbackBridge, with_callbacks
 from ..estimators._estimator import all_or_nothing, warn_of_stop
 from ..estimators._kernel_machine import KernelMachine, TrainingRows
 from ..estimators._scale import resolve_gamma
@@ -67,6 +68,7 @@ class SearchCV(BestEstimator):
         tags.input_tags, tags.target_tags = machine.input_tags, machine.target_tags
         return tags
 
+    @with_callbacks
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
     ) -> Self:
@@ -86,6 +88,7 @@ class SearchCV(BestEstimator):
         -------
         self
         """
+        bridge = CallbackBridge(self, X, y)
         with all_or_nothing(self):
             begin = perf_counter()
             grid = self._check_grid()
@@ -95,10 +98,12 @@ class SearchCV(BestEstimator):
             grid = grid._replace(gammas=self._scale_gammas(rows, grid.gammas))
             data = self._make_data(rows, targets, groups)
             weights_of_scores = None if sample_weight is None else weights
-            search = self._search(data, grid, self._make_score(prototype, X, targets, weights_of_scores))
+            score = self._make_score(prototype, X, targets, weights_of_scores)
+            search = self._search(data, grid, score, bridge if bridge.has_callbacks else None)
             best = self._set_results(search)
             if self.refit:
                 self._fit_best(X, y, sample_weight, perf_counter() - begin, **best)
+            bridge.close()
         return self
 
     def _check_grid(self) -> Grid:
@@ -140,7 +145,7 @@ class SearchCV(BestEstimator):
     def _make_kernel(self, gamma: float) -> Kernel:
         return make_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
-    def _search(self, data: Data, grid: Grid, score: Score) -> Search:
+    def _search(self, data: Data, grid: Grid, score: Score, callback: Callback | None) -> Search:
         limits = Limits(
             has_intercept=bool(self.fit_intercept),
             tol=float(self.tol),
@@ -150,7 +155,7 @@ class SearchCV(BestEstimator):
         )
         title = type(self).__name__
         with (
-            Progress(max_time=self._search_time(), verbose=self.verbose, title=title) as progress,
+            Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,
             ThreadTeam(self.n_jobs) as team,
         ):
             search = Search(data, grid, self._make_kernel, score, limits, progress, team)

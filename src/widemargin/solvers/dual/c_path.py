@@ -51,6 +51,8 @@ class DualPath:
         """The results for ascending Cs; fewer, if the fit is stopped: the one that was cut short is left out."""
         results: list[DualResult] = []
         for C in Cs:
+            if not progress.go_on():
+                break
             result = self.step(C)
             if progress.stopped_by:
                 break
