@@ -22,6 +22,7 @@ namespace wm {
 
 constexpr int kBins = 256;                 // of the histogram of violations
 constexpr Index kGatherRows = 32;          // of a tile: a block of gathering
+constexpr double kSumNoise = 1e-13;        // relative rounding error of a sum of 512 changes in double precision
 constexpr Index kSharedEntries = 1 << 16;  // of K: passes over fewer are not shared out to other threads
 
 // The dual's terms of single coordinates, sum_i eps |beta_i| - t_i beta_i on lo_i <= beta_i <= hi_i, and its scaling
@@ -261,8 +262,12 @@ template <class T> Index scatter(Span<double> beta, const Tile<T>& tile, Working
 // Move one coordinate of the working set so that the changes of beta sum to zero, which rounding has prevented: the one
 // farthest inside its bounds, or, where none is inside, the one with the longest way. Returns the new number of changes.
 inline Index restore_sum(Span<double> beta, WorkingSet& work, Index n_changed) {
-    double error = 0.0;
-    for (Index k = 0; k < n_changed; ++k) error += work.change[k];
+    double error = 0.0, total = 0.0;
+    for (Index k = 0; k < n_changed; ++k) {
+        error += work.change[k];
+        total += std::abs(work.change[k]);
+    }
+    if (std::abs(error) < kSumNoise * total) return n_changed;  // a coordinate at its bound must stay exactly there
     Index chosen = -1;
     double best = 0.0;
     for (Index i = 0; i < work.filled && error != 0.0; ++i) {
