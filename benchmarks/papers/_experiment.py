@@ -66,7 +66,7 @@ class Cells:
         return not rows or not all(map(self._is_done, rows))
 
 
-def is_wanted(options: Namespace, name: str = "", **cell: Any) -> bool:
+def is_wanted(options: Namespace, name: str = "", /, **cell: Any) -> bool:
     """Whether to measure the cell with these values of its keys; `name` is its competitor, for ``--only``."""
     cells = getattr(options, "cells", None)
     return is_asked(name, options) and (cells is None or cells.wants(cell))

@@ -32,20 +32,26 @@ PAPERS = ("bsgd", "ocas", "dc_pred", "dc_svm")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the experiments of the command line."""
     options, more = _parse(sys.argv[1:] if arguments is None else list(arguments))
+    chosen = list(_chosen(options.papers or PAPERS, options.cells))
     deadline = None if options.limit is None else time.monotonic() + options.limit
-    for paper, name, sets in _chosen(options.papers or PAPERS, options.cells):
+    for paper, name, sets in chosen:
+        print(f"{paper.results.name} {name}", *sets, end=": ", flush=True)
         if options.list:
             _print_stale(paper, name, sets)
-        elif deadline is None or time.monotonic() < deadline:
-            print(f"\n{paper.results.name} {name}", flush=True)
-            chosen = ["--sets", *sets] if sets else []
-            run_command(paper, [name, *chosen, *([] if options.again else ["--resume"]), *more], deadline=deadline)
+        elif deadline is not None and time.monotonic() > deadline:
+            print("not begun")
+        else:
+            print(flush=True)
+            of_sets = ["--sets", *sets] if sets else []
+            run_command(paper, [name, *of_sets, *([] if options.again else ["--resume"]), *more], deadline=deadline)
 
 
 def _chosen(papers: Sequence[str], cells: Sequence[str]) -> Iterator[tuple[Paper, str, list[str]]]:
-    """The experiments asked for, in the order of `cells`, each with its sets; none are all."""
+    """The experiments asked for, in the order of `cells`, each with its sets; without any, all experiments."""
     known = {name: import_module(f"benchmarks.papers.{name}").PAPER for name in papers}
-    for cell in cells or [name for paper in known.values() for name in paper.experiments]:
+    if not cells:
+        yield from ((paper, name, []) for paper in known.values() for name in paper.experiments)
+    for cell in cells:
         name, _, sets = cell.partition(":")
         found = [paper for paper in known.values() if name in paper.experiments]
         if not found:
@@ -57,7 +63,7 @@ def _chosen(papers: Sequence[str], cells: Sequence[str]) -> Iterator[tuple[Paper
 def _print_stale(paper: Paper, name: str, sets: Sequence[str]) -> None:
     rows = [row for row in _report.read_csv(paper.results / f"{name}.csv") if not sets or row["set"] in sets]
     stale = [row for row in stale_rows(paper, name) if not sets or row["set"] in sets]
-    print(f"{paper.results.name} {name}: {len(stale)} of {len(rows)} rows to be measured again")
+    print(f"{len(stale)} of {len(rows)} rows to be measured again")
 
 
 def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
