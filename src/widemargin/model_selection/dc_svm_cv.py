@@ -89,6 +89,8 @@ class DCSVMClassifierCV(ClassifierMixin, SearchCV):
     Kernel entries of the search are float32, and each dual is solved to `tol`; `best_estimator_` is what
     `DCSVMClassifier` returns for these parameters. ``gamma="scale"`` is that of all rows.
 
+    For scikit-learn's callbacks (`set_callbacks`), every fold's path of C is a task; True ends the search.
+
     Cost: for each gamma the kernel matrix, and for each fold and C a fraction of a fit.
 
     Examples
