@@ -3,9 +3,11 @@
 ::
 
     python benchmarks/seconds.py --sets a9a codrna letter patches:50000
+    PYTHONPATH=EARLIER/src python benchmarks/seconds.py --sets a9a codrna letter patches:50000 --label before
 
-Each set is fitted three times in one process: "first" touches memory that the process has not had yet; of the other two
-the faster counts. Calls made by one of several threads count as their share of the seconds.
+Rows with another label, or of other sets, stay in the file: the second command measures an earlier version. Each set is
+fitted three times in one process: "first" touches memory that the process has not had yet; of the other two the faster
+counts. Calls made by one of several threads count as their share of the seconds.
 
     clustering    the division of the rows
     kernel rows   products with kernel rows, for the decision values of rows outside an active set
@@ -60,7 +62,8 @@ _CALLS: list[tuple[str, Any, str]] = [
     ("choices", solver, "_typical_change"),
 ]
 _KINDS = ["clustering", "kernel rows", "matrices", "copies", "working sets", "choices", "other"]
-_COUNTS = ["set", "rows", "n_features", "levels", "support_vectors"]
+_KEYS = ["label", "set", "rows", "levels"]
+_COUNTS = [*_KEYS, "n_features", "support_vectors"]
 _COLUMNS = [*_COUNTS, "first", "seconds", *_KINDS, "entries", "touched_mb"]
 
 
@@ -69,23 +72,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--sets", nargs="+", default=["patches:20000"], metavar="SET[:ROWS]")
     parser.add_argument("--levels", nargs="+", default=["auto"], choices=["auto", "none"])
-    parser.add_argument("--no-intercept", dest="fit_intercept", action="store_false")
+    parser.add_argument("--label", default="now")
     options = parser.parse_args(arguments)
-    rows = []
+    path = _report.RESULTS / "seconds.csv"
     for name in options.sets:
         for levels in options.levels:
-            rows.append(measure(name, levels, options.fit_intercept))
-            print(_report.format_table(rows[-1:], _COLUMNS), flush=True)
-            _report.write_csv(_report.RESULTS / "seconds.csv", rows, _report.machine_card())
+            row = {"label": options.label, **measure(name, levels)}
+            print(_report.format_table([row], _COLUMNS), flush=True)
+            others = [other for other in _report.read_csv(path) if any(other[key] != row[key] for key in _KEYS)]
+            _report.write_csv(path, [*others, row], _report.machine_card())
 
 
-def measure(name: str, levels: str, fit_intercept: bool) -> dict[str, Any]:
+def measure(name: str, levels: str) -> dict[str, Any]:
     """One set's row of the table."""
     base, _, n_rows = name.partition(":")
     problem = load_problem(base, n_rows=int(n_rows) if n_rows else None)
-    model = DCSVMClassifier(
-        C=problem.C, gamma=problem.gamma, n_levels="auto" if levels == "auto" else 0, fit_intercept=fit_intercept
-    )
+    model = DCSVMClassifier(C=problem.C, gamma=problem.gamma, n_levels="auto" if levels == "auto" else 0)
     measured = []
     for _ in range(3):
         faults, begin = _touched_pages(), time.perf_counter()

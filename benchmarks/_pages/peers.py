@@ -114,6 +114,18 @@ def _shrinking(rows: Rows) -> str:
     return markdown(["set", "rows", "levels", *header], lines)
 
 
+def _seconds(rows: Rows) -> str:
+    """A line for each set and version: seconds of a fit, and their shares by kind of work."""
+    kinds = ["clustering", "kernel rows", "matrices", "copies", "working sets", "choices", "other"]
+    order = {name: k for k, name in enumerate(dict.fromkeys((row["set"], row["rows"]) for row in rows))}
+    lines = []
+    for row in sorted(rows, key=lambda row: (order[row["set"], row["rows"]], row["label"])):
+        shares = [f"{row[kind] / row['seconds']:.0%}" for kind in kinds]
+        counts = [row["set"], f"{int(row['rows']):,}", row["label"]]
+        lines.append([*counts, *(f"{row[key]:.2f}" for key in ("first", "seconds")), *shares, f"{row['entries']:.2f}"])
+    return markdown(["set", "rows", "version", "first fit", "later fit", *kinds, "entries"], lines)
+
+
 def _limits_time(rows: Rows) -> str:
     """A line for each case: seconds over each limit."""
     limits = sorted({row["max_time"] for row in rows})
@@ -229,6 +241,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "kernel_svm": _kernel_svm,
     "intercept": _intercept,
     "shrinking": _shrinking,
+    "seconds": _seconds,
     "tuning": _tuning,
     "linear_path": _linear_path,
     "model_files": _model_files,
