@@ -42,8 +42,10 @@ class InMemorySolver:
     has_intercept : bool
         Whether sum(beta) keeps its value.
     progress : Progress or PartProgress
-    use_float64 : bool
-        Whether the working sets' tiles are float64 even if K is float32.
+
+    Notes
+    -----
+    Working sets are gathered as tiles of K's dtype, a problem that is one working set as a float64 tile.
     """
 
     def __init__(
@@ -54,22 +56,20 @@ class InMemorySolver:
         *,
         has_intercept: bool,
         progress: Progress | PartProgress,
-        use_float64: bool = False,
     ) -> None:
         self.K = K
         self.terms = terms
         self.team = team
         self.has_intercept = has_intercept
         self.progress = progress
-        self.use_float64 = use_float64
         self.n_iter = 0
         self.n_steps = 0
 
     def solve(self, beta: Vector, decision: Vector, tol: float, max_iter: int = NO_LIMIT) -> None:
         """Improve beta (m,) and decision = K beta (m,) in place until violation < tol or `max_iter` working sets."""
         size, m = min(WORKING_SET_ROWS, len(beta)), len(beta)
-        dtype = np.dtype(np.float64) if self.use_float64 else self.K.dtype
-        tile = dual.Tile64(size) if dtype == np.float64 else dual.Tile32(size)
+        is_float32 = self.K.dtype == np.float32 and m > WORKING_SET_ROWS
+        tile = dual.Tile32(size) if is_float32 else dual.Tile64(size)
         arguments = self.K, self.terms, beta, decision, tile, dual.WorkingSet(size, m), tol, self.has_intercept
         n_sets = 4  # of the first call; then as many as take `SECONDS_PER_CHECK`
         is_stalled, first_steps = CoordinateStallTest(WORKING_SET_ROWS), self.n_steps

@@ -379,14 +379,19 @@ class DualSolver:
     def _choose_near(self, point: _Point, certificate: Certificate) -> Rows | None:
         """The near rows: free ones, violators, and those nearer to the margin than the last round changed most rows.
 
-        None if they are too many, or if kept kernel rows make the other rows' decision values cheap.
+        The rows of the active matrix, whose entries are known, are added if they are not too many. None if the near
+        rows are, or if kept kernel rows make the other rows' decision values cheap.
         """
         if self.kernel_rows.has_room:
             return None
         is_near = self._distance(point.decision, certificate.intercept) < self.last_change
         is_near |= is_free(self.terms, point.beta) | (np.abs(point.violations) > _VIOLATOR_TOL * self.goal_tol)
-        near = np.flatnonzero(is_near)
-        return near if WORKING_SET_ROWS < len(near) <= _NEAR_SHARE * len(is_near) else None
+        is_near_or_active = is_near.copy()
+        is_near_or_active[self.active.rows] = True
+        for mask in (is_near_or_active, is_near):
+            if WORKING_SET_ROWS < np.count_nonzero(mask) <= _NEAR_SHARE * len(mask):
+                return np.flatnonzero(mask)
+        return None
 
     def _solve_near(self, point: _Point, certificate: Certificate, near: Rows) -> tuple[Vector, Vector]:
         """Solve on the near rows by rounds of their own, all other coordinates fixed: their beta and decision values.
@@ -478,14 +483,12 @@ class DualSolver:
         self, K: NDArray[np.floating], terms: dual.SeparableTerms, beta: Vector, decision: Vector, tol: float
     ) -> None:
         """Improve beta and decision in place, and count the work."""
-        is_small = len(self.kernel_rows) <= WORKING_SET_ROWS
         solver = InMemorySolver(
             K,
             terms,
             self.kernel_rows.team,
             has_intercept=self.has_intercept,
             progress=self.progress,
-            use_float64=is_small,
         )
         left = self.max_iter - self.n_iter
         solver.solve(beta, decision, tol, left)
