@@ -26,8 +26,8 @@ from ..._types import Indices, Matrix, Vector
 from ...data import LocalMatrix, RowAccess
 from .dual_coordinate_ascent import DualPoint
 
-_SLOW = 0.8  # gap after an epoch / gap before it: beyond, conjugate gradients follow
-_LAST_GAIN = 0.1  # of the largest gain of a step: conjugate gradients end there
+_SLOW = 0.9  # gap after an epoch / gap before it: beyond, conjugate gradients follow
+_LAST_GAIN = 0.25  # of the largest gain of a step: conjugate gradients end there
 _ARMIJO = 0.1  # part of the promised gain that the projected step must bring
 _MAX_HALVINGS = 6  # of that step
 _MEMORY_SHARE = 1 / 4  # of the memory budget, for a copy of the free samples

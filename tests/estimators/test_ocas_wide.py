@@ -1,0 +1,112 @@
+"""More columns than rows: the dual alone, against LinearSVC, Algorithm 1 as it is, and what must not depend on it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+
+from widemargin import OCASClassifier, OCASClassifierCV
+from widemargin._threads import ThreadTeam
+from widemargin.data import make_design_matrix
+from widemargin.solvers.cutting_plane.accelerations import choose_accelerations
+from widemargin.solvers.cutting_plane.losses import HingeLoss
+
+
+def word_counts(n_classes: int, n: int = 500) -> tuple[Any, np.ndarray]:
+    rng, d = np.random.default_rng(0), 2000
+    words = (d * rng.random((n, 120)) ** 3).astype(np.int32)
+    y = rng.integers(n_classes, size=n)
+    words[:, :25] = np.minimum(words[:, :25] // n_classes * n_classes + y[:, None], d - 1)
+    X = sp.csr_array(
+        (np.ones(words.size, np.float32), (np.repeat(np.arange(n, dtype=np.int32), 120), words.ravel())), shape=(n, d)
+    )
+    return X, np.where(rng.random(n) < 0.1, rng.integers(n_classes, size=n), y)
+
+
+X, Y = word_counts(2)
+
+
+def objective(model: Any, X: Any, y: np.ndarray, C: float, s: Any = 1.0) -> float:
+    f = X.astype(np.float64) @ model.coef_[0] + model.intercept_
+    hinges = np.maximum(0.0, 1.0 - np.where(y == 1, 1.0, -1.0) * f)
+    return float(0.5 * model.coef_[0] @ model.coef_[0] + C * (s * hinges).sum())
+
+
+def test_these_samples_are_solved_by_the_dual_alone() -> None:
+    team = ThreadTeam(1)
+    losses = [HingeLoss(np.ones(len(Y)), team)]
+    assert choose_accelerations(make_design_matrix(X, team), losses).dual_alone
+    assert not choose_accelerations(make_design_matrix(sp.vstack([X] * 5, format="csr"), team), losses).dual_alone
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_the_objective_is_that_of_liblinear(C: float) -> None:
+    model = OCASClassifier(C=C, fit_intercept=False, tol=1e-5).fit(X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        rival = LinearSVC(C=C, loss="hinge", fit_intercept=False, tol=1e-6, max_iter=3000, random_state=0)
+        rival.fit(X.astype(np.float64), Y)
+    assert model.converged_
+    assert np.isclose(model.objective_, objective(model, X, Y, C), rtol=1e-9)
+    assert model.objective_ - model.dual_gap_ <= objective(rival, X, Y, C) * (1 + 1e-9)
+    assert model.objective_ <= objective(rival, X, Y, C) * (1 + 2e-5)
+
+
+@pytest.mark.parametrize("C", [0.01, 0.1])
+def test_with_an_intercept_and_weights_it_is_the_machine_of_algorithm_1(C: float) -> None:
+    s = np.random.default_rng(1).uniform(0.0, 2.0, len(Y)).round(1)
+    model = OCASClassifier(C=C, tol=1e-4).fit(X, Y, s)
+    plain = OCASClassifier(C=C, tol=1e-3, acceleration=None).fit(X, Y, s)
+    assert model.converged_
+    assert np.isclose(model.objective_, objective(model, X, Y, C, s), rtol=1e-9)
+    assert model.objective_ - model.dual_gap_ <= plain.objective_
+    assert plain.objective_ - plain.dual_gap_ <= model.objective_ <= plain.objective_ * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("form", ["csr", "float64", "dense"])
+def test_the_machine_does_not_depend_on_threads(n_classes: int, form: str) -> None:
+    samples, y = word_counts(n_classes)
+    if form != "csr":
+        samples = samples.astype(np.float64) if form == "float64" else samples.toarray()
+    one, two = (OCASClassifier(C=1.0, n_jobs=n_jobs).fit(samples, y) for n_jobs in (1, 2))
+    assert_array_equal(one.coef_, two.coef_)
+    assert_array_equal(one.intercept_, two.intercept_)
+    assert one.converged_
+    assert len(one.coef_) == (1 if n_classes == 2 else 3)
+
+
+def test_a_path_of_C_ends_where_separate_fits_do() -> None:
+    Cs = [0.01, 1.0, 100.0, 0.1]
+    for C, model in zip(Cs, OCASClassifier().fit_path(X, Y, Cs), strict=True):
+        alone = OCASClassifier(C=C).fit(X, Y)
+        assert model.converged_
+        assert np.isclose(model.objective_, alone.objective_, rtol=2e-3)
+        assert np.isclose(model.objective_, objective(model, X, Y, C), rtol=1e-9)
+
+
+def test_C_is_chosen_along_a_path() -> None:
+    model = OCASClassifierCV(Cs=[1e-5, 1e-2, 1.0], cv=3).fit(X, Y)
+    assert model.scores_.shape == (3, 3)
+    assert model.C_ > 1e-5
+    assert model.best_estimator_.converged_
+
+
+@pytest.mark.parametrize("limit", [{"max_iter": 1}, {"max_time": 0.0}, {"memory_budget": "100KB"}])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_limited_fit_has_a_certificate(limit: dict[str, Any], fit_intercept: bool) -> None:
+    model = OCASClassifier(C=10.0, tol=1e-6, fit_intercept=fit_intercept, **({"max_time": 2.0} | limit))
+    best = OCASClassifier(C=10.0, tol=1e-5, fit_intercept=fit_intercept).fit(X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, Y)
+    assert np.isclose(model.objective_, objective(model, X, Y, 10.0), rtol=1e-9)
+    assert model.objective_ - model.dual_gap_ <= best.objective_
+    assert model.objective_ >= best.objective_ - best.dual_gap_
