@@ -121,6 +121,30 @@ def _make_one_hot(n_rows: int | None, random_state: int) -> tuple[Any, Any, None
     return X, np.where(value > np.median(value), 1, -1), None, None
 
 
+def make_word_counts(n: int = 25_000, d: int = 75_000, random_state: int = 0) -> tuple[Any, NDArray[np.int64]]:
+    """Word counts of n documents of 20 topics, CSR float32, and which half of the topics: 2 % of the labels are wrong.
+
+    Words have Zipf's frequencies, in each topic times log-normal factors of its own. Of a document's words, about 180
+    with repetitions, a random 20 to 80 % are drawn from its topic's distribution, the others from that of all.
+    """
+    rng, n_topics = np.random.default_rng(random_state), 20
+    common = np.arange(1.0, d + 1) ** -1.05
+    topics = common * rng.lognormal(size=(n_topics, d))
+    cumulative = np.cumsum(np.vstack([topics, common]), axis=1)
+    cumulative /= cumulative[:, -1:]
+    topic, share = rng.integers(n_topics, size=n), rng.uniform(0.2, 0.8, n)
+    lengths = np.maximum(20, rng.lognormal(np.log(180), 0.5, n).astype(np.int64))
+    words = []
+    for t, p, length in zip(topic, share, lengths, strict=True):
+        k = rng.binomial(length, p)
+        words += [cumulative[t].searchsorted(rng.random(k)), cumulative[-1].searchsorted(rng.random(length - k))]
+    columns = rng.permutation(d).astype(np.int32)[np.concatenate(words)]  # not in the order of frequency
+    entries = np.ones(len(columns), np.float32), (np.repeat(np.arange(n, dtype=np.int32), lengths), columns)
+    X = sp.csr_array(entries, shape=(n, d))
+    is_first_half = (topic < n_topics // 2) != (rng.random(n) < 0.02)
+    return X, np.where(is_first_half, 1, -1)
+
+
 def _dense(X: Any) -> NDArray[np.float32]:
     return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float32)
 

@@ -1,0 +1,93 @@
+"""Where a linear machine is trained on its dual alone: cutting planes beside the dual, by the number of columns.
+
+::
+
+    WIDEMARGIN_DATA=/path/to/data python benchmarks/peers/linear_text.py
+
+Each set keeps its most frequent columns, d of them, or (dense) its rows. `planes` are rounds of cutting planes that
+alternate with epochs of dual coordinate ascent; `dual` are epochs and conjugate gradients on the dual, without a plane.
+Processor seconds of a fit on one thread, no intercept, to a relative gap of 1e-3 or for 10 seconds (`gap` says which);
+`ratio` is the seconds of planes divided by those of the dual. `rule` is what `choose_accelerations` takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks import _report
+from benchmarks.papers._ocas.problems import load_linear
+from widemargin import OCASClassifier
+from widemargin.algorithms import ocas
+from widemargin.solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
+
+_SHARES = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)  # d / n
+_COSTS = (0.01, 1.0, 100.0)
+_SPARSE, _DENSE = ("spam_assassin", "news20_1"), ("mnist",)
+_COLUMNS = ["set", "n", "d", "C", "planes", "planes_gap", "dual", "dual_gap", "ratio", "rule"]
+
+Row = dict[str, Any]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", nargs="+", choices=_SPARSE + _DENSE, default=_SPARSE + _DENSE)
+    parser.add_argument("--shares", nargs="+", type=float, default=_SHARES, help="columns / rows")
+    parser.add_argument("--rows", type=int, help="at most so many")
+    parser.add_argument("--limit", type=float, default=10.0, help="seconds of a fit")
+    parser.add_argument("--output", type=Path, default=_report.RESULTS / "linear_text.csv")
+    options = parser.parse_args(arguments)
+    rows: list[Row] = []
+    for name in options.sets:
+        problem = load_linear(name, options.rows)
+        for X, y in _restricted(problem.X, problem.labels, options.shares):
+            rows += [_measure(name, X, y, C, options.limit) for C in _COSTS]
+            _report.write_csv(options.output, rows, _report.machine_card())
+    print(_report.format_table(rows, _COLUMNS))
+
+
+def _restricted(X: Any, y: Any, shares: Sequence[float]) -> Iterator[tuple[Any, Any]]:
+    """The most frequent columns of sparse rows, or the first rows of dense ones, for each share d / n there is."""
+    n, d = X.shape
+    for share in shares:
+        if not sp.issparse(X) and 1024 < d / share <= n:
+            yield X[: int(d / share)], y[: int(d / share)]
+        elif sp.issparse(X) and share * n <= d:
+            order = np.argsort(-np.bincount(X.indices, minlength=d), kind="stable")
+            yield sp.csr_array(X.tocsc()[:, order[: int(share * n)]]), y
+
+
+def _measure(name: str, X: Any, y: Any, C: float, limit: float) -> Row:
+    row: Row = {"set": name, "n": X.shape[0], "d": X.shape[1], "C": C}
+    model = OCASClassifier(C=C, fit_intercept=False, max_time=limit, max_iter=10**6, n_jobs=1)
+    rules: list[Accelerations] = []
+    for method in ("planes", "dual"):
+
+        def choose(*given: Any, alone: bool = method == "dual") -> Accelerations:
+            rules.append(choose_accelerations(*given))
+            active_rows = rules[-1].active_rows and not alone
+            return replace(rules[-1], epochs=not alone, dual_alone=alone, active_rows=active_rows)
+
+        start = time.process_time()
+        with mock.patch.object(ocas, "choose_accelerations", choose), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # out of time
+            model.fit(X, y)
+        row |= {method: time.process_time() - start, f"{method}_gap": model.relative_gap_}
+    return row | {"ratio": row["planes"] / row["dual"], "rule": "dual" if rules[-1].dual_alone else "planes"}
+
+
+if __name__ == "__main__":
+    main()
