@@ -181,6 +181,26 @@ def _memory(rows: Rows) -> str:
     return markdown(["fit and predict", "layout", *(f"MB of {budget}, {k} classes" for k in classes)], lines)
 
 
+def _linear_text(rows: Rows) -> str:
+    """A line for each set and number of columns: the ratios for each C, and what the rule takes."""
+    groups: dict[tuple[Any, ...], Rows] = defaultdict(list)
+    for row in rows:
+        groups[row["set"], row["n"], row["d"]].append(row)
+    costs = [row["C"] for row in next(iter(groups.values()))]
+    lines = [
+        [name, f"{n:,} × {d:,}", f"{d / n:.2g}", *map(_ratio_to_dual, group), group[0]["rule"]]
+        for (name, n, d), group in groups.items()
+    ]
+    header = ["set", "rows × columns", "columns ÷ rows", *(f"C = {C:g}" for C in costs), "taken"]
+    return markdown(header, lines)
+
+
+def _ratio_to_dual(row: dict[str, Any]) -> str:
+    """A ratio; a bound of it where one of the two was out of time, and nothing where both were."""
+    late = row["planes_gap"] > 1e-3, row["dual_gap"] > 1e-3
+    return "-" if all(late) else f"{'> ' if late[0] else '< ' if late[1] else ''}{row['ratio']:.2g}"
+
+
 def _small_data(rows: Rows) -> str:
     """A line for each set and machine: our seconds and the rival's ratio to them, in `fit` and for one row."""
     fits = (row for row in rows if "machine" in row)  # the others are means
@@ -250,6 +270,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "limits_interrupts": _limits_interrupts,
     "soak": _soak,
     "small_data": _small_data,
+    "linear_text": _linear_text,
     "regression": _regression,
     "papers_ocas/reach": _reach,
     "papers_dc_pred/compress": _compress,
