@@ -55,6 +55,43 @@ def test_speed_table_divides_the_time_of_the_rival_by_ours(benchmark_module, mon
     assert line == "| a | 1,000 × 3 | 2.00 s | 5.00 s | 3.00 s | 8.00 s | 4.00 | 4.00 | 4.00 |"
 
 
+def test_early_table_has_the_fastest_that_loses_little_or_the_one_that_loses_least(
+    benchmark_module, monkeypatch, tmp_path
+):
+    pages, report = benchmark_module("pages"), benchmark_module("_report")
+    machines = {
+        "widemargin": (2.0, 0.0),
+        "sklearnex": (9.0, 0.0),
+        "early, level 1": (0.5, 0.4),
+        "early, level 2": (0.1, 0.9),
+    }
+    row = {"n": 1000, "n_features": 3, "n_clusters": 4, "solving_seconds": 0.25, "predict_us": 1.5}
+    rows = []
+    for name, extra in (("a", 0.0), ("b", 0.2)):
+        for competitor, (seconds, lost) in machines.items():
+            times = {"times_exact": 2.0 / seconds, "times_rival": 9.0 / seconds}
+            rows.append(
+                {"set": name, "competitor": competitor, "seconds": seconds, "points_lost": lost + extra} | times | row
+            )
+    rows += [{**rows[3], "competitor": "early, level 3", "seconds": 0.4, "points_lost": 0.5, "times_exact": 5.0}]
+    report.write_csv(tmp_path / "early.csv", rows, {})
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("<!-- table early -->\n<!-- end -->\n", encoding="utf-8")
+    lines = pages.render(page).splitlines()[3:]
+    assert lines[0].startswith("| a | 1,000 × 3 | 2.00 s | 9.00 s | 0.40 s | 4 | 5.0 |")
+    assert lines[1] == "| b | 1,000 × 3 | 2.00 s | 9.00 s | 0.50 s | 4 | 4.0 | 18.0 | 0.60 | 50% | 1.50 |"
+
+
+def test_early_machines_are_measured_beside_exact_ones(benchmark_module, capsys):
+    pytest.importorskip("sklearnex")
+    benchmark_module("peers.early").main(["--sets", "patches:1500", "--levels", "1", "--repeats", "1", "--no-files"])
+    exact, early, rival = capsys.readouterr().out.splitlines()[2:]
+    assert "widemargin" in exact
+    assert "early, level 1" in early
+    assert "sklearnex" in rival
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_recomputed_certificate_agrees_with_libsvm(benchmark_module, kernel, intercept):

@@ -43,6 +43,25 @@ def _kernel_svm(rows: Rows) -> str:
     return markdown([*header, "its fit ÷ default", "its predict ÷ default", "default ÷ limit"], lines)
 
 
+def _early(rows: Rows) -> str:
+    """A line for each set: the fastest early machine that loses at most half a point, or the one that loses least."""
+    sets: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+    for row in rows:
+        sets[row["set"]][row["competitor"]] = row
+    lines = []
+    for name, machines in sets.items():
+        early = [row for key, row in machines.items() if key.startswith("early")]
+        best = min(early, key=lambda row: (max(row["points_lost"], 0.5), row["seconds"]))
+        seconds = [f"{row['seconds']:.2f} s" for row in (machines["widemargin"], machines["sklearnex"], best)]
+        shape = f"{best['n']:,} × {best['n_features']}"
+        parts = [f"{best['solving_seconds'] / best['seconds']:.0%}", f"{best['predict_us']:.2f}"]
+        ratios = [f"{best['times_exact']:.1f}", f"{best['times_rival']:.1f}", f"{best['points_lost']:.2f}", *parts]
+        lines.append([name.partition(":")[0], shape, *seconds, best["n_clusters"], *ratios])
+    header = ["set", "training rows × features", "exact", "scikit-learn-intelex", "early", "clusters", "exact ÷ early"]
+    header += ["its fit ÷ early", "points lost", "solving clusters", "µs to predict a row"]
+    return markdown(header, lines)
+
+
 def _faster(machines: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
     """The row of a machine on dense rows, or on CSR rows if that fit was faster."""
     return min((machines[key] for key in (name, f"{name}, CSR") if key in machines), key=lambda row: row["seconds"])
@@ -259,6 +278,7 @@ FILES = {"intercept": "kernel_svm"}  # of tables that are not named after their 
 
 TABLES: dict[str, Callable[[Rows], str]] = {
     "kernel_svm": _kernel_svm,
+    "early": _early,
     "intercept": _intercept,
     "shrinking": _shrinking,
     "seconds": _seconds,

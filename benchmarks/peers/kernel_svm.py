@@ -44,7 +44,7 @@ Row = dict[str, Any]
 
 def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
     """Run all competitors on one set, alternating, and return a row for each."""
-    problem = _load(name)
+    problem = load(name)
     runners = _competitors.choose(skip=options.skip, sparse=problem.sparse)
     forms = _competitors.make_forms(runners, problem.X, problem.X_test)
     settings = _settings(problem, options)
@@ -76,7 +76,7 @@ def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
     return rows
 
 
-def _load(name: str) -> Any:
+def load(name: str) -> Any:
     """The problem of a set's name, with its number of rows after a colon."""
     from benchmarks._problems import load_problem
 
@@ -193,7 +193,7 @@ def _child(asked: Row) -> Row:
 
 def _child_memory(c: Competitor, settings: Settings, asked: Row) -> Row:
     """Return peak megabytes of fit and predict: in all, and above what data and libraries held before."""
-    problem = _load(asked["set"])
+    problem = load(asked["set"])
     train, test = _competitors.make_forms([c], problem.X, problem.X_test)[c.form]
     c.warm_up(settings, train, problem.y)
     gc.collect()

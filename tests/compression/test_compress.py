@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 
 from widemargin import BSGDClassifier, DCSVMClassifier, compress
+from widemargin.compression import search
 from widemargin.compression.sources import read_model
 
 RNG = np.random.default_rng(0)
@@ -136,6 +137,18 @@ def test_more_cost_agrees_better() -> None:
     assert dear.report_.cost_after > cheap.report_.cost_after
     own = model.predict(X[TEST])
     assert np.mean(dear.predict(X[TEST]) == own) > np.mean(cheap.predict(X[TEST]) == own)
+
+
+def test_the_best_leaves_are_tried_with_every_gamma(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[search._Candidate] = []
+    train = search.Compression._train
+    monkeypatch.setattr(search.Compression, "_train", lambda *a: tried.append(train(*a)) or tried[-1])
+    model = SVC(C=1000, gamma=2.0).fit(X[TRAIN], BINARY[TRAIN])
+    compress(model, X[TRAIN], prediction_cost=6, random_state=0)
+    plans = [one.plan for one in tried]
+    assert len(set(plans)) == len(plans)  # none twice
+    best = max((one for one in tried if one.plan.learnt == "decision values"), key=lambda one: one.merit).plan
+    assert {plan.gamma for plan in plans if plan._replace(gamma=best.gamma) == best} == {0.5, 2.0, 8.0}
 
 
 def test_same_seed_same_model() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
@@ -28,8 +29,8 @@ class Fitted(NamedTuple):
     """A problem, scikit-learn-intelex's machine for it, and the same as a scikit-learn `SVC`."""
 
     name: str
-    X: NDArray[np.float32]
-    X_test: NDArray[np.float32]
+    X: Any  # dense or CSR, float32
+    X_test: Any
     y_test: NDArray[Any]
     intelex: Any
     svc: SVC
@@ -37,14 +38,20 @@ class Fitted(NamedTuple):
 
 
 def fit(name: str, n_rows: int | None = None, kept: str | None = None) -> Fitted:
-    """Fit the machine that is to be compressed, or take it from the folder where an earlier run kept it."""
+    """Fit the machine that is to be compressed, or take it from the folder where an earlier run kept it.
+
+    Rows of a set whose name ends in ":csr" are sparse.
+    """
+    base, _, form = name.partition(":")
     if name == "mnist":
         X, y, X_test, y_test = load_benchmark(name)
         X, X_test = (np.ascontiguousarray(rows, np.float32) / 255 for rows in (X[:n_rows], X_test))
         y, C, gamma = y[:n_rows], 5.0, 0.02
     else:
-        problem = load_problem(name, n_rows=n_rows)
+        problem = load_problem(base, n_rows=n_rows)
         X, y, X_test, y_test, C, gamma = problem[1:7]
+    if form == "csr":
+        X, X_test = _sparse(X, np.float32), _sparse(X_test, np.float32)
     path = Path(kept) / f"{name}.pkl" if kept else None
     if path and path.exists():
         model, seconds = pickle.loads(path.read_bytes())
@@ -69,21 +76,31 @@ def as_svc(model: Any) -> SVC:
     svc.set_params(**{name: model.get_params()[name] for name in svc.get_params()})
     for name in ("classes_", "class_weight_", "n_features_in_", "shape_fit_", "_gamma"):
         setattr(svc, name, getattr(model, name))
-    svc.fit_status_, svc._sparse, svc._probA, svc._probB = 0, False, np.empty(0), np.empty(0)
+    is_sparse = sp.issparse(model.support_vectors_)
+    convert = _sparse if is_sparse else np.ascontiguousarray
+    svc.fit_status_, svc._sparse, svc._probA, svc._probB = 0, is_sparse, np.empty(0), np.empty(0)
+    svc._effective_probability = False
     svc.support_, svc._n_support = (array.astype(np.int32) for array in (model.support_, model._n_support))
-    svc.support_vectors_ = np.ascontiguousarray(model.support_vectors_, np.float64)
-    svc.dual_coef_ = np.ascontiguousarray(model.dual_coef_, np.float64)
+    svc.support_vectors_ = convert(model.support_vectors_, np.float64)
+    svc.dual_coef_ = convert(model.dual_coef_, np.float64)
     svc.intercept_ = np.asarray(model.intercept_, np.float64)
     sign = -1 if len(svc.classes_) == 2 else 1  # scikit-learn turns two classes round
     svc._dual_coef_, svc._intercept_ = sign * svc.dual_coef_, sign * svc.intercept_
     return svc
 
 
+def _sparse(A: Any, dtype: Any) -> Any:
+    """A CSR matrix with 32-bit indices, as LIBSVM takes it."""
+    A = sp.csr_matrix(A, dtype=dtype)
+    A.indices, A.indptr = A.indices.astype(np.int32), A.indptr.astype(np.int32)
+    return A
+
+
 def _compress(name: str, options: Namespace) -> Iterator[Row]:
     fitted = fit(name, options.rows, options.kept)
     X_test, few = fitted.X_test, fitted.X_test[:_FEW]
     labels = fitted.intelex.predict(X_test)
-    sklearn_us = 1e6 * _process.time_predict(fitted.svc, few) / len(few)
+    sklearn_us = 1e6 * _process.time_predict(fitted.svc, few) / few.shape[0]
     size = len(pickle.dumps(fitted.svc))
     for cost in options.costs:
         if not is_wanted(options, set=name, prediction_cost=cost, n_clusters=options.clusters):
@@ -91,7 +108,7 @@ def _compress(name: str, options: Namespace) -> Iterator[Row]:
         start = time.perf_counter()
         small = compress(fitted.svc, fitted.X, prediction_cost=cost, n_clusters=options.clusters, random_state=0)
         seconds = time.perf_counter() - start
-        us = [1e6 * _process.time_predict(model, X_test) / len(X_test) for model in (small, fitted.intelex)]
+        us = [1e6 * _process.time_predict(model, X_test) / X_test.shape[0] for model in (small, fitted.intelex)]
         found = small.predict(X_test)
         own = float(np.mean(labels == fitted.y_test))
         yield {

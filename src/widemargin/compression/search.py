@@ -258,7 +258,8 @@ class Compression:
         tried: list[_Candidate] = []
 
         def attempt(plans: list[_Plan]) -> _Plan:
-            tried.extend(self._train_all(plans, self.split.pilot, progress, tried))
+            new = [plan for plan in plans if plan not in [one.plan for one in tried]]
+            tried.extend(self._train_all(new, self.split.pilot, progress, tried))
             best = max(tried, key=attrgetter("merit"))
             tried[:] = [
                 one if one is best else one._replace(model=None) for one in tried
@@ -269,6 +270,7 @@ class Compression:
             attempt([_Plan(gamma * factor, 1, is_flat=True) for factor in factors[:2]])
         best = attempt([_Plan(gamma * factor, first) for factor in factors])
         best = attempt([_Plan(best.gamma, k) for k in others])
+        best = attempt([best._replace(gamma=gamma * factor) for factor in factors])  # of other leaves, other gammas
         has_labels = is_classifier(self.model) and getattr(self.model, "decision_function_shape", "ovr") == "ovr"
         if has_labels and not self.keeps_values:
             attempt([best._replace(learnt="labels")])

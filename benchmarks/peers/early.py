@@ -1,0 +1,132 @@
+"""Early kernel machines side by side with exact ones, ours and scikit-learn-intelex's, in one process run.
+
+::
+
+    python benchmarks/peers/early.py                                   # 20,000 bundled patches
+    python benchmarks/peers/early.py --sets a9a ijcnn1 sparse_wide:50000 --levels 1 2 3
+
+Rows (float32), C, gamma and tolerance are the same for all; the order is reversed with every repeat; times are medians.
+An early machine has the parameter `stop_level`: its clusters' seconds, and the points of accuracy that it has less than
+our exact machine, are those of the last repeat. Rows are CSR where the source is sparse. Each run replaces its sets in
+the file of results, and keeps the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks import _process, _report
+from benchmarks.papers._command import joined
+from benchmarks.peers import _competitors
+from benchmarks.peers.kernel_svm import load
+
+OURS, RIVAL = "widemargin", "sklearnex"
+_TABLE = ["set", "form", "competitor", "n_clusters", "seconds", "times_exact", "times_rival", "points_lost"]
+_TABLE += ["clustering_seconds", "support_vectors", "predict_us"]
+
+Row = dict[str, Any]
+
+
+def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
+    """Run all competitors on one set, alternating, and return a row for each."""
+    problem = load(name)
+    settings = _competitors.Settings(problem.C, problem.gamma, options.tol, None, options.cache_mb)
+    form = "csr" if problem.sparse else "dense"
+    exact = _competitors.get_competitor(OURS)._replace(form=form)
+    X, X_test = _competitors.make_forms([exact], problem.X, problem.X_test)[form]
+    makers = _makers(settings, options.levels)
+    models: dict[str, Any] = {}
+    seconds: dict[str, list[float]] = {name: [] for name in makers}
+    predict: dict[str, list[float]] = {name: [] for name in makers}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for make in makers.values():
+            make().fit(X[:1000], problem.y[:1000]).predict(X[:100])
+    for repeat in range(options.repeats):
+        for key in list(makers)[:: 1 if repeat % 2 == 0 else -1]:
+            models.pop(key, None)
+            gc.collect()
+            start = time.perf_counter()
+            models[key] = makers[key]().fit(X, problem.y)
+            seconds[key].append(time.perf_counter() - start)
+            predict[key].append(_process.time_predict(models[key], X_test))
+            print(f"{name} {key}: {seconds[key][-1]:.2f} s", file=sys.stderr, flush=True)
+    rows = []
+    for key, model in models.items():
+        row = {"set": problem.name, "n": len(problem.y), "n_features": X.shape[1], "form": form, "competitor": key}
+        row |= _describe_level(model) | {"repeats": options.repeats, "seconds": statistics.median(seconds[key])}
+        row["accuracy"] = float(np.mean(model.predict(X_test) == problem.y_test))
+        row["predict_us"] = 1e6 * statistics.median(predict[key]) / len(problem.y_test)
+        row["support_vectors"] = len(model.support_)
+        rows.append(row)
+    _compare(rows)
+    return sorted(rows, key=lambda row: list(makers).index(row["competitor"]))
+
+
+def _makers(settings: _competitors.Settings, levels: Sequence[int]) -> dict[str, Callable[[], Any]]:
+    """A machine of each competitor: our exact one, the early ones of these levels, and the rival."""
+    ours = _competitors.get_competitor(OURS).make
+    rival = _competitors.get_competitor(RIVAL).make
+    early = {f"early, level {k}": lambda k=k: ours(settings).set_params(stop_level=k) for k in levels}
+    return {OURS: lambda: ours(settings), **early, RIVAL: lambda: rival(settings)}
+
+
+def _describe_level(model: Any) -> Row:
+    """Clusters of an early machine, and the seconds in which they were found and solved."""
+    if not getattr(model, "stop_level", 0):
+        return {}
+    level = model.levels_[-1]
+    return {
+        "n_clusters": level["n_clusters"],
+        "clustering_seconds": level["clustering_seconds"],
+        "solving_seconds": level["seconds"] - level["clustering_seconds"],
+    }
+
+
+def _compare(rows: Sequence[Row]) -> None:
+    """Add how many times faster than the two exact machines each is, and the points that it has less than ours."""
+    of = {row["competitor"]: row for row in rows}
+    for row in rows:
+        row["times_exact"] = of[OURS]["seconds"] / row["seconds"]
+        row["times_rival"] = of[RIVAL]["seconds"] / row["seconds"]
+        row["points_lost"] = 100 * (of[OURS]["accuracy"] - row["accuracy"])
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    add = parser.add_argument
+    add("--sets", nargs="+", default=["patches"], metavar="SET", help="patches (bundled), or sets of WIDEMARGIN_DATA")
+    add("--levels", nargs="+", type=int, default=[1, 2, 3], metavar="LEVEL", help="4 ** LEVEL clusters")
+    add("--repeats", type=int, default=3)
+    add("--tol", type=float, default=1e-3)
+    add("--cache-mb", type=int, default=4000, help="cache_size of the rival")
+    add("--no-files", action="store_true", help="print the table, write nothing")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the benchmark of the command line."""
+    options = _parse(arguments)
+    path = _report.RESULTS / "early.csv"
+    rows: list[Row] = []
+    for name in options.sets:
+        rows += measure_set(name, options)
+        if not options.no_files:
+            _report.write_csv(path, joined(_report.read_csv(path), rows, ["set", "competitor"]), _report.machine_card())
+    print(_report.format_table(rows, _TABLE))
+
+
+if __name__ == "__main__":
+    main()
