@@ -5,10 +5,10 @@
     python benchmarks/reliability/memory.py
     python benchmarks/reliability/memory.py --cases OCASClassifier --classes 2 100 --budgets 50
 
-Each row is a process of its own: the data are made, a fit of the same kind on 200 rows loads what is loaded once, the
-kernel's peak of resident memory is reset, and `fit` and then `predict` run with the budget. `fit` and `predict` are the
-bytes above what was resident before, in MB; `kept` says whether both are at most 1.1 times the budget and 10 MB.
-`outcome` is "ok" or the error's words, the refusal of a budget that is too small among them.
+Each row is a process of its own: the data are made, a fit of the same kind on 200 rows, and one with clusters, load the
+libraries, the kernel's peak of resident memory is reset, and `fit` and then `predict` run with the budget. `fit` and
+`predict` are the bytes above what was resident before, in MB; `kept` says whether both are at most 1.1 times the budget
+and 10 MB. `outcome` is "ok" or the error's words, the refusal of a budget that is too small among them.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import widemargin as wm
 from benchmarks import _process, _report
 
 MB = 10**6
+CELL = ("case", "layout", "classes", "rows", "columns", "budget")
 LAYOUTS = ("float32 C", "float64 C", "float64 F", "csr")
 
 
@@ -51,6 +52,10 @@ def _estimator(kind: type, **parameters: Any) -> Callable[[int, Any, Any], Any]:
     return lambda budget, X, y: kind(memory_budget=budget, **parameters).fit(X, y)
 
 
+def _search(kind: type, **parameters: Any) -> Callable[[int, Any, Any], Any]:
+    return _estimator(kind, Cs=[0.1, 1.0], cv=2, **parameters)
+
+
 CASES: dict[str, Callable[[int, Any, Any], Any]] = {
     "DCSVMClassifier": _estimator(wm.DCSVMClassifier, C=10, random_state=0),
     "DCSVMClassifier, bcm": _estimator(
@@ -58,6 +63,9 @@ CASES: dict[str, Callable[[int, Any, Any], Any]] = {
     ),
     "DCSVMRegressor": _estimator(wm.DCSVMRegressor, C=10),
     "DCOneClassSVM": _estimator(wm.DCOneClassSVM),
+    "DCSVMClassifierCV": _search(wm.DCSVMClassifierCV, gammas=1),
+    "DCSVMRegressorCV": _search(wm.DCSVMRegressorCV, gammas=1),
+    "OCASClassifierCV": _search(wm.OCASClassifierCV),
     "DCPredClassifier": _estimator(wm.DCPredClassifier, random_state=0),
     "DCPredRegressor": _estimator(wm.DCPredRegressor, random_state=0),
     "OCASClassifier": _estimator(wm.OCASClassifier),
@@ -104,6 +112,7 @@ def child(case: str, layout: str, classes: int, budget: int, rows: int, columns:
     fit = CASES[case]
     small = max(200, 4 * classes)
     fit(2**30, *problem(small, columns, classes, layout)).predict(X[:200])
+    wm.DCSVMClassifier(n_levels=1, n_sample=100).fit(*problem(small, columns, classes, layout))  # imports k-means
     gc.collect()
     _process.reset_peak()
     before = _process.peak_bytes()
@@ -130,15 +139,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for a row of the table")
     parser.add_argument("--output", type=Path, default=_report.RESULTS / "memory.csv")
+    parser.add_argument("--add", action="store_true", help="keep the file's rows of other cells")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.child:
         print(json.dumps(child(*json.loads(options.child))))
         return
-    grid = itertools.product(options.cases, options.layouts, options.classes, options.budgets)
-    rows = [measure(*cell, options.rows, options.columns, options.limit) for cell in grid]
-    print(_report.format_table(rows, list(dict.fromkeys(key for row in rows for key in row))))
-    _report.write_csv(options.output, rows, _report.machine_card())
+    measured = _report.read_csv(options.output) if options.add else []
+    for cell in itertools.product(options.cases, options.layouts, options.classes, options.budgets):
+        row = measure(*cell, options.rows, options.columns, options.limit)
+        measured = [other for other in measured if any(other[key] != row[key] for key in CELL)] + [row]
+        print(row, flush=True)
+        _report.write_csv(options.output, measured, _report.machine_card())
+    print(_report.format_table(measured, list(dict.fromkeys(key for row in measured for key in row))))
 
 
 if __name__ == "__main__":

@@ -42,6 +42,10 @@ KINDS: dict[str, Callable[[random.Random], Any]] = {
     "DCSVMRegressor": lambda draw: wm.DCSVMRegressor(C=10 ** draw.uniform(-2, 1), fit_intercept=draw.random() < 0.5),
     "DCOneClassSVM": lambda draw: wm.DCOneClassSVM(nu=draw.uniform(0.1, 0.9)),
     "DCPredClassifier": lambda draw: wm.DCPredClassifier(n_trees=draw.choice([1, 2])),
+    "DCPredRegressor": lambda draw: wm.DCPredRegressor(n_trees=draw.choice([1, 2])),
+    "DCSVMClassifierCV": lambda draw: wm.DCSVMClassifierCV(Cs=[0.1, 1.0], gammas=draw.choice([1, 2]), cv=2),
+    "DCSVMRegressorCV": lambda draw: wm.DCSVMRegressorCV(Cs=[0.1, 1.0], gammas=draw.choice([1, 2]), cv=2),
+    "OCASClassifierCV": lambda draw: wm.OCASClassifierCV(Cs=[0.1, 1.0, 10.0], cv=draw.choice([2, 3])),
     "OCASClassifier": lambda draw: wm.OCASClassifier(
         C=10 ** draw.uniform(-2, 2), multi_class=draw.choice(["ovr", "crammer_singer"])
     ),

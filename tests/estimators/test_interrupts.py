@@ -87,24 +87,19 @@ def test_of_a_tree_of_machines(model: Any, interrupted_before: Callable[[Any, st
     assert np.isfinite(model.predict(X)).all()
 
 
-@pytest.mark.parametrize("before", ["kmeans", "factor"])
-def test_of_landmarks(
-    before: str, interrupted_before: Callable[[Any, str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also during the decomposition, whose call cannot end early: here it ends after the fit alone."""
-    is_over, has_ended, original = threading.Event(), threading.Event(), landmark_nystroem.nystroem_factor
+@pytest.mark.parametrize(("module", "name"), [(selection, "kmeans"), (landmark_nystroem, "nystroem_factor")])
+def test_of_landmarks(module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also during a call that cannot end early: here k-means, or the decomposition, ends after the fit alone."""
+    is_over, has_ended, original = threading.Event(), threading.Event(), getattr(module, name)
 
-    def endless(C: Any, G: Any) -> Any:
-        if len(G) > 1000:
+    def endless(A: Any, *args: Any) -> Any:
+        if len(A) > 1000:
             interrupt()
             is_over.wait(60)
             has_ended.set()
-        return original(C, G)
+        return original(A, *args)
 
-    if before == "kmeans":
-        interrupted_before(selection, "kmeans")
-    else:
-        monkeypatch.setattr(landmark_nystroem, "nystroem_factor", endless)
+    monkeypatch.setattr(module, name, endless)
     X, _ = problem()
     model, message = stopped(lambda: LandmarkNystroem(150, random_state=0).fit(X))
     assert not has_ended.is_set()

@@ -20,9 +20,12 @@ from widemargin import (
     DCPredClassifier,
     DCPredRegressor,
     DCSVMClassifier,
+    DCSVMClassifierCV,
     DCSVMRegressor,
+    DCSVMRegressorCV,
     LandmarkNystroem,
     OCASClassifier,
+    OCASClassifierCV,
     TwoStepKernelKMeans,
     compress,
 )
@@ -138,6 +141,9 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "OCASClassifier Crammer-Singer": lambda: OCASClassifier(multi_class="crammer_singer"),
     "BSGDClassifier": lambda: BSGDClassifier(budget=20, random_state=0),
     "BSGDClassifier removal": lambda: BSGDClassifier(budget=20, maintenance="removal", random_state=0),
+    "DCSVMClassifierCV": lambda: DCSVMClassifierCV(Cs=[1.0], gammas=1, cv=2),
+    "DCSVMRegressorCV": lambda: DCSVMRegressorCV(Cs=[1.0], gammas=1, cv=2),
+    "OCASClassifierCV": lambda: OCASClassifierCV(Cs=[1.0], cv=2),
     "TwoStepKernelKMeans": lambda: TwoStepKernelKMeans(3, random_state=0),
     "LandmarkNystroem": lambda: LandmarkNystroem(n_landmarks=5, random_state=0),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,12 @@ from widemargin import (
     DCPredClassifier,
     DCPredRegressor,
     DCSVMClassifier,
+    DCSVMClassifierCV,
     DCSVMRegressor,
+    DCSVMRegressorCV,
     LandmarkNystroem,
     OCASClassifier,
+    OCASClassifierCV,
     TwoStepKernelKMeans,
 )
 
@@ -31,7 +35,13 @@ ESTIMATORS = [
     LandmarkNystroem,
     TwoStepKernelKMeans,
 ]
-CASES = [(kind, name) for kind in ESTIMATORS for name in kind().get_params()]
+SEARCHES: list[Any] = [
+    partial(DCSVMClassifierCV, Cs=[1.0], gammas=1, cv=2),
+    partial(DCSVMRegressorCV, Cs=[1.0], gammas=1, cv=2),
+    partial(OCASClassifierCV, Cs=[1.0], cv=2),
+]
+GRIDS = ("Cs", "gammas", "epsilons", "cv", "scoring")  # take lists and objects too
+CASES = [(kind, name) for kind in [*ESTIMATORS, *SEARCHES] for name in kind().get_params() if name not in GRIDS]
 NEVER: list[Any] = [np.nan, -np.inf, "x", "", np.array(1.0), np.array([1.0]), [1], (1,), {"a": 1}, 1 + 2j, object()]
 ODD: list[Any] = [np.inf, 0, 0.0, -1, -1.5, True, False, None, 1e308, 10**30]
 SCALARS: list[Any] = [np.float32(0.5), np.float64(0.5), np.int32(3), np.int64(3), np.bool_(True), np.str_("rbf")]
@@ -48,7 +58,7 @@ def fit(estimator: Any) -> Any:
         )
 
 
-@pytest.mark.parametrize(("kind", "name"), CASES, ids=lambda v: getattr(v, "__name__", v))
+@pytest.mark.parametrize(("kind", "name"), CASES, ids=lambda v: getattr(getattr(v, "func", v), "__name__", v))
 def test_what_can_never_be_is_named(kind: Any, name: str) -> None:
     for value in NEVER:
         with pytest.raises(ValueError, match=name) as caught:
@@ -56,7 +66,7 @@ def test_what_can_never_be_is_named(kind: Any, name: str) -> None:
         assert "np." not in str(caught.value)
 
 
-@pytest.mark.parametrize(("kind", "name"), CASES, ids=lambda v: getattr(v, "__name__", v))
+@pytest.mark.parametrize(("kind", "name"), CASES, ids=lambda v: getattr(getattr(v, "func", v), "__name__", v))
 def test_an_odd_value_is_taken_or_named(kind: Any, name: str) -> None:
     for value in [*ODD, *SCALARS]:
         message = name
@@ -68,7 +78,7 @@ def test_an_odd_value_is_taken_or_named(kind: Any, name: str) -> None:
         assert "np." not in message
 
 
-@pytest.mark.parametrize(("kind", "name"), CASES, ids=lambda v: getattr(v, "__name__", v))
+@pytest.mark.parametrize(("kind", "name"), CASES, ids=lambda v: getattr(getattr(v, "func", v), "__name__", v))
 def test_a_scalar_of_numpy_is_the_number_it_is(kind: Any, name: str) -> None:
     default = kind().get_params()[name]
     own: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float32, str: np.str_}

@@ -35,7 +35,7 @@ from ..kernels.tiles import fill_gram
 from ..partition.divide import Division, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, solve_several_in_memory, zero_result
-from ..solvers.dual.memory import split_memory
+from ..solvers.dual.memory import free_bytes, share_budget, split_memory
 from ..solvers.dual.solver import DualSolver
 from ..solvers.dual.stopping import hides_violation
 from ..solvers.dual.subproblems import Subproblem, solve_on_whole_matrix
@@ -295,11 +295,11 @@ class _Fit:
     def _solve_part(self, part: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
         """Solve from beta (m,): on the whole kernel matrix of a small part, else with an active set."""
         m, itemsize = len(beta), part.samples.dtype.itemsize
-        share = max(1, self.settings.memory_budget - self.data.samples.nbytes) // (2 * self.team.n_threads)
+        budget = share_budget(self.data.samples, self.settings.memory_budget, 2 * self.team.n_threads)
         with ThreadTeam(self.settings.n_jobs) as team:  # one thread if clusters are solved in parallel
-            if m > _MAX_IN_MEMORY or m * m * itemsize > share:
+            if m > _MAX_IN_MEMORY or m * m * itemsize > free_bytes(part.samples, budget):
                 result = self._solver(
-                    part, team, tol=tol, max_relative_gap=max_relative_gap, memory_budget=share
+                    part, team, tol=tol, max_relative_gap=max_relative_gap, memory_budget=budget
                 ).solve(beta)
             else:
                 result = self._solve_in_memory(part, team, beta, tol, max_relative_gap)
@@ -533,7 +533,7 @@ def train_several(
     has_room = n * n * samples.dtype.itemsize <= _MATRIX_SHARE * (settings.memory_budget - samples.nbytes)
     if on_all and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
         return _train_on_common_matrix(kernel, samples, [make()[1] for make in problems], settings, progress, rng)
-    settings = replace(settings, memory_budget=settings.memory_budget // n_workers)
+    settings = replace(settings, memory_budget=share_budget(samples, settings.memory_budget, n_workers))
     if _is_small(n, len(problems), settings, progress):
         parts = [Subproblem(rows, problem, problem.sparse_point()) for rows, problem in (make() for make in problems)]
         with blas_limit(1), ThreadTeam(settings.n_jobs) as team:

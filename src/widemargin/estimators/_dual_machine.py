@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from .._config import resolve_memory_budget
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
-from .._threads import ThreadTeam, blas_limit
+from .._threads import ThreadTeam, blas_limit, effective_n_jobs
 from .._types import Rows, Vector
 from ..algorithms.dc_svm import KernelProblem, Settings
 from ..data import is_partitioned
@@ -25,6 +25,7 @@ from ..kernels.functions import Kernel
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP
+from ..solvers.dual.memory import least_memory
 from ..solvers.results import DualResult, History, TrainedMachine
 from ._dual_attributes import certificate_attributes, check_clusters, clustered_model
 from ._estimator import describe_gap, warn_unconverged
@@ -145,6 +146,10 @@ class DualMachine(LinearWeights, KernelMachine):
         """The number of machines that these rows need."""
         raise NotImplementedError
 
+    def _machine_sizes(self, rows: TrainingRows) -> list[int]:
+        """The number of rows of each machine."""
+        return [len(rows.weights)] * self._n_machines(rows)
+
     def _prediction_attributes(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
         """The fitted attributes that predictions need, by name."""
         raise NotImplementedError
@@ -206,6 +211,8 @@ class DualMachine(LinearWeights, KernelMachine):
         """Set the attributes; the largest violation. What only training needs is freed before the model is made."""
         kernel = self._resolve_kernel(rows.X, rows.weights)
         samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
+        if not isinstance(samples, RemoteRows):
+            self._check_memory(samples, rows)
         rng = make_rng(self.random_state, seed_of_none=0)
         machines = self._train(kernel, samples, rows, self._settings(kernel), progress, rng)
         certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
@@ -224,6 +231,16 @@ class DualMachine(LinearWeights, KernelMachine):
     def _scale_targets(self, rows: TrainingRows) -> NDArray[Any] | None:
         """Class numbers or target values (n,) that features on a useful scale predict; None where there are none."""
         return rows.y
+
+    def _check_memory(self, samples: Samples, rows: TrainingRows) -> None:
+        """Raise a ValueError with the least memory budget if this one is smaller."""
+        sizes = self._machine_sizes(rows)
+        least = least_memory(samples, sizes, effective_n_jobs(self.n_jobs))
+        if resolve_memory_budget(self.memory_budget) < least:
+            raise ValueError(
+                f"memory_budget must be at least {least} bytes for problems of up to {max(sizes)} rows, "
+                f"{len(sizes)} in all, got {plain(self.memory_budget)!r}"
+            )
 
     def _settings(self, kernel: Kernel) -> Settings:
         return Settings(

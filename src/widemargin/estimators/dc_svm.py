@@ -257,6 +257,9 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
         k = len(rows.classes)
         return k * (k - 1) // 2
 
+    def _machine_sizes(self, rows: TrainingRows) -> list[int]:
+        return [a + b for a, b in combinations(np.bincount(rows.y).tolist(), 2)]
+
     def _prediction_attributes(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
         X = None if self._is_gram else rows.X
         return machine_attributes(rows.classes, rows.y, rows.kept, X, machines, self.combine)

@@ -102,7 +102,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     -----
     ConvergenceWarning
         When Ctrl-C ended `fit`: the landmarks are random rows, at most 100, W is estimated on these, and there are no
-        pseudo-landmarks. k-means is not interrupted; a decomposition under way goes on to its end, in another thread.
+        pseudo-landmarks. A k-means or a decomposition under way goes on to its end, in another thread.
 
     Notes
     -----
@@ -218,8 +218,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     def _learn(
         self, kernel: Any, rows: TrainingRows, rng: np.random.Generator, go_on: _GoOn
     ) -> tuple[LandmarkFeatures, Array]:
-        """The features, and the factor of W; raises `Stopped` once `go_on` returns False, though not from k-means."""
-        X, points = self._select(rows, self.n_landmarks, self.landmarks, rng)
+        """The features, and the factor of W; raises `Stopped` once `go_on` returns False."""
+        X, points = self._select(rows, self.n_landmarks, self.landmarks, rng, go_on)
         weights = rows.weights
         if min(X.shape[0], len(points) + 1) <= self.n_landmarks and not self._is_gram:  # every distinct row is one
             X = points = np.unique(points, axis=0)
@@ -240,7 +240,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     ) -> tuple[LandmarkFeatures, Array]:
         """A few random rows as landmarks, and the factor of W on these: a fraction of a second."""
         alike = rows._replace(weights=np.ones(len(rows.weights)))
-        X, points = self._select(alike, min(self.n_landmarks, _FEW), "uniform", rng)
+        X, points = self._select(alike, min(self.n_landmarks, _FEW), "uniform", rng, lambda: True)
         features = landmark_features(kernel, points)
         if self._is_gram:
             mine = np.searchsorted(rows.kept, self.landmark_indices_)
@@ -250,16 +250,20 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         with blas_limit(1):  # else every product waits for those of the task that was left
             return features, self._factor(gram, features, points, lambda: True)
 
-    def _select(self, rows: TrainingRows, m: int, method: str, rng: np.random.Generator) -> tuple[Any, Array]:
-        """The rows as `NystroemCoordinates` takes them, and landmarks.
+    def _select(
+        self, rows: TrainingRows, m: int, method: str, rng: np.random.Generator, go_on: _GoOn
+    ) -> tuple[Any, Array]:
+        """The rows as `NystroemCoordinates` takes them, and landmarks; raises `Stopped` once `go_on` returns False.
 
         For a precomputed kernel the rows are kernel values with the landmarks, (n, m), and these are of shape (m, 0).
         """
         with blas_limit(1):  # the seeding of k-means makes thousands of short products
             if not self._is_gram:
                 self.landmark_indices_ = np.empty(0, np.intp)
-                return rows.X, select_landmarks(rows.X, m, rng, weights=rows.weights, method=method)
-            columns = select_medoids(rows.X, m, rng, weights=rows.weights, n_sample=self.n_sample, method=method)
+                select = partial(select_landmarks, rows.X, m, rng, weights=rows.weights, method=method)
+                return rows.X, run_until_stopped(select, go_on)
+            how: dict[str, Any] = {"weights": rows.weights, "n_sample": self.n_sample, "method": method}
+            columns = run_until_stopped(partial(select_medoids, rows.X, m, rng, **how), go_on)
         self.landmark_indices_ = rows.kept[columns]
         return np.ascontiguousarray(rows.X[:, columns]), np.empty((len(columns), 0), rows.X.dtype)
 

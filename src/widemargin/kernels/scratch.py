@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
+import threading
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,26 +12,32 @@ from numpy.typing import NDArray
 
 _KEPT_BYTES = 2**24  # in all, between fits
 _CACHE_LINE = 64
-_scratch: deque[NDArray[np.uint8]] = deque(maxlen=64)
+_scratch: list[NDArray[np.uint8]] = []  # in ascending order of their sizes
+_lock = threading.Lock()
 
 
 class Scratch:
-    """A buffer of `n_bytes` at least for a ``with`` block, one that an earlier block returned if there is any."""
+    """A buffer of `n_bytes` at least for a ``with`` block: the smallest that earlier blocks returned, or a new one.
+
+    Where all returned ones are too small, the largest of them is freed: there are never more than were lent at once.
+    """
 
     def __init__(self, n_bytes: int) -> None:
         self.n_bytes = n_bytes
 
     def __enter__(self) -> NDArray[np.uint8]:
-        try:
-            self.buffer = _scratch.pop()
-        except IndexError:
-            self.buffer = _aligned(self.n_bytes)
-        if self.buffer.nbytes < self.n_bytes:
-            self.buffer = _aligned(self.n_bytes)
-        return self.buffer
+        with _lock:
+            place = bisect_left(_scratch, self.n_bytes, key=len)
+            buffer = _scratch.pop(min(place, len(_scratch) - 1)) if _scratch else None
+        if buffer is None or buffer.nbytes < self.n_bytes:
+            del buffer
+            buffer = _aligned(self.n_bytes)
+        self.buffer = buffer
+        return buffer
 
     def __exit__(self, *_: object) -> None:
-        _scratch.append(self.buffer)
+        with _lock:
+            insort(_scratch, self.buffer, key=len)
 
 
 @contextmanager
@@ -43,16 +50,10 @@ def closing_scratch() -> Iterator[None]:
 
 
 def release() -> None:
-    """Free all but 16 MB of the buffers."""
-    free = _KEPT_BYTES
-    for _ in range(len(_scratch)):
-        try:
-            buffer = _scratch.popleft()
-        except IndexError:  # another thread took the last one
-            return
-        if buffer.nbytes <= free:
-            free -= buffer.nbytes
-            _scratch.append(buffer)
+    """Free all but 16 MB of the buffers, the largest first."""
+    with _lock:
+        while sum(map(len, _scratch)) > _KEPT_BYTES:
+            _scratch.pop()
 
 
 def _aligned(n_bytes: int) -> NDArray[np.uint8]:

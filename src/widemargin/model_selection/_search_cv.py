@@ -18,8 +18,9 @@ from ..algorithms.held_out import Limits
 from ..data.rows import positions
 from ..data.samples import make_samples
 from ..estimators._callbacks import CallbackBridge, with_callbacks
+from ..estimators._dual_machine import DualMachine
 from ..estimators._estimator import all_or_nothing, warn_of_stop
-from ..estimators._kernel_machine import KernelMachine, TrainingRows
+from ..estimators._kernel_machine import TrainingRows
 from ..estimators._scale import resolve_gamma
 from ..estimators._validation import check_flag, check_weights, make_rng, plain
 from ..kernels.functions import Kernel, make_kernel
@@ -92,11 +93,12 @@ class SearchCV(BestEstimator):
         with all_or_nothing(self):
             begin = perf_counter()
             grid = self._check_grid()
-            prototype: KernelMachine = self._prototype()
+            prototype: DualMachine = self._prototype()
             prototype._check_parameters()
             rows, targets, weights = self._take_rows(prototype, X, y, sample_weight)
             grid = grid._replace(gammas=self._scale_gammas(rows, grid.gammas))
             data = self._make_data(rows, targets, groups)
+            prototype._check_memory(data.samples, rows)
             weights_of_scores = None if sample_weight is None else weights
             score = self._make_score(prototype, X, targets, weights_of_scores)
             search = self._search(data, grid, score, bridge if bridge.has_callbacks else None)
@@ -113,7 +115,7 @@ class SearchCV(BestEstimator):
         return Grid(gammas, self._epsilons(), make_values("Cs", self.Cs, LEAST_C, LARGEST_C, middle=1.0))
 
     def _take_rows(
-        self, prototype: KernelMachine, X: Any, y: Any, sample_weight: Any
+        self, prototype: DualMachine, X: Any, y: Any, sample_weight: Any
     ) -> tuple[TrainingRows, NDArray[Any], Vector]:
         """Validated rows of positive weight, all targets, all weights; sets `n_features_in_`, `feature_names_in_`."""
         X, targets = prototype._check_rows(X, y)
