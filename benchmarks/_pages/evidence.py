@@ -36,4 +36,4 @@ def _line(item: dict[str, str]) -> list[Any]:
 
 
 def _distinct(rows: list[dict[str, Any]], column: str) -> str:
-    return ", ".join(dict.fromkeys(str(row[column]) for row in rows if column in row))
+    return "; ".join(dict.fromkeys(str(row[column]) for row in rows if column in row))
