@@ -43,7 +43,7 @@ from widemargin.data import LostPartitionError
 
 _CHUNKS = 16  # partitions of X
 _EARLY = {"n_levels": 2, "stop_level": 2}
-_KILL_ROWS = 8000
+_KILL_ROWS = 20_000
 
 Row = dict[str, Any]
 
@@ -83,12 +83,12 @@ def measure(problem: Problem, n_workers: int, machine: str, repeats: int) -> Row
     }
 
 
-def measure_kills(n_runs: int) -> list[Row]:
+def measure_kills(runs: range) -> list[Row]:
     """Fits during which one of two workers is killed after a random share of the time of an undisturbed fit."""
-    problem, rng, rows = load_problem("patches", n_rows=_KILL_ROWS), np.random.default_rng(0), []
+    problem, rng, rows = load_problem("patches", n_rows=_KILL_ROWS), np.random.default_rng(runs.start), []
     local = DCSVMClassifier(C=problem.C, gamma=problem.gamma).fit(problem.X, problem.y)
-    undisturbed = fit_and_kill(problem, local, None, 0)["seconds"]
-    for run in range(n_runs):
+    undisturbed = min(fit_and_kill(problem, local, None, 0)["seconds"] for _ in range(2))
+    for run in runs:
         delay, victim = float(rng.uniform(0, undisturbed)), int(rng.integers(2))
         row = fit_and_kill(problem, local, delay, victim)
         rows.append({"run": run, "killed_after": delay, "undisturbed_seconds": undisturbed, **row})
@@ -145,20 +145,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4, 8])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--append", action="store_true", help="keep the rows of other runs in the CSV")
+    parser.add_argument("--machines", nargs="+", default=["exact", "early"], help="early ones on two workers only")
     parser.add_argument("--kills", type=int, default=0)
     options = parser.parse_args(arguments)
     if options.kills:
-        path, rows = _report.RESULTS / "dask_failures.csv", measure_kills(options.kills)
+        path = _report.RESULTS / "dask_failures.csv"
+        known = _report.read_csv(path) if options.append else []
+        rows = [*known, *measure_kills(range(len(known), len(known) + options.kills))]
     else:
         path, rows = _report.RESULTS / "dask_kernel.csv", []
         for name in options.sets:
             problem = load_problem(name, n_rows=options.rows)
             for n_workers in options.workers:
-                for machine in ("exact", "early") if n_workers == 2 else ("exact",):
+                for machine in options.machines if n_workers == 2 else ["exact"]:
                     rows.append(measure(problem, n_workers, machine, options.repeats))
                     print(rows[-1], flush=True)
-        if options.append:
-            rows = [*_report.read_csv(path), *rows]
+        rows = [*(_report.read_csv(path) if options.append else []), *rows]
     _report.write_csv(path, rows, _report.machine_card())
 
 

@@ -88,6 +88,15 @@ def test_exact_machine_on_processes(client: Any, name: str) -> None:
     assert model.history_["bytes"][-1] > 0
 
 
+@pytest.mark.slow
+def test_three_worker_processes() -> None:
+    cluster = distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0")
+    with cluster, distributed.Client(cluster):
+        assert_same(DCSVMClassifier(C=5).fit(with_blocks(), Y), DCSVMClassifier(C=5).fit(X, Y))
+        rows = da.concatenate([with_blocks()[:0], da.from_array(X, chunks=((1, 500, 399), (1, 3)))])
+        assert_same(DCSVMRegressor().fit(rows, VALUES), DCSVMRegressor().fit(X, VALUES))
+
+
 def test_early_machine(threads: Any) -> None:
     how = {"n_levels": 1, "stop_level": 1, "random_state": 0}
     model = DCSVMClassifier(**how).fit(with_blocks(), Y)
@@ -132,6 +141,7 @@ def test_bad_input_is_named_and_changes_nothing(threads: Any) -> None:
         (with_blocks(spoiled), Y, "NaN or infinity, in partition 2"),
         (with_blocks(), Y[:-1], "inconsistent numbers of samples"),
         (with_blocks(), None, "requires y"),
+        (with_blocks()[with_blocks()[:, 0] > 99], Y[:0], "must have rows, got none"),
         (da.from_array(X[0]), Y, "two dimensions, got 1"),
     ]:
         with pytest.raises(ValueError, match=message):
