@@ -145,6 +145,17 @@ def _seconds(rows: Rows) -> str:
     return markdown(["set", "rows", "version", "first fit", "later fit", *kinds, "entries"], lines)
 
 
+def _constants(rows: Rows) -> str:
+    """A line for each value of a constant: by how much the counts change on each set."""
+    lines: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in rows:
+        lines[row["constant"], str(row["value"])].append(f"{row['change']:+.0%}")
+    sets = list(dict.fromkeys(row["set"] for row in rows))
+    return markdown(
+        ["constant", "value", *sets], [[f"`{name}`", value, *cells] for (name, value), cells in lines.items()]
+    )
+
+
 def _limits_time(rows: Rows) -> str:
     """A line for each case: seconds over each limit."""
     limits = sorted({row["max_time"] for row in rows})
@@ -323,6 +334,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "early": _early,
     "intercept": _intercept,
     "shrinking": _shrinking,
+    "constants": _constants,
     "seconds": _seconds,
     "tuning": _tuning,
     "linear_path": _linear_path,
