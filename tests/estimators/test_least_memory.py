@@ -13,8 +13,8 @@ from widemargin import DCOneClassSVM, DCSVMClassifier, DCSVMClassifierCV, DCSVMR
 
 def problem() -> tuple[Any, Any]:
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((3000, 30))
-    return X, rng.integers(4, size=3000)
+    X = rng.standard_normal((6000, 30))
+    return X, rng.integers(4, size=6000)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -51,8 +51,8 @@ def test_more_threads_rows_and_classes_need_more() -> None:
         return int(str(refusal.value).split()[5])
 
     one, two = (DCSVMClassifier(memory_budget=1, n_jobs=n_jobs) for n_jobs in (1, 2))
-    assert least(one, 3000, 2) < least(two, 3000, 2) < least(two, 3000, 4)
-    assert least(two, 2000, 2) < least(two, 3000, 2)
+    assert least(one, 6000, 2) < least(two, 6000, 2) < least(two, 6000, 4)
+    assert least(two, 4000, 2) < least(two, 6000, 2)
 
 
 def test_a_few_rows_fit_into_any_budget() -> None:

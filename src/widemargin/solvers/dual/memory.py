@@ -19,6 +19,7 @@ _CHEAP_ROW = 128  # multiply-adds of an inner product: entries of shorter rows a
 _LEAST_BYTES = 2**22
 _ALLOCATOR_BYTES = 2**24  # kept by the interpreter and the allocator
 _TILES = 8  # held by a thread at one time, with their batches and allocator's share
+_LEAST_TILES = 3  # of a thread without them: a tile, its exponents, and the rows of both sides
 _GATHERED = 2**14  # rows in batches at one time, about
 _RESULT_VECTORS = 3  # of 8 bytes, (m,), that a solution of m coordinates keeps: rows, beta and decision values
 _SLACK_BYTES = 10**7  # beyond the budget, that the interpreter and BLAS may take
@@ -50,7 +51,7 @@ def split_memory(
     or of a Python function, are kept.
     """
     n, itemsize = len(samples), samples.dtype.itemsize
-    free = max(_LEAST_BYTES, free_bytes(samples, memory_budget) - _working_bytes(samples, n, team.n_threads))
+    free = max(_LEAST_BYTES, free_bytes(samples, memory_budget) - _working_bytes(samples, n, _TILES * team.n_threads))
     least, most = _ACTIVE_SHARES
     if kernel.sample_form != "rows" and samples.row_cost <= _CHEAP_ROW:
         return KernelRows(kernel, samples, 0, team), min(n * n * itemsize, free)
@@ -78,11 +79,13 @@ def least_memory(samples: Samples, sizes: Sequence[int], n_threads: int) -> int:
     n_workers, itemsize = min(n_threads, len(sizes)), samples.dtype.itemsize
     least = samples.nbytes + 8 * _RESULT_VECTORS * sum(sizes) - _SLACK_BYTES
     for m in sorted(sizes)[-n_workers:]:
-        least += _working_bytes(samples, m, n_threads // n_workers) + min(_LEAST_BYTES, m * m * itemsize)
+        least += _working_bytes(samples, m, _LEAST_TILES * (n_threads // n_workers)) + min(
+            _LEAST_BYTES, m * m * itemsize
+        )
     return max(0, least)
 
 
-def _working_bytes(samples: Samples, m: int, n_threads: int) -> int:
+def _working_bytes(samples: Samples, m: int, n_tiles: int) -> int:
     """Bytes beside kernel entries that a solve of m of the samples takes: gathered rows, vectors and tiles."""
     tile = min(get_config()["block_bytes"], TILE_ROWS * m * samples.dtype.itemsize)
-    return min(m, _GATHERED) * samples.row_bytes + _VECTORS * 8 * m + _TILES * n_threads * tile
+    return min(m, _GATHERED) * samples.row_bytes + _VECTORS * 8 * m + n_tiles * tile
