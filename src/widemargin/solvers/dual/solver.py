@@ -54,7 +54,7 @@ _CERTAIN = 20.0  # distance from the margin / noise above which the sign of a ro
 _BLOCK_ROWS = 512  # least kernel rows that are computed together
 _WORK_PER_CHECK = 3e9  # multiply-adds between two checks of the clock: at most a tenth of a second
 _NEW_VIOLATORS = 4096  # violators that join the active set in a round, at most, and
-_NEW_SHARE = 0.5  # of sqrt(support vectors x rows): entries of their rows then cost about as much as another round
+_NEW_SHARE = 0.7  # of sqrt(support vectors x rows): entries of their rows then cost about as much as another round
 _NEW_VIOLATORS_FROM_ZERO = 2048  # the same in the first round from beta = 0, and
 _FIRST_ROUND_SHARE = 0.25  # of the rows at most in that round
 _LEAST_VIOLATION = 0.03  # violation / largest violation of coordinates that join
