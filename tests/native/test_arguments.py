@@ -96,7 +96,14 @@ def merge_steps() -> dict[str, Any]:
 
 
 def ascent(X: Any) -> dict[str, Any]:
-    point = {"signed_weights": vector(), "C": 1.0, "sigma": 1.0, "alpha": np.zeros(N), "w": np.zeros(D + 1)}
+    point = {
+        "signed_weights": vector(),
+        "squares": np.ones(N),
+        "C": 1.0,
+        "sigma": 1.0,
+        "alpha": np.zeros(N),
+        "w": np.zeros(D + 1),
+    }
     return {"X": X, **point, "order": np.arange(N), "shrink_above": np.inf, "shrink_below": -np.inf}
 
 
@@ -233,7 +240,7 @@ def calls() -> dict[str, list[Call]]:
         "linear.add_rows": [
             (linear.add_rows, {"X": X, "coef": vector(), "w": np.zeros(D + 1)}) for X in (rows(), sparse())
         ],
-        "linear.squared_norm": [(linear.squared_norm, {"X": X}) for X in (rows(), sparse())],
+        "linear.squared_norms": [(linear.squared_norms, {"X": X, "squares": np.empty(N)}) for X in (rows(), sparse())],
         "linear.count_values": [(linear.count_values, {"X": X}) for X in (rows(), sparse())],
         "budget.MergeTables": [(budget.MergeTables, {"grids": np.full((2, 4, 4), 0.5, np.float32)})],
         "budget.find_partners": [(budget.find_partners, search | found | {"found": np.empty((2, 2))})],
