@@ -58,7 +58,7 @@ def _estimator(kind: type, **parameters: Any) -> Callable[[float | None, Any, An
 
 
 def _compressed(limit: float | None, X: Any, y: Any) -> Any:
-    machine = SVC(C=10).fit(X[:4000], y[:4000])
+    machine = SVC(C=10).fit(X[:1000], y[:1000])
     start = time.perf_counter()
     small = wm.compress(machine, X, max_time=limit, random_state=0)
     small.seconds = time.perf_counter() - start
@@ -149,7 +149,7 @@ def measure(name: str, limit: float) -> dict[str, Any]:
         "max_time": limit,
         "seconds": seconds,
         "over": seconds - limit,
-        "score": model.score(X[:2000], y[:2000]),
+        "score": model.score(X[:2000], y[:2000]) if hasattr(model, "score") else None,
         "gap": model.dual_gap_ / model.objective_ if hasattr(model, "dual_gap_") else None,
     }
 
