@@ -196,6 +196,19 @@ def test_a_pass_ends_when_the_team_is_stopped(client: Any) -> None:
         client.cancel(tasks)
 
 
+def test_a_block_that_is_lost_while_its_worker_is_asked_for(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    who_has = client.who_has
+
+    def lose_then_ask(blocks: list[Any]) -> Any:
+        client.cancel(blocks[1:])
+        return who_has(blocks)
+
+    with open_partitions(da.from_array(X, chunks=(300, 7)), ThreadTeam(1)) as rows:
+        monkeypatch.setattr(client, "who_has", lose_then_ask)
+        with pytest.raises(LostPartitionError, match=r"partitions \[1\] of X were lost with their worker"):
+            rows.matvec(np.zeros((1, 7)))
+
+
 def test_blocks_that_never_come_back_are_given_up(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("widemargin.data.dask._MAX_WAIT", 0.2)
     with open_partitions(da.from_array(X, chunks=(300, 7)), ThreadTeam(1)) as rows:

@@ -85,10 +85,14 @@ class HeldBlocks:
 
     def _owners(self) -> list[str]:
         """The worker of each block. Waits until blocks of a lost worker have been computed again."""
+        from distributed import CancelledError
+
         begin = monotonic()
         while True:
             finish(self._blocks, self._check)
-            where = self._client.who_has(self._blocks)
+            where: dict[str, Any] = {}
+            with suppress(CancelledError):  # lost since then: `finish` says which, in the next turn
+                where = self._client.who_has(self._blocks)
             owners = [next(iter(where.get(block.key, ())), None) for block in self._blocks]
             if all(owners):
                 return owners  # type: ignore[return-value]  # all are strings
