@@ -13,10 +13,10 @@ from naive.kernels import rbf
 from naive.tuning import held_out_values
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
-from widemargin.algorithms.held_out import Fold, Limits, SharedKernel
+from widemargin.algorithms.held_out import Fold, SharedKernel
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual.certificate import svm_problem
+from widemargin.solvers.dual.certificate import Limits, svm_problem
 from widemargin.solvers.dual.in_memory import WORKING_SET_ROWS
 
 Vector = NDArray[np.float64]
@@ -37,7 +37,13 @@ def make_machines(y: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], Vector]]:
 
 
 def shared(
-    X: Any, y: Any, tests: list[NDArray[np.intp]], n_jobs: int = 1, max_time: float | None = None, **limits: Any
+    X: Any,
+    y: Any,
+    tests: list[NDArray[np.intp]],
+    n_jobs: int = 1,
+    max_time: float | None = None,
+    memory_budget: int = 2**30,
+    **changes: Any,
 ) -> list[Vector]:
     machines = make_machines(y)
     folds = []
@@ -45,9 +51,9 @@ def shared(
         upper = np.ones(len(y))
         upper[test] = 0.0
         folds.append(Fold(test, [svm_problem(signs[rows], upper[rows]) for rows, signs in machines], CS))
-    defaults = {"has_intercept": False, "tol": 1e-7, "max_relative_gap": 0.05, "max_iter": -1, "memory_budget": 2**30}
+    limits = Limits(**{"has_intercept": False, "tol": 1e-7, **changes})
     with Progress(max_time=max_time) as progress, ThreadTeam(n_jobs) as team:
-        solver = SharedKernel([rows for rows, _ in machines], Limits(**{**defaults, **limits}), progress, team)
+        solver = SharedKernel([rows for rows, _ in machines], limits, memory_budget, progress, team)
         return solver.held_out_values(RBF(GAMMA), make_samples(X, "distances"), folds)
 
 

@@ -33,7 +33,7 @@ from ..kernels.precision import entry_noise
 from ..kernels.scratch import Scratch, closing_scratch, release
 from ..kernels.tiles import fill_gram
 from ..partition.divide import Division, divide
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem, Limits
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, solve_several_in_memory, zero_result
 from ..solvers.dual.memory import free_bytes, share_budget, split_memory
 from ..solvers.dual.solver import DualSolver
@@ -92,10 +92,9 @@ class Settings:
     partition: str = "input"
 
     @property
-    def limits(self) -> dict[str, Any]:
-        """The arguments of solvers on a whole kernel matrix."""
-        limits = {name: getattr(self, name) for name in ("tol", "max_iter", "max_relative_gap")}
-        return {"has_intercept": self.fit_intercept, **limits}
+    def limits(self) -> Limits:
+        """How far a dual is solved."""
+        return Limits(self.fit_intercept, self.tol, self.max_relative_gap, self.max_iter)
 
     def levels(self, n: int) -> range:
         """The levels to solve for n rows, in descending order: most clusters first."""
@@ -311,13 +310,13 @@ class _Fit:
     ) -> DualResult:
         """Solve from beta (m,) on the kernel matrix (m, m) of a part, in scratch memory."""
         kernel, samples, problem = part
-        m, dtype, has_intercept = len(samples), samples.dtype, self.settings.fit_intercept
-        limits: dict[str, Any] = {"has_intercept": has_intercept, "tol": tol, "max_relative_gap": max_relative_gap}
+        m, dtype = len(samples), samples.dtype
+        limits = Limits(self.settings.fit_intercept, tol, max_relative_gap)
         with Scratch(m * m * dtype.itemsize) as buffer:
             K = buffer[: m * m * dtype.itemsize].view(dtype).reshape(m, m)
             with self.progress.interrupting(team.native):
                 fill_gram(kernel, samples.take(slice(0, m)), K, team)
-            return solve_in_memory(K, problem, beta, team, progress=self.progress, **limits)
+            return solve_in_memory(K, problem, beta, limits, team, self.progress)
 
     def early_machine(self) -> TrainedMachine:
         """The last level's machine; it has not converged if it is not that of `stop_level`."""
@@ -430,14 +429,11 @@ class _Fit:
         solver = DualSolver(
             kernel_rows,
             data.problem,
-            has_intercept=settings.fit_intercept,
-            tol=settings.tol,
+            settings.limits,
             active_bytes=active_bytes,
             progress=self.progress,
-            max_iter=settings.max_iter,
             must_return=must_return and not data.problem.nu,  # zero must be feasible
             entry_noise=self.entry_noise if entry_noise is None else entry_noise,
-            max_relative_gap=settings.max_relative_gap,
         )
         solver.order = order
         return solver
@@ -465,7 +461,7 @@ def _train_small(
     """Train a machine for each part, on one kernel matrix; zeros if the fit is stopped before this matrix is known."""
     progress.stage("whole problem")
     try:
-        results = solve_on_whole_matrix(kernel, samples, parts, team, progress=progress, **settings.limits)
+        results = solve_on_whole_matrix(kernel, samples, parts, settings.limits, team, progress)
     except Stopped:
         results = [_zero_result(part.problem, settings, progress) for part in parts]
     return [TrainedMachine(result, None, np.array([result.intercept]), []) for result in results]
@@ -570,7 +566,7 @@ def _train_on_common_matrix(
             K = np.empty((n, n), samples.dtype)
             with progress.interrupting(team.native):
                 fill_gram(kernel, samples.take(slice(0, n)), K, team)
-            results = solve_several_in_memory(K, problems, points, team, progress=progress, **settings.limits)
+            results = solve_several_in_memory(K, problems, points, settings.limits, team, progress)
         except Stopped:
             return [fit.solve_whole(point, allow_early=False) for fit, point in zip(fits, points, strict=True)]
         del K

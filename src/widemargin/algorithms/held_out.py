@@ -15,7 +15,6 @@ Where K does not fit, a machine whose K_m fits computes that; else folds share a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,35 +28,13 @@ from ..data.samples import GramSamples, Samples, SampleSubset
 from ..kernels.functions import Kernel, Precomputed
 from ..kernels.tiles import add_kernel_product, fill_gram
 from ..solvers.dual.c_path import DualPath
-from ..solvers.dual.certificate import DualProblem
-from ..solvers.dual.in_memory import NO_LIMIT, solve_in_memory
+from ..solvers.dual.certificate import DualProblem, Limits
+from ..solvers.dual.in_memory import solve_in_memory
 from ..solvers.dual.memory import split_memory
 from ..solvers.dual.solver import DualSolver
 from ..solvers.results import DualResult, StoppedAtStartError
 
 _VECTORS = 16  # float64 vectors (n,) of a problem that is being solved, with those of its solutions
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How far each dual is solved, and in how many bytes.
-
-    Attributes
-    ----------
-    has_intercept : bool
-    tol : float
-    max_relative_gap : float
-    max_iter : int
-        Working sets of each dual; -1 for no limit.
-    memory_budget : int
-        Bytes beside the caller's data.
-    """
-
-    has_intercept: bool
-    tol: float
-    max_relative_gap: float
-    max_iter: int
-    memory_budget: int
 
 
 class Fold(NamedTuple):
@@ -84,15 +61,23 @@ class SharedKernel:
     machines : sequence of ndarray of int
         The rows of each machine, in ascending order: all n, or those of two classes.
     limits : Limits
+    memory_budget : int
+        Bytes beside the caller's data.
     progress : Progress or PartProgress
     team : ThreadTeam
     """
 
     def __init__(
-        self, machines: Sequence[Rows], limits: Limits, progress: Progress | PartProgress, team: ThreadTeam
+        self,
+        machines: Sequence[Rows],
+        limits: Limits,
+        memory_budget: int,
+        progress: Progress | PartProgress,
+        team: ThreadTeam,
     ) -> None:
         self.machines = machines
         self.limits = limits
+        self.memory_budget = memory_budget
         self.progress = progress
         self.team = team
         self._buffer: NDArray[np.uint8] = np.empty(0, np.uint8)
@@ -153,7 +138,7 @@ class SharedKernel:
         return m * m * samples.dtype.itemsize + _VECTORS * 8 * m * self.team.n_threads
 
     def _free_bytes(self, samples: Samples, K: Array | None) -> int:
-        return self.limits.memory_budget - samples.nbytes - (0 if K is None else K.nbytes)
+        return self.memory_budget - samples.nbytes - (0 if K is None else K.nbytes)
 
     def _solve_machine(self, kernel: Kernel, samples: Samples, K: Array | None, task: _Task) -> list[Array]:
         """The held-out values (n_C, n_test) of one machine in each fold."""
@@ -182,18 +167,7 @@ class SharedKernel:
 
         def follow(path: tuple[DualProblem, Fold], team: ThreadTeam) -> list[DualResult]:
             def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
-                return solve_in_memory(
-                    matrix,
-                    problem,
-                    beta,
-                    team,
-                    has_intercept=self.limits.has_intercept,
-                    tol=self.limits.tol,
-                    progress=self.progress,
-                    max_relative_gap=self.limits.max_relative_gap,
-                    max_iter=NO_LIMIT if self.limits.max_iter < 0 else self.limits.max_iter,
-                    decision=decision,
-                )
+                return solve_in_memory(matrix, problem, beta, self.limits, team, self.progress, decision=decision)
 
             problem, fold = path
             return DualPath(problem, solve).follow(fold.Cs, self.progress)
@@ -207,7 +181,7 @@ class SharedKernel:
         self, kernel: Kernel, samples: Samples, task: _Task, team: ThreadTeam
     ) -> list[list[DualResult]]:
         """C by C, fold by fold: folds have most support vectors in common, and so their kernel rows."""
-        kernel_rows, active_bytes = split_memory(kernel, samples, self.limits.memory_budget, team)
+        kernel_rows, active_bytes = split_memory(kernel, samples, self.memory_budget, team)
         first: DualSolver | None = None
 
         def solve(problem: DualProblem, beta: Vector, _: Vector) -> DualResult:
@@ -215,13 +189,10 @@ class SharedKernel:
             solver = DualSolver(
                 kernel_rows,
                 problem,
-                has_intercept=self.limits.has_intercept,
-                tol=self.limits.tol,
+                self.limits,
                 active_bytes=active_bytes,
                 progress=self.progress,
-                max_iter=self.limits.max_iter,
                 must_return=False,
-                max_relative_gap=self.limits.max_relative_gap,
             )
             if first is not None:
                 solver.active.borrow(first.active)

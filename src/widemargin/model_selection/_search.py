@@ -8,7 +8,7 @@ on all rows: score the cells that are left in the first two folds; leave cells
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +16,13 @@ import numpy as np
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Mask, Rows, Vector
-from ..algorithms.held_out import Fold, Limits, SharedKernel
+from ..algorithms.held_out import Fold, SharedKernel
 from ..data.rows import positions
 from ..data.samples import Samples
 from ..estimators._scale import check_range
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
+from ..solvers.dual.certificate import Limits
 from ..solvers.results import History
 from ._best_estimator import Score
 from ._grid import Grid
@@ -93,6 +94,8 @@ class Search:
     score : callable
         For the numbers of test rows: the score of an estimator that predicts these.
     limits : Limits
+    memory_budget : int
+        Bytes beside the caller's data.
     progress : Progress
     team : ThreadTeam
 
@@ -112,6 +115,7 @@ class Search:
         make_kernel: Callable[[float], Kernel],
         score: Score,
         limits: Limits,
+        memory_budget: int,
         progress: Progress,
         team: ThreadTeam,
     ) -> None:
@@ -120,6 +124,7 @@ class Search:
         self.make_kernel = make_kernel
         self.score = score
         self.limits = limits
+        self.memory_budget = memory_budget
         self.progress = progress
         self.team = team
         self.scores = self._no_scores()
@@ -164,9 +169,8 @@ class Search:
         """Write the scores of the wanted cells in these folds."""
         self.progress.stage(f"{self.wanted.sum()} cells, {len(data.rows):,} rows", int(self.wanted.any((1, 2)).sum()))
         base, single = data.samples, _in_single(data.samples)
-        beside = 0 if single is base else base.nbytes
-        limits = replace(self.limits, memory_budget=self.limits.memory_budget - beside)
-        shared = SharedKernel(data.task.machines, limits, self.progress, self.team)
+        budget = self.memory_budget - (0 if single is base else base.nbytes)
+        shared = SharedKernel(data.task.machines, self.limits, budget, self.progress, self.team)
         for g in _from_middle(len(self.grid.gammas)):
             paths = [(k, e) for k in folds for e in range(self.grid.shape[1]) if self.wanted[g, e].any()]
             if not paths or not self.progress.go_on():

@@ -14,7 +14,6 @@ from .._config import resolve_memory_budget
 from .._progress import Callback, Progress
 from .._threads import ThreadTeam
 from .._types import Vector
-from ..algorithms.held_out import Limits
 from ..data.rows import positions
 from ..data.samples import make_samples
 from ..estimators._callbacks import CallbackBridge, with_callbacks
@@ -24,7 +23,7 @@ from ..estimators._kernel_machine import TrainingRows
 from ..estimators._scale import resolve_gamma
 from ..estimators._validation import check_flag, check_weights, make_rng, plain
 from ..kernels.functions import Kernel, make_kernel
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Limits
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits
 from ._grid import LARGEST_C, LARGEST_GAMMA, LEAST_C, LEAST_GAMMA, Grid, make_values
 from ._race import best_place
@@ -153,14 +152,13 @@ class SearchCV(BestEstimator):
             tol=float(self.tol),
             max_relative_gap=MAX_RELATIVE_GAP if self._make_kernel(1.0).is_semidefinite else np.inf,
             max_iter=int(self.max_iter),
-            memory_budget=resolve_memory_budget(self.memory_budget),
         )
-        title = type(self).__name__
+        title, budget = type(self).__name__, resolve_memory_budget(self.memory_budget)
         with (
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,
             ThreadTeam(self.n_jobs) as team,
         ):
-            search = Search(data, grid, self._make_kernel, score, limits, progress, team)
+            search = Search(data, grid, self._make_kernel, score, limits, budget, progress, team)
             search.run(make_rng(self.random_state, seed_of_none=0), exhaustive=bool(self.exhaustive))
         return search
 

@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dpocon
 from .._progress import Progress
 from .._threads import ThreadTeam, row_blocks
 from .._types import Array, Rows, Vector
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem, svm_problem
+from ..solvers.dual.certificate import DualProblem, Limits, svm_problem
 from ..solvers.dual.in_memory import solve_in_memory
 from ..solvers.results import DualResult, LinearResult
 
@@ -127,9 +127,9 @@ class HingeProblem:
         """Solve the duals of the outputs with both labels; the decision values of the others are 0."""
         assert K is not None
         importance, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
-        tol = max(self.tol, _IMPORTANCE_TOL)
+        limits = Limits(has_intercept=False, tol=max(self.tol, _IMPORTANCE_TOL), max_relative_gap=np.inf)
         for output, problem in zip(np.flatnonzero(self._is_mixed(rows)), self._problems(rows), strict=True):
-            result = _solve(K, problem, tol, progress, max_relative_gap=np.inf)
+            result = _solve(K, problem, limits, progress)
             importance += np.square(result.beta)
             values[output] = result.decision
         return ExactMachine(importance, values)
@@ -160,7 +160,8 @@ class HingeProblem:
 
     def _train_on_kernel_matrix(self, coordinates: Array, K: Array, rows: Rows, progress: Progress) -> LinearFit:
         """Solve each dual on the approximate kernel matrix K (n, n)."""
-        results = [_solve(K, problem, self.tol, progress) for problem in self._problems(rows)]
+        limits = Limits(has_intercept=False, tol=self.tol)
+        results = [_solve(K, problem, limits, progress) for problem in self._problems(rows)]
         return LinearFit.from_results(np.array([result.beta @ coordinates for result in results]), results)
 
     def _problems(self, rows: Rows) -> list[DualProblem]:
@@ -173,21 +174,9 @@ class HingeProblem:
         return np.asarray(np.any(signs != signs[:, :1], axis=1))
 
 
-def _solve(
-    K: Array, problem: DualProblem, tol: float, progress: Progress, max_relative_gap: float = MAX_RELATIVE_GAP
-) -> DualResult:
+def _solve(K: Array, problem: DualProblem, limits: Limits, progress: Progress) -> DualResult:
     """Solve a dual on K (n, n) in float32, which is enough for an approximate kernel."""
-    K, start = K.astype(np.float32, copy=False), np.zeros(len(K))
-    return solve_in_memory(
-        K,
-        problem,
-        start,
-        ThreadTeam(1),
-        has_intercept=False,
-        tol=tol,
-        progress=progress,
-        max_relative_gap=max_relative_gap,
-    )
+    return solve_in_memory(K.astype(np.float32, copy=False), problem, np.zeros(len(K)), limits, ThreadTeam(1), progress)
 
 
 class RidgeProblem:

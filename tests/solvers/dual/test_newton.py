@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
-from widemargin.solvers.dual.certificate import certify, make_terms, svm_problem
+from widemargin.solvers.dual.certificate import Limits, certify, make_terms, svm_problem
 from widemargin.solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory
 from widemargin.solvers.dual.newton import solve_newton_sets
 from widemargin.solvers.dual.stopping import CoordinateStallTest, objective
@@ -69,7 +69,7 @@ def test_singular_problems_with_large_C_are_solved(n: int, has_intercept: bool) 
     start = np.zeros(n)
     with ThreadTeam(1) as team, Progress(max_time=60) as progress:
         problem = svm_problem(y, np.full(n, 1e6))
-        result = solve_in_memory(K, problem, start, team, has_intercept=has_intercept, tol=1e-3, progress=progress)
+        result = solve_in_memory(K, problem, start, Limits(has_intercept, 1e-3), team, progress)
     assert progress.stopped_by is None
     assert result.converged
     assert result.n_iter < 1500

@@ -17,7 +17,14 @@ from widemargin.algorithms import dc_svm
 from widemargin.algorithms.dc_svm import KernelProblem, Settings, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual.certificate import DualProblem, certify, make_terms, one_class_problem, regression_problem
+from widemargin.solvers.dual.certificate import (
+    DualProblem,
+    Limits,
+    certify,
+    make_terms,
+    one_class_problem,
+    regression_problem,
+)
 from widemargin.solvers.dual.newton import solve_newton_sets
 from widemargin.solvers.dual.subproblems import Subproblem, solve_subproblems
 from widemargin.solvers.results import TrainedMachine
@@ -92,9 +99,7 @@ def test_the_optimum_is_that_of_the_textbook_problem(
     K, upper = kernel_matrix(X), C * np.random.default_rng(seed).uniform(0.5, 2.0, n)
     part = Subproblem(np.arange(n), regression_problem(y, upper, epsilon), np.zeros(n))
     with ThreadTeam(1) as team, Progress() as progress:
-        (result,) = solve_subproblems(
-            K, [part], team, has_intercept=has_intercept, tol=1e-6, max_iter=-1, progress=progress
-        )
+        (result,) = solve_subproblems(K, [part], Limits(has_intercept, 1e-6), team, progress)
     best = value(K, y, epsilon, twin(K, y, upper, epsilon, has_intercept=has_intercept))
     assert value(K, y, epsilon, result.beta) == pytest.approx(best, rel=1e-7, abs=1e-7)
     assert np.all(np.abs(result.beta) <= upper)

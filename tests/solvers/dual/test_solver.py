@@ -23,7 +23,7 @@ from widemargin.kernels.functions import RBF, Precomputed
 from widemargin.kernels.tiles import entry_work
 from widemargin.solvers.dual import in_memory as square
 from widemargin.solvers.dual import solver as dual
-from widemargin.solvers.dual.certificate import svm_problem
+from widemargin.solvers.dual.certificate import Limits, svm_problem
 from widemargin.solvers.dual.solver import DualSolver
 from widemargin.solvers.results import DualResult
 
@@ -79,11 +79,9 @@ def make_solver(
     return DualSolver(
         rows,
         svm_problem(problem.y, problem.upper),
-        has_intercept=has_intercept,
-        tol=tol,
+        Limits(has_intercept, tol, max_iter=max_iter),
         active_bytes=active_bytes,
         progress=progress,
-        max_iter=max_iter,
     )
 
 
@@ -419,8 +417,7 @@ def test_an_indefinite_kernel_ends(seed: int, has_intercept: bool) -> None:
         solver = DualSolver(
             rows,
             svm_problem(y, np.ones(40)),
-            has_intercept=has_intercept,
-            tol=1e-3,
+            Limits(has_intercept, 1e-3),
             active_bytes=PLENTY,
             progress=progress,
         )
@@ -447,9 +444,9 @@ def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, has_intercept:
         rows = KernelRows(FunctionKernel(broken), make_samples(problem.X), PLENTY, team)
         problem_dual = svm_problem(problem.y, problem.upper)
         with pytest.raises(ValueError, match="kernel"):
-            DualSolver(
-                rows, problem_dual, has_intercept=has_intercept, tol=1e-3, active_bytes=PLENTY, progress=progress
-            ).solve(np.zeros(40))
+            DualSolver(rows, problem_dual, Limits(has_intercept, 1e-3), active_bytes=PLENTY, progress=progress).solve(
+                np.zeros(40)
+            )
 
 
 @pytest.mark.usefixtures("tiny_tiles")
@@ -490,8 +487,7 @@ def test_a_solution_by_coarse_entries_is_corrected(has_intercept: bool, tiny_til
         solver = DualSolver(
             rows,
             svm_problem(problem.y, problem.upper),
-            has_intercept=has_intercept,
-            tol=1e-3,
+            Limits(has_intercept, 1e-3),
             active_bytes=PLENTY,
             progress=progress,
             entry_noise=1e-4,

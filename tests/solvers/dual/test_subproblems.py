@@ -15,7 +15,7 @@ from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual import subproblems
-from widemargin.solvers.dual.certificate import svm_problem
+from widemargin.solvers.dual.certificate import Limits, svm_problem
 from widemargin.solvers.dual.subproblems import Subproblem, solve_on_whole_matrix, solve_subproblems
 from widemargin.solvers.results import DualResult
 
@@ -39,9 +39,9 @@ def make_parts(n: int, sizes: list[int], C: float = 1.0) -> list[Subproblem]:
 
 
 def solve(K: NDArray[Any], parts: list[Subproblem], n_jobs: int = 1, **changes: Any) -> list[DualResult]:
-    how = {"has_intercept": False, "tol": 1e-3, "max_iter": -1, **changes}
+    limits = Limits(**{"has_intercept": False, "tol": 1e-3, **changes})
     with ThreadTeam(n_jobs) as team, Progress() as progress:
-        return solve_subproblems(K, parts, team, progress=progress, **how)
+        return solve_subproblems(K, parts, limits, team, progress)
 
 
 @pytest.mark.parametrize("has_intercept", [False, True])
@@ -91,11 +91,9 @@ def test_what_float32_hides_is_solved_in_float64() -> None:
     X = rng.normal(size=(300, 3)).astype(np.float32)
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=300) > 0, 1.0, -1.0)
     part = Subproblem(np.arange(300), svm_problem(y, np.full(300, 3e4)), np.zeros(300))
-    how = {"has_intercept": False, "tol": 1e-3, "max_iter": -1}
+    samples, limits = make_samples(X, RBF.sample_form), Limits(has_intercept=False, tol=1e-3)
     with ThreadTeam(1) as team, Progress() as progress:
-        (result,) = solve_on_whole_matrix(
-            RBF(0.3), make_samples(X, RBF.sample_form), [part], team, progress=progress, **how
-        )
+        (result,) = solve_on_whole_matrix(RBF(0.3), samples, [part], limits, team, progress)
     D = X.astype(np.float64)
     squares = (D * D).sum(axis=1)
     K = np.exp(-0.3 * np.maximum(squares[:, None] + squares - 2 * D @ D.T, 0.0))

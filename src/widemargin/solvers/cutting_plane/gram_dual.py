@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..._progress import Progress, SilentProgress
 from ..._threads import ThreadTeam
-from ..dual.certificate import svm_problem
+from ..dual.certificate import Limits, svm_problem
 from ..dual.subproblems import Subproblem, solve_subproblems
 from ..results import LinearResult
 from .losses import HingeLoss, cut_at
@@ -37,16 +37,9 @@ def solve_gram_duals(
     all_rows, zero = np.arange(len(samples)), np.zeros(len(samples))
     signed = [loss.signed_weights for loss in losses]
     parts = [Subproblem(all_rows, svm_problem(np.sign(weights), C * np.abs(weights)), zero) for weights in signed]
-    duals = solve_subproblems(
-        samples @ samples.T,
-        parts,
-        team,
-        has_intercept=losses[0].has_intercept,
-        tol=_TOL,
-        max_iter=_MAX_SETS,
-        progress=progress,
-        max_relative_gap=np.inf,  # the primal's gap is checked below
-    )
+    # the primal's gap is checked below
+    limits = Limits(losses[0].has_intercept, _TOL, max_relative_gap=np.inf, max_iter=_MAX_SETS)
+    duals = solve_subproblems(samples @ samples.T, parts, limits, team, progress)
     results = []
     for loss, dual in zip(losses, duals, strict=True):
         w, f = dual.beta @ samples, dual.decision[None]

@@ -28,7 +28,7 @@ from ...kernels.functions import Kernel
 from ...kernels.precision import ensure_precision, entry_noise
 from ...kernels.tiles import add_kernel_product
 from ..results import DualResult
-from .certificate import DualProblem, is_free, make_terms
+from .certificate import DualProblem, Limits, is_free, make_terms
 from .memory import split_memory
 from .solver import DualSolver
 
@@ -337,12 +337,10 @@ class Block:
             solver = DualSolver(
                 kernel_rows,
                 problem,
-                has_intercept=self.settings.has_intercept,
-                tol=tol,
+                Limits(self.settings.has_intercept, tol, max_relative_gap=np.inf),
                 active_bytes=active_bytes,
                 progress=progress,
                 entry_noise=self.noise,
-                max_relative_gap=np.inf,
             )
             if decision is None or (not beta.any() and not decision.any()):
                 return solver.solve(beta)

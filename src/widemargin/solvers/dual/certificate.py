@@ -10,6 +10,7 @@ bounds -C s_i and C s_i, s = 0. One-class machine: beta = alpha, t = 0, eps = 0,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,9 @@ from numpy.typing import NDArray
 
 from ..._native import dual, hinge
 from ..._types import Rows, Vector
+from ..results import DualResult, History
 
+NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_RELATIVE_GAP = 0.05  # gap / objective above which a machine has not converged, however small its violation
 _TOL_FACTORS = 1e-3, 0.5  # least and most reduction of the tolerance where the gap is too large
 
@@ -74,6 +77,38 @@ def make_terms(problem: DualProblem, diagonal: Vector) -> dual.SeparableTerms:
     floor = 1e-12 * largest if largest > 0 else 1.0
     scale = 1.0 / np.sqrt(np.maximum(diagonal, floor))
     return _terms_of([problem.target, problem.lo, problem.hi, scale], problem.epsilon)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far a dual is solved.
+
+    Attributes
+    ----------
+    has_intercept : bool
+        Whether sum(beta) keeps its value: the dual of an unregularised intercept.
+    tol : float
+        Largest KKT violation of a converged machine.
+    max_relative_gap : float
+        Largest gap / objective of a converged machine: where it is larger at `tol`, the tolerance is made smaller.
+        Infinite for kernels that are not positive semidefinite, where the gap is no bound.
+    max_iter : int
+        Working sets of each dual; -1 for no limit.
+    """
+
+    has_intercept: bool
+    tol: float
+    max_relative_gap: float = MAX_RELATIVE_GAP
+    max_iter: int = -1
+
+    @property
+    def max_sets(self) -> int:
+        """`max_iter`, or the largest integer."""
+        return self.max_iter if self.max_iter >= 0 else NO_LIMIT
+
+    def are_met(self, certificate: Certificate) -> bool:
+        """Whether a machine with this certificate has converged."""
+        return certificate.violation < self.tol and certificate.is_tight(self.max_relative_gap)
 
 
 class Certificate(NamedTuple):
@@ -179,6 +214,22 @@ def certify(
     lower_bound = terms.target @ beta - norm - 0.5 * beta @ decision
     gap = max(float(gap), 0.0)
     return Certificate(float(intercept), float(lower_bound) + gap, gap, float(violation))
+
+
+def make_result(
+    beta: Vector,
+    decision: Vector,
+    certificate: Certificate,
+    elapsed: float,
+    *,
+    converged: bool,
+    n_iter: int = 0,
+    n_steps: int = 0,
+) -> DualResult:
+    """The result of a point beta (m,) with K beta (m,), and one row of history, `elapsed` seconds after the start."""
+    _, objective, gap, violation = certificate
+    history = History.of_point(elapsed, beta, objective=objective, gap=gap, violation=violation)
+    return DualResult(beta, decision, *certificate, converged, n_iter, n_steps, history)
 
 
 def _intercept(

@@ -19,14 +19,13 @@ from ..._native import dual, kernels
 from ..._progress import PartProgress, Progress
 from ..._threads import ThreadTeam
 from ..._types import Array, Vector
-from ..results import DualResult, History
-from .certificate import MAX_RELATIVE_GAP, DualProblem, certify, make_terms
+from ..results import DualResult
+from .certificate import NO_LIMIT, DualProblem, Limits, certify, make_result, make_terms
 from .newton import solve_newton_sets
 from .stopping import SETS_PER_CHECK, CoordinateStallTest
 
 WORKING_SET_ROWS = 512  # a float32 tile of 1 MiB fits the second-level cache; measured best from 512 to 1024
 SINGLE_SET_TOL = 1e-9  # tolerance of a problem that is one working set: weighted and repeated rows then agree
-NO_LIMIT = int(np.iinfo(np.int64).max)
 SECONDS_PER_CHECK = 0.05  # of the clock
 
 
@@ -107,13 +106,10 @@ def solve_in_memory(
     K: Array,
     problem: DualProblem,
     beta: Vector,
+    limits: Limits,
     team: ThreadTeam,
-    *,
-    has_intercept: bool,
-    tol: float,
     progress: Progress | PartProgress,
-    max_relative_gap: float = MAX_RELATIVE_GAP,
-    max_iter: int = NO_LIMIT,
+    *,
     decision: Vector | None = None,
 ) -> DualResult:
     """Solve the dual of a problem whose kernel matrix is given.
@@ -124,14 +120,9 @@ def solve_in_memory(
     problem : DualProblem of m coordinates
     beta : ndarray of shape (m,)
         A feasible start; not changed.
+    limits : Limits
     team : ThreadTeam
-    has_intercept : bool
-    tol : float
     progress : Progress or PartProgress
-    max_relative_gap : float
-        Largest gap / objective at the end: where it is larger at `tol`, the tolerance is made smaller.
-    max_iter : int
-        Working sets.
     decision : ndarray of shape (m,), optional
         K beta, where it is known; not changed.
 
@@ -147,52 +138,43 @@ def solve_in_memory(
         kernels.add_rows(team.native, K, np.flatnonzero(beta), beta[beta != 0], decision)
     else:
         decision = decision.copy()
-    solver = InMemorySolver(K, terms, team, has_intercept=has_intercept, progress=progress)
-    needed_tol, violations = tol, np.empty(len(beta))  # needed_tol < tol where the gap is too large at tol
+    solver = InMemorySolver(K, terms, team, has_intercept=limits.has_intercept, progress=progress)
+    tol, violations = limits.tol, np.empty(len(beta))  # less than that of the limits where the gap is too large there
     while True:
-        solver.solve(beta, decision, needed_tol, max_iter)
-        certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=tol)
-        if not certificate.violation < needed_tol or certificate.is_tight(max_relative_gap) or progress.stopped_by:
+        solver.solve(beta, decision, tol, limits.max_sets)
+        certificate = certify(terms, beta, decision, violations, has_intercept=limits.has_intercept, tol=limits.tol)
+        is_tight = certificate.is_tight(limits.max_relative_gap)
+        if not certificate.violation < tol or is_tight or progress.stopped_by:
             break
-        needed_tol = certificate.tighter_tol(max_relative_gap)
-    converged = certificate.violation < tol and certificate.is_tight(max_relative_gap)
-    _, objective, gap, violation = certificate
-    history = History.of_point(progress.elapsed, beta, objective=objective, gap=gap, violation=violation)
-    return DualResult(beta, decision, *certificate, converged, solver.n_iter, solver.n_steps, history)
+        tol = certificate.tighter_tol(limits.max_relative_gap)
+    return make_result(
+        beta,
+        decision,
+        certificate,
+        progress.elapsed,
+        converged=limits.are_met(certificate),
+        n_iter=solver.n_iter,
+        n_steps=solver.n_steps,
+    )
 
 
 def solve_several_in_memory(
     K: Array,
     problems: Sequence[DualProblem],
     starts: Sequence[Vector],
+    limits: Limits,
     team: ThreadTeam,
-    *,
-    has_intercept: bool,
-    tol: float,
-    max_iter: int,
     progress: Progress,
-    max_relative_gap: float = MAX_RELATIVE_GAP,
 ) -> list[DualResult]:
     """Solve several problems on one kernel matrix K (n, n), one a thread; a last one that is left over has all threads.
 
-    `starts` are feasible points (n,), not changed; -1 for `max_iter` is no limit, and other parameters are those of
-    `solve_in_memory`. Each problem has its share of the time that is left.
+    `starts` are feasible points (n,), not changed. Each problem has its share of the time that is left.
     """
     n_threads = team.n_threads
     progress.stage(f"{len(problems)} machines", len(problems))
 
     def solve(k: int, team: ThreadTeam, n_workers: int) -> DualResult:
-        result = solve_in_memory(
-            K,
-            problems[k],
-            starts[k],
-            team,
-            has_intercept=has_intercept,
-            tol=tol,
-            progress=progress.part(n_workers),
-            max_relative_gap=max_relative_gap,
-            max_iter=NO_LIMIT if max_iter < 0 else max_iter,
-        )
+        result = solve_in_memory(K, problems[k], starts[k], limits, team, progress.part(n_workers))
         progress.advance()
         return result
 
@@ -206,6 +188,4 @@ def zero_result(problem: DualProblem, *, has_intercept: bool, elapsed: float) ->
     m = len(problem.target)
     zero, terms = np.zeros(m), make_terms(problem, np.ones(m))
     certificate = certify(terms, zero, zero, np.empty(m), has_intercept=has_intercept, tol=0.0)
-    _, objective, gap, violation = certificate
-    history = History.of_point(elapsed, zero, objective=objective, gap=gap, violation=violation)
-    return DualResult(zero, zero.copy(), *certificate, False, 0, 0, history)
+    return make_result(zero, zero.copy(), certificate, elapsed, converged=False)

@@ -32,16 +32,16 @@ from ...kernels.cache import KernelRows
 from ...kernels.tiles import entry_work
 from ..results import DualResult, History, StoppedAtStartError
 from .certificate import (
-    MAX_RELATIVE_GAP,
     Certificate,
     DualProblem,
+    Limits,
     certify,
     is_free,
     make_terms,
     rescale_to_zero_sum,
     restrict_terms,
 )
-from .in_memory import NO_LIMIT, SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
+from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
 from .stopping import MAX_IDLE_CHECKS, MAX_NOISE, StallTest
 
 DecisionValues = Callable[[Rows, Vector], Vector]
@@ -81,26 +81,21 @@ class DualSolver:
     ----------
     kernel_rows : KernelRows of n rows
     problem : DualProblem of n coordinates
-    has_intercept : bool
-        Whether sum(beta) keeps its value, the dual of an unregularised intercept.
-    tol : float
-        Largest violation of a converged machine.
+    limits : Limits
     active_bytes : int
         Memory of the active set's kernel matrix.
     progress : Progress or PartProgress
-    max_iter : int
-        Working sets; -1 for no limit.
     must_return : bool
         Whether `solve` returns a point on a few of the start's support vectors if it is stopped before the decision
         values of its start are known. Otherwise it raises StoppedAtStartError.
     entry_noise : float
         Root mean square error of a kernel entry. Where the noise of the decision values exceeds `tol`, `solve` returns
         once the violation is comparable with it: these entries cannot improve the point further.
-    max_relative_gap : float
-        Largest gap / objective at the end: where it is larger at `tol`, the tolerance is made smaller.
 
     Attributes
     ----------
+    has_intercept, tol
+        Of the limits.
     order : ndarray of shape (n,) or None
         The row of the original problem of each coordinate, for the points that callbacks see; None: 0 ... n - 1.
     report_to : callable or None
@@ -116,28 +111,24 @@ class DualSolver:
         self,
         kernel_rows: KernelRows,
         problem: DualProblem,
+        limits: Limits,
         *,
-        has_intercept: bool,
-        tol: float,
         active_bytes: int,
         progress: Progress | PartProgress,
-        max_iter: int = -1,
         must_return: bool = True,
         entry_noise: float = 0.0,
-        max_relative_gap: float = MAX_RELATIVE_GAP,
     ) -> None:
         n = len(problem.target)
         self.kernel_rows = kernel_rows
         self.problem = problem
-        self.has_intercept = has_intercept
-        self.tol = self.needed_tol = tol
-        self.goal_tol = min(tol, SINGLE_SET_TOL) if n <= WORKING_SET_ROWS else tol
-        self.max_relative_gap = max_relative_gap
+        self.limits = limits
+        self.has_intercept = limits.has_intercept
+        self.tol = self.needed_tol = limits.tol
+        self.goal_tol = min(self.tol, SINGLE_SET_TOL) if n <= WORKING_SET_ROWS else self.tol
         self.progress = progress
         self.must_return = must_return
         self.entry_noise = entry_noise
         self.order: Rows | None = None
-        self.max_iter = max_iter if max_iter >= 0 else NO_LIMIT
         self.terms = make_terms(problem, np.asarray(kernel_rows.kernel.diagonal(kernel_rows.samples), np.float64))
         self.active = ActiveMatrix(
             kernel_rows, max(active_bytes, WORKING_SET_ROWS**2 * kernel_rows.samples.dtype.itemsize)
@@ -250,7 +241,7 @@ class DualSolver:
             if is_stalled(self.terms, point.beta, point.decision, certificate.violation):
                 break
             if certificate.violation < self._observable_tol(point):
-                self.needed_tol = certificate.tighter_tol(self.max_relative_gap)
+                self.needed_tol = certificate.tighter_tol(self.limits.max_relative_gap)
                 self.goal_tol = min(self.goal_tol, self.needed_tol)
             new_point = self._run_round(point, certificate)
             if new_point is None:
@@ -271,15 +262,16 @@ class DualSolver:
         return self.entry_noise * float(np.linalg.norm(beta - self.noise_free_beta))
 
     def _is_done(self, point: _Point, certificate: Certificate) -> bool:
-        if self.n_iter >= self.max_iter:
+        if self.n_iter >= self.limits.max_sets:
             return True
-        if certificate.violation < self._observable_tol(point) and certificate.is_tight(self.max_relative_gap):
+        is_tight = certificate.is_tight(self.limits.max_relative_gap)
+        if is_tight and certificate.violation < self._observable_tol(point):
             return True
         noise = self.noise(point.beta)
         return noise > MAX_NOISE * self.needed_tol and certificate.violation < _NOISE_FLOOR * noise
 
     def _result(self, point: _Point, certificate: Certificate) -> DualResult:
-        converged = certificate.violation < self.tol and certificate.is_tight(self.max_relative_gap)
+        converged = self.limits.are_met(certificate)
         return DualResult(point.beta, point.decision, *certificate, converged, self.n_iter, self.n_steps, self.history)
 
     def decision_values(self, beta: Vector, leading: Vector | None = None) -> Vector:
@@ -403,12 +395,14 @@ class DualSolver:
         part = DualSolver(
             KernelRows(self.kernel_rows.kernel, samples, 0, self.kernel_rows.team),
             self.problem.take(near),
-            has_intercept=self.has_intercept,
-            tol=_INNER_TOL * self._observable_tol(point),
+            Limits(
+                self.has_intercept,
+                _INNER_TOL * self._observable_tol(point),
+                max_relative_gap=np.inf,
+                max_iter=self.limits.max_sets - self.n_iter,
+            ),
             active_bytes=0,
             progress=self.progress,
-            max_iter=self.max_iter - self.n_iter,
-            max_relative_gap=np.inf,
         )
 
         def report(beta: Vector, inner: Certificate) -> bool:
@@ -490,8 +484,7 @@ class DualSolver:
             has_intercept=self.has_intercept,
             progress=self.progress,
         )
-        left = self.max_iter - self.n_iter
-        solver.solve(beta, decision, tol, left)
+        solver.solve(beta, decision, tol, self.limits.max_sets - self.n_iter)
         self.n_iter += solver.n_iter
         self.n_steps += solver.n_steps
 

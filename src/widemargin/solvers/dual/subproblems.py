@@ -24,9 +24,9 @@ from ...data.samples import Samples
 from ...kernels.functions import Kernel
 from ...kernels.precision import entry_noise
 from ...kernels.tiles import fill_gram
-from ..results import DualResult, History
-from .certificate import MAX_RELATIVE_GAP, Certificate, DualProblem, certify, make_terms, restrict_terms
-from .in_memory import NO_LIMIT, SECONDS_PER_CHECK, SINGLE_SET_TOL, WORKING_SET_ROWS
+from ..results import DualResult
+from .certificate import Certificate, DualProblem, Limits, certify, make_result, make_terms, restrict_terms
+from .in_memory import SECONDS_PER_CHECK, SINGLE_SET_TOL, WORKING_SET_ROWS
 from .newton import solve_newton_sets
 from .stopping import SETS_PER_CHECK, CoordinateStallTest, hides_violation
 
@@ -43,13 +43,9 @@ def solve_on_whole_matrix(
     kernel: Kernel,
     samples: Samples,
     parts: Sequence[Subproblem],
+    limits: Limits,
     team: ThreadTeam,
-    *,
-    has_intercept: bool,
-    tol: float,
-    max_iter: int,
     progress: Progress | SilentProgress,
-    max_relative_gap: float = MAX_RELATIVE_GAP,
 ) -> list[DualResult]:
     """Compute the kernel matrix of all samples and solve problems on parts of it.
 
@@ -67,22 +63,13 @@ def solve_on_whole_matrix(
         from_zero = not any(part.start.any() for part in parts)
         with progress.interrupting(team.native) if from_zero else nullcontext():
             fill_gram(kernel, samples, K, team)
-        return solve_subproblems(
-            K,
-            parts,
-            team,
-            has_intercept=has_intercept,
-            tol=tol,
-            max_iter=max_iter,
-            progress=progress,
-            max_relative_gap=max_relative_gap,
-        )
+        return solve_subproblems(K, parts, limits, team, progress)
 
     results, noise = solve(samples, parts), entry_noise(kernel, samples)
     coarse = [
         k
         for k, (part, result) in enumerate(zip(parts, results, strict=True))
-        if hides_violation(noise * float(np.linalg.norm(result.beta)), tol, part.problem, result)
+        if hides_violation(noise * float(np.linalg.norm(result.beta)), limits.tol, part.problem, result)
     ]
     if coarse and progress.go_on():
         float64_samples = samples.astype(np.dtype(np.float64), np.dtype(np.float64))
@@ -93,15 +80,7 @@ def solve_on_whole_matrix(
 
 
 def solve_subproblems(
-    K: Array,
-    parts: Sequence[Subproblem],
-    team: ThreadTeam,
-    *,
-    has_intercept: bool,
-    tol: float,
-    max_iter: int,
-    progress: Progress | SilentProgress,
-    max_relative_gap: float = MAX_RELATIVE_GAP,
+    K: Array, parts: Sequence[Subproblem], limits: Limits, team: ThreadTeam, progress: Progress | SilentProgress
 ) -> list[DualResult]:
     """Solve duals on parts of a given kernel matrix.
 
@@ -109,24 +88,19 @@ def solve_subproblems(
     ----------
     K : ndarray of shape (n, n)
     parts : sequence of Subproblem
+    limits : Limits
+        Of each problem; one of at most 512 rows is solved to a violation of 1e-9, where rounding allows it.
     team : ThreadTeam
-    has_intercept : bool
-    tol : float
-        Largest violation; 1e-9 for a problem of at most 512 rows, where rounding allows it.
-    max_iter : int
-        Working sets for each problem; -1 for no limit.
     progress : Progress or PartProgress
-    max_relative_gap : float
-        Largest gap / objective of each problem at the end.
 
     Returns
     -------
     list of DualResult
         Each with one row of history.
     """
-    batch = _Batch(K, parts, has_intercept=has_intercept, tol=tol, max_iter=max_iter, max_relative_gap=max_relative_gap)
+    batch = _Batch(K, parts, limits)
     while batch.advance(team):
-        if not progress.go_on(violation=float(batch.violations.max()), tol=tol):
+        if not progress.go_on(violation=float(batch.violations.max()), tol=limits.tol):
             break
         batch.solve_stalled(progress.go_on)
     return batch.results(progress.elapsed)
@@ -135,22 +109,10 @@ def solve_subproblems(
 class _Batch:
     """The points of all problems, as slices of common arrays, with the tolerance and the counts of each."""
 
-    def __init__(
-        self,
-        K: Array,
-        parts: Sequence[Subproblem],
-        *,
-        has_intercept: bool,
-        tol: float,
-        max_iter: int,
-        max_relative_gap: float,
-    ) -> None:
+    def __init__(self, K: Array, parts: Sequence[Subproblem], limits: Limits) -> None:
         self.K = K
         self.parts = parts
-        self.has_intercept = has_intercept
-        self.tol = tol
-        self.max_relative_gap = max_relative_gap
-        self.limit = max_iter if max_iter >= 0 else NO_LIMIT
+        self.limits = limits
         starts = np.cumsum([0, *(len(part.rows) for part in parts)], dtype=np.int64)
         self.slices = [slice(*ends) for ends in pairwise(starts.tolist())]
         rows = np.concatenate([part.rows for part in parts])
@@ -164,7 +126,7 @@ class _Batch:
         for part, part_slice in zip(parts, self.slices, strict=True):
             if part.start.any():
                 self.f[part_slice] = self._entries(part) @ part.start
-        self.tols = np.where(np.diff(starts) <= WORKING_SET_ROWS, min(tol, SINGLE_SET_TOL), tol)
+        self.tols = np.where(np.diff(starts) <= WORKING_SET_ROWS, min(limits.tol, SINGLE_SET_TOL), limits.tol)
         self.sets, self.steps = np.zeros((2, len(parts)), np.int64)
         self.next_check = np.full(len(parts), SETS_PER_CHECK)
         self.is_unsolved = np.ones(len(parts), bool)
@@ -172,7 +134,7 @@ class _Batch:
         self.certificates: dict[int, Certificate] = {}  # of solved problems
         self.stall_tests: dict[int, CoordinateStallTest] = {}
         make: Any = dual.Subproblems32 if K.dtype == np.float32 else dual.Subproblems64
-        self.problems = make(K, rows, starts, self.terms, self.beta, self.f, has_intercept)
+        self.problems = make(K, rows, starts, self.terms, self.beta, self.f, limits.has_intercept)
 
     def _entries(self, part: Subproblem) -> Array:
         """K[rows, rows], (m, m)."""
@@ -180,21 +142,21 @@ class _Batch:
 
     def advance(self, team: ThreadTeam) -> bool:
         """Solve for 50 ms; whether any problem is left unsolved."""
-        max_sets = np.minimum(self.next_check, self.limit) - self.sets
+        max_sets = np.minimum(self.next_check, self.limits.max_sets) - self.sets
         new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, self.tols, max_sets, SECONDS_PER_CHECK)
         self.violations = np.asarray(left)
         if not (np.isfinite(self.violations).all() and np.isfinite(self.f).all()):
             raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
         self.sets += new_sets
         self.steps += new_steps
-        self.is_unsolved &= ~np.asarray(is_stuck) & (self.sets < self.limit)
+        self.is_unsolved &= ~np.asarray(is_stuck) & (self.sets < self.limits.max_sets)
         self.tols[~self.is_unsolved] = np.inf  # no more working sets for these
         for k in np.flatnonzero(self.is_unsolved & (self.violations < self.tols)).tolist():
             certificate = self._certify(k)
-            if certificate.is_tight(self.max_relative_gap):
+            if certificate.is_tight(self.limits.max_relative_gap):
                 self.is_unsolved[k], self.certificates[k] = False, certificate
             else:
-                self.tols[k] = certificate.tighter_tol(self.max_relative_gap)
+                self.tols[k] = certificate.tighter_tol(self.limits.max_relative_gap)
         return bool(self.is_unsolved.any())
 
     def solve_stalled(self, go_on: Callable[[], bool]) -> None:
@@ -211,29 +173,32 @@ class _Batch:
                     beta,
                     f,
                     WORKING_SET_ROWS,
-                    has_intercept=self.has_intercept,
+                    has_intercept=self.limits.has_intercept,
                     tol=self.tols[k],
-                    max_relative_gap=self.max_relative_gap,
+                    max_relative_gap=self.limits.max_relative_gap,
                     go_on=go_on,
                 )
                 self.is_unsolved[k], self.tols[k] = False, np.inf
 
     def _certify(self, k: int) -> Certificate:
         terms, beta, f = restrict_terms(self.terms, self.slices[k]), self.beta[self.slices[k]], self.f[self.slices[k]]
-        return certify(terms, beta, f, np.empty(len(beta)), has_intercept=self.has_intercept, tol=self.tol)
+        has_intercept, tol = self.limits.has_intercept, self.limits.tol
+        return certify(terms, beta, f, np.empty(len(beta)), has_intercept=has_intercept, tol=tol)
 
     def results(self, elapsed: float) -> list[DualResult]:
         """The point and the certificate of each problem."""
         results = []
         for k, part_slice in enumerate(self.slices):
             certificate = self.certificates.get(k) or self._certify(k)
-            _, objective, gap, violation = certificate
-            history = History.of_point(
-                elapsed, self.beta[part_slice], objective=objective, gap=gap, violation=violation
-            )
-            converged = certificate.violation < self.tol and certificate.is_tight(self.max_relative_gap)
-            counts = int(self.sets[k]), int(self.steps[k])
             results.append(
-                DualResult(self.beta[part_slice], self.f[part_slice], *certificate, converged, *counts, history)
+                make_result(
+                    self.beta[part_slice],
+                    self.f[part_slice],
+                    certificate,
+                    elapsed,
+                    converged=self.limits.are_met(certificate),
+                    n_iter=int(self.sets[k]),
+                    n_steps=int(self.steps[k]),
+                )
             )
         return results
