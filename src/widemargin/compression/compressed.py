@@ -15,7 +15,7 @@ from .._types import Vector
 from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
 from ..estimators._kernel_machine import KernelMachine
-from ..estimators._predictor import OneAgainstRestPredictor, PairwisePredictor, lazy_on_dask
+from ..estimators._predictor import OneAgainstRestPredictor, PairwisePredictor, ValuePredictor, lazy_on_dask
 from ..estimators._validation import validate_rows
 from ..models.nystroem_tree import NystroemForest
 
@@ -175,19 +175,8 @@ class CompressedVotes(ClassifierMixin, PairwisePredictor, Compressed):
         return k * (k - 1) // 2
 
 
-class CompressedRegressor(RegressorMixin, Compressed):
+class CompressedRegressor(RegressorMixin, ValuePredictor, Compressed):
     """A regressor."""
-
-    @lazy_on_dask
-    def predict(self, X: ArrayLike) -> Vector:
-        """The value of each row, of shape (n_samples,) or (n_samples, n_targets).
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-        """
-        values = self._decide(X)
-        return values[:, 0] if values.shape[1] == 1 else values
 
 
 class CompressedOutlierDetector(OutlierMixin, Compressed):

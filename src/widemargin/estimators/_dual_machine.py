@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -27,11 +27,12 @@ from ..models.expansion import KernelExpansion
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP
 from ..solvers.dual.memory import least_memory
 from ..solvers.results import DualResult, History, TrainedMachine
-from ._dual_attributes import certificate_attributes, check_clusters, clustered_model
+from ._dual_attributes import certificate_attributes, check_clusters, clustered_model, target_attributes
 from ._estimator import describe_gap, warn_unconverged
 from ._fitted_state import FittedState
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._predictor import lazy_on_dask
+from ._remote import Problem, train, train_several
 from ._scale import make_checked_samples
 from ._validation import (
     FUNCTION_KERNELS,
@@ -57,7 +58,7 @@ _DEEPEST = 62  # of the levels: 2 ** 62 clusters
 class DualMachine(LinearWeights, KernelMachine):
     """A kernel machine whose dual problem is solved exactly, or cluster by cluster (an early machine).
 
-    A subclass has `_train`, `_n_machines`, `_prediction_attributes` and `_check_coefficients`.
+    A subclass has `_problems`. What else is here is that of a machine for each target; a classifier has its own.
     """
 
     fit_intercept: bool
@@ -131,28 +132,26 @@ class DualMachine(LinearWeights, KernelMachine):
         if self._is_gram and self.partition == "input":
             raise ValueError("partition must not be 'input' with kernel='precomputed': it has no features to cluster")
 
-    def _train(
-        self,
-        kernel: Kernel,
-        samples: Samples,
-        rows: TrainingRows,
-        settings: Settings,
-        progress: Progress,
-        rng: np.random.Generator,
-    ) -> list[TrainedMachine]:
+    def _problems(self, rows: TrainingRows) -> Sequence[Problem]:
+        """Of each machine a function that returns its rows among the n of `rows`, and its dual problem on these."""
         raise NotImplementedError
 
-    def _n_machines(self, rows: TrainingRows) -> int:
-        """The number of machines that these rows need."""
-        raise NotImplementedError
+    def _train(self, kernel: Kernel, samples: Samples, rows: TrainingRows, progress: Progress) -> list[TrainedMachine]:
+        settings, rng = self._settings(kernel), make_rng(self.random_state, seed_of_none=0)
+        problems = self._problems(rows)
+        if len(problems) > 1:
+            on_all = isinstance(self, RegressorMixin)
+            return train_several(kernel, samples, problems, settings, progress, rng, on_all=on_all)
+        data = KernelProblem(kernel, samples, problems[0]()[1])
+        return [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
 
     def _machine_sizes(self, rows: TrainingRows) -> list[int]:
         """The number of rows of each machine."""
-        return [len(rows.weights)] * self._n_machines(rows)
+        return [len(rows.y)] * (1 if rows.y.ndim == 1 else rows.y.shape[1])
 
     def _prediction_attributes(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
         """The fitted attributes that predictions need, by name."""
-        raise NotImplementedError
+        return target_attributes(rows.kept, None if self._is_gram else rows.X, machines, self.combine)
 
     def _coefficients(self) -> Any:
         """Coefficients of the support vectors, (n_machines, n_SV)."""
@@ -160,7 +159,8 @@ class DualMachine(LinearWeights, KernelMachine):
 
     def _check_coefficients(self, fitted: FittedState, n: int) -> int:
         """Check `dual_coef_` and `n_support_` of n support vectors; return the number of machines."""
-        raise NotImplementedError
+        fitted.array("n_support_", np.integer, 1, least=n, below=n + 1)
+        return len(fitted.array("dual_coef_", np.float64, ... if isinstance(self, RegressorMixin) else 1, n))
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         if not is_partitioned(X):
@@ -213,8 +213,7 @@ class DualMachine(LinearWeights, KernelMachine):
         samples = self._make_samples(kernel, rows, SilentProgress(progress).go_on)
         if not isinstance(samples, RemoteRows):
             self._check_memory(samples, rows)
-        rng = make_rng(self.random_state, seed_of_none=0)
-        machines = self._train(kernel, samples, rows, self._settings(kernel), progress, rng)
+        machines = self._train(kernel, samples, rows, progress)
         certificate = certificate_attributes(machines, is_semidefinite=kernel.is_semidefinite)
         self.__dict__.update({**self._prediction_attributes(rows, machines), **certificate})
         return max(machine.result.violation for machine in machines)
@@ -229,9 +228,9 @@ class DualMachine(LinearWeights, KernelMachine):
         return X  # type: ignore[return-value]  # `_remote.train` takes them in place of samples
 
     def _scale_targets(self, rows: TrainingRows) -> NDArray[Any] | None:
-        """Class numbers or target values (n,) that features on a useful scale predict; None where there are none."""
-        return rows.y
-
+        """Class numbers or values of the first target (n,), which features on a useful scale predict, if there are any."""
+        return rows.y if rows.y.ndim == 1 else rows.y[:, 0]
+        """Class numbers or values of the first target (n,), for checks of the features' scale; None without y."""
     def _check_memory(self, samples: Samples, rows: TrainingRows) -> None:
         """Raise a ValueError with the least memory budget if this one is smaller."""
         sizes = self._machine_sizes(rows)
@@ -282,7 +281,7 @@ class DualMachine(LinearWeights, KernelMachine):
         candidate = progress.candidate
         if (
             is_partitioned(rows.X)
-            or self._n_machines(rows) > 1
+            or len(self._machine_sizes(rows)) > 1
             or not isinstance(candidate, tuple)
             or len(candidate[0]) != len(rows.weights)
         ):

@@ -178,6 +178,28 @@ class OneAgainstRestPredictor(ScorePredictor):
         return np.asarray(self.classes_[numbers])
 
 
+class ValuePredictor:
+    """`predict` of a regressor: its decision values."""
+
+    _decide: Callable[..., Vector]
+
+    @lazy_on_dask
+    def predict(self, X: ArrayLike) -> Vector:
+        """The value of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_targets) for several targets, float64
+        """
+        values = self._decide(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+
 def largest(values: Vector) -> NDArray[np.intp]:
     """The class of each row: that of the largest decision value, or of two classes by the sign of the only one."""
     numbers: NDArray[Any] = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)

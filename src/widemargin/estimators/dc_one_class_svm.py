@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -11,19 +12,17 @@ from sklearn.base import OutlierMixin
 
 from .._progress import Progress
 from .._types import Vector
-from ..algorithms.dc_svm import KernelProblem, Settings
+from ..algorithms.dc_svm import KernelProblem
 from ..data.remote_rows import count_rows
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import one_class_problem
 from ..solvers.results import StoppedAtStartError, TrainedMachine
-from ._dual_attributes import target_attributes
 from ._dual_machine import DualMachine
-from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
 from ._predictor import lazy_on_dask
-from ._remote import take_samples, train
-from ._validation import check_choice, check_number, plain
+from ._remote import Problem, take_samples, train
+from ._validation import check_choice, check_number, make_rng, plain
 
 _ROUNDING = 8.0  # times the relative rounding error of a kernel entry: that of a decision value
 _SAMPLE = 300  # rows of the machine of a fit that has no time for all
@@ -197,21 +196,15 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         super()._check_parameters()
         check_choice("combine", self.combine, ("early", "naive"))
 
-    def _train(
-        self,
-        kernel: Kernel,
-        samples: Samples,
-        rows: TrainingRows,
-        settings: Settings,
-        progress: Progress,
-        rng: np.random.Generator,
-    ) -> list[TrainedMachine]:
+    def _problems(self, rows: TrainingRows) -> Sequence[Problem]:
+        return [lambda: (np.arange(len(rows.weights)), one_class_problem(rows.weights, float(self.nu)))]
+
+    def _train(self, kernel: Kernel, samples: Samples, rows: TrainingRows, progress: Progress) -> list[TrainedMachine]:
         try:
-            data = KernelProblem(kernel, samples, one_class_problem(rows.weights, float(self.nu)))
-            machine = train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))
-            return [self._with_border_inside(machine, rows)]
+            (machine,) = super()._train(kernel, samples, rows, progress)
         except StoppedAtStartError:
-            return [self._sample_machine(kernel, samples, rows.weights, settings, rng)]
+            return [self._sample_machine(kernel, samples, rows.weights)]
+        return [self._with_border_inside(machine, rows)]
 
     def _with_border_inside(self, machine: TrainedMachine, rows: TrainingRows) -> TrainedMachine:
         """The machine with rho smaller by the error of its decision values: free support vectors are inside.
@@ -230,19 +223,15 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         result = replace(result, intercept=float(b.mean()), objective=objective, gap=gap)
         return replace(machine, result=result, intercepts=b)
 
-    def _sample_machine(
-        self, kernel: Kernel, samples: Samples, weights: Vector, settings: Settings, rng: np.random.Generator
-    ) -> TrainedMachine:
+    def _sample_machine(self, kernel: Kernel, samples: Samples, weights: Vector) -> TrainedMachine:
         """The machine of a sample of the rows, with coefficients of the same sum as the whole's, and no bound."""
-        n = len(samples)
+        n, rng = len(samples), make_rng(self.random_state, seed_of_none=0)
         chosen = np.sort(rng.choice(n, min(n, _SAMPLE), replace=False))
         part = weights[chosen] * (weights.sum() / weights[chosen].sum())
-        settings = replace(settings, n_levels=0, stop_level=0)
+        settings = replace(self._settings(kernel), n_levels=0, stop_level=0)
+        data = KernelProblem(kernel, take_samples(kernel, samples, chosen), one_class_problem(part, float(self.nu)))
         with Progress() as progress:
-            problem = one_class_problem(part, float(self.nu))
-            machine = train(
-                KernelProblem(kernel, take_samples(kernel, samples, chosen), problem), settings, progress, rng
-            )
+            machine = train(data, settings, progress, rng)
         beta = np.zeros(n)
         beta[chosen] = machine.result.beta
         machine.result = replace(
@@ -255,18 +244,6 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
 
     def _scale_targets(self, rows: TrainingRows) -> None:
         return None
-
-    def _n_machines(self, rows: TrainingRows) -> int:
-        return 1
-
-    def _prediction_attributes(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
-        X = None if self._is_gram else rows.X
-        return target_attributes(rows.kept, X, machines, self.combine)
-
-    def _check_coefficients(self, fitted: FittedState, n: int) -> int:
-        fitted.array("n_support_", np.integer, 1, least=n, below=n + 1)
-        fitted.array("dual_coef_", np.float64, 1, n)
-        return 1
 
     @lazy_on_dask
     def decision_function(self, X: ArrayLike) -> Vector:

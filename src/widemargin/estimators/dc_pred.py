@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .._progress import Progress
-from .._types import Vector
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
 from ..nystroem.local_machines import HingeProblem, RidgeProblem
 from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
-from ._predictor import OneAgainstRestPredictor, lazy_on_dask
+from ._predictor import OneAgainstRestPredictor, ValuePredictor
 from ._validation import check_number, plain
 
 
@@ -194,7 +192,7 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, DCPredMachine):
         self.classes_ = rows.classes
 
 
-class DCPredRegressor(RegressorMixin, DCPredMachine):
+class DCPredRegressor(RegressorMixin, ValuePredictor, DCPredMachine):
     """Kernel ridge regression that predicts at the cost of a few inner products: a tree of small Nystroem machines.
 
     When to use: `sklearn.kernel_ridge.KernelRidge` fits, but the data are too many for it, or predictions too slow.
@@ -313,18 +311,3 @@ class DCPredRegressor(RegressorMixin, DCPredMachine):
                 "alpha must be larger for this kernel, whose matrix is singular to the precision of float64 in a leaf, "
                 f"got {plain(self.alpha)!r}"
             ) from error
-
-    @lazy_on_dask
-    def predict(self, X: ArrayLike) -> Vector:
-        """The value of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or (n_samples, n_targets) for several targets, float64
-        """
-        values = self._decide(X)
-        return values[:, 0] if values.shape[1] == 1 else values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -9,10 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from .._progress import Progress
-from ..algorithms.dc_svm import KernelProblem, Settings
-from ..data.samples import Samples
-from ..kernels.functions import Kernel
 from ..models.clustered import COMBINATIONS
 from ..solvers.dual.certificate import pair_problem, svm_problem
 from ..solvers.results import TrainedMachine
@@ -21,7 +18,7 @@ from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
 from ._predictor import PairwisePredictor
-from ._remote import train, train_several
+from ._remote import Problem
 from ._validation import check_choice, check_flag, check_number
 
 
@@ -236,26 +233,11 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
         check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         check_flag(break_ties=self.break_ties)
 
-    def _train(
-        self,
-        kernel: Kernel,
-        samples: Samples,
-        rows: TrainingRows,
-        settings: Settings,
-        progress: Progress,
-        rng: np.random.Generator,
-    ) -> list[TrainedMachine]:
+    def _problems(self, rows: TrainingRows) -> Sequence[Problem]:
         upper = self.C * self._weigh_classes(rows.classes, rows.y, rows.weights)
         if len(rows.classes) > 2:
-            pairs = combinations(range(len(rows.classes)), 2)
-            problems = [partial(pair_problem, rows.y, upper, *pair) for pair in pairs]
-            return train_several(kernel, samples, problems, settings, progress, rng)
-        data = KernelProblem(kernel, samples, svm_problem(np.where(rows.y > 0, 1.0, -1.0), upper))
-        return [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
-
-    def _n_machines(self, rows: TrainingRows) -> int:
-        k = len(rows.classes)
-        return k * (k - 1) // 2
+            return [partial(pair_problem, rows.y, upper, *pair) for pair in combinations(range(len(rows.classes)), 2)]
+        return [lambda: (np.arange(len(upper)), svm_problem(np.where(rows.y > 0, 1.0, -1.0), upper))]
 
     def _machine_sizes(self, rows: TrainingRows) -> list[int]:
         return [a + b for a, b in combinations(np.bincount(rows.y).tolist(), 2)]

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
-from .._progress import Progress
 from .._types import Rows, Vector
-from ..algorithms.dc_svm import KernelProblem, Settings
-from ..data.samples import Samples
-from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import DualProblem, regression_problem
-from ..solvers.results import TrainedMachine
-from ._dual_attributes import target_attributes
 from ._dual_machine import DualMachine
-from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
-from ._predictor import lazy_on_dask
-from ._remote import train, train_several
+from ._predictor import ValuePredictor
+from ._remote import Problem
 from ._validation import check_choice, check_number
 
 
-class DCSVMRegressor(RegressorMixin, DualMachine):
+class DCSVMRegressor(RegressorMixin, ValuePredictor, DualMachine):
     """Exact support vector regression, for data sets where `sklearn.svm.SVR` takes too long.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, |y_i - f(x_i)| - epsilon)`` to a stated violation of the optimality
@@ -174,53 +167,10 @@ class DCSVMRegressor(RegressorMixin, DualMachine):
         super()._check_parameters()
         check_choice("combine", self.combine, ("early", "naive"))
 
-    def _train(
-        self,
-        kernel: Kernel,
-        samples: Samples,
-        rows: TrainingRows,
-        settings: Settings,
-        progress: Progress,
-        rng: np.random.Generator,
-    ) -> list[TrainedMachine]:
+    def _problems(self, rows: TrainingRows) -> Sequence[Problem]:
         everyone, upper = np.arange(len(rows.y)), self.C * rows.weights
 
         def problem_of(target: Vector) -> tuple[Rows, DualProblem]:
             return everyone, regression_problem(np.ascontiguousarray(target), upper, float(self.epsilon))
 
-        targets = rows.y.reshape(len(rows.y), -1).T
-        if len(targets) > 1:
-            problems = [partial(problem_of, y) for y in targets]
-            return train_several(kernel, samples, problems, settings, progress, rng, on_all=True)
-        data = KernelProblem(kernel, samples, problem_of(targets[0])[1])
-        return [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
-
-    def _scale_targets(self, rows: TrainingRows) -> NDArray[Any]:
-        return rows.y if rows.y.ndim == 1 else rows.y[:, 0]
-
-    def _n_machines(self, rows: TrainingRows) -> int:
-        return 1 if rows.y.ndim == 1 else int(rows.y.shape[1])
-
-    def _prediction_attributes(self, rows: TrainingRows, machines: list[TrainedMachine]) -> dict[str, Any]:
-        X = None if self._is_gram else rows.X
-        return target_attributes(rows.kept, X, machines, self.combine)
-
-    def _check_coefficients(self, fitted: FittedState, n: int) -> int:
-        fitted.array("n_support_", np.integer, 1, least=n, below=n + 1)
-        return len(fitted.array("dual_coef_", np.float64, ..., n))
-
-    @lazy_on_dask
-    def predict(self, X: ArrayLike) -> Vector:
-        """The value of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            Or K(X, train), of shape (n_samples, n_train), for a precomputed kernel.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or (n_samples, n_targets) for several targets, float64
-        """
-        values = self._decide(X)
-        return values[:, 0] if values.shape[1] == 1 else values
+        return [partial(problem_of, target) for target in rows.y.reshape(len(rows.y), -1).T]
