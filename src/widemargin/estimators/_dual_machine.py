@@ -228,9 +228,9 @@ class DualMachine(LinearWeights, KernelMachine):
         return X  # type: ignore[return-value]  # `_remote.train` takes them in place of samples
 
     def _scale_targets(self, rows: TrainingRows) -> NDArray[Any] | None:
-        """Class numbers or values of the first target (n,), which features on a useful scale predict, if there are any."""
-        return rows.y if rows.y.ndim == 1 else rows.y[:, 0]
         """Class numbers or values of the first target (n,), for checks of the features' scale; None without y."""
+        return rows.y if rows.y.ndim == 1 else rows.y[:, 0]
+
     def _check_memory(self, samples: Samples, rows: TrainingRows) -> None:
         """Raise a ValueError with the least memory budget if this one is smaller."""
         sizes = self._machine_sizes(rows)
