@@ -15,17 +15,6 @@ from widemargin import ConvergenceDisplay, DCSVMClassifier, OCASClassifier
 HISTORY = {"time": [0.1, 0.2, 0.4], "objective": [9.0, 5.0, 4.0], "lower_bound": [0.0, 3.0, 3.9]}
 
 
-@pytest.fixture
-def plt() -> Any:
-    """Matplotlib without a screen; every figure is closed afterwards."""
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as pyplot
-
-    yield pyplot
-    pyplot.close("all")
-
-
 def points(line: Any) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in line.get_xydata()]
 

@@ -25,16 +25,7 @@ from widemargin.model_selection.c_path import CPath
 
 X, Y = make_moons(600, noise=0.2, random_state=0)
 
-
-@pytest.fixture(autouse=True)
-def plt() -> Any:
-    """Matplotlib without a screen; every figure is closed afterwards."""
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as pyplot
-
-    yield pyplot
-    pyplot.close("all")
+pytestmark = pytest.mark.usefixtures("plt")
 
 
 def test_gap_is_the_difference_where_it_is_positive() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_regression
@@ -12,16 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from widemargin import CPathDisplay, DCSVMClassifierCV, DCSVMRegressorCV, GridScoresDisplay, OCASClassifierCV
 
-
-@pytest.fixture(autouse=True)
-def plt() -> Any:
-    """Matplotlib without a screen; every figure is closed afterwards."""
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as pyplot
-
-    yield pyplot
-    pyplot.close("all")
+pytestmark = pytest.mark.usefixtures("plt")
 
 
 def test_a_search_over_C_and_gamma() -> None:

@@ -165,10 +165,7 @@ class _Training:
         self.active_rows: dict[CuttingPlaneSolver, ActiveRows] = {}
         self.ascents: dict[CuttingPlaneSolver, CoordinateAscent] = {}
         self.duals: dict[CuttingPlaneSolver, DualAscent] = {}  # of all solvers, or none
-        for solver in self.solvers:
-            self._accelerate(solver, settings.memory_budget // len(losses))
-        if isinstance(X, RowAccess):
-            self._raise_duals(X, settings.memory_budget // len(losses))
+        self._accelerate(settings.memory_budget // len(losses))
 
     def _make_solver(self, loss: Loss, capacity: int) -> CuttingPlaneSolver:
         settings = self.settings
@@ -180,34 +177,25 @@ class _Training:
         )
         return CuttingPlaneSolver(loss, master, settings.C, mu=settings.mu, is_plain=settings.is_plain)
 
-    def _accelerate(self, solver: CuttingPlaneSolver, memory_budget: int) -> None:
-        """Give the solver of a hinge loss the accelerations of its rounds."""
-        X, hinge = self.X, solver.loss.hinge
-        if hinge is None:
-            return
-        if self.accelerations.active_rows and isinstance(X, LocalMatrix):
-            go_on = SilentProgress(self.progress).go_on
-            self.active_rows[solver] = ActiveRows(
-                X, solver, hinge, self.settings.tol, memory_budget, go_on, newton=self.accelerations.newton
-            )
-
-    def _raise_duals(self, X: RowAccess, memory_budget: int) -> None:
-        """Give the solvers of hinge losses their dual points."""
-        if not (self.accelerations.epochs or self.accelerations.dual_alone):
-            return
-        squares, go_on = squared_lengths(X.row_arrays, X.shape[0]), SilentProgress(self.progress).go_on
+    def _accelerate(self, memory_budget: int) -> None:
+        """Give the solvers of hinge losses the accelerations of their rounds."""
+        X, used, tol, go_on = self.X, self.accelerations, self.settings.tol, SilentProgress(self.progress).go_on
+        has_duals = used.epochs or used.dual_alone
+        squares = squared_lengths(X.row_arrays, X.shape[0]) if has_duals and isinstance(X, RowAccess) else np.empty(0)
         for solver in self.solvers:
             hinge = solver.loss.hinge
-            assert hinge is not None
-            point = squares, hinge.signed_weights
-            if self.accelerations.dual_alone:
-                self.duals[solver] = DualAscent(
-                    X, *point, self.settings.tol, memory_budget, go_on, has_intercept=hinge.has_intercept
-                )
-            else:
-                self.ascents[solver] = CoordinateAscent(
-                    X.row_arrays, *point, X.shape[1], has_intercept=hinge.has_intercept
-                )
+            if hinge is None:
+                continue
+            if used.active_rows and isinstance(X, LocalMatrix):
+                self.active_rows[solver] = ActiveRows(X, solver, hinge, tol, memory_budget, go_on, newton=used.newton)
+            if not isinstance(X, RowAccess):
+                continue
+            point, has_intercept = (squares, hinge.signed_weights), hinge.has_intercept
+            if used.dual_alone:
+                self.duals[solver] = DualAscent(X, *point, tol, memory_budget, go_on, has_intercept=has_intercept)
+            elif used.epochs:
+                arrays, d = X.row_arrays, X.shape[1]
+                self.ascents[solver] = CoordinateAscent(arrays, *point, d, has_intercept=has_intercept)
 
     # ------------------------------------------------------------------------------------------------- Algorithm 1
 

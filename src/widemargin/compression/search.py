@@ -299,7 +299,7 @@ class Compression:
         if most < len(learn):
             learn = np.sort(np.random.default_rng(self.seed).choice(learn, most, replace=False))
             task = self._task(plan.learnt, learn)
-        kernel: Any = make_kernel(parameters["kernel"], **{k: v for k, v in parameters.items() if k != "kernel"})
+        kernel: Any = make_kernel(**parameters)
         rows = self.rows[learn]
         rows = rows if projection is None else np.ascontiguousarray(rows @ projection)
         forest = train(kernel, rows, task, settings, progress, np.random.default_rng(self.seed)).model

@@ -134,7 +134,7 @@ def _libsvm(model: Any) -> Source:
     coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else np.asarray(model.dual_coef_)
     if is_classifier(model):
         coef = pair_coefficients(coef, model.n_support_)
-    expansion = KernelExpansion(_kernel(parameters), points, coef, np.asarray(model.intercept_, np.float64))
+    expansion = KernelExpansion(make_kernel(**parameters), points, coef, np.asarray(model.intercept_, np.float64))
     pairs = is_classifier(model) and len(model.classes_) > 2
     return _source(model, expansion.decision_values, points, coef, parameters, pairs=pairs)
 
@@ -142,9 +142,9 @@ def _libsvm(model: Any) -> Source:
 def _ridge(model: Any) -> Source:
     points = _rows(model.X_fit_)
     gamma = 1.0 / points.shape[1] if model.gamma is None else model.gamma
-    parameters = {"kernel": model.kernel, "gamma": gamma, "degree": int(model.degree), "coef0": model.coef0}
+    parameters = _parameters(model, gamma)
     coef = np.asarray(model.dual_coef_, np.float64).reshape(len(model.dual_coef_), -1).T
-    expansion = KernelExpansion(_kernel(parameters), points, coef, np.zeros(len(coef)))
+    expansion = KernelExpansion(make_kernel(**parameters), points, coef, np.zeros(len(coef)))
     return _source(model, expansion.decision_values, points, coef, parameters, pairs=False)
 
 
@@ -157,7 +157,7 @@ def _source(
     *,
     pairs: bool,
 ) -> Source:
-    importance = np.square(coef).sum(axis=0)
+    kernel: Any = make_kernel(**parameters)
     # of each class, one after the other; BSGD's are counts of each decision function
     has_counts = is_classifier(model) and not isinstance(model, BSGDClassifier)
     counts = getattr(model, "n_support_", None) if has_counts else None
@@ -165,8 +165,8 @@ def _source(
     return Source(
         decision_values,
         points,
-        importance,
-        _kernel(parameters),
+        np.square(coef).sum(axis=0),
+        kernel,
         parameters,
         pairs,
         len(pickle.dumps(model)),
@@ -177,11 +177,6 @@ def _source(
 
 def _parameters(model: Any, gamma: float) -> dict[str, Any]:
     return {"kernel": model.kernel, "gamma": gamma, "degree": int(model.degree), "coef0": model.coef0}
-
-
-def _kernel(parameters: dict[str, Any]) -> Any:
-    name = parameters["kernel"]
-    return make_kernel(name, **{key: value for key, value in parameters.items() if key != "kernel"})
 
 
 def _rows(X: Any) -> Any:

@@ -11,24 +11,22 @@ from numpy.typing import ArrayLike, NDArray
 from .._types import Vector
 
 
-def new_axes(display: str) -> Any:
-    """The axes of a new figure.
-
-    Parameters
-    ----------
-    display : str
-        Name of the class that needs them, for the error.
+def axes_of(display: Any, ax: Any) -> tuple[Any, Any]:
+    """The axes that a display draws on, those of a new figure if `ax` is None, and their figure.
 
     Raises
     ------
     ImportError
         Without matplotlib.
     """
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(f"{display} needs matplotlib: pip install 'widemargin[plot]'") from error
-    return plt.subplots()[1]
+    if ax is None:
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            name = type(display).__name__
+            raise ImportError(f"{name} needs matplotlib: pip install 'widemargin[plot]'") from error
+        ax = plt.subplots()[1]
+    return ax, ax.figure
 
 
 def last_step(estimator: Any) -> Any:

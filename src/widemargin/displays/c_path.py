@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._axes import new_axes
+from ._axes import axes_of
 
 
 class CPathDisplay:
@@ -98,8 +98,7 @@ class CPathDisplay:
         ImportError
             Without matplotlib.
         """
-        self.ax_ = new_axes("CPathDisplay") if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self.ax_, self.figure_ = axes_of(self, ax)
         order = np.argsort(self.Cs)
         order = order[~np.isnan(self.scores[:, order]).any(axis=0)]
         Cs, mean, spread = self.Cs[order], self.scores.mean(axis=0)[order], self.scores.std(axis=0)[order]

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._axes import new_axes
+from ._axes import axes_of
 
 
 class ClusterDisplay:
@@ -97,8 +97,7 @@ class ClusterDisplay:
         ImportError
             Without matplotlib.
         """
-        self.ax_ = new_axes("ClusterDisplay") if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self.ax_, self.figure_ = axes_of(self, ax)
         look = {"c": self.clusters, "s": 8, "cmap": "tab20", **scatter_kwargs}
         self.points_ = self.ax_.scatter(*self.points.T, **look)
         return self

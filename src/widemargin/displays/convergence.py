@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._axes import check_lengths, draw_lines, history_of, last_step, new_axes, require_columns
+from ._axes import axes_of, check_lengths, draw_lines, history_of, last_step, require_columns
 
 
 class ConvergenceDisplay:
@@ -167,8 +167,7 @@ class ConvergenceDisplay:
         """
         if kind not in ("objective", "gap"):
             raise ValueError(f"kind must be 'objective' or 'gap', got {kind!r}")
-        self.ax_ = new_axes("ConvergenceDisplay") if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self.ax_, self.figure_ = axes_of(self, ax)
         prefix = f"{name or self.estimator_name}: " if name or self.estimator_name else ""
         self.bound_lines_: list[Any] = []
         if kind == "gap":

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._axes import last_step, new_axes
+from ._axes import axes_of, last_step
 
 
 class GridScoresDisplay:
@@ -103,8 +103,7 @@ class GridScoresDisplay:
         ImportError
             Without matplotlib.
         """
-        self.ax_ = new_axes("GridScoresDisplay") if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self.ax_, self.figure_ = axes_of(self, ax)
         means = self.scores.mean(axis=0)
         columns, rows = np.arange(len(self.Cs)), np.arange(len(self.gammas))
         self.image_ = self.ax_.pcolormesh(columns, rows, means, **{"shading": "nearest", **mesh_kwargs})

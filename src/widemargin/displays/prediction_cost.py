@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._axes import check_lengths, last_step, new_axes
+from ._axes import axes_of, check_lengths, last_step
 
 
 class PredictionCostDisplay:
@@ -114,8 +114,7 @@ class PredictionCostDisplay:
         ImportError
             Without matplotlib.
         """
-        self.ax_ = new_axes("PredictionCostDisplay") if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self.ax_, self.figure_ = axes_of(self, ax)
         order = np.argsort(self.cost, kind="stable")
         (self.line_,) = self.ax_.plot(self.cost[order], self.score[order], **{"marker": "o", **line_kwargs})
         named = [] if self.names is None else [(self.names[k], (self.cost[k], self.score[k])) for k in order]

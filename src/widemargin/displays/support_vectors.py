@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._axes import check_lengths, draw_lines, history_of, last_step, new_axes, require_columns
+from ._axes import axes_of, check_lengths, draw_lines, history_of, last_step, require_columns
 
 
 class SupportVectorDisplay:
@@ -138,8 +138,7 @@ class SupportVectorDisplay:
         ImportError
             Without matplotlib.
         """
-        self.ax_ = new_axes("SupportVectorDisplay") if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self.ax_, self.figure_ = axes_of(self, ax)
         label = name or self.estimator_name or "support vectors"
         self.lines_ = draw_lines(self.ax_, self.time, self.n_support, self.problem, label, line_kwargs)
         self.ax_.set(xlabel="Time (s)", ylabel="Support vectors")

@@ -236,15 +236,15 @@ def _exponential(G: Array, factor: float) -> None:
 
 
 def make_kernel(
-    name: str | Callable[[Array, Array], Array], *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
+    kernel: str | Callable[[Array, Array], Array], *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
 ) -> Kernel:
     """The kernel of a name and parameters as in scikit-learn, or of a callable.
 
     >>> make_kernel("rbf", gamma=0.5)
     RBF(gamma=0.5)
     """
-    if callable(name):
-        return FunctionKernel(name)
+    if callable(kernel):
+        return FunctionKernel(kernel)
     makers: dict[str, Callable[[], Kernel]] = {
         "rbf": lambda: RBF(gamma),
         "linear": Linear,
@@ -254,6 +254,6 @@ def make_kernel(
         "laplacian": lambda: Laplacian(gamma),
         "precomputed": Precomputed,
     }
-    if name not in makers:
-        raise ValueError(f"kernel must be one of {sorted(makers)} or a callable, got {name!r}")
-    return makers[name]()
+    if kernel not in makers:
+        raise ValueError(f"kernel must be one of {sorted(makers)} or a callable, got {kernel!r}")
+    return makers[kernel]()
