@@ -297,15 +297,15 @@ class BlockMinimizer:
             try:
                 parts = self._attempt(lambda: self._fetch("get", "decision"))
             except Stopped:
-                return DualResult(beta, decision, *certificate, False, self.n_iter, 0, self.history)
+                return DualResult(beta, decision, *certificate, False, self.n_iter, self.history)
             for mine, values in zip(self.index, parts, strict=True):
                 decision[mine] = values
-        return DualResult(beta, decision, *certificate, converged, self.n_iter, 0, self.history)
+        return DualResult(beta, decision, *certificate, converged, self.n_iter, self.history)
 
     def _is_coarse(self, beta: Vector, certificate: Certificate) -> bool:
         """Whether rounding of float32 kernel entries could hide a violation."""
         noise = max(self._attempt(lambda: self._fetch("get", "noise"))) * float(np.linalg.norm(beta))
-        point = DualResult(beta, beta, *certificate, True, 0, 0, self.history)
+        point = DualResult(beta, beta, *certificate, True, 0, self.history)
         return hides_violation(noise, self.settings.tol, self.problem, point)
 
     def _to_float64(self) -> None:

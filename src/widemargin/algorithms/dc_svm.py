@@ -372,7 +372,7 @@ class _Fit:
     def correct(self, result: DualResult) -> TrainedMachine:
         """The machine of a solution of the whole problem on float32 entries."""
         solver = self._solver(self.data, must_return=False)
-        solver.n_iter, solver.n_steps, solver.history = result.n_iter, result.n_steps, result.history
+        solver.n_iter, solver.history = result.n_iter, result.history
         result = self._correct_in_float64(self.data, solver, result)
         return TrainedMachine(result, None, np.array([result.intercept]), self.levels)
 

@@ -287,7 +287,7 @@ class DualMachine(LinearWeights, KernelMachine):
         ):
             return None
         beta, intercept = candidate
-        point = DualResult(beta, np.zeros_like(beta), intercept, 0.0, 0.0, 0.0, False, 0, 0, History())
+        point = DualResult(beta, np.zeros_like(beta), intercept, 0.0, 0.0, 0.0, False, 0, History())
         stopped = copy.copy(self)
         stopped.__dict__.update(
             self._prediction_attributes(rows, [TrainedMachine(point, None, np.array([intercept]), [])])

@@ -147,12 +147,6 @@ class NystroemForest:
         return float(r + within * r / d)
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        trees = sum(array.nbytes for tree in self.trees for array in tree.arrays.values())
-        return trees + (0 if self.projection is None else int(self.projection.nbytes))
-
-    @property
     def _dtype(self) -> np.dtype[Any]:
         return self.trees[0].features.landmarks.dtype
 

@@ -76,8 +76,6 @@ class DualResult:
     converged : bool
     n_iter : int
         Working sets solved.
-    n_steps : int
-        Two-variable steps inside them.
     history : History
     """
 
@@ -89,7 +87,6 @@ class DualResult:
     violation: float
     converged: bool
     n_iter: int
-    n_steps: int
     history: History
 
 
@@ -119,7 +116,6 @@ def join_results(rows: list[NDArray[np.intp]], parts: list[DualResult], n: int, 
         violation=violation,
         converged=all(part.converged for part in parts),
         n_iter=sum(part.n_iter for part in parts),
-        n_steps=sum(part.n_steps for part in parts),
         history=History.of_point(elapsed, beta, objective=objective, gap=gap, violation=violation),
     )
 

@@ -224,12 +224,11 @@ def make_result(
     *,
     converged: bool,
     n_iter: int = 0,
-    n_steps: int = 0,
 ) -> DualResult:
     """The result of a point beta (m,) with K beta (m,), and one row of history, `elapsed` seconds after the start."""
     _, objective, gap, violation = certificate
     history = History.of_point(elapsed, beta, objective=objective, gap=gap, violation=violation)
-    return DualResult(beta, decision, *certificate, converged, n_iter, n_steps, history)
+    return DualResult(beta, decision, *certificate, converged, n_iter, history)
 
 
 def _intercept(

@@ -30,7 +30,7 @@ SECONDS_PER_CHECK = 0.05  # of the clock
 
 
 class InMemorySolver:
-    """Solves duals on one kernel matrix in memory, and counts working sets (`n_iter`) and steps (`n_steps`).
+    """Solves duals on one kernel matrix in memory, and counts working sets (`n_iter`).
 
     Parameters
     ----------
@@ -62,7 +62,6 @@ class InMemorySolver:
         self.has_intercept = has_intercept
         self.progress = progress
         self.n_iter = 0
-        self.n_steps = 0
 
     def solve(self, beta: Vector, decision: Vector, tol: float, max_iter: int = NO_LIMIT) -> None:
         """Improve beta (m,) and decision = K beta (m,) in place until violation < tol or `max_iter` working sets."""
@@ -71,18 +70,17 @@ class InMemorySolver:
         tile = dual.Tile32(size) if is_float32 else dual.Tile64(size)
         arguments = self.K, self.terms, beta, decision, tile, dual.WorkingSet(size, m), tol, self.has_intercept
         n_sets = 4  # of the first call; then as many as take `SECONDS_PER_CHECK`
-        is_stalled, first_steps = CoordinateStallTest(WORKING_SET_ROWS), self.n_steps
-        until_check = SETS_PER_CHECK
+        is_stalled, until_check, n_steps = CoordinateStallTest(WORKING_SET_ROWS), SETS_PER_CHECK, 0
         while self.n_iter < max_iter:
             n_sets, begin = min(n_sets, until_check, max_iter - self.n_iter), time.perf_counter()
             done, steps, _, violation = dual.solve_active(self.team.native, *arguments, n_sets)
             self.n_iter += done
-            self.n_steps += steps
+            n_steps += steps
             until_check -= done
             if done < n_sets or not self.progress.go_on():
                 break
             if not until_check:
-                if is_stalled(self.terms, beta, decision, violation, self.n_steps - first_steps):
+                if is_stalled(self.terms, beta, decision, violation, n_steps):
                     self._solve_newton_sets(beta, decision, tol)
                     break
                 until_check = SETS_PER_CHECK
@@ -154,7 +152,6 @@ def solve_in_memory(
         progress.elapsed,
         converged=limits.are_met(certificate),
         n_iter=solver.n_iter,
-        n_steps=solver.n_steps,
     )
 
 

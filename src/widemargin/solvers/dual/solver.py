@@ -136,7 +136,6 @@ class DualSolver:
         self.noise_free_beta: Vector | float = 0.0  # the beta whose decision values are free of noise
         self.history = History()
         self.n_iter = 0
-        self.n_steps = 0
         self.is_first_round_from_zero = False
         self.last_active = np.empty(0, np.intp)
         self.last_change = np.inf  # of the decision values in the last round, for most rows
@@ -204,7 +203,7 @@ class DualSolver:
 
     def release_to(self, other: DualSolver) -> DualSolver:
         """Release the memory, and add the counts and the history so far to `other`, which continues the fit."""
-        other.n_iter, other.n_steps, other.history = self.n_iter, self.n_steps, self.history
+        other.n_iter, other.history = self.n_iter, self.history
         self.kernel_rows.release()
         self.active = ActiveMatrix(self.kernel_rows, 0)
         return other
@@ -272,7 +271,7 @@ class DualSolver:
 
     def _result(self, point: _Point, certificate: Certificate) -> DualResult:
         converged = self.limits.are_met(certificate)
-        return DualResult(point.beta, point.decision, *certificate, converged, self.n_iter, self.n_steps, self.history)
+        return DualResult(point.beta, point.decision, *certificate, converged, self.n_iter, self.history)
 
     def decision_values(self, beta: Vector, leading: Vector | None = None) -> Vector:
         """K beta (n,), of which `leading` (m,) are the first entries.
@@ -416,7 +415,6 @@ class DualSolver:
         result = part._solve_from(_Point(point.beta[near], point.decision[near], np.empty(len(near))))
         self.active.renumber(self.kernel_rows, near)
         self.n_iter += part.n_iter
-        self.n_steps += part.n_steps
         return result.beta, result.decision
 
     def _choose_active(self, point: _Point, intercept: float) -> Rows:
@@ -486,7 +484,6 @@ class DualSolver:
         )
         solver.solve(beta, decision, tol, self.limits.max_sets - self.n_iter)
         self.n_iter += solver.n_iter
-        self.n_steps += solver.n_steps
 
     def _blocks(self, rows: Rows) -> list[Rows]:
         """Strided parts of `rows` whose products with K take a fraction of a second each."""

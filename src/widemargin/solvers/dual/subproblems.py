@@ -198,7 +198,6 @@ class _Batch:
                     elapsed,
                     converged=self.limits.are_met(certificate),
                     n_iter=int(self.sets[k]),
-                    n_steps=int(self.steps[k]),
                 )
             )
         return results
