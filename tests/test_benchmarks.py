@@ -291,38 +291,6 @@ def test_evidence_names_every_results_file_once(benchmark_module):
         assert all("commit" in row and "machine_card" in row for row in rows)
 
 
-def test_greedy_coordinate_descent_finds_the_dual_optimum(benchmark_module):
-    pytest.importorskip("numba")
-    X, labels = load_patches(300)
-    y = 2 * labels - 1
-    GreedySVC = benchmark_module("papers._dc_svm.greedy").GreedySVC
-    from widemargin import DCSVMClassifier
-
-    exact = DCSVMClassifier(C=4.0, gamma=1.0, tol=1e-4, fit_intercept=False).fit(X, y)
-
-    def dual(model):
-        coef = model.dual_coef_[0]
-        return np.abs(coef).sum() - 0.5 * coef @ model.decision_function(model.support_vectors_)
-
-    for n_levels in (0, 2):
-        model = GreedySVC(4.0, 1.0, 1e-2, n_levels=n_levels).fit(X, y)
-        assert dual(model) == pytest.approx(dual(exact), rel=1e-3)
-        assert len(model.levels_) == n_levels
-
-
-def test_fastfood_approaches_the_kernel(benchmark_module):
-    fastfood = benchmark_module("papers._dc_svm.fastfood")
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(3, 8)).astype(np.float32)
-    H = np.array([[1.0]])
-    for _ in range(3):
-        H = np.block([[H, H], [H, -H]])
-    np.testing.assert_allclose(fastfood.hadamard(Z), Z @ H, atol=1e-5)
-    X = rng.normal(size=(40, 6)).astype(np.float32)
-    F = fastfood.FastfoodFeatures(20_000, gamma=0.1).fit_transform(X)
-    np.testing.assert_allclose(F @ F.T, np.exp(-0.1 * np.square(X[:, None] - X).sum(axis=2)), atol=0.05)
-
-
 def test_a_merger_contains_its_search(benchmark_module):
     runs = benchmark_module("papers._bsgd.runs")
     problem = runs.load("patches", 3000)

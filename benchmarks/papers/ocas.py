@@ -22,12 +22,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import _report
 from benchmarks.papers._command import Paper, run_command
-from benchmarks.papers._ocas import memory, reach, scaling, selection, several_classes
+from benchmarks.papers._ocas import memory, reach, rounds, scaling, selection, several_classes
 
 PAPER = Paper(
     summary=str(__doc__).partition("\n")[0],
     results=_report.RESULTS / "papers_ocas",
     experiments={
+        "figure1": rounds.FIGURE1,
         "table2": selection.TABLE2,
         "figure2": reach.FIGURE2,
         "table3": selection.TABLE3,

@@ -10,7 +10,16 @@ import numpy as np
 
 from benchmarks._report import Panel
 from benchmarks.papers._dc_pred.cost import Linear
-from benchmarks.papers._dc_pred.machines import FOURIER, NYSTROEM, OURS, UNIFORM, Machine, compile_all, regress
+from benchmarks.papers._dc_pred.machines import (
+    FASTFOOD,
+    FOURIER,
+    NYSTROEM,
+    OURS,
+    UNIFORM,
+    Machine,
+    compile_all,
+    regress,
+)
 from benchmarks.papers._dc_pred.problems import NUMBERS, hold_back, load_numbers
 from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted
 
@@ -25,7 +34,7 @@ _OURS = tuple(
 )
 _GRID = {"gamma": (0.02, 0.06, 0.2), "C": (1.0, 10.0, 100.0, 1000.0)}
 _GRID_ROWS = 8000
-_RIVALS = (UNIFORM, NYSTROEM, FOURIER)
+_RIVALS = (UNIFORM, NYSTROEM, FOURIER, FASTFOOD)
 
 
 def _best(label: str, options: dict[str, Any], inner: Any) -> Machine:

@@ -14,6 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.svm import LinearSVC
 from sklearn.utils import check_array
 
+from benchmarks.papers._fastfood import FastfoodFeatures
+from benchmarks.papers._kernels import kernel_values
 from widemargin import DCSVMClassifier
 from widemargin._threads import ThreadTeam, blas_limit, row_blocks
 from widemargin.kernels.functions import make_kernel
@@ -64,13 +66,13 @@ class Landmarks(Machine):
         """Whiten the landmarks' kernel values, train on them, fold the whitening into the weights."""
         points = select_landmarks(X, self.m, np.random.default_rng(0), method=self.method)
         root = self._inverse_root(points)
-        weights, intercept = fit_linear(_kernel_values(X, points, self.gamma) @ root, y, self.C, self.is_ridge)
-        self.model_ = _expansion(points, root @ weights, self.gamma, intercept)
+        weights, intercept = fit_linear(kernel_values(X, points, self.gamma) @ root, y, self.C, self.is_ridge)
+        self.model_ = expansion(points, root @ weights, self.gamma, intercept)
         self.n_operations = len(points) * (1 + 1 / X.shape[1])
         return self
 
     def _inverse_root(self, points: Rows) -> Vector:
-        values, vectors = np.linalg.eigh(_kernel_values(points.astype(np.float64), points, self.gamma))
+        values, vectors = np.linalg.eigh(kernel_values(points.astype(np.float64), points, self.gamma))
         kept = values > _LEAST_EIGENVALUE * values[-1]
         return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 
@@ -79,11 +81,7 @@ class Landmarks(Machine):
 
 
 class Fourier(Machine):
-    """Random Fourier features (Rahimi and Recht 2007), then LIBLINEAR, or ridge regression.
-
-    Fastfood makes nearly the same features with d log d in place of d^2 operations for d of them. At the few features
-    that are compared here, one matrix product is faster.
-    """
+    """Random Fourier features (Rahimi and Recht 2007), then LIBLINEAR, or ridge regression."""
 
     def __init__(self, m: int, gamma: float, C: float = 1.0, is_ridge: bool = False) -> None:
         self.m = m
@@ -119,57 +117,27 @@ class Fourier(Machine):
         return out
 
 
-class ReducedSet(Machine):
-    """The exact machine approximated by fewer points, found one by one.
+class Fastfood(Machine):
+    """Random features by Hadamard transforms (Le, Sarlos, Smola 2013), then LIBLINEAR, or ridge regression."""
 
-    Source: Schoelkopf, Knirsch, Smola, Burges, Fast approximation of support vector kernel expansions, DAGM 1998. Each
-    new point z maximises the inner product of phi(z) and what is left of the normal vector, by the fixed point
-    z = sum_i c_i k(x_i, z) x_i / sum_i c_i k(x_i, z), from several starts; then all coefficients are fitted anew.
-    """
-
-    def __init__(self, m: int, gamma: float, C: float, starts: int = 5, rounds: int = 30) -> None:
+    def __init__(self, m: int, gamma: float, C: float = 1.0, is_ridge: bool = False) -> None:
         self.m = m
         self.gamma = gamma
         self.C = C
-        self.starts = starts
-        self.rounds = rounds
+        self.is_ridge = is_ridge
 
     def fit(self, X: Rows, y: Any) -> Self:
-        """Train the exact machine, then reduce it."""
-        return self.reduce(DCSVMClassifier(C=self.C, gamma=self.gamma, fit_intercept=False).fit(X, y))
-
-    def reduce(self, machine: DCSVMClassifier) -> Self:
-        """Reduce a trained machine of two classes."""
-        points, coef = machine.support_vectors_.astype(np.float64), machine.dual_coef_[0]
-        rng, Z, beta = np.random.default_rng(0), np.empty((0, points.shape[1])), np.empty(0)
-        for _ in range(self.m):
-            centres, rest = np.vstack([points, Z]), np.concatenate([coef, -beta])
-            found = [self._climb(points[i], centres, rest) for i in rng.choice(len(points), self.starts)]
-            Z = np.vstack([Z, max(found, key=lambda z: self._gain(z, centres, rest))])
-            K = _kernel_values(Z, Z, self.gamma)
-            K[np.diag_indices(len(K))] += 1e-8
-            beta = cho_solve(cho_factor(K), _kernel_values(Z, points, self.gamma) @ coef)
-        self.model_ = _expansion(Z.astype(np.float32), beta, self.gamma, float(np.ravel(machine.intercept_)[0]))
-        self.n_operations = len(Z) * (1 + 1 / Z.shape[1])
+        """Draw the features, train on them."""
+        self.features_ = FastfoodFeatures(self.m, self.gamma).fit(X)
+        weights, self.intercept_ = fit_linear(self.features_.transform(X), y, self.C, self.is_ridge)
+        self.weights_ = weights.astype(np.float32)
+        n_blocks, d = self.features_.signs_.shape
+        per_block = d * (2 * np.log2(d) + 3)  # two transforms, three diagonal matrices
+        self.n_operations = float(n_blocks * per_block + 2 * self.m) / X.shape[1]
         return self
 
-    def _climb(self, z: Vector, centres: Vector, rest: Vector) -> Vector:
-        for _ in range(self.rounds):
-            weights = rest * _kernel_values(z[None], centres, self.gamma)[0]
-            total = weights.sum()
-            if abs(total) < 1e-10:
-                break
-            moved = weights @ centres / total
-            if not np.all(np.isfinite(moved)) or self._gain(moved, centres, rest) < self._gain(z, centres, rest):
-                break
-            z = moved
-        return z
-
-    def _gain(self, z: Vector, centres: Vector, rest: Vector) -> float:
-        return abs(float(_kernel_values(z[None], centres, self.gamma)[0] @ rest))
-
     def _decide(self, X: Rows) -> Vector:
-        return np.asarray(self.model_.decision_values(X)[:, 0])
+        return np.asarray(self.features_.transform(X) @ self.weights_ + self.intercept_, np.float64)
 
 
 class Exact(Machine):
@@ -207,16 +175,7 @@ def fit_linear(Z: NDArray[Any], y: Any, C: float, is_ridge: bool) -> tuple[Vecto
     return weights, float(mean - centre @ weights)
 
 
-def _kernel_values(X: NDArray[Any], points: NDArray[Any], gamma: float) -> NDArray[Any]:
-    K = X @ points.T.astype(X.dtype)
-    K *= -2
-    K += np.einsum("ij,ij->i", X, X)[:, None]
-    K += np.einsum("ij,ij->i", points, points)
-    np.maximum(K, 0, out=K)
-    K *= -gamma
-    return np.asarray(np.exp(K, out=K))
-
-
-def _expansion(points: Rows, coef: Vector, gamma: float, intercept: float) -> KernelExpansion:
+def expansion(points: Rows, coef: Vector, gamma: float, intercept: float) -> KernelExpansion:
+    """The decision function sum_j coef_j exp(-gamma |x - z_j|^2) + intercept."""
     kernel = make_kernel("rbf", gamma=gamma, degree=3, coef0=0.0)
     return KernelExpansion(kernel, points, coef[None].astype(np.float64), np.array([intercept]))

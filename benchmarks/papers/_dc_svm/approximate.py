@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import LinearSVC
 
-from benchmarks.papers._dc_svm.fastfood import FastfoodFeatures
+from benchmarks.papers._fastfood import FastfoodFeatures
 
 _PAPER = 3000
 _LARGEST = 2e8  # numbers in the feature matrix: LIBLINEAR wants them as float64, 1.6 GB

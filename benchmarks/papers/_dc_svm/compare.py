@@ -28,6 +28,7 @@ LIBSVM = Machine("LIBSVM", "libsvm")
 PAPER = Machine("DC-SVM as in the paper", "exact", {"n_levels": 4, "partition": "kernel"})
 GREEDY = Machine("greedy coordinate descent", "greedy", {"n_levels": 0})
 GREEDY_LEVELS = Machine("greedy coordinate descent, four levels", "greedy", {"n_levels": 4})
+LASVM = Machine("LaSVM", "lasvm")
 _GREEDY_COLUMNS = 100  # at most: its kernel rows are matrix-vector products
 
 
@@ -53,6 +54,8 @@ def everyone(n: int, n_columns: int) -> list[Machine]:
         INTELEX,
         LIBSVM,
         Machine("Cascade SVM", "cascade", {"n_parts": 16}),
+        LASVM,
+        Machine("SpSVM", "spsvm", {"n_basis": 200}),  # as many as in the paper
         Machine("k-means Nyström", "nystroem", features),
         Machine("Fourier features", "fourier", features),
         Machine("Fastfood", "fastfood", features),

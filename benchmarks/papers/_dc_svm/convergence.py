@@ -9,7 +9,17 @@ from functools import cache, partial
 from benchmarks._problems import Problem
 from benchmarks._report import Panel
 from benchmarks.papers._dc_svm.approximate import most_features
-from benchmarks.papers._dc_svm.compare import DIRECT, EXACT, GREEDY, GREEDY_LEVELS, INTELEX, LIBSVM, PAPER, early
+from benchmarks.papers._dc_svm.compare import (
+    DIRECT,
+    EXACT,
+    GREEDY,
+    GREEDY_LEVELS,
+    INTELEX,
+    LASVM,
+    LIBSVM,
+    PAPER,
+    early,
+)
 from benchmarks.papers._dc_svm.machines import (
     INTERCEPT,
     Machine,
@@ -42,6 +52,10 @@ def _points(n: int, n_columns: int, kernel: str) -> Iterator[tuple[Machine, floa
                 yield early(level, partition, combine)._replace(label=label + ending), 1e-3
     for n_parts in (64, 16, 4):
         yield Machine("Cascade SVM", "cascade", {"n_parts": n_parts}), 1e-3
+    for n_epochs in (1, 2):
+        yield LASVM._replace(options={"n_epochs": n_epochs}), 1e-3
+    for n_basis in (50, 200, 800):
+        yield Machine("SpSVM", "spsvm", {"n_basis": n_basis}), 1e-3
     if kernel == "rbf" and n <= 50_000 and n_columns <= 100:
         yield from ((machine, tol) for machine in (GREEDY_LEVELS, GREEDY) for tol in (0.3, 0.1, 0.01))
     if kernel == "rbf":  # the others are made for kernels of differences alone
@@ -67,7 +81,7 @@ def _measure(name: str, options: Namespace, *, kernel: str, **changes: float) ->
         if machine.name not in warm:
             warm.add(machine.name)
             warm_up(machine, settings, problem)
-        if machine in (LIBSVM, GREEDY, GREEDY_LEVELS):  # nothing but the end of its process stops it
+        if machine.name in ("libsvm", "greedy", "lasvm", "spsvm"):  # nothing but the end of its process stops it
             row = measure_apart(machine, settings, problem, rows=options.rows, limit=options.limit, with_dual=True)
         else:
             row = _measure_here(machine, settings, problem, options.repeats)

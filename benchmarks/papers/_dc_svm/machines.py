@@ -18,6 +18,8 @@ from benchmarks._problems import Problem, load_problem
 from benchmarks.papers._dc_svm import approximate
 from benchmarks.papers._dc_svm.cascade import CascadeSVC
 from benchmarks.papers._dc_svm.greedy import GreedySVC
+from benchmarks.papers._dc_svm.lasvm import LaSVM
+from benchmarks.papers._dc_svm.spsvm import SpSVM
 from benchmarks.papers._experiment import Row, repeated
 from benchmarks.peers._competitors import OURS, Settings, get_competitor
 
@@ -25,7 +27,7 @@ _SCRIPT = str(Path(__file__).resolve().parents[1] / "dc_svm.py")
 _CACHE_MB = 4000
 _LONG = 10.0  # seconds of several fits after which there is no other
 SETS = ("covtype_20k", "ijcnn1", "mnist", "kddcup99_10", "codrna", "patches")
-INTERCEPT = ("libsvm", "sklearnex", "exact+b")  # machines whose dual has the constraint y'alpha = 0
+INTERCEPT = ("libsvm", "sklearnex", "exact+b", "lasvm")  # machines whose dual has the constraint y'alpha = 0
 
 
 class Machine(NamedTuple):
@@ -59,6 +61,8 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     "fourier": _approximate(approximate.fourier),
     "fastfood": _approximate(approximate.fastfood),
     "greedy": lambda s, **options: GreedySVC(s.C, s.gamma, s.tol, **options),
+    "lasvm": lambda s, **options: LaSVM(s.C, s.gamma, s.kernel, s.tol, **options),
+    "spsvm": lambda s, **options: SpSVM(s.C, s.gamma, s.kernel, **options),
     "ltpu": _approximate(approximate.ltpu),
 }
 

@@ -36,24 +36,47 @@ class Trial(NamedTuple):
     objective: float
 
 
-def climb(run: Callable[[float], Trial], ladder: Callable[[int], int], goal: float, limit: float) -> list[Trial]:
+def climb(
+    run: Callable[[float], Trial], ladder: Callable[[int], int], goal: float, limit: float, finest: float = math.inf
+) -> list[Trial]:
     """Try growing efforts until one reaches the goal or the next would take longer than the limit; then refine.
 
     Returns
     -------
     list of Trial
-        Of the refinement, the efforts between the last one that failed and the first one that did not.
+        Of the refinement, the efforts between the last one that failed and the first one that did not. Then, where the
+        goal was reached, further growing efforts, until one reaches `finest`.
     """
     trials: list[Trial] = []
+    _rise(run, ladder, trials, goal, limit)
+    if trials[-1].objective > goal:
+        return trials
+    risen = list(trials)
+    if len(trials) > 1:
+        trials += _refinement(run, *trials[-2:], goal)
+    if finest < risen[-1].objective and ladder(len(risen)) / risen[-1].effort * risen[-1].seconds <= limit:
+        n_risen = len(risen)
+        _rise(run, ladder, risen, finest, limit)
+        trials += risen[n_risen:]
+    return trials
+
+
+def _rise(
+    run: Callable[[float], Trial], ladder: Callable[[int], int], trials: list[Trial], goal: float, limit: float
+) -> None:
+    """Add trials of the next efforts of the ladder, one at least."""
     while True:
         trials.append(run(ladder(len(trials))))
         growth = ladder(len(trials)) / trials[-1].effort
         is_stuck = len(trials) > 1 and trials[-1].objective == trials[-2].objective  # has reached a limit of its own
         if trials[-1].objective <= goal or growth * trials[-1].seconds > limit or is_stuck or len(trials) > 40:
-            break
-    if trials[-1].objective > goal or len(trials) < 2:
-        return trials
-    low, high = trials[-2].effort, trials[-1].effort
+            return
+
+
+def _refinement(run: Callable[[float], Trial], failed: Trial, reached: Trial, goal: float) -> list[Trial]:
+    """Halve, three times, the efforts between one that failed and one that reached the goal."""
+    trials: list[Trial] = []
+    low, high = failed.effort, reached.effort
     for _ in range(3):
         middle = round(math.sqrt(low * high))
         if middle in (low, high):
@@ -63,7 +86,7 @@ def climb(run: Callable[[float], Trial], ladder: Callable[[int], int], goal: flo
     return trials
 
 
-def _rival_trials(rival: Rival, problem: Linear, C: float, goal: float, limit: float) -> list[Trial]:
+def _rival_trials(rival: Rival, problem: Linear, C: float, best: float, limit: float) -> list[Trial]:
     X = rival.prepare(problem.X)
     rival.fit(X, problem, C, 1)  # imports and compiles
 
@@ -75,7 +98,7 @@ def _rival_trials(rival: Rival, problem: Linear, C: float, goal: float, limit: f
             seconds.append(time.perf_counter() - start)
         return Trial(effort, statistics.median(seconds), objective(problem, W, C))
 
-    return climb(run, rival.efforts, goal, limit)
+    return climb(run, rival.efforts, GOAL * best, limit, (1 + _FINE) * best)
 
 
 def _our_rows(problem: Linear, C: float, goal: float, name: str, limit: float) -> Iterator[Row]:
@@ -146,7 +169,7 @@ def _measure(name: str, options: Namespace) -> Iterator[list[Row]]:
                 {**facts, "competitor": rival.name, "kind": "fit", "knob": rival.knob, **trial._asdict()}
                 for rival in RIVALS
                 if rival.name == name_of_rival
-                for trial in _checked(_rival_trials(rival, problem, C, GOAL * best, limit), rival.name, bound)
+                for trial in _checked(_rival_trials(rival, problem, C, best, limit), rival.name, bound)
             ]
 
 

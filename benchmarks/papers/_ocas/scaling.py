@@ -154,7 +154,10 @@ def _table4_panels(rows: Sequence[Row]) -> list[Panel]:
     panels = []
     for name in dict.fromkeys(row["set"] for row in rows):
         mine = [row for row in rows if row["set"] == name and row.get("solver", ours.OCAS) == ours.OCAS]
-        series = {part: ([row["threads"] for row in mine], [row[part] for row in mine]) for part in ("seconds", *PARTS)}
+        series = {
+            part: ([row["threads"] for row in mine if part in row], [row[part] for row in mine if part in row])
+            for part in ("seconds", *PARTS)
+        }
         panels.append(Panel(name, "threads", "seconds", series, "y"))
     return panels
 
