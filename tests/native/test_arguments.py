@@ -104,7 +104,7 @@ def ascent(X: Any) -> dict[str, Any]:
         "alpha": np.zeros(N),
         "w": np.zeros(D + 1),
     }
-    return {"X": X, **point, "order": np.arange(N), "shrink_above": np.inf, "shrink_below": -np.inf}
+    return {"team": ALONE, "X": X, **point, "order": np.arange(N), "shrink_above": np.inf, "shrink_below": -np.inf}
 
 
 def products(is_transposed: bool) -> dict[str, Any]:

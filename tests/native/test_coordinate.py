@@ -10,7 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 from naive import cutting_plane as naive
-from widemargin._native import csr, linear
+from widemargin._native import Stopped, Team, csr, linear
+
+ALONE = Team(1)
 
 
 def sparse_rows(X: np.ndarray, dtype: type = np.int32) -> csr.CSRMatrix:
@@ -57,9 +59,9 @@ class Point:
         self.order = np.arange(len(signed))
         self.shrink = np.inf, -np.inf
 
-    def epoch(self, C: float) -> None:
+    def epoch(self, C: float, team: Team = ALONE) -> None:
         kept, *self.shrink, self.gap = linear.ascent_epoch(
-            self.rows, self.signed, self.squares, C, self.sigma, self.alpha, self.w, self.order, *self.shrink
+            team, self.rows, self.signed, self.squares, C, self.sigma, self.alpha, self.w, self.order, *self.shrink
         )
         self.order = self.order[:kept]
 
@@ -121,6 +123,26 @@ def test_the_dual_never_falls_and_meets_the_primal(form: str, dtype: type, C: fl
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_a_stopped_epoch_leaves_a_dual_point(form: str) -> None:
+    """It is stopped somewhere, by the clock; w is that of alpha, and rows not visited are as they were."""
+    rng, n = np.random.default_rng(7), 400_000
+    X, signed = rng.normal(size=(n, 5)), rng.choice([-1.0, 1.0], n)
+    point, team = Point(FORMS[form](X), signed, 5, 0.3), Team(1)
+    point.epoch(1.0, team)
+    team.stop()
+    before = point.alpha.copy()
+    with pytest.raises(Stopped):
+        point.epoch(1.0, team)
+    np.testing.assert_array_equal(point.alpha, before)
+    team.resume()
+    team.stop_after(1e-3)  # an epoch takes longer
+    with pytest.raises(Stopped):
+        point.epoch(1.0, team)
+    signs = point.alpha * signed
+    np.testing.assert_allclose(point.w, np.append(signs @ X, 0.3 * signs.sum()), atol=1e-8)
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_rows_are_added(form: str) -> None:
     X, coef = problem(2)
     coef[::3], w = 0.0, np.ones(6)
@@ -135,10 +157,10 @@ def test_rows_that_no_cache_holds(form: str) -> None:
     rows = far(FORMS[form])(X)
     n, order = len(rows), np.random.default_rng(0).permutation(60)
     alpha, w, weights = np.zeros(n), np.zeros(6), np.append(signed, np.ones(n - 60))
-    linear.ascent_epoch(rows, weights, squares(rows, n), 1.0, 0.0, alpha, w, order.copy(), np.inf, -np.inf)
+    linear.ascent_epoch(ALONE, rows, weights, squares(rows, n), 1.0, 0.0, alpha, w, order.copy(), np.inf, -np.inf)
     near, v = np.zeros(60), np.zeros(6)
     few = FORMS[form](X)
-    linear.ascent_epoch(few, signed, squares(few, 60), 1.0, 0.0, near, v, order.copy(), np.inf, -np.inf)
+    linear.ascent_epoch(ALONE, few, signed, squares(few, 60), 1.0, 0.0, near, v, order.copy(), np.inf, -np.inf)
     np.testing.assert_array_equal(alpha[:60], near)
     np.testing.assert_array_equal(w, v)
 
@@ -160,6 +182,7 @@ def test_arguments_are_checked(form: str) -> None:
 
     def ascend(**changed: Any) -> Any:
         arrays: dict[str, Any] = {
+            "team": ALONE,
             "X": rows,
             "signed_weights": signed,
             "squares": np.ones(60),
@@ -205,6 +228,7 @@ def test_arguments_are_checked(form: str) -> None:
 def test_numbers_that_are_not_finite_do_no_harm() -> None:
     X, signed = problem(5)
     X[0, 0], X[1, 1] = np.nan, np.inf
+    nothing = np.full(60, np.nan)
     linear.ascent_epoch(
-        X, signed, np.full(60, np.nan), np.nan, 0.0, np.full(60, np.nan), np.zeros(6), np.arange(60), np.inf, -np.inf
+        ALONE, X, signed, nothing, np.nan, 0.0, nothing.copy(), np.zeros(6), np.arange(60), np.inf, -np.inf
     )

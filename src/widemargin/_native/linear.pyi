@@ -59,6 +59,7 @@ class MulticlassHinge:
         """
 
 def ascent_epoch(
+    team: Team,
     X: NDArray[np.floating] | csr.CSRMatrix,
     signed_weights: NDArray[np.float64],
     squares: NDArray[np.float64],
@@ -74,7 +75,8 @@ def ascent_epoch(
     One epoch of dual coordinate ascent over the rows in `order`, with shrinking: the rows that stay active become
     the first entries of `order`. `squares` has the rows' squared lengths. Returns the number of active rows, the
     projected gradients beyond which the next epoch shrinks variables at a bound, and the duality gap: a sum of terms
-    as they were when their rows were visited.
+    as they were when their rows were visited. In this thread; if the team is stopped, Stopped is raised within 1,024
+    rows, with w that belongs to alpha.
     """
 
 def add_rows(X: NDArray[np.floating] | csr.CSRMatrix, coef: NDArray[np.float64], w: NDArray[np.float64]) -> None:

@@ -190,12 +190,12 @@ class _Training:
                 self.active_rows[solver] = ActiveRows(X, solver, hinge, tol, memory_budget, go_on, newton=used.newton)
             if not isinstance(X, RowAccess):
                 continue
-            point, has_intercept = (squares, hinge.signed_weights), hinge.has_intercept
+            point, team, has_intercept = (squares, hinge.signed_weights), self.team, hinge.has_intercept
             if used.dual_alone:
-                self.duals[solver] = DualAscent(X, *point, tol, memory_budget, go_on, has_intercept=has_intercept)
+                self.duals[solver] = DualAscent(X, *point, team, tol, memory_budget, go_on, has_intercept=has_intercept)
             elif used.epochs:
                 arrays, d = X.row_arrays, X.shape[1]
-                self.ascents[solver] = CoordinateAscent(arrays, *point, d, has_intercept=has_intercept)
+                self.ascents[solver] = CoordinateAscent(arrays, *point, d, team, has_intercept=has_intercept)
 
     # ------------------------------------------------------------------------------------------------- Algorithm 1
 
@@ -207,7 +207,8 @@ class _Training:
             return
         self._run_active_rows(solvers)
         clock.lap("active_rows")
-        ascended, dual_planes = self._run_epochs(solvers)
+        with self.progress.interrupting(self.team.native):
+            ascended, dual_planes = self._run_epochs(solvers)
         clock.lap("dual_ascent")
         with self.progress.interrupting(self.team.native):
             values = self._decision_values(solvers, [solver.search_point for solver in solvers])
@@ -223,7 +224,8 @@ class _Training:
 
     def _run_dual_round(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:
         """A round without planes: duals are raised, one thread a machine; line searches find the best points."""
-        self.team.map(lambda solver: self.duals[solver].ascend(), solvers)
+        with self.progress.interrupting(self.team.native):
+            self.team.map(lambda solver: self.duals[solver].ascend(), solvers)
         for solver in solvers:
             solver.search_point = self.duals[solver].point
         clock.lap("dual_ascent")
@@ -231,10 +233,11 @@ class _Training:
             values = self._decision_values(solvers, [solver.search_point for solver in solvers])
         clock.lap("decision_values")
         for solver, f in zip(solvers, values, strict=True):
-            solver.line_search(f)
             self.duals[solver].evaluate(f[0])
+            solver.line_search(solver.lengthen_search_point(f))
         clock.lap("line_search")
-        self.solve_masters()
+        with self.progress.interrupting(self.team.native):
+            self.solve_masters()
         self._end_round(solvers, clock)
 
     def _end_round(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from naive import cutting_plane as naive
 from widemargin._threads import ThreadTeam
 from widemargin.data import RowAccess, make_design_matrix
+from widemargin.solvers.cutting_plane import dual_ascent
 from widemargin.solvers.cutting_plane.dual_ascent import DualAscent, Face, face_step
 from widemargin.solvers.cutting_plane.dual_coordinate_ascent import squared_lengths
 
@@ -42,7 +43,7 @@ def dual_of(
 ) -> DualAscent:
     matrix = samples(X)
     squares = squared_lengths(matrix.row_arrays, matrix.shape[0])
-    return DualAscent(matrix, squares, signed, 1e-3, budget, go_on, has_intercept=has_intercept)
+    return DualAscent(matrix, squares, signed, ThreadTeam(1), 1e-3, budget, go_on, has_intercept=has_intercept)
 
 
 def run_round(point: DualAscent, X: np.ndarray) -> None:
@@ -68,13 +69,13 @@ def test_conjugate_gradients_come_near_the_maximum_on_a_face(form: str, sigma: f
         return float(-gradient @ step - 0.5 * w @ w - 0.5 * sigma * total**2)
 
     best = gain(naive.face_maximum(X, y, gradient, sigma))
-    assert 0.9 * best <= gain(face_step(face, always)) <= best * (1 + 1e-9)
+    assert 0.9 * best <= gain(face_step(face, 0.25, always)) <= best * (1 + 1e-9)
 
 
 def test_on_orthogonal_samples_one_step_is_exact() -> None:
     X, y = np.diag([1.0, 20.0, 300.0]), np.array([1.0, -1.0, 1.0])
     gradient = np.array([-1.0, 2.0, -3.0])
-    step = face_step(Face(samples(X), y, (X**2).sum(axis=1), gradient, 0.0), always)
+    step = face_step(Face(samples(X), y, (X**2).sum(axis=1), gradient, 0.0), 0.25, always)
     np.testing.assert_allclose(step, naive.face_maximum(X, y, gradient, 0.0))
 
 
@@ -111,6 +112,24 @@ def test_the_gap_closes(form: str, has_intercept: bool, C: float) -> None:
         if objective - point.bound() <= 2e-3 * objective:
             return
     pytest.fail(f"the gap is {objective - point.bound()} of {objective}")
+
+
+def test_on_large_data_there_is_a_point_after_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dual_ascent, "_VALUES_BETWEEN_POINTS", 1.0)
+    X, signed = problem(3, 120, 300)
+    calls: list[int] = []
+
+    def go_on() -> bool:
+        calls.append(0)
+        return True
+
+    point, objectives = dual_of(X, signed, go_on=go_on), []
+    for n_rounds in range(1, 60):
+        run_round(point, X)
+        objectives.append(primal(X, signed, point.point[0], 1.0, has_intercept=False))
+        if n_rounds < 3:
+            assert len(calls) == n_rounds
+    assert min(objectives) - point.bound() <= 2e-3 * min(objectives)
 
 
 def test_without_memory_for_the_free_samples_epochs_go_on_alone() -> None:

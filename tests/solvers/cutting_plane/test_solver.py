@@ -8,6 +8,7 @@ import pytest
 from widemargin._threads import ThreadTeam
 from widemargin.solvers.cutting_plane.losses import HingeLoss
 from widemargin.solvers.cutting_plane.master_problem import MasterProblem
+from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 from widemargin.solvers.cutting_plane.solver import CuttingPlaneSolver
 
 
@@ -73,3 +74,25 @@ def test_extreme_weights(C: float) -> None:
         plane = solver.line_search(solver.search_point @ X.T)
         solver.add(plane, plane.coef @ X)
     assert solver.gap <= 1e-9 * solver.objective
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_the_lengthened_search_point_is_the_best_multiple_of_at_least_one(has_intercept: bool) -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(40, 3)), rng.choice([-1.0, 1.0], 40)
+    loss = (InterceptHingeLoss if has_intercept else HingeLoss)(y, ThreadTeam(1))
+
+    def objective(w: np.ndarray) -> float:
+        f = w @ X.T
+        return float(0.5 * np.vdot(w, w) + 2.0 * loss.advance(f, f, 0.0, 0.0).risk)
+
+    for length in (0.01, 10.0):
+        solver = CuttingPlaneSolver(loss, MasterProblem(3, 10), 2.0)
+        w = solver.search_point = length * (y @ X)[None] / 40
+        f = solver.lengthen_search_point(w @ X.T)
+        np.testing.assert_allclose(f, solver.search_point @ X.T, atol=1e-12)
+        factor = solver.search_point[0, 0] / w[0, 0]
+        best = min(objective(k * w) for k in np.append(np.linspace(1.0, 2.0 * factor, 2001), factor))
+        assert factor >= 1.0
+        assert objective(solver.search_point) <= best * (1 + 1e-9)
+    assert factor == 1.0, "a point that is too long stays"

@@ -153,16 +153,22 @@ class SignalHandlers {
     bool has_error_ = false;
 };
 
-// Team::for_each_block for a caller that does not hold the interpreter's lock; an exception of a signal handler ends
-// the computation before its next block.
-template <class Visit> void for_each_block(Team& team, Index n_blocks, const Visit& visit) {
+// compute(go_on) in a caller that does not hold the interpreter's lock; go_on() is whether to continue: false once the team
+// was stopped, or a signal handler has raised an exception, which is raised in place of Stopped.
+template <class Compute> auto run_until_stopped(const Team& team, const Compute& compute) {
     SignalHandlers run_signal_handlers;
     try {
-        team.for_each_block(n_blocks, visit, [&] { return run_signal_handlers(); });
+        return compute([&] { return team.may_go_on() && run_signal_handlers(); });
     } catch (const Stopped&) {
         run_signal_handlers.rethrow();
         throw;
     }
+}
+
+// Team::for_each_block for a caller that does not hold the interpreter's lock; an exception of a signal handler ends
+// the computation before its next block.
+template <class Visit> void for_each_block(Team& team, Index n_blocks, const Visit& visit) {
+    run_until_stopped(team, [&](const auto& go_on) { team.for_each_block(n_blocks, visit, go_on); });
 }
 
 // The same as a function of the blocks: run(n_blocks, visit). It is static so that functions that are instantiated with its

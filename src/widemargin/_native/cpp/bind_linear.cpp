@@ -91,8 +91,8 @@ void bind_margins(nb::module_& m) {
 template <class RowArrays> void bind_ascent(nb::module_& m) {
     m.def(
         "ascent_epoch",
-        [](const RowArrays& X, Span<const double> signed_weights, Span<const double> squares, double C, double sigma,
-           Span<double> alpha, Span<double> w, Span<Index> order, double shrink_above, double shrink_below) {
+        [](const Team& team, const RowArrays& X, Span<const double> signed_weights, Span<const double> squares, double C,
+           double sigma, Span<double> alpha, Span<double> w, Span<Index> order, double shrink_above, double shrink_below) {
             return visit_rows(X, [&](const auto& rows) {
                 check_lengths(n_rows(rows), {{"signed_weights", signed_weights}, {"squares", squares}, {"alpha", alpha}});
                 check_lengths(rows.columns + 1, {{"w", w}});
@@ -100,18 +100,21 @@ template <class RowArrays> void bind_ascent(nb::module_& m) {
                 check_apart("order", order, "alpha", alpha);
                 check_apart("order", order, "w", w);
                 nb::gil_scoped_release unlocked;
-                const Epoch epoch = ascent_epoch(rows, DualPoint{signed_weights, squares, C, sigma, alpha, w}, order, shrink_above,
-                                                 shrink_below);
+                const DualPoint point{signed_weights, squares, C, sigma, alpha, w};
+                const Epoch epoch = run_until_stopped(team, [&](const auto& go_on) {
+                    return ascent_epoch(rows, point, order, shrink_above, shrink_below, go_on);
+                });
                 return std::make_tuple(epoch.n_kept, epoch.largest, epoch.least, epoch.gap);
             });
         },
-        array("X"), array("signed_weights"), array("squares"),
+        "team"_a, array("X"), array("signed_weights"), array("squares"),
         "C"_a, "sigma"_a, array("alpha"), array("w"), array("order"), "shrink_above"_a,
         "shrink_below"_a,
         "One epoch of dual coordinate ascent over the rows in `order`, with shrinking: the rows that stay active become\n"
         "the first entries of `order`. `squares` has the rows' squared lengths. Returns the number of active rows, the\n"
         "projected gradients beyond which the next epoch shrinks variables at a bound, and the duality gap: a sum of terms\n"
-        "as they were when their rows were visited.");
+        "as they were when their rows were visited. In this thread; if the team is stopped, Stopped is raised within 1,024\n"
+        "rows, with w that belongs to alpha.");
     m.def(
         "add_rows",
         [](const RowArrays& X, Span<const double> coef, Span<double> w) {

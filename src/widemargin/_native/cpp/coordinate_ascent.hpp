@@ -6,6 +6,7 @@
 #include "csr_sums.hpp"
 #include "registers.hpp"
 #include "span.hpp"
+#include "team.hpp"
 
 namespace wm {
 
@@ -73,14 +74,17 @@ struct DualPoint {
 // Solve   max_a  sum a - 1/2 |sum a_i y_i x_i|^2 - b sum a_i y_i - sigma/2 (sum a_i y_i)^2   s.t.  0 <= a_i <= C s_i
 // Given   rows; a dual point, updated; sigma: 0 without an intercept; order (m,): the rows to visit; its first entries
 //         are replaced by those that stay active, in this order; shrink_above, shrink_below: the largest and the least
-//         projected gradient of the last epoch: variables at a bound with gradients beyond them are shrunk
+//         projected gradient of the last epoch: variables at a bound with gradients beyond them are shrunk; go_on(),
+//         whether to continue, is called every 1,024 rows: if not, Stopped is thrown, with w that belongs to alpha
 // Returns the number of active rows, the next shrink_above and shrink_below, and the duality gap at gradients as they
 //         were visited: sum a_i g_i + C s_i max(0, -g_i)
 // Cost    two passes over a row whose variable changes, one over the others
 // Source  Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML 2008, algorithm 3; the intercept by the method of multipliers
 // Twin    tests/naive/cutting_plane.py::ascend
-template <class Rows>
-Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, double shrink_above, double shrink_below) {
+template <class Rows, class GoOn>
+Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, double shrink_above, double shrink_below,
+                   const GoOn& go_on) {
+    constexpr Index kRowsBetweenCalls = 1024;
     constexpr Index kAhead = 8;  // rows: their steps take about as long as a load from memory
     constexpr Index kFar = 1 << 23;  // bytes from which rows are prefetched: too many for the caches
     const bool is_far = count_values(X) * static_cast<Index>(sizeof(typename Rows::Value)) > kFar;
@@ -91,6 +95,7 @@ Epoch ascent_epoch(const Rows& X, const DualPoint& point, Span<Index> order, dou
     double gap = 0.0;
     Index n_kept = 0;
     for (Index k = 0; k < order.size; ++k) {
+        if (k % kRowsBetweenCalls == 0 && !go_on()) throw Stopped();
         const Index later = order[least(k + kAhead, order.size - 1)], i = order[k];
         if (is_far) {
             prefetch_row(X, later);

@@ -22,14 +22,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._native import linear
+from ..._threads import ThreadTeam
 from ..._types import Indices, Matrix, Vector
 from ...data import LocalMatrix, RowAccess
 from .dual_coordinate_ascent import DualPoint
 
 _SLOW = 0.9  # gap after an epoch / gap before it: beyond, conjugate gradients follow
-_LAST_GAIN = 0.25  # of the largest gain of a step: conjugate gradients end there
+_LAST_GAIN = 0.25  # of the largest gain of a step, at first: conjugate gradients end there
 _ARMIJO = 0.1  # part of the promised gain that the projected step must bring
 _MAX_HALVINGS = 6  # of that step
+_VALUES_BETWEEN_POINTS = (
+    1e8  # visited by epochs: a few tenths of a second, as a fit that is stopped returns the last point
+)
 _MEMORY_SHARE = 1 / 4  # of the memory budget, for a copy of the free samples
 
 
@@ -43,8 +48,11 @@ class Face(NamedTuple):
     sigma: float  # of the intercept's term, sigma / 2 (y'alpha)^2
 
 
-def face_step(face: Face, go_on: Callable[[], bool]) -> Vector:
-    """The change (m,) of the free variables to about the maximum, their bounds ignored: conjugate gradients."""
+def face_step(face: Face, last_gain: float, go_on: Callable[[], bool]) -> Vector:
+    """The change (m,) of the free variables to about the maximum, their bounds ignored: conjugate gradients.
+
+    They end at the first step whose gain is at most `last_gain` times the largest.
+    """
     step, residual, largest = np.zeros(len(face.y)), -face.gradient, 0.0
     scaled = residual / face.curvatures
     direction, square = scaled.copy(), float(residual @ scaled)
@@ -54,7 +62,7 @@ def face_step(face: Face, go_on: Callable[[], bool]) -> Vector:
         length = square / (float(np.vdot(w, w)) + b * signed.sum() or np.inf)
         step += length * direction
         gain = 0.5 * length * square
-        if not gain > _LAST_GAIN * largest:
+        if not gain > last_gain * largest:
             break
         largest = max(gain, largest)
         residual -= length * face.y * (face.X.matvec(w)[0] + b)
@@ -70,7 +78,7 @@ class DualAscent(DualPoint):
     Parameters
     ----------
     X : RowAccess
-    squares, signed_weights, has_intercept
+    squares, signed_weights, team, has_intercept
         Of `DualPoint`.
     tol : float
         Largest relative gap at the end.
@@ -85,19 +93,22 @@ class DualAscent(DualPoint):
         X: RowAccess,
         squares: Vector,
         signed_weights: Vector,
+        team: ThreadTeam,
         tol: float,
         memory_budget: int,
         go_on: Callable[[], bool],
         *,
         has_intercept: bool,
     ) -> None:
-        super().__init__(X.row_arrays, squares, signed_weights, X.shape[1], has_intercept=has_intercept)
+        super().__init__(X.row_arrays, squares, signed_weights, X.shape[1], team, has_intercept=has_intercept)
         self._X = X
         self._y = np.sign(signed_weights)
         self._tol = tol
         self._max_free = int(_MEMORY_SHARE * memory_budget / X.row_bytes)
         self._go_on = go_on
-        self._is_slow = False
+        self._is_slow, self._gap = False, np.inf  # of the latest epoch since the last conjugate gradients
+        self._most_epochs = _VALUES_BETWEEN_POINTS / max(1, linear.count_values(X.row_arrays))
+        self._last_gain = _LAST_GAIN
         self._f: Vector | None = None  # decision values of w, once `evaluate` has taken them
 
     @property
@@ -113,16 +124,20 @@ class DualAscent(DualPoint):
         self._f = None
 
     def ascend(self) -> None:
-        """Conjugate gradients, if the last epoch was slow; then epochs until one is, or the gap is small."""
+        """Conjugate gradients, if the last epoch was slow; then epochs until one is, or the gap is small.
+
+        On large data they end sooner, to be continued at the next call: after 1e8 values.
+        """
         if self._is_slow and self._f is not None:
             self._maximise_on_face(self._f)
-        self._f, self._is_slow, before = None, False, np.inf
-        while len(self._unshrunk) and not self._is_slow and self._go_on():
+            self._gap = np.inf
+        self._f, self._is_slow, n_epochs = None, False, 0.0
+        while len(self._unshrunk) and not self._is_slow and n_epochs < self._most_epochs and self._go_on():
             share, gap = self._run_epoch()
             if gap <= self._tol * (self._value(self._alpha, self._w) + gap):
                 break
-            self._is_slow = not gap <= _SLOW**share * before
-            before = gap
+            self._is_slow = not gap <= _SLOW**share * self._gap
+            self._gap, n_epochs = gap, n_epochs + share
 
     def evaluate(self, f: Vector) -> None:
         """Take the decision values f (n,) of `point`."""
@@ -146,21 +161,34 @@ class DualAscent(DualPoint):
         y, sigma = self._y[free], self._intercept_step
         gradient = y * (f[free] + self._w[-1]) - 1.0
         face = Face(self._X.take(free), y, self._squares[free] + sigma, gradient, sigma)
-        self._move(free, face_step(face, self._go_on), gradient, upper[free])
+        self._move(free, face_step(face, self._last_gain, self._go_on), gradient, upper[free])
 
     def _move(self, free: Indices, step: Vector, gradient: Vector, upper: Vector) -> None:
-        """Take the step, projected into the box, and halved until the dual rises enough; w is summed anew."""
+        """Take the step, projected into the box, and halved until the dual rises enough; w is summed anew.
+
+        Where the dual rises nearly as it would without bounds, the next conjugate gradients are continued for longer,
+        as in trust-region methods; where bounds take most of the rise, they end sooner.
+        """
         value, imbalance = self._value(self._alpha, self._w), self._imbalance()
+        unbounded_rise = -0.5 * float(gradient @ step)  # at any iterate of conjugate gradients
         for _ in range(_MAX_HALVINGS):
             alpha, w = self._alpha.copy(), np.empty_like(self._w)
             alpha[free] = np.clip(alpha[free] + step, 0.0, upper)
             w[:-1] = self._X.rmatvec((self._y * alpha)[None])[0]
             w[-1] = self._w[-1] + self._intercept_step * (float(self._y @ alpha) - imbalance)
             promised = -float(gradient @ (alpha[free] - self._alpha[free]))
-            if self._value(alpha, w) - value > _ARMIJO * max(promised, 0.0):
+            rise = self._value(alpha, w) - value
+            if rise > _ARMIJO * max(promised, 0.0):
                 self._alpha, self._w = alpha, w
+                self._adapt_last_gain(rise, unbounded_rise)
                 return
             step = 0.5 * step
+
+    def _adapt_last_gain(self, rise: float, unbounded_rise: float) -> None:
+        if rise > (1.0 - _LAST_GAIN) * unbounded_rise:
+            self._last_gain *= _LAST_GAIN
+        elif rise < _LAST_GAIN * unbounded_rise:
+            self._last_gain = min(self._last_gain / _LAST_GAIN, 1.0)
 
     def _value(self, alpha: Vector, w: Vector) -> float:
         """The dual objective at this intercept, less sigma / 2 (y'alpha)^2."""

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._native import linear
+from ..._threads import ThreadTeam
 from ..._types import Matrix, Vector
 from ...data import RowArrays
 
@@ -106,13 +107,23 @@ class DualPoint:
     signed_weights : ndarray of shape (n,)
         s_i y_i.
     n_features : int
+    team : ThreadTeam
+        Epochs raise `Stopped` once it is stopped; the dual point is then that after the samples visited so far.
     has_intercept : bool
         Whether there is an unregularised intercept, updated before each epoch by the method of multipliers.
     """
 
     def __init__(
-        self, arrays: RowArrays, squares: Vector, signed_weights: Vector, n_features: int, *, has_intercept: bool
+        self,
+        arrays: RowArrays,
+        squares: Vector,
+        signed_weights: Vector,
+        n_features: int,
+        team: ThreadTeam,
+        *,
+        has_intercept: bool,
     ) -> None:
+        self._team = team
         self._arrays = arrays
         self._squares = squares
         self._signed_weights = signed_weights
@@ -140,6 +151,7 @@ class DualPoint:
         order = _shuffled_runs(self._unshrunk, self._rng)
         self._w[-1] += self._intercept_step * self._imbalance()
         n_kept, above, below, gap = linear.ascent_epoch(
+            self._team.native,
             self._arrays,
             self._signed_weights,
             self._squares,
@@ -187,7 +199,7 @@ class CoordinateAscent(DualPoint):
 
     Parameters
     ----------
-    arrays, squares, signed_weights, n_features, has_intercept
+    arrays, squares, signed_weights, n_features, team, has_intercept
         Of `DualPoint`.
 
     Attributes
@@ -196,9 +208,16 @@ class CoordinateAscent(DualPoint):
     """
 
     def __init__(
-        self, arrays: RowArrays, squares: Vector, signed_weights: Vector, n_features: int, *, has_intercept: bool
+        self,
+        arrays: RowArrays,
+        squares: Vector,
+        signed_weights: Vector,
+        n_features: int,
+        team: ThreadTeam,
+        *,
+        has_intercept: bool,
     ) -> None:
-        super().__init__(arrays, squares, signed_weights, n_features, has_intercept=has_intercept)
+        super().__init__(arrays, squares, signed_weights, n_features, team, has_intercept=has_intercept)
         n, size = len(signed_weights), linear.count_values(arrays)
         self._epoch_work = _EPOCH_WORK_PER_VALUE * size + _EPOCH_WORK_PER_ROW * n
         self._round_work = _ROUND_WORK + size + _ROUND_WORK_PER_ROW * n + _ROUND_WORK_PER_COLUMN * n_features

@@ -188,6 +188,13 @@ class CuttingPlaneSolver:
         """Take over a lower bound of the objective that was found without a master problem."""
         self.bound = max(self.bound, bound)
 
+    def lengthen_search_point(self, f: Matrix) -> Matrix:
+        """Multiply `search_point`, of decision values f, by the best factor >= 1; return its decision values."""
+        square = float(np.vdot(self.search_point, self.search_point)) / self.C
+        factor = 1.0 + self.loss.line_search(f, 2.0 * f, square, square)
+        self.search_point = factor * self.search_point
+        return factor * f
+
     def line_search(self, f: Matrix) -> Plane:
         """Move the best point along the line to `search_point`, of decision values f; return the plane at w_c."""
         toward = self.search_point - self.w
