@@ -20,20 +20,27 @@ def items() -> list[dict[str, str]]:
 
 def table() -> str:
     """Return the table: sets, competitors, commits and load from the results, what is missing from the list."""
-    header = ["paper", "", "shows", "sets", "compared", "rows", "commits", "missing"]
+    header = ["paper", "table or figure", "sets", "compared", "rows", "commits", "missing"]
     return markdown(header, [_line(item) for item in items()])
 
 
 def _line(item: dict[str, str]) -> list[Any]:
     rows = _report.read_csv(_report.RESULTS / f"{item['results']}.csv")
-    own = [item["paper"], f"[{item['name']}](../benchmarks/results/{item['results']}.csv)", item["shows"]]
     if not rows:
-        return [item["paper"], item["name"], item["shows"], "not measured yet", "", 0, "", item["missing"]]
+        return [item["paper"], f"{item['name']}: {item['shows']}", "not measured yet", "", 0, "", item["missing"]]
     busy = sum(float(row.get("others") or 0.0) > BUSY for row in rows)
     count = f"{len(rows):,}" + (f", {busy:,} beside a busy process" if busy else "")
+    name = f"[{item['name']}](../benchmarks/results/{item['results']}.csv): {item['shows']}"
     compared = _distinct(rows, item["who"]) if item["who"] else ""
-    return [*own, _distinct(rows, "set"), compared, count, _distinct(rows, "commit"), item["missing"]]
+    return [item["paper"], name, _distinct(rows, "set"), compared, count, _commits(rows), item["missing"]]
 
 
 def _distinct(rows: list[dict[str, Any]], column: str) -> str:
     return "; ".join(dict.fromkeys(str(row[column]) for row in rows if column in row))
+
+
+def _commits(rows: list[dict[str, Any]]) -> str:
+    """The commit of the last day, and how many others there are."""
+    known = dict.fromkeys(str(row["commit"]) for row in sorted(rows, key=lambda row: str(row["date"])))
+    latest, others = list(known)[-1], len(known) - 1
+    return latest + (f" and {others} earlier" if others else "")
