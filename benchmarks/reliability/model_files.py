@@ -52,6 +52,7 @@ WRONG_ERROR, CRASHED, HUNG, OUT_OF_MEMORY = "wrong error", "crashed", "hung", "o
 OUTCOMES = (REJECTED_AT_LOAD, REJECTED_AT_USE, USABLE, WRONG_ERROR, CRASHED, HUNG, OUT_OF_MEMORY)
 FORMATS = ("pickle", "skops", "program")
 _NOT_FOR_THE_PROGRAM = ("precomputed", "callable", "TwoStep", "Nystroem")
+_GRID: dict[str, Any] = {"Cs": [0.1, 1.0], "cv": 2}
 
 _N, _D = 150, 6
 _SECONDS = 20.0  # of a change: a sound one takes some hundredths
@@ -162,6 +163,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "BSGD removal": _stream(maintenance="removal", kernel="laplacian"),
     "BSGD projection": _stream(maintenance="projection"),
     "BSGD projection CSR": _stream(maintenance="projection", kind="csr", labels="three", kernel="poly"),
+    "DCSVMClassifierCV": _model("DCSVMClassifierCV", gammas=2, labels="three", **_GRID),
+    "DCSVMRegressorCV": _model("DCSVMRegressorCV", gammas=1, labels="numbers", kind="csr", **_GRID),
+    "OCASClassifierCV": _model("OCASClassifierCV", **_GRID),
     "TwoStepKernelKMeans": _model("TwoStepKernelKMeans", n_clusters=4, n_sample=40, random_state=0),
     "TwoStepKernelKMeans CSR": _model("TwoStepKernelKMeans", n_clusters=4, n_sample=40, random_state=0, kind="csr"),
     "TwoStepKernelKMeans precomputed": _model(
@@ -245,6 +249,8 @@ def _keys(value: Any) -> list[Any]:
         return list(range(len(value)))
     if sp.issparse(value):
         return list(vars(value))
+    if hasattr(value, "get_params"):  # the machine within a search
+        return list(value.__getstate__())
     return [field.name for field in fields(value)] if is_dataclass(value) else []
 
 

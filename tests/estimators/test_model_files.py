@@ -23,6 +23,7 @@ from widemargin import (
     DCSVMClassifier,
     LandmarkNystroem,
     OCASClassifier,
+    OCASClassifierCV,
     TwoStepKernelKMeans,
     compress,
 )
@@ -49,6 +50,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "clusters of a matrix": lambda: TwoStepKernelKMeans(3, kernel="precomputed", random_state=0).fit(X @ X.T),
     "landmarks": lambda: LandmarkNystroem(8, n_pseudo_landmarks=3, random_state=0).fit(X),
     "landmarks of a matrix": lambda: LandmarkNystroem(8, kernel="precomputed", random_state=0).fit(X @ X.T),
+    "search": lambda: OCASClassifierCV(Cs=[0.1, 1.0]).fit(X, Y),
     "compressed": lambda: compress(SVC().fit(X, THREE), X, n_landmarks=4, n_clusters=2, random_state=0),
 }
 
@@ -229,7 +231,28 @@ def test_arrays_without_entries_ask_for_no_memory() -> None:
             from_file(name, change)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("best_estimator_",), None, "must be of class OCASClassifier, fitted on 5 features, got NoneType"),
+        (("best_estimator_",), OCASClassifier(), "must be of class OCASClassifier, fitted on 5 features"),
+        (("n_features_in_",), 4, "best_estimator_ must be of class OCASClassifier, fitted on 4 features"),
+        (("best_estimator_", "coef_"), short, r"coef_ must be an array of float64 of shape \(1, 5\)"),
+        (("refit",), "yes", "refit must be"),
+    ],
+    ids=str,
+)
+def test_damage_of_a_search_is_named(path: tuple[Any, ...], value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_file("search", place(*path, value=value))
+
+
+def test_a_search_without_a_machine_loads() -> None:
+    search = OCASClassifierCV(Cs=[0.1, 1.0], refit=False).fit(X, Y)
+    assert pickle.loads(pickle.dumps(search)).C_ == search.C_
+
+
+@pytest.mark.parametrize("name", sorted(MODELS.keys() - {"search"}))
 def test_whatever_is_missing_is_named(name: str) -> None:
     for attribute in model(name).__getstate__():
         if attribute.endswith("_") and attribute not in OPTIONAL:

@@ -32,11 +32,21 @@ from .._threads import ThreadTeam, blas_limit
 from .._types import Vector
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
-from ..solvers.sgd.budgeted_machine import BudgetedMachine, StepSettings, StepTotals, make_machine
+from ..solvers.sgd.budgeted_machine import (
+    BLOCK_ROWS,
+    BudgetedMachine,
+    StepSettings,
+    StepTotals,
+    make_machine,
+    projection_bytes,
+)
 from ..solvers.sgd.maintenance import PAPER_RULE
 
 _BLOCK_OPERATIONS = 2e8  # of a block of steps, between two checks of the clock: some tens of milliseconds
 _PAPER_MERGER_OPERATIONS = 1e6  # that take as long as one merger of a PaperMachine
+_ROW_VECTORS, _MACHINE_VECTORS = 4, 5  # float64 vectors (n,) of a training, and more of them for each machine
+_POINT_COPIES = 4  # in a machine's slots, in the expansion of all machines, and in the precision of the data
+_POINT_BYTES = 64  # of a support vector beside its features
 _PATIENCE = 3  # early stopping: passes without a better score on the validation rows
 
 
@@ -140,6 +150,18 @@ class BudgetedSGD:
             mean_degradation=now.degradation / n_events,
             n_support=sum(map(len, self.machines)),
         )
+
+
+def needed_bytes(shape: tuple[int, int], row_bytes: float, n_machines: int, budget: int, maintenance: str) -> float:
+    """The least memory for training on rows (n, d) in float32, of so many bytes each: vectors (n,), machines and model.
+
+    A machine's points are dense where they are merged, else rows.
+    """
+    n, d = shape
+    point_bytes = 4.0 * d if maintenance == "merge" else row_bytes
+    points = n_machines * (budget + BLOCK_ROWS) * (_POINT_COPIES * point_bytes + _POINT_BYTES)
+    vectors = 8 * n * (_ROW_VECTORS + _MACHINE_VECTORS * n_machines)
+    return vectors + points + projection_bytes(n_machines, budget, maintenance)
 
 
 def _run(X: Any, order: NDArray[np.int64], task: tuple[BudgetedMachine, Vector]) -> None:

@@ -37,9 +37,10 @@ from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ..partition.hierarchy import Hierarchy, grow
 
 _MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed
-_KERNEL_SHARE = 0.4  # of the memory budget, for these matrices in the leaves that are trained in parallel
-_ENTRY_BYTES = 12  # of such a matrix: an entry in float32, and its copy in float64
 _PRELIMINARY_ROWS = 300  # of a leaf, for a first machine where time is limited
+_N_LABELS = 4  # integers (n,) of the clustering
+_SIZE_STEP = 100  # of the numbers of such rows to choose from
+_UNEVEN = 2.0  # rows of the largest leaf / mean, about
 _SINGULAR = 1e-10  # of the trace: coordinates may depend on each other
 
 
@@ -132,6 +133,41 @@ def train(
     return TrainedForest(NystroemForest(list(trees)), joined, bool(joined["converged"].all()))
 
 
+def needed_bytes(settings: ForestSettings, X: Any, n_outputs: int, n_threads: int) -> float:
+    """The least memory for training on the rows X (n, d): clusters, and the leaves that are trained side by side."""
+    n, d = X.shape
+    n_leaf = _leaf_rows(settings, n)
+    leaf = _leaf_bytes(settings, n_leaf, d, n_outputs, min(n_leaf, _PRELIMINARY_ROWS))
+    return _N_LABELS * 8.0 * n + min(n_threads, settings.n_clusters) * leaf
+
+
+def _max_kernel_rows(settings: ForestSettings, X: Any, n_outputs: int, n_threads: int) -> int:
+    """How many rows of a leaf have room for their kernel matrix and what is computed from it, 300 to 3,000."""
+    n_leaf, n_workers = _leaf_rows(settings, X.shape[0]), min(n_threads, settings.n_clusters)
+    sizes = range(_PRELIMINARY_ROWS, _MAX_KERNEL_ROWS + 1, _SIZE_STEP)
+    each = [n_workers * _leaf_bytes(settings, n_leaf, X.shape[1], n_outputs, r) for r in sizes]
+    return max((r for r, size in zip(sizes, each, strict=True) if size <= settings.memory_budget), default=sizes[0])
+
+
+def _leaf_rows(settings: ForestSettings, n: int) -> int:
+    """Rows of a large leaf."""
+    return min(n, int(_UNEVEN * n / settings.n_clusters)) if settings.n_clusters > 1 else n
+
+
+def _leaf_bytes(settings: ForestSettings, n: int, d: int, n_outputs: int, r: int) -> float:
+    """Bytes that the training of a leaf of n rows takes, r of which have a kernel matrix.
+
+    With f features and rank m = min(r, f): in float64 C (r, f), two copies of its singular vectors, (r, m) and (m, f),
+    and matrices (m, m); or the rows' coordinates in float64 and float32 and, in float64, the rows themselves.
+    """
+    f = settings.n_landmarks + settings.n_pseudo_landmarks
+    m, width = min(r, f), f + (d if settings.linear else 0)
+    factor = 8.0 * (r * f + r * r + 3 * r * m + 3 * m * f + 8 * m * m)
+    rows = n * (4.0 * f + 16.0 * d + 32.0 * n_outputs)
+    fit = n * 12.0 * width
+    return rows + max(factor, fit)
+
+
 def _train_tree(
     train_leaf: _LeafTrainer, rng: np.random.Generator, number: int
 ) -> tuple[NystroemTree, dict[str, Vector]]:
@@ -211,9 +247,7 @@ class _LeafTrainer:
         self.settings = settings
         self.progress = progress
         self.team = team
-        n_workers = min(team.n_threads, settings.n_clusters)
-        room = int(np.sqrt(_KERNEL_SHARE * settings.memory_budget / (n_workers * _ENTRY_BYTES)))
-        self.max_kernel_rows = min(_MAX_KERNEL_ROWS, max(_PRELIMINARY_ROWS, room))
+        self.max_kernel_rows = _max_kernel_rows(settings, X, problem.n_outputs, team.n_threads)
 
     def train_preliminary(self, rows: Rows, rng: np.random.Generator) -> _LeafMachine | None:
         """A machine of 300 rows of a leaf of more than 600; its gap is the objective on all rows."""

@@ -10,7 +10,8 @@ from sklearn.base import is_classifier
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
-from ..algorithms.dc_pred import train
+from .._threads import effective_n_jobs
+from ..algorithms.dc_pred import needed_bytes, train
 from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.local_machines import LeafProblem
 from ._cost import allocate_cost, check_cost
@@ -18,7 +19,16 @@ from ._estimator import describe_gap, relative_gap, warn_unconverged
 from ._fitted_state import FittedState
 from ._kernel_machine import KernelMachine, TrainingRows
 from ._scale import make_checked_samples
-from ._validation import check_choice, check_kernel, check_limits, check_number, check_pseudo, check_seed, make_rng
+from ._validation import (
+    check_choice,
+    check_kernel,
+    check_limits,
+    check_memory,
+    check_number,
+    check_pseudo,
+    check_seed,
+    make_rng,
+)
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -60,6 +70,9 @@ class DCPredMachine(KernelMachine):
             damping=float(self.damping),
             memory_budget=resolve_memory_budget(self.memory_budget),
         )
+        needed = needed_bytes(settings, rows.X, task.n_outputs, effective_n_jobs(self.n_jobs))
+        of = f"{n} rows in {settings.n_clusters} leaves of {settings.n_landmarks} landmarks"
+        check_memory(self.memory_budget, needed, of)
         rng = make_rng(self.random_state)
         machine = train(kernel, rows.X, task, settings, progress, rng)
         leaves = machine.leaves

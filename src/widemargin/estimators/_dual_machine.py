@@ -25,7 +25,7 @@ from ..kernels.functions import Kernel
 from ..models.clustered import ClusteredExpansion
 from ..models.expansion import KernelExpansion
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP
-from ..solvers.dual.memory import least_memory
+from ..solvers.dual.memory import needed_bytes
 from ..solvers.results import DualResult, History, TrainedMachine
 from ._dual_attributes import certificate_attributes, check_clusters, clustered_model, target_attributes
 from ._estimator import describe_gap, warn_unconverged
@@ -44,6 +44,7 @@ from ._validation import (
     check_kernel,
     check_labels,
     check_limits,
+    check_memory,
     check_number,
     check_seed,
     check_weights,
@@ -234,12 +235,8 @@ class DualMachine(LinearWeights, KernelMachine):
     def _check_memory(self, samples: Samples, rows: TrainingRows) -> None:
         """Raise a ValueError with the least memory budget if this one is smaller."""
         sizes = self._machine_sizes(rows)
-        least = least_memory(samples, sizes, effective_n_jobs(self.n_jobs))
-        if resolve_memory_budget(self.memory_budget) < least:
-            raise ValueError(
-                f"memory_budget must be at least {least} bytes for problems of up to {max(sizes)} rows, "
-                f"{len(sizes)} in all, got {plain(self.memory_budget)!r}"
-            )
+        needed = needed_bytes(samples, sizes, effective_n_jobs(self.n_jobs))
+        check_memory(self.memory_budget, needed, f"problems of up to {max(sizes)} rows, {len(sizes)} in all")
 
     def _settings(self, kernel: Kernel) -> Settings:
         return Settings(

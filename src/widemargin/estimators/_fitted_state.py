@@ -34,7 +34,7 @@ class FittedState:
 
     def __init__(self, attributes: Any, within: str = "") -> None:
         if not isinstance(attributes, Mapping | list | tuple):
-            raise ValueError(f"{within} must be a dict or a list, got {_describe(attributes)}")
+            raise ValueError(f"{within} must be a dict or a list, got {describe(attributes)}")
         self._attributes = attributes if isinstance(attributes, Mapping) else dict(enumerate(attributes))
         self._within = within
 
@@ -106,7 +106,7 @@ class FittedState:
         )
         if not fits:
             wanted = f"an array of {_name_of(dtype)} of shape {_shape_text(shape)}"
-            raise ValueError(f"{self.name(key)} must be {wanted}, got {_describe(array)}")
+            raise ValueError(f"{self.name(key)} must be {wanted}, got {describe(array)}")
         self._check_entries(key, array, least, below)
         checked: NDArray[Any] = array
         return checked
@@ -142,20 +142,20 @@ class FittedState:
         """The number of labels `classes_`, at least two and ascending."""
         labels = self.value("classes_")
         if not isinstance(labels, np.ndarray) or labels.ndim != 1 or len(labels) < 2:
-            raise ValueError(f"classes_ must be an array of at least two labels, got {_describe(labels)}")
+            raise ValueError(f"classes_ must be an array of at least two labels, got {describe(labels)}")
         try:
             is_ascending = bool(np.all(labels[1:] > labels[:-1]))
         except TypeError:  # objects that cannot be compared
             is_ascending = False
         if not is_ascending:
-            raise ValueError(f"classes_ must be distinct labels in ascending order, got {_describe(labels)}")
+            raise ValueError(f"classes_ must be distinct labels in ascending order, got {describe(labels)}")
         return len(labels)
 
     def certificate(self) -> None:
         """What a fit says of itself: objective, gap, whether it converged, rounds and history."""
         for key in ("objective_", "dual_gap_", *(["relative_gap_"] if "relative_gap_" in self else [])):  # older files
             if not isinstance(self.value(key), float):  # NaN, where there is no bound
-                raise ValueError(f"{self.name(key)} must be a number, got {_describe(self.value(key))}")
+                raise ValueError(f"{self.name(key)} must be a number, got {describe(self.value(key))}")
         self.progress()
 
     def progress(self) -> None:
@@ -166,7 +166,7 @@ class FittedState:
         for key in history:
             column = history.value(key)
             if not isinstance(column, np.ndarray) or column.ndim != 1 or column.dtype.kind not in "fiub":
-                raise ValueError(f"{history.name(key)} must be an array of numbers, got {_describe(column)}")
+                raise ValueError(f"{history.name(key)} must be an array of numbers, got {describe(column)}")
 
 
 def _name_of(dtype: Any) -> str:
@@ -186,7 +186,8 @@ def _shape_text(shape: tuple[Size, ...]) -> str:
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
 
-def _describe(value: Any) -> str:
+def describe(value: Any) -> str:
+    """A value in a message: its type, and what it is if that is short."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype} of shape {value.shape}" + (f": {value!r}" if value.size <= 4 else "")
     text = repr(value)

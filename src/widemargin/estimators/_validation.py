@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from numbers import Integral, Real
@@ -32,6 +33,7 @@ KERNELS = ("rbf", "poly", "polynomial", "linear", "sigmoid", "laplacian")
 FUNCTION_KERNELS = ("additive_chi2", "chi2", "cosine")  # further ones, for which scikit-learn has functions
 _LARGE = 2**24  # bytes from which on all threads look for NaN
 _LABELS = 2**18  # compared at a time
+_ALLOWED_BYTES = 10**7  # beyond a memory budget: of the interpreter, of BLAS, and of small fits as a whole
 
 
 def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) -> Any:
@@ -147,6 +149,24 @@ def check_limits(model: Any) -> None:
     check_n_jobs(model.n_jobs)
     check_verbose(model.verbose)
     resolve_memory_budget(model.memory_budget)
+
+
+def check_memory(memory_budget: Any, needed: float, of: str) -> None:
+    """Raise a ValueError with the least memory budget if what a fit takes at least exceeds this one and 10 MB.
+
+    Parameters
+    ----------
+    memory_budget : int, str or None
+        The parameter of the estimator.
+    needed : float
+        Bytes that the fit cannot do without, beside the data.
+    of : str
+        What takes them.
+    """
+    budget, least = resolve_memory_budget(memory_budget), math.ceil(needed) - _ALLOWED_BYTES
+    if budget < least:
+        given = budget if memory_budget is None else plain(memory_budget)
+        raise ValueError(f"memory_budget must be at least {least} bytes for {of}, got {given!r}")
 
 
 def check_pseudo_rule(value: Any) -> None:

@@ -15,13 +15,13 @@ from sklearn.utils.multiclass import unique_labels
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._types import Vector
-from ..algorithms.bsgd import BudgetedSGD, Epochs, primal_objective, train
+from ..algorithms.bsgd import BudgetedSGD, Epochs, needed_bytes, primal_objective, train
 from ..data import blocks_in_turn, is_partitioned
 from ..data.labels import one_vs_rest_signs
 from ..kernels.tiles import entry_work
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
-from ..solvers.sgd.budgeted_machine import COEF, EXCESS_MISTAKES, N_BACK, N_FRONT, StepSettings, projection_bytes
+from ..solvers.sgd.budgeted_machine import COEF, EXCESS_MISTAKES, N_BACK, N_FRONT, StepSettings
 from ..solvers.sgd.maintenance import MAINTENANCE, PAPER_RULE, RULES
 from ._estimator import all_or_nothing, warn_of_stop
 from ._fitted_state import FittedState
@@ -35,6 +35,7 @@ from ._validation import (
     check_integer,
     check_kernel,
     check_limits,
+    check_memory,
     check_number,
     check_seed,
     check_weights,
@@ -318,7 +319,10 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             X, labels = self._check_rows(X, y, reset=is_first)
             weights = check_weights(sample_weight, X)
             if is_first:
-                self._start_stream(X, labels, classes, weights)
+                self.classes_ = _stream_classes(classes)
+            X = self._in_single(X, len(self.classes_))
+            if is_first:
+                self._start_stream(X, labels, weights)
             elif classes is not None and not np.array_equal(unique_labels(classes), self.classes_):
                 raise ValueError(
                     f"classes must be those of the first call, {plain(self.classes_)}, got {plain(np.asarray(classes))}"
@@ -339,9 +343,20 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             raise ValueError(f"X and y must have the same number of rows, got {end} and {len(labels)}")
         return self
 
-    def _check_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
-        X, y = super()._check_rows(X, y, reset=reset)
-        return to_single(X), y
+    def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
+        rows = super()._take_rows(X, targets, weights)
+        return rows._replace(X=self._in_single(rows.X, len(rows.classes)))
+
+    def _in_single(self, X: Any, k: int) -> Any:
+        """The rows in float32; for k classes, a ValueError with the least memory budget if this one is smaller."""
+        (n, d), q, n_values = X.shape, 1 if k == 2 else k, X.nnz if sp.issparse(X) else X.size
+        index_bytes = X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else 0
+        single_bytes = 4 * n_values + index_bytes
+        copies = int(X.dtype != np.float32) + int(self.early_stopping)
+        needed = needed_bytes(X.shape, single_bytes / n, q, int(self.budget), self.maintenance) + copies * single_bytes
+        of = f"{n} rows of {d} features, {q} machines and maintenance={self.maintenance!r} with budget={self.budget}"
+        check_memory(self.memory_budget, needed, of)
+        return to_single(X)
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         X, y, weights, _, classes = rows
@@ -383,13 +398,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         values = model.decision_values(X, n_jobs=self.n_jobs, memory_budget=resolve_memory_budget(self.memory_budget))
         return float(np.mean(largest(values) == y))
 
-    def _start_stream(self, X: Any, y: NDArray[Any], classes: ArrayLike | None, weights: Vector) -> None:
-        """Set what the first chunk of a stream determines: the classes and gamma."""
-        if classes is None:
-            raise ValueError("classes must be given in the first call of partial_fit, got None")
-        self.classes_ = unique_labels(classes)
-        if len(self.classes_) < 2:
-            raise ValueError(f"classes must be at least two, got {plain(self.classes_)}")
+    def _start_stream(self, X: Any, y: NDArray[Any], weights: Vector) -> None:
+        """Set what the first chunk of a stream determines: gamma, and a machine without steps."""
         self._classes_and_gamma(self.classes_, X, self._class_numbers(y), weights)
         self._states: list[dict[str, Any]] | None = None
         self.history_: dict[str, Vector] = {}
@@ -419,7 +429,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         heaviest, most = float(np.abs(signed_weights).max()), self.lam_ / _LEAST_LAM
         if heaviest > most:
             raise ValueError(f"sample_weight times class_weight must be at most {most:g}, got {heaviest:g}")
-        settings = StepSettings(
+        return StepSettings(
             kernel=self._make_kernel(),
             lam=self.lam_,
             budget=int(self.budget),
@@ -429,13 +439,6 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             fit_intercept=bool(self.fit_intercept),
             average=bool(self.average),
         )
-        least = projection_bytes(settings, len(signed_weights))
-        if least > resolve_memory_budget(self.memory_budget):
-            raise ValueError(
-                f"memory_budget must be at least {least} bytes for maintenance='projection' with "
-                f"budget={settings.budget} and {len(signed_weights)} machines, got {plain(self.memory_budget)!r}"
-            )
-        return settings
 
     def _class_numbers(self, labels: NDArray[Any]) -> NDArray[np.intp]:
         """Positions of the labels in `classes_`."""
@@ -493,6 +496,16 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
                 f"after {self.t_} steps: mean hinge loss of its latest pass {self.history_['hinge'][-1]:.3g}"
                 f"{objective}. The model is the latest.",
             )
+
+
+def _stream_classes(classes: ArrayLike | None) -> NDArray[Any]:
+    """All labels of a stream, at least two."""
+    if classes is None:
+        raise ValueError("classes must be given in the first call of partial_fit, got None")
+    labels: NDArray[Any] = unique_labels(classes)
+    if len(labels) < 2:
+        raise ValueError(f"classes must be at least two, got {plain(labels)}")
+    return labels
 
 
 def _check_machine_state(state: FittedState, d: int, maintenance: str, budget: int) -> None:

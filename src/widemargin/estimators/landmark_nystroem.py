@@ -36,6 +36,7 @@ from ._validation import (
     check_choice,
     check_integer,
     check_kernel,
+    check_memory,
     check_n_jobs,
     check_pseudo,
     check_seed,
@@ -45,6 +46,7 @@ from ._validation import (
 _GoOn = Callable[[], bool]
 
 _FEW = 100  # landmarks of a fit that was stopped
+_BYTES_OF_FEATURE, _BYTES_OF_PAIR = 24.0, 8.0  # three copies of C, and one of the kernel matrix, in float64
 
 
 class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelMachine):
@@ -76,8 +78,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         Centroids, or random rows. For a precomputed kernel the rows nearest to the centres of kernel k-means on
         `n_sample` rows.
     n_sample : int, default=2000
-        Rows on which the matrix between the features is estimated, >= 1; at least as many as there are features, at
-        most as many as `memory_budget` has room for.
+        Rows on which the matrix between the features is estimated, >= 1: at most as many as `memory_budget` has room
+        for, at least as many as there are features.
     memory_budget : int or str or None, default=None
         Bytes to work in beside data and result, such as "500MB"; None is `get_config`'s.
     n_jobs : int or None, default=None
@@ -204,6 +206,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         kernel: Any = self._resolve_kernel(rows.X, rows.weights)
         make_checked_samples(kernel, rows.X)
+        self._check_memory(rows.X)
         rng = make_rng(self.random_state)
         try:
             features, factor = self._learn(kernel, rows, rng, progress.go_on)
@@ -214,6 +217,13 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
                 self, progress.stopped_by, f"before W was known: {m} random rows are landmarks, and W is theirs."
             )
         self._keep(features, factor)
+
+    def _check_memory(self, X: Any) -> None:
+        """Raise a ValueError with the least memory budget if this one has no room for as many rows as features."""
+        r = self.n_landmarks + self.n_pseudo_landmarks
+        size = min(X.shape[0], r)
+        needed = size * (_BYTES_OF_FEATURE * r + (X.dtype.itemsize + _BYTES_OF_PAIR) * size)
+        check_memory(self.memory_budget, needed, f"{r} features, whose W is estimated on as many rows")
 
     def _learn(
         self, kernel: Any, rows: TrainingRows, rng: np.random.Generator, go_on: _GoOn
@@ -268,12 +278,12 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         return np.ascontiguousarray(rows.X[:, columns]), np.empty((len(columns), 0), rows.X.dtype)
 
     def _sample(self, X: Any, m: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Rows to estimate on: as many as the kernel matrix, with a copy in float64, and three of C leave room for."""
+        """Rows to estimate on: as many as memory has room for, but no fewer than there are features."""
         r = m + self.n_pseudo_landmarks
-        of_row, of_pair = 24.0 * r, X.dtype.itemsize + 8.0
+        of_row, of_pair = _BYTES_OF_FEATURE * r, X.dtype.itemsize + _BYTES_OF_PAIR
         budget = min(resolve_memory_budget(self.memory_budget), sys.maxsize)
         room = (np.sqrt(of_row**2 + 4 * of_pair * budget) - of_row) / (2 * of_pair)
-        size = max(1, min(X.shape[0], max(self.n_sample, r), int(room)))
+        size = min(X.shape[0], max(r, min(self.n_sample, int(room))))
         return np.sort(rng.choice(X.shape[0], size, replace=False))
 
     def _gram(self, kernel: Kernel, sample: Any) -> Array:

@@ -33,6 +33,7 @@ from ._validation import (
     check_flag,
     check_integer,
     check_limits,
+    check_memory,
     check_number,
     check_training_data,
     check_weights,
@@ -47,6 +48,8 @@ Classes = NDArray[np.signedinteger]
 
 _START_POINTS = 24  # of a warm start: each costs a third of a round
 _VECTORS, _VECTORS_SHARE = 14, 0.5  # vectors of n that a machine's training holds; part of the memory budget for them
+_LEAST_VECTORS = 8  # of them, those that it cannot do without
+_LEAST_NORMALS = 6  # vectors of d that it cannot do without: planes, points and search directions
 
 
 class Data(NamedTuple):
@@ -299,9 +302,17 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
         ):
             check_consistent_length(matrix, data.labels)
             problem = self._pose(matrix, data, team)
+            self._check_memory(problem)
             for model, trained in zip(models, self._paths(problem, Cs, settings, progress, team), strict=True):
                 model._set(self, *trained)
                 model._warn_if_stopped(progress)
+
+    def _check_memory(self, problem: Problem) -> None:
+        """Raise a ValueError with the least memory budget if this one is smaller."""
+        (n, d), k = problem.X.shape, len(self.classes_)
+        q = 1 if self.multi_class == "ovr" else k  # decision functions that are trained together
+        needed = 8 * (q * (_LEAST_VECTORS * n + _LEAST_NORMALS * d) + k * d)
+        check_memory(self.memory_budget, needed, f"{n} rows of {d} features and {k} classes")
 
     def _paths(
         self, problem: Problem, Cs: Sequence[float], settings: OCASSettings, progress: Progress, team: ThreadTeam

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._types import Rows, Vector
 from ..estimators._callbacks import CallbackSupportMixin
+from ..estimators._fitted_state import FittedState, describe
 from ..estimators._validation import check_flag, plain
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -43,6 +44,28 @@ class BestEstimator(CallbackSupportMixin, BaseEstimator):
         if (is_fitted_attribute or name.startswith("predict_")) and "best_estimator_" in self.__dict__:
             return getattr(self.__dict__["best_estimator_"], name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes from a file; parameters that it lacks have their defaults.
+
+        Raises
+        ------
+        ValueError
+            If the search is fitted, and `best_estimator_` is not the fitted machine that it should be.
+        """
+        super().__setstate__({**vars(type(self)()), **state})
+        if any(name.endswith("_") and not name.startswith("__") for name in vars(self)):
+            self._check_state(FittedState(vars(self)))
+
+    def _check_state(self, fitted: FittedState) -> None:
+        check_flag(refit=fitted.value("refit"))
+        d = fitted.integer("n_features_in_", 1)
+        if not self.refit:
+            return
+        machine = fitted.value("best_estimator_")
+        if not isinstance(machine, self._machine_type) or vars(machine).get("n_features_in_") != d:
+            wanted = f"of class {self._machine_type.__name__}, fitted on {d} features"
+            raise ValueError(f"best_estimator_ must be {wanted}, got {describe(machine)}")
 
     def _prototype(self, **parameters: Any) -> Any:
         """The machine with the parameters that it shares with this estimator, and the given ones."""

@@ -22,7 +22,6 @@ _TILES = 8  # held by a thread at one time, with their batches and allocator's s
 _LEAST_TILES = 3  # of a thread without them: a tile, its exponents, and the rows of both sides
 _GATHERED = 2**14  # rows in batches at one time, about
 _RESULT_VECTORS = 3  # of 8 bytes, (m,), that a solution of m coordinates keeps: rows, beta and decision values
-_SLACK_BYTES = 10**7  # beyond the budget, that the interpreter and BLAS may take
 
 
 def split_memory(
@@ -70,19 +69,17 @@ def share_budget(samples: Samples, memory_budget: int, n: int) -> int:
     return max(0, memory_budget - free) + free // n
 
 
-def least_memory(samples: Samples, sizes: Sequence[int], n_threads: int) -> int:
-    """The least memory budget for problems of m coordinates each, for m in `sizes`, solved one a thread.
+def needed_bytes(samples: Samples, sizes: Sequence[int], n_threads: int) -> int:
+    """The least memory for problems of m coordinates each, for m in `sizes`, solved one a thread.
 
-    It holds the samples' copies, the vectors and tiles of the largest problems, the smallest active matrices, and all
-    solutions.
+    The samples' copies, the vectors and tiles of the largest problems, the smallest active matrices, and all solutions.
     """
     n_workers, itemsize = min(n_threads, len(sizes)), samples.dtype.itemsize
-    least = samples.nbytes + 8 * _RESULT_VECTORS * sum(sizes) - _SLACK_BYTES
+    needed = samples.nbytes + 8 * _RESULT_VECTORS * sum(sizes)
     for m in sorted(sizes)[-n_workers:]:
-        least += _working_bytes(samples, m, _LEAST_TILES * (n_threads // n_workers)) + min(
-            _LEAST_BYTES, m * m * itemsize
-        )
-    return max(0, least)
+        tiles = _LEAST_TILES * (n_threads // n_workers)
+        needed += _working_bytes(samples, m, tiles) + min(_LEAST_BYTES, m * m * itemsize)
+    return needed
 
 
 def _working_bytes(samples: Samples, m: int, n_tiles: int) -> int:
