@@ -1,61 +1,97 @@
-"""A memory budget that an exact machine cannot keep is refused at the start, with the least that it can keep."""
+"""A memory budget that a fit cannot keep is refused at the start, with the least that it can keep."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from widemargin import DCOneClassSVM, DCSVMClassifier, DCSVMClassifierCV, DCSVMRegressor, DCSVMRegressorCV
+from widemargin import (
+    BSGDClassifier,
+    DCOneClassSVM,
+    DCPredClassifier,
+    DCPredRegressor,
+    DCSVMClassifier,
+    DCSVMClassifierCV,
+    DCSVMRegressor,
+    DCSVMRegressorCV,
+    LandmarkNystroem,
+    OCASClassifier,
+    OCASClassifierCV,
+    config_context,
+)
 
 
-def problem() -> tuple[Any, Any]:
+def problem(n: int = 6000, d: int = 30) -> tuple[Any, Any]:
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((6000, 30))
-    return X, rng.integers(4, size=6000)
+    X = rng.standard_normal((n, d))
+    return X, rng.integers(4, size=n)
+
+
+def least_of(call: Any, *args: Any) -> int:
+    """The least budget that the refusal names."""
+    with pytest.raises(ValueError, match=r"memory_budget must be at least \d+ bytes for .*, got \d+$") as refusal:
+        call(*args)
+    return int(str(refusal.value).split()[5])
+
+
+REFUSED: list[tuple[Any, tuple[int, int]]] = [
+    (DCSVMClassifier(max_iter=3), (6000, 30)),
+    (DCSVMClassifier(n_levels=1, stop_level=1), (6000, 30)),
+    (DCSVMRegressor(max_iter=3), (6000, 30)),
+    (DCOneClassSVM(max_iter=3), (6000, 30)),
+    (DCSVMClassifierCV(max_time=0), (6000, 30)),
+    (DCSVMRegressorCV(max_time=0), (6000, 30)),
+    (DCPredClassifier(n_clusters=2, max_time=0), (6000, 30)),
+    (DCPredRegressor(max_time=0), (6000, 30)),
+    (OCASClassifier(max_iter=2), (200_000, 2)),
+    (OCASClassifier(max_iter=2, multi_class="crammer_singer"), (100_000, 2)),
+    (OCASClassifierCV(Cs=2, max_time=0), (200_000, 2)),
+    (BSGDClassifier(n_epochs=1, max_time=0), (50_000, 10)),
+    (BSGDClassifier(n_epochs=1, budget=500, maintenance="projection", max_time=0), (1000, 10)),
+    (LandmarkNystroem(1000, landmarks="uniform"), (2000, 5)),
+]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(
-    "model",
-    [
-        DCSVMClassifier(),
-        DCSVMClassifier(n_levels=1, stop_level=1),
-        DCSVMRegressor(),
-        DCOneClassSVM(),
-        DCSVMClassifierCV(),
-        DCSVMRegressorCV(),
-    ],
-    ids=str,
-)
-def test_too_small_a_budget_is_refused_with_the_least(model: Any) -> None:
+@pytest.mark.parametrize(("model", "shape"), REFUSED, ids=str)
+def test_too_small_a_budget_is_refused_with_the_least(model: Any, shape: tuple[int, int]) -> None:
+    X, y = problem(*shape)
+    least = least_of(model.set_params(memory_budget=1000).fit, X, y)
+    assert least_of(model.set_params(memory_budget=least - 1).fit, X, y) == least
+    model.set_params(memory_budget=least).fit(X, y)
+
+
+def test_a_chunk_of_a_stream_is_refused_too() -> None:
+    X, y = problem(50_000, 10)
+    model = BSGDClassifier(memory_budget=1000)
+    model.partial_fit(X[:100], y[:100], classes=range(4))
+    least_of(model.partial_fit, X, y)
+    assert model.t_ == 100
+    least_of(BSGDClassifier(memory_budget=1000).partial_fit, X, y, range(4))
+
+
+def test_the_budget_of_the_configuration_is_named() -> None:
     X, y = problem()
-    with pytest.raises(ValueError, match=r"memory_budget must be at least \d+ bytes .* got 1000$") as refusal:
-        model.set_params(memory_budget=1000).fit(X, y)
-    found = re.search("at least ([0-9]+) bytes", str(refusal.value))
-    assert found
-    with pytest.raises(ValueError, match=found[0]):
-        model.set_params(memory_budget=int(found[1]) - 1).fit(X, y)
-    if not isinstance(model, DCSVMClassifierCV | DCSVMRegressorCV):  # they take long
-        model.set_params(memory_budget=int(found[1]), max_iter=3).fit(X, y).predict(X)
+    with config_context(memory_budget="1kB"):
+        assert least_of(DCSVMClassifier(max_iter=3).fit, X, y) > 1000
 
 
 def test_more_threads_rows_and_classes_need_more() -> None:
     X, y = problem()
 
     def least(model: Any, n: int, classes: int) -> int:
-        with pytest.raises(ValueError, match="memory_budget") as refusal:
-            model.fit(X[:n], y[:n] % classes)
-        return int(str(refusal.value).split()[5])
+        return least_of(model.fit, X[:n], y[:n] % classes)
 
     one, two = (DCSVMClassifier(memory_budget=1, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert least(one, 6000, 2) < least(two, 6000, 2) < least(two, 6000, 4)
     assert least(two, 4000, 2) < least(two, 6000, 2)
 
 
-def test_a_few_rows_fit_into_any_budget() -> None:
+@pytest.mark.parametrize("kind", sorted({type(model) for model, _ in REFUSED}, key=lambda kind: kind.__name__))
+def test_a_few_rows_fit_into_any_budget(kind: Any) -> None:
     """The ten megabytes that a fit may take beyond its budget are more than it needs."""
-    X, y = problem()
-    assert DCSVMClassifier(memory_budget=1).fit(X[:200], y[:200] % 2).converged_
+    X, y = problem(200)
+    model = kind(memory_budget=1, **({"cv": 2} if kind.__name__.endswith("CV") else {})).fit(X, y % 2)
+    assert getattr(model, "converged_", True)

@@ -135,7 +135,7 @@ def train(
 
 def needed_bytes(settings: ForestSettings, X: Any, n_outputs: int, n_threads: int) -> float:
     """The least memory for training on the rows X (n, d): clusters, and the leaves that are trained side by side."""
-    n, d = X.shape
+    n, d = map(int, X.shape)
     n_leaf = _leaf_rows(settings, n)
     leaf = _leaf_bytes(settings, n_leaf, d, n_outputs, min(n_leaf, _PRELIMINARY_ROWS))
     return _N_LABELS * 8.0 * n + min(n_threads, settings.n_clusters) * leaf
