@@ -685,7 +685,7 @@ def test_chunks_of_a_stream_may_be_dense_or_sparse(maintenance: str, first: Any)
 def test_projection_is_refused_where_its_matrices_exceed_the_memory_budget() -> None:
     X = np.random.default_rng(0).normal(size=(300, 3))
     y = np.arange(300) % 20
-    model = BSGDClassifier(budget=100, maintenance="projection", memory_budget=1_000_000)
+    model = BSGDClassifier(budget=200, maintenance="projection", memory_budget=1_000_000)
     with pytest.raises(ValueError, match=r"memory_budget must be at least \d+ bytes .* got 1000000"):
         model.fit(X, y)
     with pytest.raises(ValueError, match="memory_budget must be at least"):

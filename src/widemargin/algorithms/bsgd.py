@@ -44,7 +44,7 @@ from ..solvers.sgd.maintenance import PAPER_RULE
 
 _BLOCK_OPERATIONS = 2e8  # of a block of steps, between two checks of the clock: some tens of milliseconds
 _PAPER_MERGER_OPERATIONS = 1e6  # that take as long as one merger of a PaperMachine
-_ROW_VECTORS, _MACHINE_VECTORS = 4, 5  # float64 vectors (n,) of a training, and more of them for each machine
+_ROW_VECTORS, _MACHINE_VECTORS = 12, 6  # float64 vectors (n,) of a training, and more of them for each machine
 _POINT_COPIES = 4  # in a machine's slots, in the expansion of all machines, and in the precision of the data
 _POINT_BYTES = 64  # of a support vector beside its features
 _PATIENCE = 3  # early stopping: passes without a better score on the validation rows

@@ -35,10 +35,11 @@ from ..nystroem.landmarks import select_landmarks
 from ..nystroem.local_machines import ExactMachine, LeafProblem, LinearFit
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ..partition.hierarchy import Hierarchy, grow
+from ..partition.kmeans import max_sample_values, needed_sample_bytes
 
 _MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed
 _PRELIMINARY_ROWS = 300  # of a leaf, for a first machine where time is limited
-_N_LABELS = 4  # integers (n,) of the clustering
+_N_VECTORS = 6  # of 8 bytes, (n,), and two more for each output
 _SIZE_STEP = 100  # of the numbers of such rows to choose from
 _UNEVEN = 2.0  # rows of the largest leaf / mean, about
 _SINGULAR = 1e-10  # of the trace: coordinates may depend on each other
@@ -138,7 +139,8 @@ def needed_bytes(settings: ForestSettings, X: Any, n_outputs: int, n_threads: in
     n, d = map(int, X.shape)
     n_leaf = _leaf_rows(settings, n)
     leaf = _leaf_bytes(settings, n_leaf, d, n_outputs, min(n_leaf, _PRELIMINARY_ROWS))
-    return _N_LABELS * 8.0 * n + min(n_threads, settings.n_clusters) * leaf
+    clusters = needed_sample_bytes(n * d, X.dtype.itemsize) if settings.n_clusters > 1 else 0
+    return 8.0 * n * (_N_VECTORS + 2 * n_outputs) + clusters + min(n_threads, settings.n_clusters) * leaf
 
 
 def _max_kernel_rows(settings: ForestSettings, X: Any, n_outputs: int, n_threads: int) -> int:
@@ -173,7 +175,9 @@ def _train_tree(
 ) -> tuple[NystroemTree, dict[str, Vector]]:
     """Cluster the rows, and train a machine in each leaf: the tree, and its columns of `TrainedForest.leaves`."""
     train_leaf.progress.stage("clusters")
-    tree, labels = grow(train_leaf.X, train_leaf.settings.n_clusters, rng, train_leaf.progress.go_on)
+    X, settings = train_leaf.X, train_leaf.settings
+    max_values = max_sample_values(settings.memory_budget, X.dtype.itemsize)
+    tree, labels = grow(X, settings.n_clusters, rng, train_leaf.progress.go_on, max_values)
     k = tree.n_leaves
     clusters = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels, minlength=k))[:-1])
     train_leaf.progress.stage("leaves", k)
@@ -389,7 +393,9 @@ class _LeafTrainer:
 
     def _with_landmarks(self, batch: Any, weights: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
         settings = self.settings
-        features = landmark_features(self.kernel, select_landmarks(batch, settings.n_landmarks, rng, weights=weights))
+        max_values = max_sample_values(settings.memory_budget // self.team.n_threads, batch.dtype.itemsize)
+        landmarks = select_landmarks(batch, settings.n_landmarks, rng, weights=weights, max_values=max_values)
+        features = landmark_features(self.kernel, landmarks)
         return add_pseudo_landmarks(features, batch, settings.pseudo, settings.n_pseudo_landmarks, rng, weights=weights)
 
 

@@ -94,6 +94,10 @@ class DCPredMachine(KernelMachine):
         self.prediction_cost_ = self._model.n_operations
         warn_unconverged(self, progress.stopped_by or "the precision of float64", describe_gap(self))
 
+    @property
+    def _n_functions(self) -> int:
+        return int(self._trees[0]["intercept"].shape[1])
+
     def _make_model(self) -> NystroemForest:
         return make_forest(self._make_kernel(), self._trees)
 

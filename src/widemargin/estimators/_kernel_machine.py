@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
-from .._threads import row_blocks
 from .._types import Vector
 from ..kernels.functions import Kernel
 from ..models.expansion import KernelExpansion
 from ._estimator import Estimator
 from ._fitted_state import FittedState
+from ._predictor import finish_blocks
 from ._scale import named_kernel, resolve_gamma
 from ._validation import (
     FLOATS,
@@ -32,8 +32,6 @@ from ._validation import (
     number_classes,
     validate_rows,
 )
-
-_VALUES_SHARE = 8  # memory budget / bytes of the decision values of a block of rows, which the vote copies twice
 
 
 class LinearWeights:
@@ -212,10 +210,12 @@ class KernelMachine(Estimator):
         )
         if finish is None:
             return compute(X)
-        n_rows = max(1, budget // (_VALUES_SHARE * 8 * len(self.intercept_)))
-        if X.shape[0] <= n_rows:
-            return finish(compute(X))
-        return np.concatenate([finish(compute(X[rows])) for rows in row_blocks(X.shape[0], n_rows)])
+        return finish_blocks(compute, finish, X, self._n_functions, budget)
+
+    @property
+    def _n_functions(self) -> int:
+        """Number of decision functions of a fitted machine."""
+        return len(self.intercept_)
 
     def __getstate__(self) -> dict[str, Any]:
         """The parameters and the fitted attributes, without what predict can make of them."""

@@ -12,8 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
+from .._threads import row_blocks
 from .._types import Vector
 from ..data import is_partitioned, map_rows
+
+_VALUES_SHARE = 8  # memory budget / bytes of the decision values of a block of rows, which the vote copies twice
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -174,7 +177,7 @@ class OneAgainstRestPredictor(ScorePredictor):
         -------
         ndarray of shape (n_samples,)
         """
-        numbers = largest(self._decide(X))  # before `classes_`: raises NotFittedError
+        numbers = self._decide(X, largest)  # before `classes_`: raises NotFittedError
         return np.asarray(self.classes_[numbers])
 
 
@@ -198,6 +201,20 @@ class ValuePredictor:
         """
         values = self._decide(X)
         return values[:, 0] if values.shape[1] == 1 else values
+
+
+def finish_blocks(
+    compute: Callable[[Any], Vector],
+    finish: Callable[[Vector], NDArray[Any]],
+    X: Any,
+    n_values: int,
+    memory_budget: int,
+) -> NDArray[Any]:
+    """`finish` of the decision values (n, n_values) of X, for blocks of rows whose values fit the memory budget."""
+    n_rows = max(1, memory_budget // (_VALUES_SHARE * 8 * n_values))
+    if X.shape[0] <= n_rows:
+        return finish(compute(X))
+    return np.concatenate([finish(compute(X[rows])) for rows in row_blocks(X.shape[0], n_rows)])
 
 
 def largest(values: Vector) -> NDArray[np.intp]:

@@ -26,6 +26,7 @@ from ..nystroem.factor import nystroem_factor
 from ..nystroem.features import LandmarkFeatures
 from ..nystroem.landmarks import select_landmarks, select_medoids
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
+from ..partition.kmeans import max_sample_values
 from ._estimator import warn_of_stop, warn_user
 from ._fitted_state import FittedState
 from ._kernel_machine import KernelMachine, TrainingRows
@@ -218,6 +219,10 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
             )
         self._keep(features, factor)
 
+    @property
+    def _budget(self) -> int:
+        return min(resolve_memory_budget(self.memory_budget), sys.maxsize)
+
     def _check_memory(self, X: Any) -> None:
         """Raise a ValueError with the least memory budget if this one has no room for as many rows as features."""
         r = self.n_landmarks + self.n_pseudo_landmarks
@@ -267,12 +272,18 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
         For a precomputed kernel the rows are kernel values with the landmarks, (n, m), and these are of shape (m, 0).
         """
+        how: dict[str, Any]
         with blas_limit(1):  # the seeding of k-means makes thousands of short products
             if not self._is_gram:
                 self.landmark_indices_ = np.empty(0, np.intp)
-                select = partial(select_landmarks, rows.X, m, rng, weights=rows.weights, method=method)
+                how = {
+                    "weights": rows.weights,
+                    "method": method,
+                    "max_values": max_sample_values(self._budget, rows.X.dtype.itemsize),
+                }
+                select = partial(select_landmarks, rows.X, m, rng, **how)
                 return rows.X, run_until_stopped(select, go_on)
-            how: dict[str, Any] = {"weights": rows.weights, "n_sample": self.n_sample, "method": method}
+            how = {"weights": rows.weights, "n_sample": self.n_sample, "method": method}
             columns = run_until_stopped(partial(select_medoids, rows.X, m, rng, **how), go_on)
         self.landmark_indices_ = rows.kept[columns]
         return np.ascontiguousarray(rows.X[:, columns]), np.empty((len(columns), 0), rows.X.dtype)
@@ -281,7 +292,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """Rows to estimate on: as many as memory has room for, but no fewer than there are features."""
         r = m + self.n_pseudo_landmarks
         of_row, of_pair = _BYTES_OF_FEATURE * r, X.dtype.itemsize + _BYTES_OF_PAIR
-        budget = min(resolve_memory_budget(self.memory_budget), sys.maxsize)
+        budget = self._budget
         room = (np.sqrt(of_row**2 + 4 * of_pair * budget) - of_row) / (2 * of_pair)
         size = min(X.shape[0], max(r, min(self.n_sample, int(room))))
         return np.sort(rng.choice(X.shape[0], size, replace=False))

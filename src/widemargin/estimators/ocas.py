@@ -26,7 +26,7 @@ from ..solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 from ..solvers.results import History, LinearResult
 from ._estimator import Estimator, describe_gap, relative_gap, warn_unconverged
 from ._fitted_state import FittedState
-from ._predictor import OneAgainstRestPredictor
+from ._predictor import OneAgainstRestPredictor, finish_blocks
 from ._validation import (
     FLOATS,
     check_choice,
@@ -48,7 +48,7 @@ Classes = NDArray[np.signedinteger]
 
 _START_POINTS = 24  # of a warm start: each costs a third of a round
 _VECTORS, _VECTORS_SHARE = 14, 0.5  # vectors of n that a machine's training holds; part of the memory budget for them
-_LEAST_VECTORS = 8  # of them, those that it cannot do without
+_LEAST_VECTORS = 11  # of them, those that it cannot do without
 _LEAST_NORMALS = 6  # vectors of d that it cannot do without: planes, points and search directions
 
 
@@ -379,10 +379,15 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
         self.__dict__.update({**of_data, **machine, **_certificate(results, history)})
         self._points = [_start_points(result) for result in results] if self.warm_start else []
 
-    def _decide(self, X: Any) -> Vector:
+    def _decide(self, X: Any, finish: Callable[[Vector], NDArray[Any]] | None = None) -> NDArray[Any]:
+        """Decision values (n, n_functions), or `finish` of them, block by block within the memory budget."""
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
-        return LinearModel(self.coef_, self.intercept_).decision_values(X, n_jobs=self.n_jobs)
+        model = LinearModel(self.coef_, self.intercept_)
+        compute: Callable[[Any], Vector] = partial(model.decision_values, n_jobs=self.n_jobs)
+        if finish is None:
+            return compute(X)
+        return finish_blocks(compute, finish, X, len(self.coef_), resolve_memory_budget(self.memory_budget))
 
     def _check_state(self, fitted: FittedState) -> None:
         d, k = fitted.integer("n_features_in_", 1), fitted.classes()

@@ -44,4 +44,5 @@ class LinearModel:
         """
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             outputs = make_design_matrix(X, team).matvec(self.coef)
-        return np.asarray(outputs.T + self.intercept)
+        outputs += self.intercept[:, None]
+        return outputs.T

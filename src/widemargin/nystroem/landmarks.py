@@ -9,11 +9,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._types import Array, Vector
-from ..partition.kmeans import centroids, feature_distances, kernel_kmeans, kmeans, sample_rows
+from ..partition.kmeans import MAX_VALUES, centroids, feature_distances, kernel_kmeans, kmeans, sample_rows
 
 
 def select_landmarks(
-    X: Any, m: int, rng: np.random.Generator, *, weights: Vector | None = None, method: str = "kmeans"
+    X: Any,
+    m: int,
+    rng: np.random.Generator,
+    *,
+    weights: Vector | None = None,
+    method: str = "kmeans",
+    max_values: int = MAX_VALUES,
 ) -> Array:
     """Choose landmark points among, or between, the rows of X.
 
@@ -27,6 +33,8 @@ def select_landmarks(
         Weights of k-means or probabilities of the draw up to a factor, >= 0; all alike by default.
     method : {"kmeans", "uniform"}
         Centroids of weighted k-means, or rows drawn without replacement, in proportion to the weights if given.
+    max_values : int
+        Of X, in the rows that are clustered.
 
     Returns
     -------
@@ -45,7 +53,7 @@ def select_landmarks(
         rows = np.sort(rng.choice(rows, m, replace=False, p=share))
     if len(rows) <= m:
         return _dense(X[rows])
-    rows = sample_rows(X, rows, m, rng)
+    rows = sample_rows(X, rows, m, rng, max_values)
     weight = np.ones(len(rows)) if weights is None else weights[rows]
     labels = kmeans(X[rows], m, rng, weight)
     return centroids(X[rows], labels, weight)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._native import nystroem
 from .._types import Array
 from ..data.csr import make_csr
-from .kmeans import Labels, centroids, kmeans, sample_rows
+from .kmeans import MAX_VALUES, Labels, centroids, kmeans, sample_rows
 
 _BRANCHING = 12
 
@@ -73,7 +73,9 @@ def row_arrays(X: Any) -> Any:
     return make_csr(X) if hasattr(X, "indptr") else X
 
 
-def grow(X: Any, k: int, rng: np.random.Generator, go_on: Callable[[], bool]) -> tuple[Hierarchy, Labels]:
+def grow(
+    X: Any, k: int, rng: np.random.Generator, go_on: Callable[[], bool], max_values: int = MAX_VALUES
+) -> tuple[Hierarchy, Labels]:
     """Grow a tree of about k leaves.
 
     Parameters
@@ -84,6 +86,8 @@ def grow(X: Any, k: int, rng: np.random.Generator, go_on: Callable[[], bool]) ->
     rng : numpy.random.Generator
     go_on : callable
         Called before each node is divided; once it returns False, no more are.
+    max_values : int
+        Of X, in the rows that are clustered at each node.
 
     Returns
     -------
@@ -97,7 +101,7 @@ def grow(X: Any, k: int, rng: np.random.Generator, go_on: Callable[[], bool]) ->
     leaves have similar sizes. Cost: k-means of at most 20,000 rows at each node (fewer of more than 500 columns), and
     the distance of each row to each child.
     """
-    grower = _Grower(X, rng, go_on)
+    grower = _Grower(X, rng, go_on, max_values)
     grower.split(np.arange(X.shape[0]), k, count_levels(k))
     return grower.hierarchy(), grower.labels
 
@@ -117,10 +121,11 @@ def count_levels(k: int) -> int:
 class _Grower:
     """Divides the rows recursively, from the root."""
 
-    def __init__(self, X: Any, rng: np.random.Generator, go_on: Callable[[], bool]) -> None:
+    def __init__(self, X: Any, rng: np.random.Generator, go_on: Callable[[], bool], max_values: int) -> None:
         self.X = X
         self.rng = rng
         self.go_on = go_on
+        self.max_values = max_values
         self.labels: Labels = np.zeros(X.shape[0], np.intp)
         self.n_leaves = 0
         self.centres: list[Array] = []
@@ -144,7 +149,7 @@ class _Grower:
         return node
 
     def _cluster(self, rows: NDArray[np.intp], k: int) -> Array:
-        rows = sample_rows(self.X, rows, k, self.rng)
+        rows = sample_rows(self.X, rows, k, self.rng, self.max_values)
         batch = self.X[rows]
         return centroids(batch, kmeans(batch, max(k, 2), self.rng))
 

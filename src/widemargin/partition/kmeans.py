@@ -15,7 +15,9 @@ from .._threads import openmp_limit
 Labels = NDArray[np.intp]
 
 _MAX_ITER = 20  # of k-means, in input or feature space
-_MAX_ROWS, _MAX_VALUES = 20_000, 10**7  # of a sample to cluster: centroids of a larger one hardly differ
+_MAX_ROWS, MAX_VALUES = 20_000, 10**7  # of a sample to cluster: centroids of a larger one hardly differ
+_LEAST_VALUES = 10**5  # of a sample, however little memory there is
+_COPIES = 4  # of a sample while it is clustered
 _ROWS_PER_CLUSTER = 20  # at least
 _SINGLE_THREAD_ROWS = 5000  # of k-means below which starting a second thread takes longer than it saves
 
@@ -49,11 +51,23 @@ def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: NDArray[np.f
     return np.asarray(model.labels_, np.intp)
 
 
-def sample_rows(X: Any, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """A sample of `rows` to cluster into k: at most 20,000 rows and 10^7 values of X, but 20 rows a cluster."""
+def sample_rows(
+    X: Any, rows: NDArray[np.intp], k: int, rng: np.random.Generator, max_values: int = MAX_VALUES
+) -> NDArray[np.intp]:
+    """A sample of `rows` to cluster into k: at most 20,000 rows and `max_values` of X, but 20 rows a cluster."""
     n_values = (X.nnz if sp.issparse(X) else X.size) / X.shape[0]
-    most = min(_MAX_ROWS, max(int(_MAX_VALUES / max(n_values, 1.0)), _ROWS_PER_CLUSTER * k))
+    most = min(_MAX_ROWS, max(int(max_values / max(n_values, 1.0)), _ROWS_PER_CLUSTER * k))
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+
+
+def max_sample_values(memory_budget: int, itemsize: int) -> int:
+    """How many values of a sample to cluster a memory budget has room for."""
+    return min(MAX_VALUES, max(_LEAST_VALUES, memory_budget // (_COPIES * itemsize)))
+
+
+def needed_sample_bytes(n_values: int, itemsize: int) -> int:
+    """The least memory for clustering a sample of n_values."""
+    return _COPIES * itemsize * min(n_values, _LEAST_VALUES)
 
 
 def _with_short_indices(X: Any) -> Any:
