@@ -44,8 +44,6 @@ _CONSTANTS: list[tuple[str, str, tuple[Any, Any]]] = [
     ("solvers.dual.solver", "_NEAR_MARGIN", ((256, 1024), (1024, 4096))),
     ("solvers.dual.solver", "_CHANGE_QUANTILE", (0.9, 0.975)),
     ("solvers.dual.solver", "_NEAR_SHARE", (0.25, 0.7)),
-    ("solvers.dual.solver", "_VIOLATOR_TOL", (0.25, 0.9)),
-    ("solvers.dual.solver", "_INNER_TOL", (0.45, 1.0)),
     ("solvers.dual.solver", "_ROUND_TOL", (0.05, 0.2)),
     ("solvers.dual.memory", "_ACTIVE_SHARES", ((0.15, 0.25), (0.6, 0.9))),
     ("kernels.active_matrix", "_MAX_UNUSED", (0.15, 0.6)),

@@ -61,8 +61,6 @@ _LEAST_VIOLATION = 0.03  # violation / largest violation of coordinates that joi
 _NEAR_MARGIN = 512, 2048  # least and most satisfied coordinates near their margin that join as well
 _CHANGE_QUANTILE = 0.95  # of the rows' last changes of decision values: a bound of later ones for most rows
 _NEAR_SHARE = 0.5  # near rows / rows, at most, for rounds on the near rows alone
-_VIOLATOR_TOL = 0.5  # violation / tol of violators: with an intercept the violation of a pair is the sum of two
-_INNER_TOL = 0.9  # tol of a round's problem / tol: a little less, so that the whole problem is below tol as well
 _ROUND_TOL = 0.1  # violation on the active set after a round / largest violation before it
 
 
@@ -376,7 +374,7 @@ class DualSolver:
         if self.kernel_rows.has_room:
             return None
         is_near = self._distance(point.decision, certificate.intercept) < self.last_change
-        is_near |= is_free(self.terms, point.beta) | (np.abs(point.violations) > _VIOLATOR_TOL * self.goal_tol)
+        is_near |= is_free(self.terms, point.beta) | (point.violations != 0.0)
         is_near_or_active = is_near.copy()
         is_near_or_active[self.active.rows] = True
         for mask in (is_near_or_active, is_near):
@@ -396,7 +394,7 @@ class DualSolver:
             self.problem.take(near),
             Limits(
                 self.has_intercept,
-                _INNER_TOL * self._observable_tol(point),
+                self._observable_tol(point),
                 max_relative_gap=np.inf,
                 max_iter=self.limits.max_sets - self.n_iter,
             ),
@@ -421,7 +419,7 @@ class DualSolver:
         """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
         size = np.abs(point.violations)
         free = is_free(self.terms, point.beta)
-        violates = (size > max(_VIOLATOR_TOL * self.goal_tol, _LEAST_VIOLATION * size.max())) & ~free
+        violates = (size > _LEAST_VIOLATION * size.max()) & ~free
         if is_first := self.is_first_round_from_zero:
             max_new = min(_NEW_VIOLATORS_FROM_ZERO, max(WORKING_SET_ROWS, int(_FIRST_ROUND_SHARE * len(size))))
             self.is_first_round_from_zero = False
@@ -465,7 +463,7 @@ class DualSolver:
         with self.progress.interrupting(self.kernel_rows.team.native):
             self.active.update(self._choose_active(point, certificate.intercept))
         active = self.active.rows
-        tol = max(_INNER_TOL * self._observable_tol(point), _ROUND_TOL * certificate.violation)
+        tol = max(self._observable_tol(point), _ROUND_TOL * certificate.violation)
         terms = restrict_terms(self.terms, active)
         beta, decision = point.beta[active], point.decision[active]
         self._solve_in_memory(self.active.K, terms, beta, decision, tol)
