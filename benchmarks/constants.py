@@ -45,11 +45,8 @@ _CONSTANTS: list[tuple[str, str, tuple[Any, Any]]] = [
     ("solvers.dual.solver", "_CHANGE_QUANTILE", (0.9, 0.975)),
     ("solvers.dual.solver", "_NEAR_SHARE", (0.25, 0.7)),
     ("solvers.dual.solver", "_ROUND_TOL", (0.05, 0.2)),
-    ("solvers.dual.memory", "_ACTIVE_SHARES", ((0.15, 0.25), (0.6, 0.9))),
     ("kernels.active_matrix", "_MAX_UNUSED", (0.15, 0.6)),
     ("algorithms.dc_svm", "_START_TOL", (0.05, 0.2)),
-    ("solvers.dual.memory", "_CHEAP_ROW", (64, 256)),
-    ("algorithms.dc_svm", "_COPY_SHARE", (1 / 128, 1 / 32)),
     ("algorithms.dc_svm", "_CLUSTER_ROWS", (1000, 4000)),
 ]
 _COLUMNS = ["constant", "value", "set", "entries", "working sets", "change"]

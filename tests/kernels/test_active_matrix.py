@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,18 +10,18 @@ from naive import kernels as naive
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.active_matrix import ActiveMatrix
-from widemargin.kernels.cache import KernelRows
 from widemargin.kernels.functions import RBF
+from widemargin.kernels.streamed import KernelRows
 
 N = 14
 X = np.random.default_rng(0).normal(size=(N, 3))
 K = naive.rbf(X, X, 0.3)
 subsets = st.lists(st.integers(0, N - 1), unique=True, max_size=N)
-steps = st.lists(st.tuples(subsets, subsets), min_size=1, max_size=8)
+steps = st.lists(subsets, min_size=1, max_size=8)
 
 
-def make_active(team: ThreadTeam, capacity: int, kept_rows: int = N) -> ActiveMatrix:
-    rows = KernelRows(RBF(0.3), make_samples(X, RBF.sample_form), kept_rows * N * 8, team)
+def make_active(team: ThreadTeam, capacity: int) -> ActiveMatrix:
+    rows = KernelRows(RBF(0.3), make_samples(X, RBF.sample_form), team)
     return ActiveMatrix(rows, capacity**2 * 8)
 
 
@@ -35,27 +34,15 @@ def check(active: ActiveMatrix) -> None:
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
-@given(
-    steps=steps,
-    leading=st.integers(0, N),
-    capacity=st.sampled_from([4, N - 1, N]),
-    kept_rows=st.sampled_from([0, 3, N]),
-)
-def test_any_sequence_of_updates(
-    steps: list[tuple[list[int], list[int]]], leading: int, capacity: int, kept_rows: int
-) -> None:
+@given(steps=steps, capacity=st.sampled_from([4, N - 1, N]))
+def test_any_sequence_of_updates(steps: list[list[int]], capacity: int) -> None:
     with ThreadTeam(1) as team:
-        active = make_active(team, capacity, kept_rows)
-        if 0 < leading <= capacity:
-            active.fill_leading(leading)
-            np.testing.assert_array_equal(active.rows, np.arange(leading))
-            check(active)
-        for wanted, product in steps:
+        active = make_active(team, capacity)
+        for wanted in steps:
             index = np.array(wanted[:capacity], np.intp)
             active.update(index)
             assert set(index) <= set(active.rows)
             check(active)
-            active.source.add_product(np.array(product, np.intp), np.ones(len(product)), np.zeros(N))
 
 
 def test_memory_is_borrowed() -> None:
@@ -71,7 +58,7 @@ def test_memory_is_borrowed() -> None:
 
 def test_rows_that_stay_are_not_computed_again() -> None:
     with ThreadTeam(1) as team:
-        active = make_active(team, N, kept_rows=0)
+        active = make_active(team, N)
         active.update(np.arange(8))
         before = active.source.n_entries
         active.update(np.arange(1, 8))
@@ -80,14 +67,3 @@ def test_rows_that_stay_are_not_computed_again() -> None:
         assert len(active.rows) == 5
         active.update(np.arange(2, 8))
         assert active.source.n_entries == before + 5 + 0
-
-
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_kept_rows_are_copied(n_threads: int) -> None:
-    with ThreadTeam(n_threads) as team:
-        active = make_active(team, N)
-        active.source.add_product(np.arange(5), np.ones(5), np.zeros(N))
-        before = active.source.n_entries
-        active.update(np.array([4, 1, 3]))
-        assert active.source.n_entries == before
-        check(active)

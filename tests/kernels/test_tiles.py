@@ -54,19 +54,6 @@ def test_the_number_of_threads_does_not_show(dtype: np.dtype) -> None:
     np.testing.assert_array_equal(one, three)
 
 
-def test_the_product_keeps_its_kernel_entries() -> None:
-    X = data(150, DOUBLE)
-    samples, store = make_samples(X, Linear.sample_form), np.zeros((9, 150))
-    rows, slots = np.array([100, 3, 77]), np.array([8, 0, 4])
-    with config_context(block_bytes=SMALL_TILES), ThreadTeam(2) as team:
-        out = np.zeros((1, 150))
-        add_kernel_product(RBF(0.3), samples.take(rows), np.ones((1, 3)), samples, out, team, (store, slots))
-    K = naive.rbf(X, X, 0.3)
-    np.testing.assert_allclose(store[slots], K[rows], atol=1e-12)
-    assert not np.delete(store, slots, axis=0).any()
-    np.testing.assert_allclose(out[0], K[rows].sum(axis=0), atol=1e-12)
-
-
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_fill_writes_a_block_and_its_mirror_and_nothing_else(n_threads: int) -> None:
     X, Z = data(300, SINGLE), data(130, SINGLE)[::-1]

@@ -31,11 +31,12 @@ from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
 from ..kernels.precision import entry_noise
 from ..kernels.scratch import Scratch, closing_scratch, release
+from ..kernels.streamed import KernelRows
 from ..kernels.tiles import fill_gram
 from ..partition.divide import Division, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem, Limits
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, solve_several_in_memory, zero_result
-from ..solvers.dual.memory import free_bytes, share_budget, split_memory
+from ..solvers.dual.memory import active_bytes, free_bytes, share_budget
 from ..solvers.dual.solver import DualSolver
 from ..solvers.dual.stopping import hides_violation
 from ..solvers.dual.subproblems import Subproblem, solve_on_whole_matrix
@@ -43,7 +44,6 @@ from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine, j
 
 _MAX_IN_MEMORY = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # tolerance of levels and refine step that only give a start: later steps change its last digits
-_COPY_SHARE = 1 / 64  # bytes of a copy of reordered rows / memory budget, at most
 _CLUSTER_ROWS = 2000  # largest mean size of the clusters of an automatic level
 _SMALL_ENTRIES = 2**20  # of a kernel matrix on which one problem is solved without levels and rounds
 _SMALL_PROBLEMS = 8  # times as many entries at most, if so many problems share the matrix
@@ -354,15 +354,12 @@ class _Fit:
         order = np.concatenate([support, np.flatnonzero(beta == 0)])
         self.progress.stage("refine")
         data = self._take(self.data, order)
-        solver = self._solver(data, must_return=must_return, n_active=len(support), order=order)
+        solver = self._solver(data, must_return=must_return, order=order)
         tol = max(self.settings.tol, _START_TOL)
         refined, decision = beta[support], None
         with suppress(Stopped, StoppedAtStartError):
-            if solver.kernel_rows.has_room and len(support) <= solver.active.capacity:
-                refined, decision = solver.refine(refined, tol)
-            else:
-                part = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
-                refined, decision = part.solve_sharing_memory(solver, refined)
+            part = self._solver(self._take(self.data, support), tol=tol, max_relative_gap=np.inf)
+            refined, decision = part.solve_sharing_memory(solver, refined)
         start = np.concatenate([refined, np.zeros(len(beta) - len(support))])
         self.progress.stage("whole problem")
         result = self._correct_in_float64(data, solver, solver.solve(start, decision))
@@ -377,10 +374,9 @@ class _Fit:
         return TrainedMachine(result, None, np.array([result.intercept]), self.levels)
 
     def _take(self, data: KernelProblem, rows: Rows) -> KernelProblem:
-        """The problem on some rows, which are copied if the copy is small."""
+        """The problem on some rows."""
         kernel, samples, problem = data
-        is_little = len(rows) * samples.row_bytes < _COPY_SHARE * self.settings.memory_budget
-        return KernelProblem(kernel, SampleSubset(samples, rows, copy=is_little), problem.take(rows))
+        return KernelProblem(kernel, SampleSubset(samples, rows), problem.take(rows))
 
     def _correct_in_float64(self, data: KernelProblem, solver: DualSolver, result: DualResult) -> DualResult:
         """Where float32 entries are too coarse: continue from float64 decision values, at need with float64 tiles."""
@@ -394,7 +390,7 @@ class _Fit:
 
         try:
             if len(result.beta) > WORKING_SET_ROWS:
-                max_rows = max(0, self.settings.memory_budget - solver.nbytes) // (2 * data.samples.row_bytes)
+                max_rows = max(0, self.settings.memory_budget - solver.active.K.nbytes) // (2 * data.samples.row_bytes)
                 result = solver.correct_uncertain_rows(
                     result,
                     lambda rows, beta: float64_solver(self._take(data, rows), memory_budget=0).decision_values(beta),
@@ -417,20 +413,17 @@ class _Fit:
         *,
         must_return: bool = True,
         entry_noise: float | None = None,
-        n_active: int = 0,
         order: Rows | None = None,
         **changes: float,
     ) -> DualSolver:
         """A solver of `data` with the fit's settings, some of them changed."""
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
-        kernel_rows, active_bytes = split_memory(
-            data.kernel, data.samples, settings.memory_budget, team or self.team, n_active
-        )
+        team = team or self.team
         solver = DualSolver(
-            kernel_rows,
+            KernelRows(data.kernel, data.samples, team),
             data.problem,
             settings.limits,
-            active_bytes=active_bytes,
+            active_bytes=active_bytes(data.samples, settings.memory_budget, team.n_threads),
             progress=self.progress,
             must_return=must_return and not data.problem.nu,  # zero must be feasible
             entry_noise=self.entry_noise if entry_noise is None else entry_noise,

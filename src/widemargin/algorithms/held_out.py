@@ -9,7 +9,7 @@ machines (one for each pair of classes, or each target) read their part of the s
         for every fold, in parallel: solve for C_1 < C_2 < ..., each from the last solution
         decision values of held-out rows: from K_m beta; for rows that are not the machine's, K[others, support] beta
 
-Where K does not fit, a machine whose K_m fits computes that; else folds share a cache of kernel rows, C after C.
+Where K does not fit, a machine whose K_m fits computes that; else each dual computes the kernel rows that it needs.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from .._threads import ThreadTeam
 from .._types import Array, Rows, Vector
 from ..data.samples import GramSamples, Samples, SampleSubset
 from ..kernels.functions import Kernel, Precomputed
+from ..kernels.streamed import KernelRows
 from ..kernels.tiles import add_kernel_product, fill_gram
 from ..solvers.dual.c_path import DualPath
 from ..solvers.dual.certificate import DualProblem, Limits
 from ..solvers.dual.in_memory import solve_in_memory
-from ..solvers.dual.memory import split_memory
+from ..solvers.dual.memory import active_bytes
 from ..solvers.dual.solver import DualSolver
-from ..solvers.results import DualResult, StoppedAtStartError
+from ..solvers.results import DualResult
 
 _VECTORS = 16  # float64 vectors (n,) of a problem that is being solved, with those of its solutions
 
@@ -162,7 +163,7 @@ class SharedKernel:
         self, kernel: Kernel, samples: Samples, K: Array | None, task: _Task, team: ThreadTeam
     ) -> list[list[DualResult]]:
         if K is None:
-            return self._solve_on_cached_rows(kernel, samples, task, team)
+            return self._solve_without_matrix(kernel, samples, task, team)
         matrix = K
 
         def follow(path: tuple[DualProblem, Fold], team: ThreadTeam) -> list[DualResult]:
@@ -177,42 +178,26 @@ class SharedKernel:
         solved = team.map(lambda path: follow(path, ThreadTeam(1)), paths[: len(paths) - n_left_over])
         return [*solved, *(follow(path, team) for path in paths[len(paths) - n_left_over :])]
 
-    def _solve_on_cached_rows(
+    def _solve_without_matrix(
         self, kernel: Kernel, samples: Samples, task: _Task, team: ThreadTeam
     ) -> list[list[DualResult]]:
-        """C by C, fold by fold: folds have most support vectors in common, and so their kernel rows."""
-        kernel_rows, active_bytes = split_memory(kernel, samples, self.memory_budget, team)
+        """Fold by fold, each dual by rounds on an active set whose memory they share."""
+        n_bytes = active_bytes(samples, self.memory_budget, team.n_threads)
         first: DualSolver | None = None
 
-        def solve(problem: DualProblem, beta: Vector, _: Vector) -> DualResult:
+        def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
             nonlocal first
-            solver = DualSolver(
-                kernel_rows,
-                problem,
-                self.limits,
-                active_bytes=active_bytes,
-                progress=self.progress,
-                must_return=False,
-            )
+            rows = KernelRows(kernel, samples, team)
+            solver = DualSolver(rows, problem, self.limits, active_bytes=n_bytes, progress=self.progress)
             if first is not None:
                 solver.active.borrow(first.active)
             first = first or solver
-            return solver.solve(beta)
+            return solver.solve(beta, decision)
 
-        paths = [DualPath(problem, solve) for problem in task.problems]
-        solved: list[list[DualResult]] = [[] for _ in paths]
-        for C in sorted({C for fold in task.folds for C in fold.Cs}):
-            for fold, path, results in zip(task.folds, paths, solved, strict=True):
-                if C not in fold.Cs:
-                    continue
-                try:
-                    result = path.step(C)
-                except StoppedAtStartError:
-                    return solved
-                if self.progress.stopped_by:
-                    return solved
-                results.append(result)
-        return solved
+        return [
+            DualPath(problem, solve).follow(fold.Cs, self.progress)
+            for problem, fold in zip(task.problems, task.folds, strict=True)
+        ]
 
     def _values(
         self,

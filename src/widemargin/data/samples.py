@@ -290,15 +290,14 @@ def _rows_of_rows(outer: Selection, inner: Selection, n: int) -> Selection:
 
 
 class SampleSubset:
-    """The rows `index` of `base`: gathered once (`copy=True`), or again for each tile."""
+    """The rows `index` of `base`, gathered for each tile."""
 
-    def __init__(self, base: Samples, index: NDArray[np.integer], *, copy: bool = False) -> None:
+    def __init__(self, base: Samples, index: NDArray[np.integer]) -> None:
         self.base = base
         self.index = index
         self.dtype, self.precision = base.dtype, base.precision
         self.row_bytes, self.row_cost = base.row_bytes, base.row_cost
-        self.nbytes = base.nbytes + (len(index) * base.row_bytes if copy else 0)
-        self._copy = base.take(index) if copy else None
+        self.nbytes = base.nbytes
 
     def __len__(self) -> int:
         return len(self.index)
@@ -309,8 +308,8 @@ class SampleSubset:
         return np.asarray(self.base.squares[self.index])
 
     def take(self, rows: Selection) -> Samples:
-        """A batch of the copy if there is one, else of the base."""
-        return self.base.take(self.index[rows]) if self._copy is None else self._copy.take(rows)
+        """A batch of the base."""
+        return self.base.take(self.index[rows])
 
     def inner(self, other: Samples, out: Array) -> None:
         """Write the inner products with another batch into out; gathers all rows first."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from .._native import kernels
-from .._threads import row_blocks
 from .._types import Array, Rows
-from .cache import KernelRows
+from .streamed import KernelRows
 from .tiles import fill_gram, fill_with_transpose
 
 _MAX_UNUSED = 0.3  # share of rows outside the last wanted set, above which they are removed
 _GROWTH = 1.25  # row length / number of rows after it was increased
-_BLOCK_ROWS = 64  # copied at a time
 
 
 class ActiveMatrix:
@@ -64,14 +62,6 @@ class ActiveMatrix:
     def _view(self, m: int, stride: int) -> Array:
         return self._buffer[: m * stride].reshape(m, stride)
 
-    def fill_leading(self, m: int) -> None:
-        """Make it the kernel matrix of the rows 0 ... m - 1, in this order."""
-        self._stride = m
-        self._set(np.arange(m))
-        source = self.source
-        source.n_entries += m * m // 2
-        fill_gram(source.kernel, source.samples.take(self.rows), self.K, source.team)
-
     def update(self, wanted: Rows) -> None:
         """Add the rows of `wanted`, `capacity` at most, that the matrix lacks."""
         new = wanted[self._position[wanted] < 0]
@@ -105,23 +95,13 @@ class ActiveMatrix:
         self._stride = stride
 
     def _append(self, new: Rows) -> None:
-        """Append rows: copies of cached ones, then computed ones; their columns are the transpose."""
+        """Append rows; their columns are the transpose."""
+        if not len(new):
+            return
         source, m = self.source, len(self.rows)
-        is_cached = source.is_cached(new)
-        cached, other = new[is_cached], new[~is_cached]
-        self._set(np.concatenate([self.rows, cached, other]))
-        K, end, last = self.K, m + len(cached), len(self.rows)
-
-        def copy(block: slice) -> None:
-            source.copy(cached[block], self.rows, K[m:end][block])
-            K[:m, m:end][:, block] = K[m:end, :m][block].T
-            K[end:last, m:end][:, block] = K[m:end, end:last][block].T
-
-        source.team.map(copy, row_blocks(len(cached), _BLOCK_ROWS))
-        if len(other):
-            source.n_entries += len(other) * m + len(other) ** 2 // 2
-            batch = source.samples.take(other)
-            fill_with_transpose(
-                source.kernel, batch, source.samples.take(self.rows[:m]), K[end:last, :m], K[:m, end:last], source.team
-            )
-            fill_gram(source.kernel, batch, K[end:last, end:last], source.team)
+        self._set(np.concatenate([self.rows, new]))
+        K, end = self.K, len(self.rows)
+        source.n_entries += len(new) * m + len(new) ** 2 // 2
+        batch, old = source.samples.take(new), source.samples.take(self.rows[:m])
+        fill_with_transpose(source.kernel, batch, old, K[m:end, :m], K[:m, m:end], source.team)
+        fill_gram(source.kernel, batch, K[m:end, m:end], source.team)

@@ -49,7 +49,6 @@ def add_kernel_product(
     B: Samples,
     out: NDArray[np.float64],
     team: ThreadTeam,
-    keep: tuple[Array, NDArray[np.integer]] | None = None,
 ) -> None:
     """out += coef @ K(A, B), tile by tile on all threads.
 
@@ -64,8 +63,6 @@ def add_kernel_product(
     out : ndarray of shape (k, c), float64
         Changed in place.
     team : ThreadTeam
-    keep : (ndarray of shape (m, c), ndarray of shape (r,)), optional
-        An array into which the kernel entries are copied, and its row for each row of A.
 
     Notes
     -----
@@ -84,9 +81,6 @@ def add_kernel_product(
         for rows, K in _tiles(kernel, batches, B.take(columns), team):
             part = coef[:, rows].toarray(order="C") if is_sparse else coef[:, rows]
             kernels.add_product(K, part, out[:, columns])  # skips zeros: a pair of classes uses few rows
-            if keep is not None:
-                store, slots = keep
-                store[slots[rows], columns] = K
 
     team.map(column_block, row_blocks(len(B), n_columns))
 

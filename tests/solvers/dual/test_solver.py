@@ -18,8 +18,8 @@ from naive import kernels as naive_kernels
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import GramSamples, make_samples
-from widemargin.kernels.cache import KernelRows
 from widemargin.kernels.functions import RBF, Precomputed
+from widemargin.kernels.streamed import KernelRows
 from widemargin.kernels.tiles import entry_work
 from widemargin.solvers.dual import in_memory as square
 from widemargin.solvers.dual import solver as dual
@@ -71,11 +71,10 @@ def make_solver(
     *,
     has_intercept: bool = False,
     tol: float = 1e-3,
-    cache_bytes: int = PLENTY,
     active_bytes: int = PLENTY,
     max_iter: int = -1,
 ) -> DualSolver:
-    rows = KernelRows(RBF(problem.gamma), make_samples(problem.X, RBF.sample_form), cache_bytes, team)
+    rows = KernelRows(RBF(problem.gamma), make_samples(problem.X, RBF.sample_form), team)
     return DualSolver(
         rows,
         svm_problem(problem.y, problem.upper),
@@ -160,15 +159,10 @@ def test_a_problem_of_one_tile_is_solved_to_the_last_digits(
 
 @pytest.mark.usefixtures("tiny_tiles")
 @pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("cache_rows", [0, 5, 60])
 @pytest.mark.parametrize("square_rows", [0, 20, 60])
-def test_the_optimum_does_not_depend_on_what_fits_in_memory(
-    square_rows: int, cache_rows: int, has_intercept: bool
-) -> None:
+def test_the_optimum_does_not_depend_on_what_fits_in_memory(square_rows: int, has_intercept: bool) -> None:
     problem = make_problem(60)
-    result = solve(
-        problem, has_intercept=has_intercept, tol=1e-5, active_bytes=8 * square_rows**2, cache_bytes=8 * 60 * cache_rows
-    )
+    result = solve(problem, has_intercept=has_intercept, tol=1e-5, active_bytes=8 * square_rows**2)
     check_certificate(problem, result, has_intercept)
     assert result.converged
     assert dual_value(result) == pytest.approx(optimum(problem, has_intercept), rel=1e-6)
@@ -240,12 +234,12 @@ def test_rounds_on_the_rows_near_the_margin_reach_the_same_optimum(
 
     monkeypatch.setattr(DualSolver, "_solve_near", watched)
     monkeypatch.setattr(dual, "_CHANGE_QUANTILE", quantile)
-    near = solve(problem, has_intercept=has_intercept, cache_bytes=0, tol=1e-5)
+    near = solve(problem, has_intercept=has_intercept, tol=1e-5)
     assert sizes
     assert max(sizes) <= 2000
     monkeypatch.setattr(dual, "_NEAR_SHARE", 0.0)
     n_near = len(sizes)
-    whole = solve(problem, has_intercept=has_intercept, cache_bytes=0, tol=1e-5)
+    whole = solve(problem, has_intercept=has_intercept, tol=1e-5)
     assert len(sizes) == n_near
     assert near.converged
     assert dual_value(near) == pytest.approx(dual_value(whole), rel=1e-7)
@@ -413,7 +407,7 @@ def test_an_indefinite_kernel_ends(seed: int, has_intercept: bool) -> None:
 
     y = rng.choice([-1.0, 1.0], size=40)
     with ThreadTeam(1) as team, Progress(max_time=5.0) as progress:
-        rows = KernelRows(Precomputed(), make_samples(K, "entries"), PLENTY, team)
+        rows = KernelRows(Precomputed(), make_samples(K, "entries"), team)
         solver = DualSolver(
             rows,
             svm_problem(y, np.ones(40)),
@@ -441,7 +435,7 @@ def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, has_intercept:
 
     problem = make_problem(40)
     with ThreadTeam(1) as team, Progress(max_time=5.0) as progress:
-        rows = KernelRows(FunctionKernel(broken), make_samples(problem.X), PLENTY, team)
+        rows = KernelRows(FunctionKernel(broken), make_samples(problem.X), team)
         problem_dual = svm_problem(problem.y, problem.upper)
         with pytest.raises(ValueError, match="kernel"):
             DualSolver(rows, problem_dual, Limits(has_intercept, 1e-3), active_bytes=PLENTY, progress=progress).solve(
@@ -459,17 +453,17 @@ def test_working_sets_on_two_threads_are_those_of_one(has_intercept: bool) -> No
 
 
 @pytest.mark.usefixtures("tiny_tiles")
-@pytest.mark.parametrize("kept_rows", [0, 20, 100])
 @pytest.mark.parametrize("has_intercept", [False, True])
-def test_refining_first_gives_the_same_solution(has_intercept: bool, kept_rows: int) -> None:
+def test_refining_first_gives_the_same_solution(has_intercept: bool) -> None:
     """The leading coordinates are solved alone, and the whole goes on from what is known of them."""
     problem = make_problem(100)
     m = 40
+    leading = Problem(problem.X[:m], problem.y[:m], problem.upper[:m], problem.gamma)
     with ThreadTeam(2) as team, Progress(max_time=60.0) as progress:
-        solver = make_solver(problem, team, progress, has_intercept=has_intercept, cache_bytes=kept_rows * 100 * 8)
-        refined, leading = solver.refine(np.zeros(m), 1e-3)
-        np.testing.assert_allclose(leading, problem.K[:m, :m] @ refined, atol=1e-9)
-        result = solver.solve(np.concatenate([refined, np.zeros(100 - m)]), leading)
+        solver, part = (make_solver(p, team, progress, has_intercept=has_intercept) for p in (problem, leading))
+        refined, decision = part.solve_sharing_memory(solver, np.zeros(m))
+        np.testing.assert_allclose(decision, problem.K[:m, :m] @ refined, atol=1e-9)
+        result = solver.solve(np.concatenate([refined, np.zeros(100 - m)]), decision)
     check_certificate(problem, result, has_intercept)
     assert result.converged
     exact = solve(problem, has_intercept=has_intercept, tol=1e-6)
@@ -483,7 +477,7 @@ def test_a_solution_by_coarse_entries_is_corrected(has_intercept: bool, tiny_til
     problem, noise = make_problem(200, C=10.0), np.random.default_rng(0).normal(size=(200, 200))
     coarse = problem.K + 1e-4 * (noise + noise.T) / np.sqrt(2)
     with ThreadTeam(1) as team, Progress() as progress:
-        rows = KernelRows(Precomputed(), GramSamples(coarse, np.arange(200)), PLENTY, team)
+        rows = KernelRows(Precomputed(), GramSamples(coarse, np.arange(200)), team)
         solver = DualSolver(
             rows,
             svm_problem(problem.y, problem.upper),

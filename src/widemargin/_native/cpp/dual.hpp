@@ -267,10 +267,10 @@ inline Index restore_sum(Span<double> beta, WorkingSet& work, Index n_changed) {
         error += work.change[k];
         total += std::abs(work.change[k]);
     }
-    if (std::abs(error) < kSumNoise * total) return n_changed;  // a coordinate at its bound must stay exactly there
+    if (std::abs(error) <= kSumNoise * total) return n_changed;  // a coordinate at its bound must stay exactly there
     Index chosen = -1;
     double best = 0.0;
-    for (Index i = 0; i < work.filled && error != 0.0; ++i) {
+    for (Index i = 0; i < work.filled; ++i) {
         const double below = beta[work.rows[i]] - work.lo[i], above = work.hi[i] - beta[work.rows[i]];
         const double inside = least(below, above), way = error > 0.0 ? below : above, width = below + above;
         const double score = inside > std::abs(error) ? 1.0 + inside / width : way / width;  // NaN if the box is a point

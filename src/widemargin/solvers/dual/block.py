@@ -26,10 +26,11 @@ from ...data.remote_rows import stack_rows
 from ...data.samples import Samples, make_samples
 from ...kernels.functions import Kernel
 from ...kernels.precision import ensure_precision, entry_noise
+from ...kernels.streamed import KernelRows
 from ...kernels.tiles import add_kernel_product
 from ..results import DualResult
 from .certificate import DualProblem, Limits, is_free, make_terms
-from .memory import split_memory
+from .memory import active_bytes
 from .solver import DualSolver
 
 Start = Callable[[Kernel, Samples, DualProblem, Progress], Vector]
@@ -333,12 +334,11 @@ class Block:
     ) -> DualResult:
         """Solve a dual to `tol` from beta (m,), with its decision values (m,) where they are known."""
         with self._progress(max_time) as progress, blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
-            kernel_rows, active_bytes = split_memory(self.kernel, samples, self.settings.memory_budget, team)
             solver = DualSolver(
-                kernel_rows,
+                KernelRows(self.kernel, samples, team),
                 problem,
                 Limits(self.settings.has_intercept, tol, max_relative_gap=np.inf),
-                active_bytes=active_bytes,
+                active_bytes=active_bytes(samples, self.settings.memory_budget, team.n_threads),
                 progress=progress,
                 entry_noise=self.noise,
             )

@@ -9,26 +9,25 @@ Method   A round: choose the active set (free coordinates and violators); solve 
          changed to K beta, over all n columns. Coordinates that stay at a bound need no kernel entry.
          Shrinking: once most rows are farther from the margin than a round moves them, the rounds go on with the near
          rows alone until these are solved; then K beta of the others is computed, and shows whether one violates.
-Cost     about 2 (support vectors) x n kernel entries; memory: the active matrix and the cache, within the bytes given
+Cost     about 2 (support vectors) x n kernel entries; memory: the active matrix, within the bytes given
 Source   decomposition, shrinking: Joachims 1999; working sets: Fan, Chen, Lin 2005; gap: Hsieh et al. 2014, section 3
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._native import Stopped, dual, kernels
+from ..._native import Stopped, dual
 from ..._progress import PartProgress, Progress
 from ..._types import Rows, Vector
 from ...data.rows import positions
 from ...data.samples import SampleSubset
 from ...kernels.active_matrix import ActiveMatrix
-from ...kernels.cache import KernelRows
+from ...kernels.streamed import KernelRows
 from ...kernels.tiles import entry_work
 from ..results import DualResult, History, StoppedAtStartError
 from .certificate import (
@@ -139,41 +138,6 @@ class DualSolver:
         self.last_change = np.inf  # of the decision values in the last round, for most rows
         self.report_to: Callable[[Vector, Certificate], bool] | None = None
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the kernel entries in memory."""
-        return self.active.K.nbytes + self.kernel_rows.nbytes
-
-    def refine(self, beta: Vector, tol: float) -> tuple[Vector, Vector]:
-        """Solve on the coordinates 0 ... m - 1 alone. Their kernel matrix stays in memory for `solve`.
-
-        Parameters
-        ----------
-        beta : ndarray of shape (m,)
-            A feasible start; not changed. m is at most `active.capacity`.
-        tol : float
-
-        Returns
-        -------
-        (ndarray of shape (m,), ndarray of shape (m,))
-            The solution and its decision values, both on these coordinates.
-
-        Raises
-        ------
-        Stopped
-            If the fit is stopped before their kernel matrix is computed.
-        """
-        m = len(beta)
-        if not self.progress.go_on():
-            raise Stopped
-        with self.progress.interrupting(self.kernel_rows.team.native):
-            self.active.fill_leading(m)
-        terms = restrict_terms(self.terms, slice(m))
-        beta, decision, support = beta.copy(), np.zeros(m), np.flatnonzero(beta)
-        kernels.add_rows(self.kernel_rows.team.native, self.active.K, support, beta[support], decision)
-        self._solve_in_memory(self.active.K, terms, beta, decision, tol)
-        return beta, decision
-
     def solve(self, beta: Vector, leading_decision: Vector | None = None) -> DualResult:
         """Solve from the feasible point beta (n,), which is not changed, until `tol` or a stop.
 
@@ -202,7 +166,6 @@ class DualSolver:
     def release_to(self, other: DualSolver) -> DualSolver:
         """Release the memory, and add the counts and the history so far to `other`, which continues the fit."""
         other.n_iter, other.history = self.n_iter, self.history
-        self.kernel_rows.release()
         self.active = ActiveMatrix(self.kernel_rows, 0)
         return other
 
@@ -276,18 +239,15 @@ class DualSolver:
 
         Raises `Stopped` if the fit is stopped before most of it is computed.
         """
-        decision, n_known, K = np.zeros(len(beta)), 0, None
-        if leading is not None and (len(self.active.rows) or not self.kernel_rows.has_room):
-            n_known, K = len(leading), self.active.K if self.kernel_rows.has_room else None
-            decision[:n_known] = leading
-        support = np.flatnonzero(beta)
-        free = is_free(self.terms, beta)[support]
+        decision, columns = np.zeros(len(beta)), None
+        if leading is not None:
+            decision[: len(leading)], columns = leading, np.arange(len(leading), len(beta))
 
-        def add(rows: Rows, *, keep: bool) -> None:
-            self.kernel_rows.add_product(rows, beta[rows], decision, keep=keep, n_known=n_known, K_known=K)
+        def add(rows: Rows) -> None:
+            self.kernel_rows.add_product(rows, beta[rows], decision, columns)
 
-        self._in_blocks(partial(add, keep=False), support[~free])
-        self._in_blocks(partial(add, keep=True), support[free])
+        if columns is None or len(columns):
+            self._in_blocks(add, np.flatnonzero(beta))
         return decision
 
     def _start_on_subset(self, beta: Vector) -> _Point:
@@ -299,7 +259,7 @@ class DualSolver:
         few[rows] = beta[rows]
         if self.has_intercept:
             few = rescale_to_zero_sum(few)
-        self.kernel_rows.add_product(rows, few[rows], decision, keep=False)
+        self.kernel_rows.add_product(rows, few[rows], decision)
         return min(
             zero, _Point(few, decision, np.empty(len(beta))), key=lambda point: self._find_certificate(point).objective
         )
@@ -359,22 +319,22 @@ class DualSolver:
         changed = changed[np.argsort(rows[changed])]
         if not len(changed):
             return None
-        known = None if self.kernel_rows.has_room else rows  # kept rows need all their columns
-        new_point = self._update(point, rows[changed], beta[changed], known)
-        if new_point is not None and known is not None:
-            new_point.decision[known] = decision
+        new_point = self._update(point, rows[changed], beta[changed], rows)
+        if new_point is not None:
+            new_point.decision[rows] = decision
         return new_point
 
     def _choose_near(self, point: _Point, certificate: Certificate) -> Rows | None:
         """The near rows: free ones, violators, and those nearer to the margin than the last round changed most rows.
 
         The rows of the active matrix, whose entries are known, are added if they are not too many. None if the near
-        rows are, or if kept kernel rows make the other rows' decision values cheap.
+        rows are, or if the free ones do not fit in the active matrix.
         """
-        if self.kernel_rows.has_room:
+        free = is_free(self.terms, point.beta)
+        if np.count_nonzero(free) > self.active.capacity:
             return None
         is_near = self._distance(point.decision, certificate.intercept) < self.last_change
-        is_near |= is_free(self.terms, point.beta) | (point.violations != 0.0)
+        is_near |= free | (point.violations != 0.0)
         is_near_or_active = is_near.copy()
         is_near_or_active[self.active.rows] = True
         for mask in (is_near_or_active, is_near):
@@ -390,7 +350,7 @@ class DualSolver:
         """
         samples = SampleSubset(self.kernel_rows.samples, near)
         part = DualSolver(
-            KernelRows(self.kernel_rows.kernel, samples, 0, self.kernel_rows.team),
+            KernelRows(self.kernel_rows.kernel, samples, self.kernel_rows.team),
             self.problem.take(near),
             Limits(
                 self.has_intercept,
@@ -505,19 +465,16 @@ class DualSolver:
                     raise Stopped
                 add(block)
 
-    def _update(self, point: _Point, rows: Rows, beta: Vector, known: Rows | None) -> _Point | None:
+    def _update(self, point: _Point, rows: Rows, beta: Vector, known: Rows) -> _Point | None:
         """The point with new beta in `rows` and its decision values except those of `known`; None if stopped."""
         decision = point.decision.copy()
         change = beta - point.beta[rows]
         new_beta = point.beta.copy()
         new_beta[rows] = beta
-        unknown = None if known is None else np.delete(np.arange(len(decision)), known)
+        unknown = np.delete(np.arange(len(decision)), known)
 
         def add(block: Rows) -> None:
-            if unknown is None:
-                self.kernel_rows.add_product(rows[block], change[block], decision)
-            else:
-                self.kernel_rows.add_product_to(unknown, rows[block], change[block], decision)
+            self.kernel_rows.add_product(rows[block], change[block], decision, unknown)
 
         try:
             self._in_blocks(add, np.arange(len(rows)))

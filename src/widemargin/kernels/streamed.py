@@ -1,0 +1,51 @@
+"""A kernel matrix that is too large for memory: products with its rows, whose entries are computed when needed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._threads import ThreadTeam
+from ..data.samples import Samples, SampleSubset
+from .functions import Kernel
+from .tiles import add_kernel_product
+
+
+class KernelRows:
+    """Products with the rows of K(X, X) (n, n). No entry is kept: to compute one again takes less than its memory.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    samples : Samples of length n
+    team : ThreadTeam
+
+    Attributes
+    ----------
+    n_entries : int
+        How many have been computed.
+    """
+
+    def __init__(self, kernel: Kernel, samples: Samples, team: ThreadTeam) -> None:
+        self.kernel = kernel
+        self.samples = samples
+        self.team = team
+        self.n_entries = 0
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def add_product(
+        self,
+        rows: NDArray[np.integer],
+        coef: NDArray[np.float64],
+        f: NDArray[np.float64],
+        columns: NDArray[np.integer] | None = None,
+    ) -> None:
+        """f[columns] += coef @ K[rows, columns] for f of shape (n,), float64; all columns by default."""
+        others = self.samples if columns is None else SampleSubset(self.samples, columns)
+        self.n_entries += len(rows) * len(others)
+        part = f if columns is None else np.zeros(len(columns))
+        add_kernel_product(self.kernel, SampleSubset(self.samples, rows), coef[None], others, part[None], self.team)
+        if columns is not None:
+            f[columns] += part

@@ -1,0 +1,55 @@
+"""Products with streamed kernel rows are those with the dense matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from naive import kernels as naive
+from widemargin._config import config_context
+from widemargin._threads import ThreadTeam
+from widemargin.data.samples import make_samples
+from widemargin.kernels.functions import RBF
+from widemargin.kernels.streamed import KernelRows
+
+N = 12
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+
+
+def make_rows(team: ThreadTeam, dtype: np.dtype = DOUBLE, n: int = N) -> KernelRows:
+    X = np.random.default_rng(0).normal(size=(n, 3)).astype(dtype)
+    return KernelRows(RBF(0.3), make_samples(X, RBF.sample_form), team)
+
+
+def dense(dtype: np.dtype = DOUBLE) -> NDArray[np.float64]:
+    X = np.random.default_rng(0).normal(size=(N, 3)).astype(dtype)
+    return naive.rbf(X, X, 0.3)
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+@pytest.mark.parametrize("columns", [None, [], [3], [1, 4, 2, 11]])
+@pytest.mark.parametrize("rows", [[], [5, 0, 3]])
+def test_products(rows: list[int], columns: list[int] | None, dtype: np.dtype) -> None:
+    index, coef, f = np.array(rows, np.intp), np.array([1.0, -2.0, 0.5])[: len(rows)], np.ones(N)
+    chosen = None if columns is None else np.array(columns, np.intp)
+    with ThreadTeam(1) as team:
+        streamed = make_rows(team, dtype)
+        assert len(streamed) == N
+        streamed.add_product(index, coef, f, chosen)
+    place = np.arange(N) if chosen is None else chosen
+    expected = np.ones(N)
+    expected[place] += coef @ dense(dtype)[np.ix_(index, place)]
+    np.testing.assert_allclose(f, expected, atol=1e-12 if dtype == DOUBLE else 1e-5)
+    assert streamed.n_entries == len(rows) * len(place)
+
+
+def test_the_number_of_threads_does_not_show() -> None:
+    results = []
+    for n_threads in (1, 2):
+        with config_context(block_bytes=1024), ThreadTeam(n_threads) as team:
+            rows, rng, f = make_rows(team, SINGLE, n=150), np.random.default_rng(3), np.zeros(150)
+            for _ in range(4):
+                rows.add_product(rng.permutation(150)[:30], rng.normal(size=30), f)
+            results.append(f)
+    np.testing.assert_array_equal(*results)
