@@ -35,7 +35,6 @@ _SETS: dict[str, tuple[int, dict[str, Any]]] = {
 }
 _CONSTANTS: list[tuple[str, str, tuple[Any, Any]]] = [
     ("solvers.dual.solver", "_TOL_MARGIN", (2.0, 8.0)),
-    ("solvers.dual.solver", "_NOISE_FLOOR", (5.0, 20.0)),
     ("solvers.dual.solver", "_CERTAIN", (10.0, 40.0)),
     ("solvers.dual.solver", "_NEW_SHARE", (0.25, 1.0)),
     ("solvers.dual.solver", "_NEW_VIOLATORS_FROM_ZERO", (1024, 4096)),

@@ -1,1 +1,1 @@
-"""Kernel functions, tiles of them under a memory budget, and a cache of rows."""
+"""Kernel functions, tiles of them under a memory budget, and products with kernel rows."""

@@ -10,5 +10,5 @@
     stopping       when a solver ends before its tolerance: a stall, or rounding that hides a violation
     c_path         the same problem for ascending C, each from the solution before
     block          the share of one worker in a problem whose rows are on several
-    memory         how many bytes the active set's matrix gets, and how many the kernel rows that are kept
+    memory         how many bytes the active set's matrix gets
 """

@@ -48,8 +48,7 @@ DecisionValues = Callable[[Rows, Vector], Vector]
 # Noise: the standard deviation of decision values from the rounding errors of kernel entries
 _TOL_MARGIN = 4.0  # noise that is subtracted from tol, so that the true violation is below tol too,
 _MAX_TOL_MARGIN = 0.5  # though no more than this part of tol
-_NOISE_FLOOR = 10.0  # violation / noise below which float32 entries improve nothing any more
-_CERTAIN = 20.0  # distance from the margin / noise above which the sign of a row's slack is certain
+_CERTAIN = 20.0  # distance from the margin / noise above which its sign is certain, violation / noise that is no noise
 _BLOCK_ROWS = 512  # least kernel rows that are computed together
 _WORK_PER_CHECK = 3e9  # multiply-adds between two checks of the clock: at most a tenth of a second
 _NEW_VIOLATORS = 4096  # violators that join the active set in a round, at most, and
@@ -228,7 +227,7 @@ class DualSolver:
         if is_tight and certificate.violation < self._observable_tol(point):
             return True
         noise = self.noise(point.beta)
-        return noise > MAX_NOISE * self.needed_tol and certificate.violation < _NOISE_FLOOR * noise
+        return noise > MAX_NOISE * self.needed_tol and certificate.violation < _CERTAIN * noise
 
     def _result(self, point: _Point, certificate: Certificate) -> DualResult:
         converged = self.limits.are_met(certificate)
