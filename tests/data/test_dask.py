@@ -14,7 +14,7 @@ from widemargin import OCASClassifier
 from widemargin._native import Stopped
 from widemargin._threads import ThreadTeam
 from widemargin.data import LostPartitionError
-from widemargin.data.dask import open_partitions
+from widemargin.data.dask import collect, open_partitions
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -191,7 +191,7 @@ def test_a_pass_ends_when_the_team_is_stopped(client: Any) -> None:
         team.native.stop_after(0.3)
         start = time.perf_counter()
         with pytest.raises(Stopped):
-            rows._collect(tasks, set(client.scheduler_info()["workers"]))
+            collect(client, tasks, team.check, set(client.scheduler_info()["workers"]))
         assert time.perf_counter() - start < 5
         client.cancel(tasks)
 

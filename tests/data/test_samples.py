@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from naive import kernels as naive
 from widemargin.data.csr import prefers_csr
 from widemargin.data.rows import spread_rows
-from widemargin.data.samples import DenseSamples, GramSamples, Samples, SampleSubset, SparseSamples, make_samples
+from widemargin.data.samples import (
+    DenseSamples,
+    GramSamples,
+    Samples,
+    SampleSubset,
+    SparseSamples,
+    make_samples,
+    view_samples,
+)
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 TOLERANCE = {SINGLE: 1e-5, DOUBLE: 1e-12}
@@ -231,3 +239,28 @@ def test_density_of_periodic_data() -> None:
     X[::8] = np.eye(40)[np.arange(512) % 40]
     assert not prefers_csr(X)
     assert prefers_csr(np.where(np.arange(len(X))[:, None] % 8, np.eye(40)[np.arange(len(X)) % 40], X))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_are_centred_batch_by_batch(dtype: type) -> None:
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(90, 5)) + 3).astype(dtype)
+    chosen = np.array([4, 80, 7])
+    double = np.dtype(np.float64)
+    for lazy, copied in [
+        (view_samples(X, "distances"), make_samples(X, "distances")),
+        (view_samples(X, "distances").astype(double, double), make_samples(X, "distances").astype(double, double)),
+    ]:
+        assert lazy.nbytes == 0
+        assert lazy.dtype == copied.dtype
+        np.testing.assert_allclose(lazy.squares, copied.squares, rtol=1e-5)
+        for rows in (slice(10, 30), chosen):
+            products = []
+            for samples in (lazy, copied):
+                mine, others = samples.take(rows).against(X[:6])
+                products.append(np.empty((len(mine), len(others)), mine.precision))
+                mine.inner(others, products[-1])
+            np.testing.assert_allclose(*products, atol=1e-5)
+            np.testing.assert_allclose(
+                lazy.take(rows).take(slice(1, 3)).toarray(), copied.take(rows).take(slice(1, 3)).toarray(), atol=1e-6
+            )

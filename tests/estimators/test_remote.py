@@ -190,7 +190,7 @@ def kill(client: Any, worker: str) -> None:
 
 def kill_before(client: Any, monkeypatch: pytest.MonkeyPatch, name: str, calls: int) -> None:
     """Kill the first block's worker before the given call of a method of `BlockMinimizer`."""
-    before_call(monkeypatch, name, calls, lambda minimizer: kill(client, minimizer.blocks._owners()[0]))
+    before_call(monkeypatch, name, calls, lambda minimizer: kill(client, minimizer.blocks._blocks._workers[0]))
 
 
 @pytest.mark.slow

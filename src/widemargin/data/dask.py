@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._native import Stopped
 from .._threads import ThreadTeam
 from .._types import Matrix
 from .abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError
@@ -28,114 +27,13 @@ _WORKER_CHECK = 1.0  # seconds between two checks whether all workers are still 
 _STOP_CHECK = 0.1  # seconds between two checks whether the fit was stopped
 _MAX_LOSSES = 5  # workers lost during one pass, after which it is given up
 _MAX_WAIT = 60.0  # seconds that the scheduler may take to notice a loss
-_ended: set[str] = set()  # on a worker: tokens of fits that were stopped
 
 
 class LostPartitionError(RuntimeError):
     """A partition was lost with its worker, and dask cannot compute it again."""
 
 
-class HeldBlocks:
-    """Objects in the memory of workers, and tasks on them there: `run` starts these, `fetch` brings their results here.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    blocks : list of distributed.Future
-        Of the objects. A task may change its object; of one that is lost with its worker, dask makes another, by the
-        same recipe.
-    check : callable
-        Called every 0.1 s while something is waited for. It raises an exception to end that.
-    token : str
-        `should_end` of it is true on the workers once `check` has raised `Stopped`.
-    """
-
-    def __init__(self, client: Any, blocks: list[Any], check: Callable[[], None], token: str = "") -> None:
-        self._client = client
-        self._blocks = blocks
-        self._check = check
-        self._token = token
-        self._places: list[str] | None = None  # the workers of the blocks, until one is lost
-
-    def __len__(self) -> int:
-        return len(self._blocks)
-
-    def run(self, function: Callable[..., Any], *args: Any, only: Sequence[int] | None = None) -> list[Any]:
-        """Futures of ``function(block, *args)`` on the workers of all blocks, or of some; args may hold futures."""
-        numbers = range(len(self)) if only is None else only
-        self._places = owners = self._places or self._owners()
-        submit = partial(self._client.submit, function, pure=False)
-        return [submit(self._blocks[p], *args, workers=[owners[p]]) for p in numbers]
-
-    def fetch(self, tasks: list[Any]) -> list[Any]:
-        """The results of tasks of `run`. Raises LostBlockError if a worker is lost, or a result with it."""
-        from distributed import KilledWorker
-
-        try:
-            results = self._collect(tasks, set(self._places or ()))
-            if results is None:
-                raise LostBlockError("a worker was lost")
-        except (KilledWorker, LostBlockError) as error:
-            self._places = None
-            raise LostBlockError(str(error)) from error
-        except Stopped:
-            end_tasks(self._client, self._token)
-            raise
-        return results
-
-    def _owners(self) -> list[str]:
-        """The worker of each block. Waits until blocks of a lost worker have been computed again."""
-        from distributed import CancelledError
-
-        begin = monotonic()
-        while True:
-            finish(self._blocks, self._check)
-            where: dict[str, Any] = {}
-            with suppress(CancelledError):  # lost since then: `finish` says which, in the next turn
-                where = self._client.who_has(self._blocks)
-            owners = [next(iter(where.get(block.key, ())), None) for block in self._blocks]
-            if all(owners):
-                return owners  # type: ignore[return-value]  # all are strings
-            if monotonic() - begin > _MAX_WAIT:
-                lost = [number for number, owner in enumerate(owners) if owner is None]
-                raise LostPartitionError(f"partitions {lost} of X are on no worker, after {_MAX_WAIT:g} seconds")
-            self._check()
-            sleep(0.05)  # the scheduler has noticed the loss, this process has not
-
-    def _collect(self, tasks: list[Any], owners: set[str]) -> list[Any] | None:
-        """The results of tasks; None if a worker is gone, whose tasks would never end."""
-        from distributed import CancelledError
-
-        gather, timeout = partial(self._client.gather, tasks, asynchronous=True), _WORKER_CHECK
-        while True:
-            try:
-                if self._are_done(tasks):
-                    results: list[Any] = self._client.sync(gather, callback_timeout=timeout)
-                    return results
-            except (TimeoutError, CancelledError) as error:
-                timeout *= 2
-                if isinstance(error, CancelledError) and self._has_all(owners):
-                    raise
-            if not self._has_all(owners):
-                return None
-
-    def _are_done(self, tasks: list[Any]) -> bool:
-        """Wait for tasks, at most a second; whether they have ended."""
-        from distributed import wait
-
-        end = monotonic() + _WORKER_CHECK
-        while monotonic() < end:
-            self._check()
-            with suppress(TimeoutError):
-                wait(tasks, timeout=_STOP_CHECK)
-                return True
-        return False
-
-    def _has_all(self, owners: set[str]) -> bool:
-        return owners <= set(self._client.scheduler_info(n_workers=-1)["workers"])
-
-
-class PartitionedMatrix(HeldBlocks, DesignMatrix):
+class PartitionedMatrix(DesignMatrix):
     """Samples whose blocks are futures on a cluster.
 
     Parameters
@@ -153,7 +51,9 @@ class PartitionedMatrix(HeldBlocks, DesignMatrix):
     def __init__(
         self, client: Any, blocks: list[Any], lengths: Sequence[int], n_features: int, team: ThreadTeam
     ) -> None:
-        super().__init__(client, blocks, team.check)
+        self._client = client
+        self._blocks = blocks
+        self._check = team.check
         self._cuts = np.cumsum([0, *lengths])
         self.shape = (int(self._cuts[-1]), n_features)
         self.row_bytes = 8 * n_features  # at most
@@ -192,10 +92,28 @@ class PartitionedMatrix(HeldBlocks, DesignMatrix):
         """Results of the tasks that `submit` starts, all of them again if a worker is lost meanwhile."""
         for _ in range(_MAX_LOSSES):
             owners = self._owners()
-            results = self._collect(submit(owners), set(owners))
-            if results is not None:
-                return results
+            with suppress(LostBlockError):
+                return collect(self._client, submit(owners), self._check, set(owners))
         raise LostPartitionError(f"{_MAX_LOSSES} workers were lost during one pass over the data")
+
+    def _owners(self) -> list[str]:
+        """The worker of each block. Waits until blocks of a lost worker have been computed again."""
+        from distributed import CancelledError
+
+        begin = monotonic()
+        while True:
+            finish(self._blocks, self._check)
+            where: dict[str, Any] = {}
+            with suppress(CancelledError):  # lost since then: `finish` says which, in the next turn
+                where = self._client.who_has(self._blocks)
+            owners = [next(iter(where.get(block.key, ())), None) for block in self._blocks]
+            if all(owners):
+                return owners  # type: ignore[return-value]  # all are strings
+            if monotonic() - begin > _MAX_WAIT:
+                lost = [number for number, owner in enumerate(owners) if owner is None]
+                raise LostPartitionError(f"partitions {lost} of X are on no worker, after {_MAX_WAIT:g} seconds")
+            self._check()
+            sleep(0.05)  # the scheduler has noticed the loss, this process has not
 
 
 @contextmanager
@@ -229,7 +147,7 @@ def open_partitions(X: Any, team: ThreadTeam) -> Iterator[PartitionedMatrix]:
 
 def load_partitions(client: Any, X: Any, make: Callable[[Any, int], Any]) -> tuple[list[Any], list[tuple[int, int]]]:
     """Futures of what `make` returns for each partition and its number, something with a shape; and their shapes."""
-    parts = client.compute(np.ravel((X.rechunk({1: -1}) if hasattr(X, "rechunk") else X).to_delayed()).tolist())
+    parts = client.compute(partitions_of(X))
     blocks = [client.submit(make, part, number, pure=False) for number, part in enumerate(parts)]
     del parts  # the cluster keeps only what it has to
     finish(blocks)
@@ -241,6 +159,12 @@ def load_partitions(client: Any, X: Any, make: Callable[[Any, int], Any]) -> tup
                 f"partition 0 has {shapes[0][1]}"
             )
     return blocks, shapes
+
+
+def partitions_of(X: Any) -> list[Any]:
+    """The partitions of a dask collection, all columns in each, as delayed objects."""
+    parts: list[Any] = np.ravel((X.rechunk({1: -1}) if hasattr(X, "rechunk") else X).to_delayed()).tolist()
+    return parts
 
 
 @contextmanager
@@ -260,9 +184,75 @@ def active_client() -> Iterator[Any]:
         yield own
 
 
-def end_tasks(client: Any, token: str) -> None:
-    """Let `should_end` of the token be true on all workers."""
-    client.run(_end_tasks, token, on_error="ignore")
+def running_workers(client: Any) -> dict[str, Any]:
+    """What the scheduler knows of each worker, by address."""
+    workers: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+    return workers
+
+
+def collect(client: Any, tasks: list[Any], check: Callable[[], None], owners: set[str]) -> list[Any]:
+    """The results of tasks that are bound to the workers `owners`. Calls `check` every 0.1 s meanwhile.
+
+    Raises LostBlockError if an owner is gone, since its tasks would never end; MemoryError if an owner's memory is so
+    full that dask starts no task there.
+    """
+    from distributed import CancelledError
+
+    gather, timeout, can_run = partial(client.gather, tasks, asynchronous=True), _WORKER_CHECK, monotonic()
+    while True:
+        lost: BaseException | None = None
+        try:
+            if _are_done(tasks, check):
+                results: list[Any] = client.sync(gather, callback_timeout=timeout)
+                return results
+        except (TimeoutError, CancelledError) as error:
+            timeout *= 2
+            lost = error if isinstance(error, CancelledError) else None
+        workers = running_workers(client)
+        if not owners <= set(workers):
+            raise LostBlockError("a worker was lost")
+        if lost is not None:
+            raise LostPartitionError(
+                "partitions of X were lost with their worker, and cannot be computed again"
+            ) from lost
+        stuck = sorted(owner for owner in owners if _is_stuck(workers[owner]))
+        if workers and not stuck:
+            can_run = monotonic()
+        elif monotonic() - can_run > _MAX_WAIT:
+            if not workers:
+                raise LostPartitionError(f"there has been no worker for {_MAX_WAIT:g} seconds")
+            raise MemoryError(
+                f"worker {stuck[0]} has been too near its limit of {workers[stuck[0]]['memory_limit']} bytes for "
+                f"{_MAX_WAIT:g} seconds: it needs memory for its share of the rows and for memory_budget"
+            )
+
+
+def collect_pure(client: Any, tasks: list[Any], check: Callable[[], None]) -> list[Any]:
+    """The results of tasks that dask may run on any worker, again after a loss."""
+    from distributed import KilledWorker
+
+    try:
+        return collect(client, tasks, check, set())
+    except KilledWorker as error:
+        raise LostPartitionError(f"partitions of X were lost again and again: {error}") from error
+
+
+def _are_done(tasks: list[Any], check: Callable[[], None]) -> bool:
+    """Wait for tasks, at most a second; whether they have ended."""
+    from distributed import wait
+
+    end = monotonic() + _WORKER_CHECK
+    while monotonic() < end:
+        check()
+        with suppress(TimeoutError):
+            wait(tasks, timeout=_STOP_CHECK)
+            return True
+    return False
+
+
+def _is_stuck(worker: dict[str, Any]) -> bool:
+    """Whether a worker neither runs a task nor may start one."""
+    return worker.get("status") == "paused" and not worker.get("metrics", {}).get("task_counts", {}).get("executing")
 
 
 def finish(blocks: list[Any], check: Callable[[], None] = lambda: None) -> None:
@@ -305,15 +295,6 @@ def check_partition(part: Any, number: int) -> Any:
 def _make_block(part: Any, number: int) -> LocalMatrix:
     """A partition as a design matrix for one thread: the worker's other threads have other partitions."""
     return make_design_matrix(check_partition(part, number), ThreadTeam(1))
-
-
-def should_end(token: str) -> bool:
-    """Whether a fit with this token was stopped, so that its tasks on this worker are in vain."""
-    return token in _ended
-
-
-def _end_tasks(token: str) -> None:
-    _ended.add(token)
 
 
 def as_rows(part: Any) -> Any:

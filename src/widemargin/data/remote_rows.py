@@ -1,12 +1,17 @@
-"""The rows of a kernel machine on the workers of a dask cluster: to be clustered, shuffled, worked on and looked up."""
+"""The rows of a kernel machine on the workers of a dask cluster: to be clustered, shuffled, worked on and looked up.
+
+First the rows are in the partitions of a dask collection, which pure tasks read; after `RemoteRows.shuffle` in blocks,
+one for each worker and outside of dask's store (`block_store`), on which tasks are bound to the worker that has them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain, zip_longest
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -16,55 +21,88 @@ from numpy.typing import NDArray
 from .._native import Stopped
 from .._types import Rows
 from .abstract_matrix import LostBlockError
-from .dask import HeldBlocks, LostPartitionError, active_client, check_partition, end_tasks, load_partitions
+from .dask import active_client, as_rows, check_partition, collect_pure, finish, partitions_of
 from .rows import positions
+from .worker_blocks import Handles, WorkerBlocks
 
 SAMPLE_ROWS = 10_000  # brought to this process, to be clustered and to look at their scale
-_MAX_LOSSES = 5  # of workers, during one task on all parts
+_GROUP_BYTES = 2**24  # of the partitions that one task reads, unless a partition is larger
+
+T = TypeVar("T")
+Form: TypeAlias = "tuple[np.dtype[Any], bool]"  # dtype, whether sparse
+
+
+class PartitionInfo(NamedTuple):
+    """What a task tells about a partition: rows, columns, dtype, whether it is sparse."""
+
+    n_rows: int
+    n_features: int
+    dtype: Any
+    is_sparse: bool
 
 
 class RemoteRows:
-    """Rows (n, d) of which each worker has a part.
+    """Rows (n, d) of a dask collection, on its workers.
 
     Parameters
     ----------
     client : distributed.Client
-    parts : list of distributed.Future
-        Of arrays or CSR arrays, on the workers.
-    index : list of ndarray of int
-        The rows 0 ... n - 1 that are in each part, in its order; -1 for those that do not count.
-    n_features : int
-    dtype : dtype
+    X : dask array or dask data frame
+    kept : ndarray of int
+        The rows of the collection that count, in ascending order: they are the rows 0 ... n - 1 here.
+    n_total : int
+        Rows that the collection should have.
     check : callable
-        Ends what is waited for with an exception, as of `HeldBlocks`.
+        Called every 0.1 s while something is waited for. It raises an exception to end that.
+
+    Raises
+    ------
+    ValueError
+        If a partition holds NaN or infinity, or no numbers, or another number of columns than the first; or if X does
+        not have `n_total` rows.
+    LostPartitionError
+        Here and later, if a lost partition cannot be computed again because it had been scattered by hand.
 
     Attributes
     ----------
+    shape : (int, int)
+    dtype : dtype
     token : str
-        As of `HeldBlocks`.
+        Of the fit: `BlockStore.ended` of a worker has it once the fit is stopped.
+    index : list of ndarray of int
+        After `shuffle`: the rows that are in each block, in its order.
     """
 
-    def __init__(
-        self,
-        client: Any,
-        parts: list[Any],
-        index: list[Rows],
-        n_features: int,
-        dtype: np.dtype[Any],
-        check: Callable[[], None],
-    ) -> None:
+    def __init__(self, client: Any, X: Any, kept: Rows, n_total: int, check: Callable[[], None]) -> None:
         self.client = client
-        self.parts = parts
-        self.index = index
-        self.dtype = dtype
         self.check = check
         self.token = uuid4().hex
-        n = sum(int(np.count_nonzero(rows >= 0)) for rows in index)
-        self.shape = n, n_features
-        self.part_of, self.place = np.empty(n, np.intp), np.empty(n, np.intp)
-        for number, rows in enumerate(index):
-            counts = rows >= 0
-            self.part_of[rows[counts]], self.place[rows[counts]] = number, np.flatnonzero(counts)
+        self._sources = partitions_of(X)
+        self._load(do_not_check)
+        infos = _in_order(zip(self._groups, self._map(_inspect, self._groups, check=do_not_check), strict=True))
+        self._check_shapes(infos, n_total)
+        self.dtype = np.result_type(*[info.dtype for info in infos])
+        self.shape = len(kept), infos[0].n_features
+        self._is_sparse = all(info.is_sparse for info in infos)
+        self._form = self.dtype, self._is_sparse
+        numbers = np.split(positions(kept, n_total), np.cumsum([info.n_rows for info in infos])[:-1])
+        # of each partition: the places of the rows that count, and their numbers
+        self._are_whole = [bool((rows >= 0).all()) for rows in numbers]
+        self._places = [np.flatnonzero(rows >= 0) for rows in numbers]
+        self._numbers = [rows[places] for rows, places in zip(numbers, self._places, strict=True)]
+        self.index: list[Rows] = []
+        self.blocks: WorkerBlocks | None = None
+
+    def _check_shapes(self, infos: list[PartitionInfo], n_total: int) -> None:
+        for number, info in enumerate(infos):
+            if info.n_features != infos[0].n_features:
+                raise ValueError(
+                    f"X must have the same columns everywhere: partition {number} has {info.n_features}, "
+                    f"partition 0 has {infos[0].n_features}"
+                )
+        n = sum(info.n_rows for info in infos)
+        if n != n_total:
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{n}, {n_total}]")
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -74,17 +112,84 @@ class RemoteRows:
         """Workers of the cluster, now."""
         return len(self.client.scheduler_info(n_workers=-1)["workers"])
 
+    # ----------------------------------------------------------------------------------------------------- partitions
+
+    def _load(self, check: Callable[[], None]) -> None:
+        """Compute the partitions, and put those that are on one worker into groups of at most `_GROUP_BYTES`."""
+        self._partitions = self.client.compute(self._sources)
+        finish(self._partitions, check)
+        where, sizes = self.client.who_has(self._partitions), self.client.nbytes(summary=False)
+        self._groups: list[list[int]] = []
+        self._group_workers: list[str] = []
+        latest: dict[str, int] = {}
+        room: dict[str, float] = {}
+        for number, part in enumerate(self._partitions):
+            worker, size = next(iter(where.get(part.key, ())), ""), sizes.get(part.key, 0)
+            if worker not in latest or size > room[worker]:
+                latest[worker], room[worker] = len(self._groups), _GROUP_BYTES
+                self._groups.append([])
+                self._group_workers.append(worker)
+            self._groups[latest[worker]].append(number)
+            room[worker] -= size
+
+    def _map(
+        self,
+        function: Callable[..., Any],
+        groups: Sequence[Sequence[int]],
+        *of_parts: list[Any],
+        check: Callable[[], None] | None = None,
+    ) -> list[Any]:
+        """``function(partitions, numbers, *values)`` of groups of partitions, with the values of each partition."""
+        tasks = [
+            self.client.submit(
+                function,
+                [self._partitions[p] for p in group],
+                group,
+                *([values[p] for p in group] for values in of_parts),
+                pure=False,
+            )
+            for group in groups
+        ]
+        return collect_pure(self.client, tasks, check or self.check)
+
+    def map_partitions(
+        self, function: Callable[..., Any], *of_rows: NDArray[Any], check: Callable[[], None] | None = None
+    ) -> list[Any]:
+        """``function(X, *values)`` of every partition, with its rows' values out of all (n,)."""
+        values = [[all_values[mine] for mine in self._numbers] for all_values in of_rows]
+        call = partial(_call_on_partitions, function)
+        places = [None if count else mine for count, mine in zip(self._are_whole, self._places, strict=True)]
+        results = self._map(call, self._groups, places, *values, check=check)
+        return _in_order(zip(self._groups, results, strict=True))
+
+    def label(self, function: Callable[[Any], Rows]) -> Rows:
+        """Integers (n,) that a function of some rows (m, d) gives for each of them, by the workers."""
+        labels = np.empty(len(self), np.intp)
+        for mine, found in zip(self._numbers, self.map_partitions(function), strict=True):
+            labels[mine] = found
+        return labels
+
+    def release(self) -> None:
+        """Let the cluster free what it holds, also where a traceback still refers to the futures."""
+        for future in [*filter(None, self._partitions), *(self.blocks.keys if self.blocks is not None else ())]:
+            future.release()
+
     def __getitem__(self, rows: Rows) -> Any:
         """Some rows, brought here: an array or a CSR array of shape (m, d), also of a fit that was stopped."""
-        order = np.argsort(self.part_of[rows], kind="stable")
-        counts = np.bincount(self.part_of[rows], minlength=len(self.parts))
-        places = np.split(self.place[rows[order]], np.cumsum(counts)[:-1])
-        used = np.flatnonzero(counts)
-        found = self._on_parts(_take_rows, [(places[p],) for p in used], used.tolist(), _do_not_check)
-        stacked = stack_rows(found) if found else np.empty((0, self.shape[1]), self.dtype)
-        back = np.empty_like(order)
-        back[order] = np.arange(len(order))
-        return stacked[back]
+        place = positions(rows, len(self))
+        numbers = self._numbers if self.blocks is None else self.index
+        chosen = [np.flatnonzero(place[mine] >= 0) for mine in numbers]
+        if self.blocks is None:
+            groups = [group for group in self._groups if any(len(chosen[p]) for p in group)]
+            places = [mine[here] for mine, here in zip(self._places, chosen, strict=True)]
+            found = self._map(partial(_cut, self._form), groups, places, check=do_not_check)
+            used = [p for group in groups for p in group]
+        else:
+            used = [p for p, here in enumerate(chosen) if len(here)]
+            found = self.blocks.call(_take_rows, [(chosen[p],) for p in used], only=used, check=do_not_check)
+        if not found:
+            return np.empty((0, self.shape[1]), self.dtype)
+        return stack_rows(found)[positions(np.concatenate([numbers[p][chosen[p]] for p in used]), len(self))[rows]]
 
     @cached_property
     def sample(self) -> tuple[Rows, Any]:
@@ -95,68 +200,127 @@ class RemoteRows:
             chosen = np.sort(np.random.default_rng(0).choice(n, SAMPLE_ROWS, replace=False))
         return chosen, self[chosen]
 
-    def map(self, function: Callable[..., Any], *of_rows: NDArray[Any], grace: float = 0.0) -> list[Any]:
-        """``function(part, *values)`` for every part, with the values (k, n) or (n,) of its rows, those that count.
+    # --------------------------------------------------------------------------------------------------------- blocks
+
+    def shuffle(self, block_of: Rows, n_blocks: int) -> None:
+        """Bring the rows to blocks, each on one worker, in ascending order, and drop the partitions.
+
+        A row is sent at most once. A worker holds its share of the rows once, in partitions, pieces and its block, and
+        what is on the way.
+        """
+        self.index = [np.flatnonzero(block_of == block) for block in range(n_blocks)]
+        self.blocks = WorkerBlocks(self.client, self._make_blocks, n_blocks, self.check, self.token)
+        self.blocks.ensure()
+
+    def map(self, function: Callable[..., Any], values: NDArray[Any], grace: float = 0.0) -> list[Any]:
+        """``function(X, values)`` for every block, with the values (k, m) of its rows out of all (k, n).
 
         Once the fit is stopped, `should_end` is true on the workers, and results are waited for `grace` seconds more.
         """
-        arguments = [tuple(values[..., rows[rows >= 0]] for values in of_rows) for rows in self.index]
-        counted = [np.flatnonzero(rows >= 0) for rows in self.index]
-        calls = [(function, places, *values) for places, values in zip(counted, arguments, strict=True)]
-        check = _Grace(self.check, self.client, self.token, grace) if grace else self.check
-        return self._on_parts(_call_on_rows, calls, range(len(self.parts)), check)
-
-    def shuffle(self, block_of: Rows, n_blocks: int) -> RemoteRows:
-        """The rows in new parts, one for each block, spread over the workers. What was held before may be released.
-
-        Each row is sent once. A worker holds at a time its old parts, cut into pieces, and its new ones.
-        """
-        pieces = [
-            self.client.submit(_cut, part, *_cut_places(block_of, rows), n_blocks, pure=False)
-            for part, rows in zip(self.parts, self.index, strict=True)
-        ]
-        workers = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
-        blocks, index = [], []
-        for block in range(n_blocks):
-            mine = [self.client.submit(_item, piece, block, pure=False) for piece in pieces]
-            worker = workers[block % len(workers)]
-            where = {"workers": [worker], "allow_other_workers": True}
-            blocks.append(self.client.submit(stack_rows, mine, pure=False, **where))
-            index.append(np.concatenate([rows[rows >= 0][block_of[rows[rows >= 0]] == block] for rows in self.index]))
-        return RemoteRows(self.client, blocks, index, self.shape[1], self.dtype, self.check)
+        assert self.blocks is not None
+        check = _Grace(self.check, self.blocks.end, grace)
+        return self.blocks.call(_call_on_rows, [(function, values[:, mine]) for mine in self.index], check=check)
 
     def hold(self, make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> HeldBlocks:
-        """Objects ``make(part, *arguments[number])``, each held by the worker that has the part."""
-        held = [
-            self.client.submit(make, part, *args, pure=False) for part, args in zip(self.parts, arguments, strict=True)
-        ]
-        return HeldBlocks(self.client, held, self.check, self.token)
+        """Objects ``make(X, *arguments[number])`` of the rows of every block, in its worker's memory."""
+        assert self.blocks is not None
+        return HeldBlocks(self.blocks, make, arguments)
 
-    def _on_parts(
-        self,
-        function: Callable[..., Any],
-        arguments: Sequence[tuple[Any, ...]],
-        parts: Sequence[int],
-        check: Callable[[], None],
-    ) -> list[Any]:
-        """Results of pure tasks on some parts; all of them again if a worker is lost."""
-        held = HeldBlocks(self.client, [self.parts[p] for p in parts], check, self.token)
-        for _ in range(_MAX_LOSSES):
-            try:
-                tasks = [held.run(function, *args, only=[k])[0] for k, args in enumerate(arguments)]
-                return held.fetch(tasks) if tasks else []
-            except LostBlockError as error:
-                lost = error
-        raise LostPartitionError(f"workers were lost {_MAX_LOSSES} times during one pass over X: {lost}") from lost
+    def _make_blocks(self, workers: dict[int, str]) -> Iterator[Handles]:
+        """Tasks that bring the rows of blocks to workers: those that return the blocks' keys, then wave after wave.
+
+        A wave moves one group of partitions of each worker, so that all workers lose and gain rows at about one pace.
+        """
+        from .block_store import new_block
+
+        if not self._partitions:
+            self._load(self.check)
+        submit = {p: partial(self.client.submit, workers=[worker], pure=False) for p, worker in workers.items()}
+        keys = {p: submit[p](new_block, (len(self.index[p]), self.shape[1]), *self._form) for p in workers}
+        yield list(keys.values())
+        place = {p: positions(self.index[p], len(self)) for p in workers}
+        try:
+            for wave in self._waves():
+                tasks = [
+                    self._move(group, place[block], partial(submit[block], priority=1), keys[block])
+                    for group in wave
+                    for block in workers
+                ]
+                for p in chain(*wave):
+                    self._partitions[p] = None  # it lives until its pieces are cut
+                yield [task for task in tasks if task is not None]
+        finally:
+            self._partitions = []
+
+    def _move(self, group: list[int], place: Rows, submit: Callable[..., Any], key: Any) -> Any:
+        """A task that adds rows of a group to a block, where `place` (n,) is theirs, -1 for rows of other blocks."""
+        from .block_store import add_rows
+
+        chosen = [np.flatnonzero(place[self._numbers[p]] >= 0) for p in group]
+        rows = np.concatenate([place[self._numbers[p][mine]] for p, mine in zip(group, chosen, strict=True)])
+        if not len(rows):
+            return None
+        places = [self._places[p][mine] for p, mine in zip(group, chosen, strict=True)]
+        parts = [self._partitions[p] for p in group]
+        return submit(add_rows, key, rows, self.client.submit(_cut, self._form, parts, group, places, pure=False))
+
+    def _waves(self) -> Iterator[list[list[int]]]:
+        """The groups of partitions, at most one of each worker at a time."""
+        of_workers: dict[str, list[list[int]]] = {}
+        for group, worker in zip(self._groups, self._group_workers, strict=True):
+            of_workers.setdefault(worker, []).append(group)
+        for wave in zip_longest(*of_workers.values()):
+            yield [group for group in wave if group is not None]
+
+
+class HeldBlocks:
+    """Objects in the memory of workers, and tasks on them there: `run` starts these, `fetch` brings their results here.
+
+    A task may change its object. One that is lost with its worker is made anew, as it was at first.
+    """
+
+    def __init__(self, blocks: WorkerBlocks, make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> None:
+        self._blocks = blocks
+        self._make = make
+        self._arguments = arguments
+        self._are_there = False
+        self._token = uuid4().hex  # of these objects: a block has those of one machine at a time
+
+    def __len__(self) -> int:
+        return len(self._arguments)
+
+    def run(self, function: Callable[..., Any], *args: Any, only: Sequence[int] | None = None) -> Handles:
+        """Futures of ``function(object, *args)`` on the workers of all objects, or of some; args may hold futures."""
+        if not self._are_there:
+            self._make_missing()
+        return self._blocks.run(_call_on_work, self._token, function, *args, only=only)
+
+    def fetch(self, tasks: Handles) -> list[Any]:
+        """The results of tasks of `run`. Raises LostBlockError if a worker is lost, or a result with it."""
+        try:
+            return self._blocks.fetch(tasks)
+        except LostBlockError:
+            self._are_there = False
+            raise
+
+    def _make_missing(self) -> None:
+        """Make the objects that are not there. Raises LostBlockError if a worker is lost meanwhile."""
+        is_there = self._blocks.fetch(self._blocks.run(_has_work, self._token))
+        missing = [number for number, found in enumerate(is_there) if not found]
+        tasks = [
+            self._blocks.run(_make_work, self._token, self._make, *self._arguments[number], only=[number])[0]
+            for number in missing
+        ]
+        self._blocks.fetch(tasks)
+        self._are_there = True
 
 
 class _Grace:
     """A check that tells the workers once the fit is stopped, and ends what is waited for some seconds later."""
 
-    def __init__(self, check: Callable[[], None], client: Any, token: str, seconds: float) -> None:
+    def __init__(self, check: Callable[[], None], tell: Callable[[], None], seconds: float) -> None:
         self._check = check
-        self._client = client
-        self._token = token
+        self._tell = tell
         self._seconds = seconds
         self._end: float | None = None
 
@@ -166,33 +330,20 @@ class _Grace:
         except Stopped:
             if self._end is None:
                 self._end = monotonic() + self._seconds
-                end_tasks(self._client, self._token)
+                self._tell()
             if monotonic() > self._end:
                 raise
 
 
 @contextmanager
 def open_remote_rows(X: Any, kept: Rows, n: int, check: Callable[[], None]) -> Iterator[RemoteRows]:
-    """Hold the rows `kept` of a dask collection of n rows in the memory of the cluster inside a ``with`` block.
-
-    Raises
-    ------
-    ValueError
-        If a partition holds NaN or infinity, or no numbers, or X does not have n rows.
-    LostPartitionError
-        Here and later, if a lost partition cannot be computed again because it had been scattered by hand.
-    """
+    """The rows `kept` of a dask collection of n rows, on the active client's cluster: see `RemoteRows`."""
     with active_client() as client:
-        parts, shapes = load_partitions(client, X, check_partition)
-        lengths = [length for length, _ in shapes]
-        if sum(lengths) != n:
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{sum(lengths)}, {n}]")
-        numbers = positions(kept, n)
-        dtypes = client.gather(client.map(_dtype, parts, pure=False))
-        if len(set(dtypes)) > 1:
-            parts = [client.submit(_to_float64, part, pure=False) for part in parts]
-        index = np.split(numbers, np.cumsum(lengths)[:-1])
-        yield RemoteRows(client, parts, index, shapes[0][1], np.result_type(*dtypes), check)
+        rows = RemoteRows(client, X, kept, n, check)
+        try:
+            yield rows
+        finally:
+            rows.release()
 
 
 def count_rows(X: Any) -> int:
@@ -202,15 +353,17 @@ def count_rows(X: Any) -> int:
     return int(X.shape[0] if X.shape[0] == X.shape[0] else X.compute_chunk_sizes().shape[0])
 
 
+def _in_order(by_group: Iterable[tuple[list[int], list[T]]]) -> list[T]:
+    """What groups of partitions have, in the order of the partitions."""
+    by_number = {number: value for group, values in by_group for number, value in zip(group, values, strict=True)}
+    return [by_number[number] for number in range(len(by_number))]
+
+
+def do_not_check() -> None:
+    """Nothing ends the wait."""
+
+
 # --------------------------------------------------------------------------------------------------- on the workers
-
-
-def worker_resources() -> tuple[int, int]:
-    """Threads of the worker that runs this task, and its limit of memory in bytes."""
-    from distributed import get_worker
-
-    worker = get_worker()
-    return worker.state.nthreads, int(worker.memory_manager.memory_limit or 2**62)
 
 
 def stack_rows(parts: Sequence[Any]) -> Any:
@@ -220,36 +373,47 @@ def stack_rows(parts: Sequence[Any]) -> Any:
     return sp.csr_array(sp.vstack(parts)) if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
-def _take_rows(part: Any, places: Rows) -> Any:
-    return part[places]
+def _inspect(parts: list[Any], numbers: list[int]) -> list[PartitionInfo]:
+    rows = (check_partition(part, number) for part, number in zip(parts, numbers, strict=True))
+    return [PartitionInfo(X.shape[0], X.shape[1], X.dtype, sp.issparse(X)) for X in rows]
 
 
-def _call_on_rows(part: Any, function: Callable[..., Any], places: Rows, *values: NDArray[Any]) -> Any:
-    return function(part if len(places) == part.shape[0] else part[places], *values)
+def _call_on_partitions(
+    function: Callable[..., Any], parts: list[Any], numbers: list[int], places: list[Rows | None], *values: list[Any]
+) -> list[Any]:
+    return [function(_rows_at(part, mine), *more) for part, mine, *more in zip(parts, places, *values, strict=True)]
 
 
-def _cut(part: Any, places: Rows, blocks: Rows, n_blocks: int) -> list[Any]:
-    return [part[places[blocks == block]] for block in range(n_blocks)]
+def _cut(form: Form, parts: list[Any], numbers: list[int], places: list[Rows]) -> Any:
+    """Rows at some places of some partitions, below one another, in a common form."""
+    dtype, is_sparse = form
+    found = [_rows_at(part, mine).astype(dtype, copy=False) for part, mine in zip(parts, places, strict=True)]
+    return stack_rows(found if is_sparse else [X.toarray() if sp.issparse(X) else X for X in found])
 
 
-def _cut_places(block_of: Rows, rows: Rows) -> tuple[Rows, Rows]:
-    """The places in a part of the rows that count, and their blocks."""
-    places = np.flatnonzero(rows >= 0)
-    return places, block_of[rows[places]]
+def _rows_at(part: Any, places: Rows | None) -> Any:
+    X = as_rows(part)
+    return X if places is None or len(places) == X.shape[0] else X[places]
 
 
-def _item(pieces: list[Any], block: int) -> Any:
-    return pieces[block]
+def _take_rows(block: Any, places: Rows) -> Any:
+    return block.X[places]
 
 
-def _dtype(part: Any) -> np.dtype[Any]:
-    dtype: np.dtype[Any] = part.dtype
-    return dtype
+def _call_on_rows(block: Any, function: Callable[..., Any], values: NDArray[Any]) -> Any:
+    return function(block.X, values)
 
 
-def _to_float64(part: Any) -> Any:
-    return part.astype(np.float64, copy=False)
+def _has_work(block: Any, token: str) -> bool:
+    return block.work is not None and block.work[0] == token
 
 
-def _do_not_check() -> None:
-    """Nothing ends the wait."""
+def _make_work(block: Any, token: str, make: Callable[..., Any], *args: Any) -> None:
+    block.work = None  # that of another machine is freed first
+    block.work = token, make(block.X, *args)
+
+
+def _call_on_work(block: Any, token: str, function: Callable[..., Any], *args: Any) -> Any:
+    if not _has_work(block, token):
+        raise LostBlockError("a worker no longer has what it had made")
+    return function(block.work[1], *args)

@@ -137,6 +137,52 @@ class DenseSamples:
         )
 
 
+class LazilyCentredSamples(DenseSamples):
+    """Rows of an array of the caller, converted and centred batch by batch: `X` here is the caller's own array.
+
+    No copy is held. Code that takes a batch often should hold the batch.
+    """
+
+    def __init__(self, X: Array, shift: NDArray[np.float64], precision: np.dtype[Any], dtype: np.dtype[Any]) -> None:
+        super().__init__(X, shift=shift.astype(precision), dtype=dtype)
+        self.precision = precision
+        self.row_bytes = int(X.shape[1] * precision.itemsize)
+
+    @property
+    def squares(self) -> NDArray[np.float64]:
+        """Squared norms (n,), in float64, computed once, batch by batch."""
+        if self._squares is None:
+            parts = row_blocks(len(self.X), max(1, _CENTRED_VALUES // max(1, self.X.shape[1])))
+            self._squares = np.concatenate([self._batch(rows).squares for rows in parts])
+        return self._squares
+
+    def take(self, rows: Selection) -> DenseSamples:
+        """A centred copy of some of the rows."""
+        batch = self._batch(rows)
+        batch._squares = self.squares[rows]
+        return batch
+
+    def _batch(self, rows: Selection) -> DenseSamples:
+        shift = np.asarray(self.shift)
+        part = self.X[rows].astype(self.precision, copy=False) - shift
+        source = self.X, rows
+        return DenseSamples(part, shift=shift, dtype=self.dtype, source=source)
+
+    def inner(self, other: DenseSamples, out: Array) -> None:
+        """Write X Zᵀ into out; centres all rows first."""
+        self.take(slice(0, len(self))).inner(other, out)
+
+    def toarray(self) -> Array:
+        """A centred copy."""
+        return self.take(slice(0, len(self))).X
+
+    original = toarray
+
+    def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> DenseSamples:
+        """The same rows, converted and centred in the new precision, batch by batch: still without a copy."""
+        return LazilyCentredSamples(self.X, np.asarray(self.shift, np.float64), precision, dtype)
+
+
 class SparseSamples:
     """Rows of CSR storage: a tile costs its non-zeros, not its columns."""
 
@@ -264,6 +310,13 @@ def make_samples(X: Any, form: str = "rows", go_on: Callable[[], bool] = lambda:
     if form != "distances" or not len(X):
         return DenseSamples(np.ascontiguousarray(X))
     return _centred(X, go_on)
+
+
+def view_samples(X: Any, form: str = "rows") -> Samples:
+    """`make_samples` without a centred copy: of dense rows for "distances", each batch is centred when it is taken."""
+    if form != "distances" or sp.issparse(X) or not len(X) or prefers_csr(X):
+        return make_samples(X, form)
+    return LazilyCentredSamples(np.ascontiguousarray(X), X.mean(axis=0, dtype=np.float64), X.dtype, X.dtype)
 
 
 def _centred(X: Array, go_on: Callable[[], bool]) -> DenseSamples:

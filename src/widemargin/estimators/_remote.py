@@ -20,15 +20,14 @@ import numpy as np
 
 from .._native import Stopped
 from .._progress import PartProgress, Progress, SilentProgress
-from .._threads import ThreadTeam, blas_limit
+from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Rows, Vector
 from ..algorithms import dc_svm
 from ..algorithms.block_minimization import BlockMinimizer, RoundSettings
 from ..algorithms.dc_svm import KernelProblem, Settings
-from ..data.dask import should_end
-from ..data.remote_rows import RemoteRows, worker_resources
+from ..data.remote_rows import RemoteRows
 from ..data.rows import positions
-from ..data.samples import Samples, SampleSubset, make_samples
+from ..data.samples import Samples, SampleSubset, make_samples, view_samples
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
 from ..partition.divide import Division, divide
@@ -42,6 +41,7 @@ Problem = Callable[[], tuple[Rows, DualProblem]]
 
 _CLUSTERS_PER_BLOCK = 8  # of an exact machine, so that blocks have about the same size
 _GRACE = 5.0  # seconds that workers have for handing in their clusters once a fit is stopped
+_ROUTED_ROWS = 4096  # at a time, as they are copied
 _MEMORY_SHARE = 4  # a worker's limit of memory / that of the solver on it, at least
 
 
@@ -87,10 +87,10 @@ def take_samples(kernel: Kernel, samples: Samples | RemoteRows, rows: Rows) -> S
 
 
 class _Layout(NamedTuple):
-    """Clusters of the rows, and the rows in blocks of whole clusters; mean bytes of a row."""
+    """Clusters of the rows, which are in blocks of whole clusters; mean bytes of a row."""
 
     division: Division
-    blocks: RemoteRows
+    rows: RemoteRows
     row_bytes: int
 
 
@@ -119,7 +119,7 @@ def _lay_out(
     kernel: Kernel, rows: RemoteRows, settings: Settings, progress: Progress, rng: np.random.Generator
 ) -> _Layout:
     """Cluster a sample, then all rows by its centres, and bring each cluster's rows to one worker."""
-    n_blocks, n = max(1, rows.n_workers), len(rows)
+    n_blocks = max(1, rows.n_workers)
     progress.stage("clusters")
     k = settings.branching**settings.stop_level if settings.stop_level else _CLUSTERS_PER_BLOCK * n_blocks
     chosen, values = rows.sample
@@ -135,13 +135,12 @@ def _lay_out(
             team=team,
             go_on=silent.go_on,
         )
-    labels = np.empty(n, np.intp)
-    for part, mine in zip(rows.map(partial(_route, sampled.router)), rows.index, strict=True):
-        labels[mine[mine >= 0]] = part
+    labels = rows.label(partial(_route, sampled.router))
     division = Division(sampled.router, labels, chosen[sampled.sample_indices])
     progress.stage("shuffle")
     owner = _spread(np.bincount(labels, minlength=sampled.router.n_clusters), n_blocks)
-    return _Layout(division, rows.shuffle(owner[labels], int(owner.max()) + 1), samples.row_bytes)
+    rows.shuffle(owner[labels], int(owner.max()) + 1)
+    return _Layout(division, rows, samples.row_bytes)
 
 
 def _spread(sizes: Rows, n_blocks: int) -> Rows:
@@ -187,11 +186,10 @@ def _train_exactly(
     progress: Progress | PartProgress,
     start: Vector | None,
 ) -> TrainedMachine:
-    blocks = layout.blocks
-    progress.stage(f"whole problem, {len(blocks.parts)} blocks")
-    places, index = _places(blocks, rows)
+    progress.stage(f"whole problem, {len(layout.rows.index)} blocks")
+    places, index = _places(layout.rows, rows)
     arguments = [
-        (number, mine, kernel, problem.take(coordinates), settings, blocks.token)
+        (number, mine, kernel, problem.take(coordinates), settings, layout.rows.token)
         for number, (mine, coordinates) in enumerate(zip(places, index, strict=True))
     ]
     round_settings = RoundSettings(
@@ -202,7 +200,7 @@ def _train_exactly(
         memory_budget=settings.memory_budget,
         row_bytes=layout.row_bytes,
     )
-    minimizer = BlockMinimizer(blocks.hold(_make_block, arguments), problem, index, round_settings, progress)
+    minimizer = BlockMinimizer(layout.rows.hold(_make_block, arguments), problem, index, round_settings, progress)
     result = minimizer.solve(problem.sparse_point() if start is None else start)
     return TrainedMachine(result, None, np.array([result.intercept]), [], rows)
 
@@ -216,7 +214,7 @@ def _train_early(
     progress: Progress | PartProgress,
 ) -> TrainedMachine:
     """A machine for each cluster, by the worker that has its rows. Lemma 1: together the optimum of a kernel."""
-    blocks, labels = layout.blocks, layout.division.labels
+    blocks, labels = layout.rows, layout.division.labels
     k = layout.division.router.n_clusters
     progress.stage(f"level {settings.stop_level}: {k} clusters")
     numbers = positions(rows, len(blocks))
@@ -225,7 +223,7 @@ def _train_early(
     left = progress.deadline - perf_counter()
     max_time = max(left, 0.0) if isfinite(left) else None
     solve = partial(_train_clusters, kernel, problem, settings, max_time, blocks.token)
-    parts = blocks.map(solve, np.vstack([padded, labels, numbers]), grace=_GRACE)
+    parts = blocks.map(solve, np.vstack([padded, labels, numbers]), _GRACE)
     progress.go_on()  # keeps the reason for which workers may have stopped
     if any(part is None for part in parts):
         raise StoppedAtStartError
@@ -248,10 +246,10 @@ def _train_early(
     return TrainedMachine(joined, layout.division, intercepts, [level], rows)
 
 
-def _places(blocks: RemoteRows, rows: Rows) -> tuple[list[Rows], list[Rows]]:
+def _places(all_rows: RemoteRows, rows: Rows) -> tuple[list[Rows], list[Rows]]:
     """Of a machine's rows those in each block: their places in the block, and their coordinates in the problem."""
-    coordinates = positions(rows, len(blocks))
-    of_blocks = [coordinates[mine] for mine in blocks.index]
+    coordinates = positions(rows, len(all_rows))
+    of_blocks = [coordinates[mine] for mine in all_rows.index]
     return [np.flatnonzero(part >= 0) for part in of_blocks], [part[part >= 0] for part in of_blocks]
 
 
@@ -267,8 +265,11 @@ class _Solved(NamedTuple):
 
 
 def _route(router: Router, X: Any) -> Rows:
+    from ..data.block_store import worker_resources
+
     with blas_limit(1), ThreadTeam(worker_resources()[0]) as team:
-        return router.route(X, team)
+        parts = [router.route(X[rows], team) for rows in row_blocks(X.shape[0], _ROUTED_ROWS)]
+    return np.concatenate([np.empty(0, np.intp), *parts])
 
 
 def _make_block(
@@ -280,9 +281,11 @@ def _make_block(
     settings: Settings,
     token: str,
 ) -> Block:
+    from ..data.block_store import ended_test
+
     own = _worker_settings(settings)
     block_settings = BlockSettings(
-        own.fit_intercept, own.memory_budget, own.n_jobs, partial(should_end, token), partial(_approximate, own)
+        own.fit_intercept, own.memory_budget, own.n_jobs, ended_test(token), partial(_approximate, own)
     )
     return Block(number, X if len(places) == X.shape[0] else X[places], kernel, problem, block_settings)
 
@@ -306,13 +309,16 @@ def _train_clusters(
 
     `of_rows` (5, m) has targets, bounds, clusters and coordinates.
     """
+    from ..data.block_store import ended_test
+
     target, lo, hi, clusters, coordinates = of_rows
     mine = np.flatnonzero(coordinates >= 0)
     problem = problem._replace(target=target[mine], lo=lo[mine], hi=hi[mine])
-    samples = ensure_precision(kernel, make_samples(X if len(mine) == len(target) else X[mine], kernel.sample_form))
+    samples = ensure_precision(kernel, view_samples(X if len(mine) == len(target) else X[mine], kernel.sample_form))
     numbers = np.unique(clusters[mine])
     rows = [np.flatnonzero(clusters[mine] == cluster) for cluster in numbers]
-    with Progress(max_time=max_time, callback=lambda state: should_end(token)) as progress:
+    has_ended = ended_test(token)
+    with Progress(max_time=max_time, callback=lambda state: has_ended()) as progress:
         try:
             results = dc_svm.solve_clusters(
                 KernelProblem(kernel, samples, problem), rows, _worker_settings(settings), progress
@@ -327,5 +333,7 @@ def _train_clusters(
 
 def _worker_settings(settings: Settings) -> Settings:
     """The settings with the threads of this worker, and its share of its memory."""
+    from ..data.block_store import worker_resources
+
     n_threads, limit = worker_resources()
     return replace(settings, n_jobs=n_threads, memory_budget=min(settings.memory_budget, limit // _MEMORY_SHARE))

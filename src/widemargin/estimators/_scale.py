@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._types import Vector
-from ..data.remote_rows import RemoteRows
+from ..data.remote_rows import RemoteRows, do_not_check
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import RBF, FunctionKernel, Kernel, Laplacian, Precomputed, make_kernel
 from ..kernels.precision import ensure_precision
@@ -63,7 +63,7 @@ def entry_variance(X: Any, weights: Vector) -> float:
     weights : ndarray of shape (n,)
     """
     if isinstance(X, RemoteRows):
-        return _pooled_variance(X.map(_moments, weights, grace=np.inf))
+        return _pooled_variance(X.map_partitions(_moments, weights, check=do_not_check))
     total = weights.sum() * X.shape[1]
     if sp.issparse(X):
         rows = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), X.shape)

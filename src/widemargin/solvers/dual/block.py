@@ -23,7 +23,7 @@ from ..._threads import ThreadTeam, blas_limit
 from ..._types import Rows, Vector
 from ...data import LostBlockError
 from ...data.remote_rows import stack_rows
-from ...data.samples import Samples, make_samples
+from ...data.samples import Samples, make_samples, view_samples
 from ...kernels.functions import Kernel
 from ...kernels.precision import ensure_precision, entry_noise
 from ...kernels.streamed import KernelRows
@@ -147,18 +147,18 @@ class Block:
         self.own_step = self.decision_step = np.zeros(0)  # changes of the two by the whole proposal
         self.chosen = np.zeros(0, np.intp)  # candidates
         self.before: tuple[Vector, Vector, Vector] | None = None
-        self._take(X)
-
-    def _take(self, X: Any) -> None:
         self.X = X
-        self.samples = ensure_precision(self.kernel, make_samples(X, self.kernel.sample_form))
+        self._take(ensure_precision(kernel, view_samples(X, kernel.sample_form)))
+
+    def _take(self, samples: Samples) -> None:
+        self.samples = samples
         self.separable = make_terms(self.problem, np.asarray(self.kernel.diagonal(self.samples), np.float64))
         self.noise = entry_noise(self.kernel, self.samples)
 
     def use_float64(self) -> None:
-        """Take float64 rows, and with them float64 kernel entries: what is known of decision values is void."""
-        if self.X.dtype != np.float64:
-            self._take(self.X.astype(np.float64))
+        """Compute float64 kernel entries from now on: what is known of decision values is void."""
+        if self.samples.dtype != np.float64:
+            self._take(self.samples.astype(np.dtype(np.float64), np.dtype(np.float64)))
         self.version = None
 
     # ------------------------------------------------------------------------------------------ version and restoring
@@ -242,6 +242,8 @@ class Block:
         beta = np.concatenate([offer.changes.step for offer in offers])
         known = [offer.decision for offer in offers if offer.decision is not None]
         samples = ensure_precision(self.kernel, make_samples(rows, self.kernel.sample_form))
+        if samples.dtype != self.samples.dtype:
+            samples = samples.astype(np.dtype(np.float64), self.samples.dtype)
         problem = join_problems([offer.problem for offer in offers])
         result = self._solve(samples, problem, beta, np.concatenate(known) if known else None, tol, max_time)
         cuts = np.cumsum([len(offer.changes.step) for offer in offers])[:-1]

@@ -1,0 +1,159 @@
+"""Blocks of rows on the workers of a dask cluster, and tasks on them, bound to the worker that has the block.
+
+The blocks are in the workers' `block_store`. dask knows a small key of each, and nothing of what tasks do to a block:
+this process notices the loss of a worker, and has its blocks made again elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from time import monotonic, sleep
+from typing import Any, TypeAlias
+
+from .._native import Stopped
+from .abstract_matrix import LostBlockError
+from .dask import LostPartitionError, collect, running_workers
+
+Handles: TypeAlias = "list[Any]"  # futures
+
+_MAX_LOSSES = 5  # of workers, while blocks are made or during one task on all of them
+_MAX_WAIT = 60.0  # seconds without any worker, or with paused ones alone
+_RESTART = 5.0  # seconds that a lost worker has for coming back, before another gets its blocks as well
+
+
+class WorkerBlocks:
+    """Blocks, each on one worker: `run` starts tasks on them, `fetch` brings their results here, `call` does both.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    make : callable
+        Takes a dict of block numbers and workers, and yields futures of tasks that bring the blocks there: first of
+        those that return their keys, then of others, one list after the other.
+    n_blocks : int
+    check : callable
+        Called every 0.1 s while something is waited for. It raises an exception to end that.
+    token : str
+        Of the fit: told to all workers once `check` has raised `Stopped`.
+
+    Attributes
+    ----------
+    keys : list of distributed.Future
+        Of the keys of the blocks.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        make: Callable[[dict[int, str]], Iterator[Handles]],
+        n_blocks: int,
+        check: Callable[[], None],
+        token: str,
+    ) -> None:
+        self._client = client
+        self._make = make
+        self._check = check
+        self._token = token
+        self.keys: Handles = []
+        self._workers = [""] * n_blocks
+        self._are_there = False
+        self._n_expected = 1
+
+    def __len__(self) -> int:
+        return len(self._workers)
+
+    def run(self, function: Callable[..., Any], *args: Any, only: Sequence[int] | None = None) -> Handles:
+        """Futures of ``function(block, *args)`` on the workers of all blocks, or of some; args may hold futures."""
+        self.ensure()
+        return [self._submit(p, function, *args) for p in (range(len(self)) if only is None else only)]
+
+    def fetch(self, tasks: Handles, check: Callable[[], None] | None = None) -> list[Any]:
+        """The results of tasks of `run`. Raises LostBlockError if a worker is lost, or a result with it."""
+        from distributed import KilledWorker
+
+        try:
+            return collect(self._client, tasks, check or self._check, set(self._workers))
+        except (KilledWorker, LostBlockError) as error:
+            self._are_there = False
+            raise LostBlockError(str(error)) from error
+        except Stopped:
+            self.end()
+            raise
+
+    def call(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        only: Sequence[int] | None = None,
+        check: Callable[[], None] | None = None,
+    ) -> list[Any]:
+        """``function(block, *args)`` of all blocks, or of some, with `arguments` of each; again if a worker is lost."""
+        numbers = range(len(self)) if only is None else only
+        for _ in range(_MAX_LOSSES):
+            try:
+                self.ensure(check)
+                tasks = [self._submit(p, function, *args) for p, args in zip(numbers, arguments, strict=True)]
+                return self.fetch(tasks, check)
+            except LostBlockError as error:
+                lost = error
+        raise LostPartitionError(f"workers were lost {_MAX_LOSSES} times during one pass over X: {lost}") from lost
+
+    def end(self) -> None:
+        """Let the workers know that the fit was stopped."""
+        from .block_store import end_fit
+
+        self._client.run(end_fit, self._token, on_error="ignore")
+
+    def ensure(self, check: Callable[[], None] | None = None) -> None:
+        """Have the blocks that are on no worker made on one, and wait for them."""
+        for _ in range(_MAX_LOSSES):
+            if self._are_there:
+                return
+            try:
+                self._make_missing(check or self._check)
+                self._are_there = True
+            except LostBlockError as error:
+                lost = error
+        if not self._are_there:
+            raise LostPartitionError(f"workers were lost {_MAX_LOSSES} times while X was read: {lost}") from lost
+
+    def _submit(self, block: int, function: Callable[..., Any], *args: Any) -> Any:
+        from .block_store import call_on_block
+
+        where = {"workers": [self._workers[block]], "pure": False}
+        return self._client.submit(call_on_block, self.keys[block], function, *args, **where)
+
+    def _make_missing(self, check: Callable[[], None]) -> None:
+        from .block_store import BlockStore, has_block
+
+        self._client.register_plugin(BlockStore())
+        workers = set(self._wait_for_workers(check))
+        known = [p for p, worker in enumerate(self._workers) if worker in workers]
+        asked = [self._client.submit(has_block, self.keys[p], workers=[self._workers[p]], pure=False) for p in known]
+        found = collect(self._client, asked, check, {self._workers[p] for p in known})
+        there = {p for p, is_there in zip(known, found, strict=True) if is_there}
+        load = {worker: sum(self._workers[p] == worker for p in there) for worker in sorted(workers)}
+        places = {}
+        for block in range(len(self)):
+            if block not in there:
+                places[block] = self._workers[block] = min(load, key=lambda worker: load[worker])
+                load[places[block]] += 1
+        owners, waves = set(places.values()), self._make(places)
+        keys = dict(zip(places, next(waves), strict=True))
+        self.keys = [keys[block] if block in keys else self.keys[block] for block in range(len(self))]
+        for tasks in waves:
+            collect(self._client, tasks, check, owners)
+
+    def _wait_for_workers(self, check: Callable[[], None]) -> set[str]:
+        """The workers: as many as there were at first, or those that there are when some do not come back."""
+        begin = monotonic()
+        while True:
+            workers = running_workers(self._client)
+            waited = monotonic() - begin
+            if len(workers) >= self._n_expected or (workers and waited > _RESTART):
+                self._n_expected = max(self._n_expected, min(len(workers), len(self)))
+                return set(workers)
+            if waited > _MAX_WAIT:
+                raise LostPartitionError(f"there has been no worker for {_MAX_WAIT:g} seconds")
+            check()
+            sleep(0.05)
