@@ -6,7 +6,7 @@ one for each worker and outside of dask's store (`block_store`), on which tasks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import chain, zip_longest
@@ -226,7 +226,7 @@ class RemoteRows:
         assert self.blocks is not None
         return HeldBlocks(self.blocks, make, arguments)
 
-    def _make_blocks(self, workers: dict[int, str]) -> Iterator[Handles]:
+    def _make_blocks(self, workers: dict[int, str]) -> Generator[Handles, None, None]:
         """Tasks that bring the rows of blocks to workers: those that return the blocks' keys, then wave after wave.
 
         A wave moves one group of partitions of each worker, so that all workers lose and gain rows at about one pace.

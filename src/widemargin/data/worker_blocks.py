@@ -6,7 +6,8 @@ this process notices the loss of a worker, and has its blocks made again elsewhe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from time import monotonic, sleep
 from typing import Any, TypeAlias
 
@@ -45,7 +46,7 @@ class WorkerBlocks:
     def __init__(
         self,
         client: Any,
-        make: Callable[[dict[int, str]], Iterator[Handles]],
+        make: Callable[[dict[int, str]], Generator[Handles, None, None]],
         n_blocks: int,
         check: Callable[[], None],
         token: str,
@@ -138,11 +139,11 @@ class WorkerBlocks:
             if block not in there:
                 places[block] = self._workers[block] = min(load, key=lambda worker: load[worker])
                 load[places[block]] += 1
-        owners, waves = set(places.values()), self._make(places)
-        keys = dict(zip(places, next(waves), strict=True))
-        self.keys = [keys[block] if block in keys else self.keys[block] for block in range(len(self))]
-        for tasks in waves:
-            collect(self._client, tasks, check, owners)
+        with closing(self._make(places)) as waves:
+            keys = dict(zip(places, next(waves), strict=True))
+            self.keys = [keys[block] if block in keys else self.keys[block] for block in range(len(self))]
+            for tasks in waves:
+                collect(self._client, tasks, check, set(places.values()))
 
     def _wait_for_workers(self, check: Callable[[], None]) -> set[str]:
         """The workers: as many as there were at first, or those that there are when some do not come back."""
