@@ -45,14 +45,19 @@ def machine_card() -> dict[str, str]:
 
 
 def write_csv(path: Path, rows: Sequence[Row], card: Mapping[str, str]) -> None:
-    """Write the rows, all keys of all rows as columns, below the card as `#` lines (`pandas.read_csv(comment="#")`)."""
+    """Write the rows, all keys of all rows as columns, below the card as `#` lines (`pandas.read_csv(comment="#")`).
+
+    Into a file beside it that then takes its place: a process that is ended meanwhile leaves all earlier rows.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    with path.open("w", newline="") as file:
+    unfinished = path.with_suffix(".csv.part")
+    with unfinished.open("w", newline="") as file:
         file.writelines(f"# {key}: {value}\n" for key, value in card.items())
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows({key: _exact(value) for key, value in row.items()} for row in rows)
+    unfinished.replace(path)
 
 
 def read_csv(path: Path) -> list[dict[str, Any]]:

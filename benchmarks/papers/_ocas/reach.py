@@ -211,6 +211,8 @@ def summary(rows: Sequence[Row]) -> list[Row]:
         line = {key: cell[0][key] for key in ("set", "form", "n", "d")} | {"C": C, "best": best}
         line["bound_gap"] = 1 - max(row["bound"] for row in cell) / best
         known = dict.fromkeys(row["competitor"] for row in fits)
+        if ours.OCAS not in known:
+            continue
         for who in sorted(known, key=lambda name: name != ours.OCAS):  # the others are compared with it
             mine = [row for row in fits if row["competitor"] == who]
             is_unproven = who in ours.WAYS and line["bound_gap"] >= GOAL - 1
