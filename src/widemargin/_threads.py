@@ -9,7 +9,7 @@ configuration.
 
 import atexit
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, nullcontext
 from contextvars import Context, ContextVar, copy_context
@@ -330,6 +330,12 @@ class ThreadTeam:
         with blas_limit(1) if native.n_threads > 1 else nullcontext():
             native.map(call, len(items))
         return results
+
+    def share(self, fn: Callable[[Item, "ThreadTeam"], T], items: Sequence[Item]) -> list[T]:
+        """Return ``[fn(item, team) for item in items]``, one thread an item; a last one left over has them all."""
+        n_parallel = len(items) - (len(items) % self.n_threads == 1)
+        results = self.map(lambda item: fn(item, ONE_THREAD), items[:n_parallel])
+        return [*results, *(fn(item, self) for item in items[n_parallel:])]
 
     def _call(self, fn: Callable[[Item], T], item: Item) -> T:
         self.check()

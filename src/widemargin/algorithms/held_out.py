@@ -143,40 +143,30 @@ class SharedKernel:
 
     def _solve_machine(self, kernel: Kernel, samples: Samples, K: Array | None, task: _Task) -> list[Array]:
         """The held-out values (n_C, n_test) of one machine in each fold."""
-        m, is_whole = len(task.rows), len(task.rows) == len(samples)
+        own, m = samples, len(task.rows)
         with ThreadTeam(self.team.n_threads) as team:  # one thread if machines are solved in parallel
-            if not is_whole:
-                samples_of_machine = SampleSubset(samples, task.rows)
-                K = None
+            if m < len(samples):
+                own, K = SampleSubset(samples, task.rows), None
                 if self._needed_bytes(m, samples) <= self._free_bytes(samples, None):
                     K = np.empty((m, m), samples.dtype)
-                    fill_gram(kernel, samples_of_machine.take(np.arange(m)), K, team)
-                solved = self._solve_folds(kernel, samples_of_machine, K, task, team)
-            else:
-                solved = self._solve_folds(kernel, samples, K, task, team)
+                    fill_gram(kernel, own.take(np.arange(m)), K, team)
+            solved = self._solve_without_matrix(kernel, own, task, team) if K is None else self._solve(K, task, team)
             return [
                 self._values(kernel, samples, task.rows, fold, results, team)
                 for fold, results in zip(task.folds, solved, strict=True)
             ]
 
-    def _solve_folds(
-        self, kernel: Kernel, samples: Samples, K: Array | None, task: _Task, team: ThreadTeam
-    ) -> list[list[DualResult]]:
-        if K is None:
-            return self._solve_without_matrix(kernel, samples, task, team)
-        matrix = K
+    def _solve(self, K: Array, task: _Task, team: ThreadTeam) -> list[list[DualResult]]:
+        """The results of a machine for the Cs of each fold, on its kernel matrix K (m, m)."""
 
         def follow(path: tuple[DualProblem, Fold], team: ThreadTeam) -> list[DualResult]:
             def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
-                return solve_in_memory(matrix, problem, beta, self.limits, team, self.progress, decision=decision)
+                return solve_in_memory(K, problem, beta, self.limits, team, self.progress, decision=decision)
 
             problem, fold = path
             return DualPath(problem, solve).follow(fold.Cs, self.progress)
 
-        paths = list(zip(task.problems, task.folds, strict=True))
-        n_left_over = len(paths) % team.n_threads == 1  # a single last fold gets all threads
-        solved = team.map(lambda path: follow(path, ThreadTeam(1)), paths[: len(paths) - n_left_over])
-        return [*solved, *(follow(path, team) for path in paths[len(paths) - n_left_over :])]
+        return team.share(follow, list(zip(task.problems, task.folds, strict=True)))
 
     def _solve_without_matrix(
         self, kernel: Kernel, samples: Samples, task: _Task, team: ThreadTeam

@@ -167,17 +167,15 @@ def solve_several_in_memory(
 
     `starts` are feasible points (n,), not changed. Each problem has its share of the time that is left.
     """
-    n_threads = team.n_threads
     progress.stage(f"{len(problems)} machines", len(problems))
 
-    def solve(k: int, team: ThreadTeam, n_workers: int) -> DualResult:
-        result = solve_in_memory(K, problems[k], starts[k], limits, team, progress.part(n_workers))
+    def solve(part: tuple[DualProblem, Vector], own: ThreadTeam) -> DualResult:
+        share = progress.part(1 if own is team else team.n_threads)
+        result = solve_in_memory(K, *part, limits, own, share)
         progress.advance()
         return result
 
-    n_parallel = len(problems) - (len(problems) % n_threads == 1)
-    solved = team.map(lambda k: solve(k, ThreadTeam(1), n_threads), range(n_parallel))
-    return [*solved, *(solve(k, team, 1) for k in range(n_parallel, len(problems)))]
+    return team.share(solve, list(zip(problems, starts, strict=True)))
 
 
 def zero_result(problem: DualProblem, *, has_intercept: bool, elapsed: float) -> DualResult:
