@@ -310,8 +310,12 @@ def _dc_svm_early(rows: Rows) -> str:
 def _dc_svm_points(rows: Rows) -> str:
     """Figures 3 and 4 at the tolerance of 1e-3: exact machines."""
     rows = [row for row in rows if "relative_error" in row and row["tol"] == 1e-3 and "stop_level" not in _options(row)]
+    sizes = {key: len(mine) for key, mine in _by(rows, "set", "machine").items()}
     cells = (f"{row['seconds']:.2f} s · {row['relative_error']:.0e} · {_percent(row['accuracy'])}" for row in rows)
-    lines = [[row["set"], row["machine"], cell] for row, cell in zip(rows, cells, strict=True)]
+    lines = [
+        [row["set"], row["machine"] + f", {_options(row)}" * (sizes[row["set"], row["machine"]] > 1), cell]
+        for row, cell in zip(rows, cells, strict=True)
+    ]
     return markdown(["set", "machine", "seconds · relative error of the dual · accuracy"], lines)
 
 
