@@ -60,3 +60,9 @@ def test_every_page_is_in_a_table_of_contents() -> None:
 def test_the_reference_has_all_public_names() -> None:
     listed = set(re.findall(r"^   (\w+)$", read("api.md"), re.MULTILINE))
     assert set(widemargin.__all__) - {"__version__", "datasets"} == listed
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
+def test_no_figure_begins_a_line(page: Path) -> None:
+    """A comment at the beginning of a line ends the paragraph."""
+    assert not re.findall(r"^<!-- value.*", page.read_text(encoding="utf-8"), re.MULTILINE)
