@@ -351,7 +351,7 @@ def _add_search(command: Any) -> None:
     add("--epsilons", type=_values, default=(0.1,), metavar="N|E,E,...", help="regression: values of epsilon (0.1)")
     add("--folds", type=_count, default=5, metavar="N", help="folds of the cross-validation (5)")
     add("--scoring", metavar="NAME", help="a scorer of scikit-learn, such as roc_auc (accuracy; regression: r2)")
-    add("--exhaustive", action="store_true", help="score every cell in every fold: leave none early")
+    add("--exhaustive", action="store_true", help="score every cell in every fold: eliminate none")
     _add_kernel_and_data(add)
 
 

@@ -64,7 +64,7 @@ class CPathDisplay:
         Parameters
         ----------
         path : CPath, OCASClassifierCV, DCSVMClassifierCV or DCSVMRegressorCV
-            Values of C that a search left early are omitted.
+            Values of C that a search eliminated are omitted.
         ax : matplotlib Axes, default=None
             None: those of a new figure.
         name, **line_kwargs

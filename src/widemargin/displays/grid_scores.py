@@ -11,7 +11,7 @@ from ._axes import axes_of, last_step
 
 
 class GridScoresDisplay:
-    """Mean scores of cross-validation over C and gamma, as a heat map; cells that were left early are empty.
+    """Mean scores of cross-validation over C and gamma, as a heat map; eliminated cells are empty.
 
     Use `from_estimator`, which draws. It follows scikit-learn's convention for displays.
 

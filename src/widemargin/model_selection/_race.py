@@ -1,4 +1,4 @@
-"""Which cells of a grid are left: those whose scores are below the best one's, with a stated confidence."""
+"""Which cells of a grid are eliminated: those whose scores are below the best one's, with a stated confidence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from scipy.stats import norm, t
 
 from .._types import Mask, Vector
 
-CONFIDENCE = 0.95  # one-sided, of leaving a cell
+CONFIDENCE = 0.95  # one-sided, that an eliminated cell is not the best
 
 
 class Race:
@@ -15,8 +15,8 @@ class Race:
 
     A cell's differences from the best cell are paired by fold: its mean difference has the standard error
     s / sqrt(folds), where s is the cell's standard deviation or the median of all cells', whichever is larger: few
-    folds may agree by chance. Cells whose upper confidence limit is below zero are left. The direct neighbours of the
-    best cell of a sample stay, as more rows may move the best cell by one place.
+    folds may agree by chance. Cells whose upper confidence limit is below zero are eliminated, but for the direct
+    neighbours of the best cell of a sample, as more rows may move it by one place.
 
     Parameters
     ----------
@@ -33,15 +33,15 @@ class Race:
         spread = differences.std(axis=0, ddof=1)
         spread = np.maximum(spread, np.median(spread))
         limit = differences.mean(axis=0) + t.ppf(CONFIDENCE, n_folds - 1) * spread / np.sqrt(n_folds)
-        self.alive: Mask = (limit >= 0) | _neighbours(best, scores.shape[1:])
+        self.remaining: Mask = (limit >= 0) | _neighbours(best, scores.shape[1:])
         self.spread: Vector = shrinks * spread
 
     def update(self, scores: Vector) -> None:
-        """Leave cells by their scores (n_folds, *cells) on all rows; NaN for those that were left before."""
+        """Eliminate cells by their scores (n_folds, *cells) on all rows; NaN for those that were eliminated before."""
         means = scores.mean(axis=0)
         best = np.nanmax(means)
         with np.errstate(invalid="ignore"):
-            self.alive &= means + norm.ppf(CONFIDENCE) * self.spread / np.sqrt(len(scores)) >= best
+            self.remaining &= means + norm.ppf(CONFIDENCE) * self.spread / np.sqrt(len(scores)) >= best
 
 
 def best_place(scores: Vector) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
 """A search over C and gamma (and epsilon) on kernel rows that all folds and Cs share.
 
-on a sample of a quarter of the rows: score every cell in every fold; leave cells that cannot win (a race)
-on all rows: score the cells that are left in the first two folds; leave cells
-             score the cells that are left in the other folds
+on a sample of a quarter of the rows: score every cell in every fold; eliminate cells that cannot win (a race)
+on all rows: score the remaining cells in the first two folds; eliminate cells
+             score the remaining cells in the other folds
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ._tasks import Task
 
 _SAMPLE_SHARE = 4  # rows / rows of the sample
 _LEAST_SAMPLE = 500  # rows: smaller samples are no guide, and all rows are as quick
-_FIRST_FOLDS = 2  # of all rows, before cells are left again
+_FIRST_FOLDS = 2  # of all rows, before cells are eliminated again
 
 
 class Split(NamedTuple):
@@ -76,7 +76,7 @@ class Data:
         """The weights (n,) times how often the rows occur in a fold's training rows."""
         return self.weights * np.bincount(self.splits[k].train, minlength=len(self.weights))
 
-    def first_gap(self) -> tuple[int, Any] | None:
+    def first_lacking(self) -> tuple[int, Any] | None:
         """The first fold whose training rows lack a class, and the class."""
         lacking = ((k, self.task.lacking(self.training_weights(k))) for k in range(len(self.splits)))
         return next(((k, label) for k, label in lacking if label is not None), None)
@@ -102,7 +102,7 @@ class Search:
     Attributes
     ----------
     scores : ndarray of shape (n_folds, n_gammas, n_epsilons, n_C)
-        On all rows; NaN where a cell was left or not seen.
+        On all rows; NaN where a cell was eliminated or not seen.
     sample_scores : ndarray of the same shape, or None
     history : History
         A row for each score: seconds, rows, fold, gamma, epsilon, C, score.
@@ -129,7 +129,7 @@ class Search:
         self.team = team
         self.scores = self._no_scores()
         self.sample_scores: Vector | None = None
-        self.wanted: Mask = np.ones(grid.shape, np.bool_)  # cells that were not left
+        self.wanted: Mask = np.ones(grid.shape, np.bool_)  # cells that were not eliminated
         self.history = History()
 
     def _no_scores(self) -> Vector:
@@ -148,7 +148,7 @@ class Search:
             if not self.progress.go_on():
                 return
             race = Race(self.sample_scores, np.sqrt(len(sample.rows) / len(self.data.rows)))
-            self.wanted = race.alive
+            self.wanted = race.remaining
             for batch in folds[:_FIRST_FOLDS], folds[_FIRST_FOLDS:]:
                 self._score_cells(self.data, batch, self.scores)
                 if not batch or not self.progress.go_on():
@@ -156,13 +156,13 @@ class Search:
                 race.update(self.scores[: batch[-1] + 1])
 
     def _sample(self, rng: np.random.Generator) -> Data | None:
-        """A quarter of the rows, if every fold has all classes there, and there are cells to leave."""
+        """A quarter of the rows, if every fold has all classes there, and there are cells to eliminate."""
         n = len(self.data.rows)
         if n < _SAMPLE_SHARE * _LEAST_SAMPLE or self.wanted.sum() < 2 or len(self.data.splits) < 2:
             return None
         sample = self.data.take(np.sort(rng.choice(n, n // _SAMPLE_SHARE, replace=False)))
         tests = (np.bincount(split.test, minlength=len(sample.rows)).astype(np.float64) for split in sample.splits)
-        has_classes = sample.first_gap() is None and all(sample.task.lacking(test) is None for test in tests)
+        has_classes = sample.first_lacking() is None and all(sample.task.lacking(test) is None for test in tests)
         return sample if has_classes else None
 
     def _score_cells(self, data: Data, folds: Sequence[int], scores: Vector) -> None:

@@ -139,8 +139,8 @@ class SearchCV(BestEstimator):
         data = Data(make_samples(rows.X, kernel.sample_form), self._task(rows), rows.weights, splits, rows.kept)
         if not all(len(split.test) for split in splits):
             raise ValueError(f"cv must give folds with test rows of positive weight, got {plain(self.cv)!r}")
-        if gap := data.first_gap():
-            raise ValueError(f"cv: the training rows of fold {gap[0]} have no row of class {plain(gap[1])!r}")
+        if lacking := data.first_lacking():
+            raise ValueError(f"cv: the training rows of fold {lacking[0]} have no row of class {plain(lacking[1])!r}")
         return data
 
     def _make_kernel(self, gamma: float) -> Kernel:

@@ -23,7 +23,7 @@ class DCSVMClassifierCV(ClassifierMixin, SearchCV):
     What `GridSearchCV` computes again for every fold and cell is computed once: a fold is the problem of all rows with
     the held-out ones fixed at zero, so that all folds and Cs share the kernel rows of a gamma; a solution is the start
     of the next C's; and held-out rows are not predicted, as their decision values are known. Cells that cannot win are
-    left early.
+    eliminated.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class DCSVMClassifierCV(ClassifierMixin, SearchCV):
         Whether a machine with the best parameters is trained on all rows. Without it there are no predictions.
     exhaustive : bool, default=False
         Whether every cell is scored in every fold. Otherwise, from 2,000 rows on, all cells are scored on a quarter
-        of the rows, and those are left whose mean score is below the best one's with a confidence of 95 %, but for the
-        best one's neighbours; again after two folds of all rows.
+        of the rows, and those are eliminated whose mean score is below the best one's with a confidence of 95 %, but
+        for the best one's neighbours; again after two folds of all rows.
     kernel, degree, coef0, fit_intercept, decision_function_shape, break_ties, tol, max_iter, class_weight
         Of `DCSVMClassifier`.
     max_time : float or None, default=None
@@ -69,7 +69,7 @@ class DCSVMClassifierCV(ClassifierMixin, SearchCV):
     Cs_, gammas_ : ndarray
         The values tried, ascending.
     scores_ : ndarray of shape (n_folds, n_gammas, n_Cs), float64
-        NaN where a cell was left.
+        NaN where a cell was eliminated.
     cv_results_ : dict of ndarrays
         As of `GridSearchCV`, without times: ``params``, ``split0_test_score``, ..., ``mean_test_score``,
         ``std_test_score``, ``rank_test_score``.
@@ -187,7 +187,7 @@ class DCSVMRegressorCV(RegressorMixin, SearchCV):
         Of `DCSVMClassifierCV`.
     epsilons_ : ndarray of shape (n_epsilons,)
     scores_ : ndarray of shape (n_folds, n_gammas, n_epsilons, n_Cs), float64
-        NaN where a cell was left.
+        NaN where a cell was eliminated.
 
     Examples
     --------
