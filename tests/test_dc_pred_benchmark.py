@@ -103,13 +103,14 @@ def test_cost_is_a_ratio_to_the_linear_machine(benchmark_module, data):
 def test_pseudo_landmarks_are_compared_at_equal_cost(benchmark_module):
     plain, cheap = {"set": "a", "machine": "landmarks alone"}, {"set": "a", "machine": "+ triangle"}
     rows = [
-        {**plain, "m": 1, "multiple": 1.0, "error": 0.4},
-        {**plain, "m": 2, "multiple": 4.0, "error": 0.1},
-        {**cheap, "m": 1, "multiple": 2.0, "error": 0.1},
-        {**cheap, "m": 2, "multiple": 9.0, "error": 0.01},
+        {**plain, "m": 1, "multiple": 1.0, "operations": 1, "error": 0.4},
+        {**plain, "m": 2, "multiple": 4.0, "operations": 16, "error": 0.1},
+        {**cheap, "m": 1, "multiple": 2.0, "operations": 4, "error": 0.1},
+        {**cheap, "m": 2, "multiple": 9.0, "operations": 99, "error": 0.01},
     ]
     (gain,) = benchmark_module("papers._dc_pred.approximation").gains(rows)
     assert gain["times_closer"] == pytest.approx(2.0)
+    assert gain["times_closer_counted"] == pytest.approx(2.0)
 
 
 def test_regression_is_judged_at_no_higher_cost(benchmark_module):

@@ -399,7 +399,12 @@ def _multiple(row: dict[str, Any]) -> str:
 
 def _gains(rows: Rows) -> str:
     """A line for each set and number of landmarks, a column for each rule."""
-    return _pivot(rows, ("set", "m"), "machine", lambda row: f"{row['times_closer']:.2f} at {row['multiple']:.2f} ×")
+
+    def cell(row: dict[str, Any]) -> str:
+        measured = f"{row['times_closer']:.2f} at {row['multiple']:.2f} ×" if "times_closer" in row else "-"
+        return measured + (f", {row['times_closer_counted']:.2f}" if "times_closer_counted" in row else "")
+
+    return _pivot(rows, ("set", "m"), "machine", cell)
 
 
 def _ablation(rows: Rows) -> str:

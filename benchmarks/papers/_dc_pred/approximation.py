@@ -107,20 +107,28 @@ def _figure1(name: str, options: Namespace) -> Iterator[list[Row]]:
 
 
 def gains(rows: Sequence[Row]) -> list[Row]:
-    """Return error of the plain approximation over that with pseudo-landmarks, at the latter's measured cost.
+    """Return error of the plain approximation over that with pseudo-landmarks, at the latter's measured, counted cost.
 
     The plain curve is interpolated, on logarithms; costs that it does not reach are left out.
     """
     found = []
     for _, mine in grouped(rows, "set"):
-        base = sorted((row["multiple"], row["error"]) for row in mine if row["machine"] == PLAIN)
-        x, y = np.log(np.array(base).T)
+        plain = [row for row in mine if row["machine"] == PLAIN]
         for row in mine:
-            at = np.log(row["multiple"])
-            if row["machine"] != PLAIN and x[0] <= at <= x[-1]:
-                ratio = float(np.exp(np.interp(at, x, y)) / row["error"])
-                found.append({key: row[key] for key in ("set", "machine", "m", "multiple")} | {"times_closer": ratio})
+            ratios = {
+                name: ratio
+                for name, cost in (("times_closer", "multiple"), ("times_closer_counted", "operations"))
+                if (ratio := _times_closer(row, plain, cost)) is not None
+            }
+            if row["machine"] != PLAIN and ratios:
+                found.append({key: row[key] for key in ("set", "machine", "m", "multiple", "operations")} | ratios)
     return found
+
+
+def _times_closer(row: Row, plain: Sequence[Row], cost: str) -> float | None:
+    x, y = np.log(np.array(sorted((other[cost], other["error"]) for other in plain)).T)
+    at = np.log(row[cost])
+    return float(np.exp(np.interp(at, x, y)) / row["error"]) if x[0] <= at <= x[-1] else None
 
 
 def _panels(rows: Sequence[Row]) -> list[Panel]:
