@@ -51,8 +51,8 @@ _EARLY = {"n_levels": 2, "stop_level": 2}
 _KILL_ROWS = 20_000
 
 # rows of `--memory`: the first column tells the class, the next four the cluster
-_WIDE_WORKERS, _WIDE_LIMIT, _WIDE_BUDGET = 4, 800 * 10**6, 64 * 10**6
-_WIDE_PARTS, _WIDE_PART, _WIDE_COLUMNS = 52, 12_000, 400
+_WIDE_WORKERS, _WIDE_LIMIT, _WIDE_BUDGET = 4, 10**9, 64 * 10**6
+_WIDE_PARTS, _WIDE_PART, _WIDE_COLUMNS = 60, 12_000, 400
 _WIDE_GAMMA, _WIDE_OFFSETS = 1e-3, np.float32([4, 8, 8, 8, 8] + 395 * [0])
 
 Row = dict[str, Any]
@@ -218,13 +218,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int)
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4, 8])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--append", action="store_true", help="keep the rows of other runs in the CSV")
+    parser.add_argument("--append", action="store_true", help="keep what other runs have measured in the CSV")
     parser.add_argument("--machines", nargs="+", default=["exact", "early"], help="early ones on two workers only")
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--memory", action="store_true")
     options = parser.parse_args(arguments)
     if options.memory:
-        path, rows = _report.RESULTS / "dask_memory.csv", []
+        path = _report.RESULTS / "dask_memory.csv"
+        rows = _report.read_csv(path) if options.append else []
         for machine in options.machines:
             rows.append(measure_memory(machine))
             print(rows[-1], flush=True)
@@ -240,7 +241,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 for machine in options.machines if n_workers == 2 else ["exact"]:
                     rows.append(measure(problem, n_workers, machine, options.repeats))
                     print(rows[-1], flush=True)
-        rows = [*(_report.read_csv(path) if options.append else []), *rows]
+        measured = {tuple(row[name] for name in ("set", "rows", "machine", "workers")) for row in rows}
+        known = _report.read_csv(path) if options.append else []
+        kept = [
+            row for row in known if tuple(row[name] for name in ("set", "rows", "machine", "workers")) not in measured
+        ]
+        rows = [*kept, *rows]
     _report.write_csv(path, rows, _report.machine_card())
 
 

@@ -154,6 +154,29 @@ def test_objects_of_lost_blocks_are_made_anew(cluster: Any, client: Any) -> None
         assert sorted(held.fetch(held.run(add, 0))) in ([10, 22], [10, 23], [11, 20], [12, 20])
 
 
+def test_partitions_that_are_lost_while_their_workers_are_asked_for(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    who_has = client.who_has
+
+    def lose_then_ask(futures: list[Any]) -> Any:
+        client.cancel(futures[1:])
+        return who_has(futures)
+
+    monkeypatch.setattr(client, "who_has", lose_then_ask)
+    with pytest.raises(LostPartitionError, match="were lost with their worker"), open_rows():
+        pass
+
+
+def test_a_worker_whose_memory_is_full_is_an_error(cluster: Any, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("widemargin.data.dask._MAX_WAIT", 0.5)
+    monkeypatch.setattr("widemargin.data.dask._is_stuck", lambda worker: True)
+    with open_rows() as rows:
+        rows.shuffle(BLOCK_OF, 2)
+        with pytest.raises(MemoryError, match="near its limit"):
+            rows.map(lambda part, values: time.sleep(2.5), np.zeros((1, len(rows))))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("run", range(6))
 def test_a_worker_that_dies_during_the_shuffle(processes: Any, run: int) -> None:

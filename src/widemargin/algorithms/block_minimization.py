@@ -31,19 +31,19 @@ from .._native import Stopped
 from .._progress import PartProgress, Progress
 from .._types import Rows, Vector
 from ..data import LostBlockError
-from ..solvers.dual.block import Block, CertificateSums, call_at
+from ..solvers.dual.block import Block, CertificateSums, Outcome, Trial, call_at
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Certificate, DualProblem
 from ..solvers.dual.stopping import hides_violation
 from ..solvers.results import DualResult, History, StoppedAtStartError
 
 Handles = list[Any]
+Proposals = tuple[Handles, list[list[int]]]  # the rows that each block would change, and groups to send them in
 
 _START_TOL = 0.1  # tolerance of the blocks' first solution
 _ROUND_TOL = 0.1  # violation that a round solves to / that before it
 _JOINT_ROWS = 2**14  # of a joint problem, at most: one worker solves it while the others wait (docs/decisions/0020)
 _JOINT_TOL = 0.01  # violation that a joint problem is solved to / that before it: a round costs more than its digits
 _JOINT_SHARE = 8  # memory budget / bytes of these rows, at least
-_TRIAL_INTERCEPTS = 17  # intercepts between the optimality bounds, of which the one with the least objective is taken
 _FIRST_SHARE = 0.5  # of the time that is left, at most, for each part of the first step's proposal
 _MAX_LOSSES = 5  # times that blocks are lost without a round in between
 _MAX_IDLE = 4  # rounds without a change of the objective, after which the precision is reached
@@ -104,13 +104,13 @@ class BlockMinimizer:
         self.history = History()
         self.n_iter = 0
         self.n_bytes = 0
-        self.version = 0
+        self.version = self.attempt = 0
         self.beta = np.zeros(len(problem.target))
         self.goal = settings.tol
         self.is_joint = True  # the latest round
         self.n_active = 0  # violators and free variables
         self.midpoint = 0.0  # of the optimality bounds of the intercept
-        self.sums: list[CertificateSums] | None = None  # of the latest step
+        self.noise = 0.0  # of a kernel entry
         self.is_float64 = False
         room = settings.memory_budget // (_JOINT_SHARE * settings.row_bytes)
         self.joint_rows = max(len(blocks), min(_JOINT_ROWS, room))
@@ -130,7 +130,7 @@ class BlockMinimizer:
         try:
             if self.version:
                 self._attempt(self._restore)
-            self.best = self.beta, self._attempt(self._certify)
+            self.best = self.beta, self._attempt(self._measure)
         except Stopped:
             raise StoppedAtStartError from None
         try:
@@ -138,7 +138,7 @@ class BlockMinimizer:
             if self._is_coarse(*self.best):
                 self.progress.stage("float64")
                 self._attempt(self._to_float64)
-                self.best = self.beta, self._attempt(self._certify)
+                self.best = self.beta, self._attempt(self._measure)
                 self._rounds()
         except Stopped:
             self.progress.go_on()  # sets `stopped_by`
@@ -152,8 +152,7 @@ class BlockMinimizer:
             if certificate.violation < self.goal:
                 self.goal = certificate.tighter_tol(self.settings.max_relative_gap)
             before = certificate.objective - certificate.gap  # the lower bound: minus the dual objective
-            self._attempt(lambda: self._round(certificate))  # noqa: B023 - called at once
-            certificate = self._attempt(self._certify)
+            certificate = self._attempt(lambda: self._round(certificate))  # noqa: B023 - called at once
             # the dual objective decreases in every round, the primal one need not: a stop returns the least
             if certificate.violation < self.settings.tol or certificate.objective <= self.best[1].objective:
                 self.best = self.beta, certificate
@@ -177,66 +176,50 @@ class BlockMinimizer:
             round=float(len(self.history)),
         )
 
-    def _round(self, certificate: Certificate) -> None:
+    def _round(self, certificate: Certificate) -> Certificate:
+        """Propose, exchange, step and measure. What can be is submitted at once: a message costs more than a sum."""
         is_joint = self.version > 0 and not (self.is_joint and self.n_active > self.joint_rows)
         if not self.version:
-            sizes = self._propose_start()
+            changes = self._propose_start()
         else:
-            sizes = self._propose_jointly(certificate) if is_joint else self._propose_by_blocks(certificate)
-        length = self._search(sizes)
+            changes = self._propose_jointly(certificate) if is_joint else self._propose_by_blocks(certificate)
         version = self.version + 1
-        beta, sums = self.beta.copy(), []
-        for mine, (rows, values, part) in zip(
-            self.index, self._fetch("step", length, version, len(self.blocks)), strict=True
-        ):
-            beta[mine[rows]] = values
-            sums.append(part)
-        self.beta, self.version, self.is_joint, self.sums = beta, version, is_joint, sums
+        steps = self._run("step", self._exchange(*changes), version, len(self.blocks))
+        certificate = self._measure(version, steps)
+        self.is_joint = is_joint
+        return certificate
 
-    def _propose_start(self) -> list[int]:
+    def _propose_start(self) -> Proposals:
         """From beta = 0: a joint problem of the support vectors of the blocks' levels, or the blocks' own problems."""
         n_support = self._fetch("choose_start", self._time_left())
         if not 0 < sum(n_support) <= self.joint_rows:
             return self._improve(_START_TOL)
         return self._solve_jointly(self._run("start_candidates"), _START_TOL)
 
-    def _propose_by_blocks(self, certificate: Certificate) -> list[int]:
-        return self._improve(self._round_tol(certificate.violation) if self.version > 1 else _START_TOL)
+    def _propose_by_blocks(self, certificate: Certificate) -> Proposals:
+        return self._improve(self._trial.round_tol(certificate.violation) if self.version > 1 else _START_TOL)
 
-    def _improve(self, tol: float) -> list[int]:
-        solved = self._fetch("improve", tol, self._time_left())
-        self.n_iter += sum(size.n_iter for size in solved)
-        return [size.changed_bytes for size in solved]
+    def _improve(self, tol: float) -> Proposals:
+        sizes = [size.changed_bytes for size in self._fetch("improve", tol, self._time_left())]
+        return self._run("changes"), self._groups(sizes)
 
-    def _propose_jointly(self, certificate: Certificate) -> list[int]:
+    def _propose_jointly(self, certificate: Certificate) -> Proposals:
         share = self.joint_rows // len(self.blocks)
         tol = max(0.5 * self.goal, _JOINT_TOL * certificate.violation)
         return self._solve_jointly(self._run("candidates", self.midpoint, certificate.violation, share), tol)
 
-    def _solve_jointly(self, offers: Handles, tol: float) -> list[int]:
+    def _solve_jointly(self, offers: Handles, tol: float) -> Proposals:
         (joint,) = self._run("solve_jointly", offers, tol, self._time_left(), only=[0])
-        adopted = self._fetch("adopt", joint)
-        self.n_iter += adopted[0].n_iter
-        self.n_bytes += sum(size.candidate_bytes for size in adopted)
-        return [size.changed_bytes for size in adopted]
+        return self._run("adopt", joint), [list(range(len(self.blocks)))]  # no more than a share of the memory
 
-    def _round_tol(self, violation: float) -> float:
-        return max(0.5 * self.goal, _ROUND_TOL * violation)
-
-    def _search(self, sizes: list[int]) -> float:
-        """Exchange the proposals: the length in [0, 1] of the step along their sum with the least objective."""
-        changes = self._run("changes")
-        slope = curvature = 0.0
-        for group in self._groups(sizes):
-            slopes = self._fetch("absorb", group, [changes[p] for p in group])
-            slope, curvature = (sum(getattr(part, name) for part in slopes) for name in ("slope", "curvature"))
-        if slope >= 0.0:
-            return 0.0
-        return 1.0 if curvature <= -slope else -slope / curvature
+    def _exchange(self, changes: Handles, groups: list[list[int]]) -> Handles:
+        """Send the changed rows to all blocks, group by group: the slopes along the proposals."""
+        for group in groups[:-1]:
+            self._fetch("absorb", group, [changes[p] for p in group])
+        return self._run("absorb", groups[-1], [changes[p] for p in groups[-1]])
 
     def _groups(self, sizes: list[int]) -> list[list[int]]:
         """Blocks whose changes a worker holds at a time: as many as half its memory has room for, at least one."""
-        self.n_bytes += sum(sizes) * (len(sizes) - 1)
         groups: list[list[int]] = []
         room = 0
         for p in range(len(sizes)):
@@ -249,19 +232,39 @@ class BlockMinimizer:
 
     # -------------------------------------------------------------------------------------------------- the certificate
 
-    def _certify(self) -> Certificate:
-        sums: list[CertificateSums] = self.sums or self._fetch("sums")
-        self.sums = None
-        rise, fall = min(part.rise for part in sums), max(part.fall for part in sums)
-        target_beta, beta_decision, norm, total, free_slack, n_free, n_support = (
-            sum(column) for column in list(zip(*sums, strict=True))[2:]
+    @property
+    def _trial(self) -> Trial:
+        return Trial(self.settings.has_intercept, self.settings.tol, self.midpoint, self.goal, _ROUND_TOL)
+
+    def _measure(self, version: int | None = None, sums: Handles | None = None) -> Certificate:
+        """The certificate of the blocks, at the latest version or after a step to a new one, which is taken over."""
+        is_step = version is not None
+        version = self.version if version is None else version
+        sums = self._run("sums") if sums is None else sums
+        outcomes = self.blocks.run(call_at, version, self.attempt, "outcome", sums, self._trial)
+        fetched = self.blocks.fetch([*sums, *outcomes])
+        known, told = fetched[: len(sums)], fetched[len(sums) :]
+        if is_step:
+            self._take_over(version, told)
+        return self._certify(known, told)
+
+    def _take_over(self, version: int, outcomes: list[Outcome]) -> None:
+        beta = self.beta.copy()
+        for mine, outcome in zip(self.index, outcomes, strict=True):
+            beta[mine[outcome.changed]] = outcome.beta
+        self.beta, self.version = beta, version
+        sizes = [outcome.size for outcome in outcomes]
+        self.n_iter += sum(size.n_iter for size in sizes)
+        self.n_bytes += sum(size.changed_bytes * (len(sizes) - 1) + size.candidate_bytes for size in sizes)
+
+    def _certify(self, sums: list[CertificateSums], outcomes: list[Outcome]) -> Certificate:
+        violation, intercepts, self.midpoint = self._trial.bounds(sums)
+        self.n_active = sum(outcome.n_active for outcome in outcomes)
+        self.noise = max(outcome.noise for outcome in outcomes)
+        target_beta, beta_decision, norm, total = (
+            sum(getattr(part, name) for part in sums) for name in ("target_beta", "beta_decision", "norm", "total")
         )
-        if self.settings.has_intercept and math.isfinite(rise + fall):
-            self.midpoint = -0.5 * (rise + fall)
-        violation, intercepts = self._trial_intercepts(rise, fall, free_slack / n_free if n_free else None)
-        measured = self._fetch("losses", intercepts, self.midpoint, self._round_tol(violation))
-        self.n_active = sum(n for _, n in measured)
-        gaps = beta_decision - target_beta + norm + total * intercepts + sum(losses for losses, _ in measured)
+        gaps = beta_decision - target_beta + norm + total * intercepts + sum(outcome.losses for outcome in outcomes)
         best = int(np.argmin(gaps))
         gap = max(0.0, float(gaps[best]))
         lower_bound = float(target_beta - norm - 0.5 * beta_decision)
@@ -270,24 +273,10 @@ class BlockMinimizer:
             objective=lower_bound + gap,
             lower_bound=lower_bound,
             violation=violation,
-            n_support=n_support,
+            n_support=sum(part.n_support for part in sums),
             bytes=self.n_bytes,
         )
         return Certificate(float(intercepts[best]), lower_bound + gap, gap, violation)
-
-    def _trial_intercepts(self, rise: float, fall: float, mean: float | None) -> tuple[float, Vector]:
-        """The violation, and intercepts of which one is nearly the best.
-
-        Where variables can rise and fall, the minimiser of the primal objective is between -fall and -rise.
-        """
-        if not self.settings.has_intercept:
-            return max(-rise, fall, 0.0), np.zeros(1)
-        if not math.isfinite(rise + fall):
-            return 0.0, np.array([-rise if math.isfinite(rise) else -fall if math.isfinite(fall) else 0.0])
-        violation = max(fall - rise, 0.0)
-        if violation < self.settings.tol:
-            return violation, np.array([self.midpoint if mean is None else mean])
-        return violation, np.linspace(-fall, -rise, _TRIAL_INTERCEPTS)
 
     def _result(self, beta: Vector, certificate: Certificate) -> DualResult:
         is_tight = certificate.is_tight(self.settings.max_relative_gap)
@@ -304,7 +293,7 @@ class BlockMinimizer:
 
     def _is_coarse(self, beta: Vector, certificate: Certificate) -> bool:
         """Whether rounding of float32 kernel entries could hide a violation."""
-        noise = max(self._attempt(lambda: self._fetch("get", "noise"))) * float(np.linalg.norm(beta))
+        noise = self.noise * float(np.linalg.norm(beta))
         point = DualResult(beta, beta, *certificate, True, 0, self.history)
         return hides_violation(noise, self.settings.tol, self.problem, point)
 
@@ -333,7 +322,8 @@ class BlockMinimizer:
 
     def _restore(self) -> None:
         """Bring every block to the latest step; what lost blocks knew is computed again, from all support vectors."""
-        is_there = self.blocks.fetch(self.blocks.run(Block.stand_at, self.version))
+        self.attempt += 1
+        is_there = self.blocks.fetch(self.blocks.run(Block.stand_at, self.version, self.attempt))
         stale = [p for p, is_current in enumerate(is_there) if not is_current]
         if not stale:
             return
@@ -342,13 +332,15 @@ class BlockMinimizer:
         starts = [self.blocks.run(Block.start, self.beta[self.index[p]], self.version, only=[p])[0] for p in stale]
         self.blocks.fetch(starts)
         support = self.blocks.run(Block.support, self.version)
-        for group in self._groups(self.blocks.fetch(self.blocks.run(Block.support_bytes, self.version))):
+        sizes = self.blocks.fetch(self.blocks.run(Block.support_bytes, self.version))
+        self.n_bytes += sum(sizes) * (len(sizes) - 1)
+        for group in self._groups(sizes):
             parts = [support[p] for p in group]
             restored = self.blocks.run(Block.restore, self.version, group, parts, len(self.blocks), only=stale)
             self.blocks.fetch(restored)
 
     def _run(self, name: str, *args: Any, only: Sequence[int] | None = None) -> Handles:
-        return self.blocks.run(call_at, self.version, name, *args, only=only)
+        return self.blocks.run(call_at, self.version, self.attempt, name, *args, only=only)
 
     def _fetch(self, name: str, *args: Any) -> list[Any]:
         return self.blocks.fetch(self._run(name, *args))

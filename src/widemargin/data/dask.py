@@ -198,7 +198,7 @@ def collect(client: Any, tasks: list[Any], check: Callable[[], None], owners: se
     """
     from distributed import CancelledError
 
-    gather, timeout, can_run = partial(client.gather, tasks, asynchronous=True), _WORKER_CHECK, monotonic()
+    gather, timeout, n_idle = partial(client.gather, tasks, asynchronous=True), _WORKER_CHECK, 0
     while True:
         lost: BaseException | None = None
         try:
@@ -216,9 +216,8 @@ def collect(client: Any, tasks: list[Any], check: Callable[[], None], owners: se
                 "partitions of X were lost with their worker, and cannot be computed again"
             ) from lost
         stuck = sorted(owner for owner in owners if _is_stuck(workers[owner]))
-        if workers and not stuck:
-            can_run = monotonic()
-        elif monotonic() - can_run > _MAX_WAIT:
+        n_idle = 0 if workers and not stuck else n_idle + 1  # counted: this process may have been suspended
+        if n_idle * _WORKER_CHECK > _MAX_WAIT:
             if not workers:
                 raise LostPartitionError(f"there has been no worker for {_MAX_WAIT:g} seconds")
             raise MemoryError(

@@ -7,7 +7,7 @@ one for each worker and outside of dask's store (`block_store`), on which tasks 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from itertools import chain, zip_longest
 from time import monotonic
@@ -116,9 +116,14 @@ class RemoteRows:
 
     def _load(self, check: Callable[[], None]) -> None:
         """Compute the partitions, and put those that are on one worker into groups of at most `_GROUP_BYTES`."""
+        from distributed import CancelledError
+
         self._partitions = self.client.compute(self._sources)
         finish(self._partitions, check)
-        where, sizes = self.client.who_has(self._partitions), self.client.nbytes(summary=False)
+        where: dict[str, Any] = {}
+        with suppress(CancelledError):  # lost since then: the next task on them says so
+            where = self.client.who_has(self._partitions)
+        sizes = self.client.nbytes(summary=False)
         self._groups: list[list[int]] = []
         self._group_workers: list[str] = []
         latest: dict[str, int] = {}

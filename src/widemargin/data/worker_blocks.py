@@ -127,7 +127,10 @@ class WorkerBlocks:
     def _make_missing(self, check: Callable[[], None]) -> None:
         from .block_store import BlockStore, has_block
 
-        self._client.register_plugin(BlockStore())
+        try:
+            self._client.register_plugin(BlockStore())
+        except OSError as error:  # of a worker that dies meanwhile
+            raise LostBlockError(f"a worker was lost: {error}") from error
         workers = set(self._wait_for_workers(check))
         known = [p for p, worker in enumerate(self._workers) if worker in workers]
         asked = [self._client.submit(has_block, self.keys[p], workers=[self._workers[p]], pure=False) for p in known]

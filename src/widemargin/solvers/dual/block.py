@@ -33,6 +33,8 @@ from .certificate import DualProblem, Limits, is_free, make_terms
 from .memory import active_bytes
 from .solver import DualSolver
 
+_TRIAL_INTERCEPTS = 17  # intercepts between the optimality bounds, of which the one with the least objective is taken
+
 Start = Callable[[Kernel, Samples, DualProblem, Progress], Vector]
 
 
@@ -113,6 +115,53 @@ class CertificateSums(NamedTuple):
     n_support: int
 
 
+class Trial(NamedTuple):
+    """What a certificate depends on beside the blocks' sums.
+
+    Settings of the fit, the latest midpoint, the tolerance that rounds aim at, and the part of a violation that a round
+    solves to.
+    """
+
+    has_intercept: bool
+    tol: float
+    midpoint: float
+    goal: float
+    round_share: float
+
+    def bounds(self, sums: Sequence[CertificateSums]) -> tuple[float, Vector, float]:
+        """The violation, intercepts (q,) of which one is nearly the best, and the midpoint of the optimality bounds.
+
+        Where variables can rise and fall, the minimiser of the primal objective is between -fall and -rise.
+        """
+        rise, fall = min(part.rise for part in sums), max(part.fall for part in sums)
+        if not self.has_intercept:
+            return max(-rise, fall, 0.0), np.zeros(1), self.midpoint
+        if not np.isfinite(rise + fall):
+            bound = -rise if np.isfinite(rise) else -fall if np.isfinite(fall) else 0.0
+            return 0.0, np.array([bound]), self.midpoint
+        violation, midpoint = max(fall - rise, 0.0), -0.5 * (rise + fall)
+        if violation >= self.tol:
+            return violation, np.linspace(-fall, -rise, _TRIAL_INTERCEPTS), midpoint
+        n_free = sum(part.n_free for part in sums)
+        mean = sum(part.free_slack for part in sums) / n_free if n_free else midpoint
+        return violation, np.array([mean]), midpoint
+
+    def round_tol(self, violation: float) -> float:
+        """The tolerance of a round that begins with this violation."""
+        return max(0.5 * self.goal, self.round_share * violation)
+
+
+class Outcome(NamedTuple):
+    """What a block tells after a step."""
+
+    changed: Rows  # coefficients that the step has changed,
+    beta: Vector  # and their values
+    losses: Vector  # the block's losses with each intercept of a trial
+    n_active: int  # free variables and violators
+    size: ProposalSize  # of the step's proposal
+    noise: float  # of a kernel entry
+
+
 class Block:
     """A block of m variables, on the worker that has their rows.
 
@@ -129,6 +178,8 @@ class Block:
     ----------
     beta, decision, own_decision : ndarray of shape (m,), float64
         Coefficients; decision values K beta of all coefficients of the problem; and K_pp beta_p, of this block's alone.
+    attempt : int
+        How often the blocks were restored since the fit began.
     version : int or None
         0 at beta = 0, where a block begins; then one more with every step or start. None while it is restored.
     """
@@ -140,12 +191,15 @@ class Block:
         self.settings = settings
         self.beta, self.own_decision, self.decision = np.zeros((3, X.shape[0]))
         self.version: int | None = 0
+        self.attempt = 0
         self.next_version: int | None = None  # while it is being restored
         self.absorbed: set[int] = set()  # blocks whose changes are in `decision_step`; while restored, in `decision`
         self.proposal: Vector | None = None
         self.first: Vector | None = None  # beta (m,) from which the block's first problem is solved
         self.own_step = self.decision_step = np.zeros(0)  # changes of the two by the whole proposal
         self.chosen = np.zeros(0, np.intp)  # candidates
+        self.size = ProposalSize(0, 0, 0)  # of the latest proposal
+        self.changed = np.zeros(0, np.intp)  # coefficients that the latest step has changed
         self.before: tuple[Vector, Vector, Vector] | None = None
         self.X = X
         self._take(ensure_precision(kernel, view_samples(X, kernel.sample_form)))
@@ -163,8 +217,12 @@ class Block:
 
     # ------------------------------------------------------------------------------------------ version and restoring
 
-    def stand_at(self, version: int) -> bool:
-        """Whether the block is at this version; the latest step is undone where that makes it so."""
+    def stand_at(self, version: int, attempt: int) -> bool:
+        """Whether the block is at this version; the latest step is undone where that makes it so.
+
+        Tasks of earlier attempts, which may still be under way, have no effect any more.
+        """
+        self.attempt = attempt
         if self.version == version + 1 and self.before is not None:
             (self.beta, self.own_decision, self.decision), self.before, self.version = self.before, None, version
         self.proposal = None
@@ -220,7 +278,8 @@ class Block:
         else:
             result = self._solve(self.samples, problem, self.beta, self.own_decision, tol, max_time)
         self._propose(result.beta, result.decision - self.own_decision)
-        return ProposalSize(self.changes().nbytes, 0, result.n_iter)
+        self.size = ProposalSize(self.changes().nbytes, 0, result.n_iter)
+        return self.size
 
     def candidates(self, intercept: float, reach: float, k: int) -> Candidates:
         """At most k rows for a joint problem: violators and free variables, then what is near the border of a loss.
@@ -249,14 +308,17 @@ class Block:
         cuts = np.cumsum([len(offer.changes.step) for offer in offers])[:-1]
         return JointSolution(np.split(result.beta, cuts), result.n_iter)
 
-    def adopt(self, joint: JointSolution) -> ProposalSize:
-        """Propose the solution of a joint problem for this block's candidates."""
+    def adopt(self, joint: JointSolution) -> Changes:
+        """Propose the solution of a joint problem for this block's candidates; the rows that this changes."""
         proposal, mine = self.beta.copy(), joint.beta[self.number]
         if len(mine) != len(self.chosen):
             raise LostBlockError(f"block {self.number} has not offered these candidates")
         proposal[self.chosen] = mine
         self._propose(proposal, self._product(self._changes(proposal - self.beta)))
-        return ProposalSize(self.changes().nbytes, Changes(self.X[self.chosen], mine).nbytes, joint.n_iter)
+        changes, candidates = self.changes(), Changes(self.X[self.chosen], mine)
+        n_iter = joint.n_iter if self.number == 0 else 0  # counted once
+        self.size = ProposalSize(changes.nbytes, candidates.nbytes, n_iter)
+        return changes
 
     def changes(self) -> Changes:
         """The rows that the proposal changes."""
@@ -272,9 +334,9 @@ class Block:
         slope = float(step @ (self.decision - self.problem.target)) + norm
         return StepObjective(slope, float(step @ self.decision_step))
 
-    def step(self, length: float, version: int, n_blocks: int) -> tuple[Rows, Vector, CertificateSums]:
-        """Go `length` in [0, 1] of the way to the proposals: which coefficients changed, their values, and `sums`."""
-        step = self._step()
+    def step(self, slopes: Sequence[StepObjective], version: int, n_blocks: int) -> CertificateSums:
+        """Go along the sum of the proposals to the least objective, the same way in all blocks; then `sums`."""
+        step, length = self._step(), step_length(slopes)
         if len(self.absorbed) != n_blocks:
             raise LostBlockError(f"block {self.number} knows the changes of {sorted(self.absorbed)} alone")
         self.before = self.beta, self.own_decision, self.decision
@@ -284,9 +346,8 @@ class Block:
             self.beta = np.clip(self.beta + length * step, self.problem.lo, self.problem.hi)  # against rounding
         self.own_decision = self.own_decision + length * self.own_step
         self.decision = self.decision + length * self.decision_step
-        self.proposal, self.version = None, version
-        changed = np.flatnonzero(step)
-        return changed, self.beta[changed], self.sums()
+        self.proposal, self.version, self.changed = None, version, np.flatnonzero(step)
+        return self.sums()
 
     # -------------------------------------------------------------------------------------------------- the certificate
 
@@ -308,16 +369,20 @@ class Block:
             n_support=int(np.count_nonzero(support)),
         )
 
-    def losses(self, intercepts: Vector, midpoint: float, tol: float) -> tuple[Vector, int]:
-        """The block's losses, C included, with each of these intercepts (q,); and how many variables are active.
+    def outcome(self, sums: Sequence[CertificateSums], trial: Trial) -> Outcome:
+        """What the latest step has changed, and the block's losses, C included, with the intercepts of the trial.
 
-        These are free or violate by more than `tol` with the intercept `midpoint`.
+        Variables that are free, or violate by more than the tolerance of the next round with the intercept at the
+        midpoint, are active.
         """
+        violation, intercepts, midpoint = trial.bounds(sums)
         grad, eps = self.decision - self.problem.target, self.problem.epsilon
         hi, lo = self.separable.hi, self.separable.lo
         losses = [hi @ np.maximum(-grad - b - eps, 0.0) - lo @ np.maximum(grad + b - eps, 0.0) for b in intercepts]
         size, _ = self._violations(midpoint)
-        return np.array(losses), int(np.count_nonzero(is_free(self.separable, self.beta) | (size > tol)))
+        is_active = is_free(self.separable, self.beta) | (size > trial.round_tol(violation))
+        n_active = int(np.count_nonzero(is_active))
+        return Outcome(self.changed, self.beta[self.changed], np.array(losses), n_active, self.size, self.noise)
 
     def get(self, name: str) -> Any:
         """The value of the attribute of this name."""
@@ -388,8 +453,18 @@ class Block:
         return size, is_free(self.separable, beta) | (size > 0.0)
 
 
-def call_at(block: Block, version: int, name: str, *args: Any) -> Any:
-    """Call a method of a block that must be at this version. Raises LostBlockError where it is not."""
+def step_length(slopes: Sequence[StepObjective]) -> float:
+    """The length in [0, 1] of the step with the least objective, which is quadratic along it."""
+    slope, curvature = (sum(column) for column in zip(*slopes, strict=True))
+    if slope >= 0.0:
+        return 0.0
+    return 1.0 if curvature <= -slope else -slope / curvature
+
+
+def call_at(block: Block, version: int, attempt: int, name: str, *args: Any) -> Any:
+    """Call a method of a block that must be at this version and attempt. Raises LostBlockError where it is not."""
+    if block.attempt != attempt:
+        raise LostBlockError(f"block {block.number} is at attempt {block.attempt}, the others are at {attempt}")
     if block.version != version:
         raise LostBlockError(f"block {block.number} is at version {block.version}, the others are at {version}")
     with blas_limit(1):
