@@ -263,11 +263,14 @@ def _reach(rows: Rows) -> str:
     methods = ["OCAS", "CPA", "LIBLINEAR", "SGD, averaged", "Pegasos"]
     lines = []
     for row in rows:
-        limits = ["" if row[f"{method} reached"] else "> " for method in methods]
-        seconds = [f"{limit}{row[method]:.2g}" for limit, method in zip(limits, methods, strict=True)]
-        times = row["LIBLINEAR / OCAS"]
+        limits = ["" if row.get(f"{method} reached") else "> " for method in methods]
+        seconds = [
+            f"{limit}{row[name]:.2g}" if name in row else "-" for limit, name in zip(limits, methods, strict=True)
+        ]
+        times = row.get("LIBLINEAR / OCAS", math.nan)
         shape = f"{row['n']:,} × {row['d']:,}"
         ratio = f"{limits[2]}{times:.0f}" if times >= 100 else f"{limits[2]}{times:.2g}"
+        ratio = ratio if times == times else "-"
         lines.append([row["set"], shape, f"{row['C']:g}", *seconds, ratio])
     return markdown(["set", "rows × columns", "C", *methods, "LIBLINEAR ÷ OCAS"], lines)
 

@@ -121,6 +121,23 @@ def test_sparse_rows() -> None:
     np.testing.assert_array_equal(fast.predict(digits[500:]), fast.predict(sp.csr_matrix(digits[500:])))
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_a_machine_that_is_nearly_quadratic_becomes_squares(form: Any) -> None:
+    rng = np.random.default_rng(0)
+    levels = np.eye(3, dtype=np.float32)[rng.integers(3, size=(1500, 8))].reshape(1500, 24)
+    a, b, c = (levels @ rng.normal(size=(24, 3))).T
+    rows, y = form(levels), (a + 0.5 * b * c > 0).astype(int)
+    model = SVC(gamma=0.05).fit(rows[:1000], y[:1000])
+    fast = compress(model, rows[:1000], random_state=0)
+    assert fast.kernel == "linear"
+    assert fast.report_.n_leaves == 1
+    assert fast.report_.n_landmarks <= 24
+    assert np.mean(fast.predict(rows[1000:]) == model.predict(rows[1000:])) > 0.97
+    values = pickle.loads(pickle.dumps(fast)).decision_function(rows)
+    np.testing.assert_array_equal(values, fast.decision_function(rows))
+    np.testing.assert_allclose(values, model.decision_function(rows), atol=0.5)
+
+
 def test_many_features_are_projected() -> None:
     digits, y = load_digits(return_X_y=True)
     wide = np.hstack([digits, np.zeros((len(y), 30))]).astype(np.float32)
@@ -226,6 +243,16 @@ def test_support_vectors_tell_which_class_they_had(make: Any, n_classes: int) ->
     y[::17] = (y[::17] + 1) % n_classes  # some that no machine gets right
     model = make(gamma=1e-3).fit(X, y)
     np.testing.assert_array_equal(read_model(model).classes, y[model.support_])
+
+
+def test_support_vectors_of_two_classes_in_any_order() -> None:
+    model = SVC().fit(X[:200], BINARY[:200])
+    order = np.random.default_rng(0).permutation(len(model.support_))
+    for name in ("support_", "support_vectors_"):
+        setattr(model, name, getattr(model, name)[order])
+    model._dual_coef_ = model._dual_coef_[:, order]
+    model.dual_coef_ = model.dual_coef_[:, order]
+    np.testing.assert_array_equal(model.classes_[read_model(model).classes], BINARY[:200][model.support_])
 
 
 def test_support_vectors_of_a_stream_have_no_known_class() -> None:

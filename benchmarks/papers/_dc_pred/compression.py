@@ -151,7 +151,7 @@ def _panels(rows: Sequence[Row]) -> list[Panel]:
 
 COMPRESS = Experiment(
     "compress: somebody's fitted SVC, made fast",
-    ("a9a", "codrna", "mnist"),
+    ("a9a", "codrna", "mnist", "one_hot:csr", "sparse_wide:csr"),
     ("set", "prediction_cost", "n_clusters"),
     (
         "set",

@@ -103,6 +103,7 @@ def train(
     settings: ForestSettings,
     progress: Progress,
     rng: np.random.Generator,
+    features: LandmarkFeatures | None = None,
 ) -> TrainedForest:
     """Train a tree of small machines by Algorithm 2.
 
@@ -115,6 +116,8 @@ def train(
     settings : ForestSettings
     progress : Progress
     rng : numpy.random.Generator
+    features : LandmarkFeatures, optional
+        Of one leaf, for every leaf: instead of landmarks chosen among its rows.
 
     Notes
     -----
@@ -123,7 +126,7 @@ def train(
     or gets the best constant, and only whole trees are kept beside the first.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-        train_leaf = _LeafTrainer(kernel, X, problem, settings, progress, team)
+        train_leaf = _LeafTrainer(kernel, X, problem, settings, progress, team, features)
         grown = []
         for t, seed in enumerate(rng.spawn(settings.n_trees)):
             tree = _train_tree(train_leaf, seed, t)
@@ -244,8 +247,10 @@ class _LeafTrainer:
         settings: ForestSettings,
         progress: Progress,
         team: ThreadTeam,
+        features: LandmarkFeatures | None = None,
     ) -> None:
         self.kernel = kernel
+        self.features = features
         self.X = X
         self.problem = problem
         self.settings = settings
@@ -380,6 +385,8 @@ class _LeafTrainer:
         (n, d + 1).
         """
         self._raise_if_stopped()
+        if self.features is not None:
+            return self.features
         if exact_machine is None or not exact_machine.importance.any():
             return self._with_landmarks(batch, None, rng)
         weighted = self._with_landmarks(batch, exact_machine.importance, rng)

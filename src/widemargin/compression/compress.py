@@ -91,15 +91,18 @@ def compress(
     -----
     Candidates are trained on 8,000 rows: trees of 12, 4, 1 and 48 leaves, and one machine whose landmarks all rows
     meet, behind a projection to principal axes where few of them keep 92 % of the variance; landmark kernels of gamma,
-    four times and a quarter of it, again for the best of these. Coefficients are fitted by ridge regression to the
-    model's decision values; one more candidate learns its labels (then a multiclass result has one decision function
-    for each class). The two unlike ones that are right most often on rows held back learn from all others, and the
-    better one is returned: right is the model's label, or, for its support vectors, the class that they had in
-    training. Nothing more is tried once 99.5 % agree. Seconds to a minute or two; most of it are n_rows predictions of
-    the model and O(n_rows m^2). The result holds float32 numbers, unless a feature's spread would be lost in them.
+    four times and a quarter of it, again for the best of these; first of all, of an RBF kernel and one decision
+    function, squares along its principal curvatures, for machines that are nearly quadratic. Coefficients are fitted by
+    ridge regression to the model's decision values; one more candidate learns its labels (then a multiclass result has
+    one decision function for each class). The two unlike ones that are right most often on rows held back learn from
+    all others, and the better one is returned: right is the model's label, or, for its support vectors, the class that
+    they had in training. Nothing more is tried once 99.5 % agree. Seconds to a minute or two; most of it are n_rows
+    predictions of the model and O(n_rows m^2). The result holds float32 numbers, unless a feature's spread would be
+    lost in them.
 
     Differences from the paper: (1) the model may be anyone's, and its decision values are fitted in place of labels;
-    (2) the linear term, the choice of gamma, and the projection are ours: with few landmarks they matter most.
+    (2) the linear term, the choice of gamma, the projection and the squares are ours: with few landmarks they matter
+    most.
 
     References
     ----------

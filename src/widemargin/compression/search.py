@@ -17,8 +17,8 @@ from sklearn.utils import check_random_state
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
-from .._threads import effective_n_jobs, row_blocks
-from .._types import Rows, Vector
+from .._threads import BLOCK_ROWS, effective_n_jobs, row_blocks
+from .._types import Array, Rows, Vector
 from ..algorithms.dc_pred import ForestSettings, train
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
@@ -35,7 +35,7 @@ from ..estimators._dc_pred_machine import tree_arrays
 from ..estimators._estimator import warn_user
 from ..estimators._predictor import largest, votes
 from ..estimators._validation import check_limits, check_seed, plain, validate_rows
-from ..kernels.functions import make_kernel
+from ..kernels.functions import RBF, make_kernel
 from ..kernels.tiles import entry_work
 from ..models.nystroem_tree import NystroemForest
 from ..nystroem.local_machines import DistillationProblem, HingeProblem, LeafProblem
@@ -48,6 +48,7 @@ from .compressed import (
     CompressedVotes,
     CompressionReport,
 )
+from .curvature import principal_curvatures, squares_along
 from .sources import read_model
 
 _GAMMA_FACTORS = (1.0, 4.0, 0.25)  # gammas of the landmarks' kernel to choose from, in multiples of the model's
@@ -96,12 +97,13 @@ class CompressionParameters:
 
 
 class _Plan(NamedTuple):
-    """A candidate's parameters: gamma of its kernel, leaves, what it learns, and a projection instead of a tree."""
+    """A candidate's parameters: gamma of its kernel, leaves, what it learns, and what it is instead of a tree."""
 
     gamma: float
     n_clusters: int
     learnt: str = "decision values"
-    is_flat: bool = False
+    is_flat: bool = False  # one leaf behind a projection
+    is_quadratic: bool = False  # one leaf of squares along the principal curvatures
 
 
 class _Candidate(NamedTuple):
@@ -264,8 +266,10 @@ class Compression:
             tried[:] = [
                 one if one is best else one._replace(model=None) for one in tried
             ]  # the others are only compared
-            return best.plan
+            return max(tried, key=lambda one: (not one.plan.is_quadratic, one.merit)).plan
 
+        if given in ("auto", 1) and not self.keeps_values and self._suits_squares():
+            attempt([_Plan(gamma, 1, is_quadratic=True)])
         if given in ("auto", 1):
             attempt([_Plan(gamma * factor, 1, is_flat=True) for factor in factors[:2]])
         best = attempt([_Plan(gamma * factor, first) for factor in factors])
@@ -290,6 +294,8 @@ class Compression:
     def _train(self, plan: _Plan, learn: Rows, progress: Progress) -> _Candidate:
         task = self._task(plan.learnt, learn)
         parameters = {**self.source.parameters, "gamma": plan.gamma}
+        if plan.is_quadratic:
+            parameters["kernel"] = "linear"
         projection = self._projection if plan.is_flat else None
         room = _TRAINING_SHARE["decision values"] * self.memory_budget
         settings = self._settings(plan, len(learn), task.n_outputs, room)
@@ -302,7 +308,8 @@ class Compression:
         kernel: Any = make_kernel(**parameters)
         rows = self.rows[learn]
         rows = rows if projection is None else np.ascontiguousarray(rows @ projection)
-        forest = train(kernel, rows, task, settings, progress, np.random.default_rng(self.seed)).model
+        features = squares_along(self._directions(settings.n_landmarks)) if plan.is_quadratic else None
+        forest = train(kernel, rows, task, settings, progress, np.random.default_rng(self.seed), features).model
         forest.projection = projection
         compressed = self._wrap(forest, parameters, plan.learnt, learn)
         values = self._values(compressed, self.split.choose)
@@ -315,8 +322,11 @@ class Compression:
         rank = None if projection is None else projection.shape[1]
         cost = float(np.clip(_COST_SHARE * self.cost_before, _MIN_COST, _MAX_COST))
         while True:
-            if plan.is_flat:
+            if plan.is_flat or plan.is_quadratic:
                 settings = allocate_without_tree(self.parameters, n, d, n_outputs, default=cost, rank=rank)
+                if plan.is_quadratic:
+                    m = min(settings.n_landmarks, d)
+                    settings = settings._replace(n_landmarks=m, n_pseudo_landmarks=m)
             else:
                 settings = allocate_cost(
                     replace(self.parameters, n_clusters=plan.n_clusters), n, d, n_outputs, default=cost
@@ -326,6 +336,18 @@ class Compression:
             if is_small or cost <= _MIN_COST:
                 return settings._replace(memory_budget=int(_SOLVER_SHARE * self.memory_budget))
             cost *= 0.8
+
+    def _suits_squares(self) -> bool:
+        """Whether principal curvatures are known, and take less time than the model's predictions of the pilot rows."""
+        n, d = self.source.points.shape
+        is_cheap = d * (n + d) <= _PILOT_ROWS * n and 32 * d * (d + BLOCK_ROWS) <= _ROWS_SHARE * self.memory_budget
+        return isinstance(self.source.kernel, RBF) and self.source.n_outputs == 1 and is_cheap
+
+    def _directions(self, m: int) -> Array:
+        """The principal curvatures (m, d) of the model's decision function at the mean of the rows."""
+        centre, source = np.asarray(self.rows.mean(axis=0), np.float64).ravel(), self.source
+        gamma = float(source.parameters["gamma"])
+        return principal_curvatures(source.points, source.coef[0], gamma, centre, m).astype(self.rows.dtype)
 
     @cached_property
     def _projection(self) -> Any:

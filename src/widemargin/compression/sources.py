@@ -35,8 +35,7 @@ class Source:
     decision_values : callable
         Decision values of shape (n, q).
     points : ndarray or CSR array of shape (n_points, d)
-    importance : ndarray of shape (n_points,)
-        Squared coefficients, summed over the q functions.
+    coef : ndarray of shape (q, n_points)
     kernel : Transform
     parameters : dict
         `kernel`, `gamma`, `degree` and `coef0`, gamma a number.
@@ -46,19 +45,26 @@ class Source:
         Of the pickled model.
     classes : ndarray of shape (n_points,), int, or None
         The class that each point was given in training, where the model tells.
-    n_outputs : int
-        q.
     """
 
     decision_values: Callable[..., Vector]
     points: Any
-    importance: Vector
+    coef: Vector
     kernel: Transform
     parameters: dict[str, Any]
     pairs: bool
     nbytes: int
     classes: NDArray[np.intp] | None
-    n_outputs: int
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of functions q."""
+        return len(self.coef)
+
+    @property
+    def importance(self) -> Vector:
+        """Squared coefficients (n_points,), summed over the q functions."""
+        return np.asarray(np.square(self.coef).sum(axis=0))
 
 
 def read_model(model: Any) -> Source:
@@ -158,21 +164,26 @@ def _source(
     pairs: bool,
 ) -> Source:
     kernel: Any = make_kernel(**parameters)
-    # of each class, one after the other; BSGD's are counts of each decision function
-    has_counts = is_classifier(model) and not isinstance(model, BSGDClassifier)
-    counts = getattr(model, "n_support_", None) if has_counts else None
-    classes = None if counts is None else np.repeat(np.arange(len(counts)), counts)
     return Source(
         decision_values,
         points,
-        np.square(coef).sum(axis=0),
+        coef,
         kernel,
         parameters,
         pairs,
         len(pickle.dumps(model)),
-        classes,
-        n_outputs=len(coef),
+        _classes(model, coef),
     )
+
+
+def _classes(model: Any, coef: Vector) -> NDArray[np.intp] | None:
+    """The class in training of each point: of two classes the sign of y alpha; else they come one after the other."""
+    counts = getattr(model, "n_support_", None)
+    if counts is None or not is_classifier(model) or isinstance(model, BSGDClassifier):  # whose counts are others
+        return None
+    if len(coef) == 1:  # scikit-learn-intelex has the points of two classes in the order of the rows
+        return np.asarray(coef[0] > 0.0, dtype=np.intp)
+    return np.repeat(np.arange(len(counts)), counts)
 
 
 def _parameters(model: Any, gamma: float) -> dict[str, Any]:
