@@ -330,6 +330,25 @@ def _dask_failures(rows: Rows) -> str:
     return markdown(["fits", "killed in time", "machines", "clear errors", "objective differs", "longest fit"], [cells])
 
 
+def _dask_memory(rows: Rows) -> str:
+    """A line for each fit: a worker's largest memory beside its share of the rows and `memory_budget`."""
+    lines = [
+        [
+            row["machine"],
+            f"{row['total_mb']:,.0f}",
+            f"{row['workers']:.0f}, {row['limit_mb']:,.0f}",
+            f"{row['share_mb']:.0f}",
+            f"{row['budget_mb']:.0f}",
+            f"{row['peak_mb']:.0f}",
+            f"{row['idle_mb']:.0f}",
+            f"{row['support_vectors']:,.0f}",
+        ]
+        for row in rows
+    ]
+    header = ["machine", "MB of rows", "workers, limit", "share", "budget", "peak", "idle", "support vectors"]
+    return markdown(header, lines)
+
+
 FILES = {"intercept": "kernel_svm", "dask_rounds": "dask_kernel"}  # of tables that are not named after their file
 
 TABLES: dict[str, Callable[[Rows], str]] = {
@@ -344,6 +363,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "dask_kernel": _dask_kernel,
     "dask_rounds": _dask_rounds,
     "dask_failures": _dask_failures,
+    "dask_memory": _dask_memory,
     "model_files": _model_files,
     "memory": _memory,
     "limits_time": _limits_time,
