@@ -55,8 +55,11 @@ _NOT_FOR_THE_PROGRAM = ("precomputed", "callable", "TwoStep", "Nystroem")
 _GRID: dict[str, Any] = {"Cs": [0.1, 1.0], "cv": 2}
 
 _N, _D = 150, 6
-_SECONDS = 20.0  # of a change: a sound one takes some hundredths
 _BYTES = 2**30  # beside what the parent holds
+_LIMITS = (  # timers, signals, seconds: of the processor, where a sound change takes some hundredths, and by the clock
+    (signal.ITIMER_PROF, signal.SIGPROF, 20.0),
+    (signal.ITIMER_REAL, signal.SIGALRM, 300.0),
+)
 
 Path_ = tuple[Any, ...]
 
@@ -472,7 +475,7 @@ def in_child(change: Change) -> tuple[str, str]:
     status = os.waitpid(pid, 0)[1]
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        return HUNG if number == signal.SIGALRM else CRASHED, f"{said} {signal.Signals(number).name}"
+        return HUNG if number in [limit[1] for limit in _LIMITS] else CRASHED, f"{said} {signal.Signals(number).name}"
     kind, _, what = said.partition("\n")
     return (kind, what) if kind in OUTCOMES else (CRASHED, f"exit {os.WEXITSTATUS(status)}: {said}")
 
@@ -480,8 +483,9 @@ def in_child(change: Change) -> tuple[str, str]:
 def _run_child(change: Change, writing: int) -> None:
     """Never returns."""
     faulthandler.disable()  # of pytest
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, _SECONDS)
+    for timer, number, seconds in _LIMITS:
+        signal.signal(number, signal.SIG_DFL)
+        signal.setitimer(timer, seconds)
     held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (held + _BYTES,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
