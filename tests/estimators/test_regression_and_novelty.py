@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVR, OneClassSVM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from widemargin import DCOneClassSVM, DCSVMRegressor, compress
+from widemargin import DCOneClassSVM, DCPredRegressor, DCSVMRegressor, DCSVMRegressorCV, compress
 
 Data = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -210,6 +210,15 @@ def test_bad_targets(waves: Data) -> None:
         DCSVMRegressor().fit(X, y, -np.ones(len(y)))
 
 
+@pytest.mark.parametrize("estimator", [DCSVMRegressor(), DCPredRegressor(), DCSVMRegressorCV(Cs=2, gammas=1, cv=2)])
+def test_a_target_of_none_is_an_error_that_names_y(estimator: Any, waves: Data) -> None:
+    X, y = waves
+    missing = y.astype(object)
+    missing[3] = None
+    with pytest.raises(ValueError, match="y must be finite, got nan"):
+        estimator.fit(X, missing)
+
+
 def test_grid_search(waves: Data) -> None:
     search = GridSearchCV(DCSVMRegressor(), {"C": [0.01, 10.0], "epsilon": [0.05, 1.0]}, cv=3).fit(*waves)
     assert search.best_params_ == {"C": 10.0, "epsilon": 0.05}
@@ -295,6 +304,14 @@ def test_no_time_with_a_stop_level() -> None:
 def test_bad_nu(nu: Any) -> None:
     with pytest.raises(ValueError, match="nu must be"):
         DCOneClassSVM(nu=nu).fit(np.ones((4, 2)))
+
+
+def test_weights_of_one_class_whose_squares_overflow_are_refused() -> None:
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    with pytest.raises(ValueError, match="sample_weight must have a sum of at most 1e[+]100, got 2e[+]300"):
+        DCOneClassSVM().fit(X, sample_weight=np.full(20, 1e299))
+    heavy = DCOneClassSVM().fit(X, sample_weight=np.full(20, 1e98))
+    assert np.isfinite([heavy.objective_, heavy.dual_gap_]).all()
 
 
 def test_extreme_nu_and_one_row() -> None:

@@ -30,6 +30,7 @@ from ._validation import (
     check_weights,
     class_factors,
     number_classes,
+    plain,
     validate_rows,
 )
 
@@ -173,6 +174,8 @@ class KernelMachine(Estimator):
         elif isinstance(self, RegressorMixin):
             X, y = self._validate(X, y, reset=reset, y_numeric=True, multi_output=True)
             y = y.astype(np.float64, copy=False)
+            if not np.isfinite(y).all():  # None among objects, which becomes NaN
+                raise ValueError(f"y must be finite, got {plain(y[~np.isfinite(y)][0])!r}")
         else:
             X = self._validate(X, reset=reset)
             y = np.zeros(X.shape[0])

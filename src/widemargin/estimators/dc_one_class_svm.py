@@ -25,6 +25,7 @@ from ._remote import Problem, take_samples, train
 from ._validation import check_choice, check_number, make_rng, plain
 
 _ROUNDING = 8.0  # times the relative rounding error of a kernel entry: that of a decision value
+_LARGEST_SUM = 1e100  # of the weights: the coefficients have nu times this sum, and squares of it must be finite
 _SAMPLE = 300  # rows of the machine of a fit that has no time for all
 
 
@@ -195,6 +196,11 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
             raise ValueError(f"nu must be at most 1, got {plain(self.nu)!r}")
         super()._check_parameters()
         check_choice("combine", self.combine, ("early", "naive"))
+
+    def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
+        if (total := float(weights.sum())) > _LARGEST_SUM:
+            raise ValueError(f"sample_weight must have a sum of at most {_LARGEST_SUM:g}, got {total:g}")
+        return super()._take_rows(X, targets, weights)
 
     def _problems(self, rows: TrainingRows) -> Sequence[Problem]:
         return [lambda: (np.arange(len(rows.weights)), one_class_problem(rows.weights, float(self.nu)))]
