@@ -7,7 +7,8 @@
 
 `time`: every case with several limits, in seconds; `over` is by how much `fit` exceeded its limit, validation included.
 `interrupts`: each case in a child process that gets a real SIGINT; `outcome` is "stopped" (a model, a warning naming
-the interrupt, and the process's own handler back), "finished" (before the signal), or what went wrong.
+the interrupt, and the process's own handler back), "finished" (before the signal), or what went wrong. A search gets a
+second one, for the machine that it trains at last: seconds count from this.
 """
 
 from __future__ import annotations
@@ -34,15 +35,21 @@ import widemargin as wm
 from benchmarks import _report
 
 LIMITS = (0.0, 0.5, 2.0)
+_BETWEEN = 2.5  # seconds between two interrupts, which within two mean a KeyboardInterrupt
+
+
+def _as_they_are(X: Any, y: Any) -> tuple[Any, Any]:
+    return X, y
 
 
 class Case(NamedTuple):
-    """A long fit on rows (n, d) with k classes; `fit` takes a limit in seconds, or None."""
+    """A long fit on rows (n, d) with k classes; `fit` takes a limit in seconds, or None, and what `prepare` returns."""
 
     n: int
     d: int
     k: int
     fit: Callable[[float | None, Any, Any], Any]
+    prepare: Callable[[Any, Any], tuple[Any, Any]] = _as_they_are
 
 
 def problem(n: int, d: int, k: int) -> tuple[Any, Any]:
@@ -69,6 +76,19 @@ def _path(limit: float | None, X: Any, y: Any) -> Any:
     return wm.C_path(wm.OCASClassifier(tol=1e-6, max_time=limit), X, y, [0.01, 0.1, 1, 10, 100]).models[-1]
 
 
+def _on_workers(X: Any, y: Any) -> tuple[Any, Any]:
+    """The rows in eight blocks on two worker processes, which live as long as this one."""
+    import dask.array as da
+    from dask.distributed import Client, LocalCluster, wait
+
+    client = Client(LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None))
+    rows = [da.from_array(a, chunks=(-(-len(a) // 8), *a.shape[1:])).persist() for a in (X, y)]
+    wait(rows)
+    _clients.append(client)
+    return rows[0], rows[1]
+
+
+_clients: list[Any] = []
 CASES = {
     "DCSVMClassifier": Case(200_000, 30, 2, _estimator(wm.DCSVMClassifier, C=10)),
     "DCSVMClassifier, intercept": Case(200_000, 30, 2, _estimator(wm.DCSVMClassifier, C=10, fit_intercept=True)),
@@ -84,6 +104,11 @@ CASES = {
     "DCSVMClassifierCV, 10 classes": Case(20_000, 30, 10, _estimator(wm.DCSVMClassifierCV)),
     "DCSVMRegressorCV": Case(50_000, 30, 2, _estimator(wm.DCSVMRegressorCV)),
     "OCASClassifierCV": Case(200_000, 50, 5, _estimator(wm.OCASClassifierCV)),
+    "DCSVMClassifier, dask": Case(200_000, 30, 2, _estimator(wm.DCSVMClassifier, C=10), _on_workers),
+    "DCSVMClassifier, dask, stop_level": Case(
+        200_000, 30, 2, _estimator(wm.DCSVMClassifier, C=10, n_levels=2, stop_level=2), _on_workers
+    ),
+    "OCASClassifier, dask": Case(200_000, 50, 5, _estimator(wm.OCASClassifier, C=100, tol=1e-6), _on_workers),
     "DCPredClassifier": Case(200_000, 30, 2, _estimator(wm.DCPredClassifier)),
     "DCPredClassifier, 10 classes": Case(60_000, 30, 10, _estimator(wm.DCPredClassifier)),
     "DCPredClassifier, wide": Case(4_000, 5_000, 2, _estimator(wm.DCPredClassifier)),
@@ -99,6 +124,7 @@ CASES = {
     "LandmarkNystroem": Case(20_000, 50, 2, lambda _, X, y: wm.LandmarkNystroem(2000).fit(X)),
     "TwoStepKernelKMeans": Case(200_000, 30, 2, lambda _, X, y: wm.TwoStepKernelKMeans(500).fit(X)),
 }
+SEARCHES = tuple(name for name in CASES if "CV" in name)  # the first Ctrl-C ends the search, the next the training
 WITHOUT_LIMIT = ("LandmarkNystroem", "TwoStepKernelKMeans")  # they have no `max_time`
 
 
@@ -134,7 +160,8 @@ def _say(row: dict[str, Any]) -> dict[str, Any]:
 def measure(name: str, limit: float) -> dict[str, Any]:
     """One fit with a limit."""
     case = CASES[name]
-    X, y = problem(case.n, case.d, case.k)
+    rows, labels = problem(case.n, case.d, case.k)
+    X, y = case.prepare(rows, labels)
     case.fit(0.0, X[:5000], y[:5000])  # imports
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -149,15 +176,17 @@ def measure(name: str, limit: float) -> dict[str, Any]:
         "max_time": limit,
         "seconds": seconds,
         "over": seconds - limit,
-        "score": model.score(X[:2000], y[:2000]) if hasattr(model, "score") else None,
-        "gap": model.dual_gap_ / model.objective_ if hasattr(model, "dual_gap_") else None,
+        "score": model.score(rows[:2000], labels[:2000]) if hasattr(model, "score") else None,
+        "gap": model.dual_gap_ / abs(model.objective_) if hasattr(model, "dual_gap_") else None,
     }
 
 
 def child(name: str) -> None:
     """Fit once, and print the outcome for the parent process."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore the signal
     case = CASES[name]
-    X, y = problem(case.n, case.d, case.k)
+    rows, labels = problem(case.n, case.d, case.k)
+    X, y = case.prepare(rows, labels)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         print("begin", flush=True)
@@ -165,9 +194,10 @@ def child(name: str) -> None:
         end = time.time()
     words = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     is_restored = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # one that comes late is not for the workers' end
     said = {"end": end, "warned": any("interrupt" in word for word in words), "restored": is_restored}
     use = getattr(model, "predict", None) or model.transform
-    said["usable"] = bool(np.isfinite(use(X[:100])).all())
+    said["usable"] = bool(np.isfinite(use(rows[:100])).all())
     print(json.dumps(said), flush=True)
 
 
@@ -180,6 +210,9 @@ def interrupt(name: str, after: float) -> dict[str, Any]:
     process.stdout.readline()
     time.sleep(after)
     process.send_signal(signal.SIGINT)
+    if name in SEARCHES:
+        time.sleep(_BETWEEN)
+        process.send_signal(signal.SIGINT)
     sent = time.time()
     try:
         output, errors = process.communicate(timeout=60)

@@ -68,6 +68,8 @@ def set_config(**settings: Any) -> None:
     ----------
     memory_budget : int, float, str or None
         Bytes that a fit or a predict may allocate beside its data: a number, or a string such as ``"1.5GiB"``.
+        They keep to 1.1 times this and 10 MB. A fit that needs more raises a ValueError with the least budget at its
+        start; one that needs less than the 10 MB runs with any budget.
         None: a quarter of the physical memory, at least 256 MiB and at most 4 GiB.
     block_bytes : int
         Bytes of one kernel tile; a tile should fit the processor's cache.

@@ -110,7 +110,9 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
     max_time : float or None, default=None
         Seconds after which `fit` or `partial_fit` returns the model so far.
     memory_budget : int, str or None, default=None
-        Bytes, or such as "200MB", that predictions may use beside the data; None: that of `widemargin.get_config`.
+        Bytes, or such as "200MB", that `fit`, `partial_fit` and `predict` may take beyond the data, the copy in float32
+        of other data included; None is the value of `widemargin.get_config`. A ValueError names the least that can be
+        kept.
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class; "balanced" in `fit` only.
     shuffle : bool, default=True

@@ -61,7 +61,9 @@ class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, DCPredMachine):
         Seconds. With a limit, machines of 300 rows of each leaf come first, and leaves for which no time is left keep
         these, or a constant. 0 gives a constant.
     memory_budget : int, str or None, default=None
-        Bytes, or such as "200MB", for each training of a leaf; None is the value of `widemargin.get_config`.
+        Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data; None is the value of
+        `widemargin.get_config`. With less memory, fewer rows are clustered, and kernel matrices are of fewer rows. A
+        ValueError names the least that can be kept.
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class.
     n_jobs : int or None, default=None

@@ -82,6 +82,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB", that `fit` and `predict` may use beside the data; None is the value of
         `widemargin.get_config`. With less memory more kernel entries are computed again, for the same result.
+        A ValueError names the least that can be kept.
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
     n_jobs : int or None, default=None

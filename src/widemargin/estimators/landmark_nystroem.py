@@ -82,7 +82,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         Rows on which the matrix between the features is estimated, >= 1: at most as many as `memory_budget` has room
         for, at least as many as there are features.
     memory_budget : int or str or None, default=None
-        Bytes to work in beside data and result, such as "500MB"; None is `get_config`'s.
+        Bytes to work in beside data and result, such as "500MB"; None is `get_config`'s. A ValueError names the least
+        that can be kept.
     n_jobs : int or None, default=None
         Threads; the coordinates do not depend on it.
     random_state : int, RandomState instance or None, default=None

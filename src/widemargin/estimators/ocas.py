@@ -100,7 +100,8 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
     max_time : float or None, default=None
         Seconds after which `fit` returns the best model so far; 0 gives weights of zero.
     memory_budget : int, str or None, default=None
-        Bytes, or such as "200MB", that `fit` may take beyond the data; None is the value of `widemargin.get_config`.
+        Bytes, or such as "200MB", that `fit` and `predict` may take beyond the data; None is the value of
+        `widemargin.get_config`. A ValueError names the least that can be kept.
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class; "balanced" is inversely proportional to the classes' total sample weight.
     warm_start : bool, default=False

@@ -50,7 +50,8 @@ class DCSVMClassifierCV(ClassifierMixin, SearchCV):
         seen so far is taken.
     memory_budget : int, str or None, default=None
         Bytes, or such as "200MB"; None is the value of `widemargin.get_config`. If it holds the kernel matrix (4 n^2
-        bytes), that is computed once for each gamma; otherwise each fit computes the kernel rows that it needs.
+        bytes), that is computed once for each gamma; otherwise each fit computes the kernel rows that it needs. A
+        ValueError names the least that can be kept.
     n_jobs : int or None, default=None
         Threads: folds, or machines of pairs of classes, are shared out. The result does not depend on it.
     verbose : int, default=0
