@@ -133,6 +133,18 @@ def _shrinking(rows: Rows) -> str:
     return markdown(["set", "rows", "levels", *header], lines)
 
 
+def _kernel_entries(rows: Rows) -> str:
+    """A line for each set: nanoseconds of an entry, before and now."""
+    kinds = ("matrix", "with transpose", "sum")
+    of = {(row["label"], row["set"]): row for row in rows}
+    lines = [
+        [row["set"], row["n_features"], *(f"{of['before', row['set']][kind]:.2f}, {row[kind]:.2f}" for kind in kinds)]
+        for row in rows
+        if row["label"] == "now"
+    ]
+    return markdown(["set", "columns", "a kernel matrix", "and its transpose", "a sum of rows"], lines)
+
+
 def _seconds(rows: Rows) -> str:
     """A line for each set and version: seconds of a fit, and their shares by kind of work."""
     kinds = ["clustering", "kernel rows", "matrices", "copies", "working sets", "choices", "other"]
@@ -358,6 +370,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "shrinking": _shrinking,
     "constants": _constants,
     "seconds": _seconds,
+    "kernel_entries": _kernel_entries,
     "tuning": _tuning,
     "linear_path": _linear_path,
     "dask_kernel": _dask_kernel,

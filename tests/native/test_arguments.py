@@ -52,6 +52,10 @@ def subproblems(dtype: type) -> dict[str, Any]:
     }
 
 
+def rbf_rows(X: Any) -> dict[str, Any]:
+    return {"X": X, "squares": vector(), "Z": X, "other_squares": vector(), "gamma": 0.5}
+
+
 def multiclass() -> linear.MulticlassHinge:
     return linear.MulticlassHinge(some(N, K), np.ones(N), K)
 
@@ -122,7 +126,6 @@ def calls() -> dict[str, list[Call]]:
     state = {"beta": np.zeros(N), "f": np.zeros(N), "has_intercept": False}
     active = {"team": ALONE, "K": np.eye(N), "terms": terms(), **state, "tile": dual.Tile64(4)}
     solve = {"team": ALONE, "tol": np.full(2, 1e-3), "max_sets": np.full(2, 9), "seconds": 1.0}
-    norms = {"squares": np.ones(N), "other_squares": np.ones(D), "gamma": 1.0}
     single = {"squares": np.ones(N, np.float32), "other_squares": np.ones(D, np.float32), "gamma": 1.0}
     search = {"candidates": np.ones(2), "coef": np.ones((2, 16)), "log_kappa": np.full((2, 16), -1.0, np.float32)}
     found = {"sizes": np.array([16, 3]), "tables": tables(), "rule": "gss", "partners": some(2, 2)}
@@ -136,7 +139,14 @@ def calls() -> dict[str, list[Call]]:
         "Team.map": [(Team(1).map, {"fn": max, "n": 3})],
         "Team.close": [(Team(1).close, {})],
         "kernels.rbf": [(kernels.rbf, {"G": rows(dtype=np.float32), **single})],
-        "kernels.rbf_exponent": [(kernels.rbf_exponent, {"G": rows(), **norms, "out": np.empty((N, D))})],
+        "kernels.copy_transposed": [(kernels.copy_transposed, {"A": rows(), "out": np.empty((D, N))})],
+        "kernels.rbf_matrix": [
+            (kernels.rbf_matrix, rbf_rows(X) | {"out": np.empty((N, N))}) for X in (rows(), sparse())
+        ],
+        "kernels.add_rbf_product": [
+            (kernels.add_rbf_product, rbf_rows(X) | {"coef": rows(2, N), "out": np.zeros((2, N))})
+            for X in (rows(), sparse())
+        ],
         "kernels.polynomial": [(kernels.polynomial, {"G": rows(), "gamma": 1.0, "coef0": 1.0, "degree": 3})],
         "kernels.l1_distances": [(kernels.l1_distances, {"X": rows(), "Z": rows(K), "out": np.empty((N, K))})],
         "kernels.add_rows": [(kernels.add_rows, {**f, "K": np.eye(N), "rows": some(4, N), "coef": vector(4)})],
@@ -178,6 +188,7 @@ def calls() -> dict[str, list[Call]]:
         "dense.take_rows": [(dense.take_rows, products(False) | {"chosen": some(4, N), "out": np.empty((4, D))})],
         "dense.take_columns": [(dense.take_columns, products(True) | {"chosen": some(4, N), "out": np.empty((4, D))})],
         "dense.are_finite": [(dense.are_finite, {"team": ALONE, "numbers": vector()})],
+        "dense.inner_products": [(dense.inner_products, {"X": rows(4), "Z": rows(N), "out": np.empty((4, N))})],
         "dense.second_moments": [
             (
                 dense.second_moments,

@@ -192,3 +192,39 @@ def test_indices_are_not_written_over() -> None:
             take(TEAM, data, chosen, out)
     with pytest.raises(ValueError, match="chosen and out must not share memory"):
         dense.second_moments(TEAM, X, chosen, np.zeros(4), np.ones(4), out)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("r", "c", "d"),
+    [
+        (0, 5, 3),
+        (4, 0, 3),
+        (3, 4, 0),
+        (1, 1, 1),
+        (7, 70, 5),
+        (13, 129, 700),
+        (50, 33, 1025),
+        (100, 49, 65),
+        (49, 9, 600),
+    ],
+)
+def test_inner_products(r: int, c: int, d: int, dtype: type) -> None:
+    rng = np.random.default_rng(r + c + d)
+    X, Z = rng.normal(size=(r + 1, d + 2)).astype(dtype)[1:, 1 : d + 1], rng.normal(size=(c, d)).astype(dtype)
+    out = np.full((r, c + 3), np.nan, dtype)
+    dense.inner_products(X, Z, out[:, 1 : c + 1])
+    exact = X.astype(np.float64) @ Z.T.astype(np.float64)
+    np.testing.assert_allclose(out[:, 1 : c + 1], exact, atol=(d + 1) * np.finfo(dtype).eps * 10)
+    assert np.isnan(out[:, 0]).all()
+    assert np.isnan(out[:, c + 1 :]).all()
+
+
+def test_an_inner_product_does_not_depend_on_the_rows_beside_it() -> None:
+    rng = np.random.default_rng(0)
+    X, Z = (rng.normal(size=(n, 600)).astype(np.float32) for n in (20, 150))
+    whole, alone = np.empty((20, 150), np.float32), np.empty((1, 1), np.float32)
+    dense.inner_products(X, Z, whole)
+    for i, j in [(0, 0), (19, 149), (7, 130), (12, 63)]:
+        dense.inner_products(X[i : i + 1], Z[j : j + 1], alone)
+        assert alone[0, 0] == whole[i, j]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import kernels as naive
 from widemargin._native import LEVEL, kernels
+from widemargin.data.csr import make_csr
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 quick = settings(max_examples=40, deadline=None, derandomize=True)
@@ -37,17 +40,59 @@ def test_rbf(seed: int, shape: tuple[int, int], d: int, gamma: float) -> None:
     np.testing.assert_array_less(np.abs(out - expected), 4e-7 * (1 + exponent) * expected + 1e-37)
 
 
-@quick
-@given(seed=st.integers(0, 2**32 - 1), shape=shapes, dtype=st.sampled_from([SINGLE, DOUBLE]))
-def test_exponent(seed: int, shape: tuple[int, int], dtype: np.dtype) -> None:
-    rng = np.random.default_rng(seed)
-    X, Z = (rng.normal(size=(n, 3)) for n in shape)
-    Z[: len(X)] = X[: len(Z)]  # distances that come out a little above or below 0
-    a, b = 0.3 * (X * X).sum(axis=1), 0.3 * (Z * Z).sum(axis=1)
-    out = np.full(shape, np.nan, dtype)
-    kernels.rbf_exponent(X @ Z.T, a, b, 0.3, out)
-    assert (out <= 0).all()
-    np.testing.assert_allclose(out, np.log(naive.rbf(X, Z, 0.3)), rtol=1e-6, atol=1e-12)
+def rows_of(X: np.ndarray, *, is_sparse: bool) -> Any:
+    return make_csr(sp.csr_array(X)) if is_sparse else X
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize(("dtype", "out_dtype"), [(SINGLE, SINGLE), (DOUBLE, SINGLE), (DOUBLE, DOUBLE)])
+@pytest.mark.parametrize(("r", "c", "d"), [(0, 3, 2), (3, 0, 2), (1, 1, 1), (50, 17, 3), (97, 130, 40), (60, 70, 1100)])
+def test_rbf_of_rows(r: int, c: int, d: int, dtype: np.dtype, out_dtype: np.dtype, is_sparse: bool) -> None:
+    rng = np.random.default_rng(r + d)
+    X, Z = (rng.normal(size=(n, d)).astype(dtype) * (rng.uniform(size=(n, d)) < 0.3) for n in (r, c))
+    Z[: min(r, c) : 2] = X[: min(r, c) : 2]  # distances that come out a little above or below 0
+    a, b = ((V.astype(DOUBLE) ** 2).sum(axis=1) / d for V in (X, Z))
+    expected = naive.rbf(X, Z, 1 / d)
+    out = np.full((r, c + 2), np.nan, out_dtype)
+    x, z = rows_of(X, is_sparse=is_sparse), rows_of(Z, is_sparse=is_sparse)
+    kernels.rbf_matrix(x, a, z, b, 1 / d, out[:, 1:-1])
+    exact = {"atol": 1e-12} if out_dtype == DOUBLE else {"atol": 1e-6}
+    np.testing.assert_allclose(out[:, 1:-1], expected, **exact)
+    assert (out[:, 1:-1] <= 1).all()
+    assert np.isnan(out[:, [0, -1]]).all()
+    if dtype == out_dtype:
+        coef, sums = rng.normal(size=(2, r)) * (rng.uniform(size=(2, r)) < 0.7), rng.normal(size=(2, c))
+        total = sums + coef @ out[:, 1:-1].astype(DOUBLE)
+        kernels.add_rbf_product(x, a, coef, z, b, 1 / d, sums)
+        np.testing.assert_allclose(sums, total, atol=1e-11)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_rbf_of_a_row_does_not_depend_on_the_rows_beside_it(is_sparse: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 300)).astype(SINGLE)
+    squares, coef = (X.astype(DOUBLE) ** 2).sum(axis=1) / 300, rng.normal(size=(1, 150))
+    whole, one = np.empty((150, 150), SINGLE), np.empty((1, 1), SINGLE)
+    sums, sum_of_one = np.zeros((1, 150)), np.zeros((1, 1))
+    view = rows_of(X, is_sparse=is_sparse)
+    kernels.rbf_matrix(view, squares, view, squares, 1 / 300, whole)
+    kernels.add_rbf_product(view, squares, coef, view, squares, 1 / 300, sums)
+    for i, j in [(0, 0), (149, 3), (7, 149), (60, 64)]:
+        x, z = (rows_of(X[k : k + 1], is_sparse=is_sparse) for k in (i, j))
+        kernels.rbf_matrix(x, squares[i : i + 1], z, squares[j : j + 1], 1 / 300, one)
+        assert one[0, 0] == whole[i, j]
+        sum_of_one[:] = 0.0
+        kernels.add_rbf_product(view, squares, coef, z, squares[j : j + 1], 1 / 300, sum_of_one)
+        assert sum_of_one[0, 0] == sums[0, j]
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE])
+@pytest.mark.parametrize(("r", "c"), [(0, 3), (1, 5), (4, 4), (67, 130), (200, 9)])
+def test_transpose(r: int, c: int, dtype: np.dtype) -> None:
+    A, out = np.random.default_rng(r).normal(size=(r, c + 1)).astype(dtype)[:, 1:], np.full((c, r + 2), np.nan, dtype)
+    kernels.copy_transposed(A, out[:, 1:-1])
+    np.testing.assert_array_equal(out[:, 1:-1], A.T)
+    assert np.isnan(out[:, [0, -1]]).all()
 
 
 @pytest.mark.parametrize("exponent", [0.0, 1e-8, 1e-3, 0.3465, 0.3466, 0.7, 1.0, 10.0, 86.9])

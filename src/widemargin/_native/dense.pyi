@@ -41,6 +41,9 @@ def take_columns(team: Team, Xt: NDArray[np.floating], chosen: NDArray[np.int64]
 def are_finite(team: Team, numbers: NDArray[np.floating]) -> bool:
     """Whether none of the numbers (n,) is NaN or infinite."""
 
+def inner_products(X: NDArray[np.floating], Z: NDArray[np.floating], out: NDArray[np.floating]) -> None:
+    """Write X Z' (r, c), for X (r, d) and Z (c, d) with contiguous rows."""
+
 def second_moments(
     team: Team,
     X: NDArray[np.floating],

@@ -5,23 +5,15 @@ Kernel functions of the entries of a tile; weighted sums of kernel rows.
 import numpy as np
 from numpy.typing import NDArray
 
-from . import Team
+from . import Team, csr
 
 def rbf(G: NDArray[np.float32], squares: NDArray[np.float32], other_squares: NDArray[np.float32], gamma: float) -> None:
     """
     Replace inner products G (r, c) by exp(-gamma |x - z|^2); squares (r,) and other_squares (c,): gamma |x|^2, gamma |z|^2.
     """
 
-def rbf_exponent(
-    G: NDArray[np.float64],
-    squares: NDArray[np.float64],
-    other_squares: NDArray[np.float64],
-    gamma: float,
-    out: NDArray[np.floating],
-) -> None:
-    """
-    Write -gamma |x - z|^2 <= 0 from inner products G (r, c); squares (r,), other_squares (c,): gamma |x|^2, gamma |z|^2.
-    """
+def copy_transposed(A: NDArray[np.floating], out: NDArray[np.floating]) -> None:
+    """Write A' (c, r), for A (r, c). They must not share memory."""
 
 def polynomial(G: NDArray[np.floating], gamma: float, coef0: float, degree: int) -> None:
     """
@@ -46,4 +38,29 @@ def remove_rows(team: Team, K: NDArray[np.floating], kept: NDArray[np.int64]) ->
 def add_product(K: NDArray[np.floating], coef: NDArray[np.float64], out: NDArray[np.float64]) -> None:
     """
     out += coef K in float64, K (r, c), coef (k, r), out (k, c). Rows of K with coefficient zero are not read.
+    """
+
+def rbf_matrix(
+    X: NDArray[np.floating] | csr.CSRMatrix,
+    squares: NDArray[np.float64],
+    Z: NDArray[np.floating] | csr.CSRMatrix,
+    other_squares: NDArray[np.float64],
+    gamma: float,
+    out: NDArray[np.floating],
+) -> None:
+    """
+    Write exp(-gamma |x - z|^2) (r, c), for rows X (r, d), Z (c, d); squares (r,), other_squares (c,): gamma |x|^2, gamma |z|^2.
+    """
+
+def add_rbf_product(
+    X: NDArray[np.floating] | csr.CSRMatrix,
+    squares: NDArray[np.float64],
+    coef: NDArray[np.float64],
+    Z: NDArray[np.floating] | csr.CSRMatrix,
+    other_squares: NDArray[np.float64],
+    gamma: float,
+    out: NDArray[np.float64],
+) -> None:
+    """
+    out += coef K in float64, coef (k, r), out (k, c), with K (r, c) as rbf_matrix writes it, in X's dtype.
     """

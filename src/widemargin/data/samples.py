@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._native import csr
+from .._native import csr, dense
 from .._threads import row_blocks
 from .._types import Array
 from .csr import CSRArray, canonical, prefers_csr
@@ -61,6 +61,9 @@ class Samples(Protocol):
 
     def toarray(self) -> Array:
         """The batch as a dense (n, d) array."""
+
+    def compiled(self) -> Any:
+        """The rows as compiled loops take them: a dense array, or a CSRMatrix."""
 
     def original(self) -> Any:
         """The samples as a dense array, a CSR array or rows of the Gram matrix: as stored, so possibly centred."""
@@ -111,14 +114,14 @@ class DenseSamples:
         return DenseSamples(self.X[rows], shift=self.shift, squares=squares, dtype=self.dtype, source=source)
 
     def inner(self, other: DenseSamples, out: Array) -> None:
-        """Write X Zᵀ, one matrix product, into out."""
-        np.matmul(self.X, other.X.T, out=out)
+        """Write X Zᵀ into out, by packed panels of Z."""
+        dense.inner_products(self.X, other.X, out)
 
     def toarray(self) -> Array:
         """The array, as shifted."""
         return self.X
 
-    original = toarray
+    original = compiled = toarray
 
     def against(self, X: Any) -> tuple[Samples, Samples]:
         """This batch, and the rows of X as a dense batch with the same shift."""
@@ -232,6 +235,10 @@ class SparseSamples:
         dense: Array = self.original().toarray()
         return dense
 
+    def compiled(self) -> csr.CSRMatrix:
+        """The compiled view."""
+        return self.X.view
+
     def original(self) -> sp.csr_array:
         """A SciPy CSR array."""
         return self.X.to_scipy()
@@ -277,7 +284,7 @@ class GramSamples:
         """The rows of the Gram matrix."""
         return np.asarray(self.gram[self.index])
 
-    original = toarray
+    original = compiled = toarray
 
     def against(self, X: Any) -> tuple[Samples, Samples]:
         """These indices and those of new rows, both into Xᵀ, where X = K(new rows, training rows)."""
@@ -371,6 +378,10 @@ class SampleSubset:
     def toarray(self) -> Array:
         """A dense copy."""
         return self.base.take(self.index).toarray()
+
+    def compiled(self) -> Any:
+        """The gathered rows."""
+        return self.base.take(self.index).compiled()
 
     def original(self) -> Any:
         """The rows as the kind of matrix that the user passed in."""

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from .._native import kernels as tiles
 from .._types import Array
 from ..data.samples import Samples
-from .scratch import Scratch
+
+Product = Callable[[Samples, NDArray[np.float64], Samples, NDArray[np.float64]], None]
 
 _DIAGONAL_ROWS = 16  # of a tile for the diagonal of a callable kernel: as many entries a row, a sixteenth of the calls
 
@@ -36,6 +37,20 @@ class Kernel(Protocol):
 
     def diagonal(self, A: Samples) -> Array:
         """k(x, x) of every sample: float64 of shape (len(A),)."""
+
+    def untiled_product(self, A: Samples) -> Product | None:
+        """A function of (A, coef, B, out): out += coef @ K(A, B) without a tile in memory; None if there is none.
+
+        coef (k, len(A)) and out (k, len(B)) are float64.
+        """
+
+
+class _Tiled:
+    """A kernel whose products with a matrix are computed tile by tile."""
+
+    def untiled_product(self, A: Samples) -> Product | None:
+        """None."""
+        return None
 
 
 class Transform(Kernel, Protocol):
@@ -58,17 +73,16 @@ class RBF:
     gamma: float
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
-        """Write the tile: one matrix product, one pass of the exponential."""
+        """Write the tile: inner products and exponentials, block by block."""
+        tiles.rbf_matrix(A.compiled(), self.gamma * A.squares, B.compiled(), self.gamma * B.squares, self.gamma, out)
+
+    def untiled_product(self, A: Samples) -> Product | None:
+        """Where the inner products have the dtype of the tiles."""
+        return self._add_product if A.precision == A.dtype else None
+
+    def _add_product(self, A: Samples, coef: NDArray[np.float64], B: Samples, out: NDArray[np.float64]) -> None:
         a, b = self.gamma * A.squares, self.gamma * B.squares
-        if A.precision == out.dtype == np.float32:
-            A.inner(B, out)
-            tiles.rbf(out, a.astype(np.float32), b.astype(np.float32), self.gamma)
-            return
-        with Scratch(out.size * A.precision.itemsize) as buffer:
-            exponent = buffer[: out.size * A.precision.itemsize].view(A.precision).reshape(out.shape)
-            A.inner(B, exponent)
-            tiles.rbf_exponent(exponent, a, b, self.gamma, out)
-        _exponential(out, 1.0)
+        tiles.add_rbf_product(A.compiled(), a, coef, B.compiled(), b, self.gamma, out)
 
     def transform(self, G: Array) -> None:
         """exp(-gamma g) of squared distances g, in place."""
@@ -80,7 +94,7 @@ class RBF:
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(_Tiled):
     """<x, z>."""
 
     measure: ClassVar[str] = "products"
@@ -100,7 +114,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Polynomial:
+class Polynomial(_Tiled):
     """(gamma <x, z> + coef0)^degree, degree an integer >= 0."""
 
     measure: ClassVar[str] = "products"
@@ -115,7 +129,7 @@ class Polynomial:
         return self.coef0 >= 0 or self.degree == 0
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
-        """Write the tile: one matrix product, powers in place."""
+        """Write the tile: inner products, powers in place."""
         A.inner(B, out)
         self.transform(out)
 
@@ -129,7 +143,7 @@ class Polynomial:
 
 
 @dataclass(frozen=True)
-class Sigmoid:
+class Sigmoid(_Tiled):
     """tanh(gamma <x, z> + coef0); not positive semidefinite in general."""
 
     measure: ClassVar[str] = "products"
@@ -139,7 +153,7 @@ class Sigmoid:
     coef0: float
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
-        """Write the tile: one matrix product, tanh in place."""
+        """Write the tile: inner products, tanh in place."""
         A.inner(B, out)
         self.transform(out)
 
@@ -155,7 +169,7 @@ class Sigmoid:
 
 
 @dataclass(frozen=True)
-class Laplacian:
+class Laplacian(_Tiled):
     """exp(-gamma |x - z|_1)."""
 
     measure: ClassVar[str] = "differences"
@@ -178,7 +192,7 @@ class Laplacian:
 
 
 @dataclass(frozen=True)
-class Precomputed:
+class Precomputed(_Tiled):
     """Entries of a given Gram matrix; the samples are its rows and columns."""
 
     is_semidefinite: ClassVar[bool] = True  # assumed
@@ -194,7 +208,7 @@ class Precomputed:
 
 
 @dataclass(frozen=True)
-class FunctionKernel:
+class FunctionKernel(_Tiled):
     """A user's function of two arrays of shapes (r, d) and (c, d), dense or CSR as the data, returning (r, c)."""
 
     sample_form: ClassVar[str] = "rows"

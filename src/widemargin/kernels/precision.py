@@ -32,7 +32,7 @@ def entry_noise(kernel: Kernel, samples: Samples) -> float:
 def ensure_precision(kernel: Kernel, samples: Samples) -> Samples:
     """The samples, with inner products in float64 if the RBF kernel's entries had an error above 1e-6 otherwise.
 
-    Tiles stay float32. The samples are then copied in float64, and a matrix product takes twice as long.
+    Tiles stay float32. The samples are then copied in float64, and inner products take twice as long.
     """
     if isinstance(kernel, RBF) and entry_noise(kernel, samples) > _MAX_ERROR:
         return samples.astype(np.dtype(np.float64), samples.dtype)

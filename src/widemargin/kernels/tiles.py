@@ -14,12 +14,13 @@ from .._native import kernels
 from .._threads import ThreadTeam, row_blocks
 from .._types import Array
 from ..data.samples import Samples
-from .functions import Kernel
+from .functions import Kernel, Product
 from .scratch import Scratch
 
 _Batches = list[tuple[slice, Samples]]
 
 TILE_ROWS = 256
+_UNTILED_ROWS = 2048  # of a batch where there is no tile
 _ENTRY_WORK = 200  # multiply-adds that an entry costs beside its inner product
 _SHORT_ROW = 256  # bytes that an inner product reads of a row
 _LEAST_COLUMNS = 64
@@ -72,6 +73,10 @@ def add_kernel_product(
     is_sparse = sp.issparse(coef)  # made dense tile by tile
     coef = coef if is_sparse else np.ascontiguousarray(coef)
     n_columns = _even_columns(len(B), A.dtype)
+    add = None if is_sparse else kernel.untiled_product(A)
+    if add is not None:
+        _add_untiled(add, _batches(A, _UNTILED_ROWS), coef, B, out, team, n_columns)
+        return
     n_rows = TILE_ROWS
     if kernel.sample_form != "rows" and not is_sparse:  # a Python function may copy its batches
         n_rows = TILE_ROWS * tile_columns(A.dtype) // n_columns
@@ -81,6 +86,24 @@ def add_kernel_product(
         for rows, K in _tiles(kernel, batches, B.take(columns), team):
             part = coef[:, rows].toarray(order="C") if is_sparse else coef[:, rows]
             kernels.add_product(K, part, out[:, columns])  # skips zeros: a pair of classes uses few rows
+
+    team.map(column_block, row_blocks(len(B), n_columns))
+
+
+def _add_untiled(
+    add: Product,
+    batches: _Batches,
+    coef: NDArray[np.float64],
+    B: Samples,
+    out: NDArray[np.float64],
+    team: ThreadTeam,
+    n_columns: int,
+) -> None:
+    def column_block(columns: slice) -> None:
+        points = B.take(columns)
+        for rows, batch in batches:
+            team.check()
+            add(batch, coef[:, rows], points, out[:, columns])
 
     team.map(column_block, row_blocks(len(B), n_columns))
 
@@ -98,7 +121,7 @@ def fill_with_transpose(kernel: Kernel, A: Samples, B: Samples, out: Array, mirr
     def column_block(columns: slice) -> None:
         for rows, K in _tiles(kernel, batches, B.take(columns), team):
             out[rows, columns] = K
-            mirror[columns, rows] = K.T
+            kernels.copy_transposed(K, mirror[columns, rows])
 
     team.map(column_block, row_blocks(len(B), tile_columns(A.dtype)))
 
@@ -107,10 +130,6 @@ def fill_gram(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> None:
     """out[...] = K(A, A), half of it as copies of transposed tiles, unless short rows make computing it faster."""
     team.check()  # before rows are gathered
     is_short = A.row_cost * A.precision.itemsize <= _SHORT_ROW
-    if is_short and out.flags.c_contiguous:
-        whole = A.take(slice(0, len(A)))
-        team.map(lambda rows: kernel.fill(whole.take(rows), whole, out[rows]), row_blocks(len(A), TILE_ROWS))
-        return
     batches = _batches(A)
 
     def column_block(columns: slice) -> None:
@@ -118,7 +137,7 @@ def fill_gram(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> None:
         for rows, K in _tiles(kernel, above, A.take(columns), team):
             out[rows, columns] = K
             if not is_short:
-                out[columns, rows] = K.T
+                kernels.copy_transposed(K, out[columns, rows])
 
     # longest columns first, so that the threads end at about the same time
     n_columns = _even_columns(len(A), A.dtype) if is_short else TILE_ROWS

@@ -7,9 +7,9 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "csr_matrix.hpp"
-#include "csr_products.hpp"
 #include "csr_sums.hpp"
 #include "nonzeros.hpp"
+#include "row_products.hpp"
 
 namespace wm {
 namespace {
@@ -55,9 +55,9 @@ template <class T> void bind_products(nb::module_& m) {
             check_size("other.shape[1]", other.columns(), one.columns());
             one.visit_as<T>("one", [&](const auto& X) {
                 other.visit_as<T>("other", [&](const auto& Z) {
-                    PanelScratch<T> scratch(into.rows, into.columns, panel_columns(X));
+                    auto scratch = product_scratch(X, Z);
                     nb::gil_scoped_release unlocked;
-                    csr_inner(X, Z, scratch, into);
+                    inner_products(X, Z, scratch, into);
                 });
             });
         },

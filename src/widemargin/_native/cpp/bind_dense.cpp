@@ -6,6 +6,7 @@
 #include "bindings.hpp"
 #include "dense.hpp"
 #include "moments.hpp"
+#include "row_products.hpp"
 
 namespace wm {
 namespace {
@@ -74,6 +75,18 @@ template <class T> void bind_others(nb::module_& m) {
             return are_finite<T>(numbers, run_in(team));
         },
         "team"_a, array("numbers"), "Whether none of the numbers (n,) is NaN or infinite.");
+    m.def(
+        "inner_products",
+        [](const RowsArray<const T>& X_, const RowsArray<const T>& Z_, const RowsArray<T>& out) {
+            const Matrix<const T> X = rows_matrix(X_, "X"), Z = rows_matrix(Z_, "Z");
+            const Matrix<T> into = rows_matrix(out, "out");
+            check_size("Z.shape[1]", Z.columns, X.columns);
+            check_shape("out", into, X.rows, Z.rows);
+            auto scratch = product_scratch<T>(X, Z);
+            nb::gil_scoped_release unlocked;
+            inner_products(X, Z, scratch, into);
+        },
+        array("X"), array("Z"), array("out"), "Write X Z' (r, c), for X (r, d) and Z (c, d) with contiguous rows.");
     m.def(
         "second_moments",
         [](Team& team, const RowsArray<const T>& X_, Span<const Index> chosen, Span<const double> centre,

@@ -2,26 +2,26 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "csr_matrix.hpp"
 #include "elementwise.hpp"
 #include "kernel_rows.hpp"
+#include "row_products.hpp"
+#include "transpose.hpp"
 
 namespace wm {
 namespace {
 
 template <class T> void bind_dtype(nb::module_& m) {
     m.def(
-        "rbf_exponent",
-        [](Matrix<const double> G, Span<const double> squares, Span<const double> other_squares, double gamma,
-           const RowsArray<T>& out) {
+        "copy_transposed",
+        [](const RowsArray<const T>& A, const RowsArray<T>& out) {
+            const Matrix<const T> from = rows_matrix(A, "A");
             const Matrix<T> into = rows_matrix(out, "out");
-            check_lengths(G.rows, {{"squares", squares}});
-            check_lengths(G.columns, {{"other_squares", other_squares}});
-            check_shape("out", into, G.rows, G.columns);
+            check_shape("out", into, from.columns, from.rows);
             nb::gil_scoped_release unlocked;
-            rbf_exponent<T>(G, squares, other_squares, gamma, into);
+            copy_transposed(from, into);
         },
-        array("G"), array("squares"), array("other_squares"), "gamma"_a, array("out"),
-        "Write -gamma |x - z|^2 <= 0 from inner products G (r, c); squares (r,), other_squares (c,): gamma |x|^2, gamma |z|^2.");
+        array("A"), array("out"), "Write A' (c, r), for A (r, c). They must not share memory.");
     m.def(
         "polynomial",
         [](const RowsArray<T>& G, double gamma, double coef0, Index degree) {
@@ -86,6 +86,75 @@ template <class T> void bind_dtype(nb::module_& m) {
         "out += coef K in float64, K (r, c), coef (k, r), out (k, c). Rows of K with coefficient zero are not read.");
 }
 
+// Call f with the rows of two arrays, Matrix or CSR, of one type of values, after their shapes have been checked.
+template <class T, class F>
+void with_rbf_rows(const RowsArray<const T>& X, Span<const double> squares, const RowsArray<const T>& Z,
+                   Span<const double> other_squares, const F& f) {
+    const Matrix<const T> x = rows_matrix(X, "X"), z = rows_matrix(Z, "Z");
+    check_lengths(x.rows, {{"squares", squares}});
+    check_lengths(z.rows, {{"other_squares", other_squares}});
+    check_size("Z.shape[1]", z.columns, x.columns);
+    f(RBFRows<Matrix<const T>>{x, squares}, RBFRows<Matrix<const T>>{z, other_squares});
+}
+template <class F>
+void with_rbf_rows(const CSRMatrix& X, Span<const double> squares, const CSRMatrix& Z, Span<const double> other_squares,
+                   const F& f) {
+    check_lengths(X.rows(), {{"squares", squares}});
+    check_lengths(Z.rows(), {{"other_squares", other_squares}});
+    check_size("Z.shape[1]", Z.columns(), X.columns());
+    X.visit([&](const auto& x) {
+        using Rows = std::decay_t<decltype(x)>;
+        Z.visit_as<typename Rows::Value>("Z", [&](const auto& z) {
+            f(RBFRows<Rows>{x, squares}, RBFRows<std::decay_t<decltype(z)>>{z, other_squares});
+        });
+    });
+}
+template <class RBF> using ValueOf = typename decltype(std::decay_t<RBF>::rows)::Value;
+
+constexpr const char* kMatrixDoc =
+    "Write exp(-gamma |x - z|^2) (r, c), for rows X (r, d), Z (c, d); squares (r,), other_squares (c,): gamma |x|^2, gamma |z|^2.";
+constexpr const char* kProductDoc =
+    "out += coef K in float64, coef (k, r), out (k, c), with K (r, c) as rbf_matrix writes it, in X's dtype.";
+
+// Rows in arrays of type Rows; kernel values of type T, which may be shorter than those of the rows.
+template <class T, class Rows> void bind_rbf_matrix(nb::module_& m) {
+    m.def(
+        "rbf_matrix",
+        [](const Rows& X, Span<const double> squares, const Rows& Z, Span<const double> other_squares, double gamma,
+           const RowsArray<T>& out) {
+            const Matrix<T> into = rows_matrix(out, "out");
+            check_shape("out", into, squares.size, other_squares.size);
+            with_rbf_rows(X, squares, Z, other_squares, [&](const auto& x, const auto& z) {
+                if constexpr (sizeof(T) <= sizeof(ValueOf<decltype(x)>)) {
+                    auto scratch = product_scratch(x.rows, z.rows);
+                    nb::gil_scoped_release unlocked;
+                    rbf_matrix(x, z, gamma, scratch, into);
+                } else {
+                    throw nb::type_error("out must not be longer numbers than X");
+                }
+            });
+        },
+        array("X"), array("squares"), array("Z"), array("other_squares"), "gamma"_a, array("out"), kMatrixDoc);
+}
+
+template <class Rows> void bind_rbf_product(nb::module_& m) {
+    m.def(
+        "add_rbf_product",
+        [](const Rows& X, Span<const double> squares, const RowsArray<const double>& coef, const Rows& Z,
+           Span<const double> other_squares, double gamma, const RowsArray<double>& out) {
+            const Matrix<const double> weights = rows_matrix(coef, "coef");
+            const Matrix<double> sums = rows_matrix(out, "out");
+            check_size("coef.shape[1]", weights.columns, squares.size);
+            check_shape("out", sums, weights.rows, other_squares.size);
+            with_rbf_rows(X, squares, Z, other_squares, [&](const auto& x, const auto& z) {
+                auto scratch = product_scratch(x.rows, z.rows);
+                nb::gil_scoped_release unlocked;
+                add_rbf_product(x, weights, z, gamma, scratch, sums);
+            });
+        },
+        array("X"), array("squares"), array("coef"), array("Z"), array("other_squares"), "gamma"_a, array("out"), kProductDoc);
+}
+
 }  // namespace
 
 void bind_kernels(nb::module_& m) {
@@ -103,6 +172,14 @@ void bind_kernels(nb::module_& m) {
         "Replace inner products G (r, c) by exp(-gamma |x - z|^2); squares (r,) and other_squares (c,): gamma |x|^2, gamma |z|^2.");
     bind_dtype<float>(kernels);
     bind_dtype<double>(kernels);
+    bind_rbf_matrix<float, RowsArray<const float>>(kernels);
+    bind_rbf_matrix<float, RowsArray<const double>>(kernels);
+    bind_rbf_matrix<double, RowsArray<const double>>(kernels);
+    bind_rbf_matrix<float, CSRMatrix>(kernels);
+    bind_rbf_matrix<double, CSRMatrix>(kernels);
+    bind_rbf_product<RowsArray<const float>>(kernels);
+    bind_rbf_product<RowsArray<const double>>(kernels);
+    bind_rbf_product<CSRMatrix>(kernels);
 }
 
 }  // namespace wm

@@ -11,6 +11,7 @@ namespace wm {
 constexpr Index kPanelPacks = kRegisterBytes == 64 ? 4 : 8;  // of a panel's row
 constexpr Index kCachedPanelColumns = 192;   // of a panel: 48 KiB, which a first-level cache holds
 constexpr Index kMostPanelColumns = 4096;    // of a panel: 1 MiB, which a second-level cache holds
+constexpr Index kBlockRows = 48;        // whose products with a panel stay in the first-level cache
 constexpr Index kPanelNonzeros = 8;     // of a row in the columns of a panel, where these may be many
 
 // A block of columns of `width` rows of a sparse matrix, dense and transposed: (columns, width). A row of the panel
@@ -31,16 +32,18 @@ template <class T, class I> Index panel_columns(const CSR<T, I>& X) {
     return most<Index>(count_blocks(X.columns, most<Index>(count_blocks(X.columns, limit), 1)), 1);
 }
 
-// Memory of `csr_inner` for r rows and c columns of products: O(r) numbers and a panel of at most 1 MiB.
+// Memory for products of r rows: a panel of at most 1 MiB, O(r) numbers, and the products with a panel's rows: those of
+// a block, or of all r rows where there are several panels.
 template <class T> struct PanelScratch {
     const Index columns;        // of a panel
     AlignedArray<T> values;     // of a panel: zeros between calls
-    AlignedArray<T> sums;       // of the last panel, which is not full
+    AlignedArray<T> sums;
     AlignedArray<Index> positions;
 
-    PanelScratch(Index r, Index c, Index panel_columns)
+    PanelScratch(Index r, Index n_columns, Index panel_columns)
         : columns(panel_columns), values(panel_columns * Panel<T>::width),
-          sums(c % Panel<T>::width ? r * Panel<T>::width : 0), positions(r + 2 * Panel<T>::width) {}
+          sums((panel_columns < n_columns ? r : least(r, kBlockRows)) * Panel<T>::width),
+          positions(r + 2 * Panel<T>::width) {}
 };
 
 // Call f(offset, t) for the non-zeros t in [start, end) of a row whose column panel.first + offset is in the panel.
@@ -108,42 +111,46 @@ void add_products(CSR<T, I> X, Panel<T> panel, Index* positions, T* out, Index s
     }
 }
 
-// The same for the least number of registers that hold w sums.
-template <class T, class I>
-void add_products(CSR<T, I> X, Panel<T> panel, Index w, Index* positions, T* out, Index stride) {
+// Call f(registers) for the least number of registers of a panel's row that hold w sums.
+template <class T, class F> void with_registers(Index w, const F& f) {
     const Index registers = count_blocks(w, Panel<T>::lanes);
-    if (registers == 1) add_products<1>(X, panel, positions, out, stride);
-    else if (registers == 2) add_products<2>(X, panel, positions, out, stride);
-    else if (registers <= 4) add_products<4>(X, panel, positions, out, stride);
-    else add_products<kPanelPacks>(X, panel, positions, out, stride);
+    if (registers == 1) f(std::integral_constant<int, 1>());
+    else if (registers == 2) f(std::integral_constant<int, 2>());
+    else if (registers <= 4) f(std::integral_constant<int, 4>());
+    else f(std::integral_constant<int, kPanelPacks>());
 }
 
-// Inner products of the CSR rows of one set with those of another.
+// Call visit(i, j, block) for blocks of inner products of two sets of CSR rows: block (n, w) has those of the rows i ...
+// of `one` with the rows j ... of `other`; visit may change it. Columns beyond the last row of `other` are zeros.
 //
-// Given   CSR rows `one` (r, d) and `other` (c, d); out (r, c), overwritten
 // Cost    nnz(one) c / width vector operations of width sums; both sets are read d / columns times, in parts
 // Exact   a product is summed in the order of the row's non-zeros: it does not depend on the other rows
-// Twin    tests/naive/sparse.py::csr_inner
-template <class T, class I, class J>
-void csr_inner(const CSR<T, I>& one, const CSR<T, J>& other, PanelScratch<T>& scratch, Matrix<T> out) {
+template <class T, class I, class J, class Visit>
+void visit_products(const CSR<T, I>& one, const CSR<T, J>& other, PanelScratch<T>& scratch, const Visit& visit) {
     constexpr Index width = Panel<T>::width;
-    Index *positions = scratch.positions.data(), *begin = positions + out.rows, *end = begin + width;
-    for (Index first = 0; first < out.columns; first += width) {
-        const Index w = least(width, out.columns - first);
-        T* const into = w == width ? out.data + first : scratch.sums.data();
-        const Index stride = w == width ? out.stride : width;
-        for (Index i = 0; i < out.rows; ++i) positions[i] = one.row_begin(i);
+    const Index r = one.rows();
+    const bool is_only = scratch.columns >= one.columns;
+    Index *positions = scratch.positions.data(), *begin = positions + r, *end = begin + width;
+    for (Index first = 0; first < other.rows(); first += width) {
+        const Index w = least(width, other.rows() - first);
+        for (Index i = 0; i < r; ++i) positions[i] = one.row_begin(i);
         for (Index k = 0; k < w; ++k) begin[k] = other.row_begin(first + k);
         Panel<T> panel{scratch.values.data(), 0, scratch.columns};
         do {
             const Index n = fill_panel(other, first, w, panel, begin, end);
-            add_products(one, panel, w, positions, into, stride);
+            const bool is_last = panel.first + panel.columns >= one.columns;
+            with_registers<T>(w, [&](auto registers) {
+                for (Index i = 0; i < r; i += kBlockRows) {
+                    const CSR<T, I> rows = one.slice(i, least(i + kBlockRows, r));
+                    T* const sums = scratch.sums.data() + (is_only ? 0 : i * width);
+                    add_products<registers.value>(rows, panel, positions + i, sums, width);
+                    if (is_last) visit(i, first, Matrix<T>{sums, rows.rows(), registers.value * Panel<T>::lanes, width});
+                }
+            });
             clear_panel(other, first, w, panel, begin, n);
             std::copy_n(end, w, begin);
             panel.first += panel.columns;
         } while (panel.first < one.columns);
-        if (w < width)
-            for (Index i = 0; i < out.rows; ++i) std::copy_n(into + i * stride, w, out.data + i * out.stride + first);
     }
 }
 

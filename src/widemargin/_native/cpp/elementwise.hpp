@@ -19,22 +19,6 @@ inline void rbf(Matrix<float> G, Span<const float> squares, Span<const float> ot
     }
 }
 
-// Given   G (r, c) float64: inner products; squares (r,), other_squares (c,): gamma |x|^2, gamma |z|^2; out (r, c):
-//         written, -gamma |x - z|^2, or 0 where rounding makes it positive
-// Twin    the logarithm of tests/naive/kernels.py::rbf
-template <class T>
-void rbf_exponent(Matrix<const double> G, Span<const double> squares, Span<const double> other_squares, double gamma,
-                  Matrix<T> out) {
-    const double* __restrict others = other_squares.data;
-    for (Index i = 0; i < G.rows; ++i) {
-        const double* row = G[i].data;
-        T* into = out[i].data;
-        const double s = squares[i];
-        for (Index j = 0; j < G.columns; ++j)
-            into[j] = static_cast<T>(least(2.0 * gamma * row[j] - s - others[j], 0.0));
-    }
-}
-
 // Given   G (r, c): inner products, replaced by (gamma <x, z> + coef0)^degree, degree >= 0; base (c,), scratch
 // Cost    a multiply-add and about 1.5 log2(degree) multiplications an entry
 // Twin    tests/naive/kernels.py::polynomial

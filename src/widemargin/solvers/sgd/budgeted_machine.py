@@ -354,7 +354,7 @@ class SubsetMachine(BudgetedMachine):
 
 
 def _as_order_free_samples(X: Any, kernel: Kernel) -> Samples:
-    """Samples whose kernel values are bit-identical in every block, unlike a dense matrix product's.
+    """Samples whose kernel values, from float64 inner products, are bit-identical in every block.
 
     So a stream gives one model, however it is cut into chunks.
     """

@@ -1,0 +1,108 @@
+// Functions of the inner products of two sets of rows, dense or CSR: products, the RBF kernel's matrix, and sums of its
+// weighted rows. Products are computed block by block, in the first-level cache, and no matrix of them is stored.
+#pragma once
+#include <algorithm>
+
+#include "csr_products.hpp"
+#include "dense_products.hpp"
+#include "elementwise.hpp"
+#include "kernel_rows.hpp"
+
+namespace wm {
+
+constexpr Index kBlockEntries = 64 * 64;  // of a block, at most
+static_assert(kBlockEntries >= kDenseBlockRows * ProductScratch<float>::width);
+static_assert(kBlockEntries >= kBlockRows * Panel<float>::width);
+
+template <class T> ProductScratch<T> product_scratch(Matrix<const T>, Matrix<const T> Z) {
+    return ProductScratch<T>(Z.rows, Z.columns);
+}
+template <class T, class I, class J> PanelScratch<T> product_scratch(const CSR<T, I>& X, const CSR<T, J>&) {
+    return PanelScratch<T>(X.rows(), X.columns, panel_columns(X));
+}
+
+// out (r, c) = X Z'
+//
+// Given   X (r, d), Z (c, d); out, overwritten
+// Cost    r c d multiply-adds for dense rows, nnz(X) c for CSR rows
+// Exact   a product does not depend on the other rows
+// Twin    tests/naive/kernels.py::linear
+template <class X, class Z, class Scratch, class T>
+void inner_products(const X& x, const Z& z, Scratch& scratch, Matrix<T> out) {
+    visit_products(x, z, scratch, [&](Index i, Index j, Matrix<T> block) {
+        const Index w = least(block.columns, out.columns - j);
+        for (Index k = 0; k < block.rows; ++k) std::copy_n(block[k].data, w, out[i + k].data + j);
+    });
+}
+
+// Rows with their gamma |x|^2.
+template <class Rows> struct RBFRows {
+    Rows rows;
+    Span<const double> squares;
+};
+
+// K (n, w) = exp(-gamma |x - z|^2) from inner products (n, w), perhaps in the same memory
+template <class T, class X>
+void rbf_of_products(Matrix<X> products, Span<const double> squares, Span<const double> others, double gamma, Matrix<T> K) {
+    X shift[kBlockEntries / 16] = {};
+    for (Index j = 0; j < others.size; ++j) shift[j] = static_cast<X>(others[j]);
+    const X two_gamma = static_cast<X>(2.0 * gamma);
+    for (Index i = 0; i < K.rows; ++i) {
+        const X* product = products[i].data;
+        T* into = K[i].data;
+        const X s = static_cast<X>(squares[i]);
+        WM_INDEPENDENT
+        for (Index j = 0; j < K.columns; ++j)
+            into[j] = exp_of_nonpositive(static_cast<T>(multiply_add(two_gamma, product[j], -shift[j]) - s));
+    }
+}
+
+// Call visit(i, j, block, squares, others) for blocks of inner products, with gamma |x|^2 of their rows and gamma |z|^2 of
+// their columns.
+template <class X, class Z, class Scratch, class Visit>
+void visit_rbf(const RBFRows<X>& x, const RBFRows<Z>& z, Scratch& scratch, const Visit& visit) {
+    visit_products(x.rows, z.rows, scratch, [&](Index i, Index j, auto block) {
+        const Index end = least(j + block.columns, z.squares.size);
+        visit(i, j, block, x.squares.slice(i, i + block.rows), z.squares.slice(j, end));
+    });
+}
+
+// The kernel matrix of two sets of rows: out (r, c) = exp(-gamma |x - z|^2)
+//
+// Given   x: r rows, z: c rows of numbers of any type; out of type T, overwritten
+// Cost    the inner products, and 12 operations an entry
+// Exact   an entry does not depend on the other rows
+// Twin    tests/naive/kernels.py::rbf
+template <class T, class X, class Z, class Scratch>
+void rbf_matrix(const RBFRows<X>& x, const RBFRows<Z>& z, double gamma, Scratch& scratch, Matrix<T> out) {
+    visit_rbf(x, z, scratch, [&](Index i, Index j, auto block, auto squares, auto others) {
+        const Matrix<T> into{out[i].data + j, block.rows, block.columns, out.stride};
+        if (others.size == block.columns) return rbf_of_products(block, squares, others, gamma, into);
+        alignas(kCacheLine) T values[kBlockEntries];
+        const Matrix<T> K{values, block.rows, block.columns, block.columns};
+        rbf_of_products(block, squares, others, gamma, K);
+        for (Index k = 0; k < K.rows; ++k) std::copy_n(K[k].data, others.size, into[k].data);
+    });
+}
+
+// out (k, c) += coef K(x, z), where K (r, c) is the kernel matrix
+//
+// Given   x: r rows, coef (k, r), z: c rows
+// Cost    the kernel matrix, and a multiply-add for each entry and coefficient that is not zero
+// Exact   terms are added in the order of the rows x: a sum does not depend on the other rows z
+// Twin    tests/naive/kernels.py::rbf with out + coef @ K
+template <class X, class Z, class Scratch>
+void add_rbf_product(const RBFRows<X>& x, Matrix<const double> coef, const RBFRows<Z>& z, double gamma, Scratch& scratch,
+                     Matrix<double> out) {
+    visit_rbf(x, z, scratch, [&](Index i, Index j, auto K, auto squares, auto others) {
+        rbf_of_products(K, squares, others, gamma, K);
+        for (Index a = 0; a < out.rows; ++a) {
+            RowSum<typename decltype(K)::Value> sum(out[a].slice(j, j + others.size));
+            for (Index k = 0; k < K.rows; ++k)
+                if (coef[a][i + k] != 0.0) sum.add(coef[a][i + k], K[k].data);
+            sum.finish();
+        }
+    });
+}
+
+}  // namespace wm
