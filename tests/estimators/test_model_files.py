@@ -240,7 +240,6 @@ def test_arrays_without_entries_ask_for_no_memory() -> None:
         (("best_estimator_", "coef_"), short, r"coef_ must be an array of float64 of shape \(1, 5\)"),
         (("refit",), "yes", "refit must be"),
     ],
-    ids=str,
 )
 def test_damage_of_a_search_is_named(path: tuple[Any, ...], value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
