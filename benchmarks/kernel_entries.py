@@ -1,4 +1,4 @@
-"""Nanoseconds of a kernel entry on one thread: in a kernel matrix, in one with its transpose, in a weighted sum of rows.
+"""Nanoseconds of a kernel entry on one thread: in a kernel matrix, one with its transpose, and a weighted sum of rows.
 
 ::
 
