@@ -16,7 +16,6 @@ from widemargin.algorithms import dc_svm
 from widemargin.algorithms.dc_svm import KernelProblem, Settings, train, train_several
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Precomputed
-from widemargin.solvers.dual import memory
 from widemargin.solvers.dual import solver as dual
 from widemargin.solvers.dual.certificate import pair_problem, svm_problem
 from widemargin.solvers.results import TrainedMachine
@@ -69,13 +68,13 @@ def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 def precisions(monkeypatch: pytest.MonkeyPatch) -> list[np.dtype]:
     """The precision of the samples in each run of the exact solver."""
     seen: list[np.dtype] = []
-    original = memory.KernelRows
+    original = dc_svm.KernelRows
 
     def watched(kernel: Any, samples: Any, *rest: Any) -> Any:
         seen.append(samples.precision)
         return original(kernel, samples, *rest)
 
-    monkeypatch.setattr(memory, "KernelRows", watched)
+    monkeypatch.setattr(dc_svm, "KernelRows", watched)
     return seen
 
 
