@@ -172,7 +172,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
                 go_on=progress.go_on,
             )
             router: Any = division.router
-            nearest = router.squared_distances(samples, team).min(axis=1)
+            nearest = router.distances_to_nearest(samples, team)
         if progress.stopped_by:
             warn_of_stop(self, progress.stopped_by, "before its clusters were balanced: they may differ much in size.")
         self.labels_ = division.labels.astype(np.int32)

@@ -73,7 +73,7 @@ def add_kernel_product(
     is_sparse = sp.issparse(coef)  # made dense tile by tile
     coef = coef if is_sparse else np.ascontiguousarray(coef)
     n_columns = _even_columns(len(B), A.dtype)
-    add = None if is_sparse else kernel.untiled_product(A)
+    add = kernel.untiled_product(A) if len(out) == 1 and not is_sparse else None
     if add is not None:
         _add_untiled(add, _batches(A, _UNTILED_ROWS), coef, B, out, team, n_columns)
         return

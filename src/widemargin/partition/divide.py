@@ -70,7 +70,8 @@ def divide(
     rng : numpy.random.Generator
     team : ThreadTeam
     go_on : callable
-        Called before each round of balancing, which ends where it returns False.
+        Called after each iteration of kernel k-means and before each round of balancing: they end where it returns
+        False.
 
     Returns
     -------
@@ -92,7 +93,7 @@ def divide(
     m = min(len(pool), _MAX_POINTS, max(n_sample, _POINTS_PER_CENTRE * k))
     index = pool if m == len(pool) else np.sort(rng.choice(pool, m, replace=False))
     own = None if weights is None else weights[index]
-    router = _cluster(kernel, samples.take(index), k, method, rng, own)
+    router = _cluster(kernel, samples.take(index), k, method, rng, own, go_on)
     mean = (len(samples) if weights is None else float(weights.sum())) / k
     labels = router.assign(samples, team)
     for _ in range(_BALANCING_ROUNDS):
@@ -111,13 +112,14 @@ def _cluster(
     method: str,
     rng: np.random.Generator,
     weights: NDArray[np.float64] | None,
+    go_on: Callable[[], bool],
 ) -> Router:
     if method == "random":
         return RandomRouter(points, rng.permutation(len(points)) % k)
     if method == "input":
         return InputRouter(points, _dense_labels(cluster_rows(points, k, rng)))
     router = KernelRouter(kernel, points, np.zeros(len(points), np.intp), weights=weights)
-    return router.with_labels(_dense_labels(kernel_kmeans(router.gram, k, rng, weights)))
+    return router.with_labels(_dense_labels(kernel_kmeans(router.gram, k, rng, weights, go_on)))
 
 
 def _balance(router: Router, sizes: NDArray[np.number[Any]], mean: float, rng: np.random.Generator) -> Labels | None:

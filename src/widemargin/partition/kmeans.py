@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._native import kernels
 from .._threads import openmp_limit
 
 Labels = NDArray[np.intp]
@@ -89,7 +91,11 @@ def centroids(X: Any, labels: Labels, weights: NDArray[np.float64] | None = None
 
 
 def kernel_kmeans(
-    K: NDArray[np.floating], k: int, rng: np.random.Generator, weights: NDArray[np.float64] | None = None
+    K: NDArray[np.floating],
+    k: int,
+    rng: np.random.Generator,
+    weights: NDArray[np.float64] | None = None,
+    go_on: Callable[[], bool] = lambda: True,
 ) -> Labels:
     """Kernel k-means: Lloyd's iterations in the feature space of the points' kernel matrix.
 
@@ -102,6 +108,8 @@ def kernel_kmeans(
         For the k first centres, chosen as in k-means++ (the paper does not say how).
     weights : ndarray of shape (m,), optional
         Of the points, > 0; ones by default. A weight of 2 is the same as a point twice, and so are the first centres.
+    go_on : callable
+        Called after each iteration; the last one is where it returns False.
 
     Returns
     -------
@@ -110,7 +118,7 @@ def kernel_kmeans(
 
     Notes
     -----
-    O(m^2 k) an iteration, as one matrix product; at most 20 iterations.
+    O(m^2 + m k) an iteration, at most 20 iterations.
     Source: Hsieh et al. 2014, section 3; Ghitta et al. 2011.
     """
     weights = np.ones(len(K)) if weights is None else weights
@@ -124,6 +132,8 @@ def kernel_kmeans(
         if np.array_equal(new, labels):
             break
         labels = new
+        if not go_on():
+            break
     return np.asarray(labels, np.intp)
 
 
@@ -166,8 +176,15 @@ def feature_distances(
 ) -> NDArray[np.float64]:
     """Squared distances of m points to the centres of their k clusters, less k(x, x): shape (m, k)."""
     members = membership(labels, k, weights)
-    products = K.astype(np.float64) @ members
-    return np.asarray(np.einsum("jc,jc->c", members, products) - 2.0 * products)
+    products = cluster_products(K, members)
+    return np.asarray(np.einsum("jc,cj->c", members, products) - 2.0 * products.T)
+
+
+def cluster_products(K: NDArray[np.floating], members: NDArray[np.float64]) -> NDArray[np.float64]:
+    """members' K (k, m), of a kernel matrix (m, m) and the weights (m, k) of `membership`: O(m^2 + m k)."""
+    products = np.zeros(members.T.shape)
+    kernels.add_product(K, np.ascontiguousarray(members.T), products)  # skips zeros
+    return products
 
 
 def membership(labels: Labels, k: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

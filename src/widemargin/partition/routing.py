@@ -15,8 +15,9 @@ from .._threads import ThreadTeam, row_blocks
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import FunctionKernel, Kernel
 from ..kernels.tiles import add_kernel_product
-from .kmeans import Labels, feature_distances, kernel_kmeans, kmeans, membership
+from .kmeans import Labels, cluster_products, feature_distances, kernel_kmeans, kmeans, membership
 
+_MAX_SCORES = 2**21  # values of a block: scores of a larger one would be written to new memory
 _ROWS = 4096
 _DENSE_BYTES = 2**24
 
@@ -112,7 +113,7 @@ class KernelRouter(_SamplePoints):
         if self.known_spread is not None:
             return self.known_spread
         members = membership(self.labels, self.n_clusters, self.weights)
-        return np.asarray(np.einsum("jc,jc->c", members, self.gram.astype(np.float64) @ members))
+        return np.asarray(np.einsum("jc,cj->c", members, cluster_products(self.gram, members)))
 
     def distances(self) -> NDArray[np.float64]:
         """Squared distances (m, k) of the points to the centres, less k(x, x)."""
@@ -127,23 +128,25 @@ class KernelRouter(_SamplePoints):
         """The same points in other clusters."""
         return replace(self, labels=labels, known_spread=None, known_gram=self.gram)
 
-    def squared_distances(self, samples: Samples, team: ThreadTeam) -> NDArray[np.float64]:
-        """Squared distances (n, k) of samples of the same form as the points to the centres, rounded up to 0."""
-        return self._squared_distances(self.points, samples, self.kernel.diagonal, team)
-
     def squared_distances_of(self, X: Any, diagonal: float | None, team: ThreadTeam) -> NDArray[np.float64]:
-        """As `squared_distances`, of new rows; `diagonal`: their k(x, x), where X = K(new rows, training rows)."""
+        """Squared distances (n, k) of rows X (n, d) to the centres, rounded up to 0.
+
+        `diagonal`: their k(x, x), where X = K(new rows, training rows).
+        """
         points, samples = self.points.against(X)
         norms = self.kernel.diagonal if diagonal is None else lambda part: np.full(len(part), diagonal)
-        return self._squared_distances(points, samples, norms, team)
-
-    def _squared_distances(
-        self, points: Samples, samples: Samples, norms: Callable[[Samples], Any], team: ThreadTeam
-    ) -> NDArray[np.float64]:
         out = np.empty((len(samples), self.n_clusters))
-        for rows in row_blocks(len(samples), 16 * _ROWS):
+        for rows in self._blocks(samples):
             part = samples.take(rows)
             out[rows] = self._scores(points, part, team).T + norms(part)[:, None]
+        return np.maximum(out, 0.0, out=out)
+
+    def distances_to_nearest(self, samples: Samples, team: ThreadTeam) -> NDArray[np.float64]:
+        """Squared distances (n,) of samples of the same form as the points to their nearest centres."""
+        out = np.empty(len(samples))
+        for rows in self._blocks(samples):
+            part = samples.take(rows)
+            out[rows] = self._scores(self.points, part, team).min(axis=0) + self.kernel.diagonal(part)
         return np.maximum(out, 0.0, out=out)
 
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
@@ -165,15 +168,21 @@ class KernelRouter(_SamplePoints):
 
     def _nearest(self, points: Samples, samples: Samples, team: ThreadTeam) -> Labels:
         labels = np.empty(len(samples), np.intp)
-        for rows in row_blocks(len(samples), 16 * _ROWS):
+        for rows in self._blocks(samples):
             labels[rows] = self._scores(points, samples.take(rows), team).argmin(axis=0)
         return labels
 
+    def _blocks(self, samples: Samples) -> list[slice]:
+        return row_blocks(len(samples), max(_ROWS, _MAX_SCORES // self.n_clusters))
+
     def _scores(self, points: Samples, samples: Samples, team: ThreadTeam) -> NDArray[np.float64]:
-        members = np.ascontiguousarray(membership(self.labels, self.n_clusters, self.weights).T)
+        by_cluster = np.argsort(self.labels, kind="stable")  # a tile of points then adds to few clusters
+        members = np.ascontiguousarray(membership(self.labels, self.n_clusters, self.weights)[by_cluster].T)
         products = np.zeros((self.n_clusters, len(samples)))
-        add_kernel_product(self.kernel, points, members, samples, products, team)
-        return self.spread[:, None] - 2.0 * products
+        add_kernel_product(self.kernel, points.take(by_cluster), members, samples, products, team)
+        products *= -2.0
+        products += self.spread[:, None]
+        return products
 
 
 @dataclass(frozen=True)
