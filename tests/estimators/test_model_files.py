@@ -430,7 +430,7 @@ def test_no_change_of_a_file_ends_the_process(fuzzer: ModuleType) -> None:
 def test_the_fuzzer_sees_what_happens(fuzzer: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """A child that dies, hangs or asks for too much memory is counted as that."""
     change = next(fuzzer.changes(1))
-    monkeypatch.setattr(fuzzer, "_SECONDS", 1.0)
+    monkeypatch.setattr(fuzzer, "_LIMITS", tuple((*limit[:2], 1.0) for limit in fuzzer._LIMITS))
 
     def outcome_of(action: Callable[[], Any]) -> str:
         monkeypatch.setattr(fuzzer, "use", lambda *_: action())
