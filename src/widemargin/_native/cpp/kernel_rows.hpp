@@ -46,14 +46,13 @@ template <class Entry> class RowSum {
         for (int k = 0; k < n; ++k) row[k] = rows[k], c[k] = coef[k];
         double* sum = sum_.data;
         const Index size = sum_.size;
-        Index j = 0;
-        for (; j + kLanes <= size; j += kLanes) {
+        for (Index j = 0; j + kLanes <= size; j += kLanes) {
             Lanes total = load_lanes(sum + j);
             WM_UNROLL
             for (int k = 0; k < n; ++k) total = WM_IN_ORDER(total + c[k] * load_lanes(row[k] + j));
             store_lanes(sum + j, total);
         }
-        for (; j < size; ++j)
+        for (Index j = size - size % kLanes; j < size; ++j)
             for (int k = 0; k < n; ++k) sum[j] = multiply_add(c[k], static_cast<double>(row[k][j]), sum[j]);
     }
 };

@@ -10,9 +10,10 @@
 
 namespace wm {
 
-constexpr Index kBlockEntries = 64 * 64;  // of a block, at most
+constexpr Index kBlockColumns = 64, kBlockEntries = 64 * kBlockColumns;  // of a block, at most
 static_assert(kBlockEntries >= kDenseBlockRows * ProductScratch<float>::width);
 static_assert(kBlockEntries >= kBlockRows * Panel<float>::width);
+static_assert(kBlockColumns >= ProductScratch<float>::width && kBlockColumns >= Panel<float>::width);
 
 template <class T> ProductScratch<T> product_scratch(Matrix<const T>, Matrix<const T> Z) {
     return ProductScratch<T>(Z.rows, Z.columns);
@@ -44,7 +45,7 @@ template <class Rows> struct RBFRows {
 // K (n, w) = exp(-gamma |x - z|^2) from inner products (n, w), perhaps in the same memory
 template <class T, class X>
 void rbf_of_products(Matrix<X> products, Span<const double> squares, Span<const double> others, double gamma, Matrix<T> K) {
-    X shift[kBlockEntries / 16] = {};
+    X shift[kBlockColumns] = {};
     for (Index j = 0; j < others.size; ++j) shift[j] = static_cast<X>(others[j]);
     const X two_gamma = static_cast<X>(2.0 * gamma);
     for (Index i = 0; i < K.rows; ++i) {
@@ -94,13 +95,17 @@ void rbf_matrix(const RBFRows<X>& x, const RBFRows<Z>& z, double gamma, Scratch&
 template <class X, class Z, class Scratch>
 void add_rbf_product(const RBFRows<X>& x, Matrix<const double> coef, const RBFRows<Z>& z, double gamma, Scratch& scratch,
                      Matrix<double> out) {
+    AlignedArray<double> sums(kBlockColumns);  // of whole registers, so that all columns are rounded alike
     visit_rbf(x, z, scratch, [&](Index i, Index j, auto K, auto squares, auto others) {
         rbf_of_products(K, squares, others, gamma, K);
         for (Index a = 0; a < out.rows; ++a) {
-            RowSum<typename decltype(K)::Value> sum(out[a].slice(j, j + others.size));
+            double* const into = out[a].data + j;
+            std::copy_n(into, others.size, sums.data());
+            RowSum<typename decltype(K)::Value> sum(sums.span().head(K.columns));
             for (Index k = 0; k < K.rows; ++k)
                 if (coef[a][i + k] != 0.0) sum.add(coef[a][i + k], K[k].data);
             sum.finish();
+            std::copy_n(sums.data(), others.size, into);
         }
     });
 }
