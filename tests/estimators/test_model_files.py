@@ -388,6 +388,8 @@ def same(a: Any, b: Any) -> bool:
     """Whether two states are the same to the last bit."""
     if type(a) is not type(b):
         return False
+    if isinstance(a, BaseEstimator):  # that of a search
+        a, b = a.__getstate__(), b.__getstate__()
     if isinstance(a, np.ndarray):
         equal_bytes = a.tobytes() == b.tobytes() if a.dtype != object else bool((a == b).all())
         return a.dtype == b.dtype and a.shape == b.shape and equal_bytes
@@ -397,8 +399,6 @@ def same(a: Any, b: Any) -> bool:
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     if isinstance(a, list | tuple):
         return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, BaseEstimator):  # that of a search
-        return same(a.__getstate__(), b.__getstate__())
     return bool(a == b) or a != a
 
 
