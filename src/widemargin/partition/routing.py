@@ -135,18 +135,18 @@ class KernelRouter(_SamplePoints):
         """
         points, samples = self.points.against(X)
         norms = self.kernel.diagonal if diagonal is None else lambda part: np.full(len(part), diagonal)
-        out = np.empty((len(samples), self.n_clusters))
+        out, clusters = np.empty((len(samples), self.n_clusters)), self._by_cluster(points)
         for rows in self._blocks(samples):
             part = samples.take(rows)
-            out[rows] = self._scores(points, part, team).T + norms(part)[:, None]
+            out[rows] = self._scores(*clusters, part, team).T + norms(part)[:, None]
         return np.maximum(out, 0.0, out=out)
 
     def distances_to_nearest(self, samples: Samples, team: ThreadTeam) -> NDArray[np.float64]:
         """Squared distances (n,) of samples of the same form as the points to their nearest centres."""
-        out = np.empty(len(samples))
+        out, clusters = np.empty(len(samples)), self._by_cluster(self.points)
         for rows in self._blocks(samples):
             part = samples.take(rows)
-            out[rows] = self._scores(self.points, part, team).min(axis=0) + self.kernel.diagonal(part)
+            out[rows] = self._scores(*clusters, part, team).min(axis=0) + self.kernel.diagonal(part)
         return np.maximum(out, 0.0, out=out)
 
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
@@ -162,24 +162,32 @@ class KernelRouter(_SamplePoints):
         """The second nearest; none for callables, which take too long, and for matrices, which lack k(x, x)."""
         if self.kernel.sample_form == "entries" or isinstance(self.kernel, FunctionKernel):
             return labels, np.zeros(len(labels))
+        clusters = self._by_cluster(self.points)
         return _next_cluster(
-            samples, labels, team, lambda part: self._scores(self.points, part, team).T, self.kernel.diagonal
+            samples, labels, team, lambda part: self._scores(*clusters, part, team).T, self.kernel.diagonal
         )
 
     def _nearest(self, points: Samples, samples: Samples, team: ThreadTeam) -> Labels:
-        labels = np.empty(len(samples), np.intp)
+        labels, clusters = np.empty(len(samples), np.intp), self._by_cluster(points)
         for rows in self._blocks(samples):
-            labels[rows] = self._scores(points, samples.take(rows), team).argmin(axis=0)
+            labels[rows] = self._scores(*clusters, samples.take(rows), team).argmin(axis=0)
         return labels
 
     def _blocks(self, samples: Samples) -> list[slice]:
         return row_blocks(len(samples), max(_ROWS, _MAX_SCORES // self.n_clusters))
 
-    def _scores(self, points: Samples, samples: Samples, team: ThreadTeam) -> NDArray[np.float64]:
-        by_cluster = np.argsort(self.labels, kind="stable")  # a tile of points then adds to few clusters
-        members = np.ascontiguousarray(membership(self.labels, self.n_clusters, self.weights)[by_cluster].T)
+    def _by_cluster(self, points: Samples) -> tuple[Samples, NDArray[np.float64]]:
+        """The points in the order of their clusters, so that a tile adds to few of them, and their weights (k, m)."""
+        order = np.argsort(self.labels, kind="stable")
+        members = membership(self.labels, self.n_clusters, self.weights)[order]
+        return points.take(order), np.ascontiguousarray(members.T)
+
+    def _scores(
+        self, points: Samples, members: NDArray[np.float64], samples: Samples, team: ThreadTeam
+    ) -> NDArray[np.float64]:
+        """Squared distances (k, n) less k(x, x), from points with weights as of `_by_cluster`."""
         products = np.zeros((self.n_clusters, len(samples)))
-        add_kernel_product(self.kernel, points.take(by_cluster), members, samples, products, team)
+        add_kernel_product(self.kernel, points, members, samples, products, team)
         products *= -2.0
         products += self.spread[:, None]
         return products
