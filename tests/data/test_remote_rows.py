@@ -1,5 +1,6 @@
 """Rows on the workers of a cluster: shuffled, looked up, made again after a loss, and freed when nobody needs them."""
 
+import gc
 import os
 import signal
 import time
@@ -116,6 +117,46 @@ def test_blocks_are_freed_after_use_and_after_a_failure(cluster: Any, client: An
         with pytest.raises(ZeroDivisionError):
             rows.map(fail, np.zeros((1, len(rows))))
     wait_until(lambda: n_blocks_on(workers) == 0)
+
+
+def test_partitions_leave_the_workers_as_their_rows_do(cluster: Any, client: Any) -> None:
+    def read_slowly(part: Any) -> Any:
+        time.sleep(0.2)
+        return part
+
+    def held(name: str) -> int:
+        return sum(name in str(key) for worker in cluster.workers.values() for key in worker.data)
+
+    gc.collect()
+    gc.disable()  # nothing may wait for the next search for cycles
+    try:
+        slow = da.from_array(X, chunks=(120, -1)).map_blocks(read_slowly, dtype=X.dtype)
+        with open_remote_rows(slow, KEPT, N, go_on) as rows:
+            assert held("read_slowly") == 5
+            rows.label(lambda part: read_slowly(np.zeros(len(part), int)))
+            wait_until(lambda: held("_call_on_partitions") + held("_itself") == 0)
+            rows.shuffle(BLOCK_OF, 2)
+            wait_until(lambda: held("read_slowly") + held("_cut") == 0)
+    finally:
+        gc.enable()
+
+
+def test_a_function_of_partitions_is_sent_once(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    weight, pickled = RNG.normal(size=3), []
+
+    class Router:
+        def __reduce__(self) -> Any:
+            pickled.append(self)
+            return sum_of, (weight,)
+
+    with open_rows(size=50) as rows:
+        labels = rows.label(Router())  # type: ignore[arg-type]  # callable once it has arrived
+    assert len(pickled) == 1
+    np.testing.assert_array_equal(labels, X[KEPT] @ weight > 0)
+
+
+def sum_of(weight: Any) -> Callable[[Any], Any]:
+    return lambda part: part @ weight > 0
 
 
 def test_blocks_are_freed_when_the_client_is_lost(cluster: Any) -> None:

@@ -95,6 +95,17 @@ def test_sparse_samples_are_pickled_as_their_rows() -> None:
     np.testing.assert_array_equal(inner(copy, samples), inner(samples, samples)[4:9])
 
 
+def test_a_dense_batch_is_pickled_without_the_other_rows() -> None:
+    X = np.random.default_rng(0).normal(size=(1000, 5)).astype(np.float32)
+    batch = make_samples(X, "distances").take(np.array([3, 900, 17]))
+    pickled = pickle.dumps(batch)
+    assert len(pickled) < 0.1 * X.nbytes
+    for samples in (batch, pickle.loads(pickled)):
+        exact = samples.astype(np.dtype(np.float64), np.dtype(np.float64))  # of the rows before they were rounded
+        expected = X[[3, 900, 17]] - X.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
+        np.testing.assert_allclose(exact.toarray(), expected, rtol=1e-15)
+
+
 def test_the_callers_sparse_matrix_is_left_as_it_was() -> None:
     X = sparse_matrix(np.random.default_rng(0), 6, 5, DOUBLE)
     before = X.data.copy(), X.indices.copy(), X.indptr.copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,18 @@ def make_router(name: str, kernel: Any, samples: Any, chosen: np.ndarray, labels
     if name == "kernel":
         return KernelRouter(kernel, points, labels)
     return InputRouter(points, labels) if name == "input" else RandomRouter(points, labels)
+
+
+def test_a_kernel_router_is_pickled_without_the_matrix_of_its_points() -> None:
+    X, team = np.random.default_rng(0).normal(size=(900, 3)), ThreadTeam(1)
+    kernel, labels = make_kernel("rbf", gamma=GAMMA), np.arange(300) % 4
+    points = make_samples(X, kernel.sample_form).take(np.arange(300))
+    router = KernelRouter(kernel, points, np.zeros(300, np.intp)).with_labels(labels)
+    pickled = pickle.dumps(router)
+    assert len(pickled) < 0.1 * router.gram.nbytes
+    again = pickle.loads(pickled)
+    np.testing.assert_array_equal(again.route(X, team), router.route(X, team))
+    np.testing.assert_array_equal(again.gram, router.gram)
 
 
 @pytest.mark.parametrize("rows", ["dense", "mostly zeros"])

@@ -8,7 +8,7 @@ computes its partitions again elsewhere, and the pass is repeated.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from time import monotonic, sleep
 from typing import Any
@@ -169,19 +169,24 @@ def partitions_of(X: Any) -> list[Any]:
 
 @contextmanager
 def active_client() -> Iterator[Any]:
-    """The active client; where there is none, one whose worker is in threads of this process."""
+    """The active client; where there is none, one whose worker is in threads of this process.
+
+    Meanwhile dask does not warn of large graphs: tasks take a few numbers for each row with them.
+    """
     try:
+        import dask
         from distributed import Client, get_client
     except ImportError as error:
         raise ImportError("fitting a dask collection needs distributed: pip install 'widemargin[dask]'") from error
-    try:
-        yield get_client()
-        return
-    except ValueError as error:
-        if "No global client" not in str(error):
-            raise
-    with Client(processes=False, dashboard_address=None) as own:
-        yield own
+    with ExitStack() as stack:
+        stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}))
+        try:
+            client = get_client()
+        except ValueError as error:
+            if "No global client" not in str(error):
+                raise
+            client = stack.enter_context(Client(processes=False, dashboard_address=None))
+        yield client
 
 
 def running_workers(client: Any) -> dict[str, Any]:
@@ -202,7 +207,7 @@ def collect(client: Any, tasks: list[Any], check: Callable[[], None], owners: se
     while True:
         lost: BaseException | None = None
         try:
-            if _are_done(tasks, check):
+            if _are_done(client, tasks, check):
                 results: list[Any] = client.sync(gather, callback_timeout=timeout)
                 return results
         except (TimeoutError, CancelledError) as error:
@@ -236,17 +241,29 @@ def collect_pure(client: Any, tasks: list[Any], check: Callable[[], None]) -> li
         raise LostPartitionError(f"partitions of X were lost again and again: {error}") from error
 
 
-def _are_done(tasks: list[Any], check: Callable[[], None]) -> bool:
+def _are_done(client: Any, tasks: list[Any], check: Callable[[], None]) -> bool:
     """Wait for tasks, at most a second; whether they have ended."""
-    from distributed import wait
-
     end = monotonic() + _WORKER_CHECK
     while monotonic() < end:
         check()
-        with suppress(TimeoutError):
-            wait(tasks, timeout=_STOP_CHECK)
+        if client.sync(_end_soon, tasks):
             return True
     return False
+
+
+async def _end_soon(tasks: list[Any]) -> bool:
+    """Whether tasks end within 0.1 s.
+
+    To be run by `Client.sync`. A timeout that this raised would be referred to by the frames in its own traceback, and
+    workers would keep the results of the tasks until Python's next search for cycles.
+    """
+    from distributed import wait
+
+    try:
+        await wait(tasks, timeout=_STOP_CHECK)
+    except TimeoutError:
+        return False
+    return True
 
 
 def _is_stuck(worker: dict[str, Any]) -> bool:
@@ -256,17 +273,15 @@ def _is_stuck(worker: dict[str, Any]) -> bool:
 
 def finish(blocks: list[Any], check: Callable[[], None] = lambda: None) -> None:
     """Wait for blocks, calling `check` every 0.1 s; raise the error of a block that failed."""
-    from distributed import CancelledError, wait
+    from distributed import CancelledError
 
     try:
-        begin, is_done = monotonic(), False
-        while not is_done:
+        begin, client = monotonic(), blocks[0].client
+        check()
+        while not client.sync(_end_soon, blocks):
             check()
-            if monotonic() - begin > _MAX_WAIT and not blocks[0].client.scheduler_info(n_workers=-1)["workers"]:
+            if monotonic() - begin > _MAX_WAIT and not running_workers(client):
                 raise LostPartitionError(f"there has been no worker for {_MAX_WAIT:g} seconds")
-            with suppress(TimeoutError):
-                wait(blocks, timeout=_STOP_CHECK)
-                is_done = True
     except CancelledError as error:
         lost = [number for number, block in enumerate(blocks) if block.cancelled()]
         raise LostPartitionError(

@@ -142,12 +142,17 @@ class RemoteRows:
         function: Callable[..., Any],
         groups: Sequence[Sequence[int]],
         *of_parts: list[Any],
+        shared: tuple[Any, ...] = (),
         check: Callable[[], None] | None = None,
     ) -> list[Any]:
-        """``function(partitions, numbers, *values)`` of groups of partitions, with the values of each partition."""
+        """``function(*shared, partitions, numbers, *values)`` of groups of partitions, with values of each partition.
+
+        `shared` may hold futures, whose values are sent once to each worker.
+        """
         tasks = [
             self.client.submit(
                 function,
+                *shared,
                 [self._partitions[p] for p in group],
                 group,
                 *([values[p] for p in group] for values in of_parts),
@@ -162,9 +167,9 @@ class RemoteRows:
     ) -> list[Any]:
         """``function(X, *values)`` of every partition, with its rows' values out of all (n,)."""
         values = [[all_values[mine] for mine in self._numbers] for all_values in of_rows]
-        call = partial(_call_on_partitions, function)
         places = [None if count else mine for count, mine in zip(self._are_whole, self._places, strict=True)]
-        results = self._map(call, self._groups, places, *values, check=check)
+        once = self.client.submit(_itself, function, pure=False)
+        results = self._map(_call_on_partitions, self._groups, places, *values, shared=(once,), check=check)
         return _in_order(zip(self._groups, results, strict=True))
 
     def label(self, function: Callable[[Any], Rows]) -> Rows:
@@ -187,7 +192,7 @@ class RemoteRows:
         if self.blocks is None:
             groups = [group for group in self._groups if any(len(chosen[p]) for p in group)]
             places = [mine[here] for mine, here in zip(self._places, chosen, strict=True)]
-            found = self._map(partial(_cut, self._form), groups, places, check=do_not_check)
+            found = self._map(_cut, groups, places, shared=(self._form,), check=do_not_check)
             used = [p for group in groups for p in group]
         else:
             used = [p for p, here in enumerate(chosen) if len(here)]
@@ -376,6 +381,10 @@ def stack_rows(parts: Sequence[Any]) -> Any:
     if len(parts) == 1:
         return parts[0]
     return sp.csr_array(sp.vstack(parts)) if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def _itself(value: T) -> T:
+    return value
 
 
 def _inspect(parts: list[Any], numbers: list[int]) -> list[PartitionInfo]:

@@ -100,6 +100,11 @@ class DenseSamples:
     def __len__(self) -> int:
         return len(self.X)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Of the caller's array only the rows of this batch."""
+        source = None if self.source is None else (self.source[0][self.source[1]], slice(0, len(self)))
+        return {**self.__dict__, "source": source}
+
     @property
     def squares(self) -> NDArray[np.float64]:
         """Squared norms (n,), in float64, computed once."""

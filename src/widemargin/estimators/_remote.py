@@ -222,7 +222,8 @@ def _train_early(
     padded[:, rows] = problem.target, problem.lo, problem.hi
     left = progress.deadline - perf_counter()
     max_time = max(left, 0.0) if isfinite(left) else None
-    solve = partial(_train_clusters, kernel, problem, settings, max_time, blocks.token)
+    shared = problem.take(np.empty(0, np.intp))  # the workers have their own coordinates
+    solve = partial(_train_clusters, kernel, shared, settings, max_time, blocks.token)
     parts = blocks.map(solve, np.vstack([padded, labels, numbers]), _GRACE)
     progress.go_on()  # keeps the reason for which workers may have stopped
     if any(part is None for part in parts):

@@ -98,6 +98,11 @@ class KernelRouter(_SamplePoints):
     weights: NDArray[np.float64] | None = None  # of the points in their cluster's mean; ones by default
     name: str = field(default="kernel", init=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the points' kernel matrix, of which routing needs the centres' norms alone."""
+        self.spread  # noqa: B018 - computed before the matrix is left out
+        return {name: value for name, value in self.__dict__.items() if name != "gram"} | {"known_gram": None}
+
     @cached_property
     def gram(self) -> NDArray[np.floating]:
         """The sample points' kernel matrix (m, m)."""
