@@ -15,7 +15,7 @@ from widemargin.data.samples import GramSamples, make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
 from widemargin.models import clustered
 from widemargin.models.clustered import ClusteredExpansion
-from widemargin.partition import InputRouter, KernelRouter, RandomRouter
+from widemargin.partition.routing import InputRouter, KernelRouter, RandomRouter
 
 GAMMA, K = 0.4, 4
 RNG = np.random.default_rng(0)

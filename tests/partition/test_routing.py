@@ -14,7 +14,7 @@ from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
 from widemargin.kernels.precision import ensure_precision
-from widemargin.partition import InputRouter, KernelRouter, RandomRouter
+from widemargin.partition.routing import InputRouter, KernelRouter, RandomRouter
 
 GAMMA = 0.3
 FORMS = {

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._problems import Problem
+from benchmarks.papers._bsgd.partner import find_partner
 from benchmarks.papers._bsgd.runs import FAST, settings_of
 from widemargin._progress import Progress
 from widemargin.algorithms.bsgd import BudgetedSGD
-from widemargin.solvers.sgd import find_partner
 from widemargin.solvers.sgd.lookup_table import golden_section, merged_coef
 
 Vector = NDArray[np.float64]

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks._report import RESULTS, read_csv
 from benchmarks.papers._bsgd.runs import FAST
-from widemargin.solvers.sgd import merge_table
+from widemargin.solvers.sgd.lookup_table import merge_table
 
 IMAGES = Path(__file__).resolve().parents[3] / "docs" / "images"
 Rows = list[dict[str, Any]]

@@ -20,7 +20,6 @@ from widemargin._progress import Progress
 from widemargin.algorithms.dc_svm import KernelProblem, Settings, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import make_kernel
-from widemargin.partition import between_cluster_mass
 from widemargin.solvers.dual.certificate import svm_problem
 from widemargin.solvers.results import TrainedMachine as Trained
 
@@ -85,14 +84,17 @@ def _dual(problem: Problem, beta: NDArray[np.float64]) -> float:
 def _bound(problem: Problem, data: KernelProblem, settings: Settings, best: float) -> _Bound:
     local = _train(data, settings)
     assert local.division is not None
-    mass = between_cluster_mass(
-        data.kernel,
-        data.samples,
-        local.division.labels,
-        upper=np.full(len(data.samples), problem.C),
-        n_sample=len(problem.X),
-    )
+    mass = problem.C**2 * _between_clusters(data, local.division.labels)
     return _Bound(0.5 * mass, best - _dual(problem, local.result.beta), local.division.router.n_clusters)
+
+
+def _between_clusters(data: KernelProblem, labels: NDArray[np.integer]) -> float:
+    """D(pi) of Theorem 1: the sum of |k(x_i, x_j)| over the ordered pairs of rows in different clusters."""
+    samples = data.samples.take(np.arange(len(data.samples)))
+    K = np.empty((len(samples), len(samples)), samples.dtype)
+    data.kernel.fill(samples, samples, K)
+    K[labels[:, None] == labels] = 0
+    return float(np.abs(K).sum(dtype=np.float64))
 
 
 def _bound_panels(rows: Sequence[Row]) -> list[Panel]:

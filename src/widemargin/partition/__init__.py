@@ -1,16 +1,9 @@
-"""Partitions of the samples into clusters, and the routing of new samples: kernel k-means, k-means, random."""
+"""Partitions of the samples into clusters, and the routing of new samples.
 
-from .divide import divide
-from .kmeans import kmeans
-from .mass import between_cluster_mass
-from .routing import InputRouter, KernelRouter, RandomRouter, Router
+::
 
-__all__ = [
-    "InputRouter",
-    "KernelRouter",
-    "RandomRouter",
-    "Router",
-    "between_cluster_mass",
-    "divide",
-    "kmeans",
-]
+    divide       two-step clustering of many samples, with balanced sizes
+    routing      the rule that assigns samples to clusters: kernel k-means, k-means, random
+    kmeans       k-means in input space and in feature space
+    hierarchy    trees of k-means clusters
+"""

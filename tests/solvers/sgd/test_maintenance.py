@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.papers._bsgd.partner import find_partner
 from naive import budget as naive
-from widemargin.solvers.sgd import RULES, find_partner
 from widemargin.solvers.sgd.lookup_table import merged_coef
+from widemargin.solvers.sgd.maintenance import RULES
 
 quick = settings(max_examples=30, deadline=None, derandomize=True)
 problems = {
