@@ -35,7 +35,6 @@ from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam
 from .._types import Matrix
 from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix
-from ..nystroem.local_machines import LinearFit
 from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
 from ..solvers.cutting_plane.active_rows import ActiveRows
 from ..solvers.cutting_plane.dual_ascent import DualAscent
@@ -130,13 +129,15 @@ def train_path(
 
 def train_hinges(
     X: NDArray[np.floating], signed: Matrix, tol: float, progress: Progress, memory_budget: int
-) -> LinearFit:
-    """Train machines without intercept on dense samples in this thread: a `LinearTrainer` of local machines."""
+) -> list[LinearResult]:
+    """Train machines without intercept, C = 1, on dense samples X (n, d) in this thread: one for each row of `signed`.
+
+    `signed` (q, n): the samples' weights times their labels.
+    """
     team = ThreadTeam(1)
     settings = OCASSettings(tol=tol, memory_budget=memory_budget, keep_points=False)
     losses = [HingeLoss(signed_weights, team) for signed_weights in signed]
-    results, _ = train(make_design_matrix(X, team), losses, settings, progress, team=team)
-    return LinearFit.from_results(np.concatenate([result.w for result in results]), results)
+    return train(make_design_matrix(X, team), losses, settings, progress, team=team)[0]
 
 
 class _Training:

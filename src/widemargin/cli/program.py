@@ -183,31 +183,22 @@ def _add_demo(commands: Any) -> None:
 
 def _add_train(commands: Any) -> None:
     summary = "Train an SVM and save it; Ctrl-C stops the training and saves the best model so far"
-    command = _add_command(commands, "train", _lazy("commands", "train"), summary, inputs=("data", "test"))
-    add = command.add_argument
-    add("data", metavar="DATA", help="training data; - is standard input")
-    add("model", metavar="MODEL", help="output file for the model, such as model.skops; - is standard output")
-    _add_reading(command)
-    _add_machine(command)
-    _add_cost(command)
-    _add_limits(command)
-    _add_testing(command)
-    _add_running(command)
-    _add_force(command)
+    _add_training(commands, "train", summary, _add_machine, _add_cost)
 
 
 def _add_tune(commands: Any) -> None:
     summary = "Choose C and gamma by cross-validation, train with the best, and save the machine"
-    command = _add_command(commands, "tune", _lazy("commands", "tune"), summary, inputs=("data", "test"))
-    add = command.add_argument
-    add("data", metavar="DATA", help="training data; - is standard input")
-    add("model", metavar="MODEL", help="output file for the model, such as model.skops; - is standard output")
-    _add_reading(command)
-    _add_search(command)
-    _add_limits(command)
-    _add_testing(command)
-    _add_running(command)
-    _add_force(command)
+    _add_training(commands, "tune", summary, _add_search)
+
+
+def _add_training(commands: Any, name: str, summary: str, *groups: Callable[[Any], None]) -> None:
+    """Add a command that reads data and saves a model, with these groups of options among the common ones."""
+    command = _add_command(commands, name, _lazy("commands", name), summary, inputs=("data", "test"))
+    command.add_argument("data", metavar="DATA", help="training data; - is standard input")
+    model_help = "output file for the model, such as model.skops; - is standard output"
+    command.add_argument("model", metavar="MODEL", help=model_help)
+    for add in (_add_reading, *groups, _add_limits, _add_testing, _add_running, _add_force):
+        add(command)
 
 
 def _add_predict(commands: Any) -> None:

@@ -5,9 +5,9 @@ machines), `samples` the tiles of inner products; `csr` is the sparse storage an
 """
 
 from .abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError, RowAccess, RowArrays
-from .dask import LostPartitionError
+from .dask import LostPartitionError, open_design_matrix
 from .dense import has_finite_values
-from .design_matrix import is_partitioned, make_design_matrix, open_design_matrix, with_constant
+from .design_matrix import is_partitioned, make_design_matrix, with_constant
 from .lazy_rows import blocks_in_turn, map_rows
 from .memory_map import has_finite_rows, mapped_pages
 

@@ -6,8 +6,6 @@ samples, and a `RowAccess` if compiled code can visit them one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -43,23 +41,6 @@ def make_design_matrix(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> 
     if has_contiguous_rows(X):
         return DenseMatrix(X, team)
     return ColumnMajorMatrix(X, team) if has_contiguous_rows(X.T) else RowMajorMatrix(np.ascontiguousarray(X), team)
-
-
-@contextmanager
-def open_design_matrix(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> Iterator[DesignMatrix]:
-    """Hold the samples ready inside a ``with`` block: a dask collection on its cluster, all other data where they are.
-
-    Parameters
-    ----------
-    X, team, memory_budget : as of `make_design_matrix`, or of `open_partitions`
-    """
-    if is_partitioned(X):
-        from .dask import open_partitions  # it makes design matrices of its partitions
-
-        with open_partitions(X, team) as partitioned:
-            yield partitioned
-    else:
-        yield make_design_matrix(X, team, memory_budget)
 
 
 class SparseMatrix(RowAccess):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,27 +34,71 @@ def last_step(estimator: Any) -> Any:
     return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 
-def history_of(estimator: Any) -> Mapping[str, ArrayLike]:
-    """`history_` of a fitted estimator, or of the last step of a Pipeline.
+class HistoryDisplay:
+    """A display of columns of `history_`, with a parameter of its constructor for each column."""
 
-    Raises
-    ------
-    ValueError
-        If it has none: it is not fitted, or not of this library.
-    """
-    last = last_step(estimator)
-    if not hasattr(last, "history_"):
-        raise ValueError(f"estimator must be a fitted widemargin estimator, with a history_, got {last!r}")
-    history: Mapping[str, ArrayLike] = last.history_
-    return history
+    _columns: tuple[str, ...]
+    _optional_columns: tuple[str, ...]
+    plot: Callable[..., Self]
 
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the history of a fitted estimator.
 
-def require_columns(history: Mapping[str, ArrayLike], *columns: str) -> None:
-    """Raise a ValueError that names the columns which a history lacks."""
-    missing = sorted(set(columns) - set(history))
-    if missing:
-        needed = " and ".join(map(repr, columns))
-        raise ValueError(f"history must have the columns {needed}, missing: {', '.join(missing)}")
+        Parameters
+        ----------
+        estimator : fitted estimator of widemargin, or a Pipeline that ends in one
+            Its `history_` must have the columns: `BSGDClassifier` computes no objective, a linear machine has no
+            support vectors.
+        ax : matplotlib Axes, default=None
+            None: those of a new figure.
+        name : str, default=None
+            Name in the legend; None: the name of the class.
+        **kwargs
+            As for `plot`.
+
+        Returns
+        -------
+        display
+
+        Raises
+        ------
+        ValueError
+            If `estimator` has no `history_`: it is not fitted, or not of this library. Or if a column is missing.
+        """
+        last = last_step(estimator)
+        if not hasattr(last, "history_"):
+            raise ValueError(f"estimator must be a fitted widemargin estimator, with a history_, got {last!r}")
+        return cls.from_history(last.history_, ax=ax, name=name or type(last).__name__, **kwargs)
+
+    @classmethod
+    def from_history(
+        cls, history: Mapping[str, ArrayLike], *, ax: Any = None, name: str | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw a `history_`, for example that of an earlier fit.
+
+        Parameters
+        ----------
+        history : mapping of str to array-like of shape (n_rounds,)
+            Columns by the names of the constructor's parameters.
+        ax, name, **kwargs
+            As for `from_estimator`; without a `name`, the legend has the kinds of the curves alone.
+
+        Returns
+        -------
+        display
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, or the columns differ in length.
+        """
+        missing = sorted(set(cls._columns) - set(history))
+        if missing:
+            needed = " and ".join(map(repr, cls._columns))
+            raise ValueError(f"history must have the columns {needed}, missing: {', '.join(missing)}")
+        columns: dict[str, Any] = {column: history.get(column) for column in (*cls._columns, *cls._optional_columns)}
+        return cls(**{**columns, "estimator_name": name}).plot(ax=ax, **kwargs)
 
 
 def check_lengths(**columns: NDArray[Any] | None) -> None:

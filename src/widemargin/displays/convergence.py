@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._axes import axes_of, check_lengths, draw_lines, history_of, last_step, require_columns
+from ._axes import HistoryDisplay, axes_of, check_lengths, draw_lines
 
 
-class ConvergenceDisplay:
+class ConvergenceDisplay(HistoryDisplay):
     """Primal objective and lower bound of the optimum against time.
 
     Use `from_estimator` or `from_history`; both draw. It follows scikit-learn's convention for displays.
@@ -54,6 +53,9 @@ class ConvergenceDisplay:
     ('Time (s)', 'DCSVMClassifier: objective')
     """
 
+    _columns = ("time", "objective")
+    _optional_columns = ("lower_bound", "problem")
+
     def __init__(
         self,
         time: ArrayLike,
@@ -69,75 +71,6 @@ class ConvergenceDisplay:
         self.problem = np.zeros(len(self.time), int) if problem is None else np.asarray(problem)
         self.estimator_name = estimator_name
         check_lengths(time=self.time, objective=self.objective, lower_bound=self.lower_bound, problem=self.problem)
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, ax: Any = None, kind: str = "objective", name: str | None = None, **line_kwargs: Any
-    ) -> Self:
-        """Draw the convergence of a fitted estimator.
-
-        Parameters
-        ----------
-        estimator : fitted estimator of widemargin, or a Pipeline that ends in one
-            With the attribute `history_`. Not `BSGDClassifier`, whose steps compute no objective.
-        ax : matplotlib Axes, default=None
-            None: those of a new figure.
-        kind : {"objective", "gap"}, default="objective"
-            As for `plot`.
-        name : str, default=None
-            Name in the legend; None: the name of the class.
-        **line_kwargs
-            As for `plot`.
-
-        Returns
-        -------
-        ConvergenceDisplay
-
-        Raises
-        ------
-        ValueError
-            If `estimator` has no `history_`: it is not fitted, or not of this library.
-        """
-        name = name or type(last_step(estimator)).__name__
-        return cls.from_history(history_of(estimator), ax=ax, kind=kind, name=name, **line_kwargs)
-
-    @classmethod
-    def from_history(
-        cls,
-        history: Mapping[str, ArrayLike],
-        *,
-        ax: Any = None,
-        kind: str = "objective",
-        name: str | None = None,
-        **line_kwargs: Any,
-    ) -> Self:
-        """Draw a `history_`, for example that of an earlier fit.
-
-        Parameters
-        ----------
-        history : mapping of str to array-like of shape (n_rounds,)
-            With ``time`` and ``objective``, optionally ``lower_bound`` and ``problem``.
-        ax, kind, name, **line_kwargs
-            As for `from_estimator`; without a `name`, the legend has the kinds of the curves alone.
-
-        Returns
-        -------
-        ConvergenceDisplay
-
-        Raises
-        ------
-        ValueError
-            If a column is missing, or the columns differ in length.
-        """
-        require_columns(history, "time", "objective")
-        display = cls(
-            history["time"],
-            history["objective"],
-            history.get("lower_bound"),
-            problem=history.get("problem"),
-            estimator_name=name,
-        )
-        return display.plot(ax=ax, kind=kind, **line_kwargs)
 
     def plot(self, ax: Any = None, *, kind: str = "objective", name: str | None = None, **line_kwargs: Any) -> Self:
         """Draw the curves.

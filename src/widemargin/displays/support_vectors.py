@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._axes import axes_of, check_lengths, draw_lines, history_of, last_step, require_columns
+from ._axes import HistoryDisplay, axes_of, check_lengths, draw_lines
 
 
-class SupportVectorDisplay:
+class SupportVectorDisplay(HistoryDisplay):
     """Number of support vectors against time.
 
     Use `from_estimator` or `from_history`; both draw. It follows scikit-learn's convention for displays.
@@ -50,6 +49,9 @@ class SupportVectorDisplay:
     np.True_
     """
 
+    _columns = ("time", "n_support")
+    _optional_columns = ("problem",)
+
     def __init__(
         self,
         time: ArrayLike,
@@ -63,59 +65,6 @@ class SupportVectorDisplay:
         self.problem = np.zeros(len(self.time), int) if problem is None else np.asarray(problem)
         self.estimator_name = estimator_name
         check_lengths(time=self.time, n_support=self.n_support, problem=self.problem)
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, name: str | None = None, **line_kwargs: Any) -> Self:
-        """Draw the support vectors of a fitted kernel machine.
-
-        Parameters
-        ----------
-        estimator : fitted kernel machine of widemargin, or a Pipeline that ends in one
-            Its `history_` has the column ``n_support``.
-        ax : matplotlib Axes, default=None
-            None: those of a new figure.
-        name : str, default=None
-            Name in the legend; None: the name of the class.
-        **line_kwargs
-            For matplotlib's ``Axes.plot``.
-
-        Returns
-        -------
-        SupportVectorDisplay
-
-        Raises
-        ------
-        ValueError
-            If `estimator` is not fitted, or has no support vectors.
-        """
-        name = name or type(last_step(estimator)).__name__
-        return cls.from_history(history_of(estimator), ax=ax, name=name, **line_kwargs)
-
-    @classmethod
-    def from_history(
-        cls, history: Mapping[str, ArrayLike], *, ax: Any = None, name: str | None = None, **line_kwargs: Any
-    ) -> Self:
-        """Draw a `history_`, for example that of an earlier fit.
-
-        Parameters
-        ----------
-        history : mapping of str to array-like of shape (n_rounds,)
-            With ``time`` and ``n_support``, optionally ``problem``.
-        ax, name, **line_kwargs
-            As for `from_estimator`.
-
-        Returns
-        -------
-        SupportVectorDisplay
-
-        Raises
-        ------
-        ValueError
-            If a column is missing, or the columns differ in length.
-        """
-        require_columns(history, "time", "n_support")
-        display = cls(history["time"], history["n_support"], problem=history.get("problem"), estimator_name=name)
-        return display.plot(ax=ax, **line_kwargs)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **line_kwargs: Any) -> Self:
         """Draw the curves.

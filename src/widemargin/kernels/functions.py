@@ -53,6 +53,19 @@ class _Tiled:
         return None
 
 
+class _OfProducts(_Tiled):
+    """A kernel that is a function of the inner product <x, z>."""
+
+    measure: ClassVar[str] = "products"
+    sample_form: ClassVar[str] = "products"
+    transform: Callable[[Array], None]
+
+    def fill(self, A: Samples, B: Samples, out: Array) -> None:
+        """Write the tile: inner products, transformed in place."""
+        A.inner(B, out)
+        self.transform(out)
+
+
 class Transform(Kernel, Protocol):
     """A kernel that is a function of one number, the `measure` of two samples: an inner product or a distance."""
 
@@ -94,16 +107,10 @@ class RBF:
 
 
 @dataclass(frozen=True)
-class Linear(_Tiled):
+class Linear(_OfProducts):
     """<x, z>."""
 
-    measure: ClassVar[str] = "products"
     is_semidefinite: ClassVar[bool] = True
-    sample_form: ClassVar[str] = "products"
-
-    def fill(self, A: Samples, B: Samples, out: Array) -> None:
-        """Write the inner products."""
-        A.inner(B, out)
 
     def transform(self, G: Array) -> None:
         """Inner products are the kernel values."""
@@ -114,11 +121,9 @@ class Linear(_Tiled):
 
 
 @dataclass(frozen=True)
-class Polynomial(_Tiled):
+class Polynomial(_OfProducts):
     """(gamma <x, z> + coef0)^degree, degree an integer >= 0."""
 
-    measure: ClassVar[str] = "products"
-    sample_form: ClassVar[str] = "products"
     gamma: float
     degree: int
     coef0: float
@@ -127,11 +132,6 @@ class Polynomial(_Tiled):
     def is_semidefinite(self) -> bool:
         """With coefficients >= 0 it is a sum of products of semidefinite kernels."""
         return self.coef0 >= 0 or self.degree == 0
-
-    def fill(self, A: Samples, B: Samples, out: Array) -> None:
-        """Write the tile: inner products, powers in place."""
-        A.inner(B, out)
-        self.transform(out)
 
     def transform(self, G: Array) -> None:
         """(gamma g + coef0)^degree of inner products g, in place."""
@@ -143,19 +143,12 @@ class Polynomial(_Tiled):
 
 
 @dataclass(frozen=True)
-class Sigmoid(_Tiled):
+class Sigmoid(_OfProducts):
     """tanh(gamma <x, z> + coef0); not positive semidefinite in general."""
 
-    measure: ClassVar[str] = "products"
     is_semidefinite: ClassVar[bool] = False
-    sample_form: ClassVar[str] = "products"
     gamma: float
     coef0: float
-
-    def fill(self, A: Samples, B: Samples, out: Array) -> None:
-        """Write the tile: inner products, tanh in place."""
-        A.inner(B, out)
-        self.transform(out)
 
     def transform(self, G: Array) -> None:
         """Tanh of the scaled products, in place."""

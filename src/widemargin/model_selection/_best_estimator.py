@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils import Tags, _safe_indexing, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +25,18 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 Score = Callable[[Rows], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them
 
 _SEARCH_SHARE = 0.8  # of `max_time`; the rest is for the machine that is trained on all rows
+
+
+def is_refitted(search: Any) -> bool:
+    """Whether predictions are to be had: an AttributeError says why not."""
+    if not search.refit:
+        raise AttributeError("refit=False: no machine was trained on all rows, so there are no predictions")
+    return True
+
+
+def needs_refit(method: Method) -> Method:
+    """A method that is there with `refit` alone."""
+    return cast(Method, available_if(is_refitted)(method))
 
 
 class BestEstimator(CallbackSupportMixin, BaseEstimator):
@@ -44,6 +56,18 @@ class BestEstimator(CallbackSupportMixin, BaseEstimator):
         if (is_fitted_attribute or name.startswith("predict_")) and "best_estimator_" in self.__dict__:
             return getattr(self.__dict__["best_estimator_"], name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_tags__(self) -> Tags:
+        """Those of the machine."""
+        tags, machine = super().__sklearn_tags__(), self._prototype().__sklearn_tags__()
+        tags.input_tags, tags.target_tags = machine.input_tags, machine.target_tags
+        return tags
+
+    @needs_refit
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """What `best_estimator_` predicts: labels (n_samples,), or values (n_samples,) or (n_samples, n_targets)."""
+        check_is_fitted(self)
+        return cast(NDArray[Any], self.best_estimator_.predict(X))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the attributes from a file; parameters that it lacks have their defaults.
@@ -122,24 +146,21 @@ class BestEstimator(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"scoring must return a number, got {value!r}")
         return float(value)  # type: ignore[arg-type]
 
-    def _of_best(self, name: str, X: Any) -> NDArray[Any]:
-        """What a method of `best_estimator_` returns for the rows of X: of a dask collection a lazy array."""
+
+class BestClassifier(ClassifierMixin, BestEstimator):
+    """A `BestEstimator` with decision values."""
+
+    @needs_refit
+    def decision_function(self, X: ArrayLike) -> Vector:
+        """Decision values of `best_estimator_`: of a dask collection a lazy array, as `predict`."""
         check_is_fitted(self)
-        values: NDArray[Any] = getattr(self.best_estimator_, name)(X)
-        return values
+        return cast(Vector, self.best_estimator_.decision_function(X))
 
 
 def _takes_weights(scorer: Callable[..., Any]) -> bool:
     """Whether a scorer has the parameter `sample_weight`, or takes any; scikit-learn's do."""
     parameters = inspect.signature(scorer).parameters
     return "sample_weight" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-
-
-def is_refitted(search: BestEstimator) -> bool:
-    """Whether predictions are to be had: an AttributeError says why not."""
-    if not search.refit:
-        raise AttributeError("refit=False: no machine was trained on all rows, so there are no predictions")
-    return True
 
 
 def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> list[tuple[Rows, Rows]]:
@@ -157,11 +178,6 @@ def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> l
     if not splits or not all(len(train) and len(test) for train, test in splits):
         raise ValueError(f"cv must give folds with training rows and test rows, got {plain(cv)!r}")
     return splits
-
-
-def needs_refit(method: Method) -> Method:
-    """A method that is there with `refit` alone."""
-    return cast(Method, available_if(is_refitted)(method))
 
 
 def cv_results(cells: Sequence[dict[str, float]], scores: Vector) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
-from sklearn.utils import Tags
 
 from .._config import resolve_memory_budget
 from .._progress import Callback, Progress
@@ -61,12 +60,6 @@ class SearchCV(BestEstimator):
 
     def _epsilons(self) -> Vector:
         return np.zeros(1)
-
-    def __sklearn_tags__(self) -> Tags:
-        """Those of the machine."""
-        tags, machine = super().__sklearn_tags__(), self._prototype().__sklearn_tags__()
-        tags.input_tags, tags.target_tags = machine.input_tags, machine.target_tags
-        return tags
 
     @with_callbacks
     def fit(

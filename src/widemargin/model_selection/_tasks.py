@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,26 +16,6 @@ from .._types import Rows, Vector
 from ..estimators._predictor import PairwisePredictor
 from ..estimators._validation import class_factors
 from ..solvers.dual.certificate import DualProblem, pair_problem, regression_problem, svm_problem
-
-
-class Task(Protocol):
-    """Machines on n rows."""
-
-    @property
-    def machines(self) -> list[Rows]:
-        """The rows of each machine, in ascending order."""
-
-    def problems(self, weights: Vector, epsilon: float) -> list[DualProblem]:
-        """Each machine's dual at C = 1, for weights (n,) of the rows: 0 for rows that are held out."""
-
-    def model(self, values: Vector) -> Any:
-        """An estimator that predicts held-out rows from their decision values (n_test, n_machines)."""
-
-    def take(self, rows: Rows) -> Task:
-        """The same on some of the rows."""
-
-    def lacking(self, weights: Vector) -> Any:
-        """A label of which no row has a positive weight, else None."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +30,7 @@ class Classification:
 
     @property
     def machines(self) -> list[Rows]:
-        """All rows, or those of each pair of classes."""
+        """The rows of each machine, in ascending order: all, or those of each pair of classes."""
         return [np.flatnonzero((self.y == a) | (self.y == b)) for a, b in self._pairs]
 
     @property
@@ -58,14 +38,14 @@ class Classification:
         return list(combinations(range(len(self.classes)), 2))
 
     def problems(self, weights: Vector, epsilon: float) -> list[DualProblem]:
-        """C-SVMs, with the class weights of these rows."""
+        """Each machine's dual at C = 1, for weights (n,) of the rows: 0 for rows that are held out."""
         upper = weights * class_factors(self.class_weight, self.classes, self.y, weights)[self.y]
         if len(self.classes) == 2:
             return [svm_problem(np.where(self.y > 0, 1.0, -1.0), upper)]
         return [pair_problem(self.y, upper, *pair)[1] for pair in self._pairs]
 
     def model(self, values: Vector) -> Any:
-        """Votes of the pairs."""
+        """A classifier that predicts held-out rows from their decision values (n_test, n_machines)."""
         return HeldOutClassifier(values, self.classes, self.decision_function_shape, self.break_ties)
 
     def take(self, rows: Rows) -> Classification:
@@ -74,7 +54,7 @@ class Classification:
         return Classification(**changed)
 
     def lacking(self, weights: Vector) -> Any:
-        """The first class without a row of positive weight."""
+        """The first class without a row of positive weight, else None."""
         totals = np.bincount(self.y, weights, minlength=len(self.classes))
         return self.classes[np.argmin(totals)] if totals.min() <= 0 else None
 
@@ -92,12 +72,12 @@ class Regression:
         return [np.arange(len(self.y))] * n_targets
 
     def problems(self, weights: Vector, epsilon: float) -> list[DualProblem]:
-        """Regressions with the epsilon-insensitive loss."""
+        """Each target's dual at C = 1, for weights (n,) of the rows: 0 for rows that are held out."""
         targets = self.y.reshape(len(self.y), -1).T
         return [regression_problem(np.ascontiguousarray(target), weights, epsilon) for target in targets]
 
     def model(self, values: Vector) -> Any:
-        """The values."""
+        """A regressor that predicts held-out rows by their decision values (n_test, n_targets)."""
         return HeldOutRegressor(values[:, 0] if self.y.ndim == 1 else values)
 
     def take(self, rows: Rows) -> Regression:
@@ -105,8 +85,11 @@ class Regression:
         return Regression(self.y[rows])
 
     def lacking(self, weights: Vector) -> Any:
-        """The targets, if no row has a positive weight."""
+        """Something else than None, if no row has a positive weight."""
         return None if weights.any() else "any"
+
+
+Task = Classification | Regression
 
 
 class HeldOutClassifier(ClassifierMixin, PairwisePredictor, BaseEstimator):

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 
 from .._types import Vector
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
-from ._best_estimator import needs_refit
+from ._best_estimator import BestClassifier
 from ._grid import LARGEST_EPSILON, LEAST_EPSILON, make_values
 from ._search_cv import SearchCV
 from ._tasks import Classification, Regression
 
 
-class DCSVMClassifierCV(ClassifierMixin, SearchCV):
+class DCSVMClassifierCV(BestClassifier, SearchCV):
     """`DCSVMClassifier` with C and gamma chosen by cross-validation, for little more than some fits.
 
     What `GridSearchCV` computes again for every fold and cell is computed once: a fold is the problem of all rows with
@@ -157,16 +156,6 @@ class DCSVMClassifierCV(ClassifierMixin, SearchCV):
         shape, break_ties = self.decision_function_shape, bool(self.break_ties)
         return Classification(rows.y, rows.classes, self.class_weight, shape, break_ties)
 
-    @needs_refit
-    def decision_function(self, X: ArrayLike) -> Vector:
-        """`DCSVMClassifier.decision_function` of the machine with the best parameters."""
-        return self._of_best("decision_function", X)
-
-    @needs_refit
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of each row."""
-        return self._of_best("predict", X)
-
 
 class DCSVMRegressorCV(RegressorMixin, SearchCV):
     """`DCSVMRegressor` with C, gamma and epsilon chosen by cross-validation, as `DCSVMClassifierCV`.
@@ -251,8 +240,3 @@ class DCSVMRegressorCV(RegressorMixin, SearchCV):
 
     def _epsilons(self) -> Vector:
         return make_values("epsilons", self.epsilons, LEAST_EPSILON, LARGEST_EPSILON, middle=0.1)
-
-    @needs_refit
-    def predict(self, X: ArrayLike) -> Vector:
-        """The value of each row, of shape (n_samples,) or (n_samples, n_targets)."""
-        return self._of_best("predict", X)

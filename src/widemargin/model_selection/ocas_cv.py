@@ -6,9 +6,7 @@ from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
-from sklearn.utils import Tags
+from numpy.typing import ArrayLike
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
@@ -16,14 +14,14 @@ from .._types import Vector
 from ..estimators._estimator import all_or_nothing, warn_of_stop
 from ..estimators._validation import check_training_data, check_weights, plain
 from ..estimators.ocas import OCASClassifier
-from ._best_estimator import BestEstimator, Score, cv_results, make_splits, needs_refit
+from ._best_estimator import BestClassifier, Score, cv_results, make_splits
 from ._grid import make_values
 from .c_path import LabelledRows, score_folds
 
 _LEAST_C, _LARGEST_C = 1e-4, 10.0  # of an automatic path
 
 
-class OCASClassifierCV(ClassifierMixin, BestEstimator):
+class OCASClassifierCV(BestClassifier):
     """`OCASClassifier` with C chosen by cross-validation along a path, at a part of the cost of separate fits.
 
     In each fold a machine goes on with the planes of those with smaller C (`OCASClassifier.fit_path`).
@@ -115,12 +113,6 @@ class OCASClassifierCV(ClassifierMixin, BestEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Tags:
-        """Sparse input."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
     ) -> Self:
@@ -182,16 +174,6 @@ class OCASClassifierCV(ClassifierMixin, BestEstimator):
         if stopped_by:
             state = f"after {n_seen} of {len(scores)} folds. The best so far: C={self.C_:.6g}."
             warn_of_stop(self, stopped_by, state)
-
-    @needs_refit
-    def decision_function(self, X: ArrayLike) -> Vector:
-        """`OCASClassifier.decision_function` of the machine with the best C."""
-        return self._of_best("decision_function", X)
-
-    @needs_refit
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of each row."""
-        return self._of_best("predict", X)
 
 
 def _check_classes(splits: list[Any], rows: LabelledRows) -> None:

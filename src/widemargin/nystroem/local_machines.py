@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, Self
 
 import numpy as np
@@ -93,11 +93,8 @@ class LeafProblem(Protocol):
         """The best intercepts for weights of zero, (q, 1), with a gap as large as the objective: O(q n)."""
 
 
-class LinearTrainer(Protocol):
-    """Trains linear machines of hinge loss without intercept, C = 1, one for each row of `signed`: s_i y_i."""
-
-    def __call__(self, X: Array, signed: Vector, tol: float, progress: Progress, memory_budget: int) -> LinearFit:
-        """X of shape (n, r), float32; signed of shape (q, n)."""
+# Linear machines on samples (n, r), for signed weights (q, n), tolerance, progress and memory: `ocas.train_hinges`
+LinearTrainer = Callable[[Array, Vector, float, Progress, int], list[LinearResult]]
 
 
 class HingeProblem:
@@ -141,7 +138,9 @@ class HingeProblem:
         if not is_mixed.any():
             return LinearFit(weights, intercept, 0.0, 0.0, True)
         if len(rows) > _MAX_DUAL_ROWS:
-            fit = self.train_linear(single, signs[is_mixed] * self.upper[rows], self.tol, progress, memory_budget)
+            signed = signs[is_mixed] * self.upper[rows]
+            results = self.train_linear(single, signed, self.tol, progress, memory_budget)
+            fit = LinearFit.from_results(np.concatenate([result.w for result in results]), results)
         else:
             fit = self._train_on_kernel_matrix(coordinates, single @ single.T, rows, progress)
         weights[is_mixed] = fit.weights

@@ -81,6 +81,10 @@ class _SamplePoints:
         """The clusters (n,) of the rows of X (n, d)."""
         return self.route_with_samples(X, team)[0]
 
+    def with_labels(self, labels: Labels) -> Self:
+        """The router of the same points in other clusters."""
+        return replace(self, labels=labels)  # type: ignore[type-var]  # every router is a dataclass
+
 
 @dataclass(frozen=True)
 class KernelRouter(_SamplePoints):
@@ -214,10 +218,6 @@ class InputRouter(_SamplePoints):
         """k-means of the points `rows`."""
         return cluster_rows(self.points.take(rows), k, rng)
 
-    def with_labels(self, labels: Labels) -> Self:
-        """The same points in other clusters."""
-        return replace(self, labels=labels)
-
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
         """The nearest centres, in blocks of rows on all threads."""
         centres = self._centres
@@ -296,10 +296,6 @@ class RandomRouter(_SamplePoints):
     def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
         """A random permutation in k equal parts."""
         return np.asarray(rng.permutation(len(rows)) % k)
-
-    def with_labels(self, labels: Labels) -> Self:
-        """The same points in other clusters."""
-        return replace(self, labels=labels)
 
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
         """A permutation of the positions, the same for every n, in k equal parts."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,18 +62,8 @@ class MulticlassHingeLoss:
         return MulticlassHingeLoss(self.y[chosen], factor * self.s[chosen], self.n_outputs, self._team)
 
 
-class Line(Protocol):
-    """A convex function of a step k that is a sum over samples."""
-
-    def slope(self, k: float) -> float:
-        """Derivative at k (at a breakpoint between the left and the right one)."""
-
-    def drop_linear_rows(self, lo: float, hi: float) -> None:
-        """Replace samples that are linear between lo and hi by their slope: later steps lie between these."""
-
-
 class _MulticlassHingeLine:
-    """The multiclass hinge along the line from f to f_end."""
+    """The multiclass hinge along the line from f to f_end: a convex function of the step k, a sum over samples."""
 
     def __init__(self, native: linear.MulticlassHinge, team: ThreadTeam, f: Matrix, f_end: Matrix) -> None:
         self._native = native
@@ -83,15 +72,17 @@ class _MulticlassHingeLine:
         self._dropped_slope = 0.0
 
     def slope(self, k: float) -> float:
+        """Derivative at k (at a breakpoint between the left and the right one)."""
         return self._dropped_slope + float(self._native.slope(*self._line, self._rows, k))
 
     def drop_linear_rows(self, lo: float, hi: float) -> None:
+        """Replace samples that are linear between lo and hi by their slope: later steps lie between these."""
         n_kept, slope = self._native.drop_linear_rows(*self._line, self._rows, lo, hi)
         self._rows = self._rows[:n_kept]
         self._dropped_slope += slope
 
 
-def find_step(line: Line, curvature: float, slope: float, lo: float, hi: float) -> float:
+def find_step(line: _MulticlassHingeLine, curvature: float, slope: float, lo: float, hi: float) -> float:
     """The k >= 0 that minimises ``curvature k^2 / 2 + slope k + line(k)``, curvature > 0, probably in [lo, hi].
 
     Regula falsi with the Illinois rule: the derivative at an end that stays twice is halved. Exact once the bracket
