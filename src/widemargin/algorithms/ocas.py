@@ -181,22 +181,17 @@ class _Training:
     def _accelerate(self, memory_budget: int) -> None:
         """Give the solvers of hinge losses the accelerations of their rounds."""
         X, used, tol, go_on = self.X, self.accelerations, self.settings.tol, SilentProgress(self.progress).go_on
-        has_duals = used.epochs or used.dual_alone
-        squares = squared_lengths(X.row_arrays, X.shape[0]) if has_duals and isinstance(X, RowAccess) else np.empty(0)
+        squares = squared_lengths(X) if isinstance(X, RowAccess) and (used.epochs or used.dual_alone) else np.empty(0)
         for solver in self.solvers:
             hinge = solver.loss.hinge
             if hinge is None:
                 continue
             if used.active_rows and isinstance(X, LocalMatrix):
-                self.active_rows[solver] = ActiveRows(X, solver, hinge, tol, memory_budget, go_on, newton=used.newton)
-            if not isinstance(X, RowAccess):
-                continue
-            point, team, has_intercept = (squares, hinge.signed_weights), self.team, hinge.has_intercept
-            if used.dual_alone:
-                self.duals[solver] = DualAscent(X, *point, team, tol, memory_budget, go_on, has_intercept=has_intercept)
-            elif used.epochs:
-                arrays, d = X.row_arrays, X.shape[1]
-                self.ascents[solver] = CoordinateAscent(arrays, *point, d, team, has_intercept=has_intercept)
+                self.active_rows[solver] = ActiveRows(X, solver, tol, memory_budget, go_on, newton=used.newton)
+            if used.dual_alone and isinstance(X, RowAccess):
+                self.duals[solver] = DualAscent(X, hinge, squares, tol, memory_budget, go_on)
+            elif used.epochs and isinstance(X, RowAccess):
+                self.ascents[solver] = CoordinateAscent(X, hinge, squares)
 
     # ------------------------------------------------------------------------------------------------- Algorithm 1
 
@@ -243,7 +238,7 @@ class _Training:
 
     def _end_round(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:
         self.n_iter += 1
-        self._record(solvers, clock)
+        self._record_round(solvers, clock)
         self.progress.candidate = self.trained  # computed for callbacks only
 
     def _move(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
@@ -303,10 +298,9 @@ class _Training:
         if results is None:
             return None
         clock.lap("dual_ascent")
-        history = History()
         objective, gap = sum(result.objective for result in results), sum(result.gap for result in results)
-        self._record_row(history, objective, objective - gap, 1.0, 0, clock)
-        return results, history
+        self._record(objective, objective - gap, 1.0, 0, clock)
+        return results, self.history
 
     def _run_active_rows(self, solvers: Sequence[CuttingPlaneSolver]) -> None:
         """Rounds on the active rows of each machine whose round does not begin with epochs."""
@@ -406,11 +400,10 @@ class _Training:
     def finish(self) -> None:
         """Record the start, where no round was needed or there was no time for one."""
         if not len(self.history):
-            self._record(self.solvers, _Clock())
+            self._record_round(self.solvers, _Clock())
 
-    def _record(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:
-        self._record_row(
-            self.history,
+    def _record_round(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:
+        self._record(
             sum(solver.objective for solver in self.solvers),
             sum(min(solver.bound, solver.objective) for solver in self.solvers),
             float(np.mean([solver.step for solver in solvers])),
@@ -418,10 +411,8 @@ class _Training:
             clock,
         )
 
-    def _record_row(
-        self, history: History, objective: float, bound: float, step: float, n_planes: int, clock: _Clock
-    ) -> None:
-        history.record(
+    def _record(self, objective: float, bound: float, step: float, n_planes: int, clock: _Clock) -> None:
+        self.history.record(
             time=self.progress.elapsed,
             objective=objective,
             lower_bound=bound,

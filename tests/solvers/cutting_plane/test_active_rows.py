@@ -49,9 +49,8 @@ def begun(X: np.ndarray, signed: np.ndarray, *, has_intercept: bool) -> tuple[An
 
 
 def active(rows: Any, solver: CuttingPlaneSolver, memory_budget: int = 2**30) -> ActiveRows:
-    assert solver.loss.hinge is not None
     newton = suits_newton(*rows.shape)
-    return ActiveRows(rows, solver, solver.loss.hinge, 1e-6, memory_budget, always, newton=newton)
+    return ActiveRows(rows, solver, 1e-6, memory_budget, always, newton=newton)
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,8 @@ from widemargin.data import RowAccess, make_design_matrix
 from widemargin.solvers.cutting_plane import dual_ascent
 from widemargin.solvers.cutting_plane.dual_ascent import DualAscent, Face, face_step
 from widemargin.solvers.cutting_plane.dual_coordinate_ascent import squared_lengths
+from widemargin.solvers.cutting_plane.losses import HingeLoss
+from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 
 quick = settings(max_examples=30, deadline=None, derandomize=True)
 FORMS: dict[str, Any] = {"dense": np.asarray, "csr": sp.csr_array}
@@ -42,8 +44,8 @@ def dual_of(
     X: Any, signed: np.ndarray, *, has_intercept: bool = False, budget: int = 2**30, go_on: Callable[[], bool] = always
 ) -> DualAscent:
     matrix = samples(X)
-    squares = squared_lengths(matrix.row_arrays, matrix.shape[0])
-    return DualAscent(matrix, squares, signed, ThreadTeam(1), 1e-3, budget, go_on, has_intercept=has_intercept)
+    loss = (InterceptHingeLoss if has_intercept else HingeLoss)(signed, ThreadTeam(1))
+    return DualAscent(matrix, loss, squared_lengths(matrix), 1e-3, budget, go_on)
 
 
 def run_round(point: DualAscent, X: np.ndarray) -> None:

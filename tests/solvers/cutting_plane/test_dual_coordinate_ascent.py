@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from naive import cutting_plane as naive
 from widemargin._threads import ThreadTeam
+from widemargin.data import RowAccess, make_design_matrix
 from widemargin.solvers.cutting_plane.dual_coordinate_ascent import Alternation, CoordinateAscent
+from widemargin.solvers.cutting_plane.losses import HingeLoss
+from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 
@@ -17,7 +20,14 @@ quick = settings(max_examples=40, deadline=None, derandomize=True)
 def ascent(seed: int, n: int, *, has_intercept: bool) -> tuple[CoordinateAscent, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     X, signed = rng.normal(size=(n, 3)), rng.choice([-1.0, 1.0], n) * rng.uniform(0, 2, n).round(1)
-    return CoordinateAscent(X, (X**2).sum(axis=1), signed, 3, ThreadTeam(1), has_intercept=has_intercept), X, signed
+    return ascent_of(X, signed, has_intercept=has_intercept), X, signed
+
+
+def ascent_of(X: np.ndarray, signed: np.ndarray, *, has_intercept: bool) -> CoordinateAscent:
+    team = ThreadTeam(1)
+    matrix, loss = make_design_matrix(X, team), (InterceptHingeLoss if has_intercept else HingeLoss)(signed, team)
+    assert isinstance(matrix, RowAccess)
+    return CoordinateAscent(matrix, loss, (X**2).sum(axis=1))
 
 
 @quick
@@ -62,7 +72,7 @@ def test_rows_that_may_move_are_not_set_aside(seed: int, has_intercept: bool) ->
 
 def test_the_dual_never_falls_and_is_extrapolated_where_it_is_slow() -> None:
     X = np.array([[1.0, 0.05], [1.0, -0.05]])  # nearly the same row on both sides: coordinate steps are short
-    point = CoordinateAscent(X, (X**2).sum(axis=1), np.array([1.0, -1.0]), 2, ThreadTeam(1), has_intercept=False)
+    point = ascent_of(X, np.array([1.0, -1.0]), has_intercept=False)
     point.reweight(1e4)
     values = []
     for _ in range(15):

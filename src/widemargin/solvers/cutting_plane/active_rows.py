@@ -19,7 +19,6 @@ from collections.abc import Callable
 import numpy as np
 
 from ...data import LocalMatrix
-from .losses import HingeLoss
 from .smoothed_newton import NewtonDescent
 from .solver import ROUNDING, BasePlane, CuttingPlaneSolver, LinearRemainder, Plane, TrustRegion, add_planes
 
@@ -45,8 +44,7 @@ class ActiveRows:
     X : LocalMatrix
         All samples.
     solver : CuttingPlaneSolver
-    loss : HingeLoss
-        The solver's.
+        Of a hinge loss.
     tol : float
         Largest relative gap of the machine at the end.
     memory_budget : int
@@ -66,16 +64,16 @@ class ActiveRows:
         self,
         X: LocalMatrix,
         solver: CuttingPlaneSolver,
-        loss: HingeLoss,
         tol: float,
         memory_budget: int,
         go_on: Callable[[], bool],
         *,
         newton: bool,
     ) -> None:
+        assert solver.loss.hinge is not None
         self._X = X
         self.solver = solver
-        self._loss = loss
+        self._loss = solver.loss.hinge
         self._tol = tol
         self._go_on = go_on
         self._newton = newton

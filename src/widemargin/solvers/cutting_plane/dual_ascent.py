@@ -23,10 +23,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._native import linear
-from ..._threads import ThreadTeam
 from ..._types import Indices, Matrix, Vector
 from ...data import LocalMatrix, RowAccess
 from .dual_coordinate_ascent import DualPoint
+from .losses import HingeLoss
 
 _SLOW = 0.9  # gap after an epoch / gap before it: beyond, conjugate gradients follow
 _LAST_GAIN = 0.25  # of the largest gain of a step, at first: conjugate gradients end there
@@ -77,8 +77,7 @@ class DualAscent(DualPoint):
 
     Parameters
     ----------
-    X : RowAccess
-    squares, signed_weights, team, has_intercept
+    X, loss, squares
         Of `DualPoint`.
     tol : float
         Largest relative gap at the end.
@@ -91,18 +90,15 @@ class DualAscent(DualPoint):
     def __init__(
         self,
         X: RowAccess,
+        loss: HingeLoss,
         squares: Vector,
-        signed_weights: Vector,
-        team: ThreadTeam,
         tol: float,
         memory_budget: int,
         go_on: Callable[[], bool],
-        *,
-        has_intercept: bool,
     ) -> None:
-        super().__init__(X.row_arrays, squares, signed_weights, X.shape[1], team, has_intercept=has_intercept)
+        super().__init__(X, loss, squares)
         self._X = X
-        self._y = np.sign(signed_weights)
+        self._y = np.sign(loss.signed_weights)
         self._tol = tol
         self._max_free = int(_MEMORY_SHARE * memory_budget / X.row_bytes)
         self._go_on = go_on

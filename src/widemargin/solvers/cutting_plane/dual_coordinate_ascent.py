@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._native import linear
-from ..._threads import ThreadTeam
 from ..._types import Matrix, Vector
-from ...data import RowArrays
+from ...data import RowAccess
+from .losses import HingeLoss
 
 # Work is counted in operations, so that the same data give the same machine. Experiments: decision 0006.
 _EPOCH_WORK_PER_VALUE, _EPOCH_WORK_PER_ROW = 5.0, 8.0  # one thread, no order in memory
@@ -99,38 +99,27 @@ class Alternation:
 class DualPoint:
     """A dual point of a machine with hinges, and epochs of coordinate ascent on it.
 
+    Epochs raise `Stopped` once the team of the loss is stopped; the dual point is then that after the samples visited
+    so far. An unregularised intercept is updated before each epoch by the method of multipliers.
+
     Parameters
     ----------
-    arrays : RowArrays
+    X : RowAccess
+        n samples of d features.
+    loss : HingeLoss
     squares : ndarray of shape (n,)
         The samples' squared lengths.
-    signed_weights : ndarray of shape (n,)
-        s_i y_i.
-    n_features : int
-    team : ThreadTeam
-        Epochs raise `Stopped` once it is stopped; the dual point is then that after the samples visited so far.
-    has_intercept : bool
-        Whether there is an unregularised intercept, updated before each epoch by the method of multipliers.
     """
 
-    def __init__(
-        self,
-        arrays: RowArrays,
-        squares: Vector,
-        signed_weights: Vector,
-        n_features: int,
-        team: ThreadTeam,
-        *,
-        has_intercept: bool,
-    ) -> None:
-        self._team = team
-        self._arrays = arrays
+    def __init__(self, X: RowAccess, loss: HingeLoss, squares: Vector) -> None:
+        self._team = loss.team
+        self._arrays = X.row_arrays
         self._squares = squares
-        self._signed_weights = signed_weights
+        self._signed_weights = loss.signed_weights
         self._C = 1.0
-        n = len(signed_weights)
-        self._intercept_step = _INTERCEPT_STEP * _mean_square(squares) if has_intercept else 0.0
-        self._alpha, self._w = np.zeros(n), np.zeros(n_features + 1)  # w, and the intercept as its last value
+        n, d = X.shape
+        self._intercept_step = _INTERCEPT_STEP * _mean_square(squares) if loss.has_intercept else 0.0
+        self._alpha, self._w = np.zeros(n), np.zeros(d + 1)  # w, and the intercept as its last value
         self._rng = np.random.default_rng(0)
         self._visit_all()
 
@@ -199,7 +188,7 @@ class CoordinateAscent(DualPoint):
 
     Parameters
     ----------
-    arrays, squares, signed_weights, n_features, team, has_intercept
+    X, loss, squares
         Of `DualPoint`.
 
     Attributes
@@ -207,20 +196,11 @@ class CoordinateAscent(DualPoint):
     alternation : Alternation
     """
 
-    def __init__(
-        self,
-        arrays: RowArrays,
-        squares: Vector,
-        signed_weights: Vector,
-        n_features: int,
-        team: ThreadTeam,
-        *,
-        has_intercept: bool,
-    ) -> None:
-        super().__init__(arrays, squares, signed_weights, n_features, team, has_intercept=has_intercept)
-        n, size = len(signed_weights), linear.count_values(arrays)
+    def __init__(self, X: RowAccess, loss: HingeLoss, squares: Vector) -> None:
+        super().__init__(X, loss, squares)
+        (n, d), size = X.shape, linear.count_values(X.row_arrays)
         self._epoch_work = _EPOCH_WORK_PER_VALUE * size + _EPOCH_WORK_PER_ROW * n
-        self._round_work = _ROUND_WORK + size + _ROUND_WORK_PER_ROW * n + _ROUND_WORK_PER_COLUMN * n_features
+        self._round_work = _ROUND_WORK + size + _ROUND_WORK_PER_ROW * n + _ROUND_WORK_PER_COLUMN * d
         self.alternation = self._new_alternation()
         self._n_epochs = 0.0  # of this round; a part of one where samples are shrunk
 
@@ -263,10 +243,10 @@ class CoordinateAscent(DualPoint):
         return Alternation(min(_FIRST_TURN_EPOCHS * self._epoch_work, _FIRST_TURN_SHARE * expected), expected)
 
 
-def squared_lengths(arrays: RowArrays, n: int) -> Vector:
-    """The squared lengths (n,) of n samples."""
-    squares = np.empty(n)
-    linear.squared_norms(arrays, squares)
+def squared_lengths(X: RowAccess) -> Vector:
+    """The squared lengths (n,) of the samples."""
+    squares = np.empty(X.shape[0])
+    linear.squared_norms(X.row_arrays, squares)
     return squares
 
 
