@@ -44,7 +44,7 @@ class TerminalBar:
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
         from rich.table import Column
 
-        # No refresh thread: the fit's own questions redraw it, and nothing competes with the fit for a core.
+        # No refresh thread: the fit's calls of `go_on` redraw it, and nothing competes with the fit for a core.
         self._rich = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),

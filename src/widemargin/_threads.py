@@ -29,7 +29,7 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 BLOCK_ROWS = 1024  # of a pass in Python over rows
-_LISTEN_EVERY = 0.02  # seconds between two questions of `run_until_stopped`
+_POLL_SECONDS = 0.02  # between two calls of `go_on` in `run_until_stopped`
 
 _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
@@ -102,14 +102,14 @@ def run(tasks: Iterable[Callable[[], T]], n_jobs: int | None = None) -> list[T]:
 
 
 def run_until_stopped(task: Callable[[], T], go_on: Callable[[], bool]) -> T:
-    """Call a task that cannot end early, in another thread, while this one hears Ctrl-C.
+    """Call a task that cannot end early, in another thread, so that this one can handle Ctrl-C.
 
     Parameters
     ----------
     task : callable without arguments
         A pure function: it may go on after this call has returned.
     go_on : callable
-        Asked every 20 ms.
+        Called every 20 ms.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def run_until_stopped(task: Callable[[], T], go_on: Callable[[], bool]) -> T:
             result.set_exception(error)
 
     threading.Thread(target=copy_context().run, args=(finish,), daemon=True).start()
-    while not wait([result], _LISTEN_EVERY).done:
+    while not wait([result], _POLL_SECONDS).done:
         if not go_on():
             raise Stopped
     return result.result()
@@ -357,7 +357,7 @@ class _IdleTeams:
         atexit.register(self._close_all)
 
     def take(self, n_threads: int) -> Team:
-        """A team of so many threads that nobody uses."""
+        """A team of so many threads that is not in use."""
         try:
             return self._teams[n_threads].pop()
         except (KeyError, IndexError):

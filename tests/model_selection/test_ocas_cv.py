@@ -76,3 +76,31 @@ def test_bad_input_is_named(cancer: Data) -> None:
     ]:
         with pytest.raises(ValueError, match=message):
             OCASClassifierCV(**{"Cs": CS, **options}).fit(X, y)
+
+
+class Counter:
+    """Counts the rounds of a fit, and stops it after so many of them."""
+
+    def __init__(self, stop_after: int) -> None:
+        self.stop_after, self.n_rounds = stop_after, 0
+
+    def setup(self, estimator: Any, context: Any) -> None: ...
+
+    def teardown(self, estimator: Any, context: Any) -> None: ...
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None: ...
+
+    def on_fit_task_end(self, estimator: Any, context: Any, **_: Any) -> bool:
+        self.n_rounds += context.task_name == "round"
+        return self.n_rounds >= self.stop_after
+
+
+def test_folds_are_tasks_of_callbacks(cancer: Data) -> None:
+    pytest.importorskip("sklearn.callback")
+    counter = Counter(stop_after=100)
+    OCASClassifierCV(CS, cv=3).set_callbacks(counter).fit(*cancer)
+    assert counter.n_rounds == 3
+    model = OCASClassifierCV(CS, cv=3).set_callbacks(Counter(stop_after=1))
+    with pytest.warns(UserWarning, match="stopped by callback after 1 of 3 folds"):
+        model.fit(*cancer)
+    assert np.isnan(model.scores_[1:]).all()

@@ -39,8 +39,8 @@ from ..partition.kmeans import max_sample_values, needed_sample_bytes
 
 _MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed
 _PRELIMINARY_ROWS = 300  # of a leaf, for a first machine where time is limited
-_N_VECTORS = 6  # of 8 bytes, (n,), and two more for each output
-_SIZE_STEP = 100  # of the numbers of such rows to choose from
+_SIZE_STEP = 100  # between the numbers of kernel rows from which the memory budget chooses one
+_N_VECTORS = 6  # float64 vectors (n,) of a training, beside two for each output
 _UNEVEN = 2.0  # rows of the largest leaf / mean, about
 _SINGULAR = 1e-10  # of the trace: coordinates may depend on each other
 

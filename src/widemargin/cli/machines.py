@@ -8,7 +8,8 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
-_OTHER_LIMITS = {"estimator": {"regression", "one-class"}, "test": {"one-class"}, "holdout": {"one-class"}}
+# Options that are no parameters of an estimator, and the machines that do not take them
+_NOT_TAKEN = {"estimator": {"regression", "one-class"}, "test": {"one-class"}, "holdout": {"one-class"}}
 
 
 def check_applicable(parser: ArgumentParser, args: Namespace) -> None:
@@ -51,6 +52,6 @@ def _kind(args: Namespace, machine: str) -> Any:
 
 
 def _takes(machine: str, option: str, args: Namespace) -> bool:
-    if option in _OTHER_LIMITS:
-        return machine not in _OTHER_LIMITS[option]
+    if option in _NOT_TAKEN:
+        return machine not in _NOT_TAKEN[option]
     return option in signature(_kind(args, machine)).parameters

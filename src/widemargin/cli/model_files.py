@@ -71,7 +71,7 @@ def read_summary(path: str | os.PathLike[str]) -> Summary | None:
     Returns
     -------
     sequence of (str, str), or None
-        None where there is none, or where it was written for other contents: then `load_model` has the answer.
+        None where there is none, or where it was written for other contents: then the model itself must be loaded.
 
     Raises
     ------

@@ -15,7 +15,13 @@ from .._types import Vector
 from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
 from ..estimators._kernel_machine import KernelMachine
-from ..estimators._predictor import OneAgainstRestPredictor, PairwisePredictor, ValuePredictor, lazy_on_dask
+from ..estimators._predictor import (
+    OneAgainstRestPredictor,
+    OutlierPredictor,
+    PairwisePredictor,
+    ValuePredictor,
+    lazy_on_dask,
+)
 from ..estimators._validation import validate_rows
 from ..models.nystroem_tree import NystroemForest
 
@@ -179,7 +185,7 @@ class CompressedRegressor(RegressorMixin, ValuePredictor, Compressed):
     """A regressor."""
 
 
-class CompressedOutlierDetector(OutlierMixin, Compressed):
+class CompressedOutlierDetector(OutlierMixin, OutlierPredictor, Compressed):
     """An outlier detector: positive inside."""
 
     def _n_outputs(self, fitted: FittedState) -> int:
@@ -194,13 +200,3 @@ class CompressedOutlierDetector(OutlierMixin, Compressed):
         X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
         """
         return self._decide(X)[:, 0]
-
-    @lazy_on_dask
-    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
-        """1 for inliers, -1 for outliers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-        """
-        return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -147,7 +147,7 @@ class Compression:
             progress.stage("the model's own predictions", 2)
             self._evaluate_model(progress)
             self.split = self._split_rows()
-            self.rows = _in_single(self.rows)
+            self.rows = _as_float32(self.rows)
             best = self._best(progress)
             report = self._report(best)
         if progress.stopped_by:
@@ -411,11 +411,11 @@ class Compression:
             made.feature_names_in_ = self.model.feature_names_in_
         trees = tree_arrays(forest)
         if learnt == "labels" and self.values.shape[1] == 1:
-            trees = self._in_units(forest, trees, learn)
+            trees = self._rescaled(forest, trees, learn)
         made.load(trees, forest.projection)
         return made
 
-    def _in_units(self, forest: NystroemForest, trees: list[Any], learn: Rows) -> list[Any]:
+    def _rescaled(self, forest: NystroemForest, trees: list[Any], learn: Rows) -> list[Any]:
         """The trees of a machine that learnt labels, scaled to the model's decision values; no label changes."""
         f, g = self.values[learn, 0], forest.decision_values(self.rows[learn], n_jobs=self.parameters.n_jobs)[:, 0]
         scale = max(float(f @ g), 0.0) / max(float(g @ g), 1e-300) or 1.0
@@ -463,7 +463,7 @@ class Compression:
         )
 
 
-def _in_single(X: Any) -> Any:
+def _as_float32(X: Any) -> Any:
     """Rows as float32, half as large and as slow, unless a feature's spread would be lost in rounding."""
     if sp.issparse(X):
         is_safe = np.abs(X.data).max(initial=0.0) < _MAX_VALUE

@@ -22,7 +22,7 @@ from .csr import CSRArray, canonical, prefers_csr
 
 Selection = slice | NDArray[np.integer]
 
-_CENTRED_VALUES = 2**21  # of X that are centred between two questions to the clock: 8 or 16 MiB of new memory
+_CENTRED_VALUES = 2**21  # of X that are centred between two calls of `go_on`: 8 or 16 MiB of new memory
 _SPARSE_COST = 4  # cost of a non-zero, in multiply-adds of a dense matrix product
 
 

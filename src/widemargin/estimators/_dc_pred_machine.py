@@ -71,8 +71,8 @@ class DCPredMachine(KernelMachine):
             memory_budget=resolve_memory_budget(self.memory_budget),
         )
         needed = needed_bytes(settings, rows.X, task.n_outputs, effective_n_jobs(self.n_jobs))
-        of = f"{n} rows in {settings.n_clusters} leaves of {settings.n_landmarks} landmarks"
-        check_memory(self.memory_budget, needed, of)
+        what = f"{n} rows in {settings.n_clusters} leaves of {settings.n_landmarks} landmarks"
+        check_memory(self.memory_budget, needed, what)
         rng = make_rng(self.random_state)
         machine = train(kernel, rows.X, task, settings, progress, rng)
         leaves = machine.leaves

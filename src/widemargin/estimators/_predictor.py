@@ -181,6 +181,26 @@ class OneAgainstRestPredictor(ScorePredictor):
         return np.asarray(self.classes_[numbers])
 
 
+class OutlierPredictor:
+    """`predict` of an outlier detector, by the sign of its `decision_function`."""
+
+    decision_function: Callable[..., Vector]
+
+    @lazy_on_dask
+    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
+        """1 for each row inside the region, -1 for each outside.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int
+        """
+        return np.where(self.decision_function(X) >= 0.0, 1, -1)
+
+
 class ValuePredictor:
     """`predict` of a regressor: its decision values."""
 

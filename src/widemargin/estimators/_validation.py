@@ -151,7 +151,7 @@ def check_limits(model: Any) -> None:
     resolve_memory_budget(model.memory_budget)
 
 
-def check_memory(memory_budget: Any, needed: float, of: str) -> None:
+def check_memory(memory_budget: Any, needed: float, what: str) -> None:
     """Raise a ValueError with the least memory budget if what a fit takes at least exceeds this one and 10 MB.
 
     Parameters
@@ -160,13 +160,13 @@ def check_memory(memory_budget: Any, needed: float, of: str) -> None:
         The parameter of the estimator.
     needed : float
         Bytes that the fit cannot do without, beside the data.
-    of : str
-        What takes them.
+    what : str
+        The arrays that take them, for the message.
     """
     budget, least = resolve_memory_budget(memory_budget), math.ceil(needed) - _ALLOWED_BYTES
     if budget < least:
         given = budget if memory_budget is None else plain(memory_budget)
-        raise ValueError(f"memory_budget must be at least {least} bytes for {of}, got {given!r}")
+        raise ValueError(f"memory_budget must be at least {least} bytes for {what}, got {given!r}")
 
 
 def check_pseudo_rule(value: Any) -> None:
@@ -287,17 +287,17 @@ def _class_factor(class_weight: Mapping[Any, float], label: Any) -> float:
     return float(factor)
 
 
-def to_single(X: Any) -> Any:
+def to_float32(X: Any) -> Any:
     """The rows as float32, themselves if they are; entries of a sparse row that share a column are summed."""
     is_sparse = sp.issparse(X)
-    single = canonical(X) if is_sparse else X
+    converted = canonical(X) if is_sparse else X
     with np.errstate(over="ignore"):
-        single = single.astype(np.float32, copy=False)
-    if single is X:
+        converted = converted.astype(np.float32, copy=False)
+    if converted is X:
         return X
-    if not np.isfinite(single.data if is_sparse else single).all():
+    if not np.isfinite(converted.data if is_sparse else converted).all():
         raise ValueError("X has values beyond the range of float32, in which the machine learns. Scale X")
-    return single
+    return converted
 
 
 def check_training_data(estimator: Any, X: Any, y: Any, memory_budget: int) -> tuple[Any, NDArray[Any]]:

@@ -40,8 +40,8 @@ from ._validation import (
     check_seed,
     check_weights,
     plain,
+    to_float32,
     to_memory,
-    to_single,
 )
 
 _LEAST_LAM = 1e-100  # coefficients are sums of up to 1 / lam, and their squares must be finite
@@ -322,7 +322,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             weights = check_weights(sample_weight, X)
             if is_first:
                 self.classes_ = _stream_classes(classes)
-            X = self._in_single(X, len(self.classes_))
+            X = self._as_float32(X, len(self.classes_))
             if is_first:
                 self._start_stream(X, labels, weights)
             elif classes is not None and not np.array_equal(unique_labels(classes), self.classes_):
@@ -347,18 +347,20 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
 
     def _take_rows(self, X: Any, targets: NDArray[Any], weights: Vector) -> TrainingRows:
         rows = super()._take_rows(X, targets, weights)
-        return rows._replace(X=self._in_single(rows.X, len(rows.classes)))
+        return rows._replace(X=self._as_float32(rows.X, len(rows.classes)))
 
-    def _in_single(self, X: Any, k: int) -> Any:
+    def _as_float32(self, X: Any, k: int) -> Any:
         """The rows in float32; for k classes, a ValueError with the least memory budget if this one is smaller."""
         (n, d), q, n_values = X.shape, 1 if k == 2 else k, X.nnz if sp.issparse(X) else X.size
         index_bytes = X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else 0
-        single_bytes = 4 * n_values + index_bytes
+        float32_bytes = 4 * n_values + index_bytes
         copies = int(X.dtype != np.float32) + int(self.early_stopping)
-        needed = needed_bytes(X.shape, single_bytes / n, q, int(self.budget), self.maintenance) + copies * single_bytes
-        of = f"{n} rows of {d} features, {q} machines and maintenance={self.maintenance!r} with budget={self.budget}"
-        check_memory(self.memory_budget, needed, of)
-        return to_single(X)
+        needed = (
+            needed_bytes(X.shape, float32_bytes / n, q, int(self.budget), self.maintenance) + copies * float32_bytes
+        )
+        what = f"{n} rows of {d} features, {q} machines and maintenance={self.maintenance!r} with budget={self.budget}"
+        check_memory(self.memory_budget, needed, what)
+        return to_float32(X)
 
     def _fit(self, rows: TrainingRows, progress: Progress) -> None:
         X, y, weights, _, classes = rows

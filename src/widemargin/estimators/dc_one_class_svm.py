@@ -20,7 +20,7 @@ from ..solvers.dual.certificate import one_class_problem
 from ..solvers.results import StoppedAtStartError, TrainedMachine
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
-from ._predictor import lazy_on_dask
+from ._predictor import OutlierPredictor, lazy_on_dask
 from ._remote import Problem, take_samples, train
 from ._validation import check_choice, check_number, make_rng, plain
 
@@ -29,7 +29,7 @@ _LARGEST_SUM = 1e100  # of the weights: the coefficients have nu times this sum,
 _SAMPLE = 300  # rows of the machine of a fit that has no time for all
 
 
-class DCOneClassSVM(OutlierMixin, DualMachine):
+class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     """Exact one-class support vector machine, for data sets where `sklearn.svm.OneClassSVM` takes too long.
 
     It estimates the region that holds a fraction 1 - nu of the data: with S = sum_i s_i it minimises
@@ -279,17 +279,3 @@ class DCOneClassSVM(OutlierMixin, DualMachine):
         ndarray of shape (n_samples,), float64
         """
         return np.asarray(self._decide(X)[:, 0] + self.offset_)
-
-    @lazy_on_dask
-    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
-        """1 for each row inside the region, -1 for each outside.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), int
-        """
-        return np.where(self.decision_function(X) >= 0.0, 1, -1)

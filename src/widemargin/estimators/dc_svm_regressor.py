@@ -168,9 +168,9 @@ class DCSVMRegressor(RegressorMixin, ValuePredictor, DualMachine):
         check_choice("combine", self.combine, ("early", "naive"))
 
     def _problems(self, rows: TrainingRows) -> Sequence[Problem]:
-        everyone, upper = np.arange(len(rows.y)), self.C * rows.weights
+        all_rows, upper = np.arange(len(rows.y)), self.C * rows.weights
 
         def problem_of(target: Vector) -> tuple[Rows, DualProblem]:
-            return everyone, regression_problem(np.ascontiguousarray(target), upper, float(self.epsilon))
+            return all_rows, regression_problem(np.ascontiguousarray(target), upper, float(self.epsilon))
 
         return [partial(problem_of, target) for target in rows.y.reshape(len(rows.y), -1).T]

@@ -46,7 +46,7 @@ from ._validation import (
 
 _GoOn = Callable[[], bool]
 
-_FEW = 100  # landmarks of a fit that was stopped
+_FEW_LANDMARKS = 100  # of a fit that was stopped
 _BYTES_OF_FEATURE, _BYTES_OF_PAIR = 24.0, 8.0  # three copies of C, and one of the kernel matrix, in float64
 
 
@@ -213,12 +213,12 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         try:
             features, factor = self._learn(kernel, rows, rng, progress.go_on)
         except Stopped:
-            features, factor = self._learn_little(kernel, rows, rng)
+            features, factor = self._learn_from_few_rows(kernel, rows, rng)
             m = len(features.landmarks[0])
             warn_of_stop(
                 self, progress.stopped_by, f"before W was known: {m} random rows are landmarks, and W is theirs."
             )
-        self._keep(features, factor)
+        self._set_attributes(features, factor)
 
     @property
     def _budget(self) -> int:
@@ -251,12 +251,12 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         gram = rows.X[np.ix_(chosen, chosen)] if self._is_gram else self._gram(kernel, X[chosen])
         return features, self._factor(gram, features, X[chosen], go_on)
 
-    def _learn_little(
+    def _learn_from_few_rows(
         self, kernel: Any, rows: TrainingRows, rng: np.random.Generator
     ) -> tuple[LandmarkFeatures, Array]:
         """A few random rows as landmarks, and the factor of W on these: a fraction of a second."""
         alike = rows._replace(weights=np.ones(len(rows.weights)))
-        X, points = self._select(alike, min(self.n_landmarks, _FEW), "uniform", rng, lambda: True)
+        X, points = self._select(alike, min(self.n_landmarks, _FEW_LANDMARKS), "uniform", rng, lambda: True)
         features = landmark_features(kernel, points)
         if self._is_gram:
             mine = np.searchsorted(rows.kept, self.landmark_indices_)
@@ -311,8 +311,8 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         factor *= np.where(factor.max(axis=0, initial=0.0) < -factor.min(axis=0, initial=0.0), -1.0, 1.0)
         return factor.astype(sample.dtype)
 
-    def _keep(self, features: LandmarkFeatures, factor: Array) -> None:
-        """As arrays that can be saved."""
+    def _set_attributes(self, features: LandmarkFeatures, factor: Array) -> None:
+        """Set the fitted attributes, arrays that can be saved, and the model of them."""
         self.landmarks_ = features.landmarks[0]
         self.factor_ = factor
         self._pseudo: dict[str, Any] = {"anchors": features.anchors, "rules": features.rules, "pairs": features.pairs}

@@ -43,17 +43,10 @@ class Kernel(Protocol):
 
         coef (k, len(A)) and out (k, len(B)) are float64.
         """
-
-
-class _Tiled:
-    """A kernel whose products with a matrix are computed tile by tile."""
-
-    def untiled_product(self, A: Samples) -> Product | None:
-        """None."""
         return None
 
 
-class _OfProducts(_Tiled):
+class _OfProducts(Kernel):
     """A kernel that is a function of the inner product <x, z>."""
 
     measure: ClassVar[str] = "products"
@@ -76,7 +69,7 @@ class Transform(Kernel, Protocol):
 
 
 @dataclass(frozen=True)
-class RBF:
+class RBF(Kernel):
     """exp(-gamma |x - z|^2)."""
 
     measure: ClassVar[str] = "squares"
@@ -162,7 +155,7 @@ class Sigmoid(_OfProducts):
 
 
 @dataclass(frozen=True)
-class Laplacian(_Tiled):
+class Laplacian(Kernel):
     """exp(-gamma |x - z|_1)."""
 
     measure: ClassVar[str] = "differences"
@@ -185,7 +178,7 @@ class Laplacian(_Tiled):
 
 
 @dataclass(frozen=True)
-class Precomputed(_Tiled):
+class Precomputed(Kernel):
     """Entries of a given Gram matrix; the samples are its rows and columns."""
 
     is_semidefinite: ClassVar[bool] = True  # assumed
@@ -201,7 +194,7 @@ class Precomputed(_Tiled):
 
 
 @dataclass(frozen=True)
-class FunctionKernel(_Tiled):
+class FunctionKernel(Kernel):
     """A user's function of two arrays of shapes (r, d) and (c, d), dense or CSR as the data, returning (r, c)."""
 
     sample_form: ClassVar[str] = "rows"

@@ -19,7 +19,7 @@ _lock = threading.Lock()
 class Scratch:
     """A buffer of `n_bytes` at least for a ``with`` block: the smallest that earlier blocks returned, or a new one.
 
-    Where all returned ones are too small, the largest of them is freed: there are never more than were lent at once.
+    Where all returned ones are too small, the largest of them is freed: there are never more than were in use at once.
     """
 
     def __init__(self, n_bytes: int) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from time import perf_counter
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +17,10 @@ from sklearn.utils import Tags, _safe_indexing, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._progress import Callback
 from .._types import Rows, Vector
-from ..estimators._callbacks import CallbackSupportMixin
+from ..estimators._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
+from ..estimators._estimator import all_or_nothing
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._validation import check_flag, plain
 
@@ -42,7 +45,8 @@ def needs_refit(method: Method) -> Method:
 class BestEstimator(CallbackSupportMixin, BaseEstimator):
     """An estimator that is the machine which it has chosen, `best_estimator_`.
 
-    A subclass has `_machine_type`, the class of that machine. Parameters of the same name are the same in both.
+    A subclass has `_choose`, and `_machine_type`, the class of that machine. Parameters of the same name are the same
+    in both.
     """
 
     scoring: Any
@@ -113,6 +117,40 @@ class BestEstimator(CallbackSupportMixin, BaseEstimator):
             self.__dict__.pop(name, None)
             if hasattr(machine, name):
                 setattr(self, name, getattr(machine, name))
+
+    @with_callbacks
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
+    ) -> Self:
+        """Score the cells of the grid, and train the machine of the best one on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
+            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor of each sample's loss and of its part in the scores, >= 0.
+        groups : array-like of shape (n_samples,), default=None
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        self
+        """
+        bridge = CallbackBridge(self, X, y)
+        with all_or_nothing(self):
+            begin = perf_counter()
+            self._check_scoring()
+            best = self._choose(X, y, sample_weight, groups, bridge if bridge.has_callbacks else None)
+            if self.refit:
+                self._fit_best(X, y, sample_weight, perf_counter() - begin, **best)
+            bridge.close()
+        return self
+
+    def _choose(self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None) -> dict[str, float]:
+        """Score the cells, and set the fitted attributes but `best_estimator_`: the best cell's parameters."""
+        raise NotImplementedError
 
     def _check_scoring(self) -> None:
         check_flag(refit=self.refit)

@@ -168,7 +168,7 @@ class Search:
     def _score_cells(self, data: Data, folds: Sequence[int], scores: Vector) -> None:
         """Write the scores of the wanted cells in these folds."""
         self.progress.stage(f"{self.wanted.sum()} cells, {len(data.rows):,} rows", int(self.wanted.any((1, 2)).sum()))
-        base, single = data.samples, _in_single(data.samples)
+        base, single = data.samples, _as_float32(data.samples)
         budget = self.memory_budget - (0 if single is base else base.nbytes)
         shared = SharedKernel(data.task.machines, self.limits, budget, self.progress, self.team)
         for g in _from_middle(len(self.grid.gammas)):
@@ -207,7 +207,7 @@ def _from_middle(n: int) -> list[int]:
     return sorted(range(n), key=lambda k: abs(2 * k + 1 - n))
 
 
-def _in_single(samples: Samples) -> Samples:
+def _as_float32(samples: Samples) -> Samples:
     """The samples with float32 tiles: half the memory, and scores need no more."""
     if samples.dtype == np.float32:
         return samples

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from time import perf_counter
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from .._config import resolve_memory_budget
@@ -15,9 +14,8 @@ from .._threads import ThreadTeam
 from .._types import Vector
 from ..data.rows import positions
 from ..data.samples import make_samples
-from ..estimators._callbacks import CallbackBridge, with_callbacks
 from ..estimators._dual_machine import DualMachine
-from ..estimators._estimator import all_or_nothing, warn_of_stop
+from ..estimators._estimator import warn_of_stop
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators._scale import resolve_gamma
 from ..estimators._validation import check_flag, check_weights, make_rng, plain
@@ -61,47 +59,18 @@ class SearchCV(BestEstimator):
     def _epsilons(self) -> Vector:
         return np.zeros(1)
 
-    @with_callbacks
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
-    ) -> Self:
-        """Score the cells, and train the machine of the best one on all rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-            Or K(train, train), of shape (n_samples, n_samples), for a precomputed kernel.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factor of each sample's loss and of its part in the scores, >= 0.
-        groups : array-like of shape (n_samples,), default=None
-            For splitters that keep groups together.
-
-        Returns
-        -------
-        self
-        """
-        bridge = CallbackBridge(self, X, y)
-        with all_or_nothing(self):
-            begin = perf_counter()
-            grid = self._check_grid()
-            prototype: DualMachine = self._prototype()
-            prototype._check_parameters()
-            rows, targets, weights = self._take_rows(prototype, X, y, sample_weight)
-            grid = grid._replace(gammas=self._scale_gammas(rows, grid.gammas))
-            data = self._make_data(rows, targets, groups)
-            prototype._check_memory(data.samples, rows)
-            weights_of_scores = None if sample_weight is None else weights
-            score = self._make_score(prototype, X, targets, weights_of_scores)
-            search = self._search(data, grid, score, bridge if bridge.has_callbacks else None)
-            best = self._set_results(search)
-            if self.refit:
-                self._fit_best(X, y, sample_weight, perf_counter() - begin, **best)
-            bridge.close()
-        return self
+    def _choose(self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None) -> dict[str, float]:
+        grid = self._check_grid()
+        prototype: DualMachine = self._prototype()
+        prototype._check_parameters()
+        rows, targets, weights = self._take_rows(prototype, X, y, sample_weight)
+        grid = grid._replace(gammas=self._scale_gammas(rows, grid.gammas))
+        data = self._make_data(rows, targets, groups)
+        prototype._check_memory(data.samples, rows)
+        score = self._make_score(prototype, X, targets, None if sample_weight is None else weights)
+        return self._set_results(self._search(data, grid, score, callback))
 
     def _check_grid(self) -> Grid:
-        self._check_scoring()
         check_flag(exhaustive=self.exhaustive)
         gammas = make_values("gammas", self.gammas, LEAST_GAMMA, LARGEST_GAMMA, middle=1.0)
         return Grid(gammas, self._epsilons(), make_values("Cs", self.Cs, LEAST_C, LARGEST_C, middle=1.0))

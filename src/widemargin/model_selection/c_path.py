@@ -154,6 +154,7 @@ def score_folds(
         if progress.go_on():
             score_of = score(test)
             folds.append([score_of(model) for model in path])
+            progress.go_on(round=float(len(folds)))
     return folds
 
 

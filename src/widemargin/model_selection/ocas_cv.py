@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from time import perf_counter
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._config import resolve_memory_budget
-from .._progress import Progress
+from .._progress import Callback, Progress
 from .._types import Vector
-from ..estimators._estimator import all_or_nothing, warn_of_stop
+from ..estimators._estimator import warn_of_stop
 from ..estimators._validation import check_training_data, check_weights, plain
 from ..estimators.ocas import OCASClassifier
 from ._best_estimator import BestClassifier, Score, cv_results, make_splits
@@ -67,7 +65,8 @@ class OCASClassifierCV(BestClassifier):
 
     Notes
     -----
-    Rows are in memory: folds are taken by their numbers.
+    Rows are in memory: folds are taken by their numbers. For scikit-learn's callbacks (`set_callbacks`), every fold is
+    a task; True ends the search.
 
     Examples
     --------
@@ -113,38 +112,16 @@ class OCASClassifierCV(BestClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
-    ) -> Self:
-        """Score the path in every fold, and train a machine with the best C on all rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factor of each sample's loss and of its part in the scores, >= 0.
-        groups : array-like of shape (n_samples,), default=None
-            For splitters that keep groups together.
-
-        Returns
-        -------
-        self
-        """
-        with all_or_nothing(self):
-            begin = perf_counter()
-            self._check_scoring()
-            self.Cs_ = make_values("Cs", self.Cs, _LEAST_C, _LARGEST_C, middle=1.0)
-            machine: OCASClassifier = self._prototype()
-            machine._check_parameters()
-            rows = self._check_rows(machine, X, y, sample_weight)
-            splits = make_splits(self.cv, rows.y, groups, classifier=True)
-            _check_classes(splits, rows)
-            score = self._make_score(machine, rows.X, rows.y, rows.weights)
-            self._set_results(*self._score(machine, rows, splits, score))
-            if self.refit:
-                self._fit_best(X, y, sample_weight, perf_counter() - begin, C=self.C_)
-        return self
+    def _choose(self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None) -> dict[str, float]:
+        self.Cs_ = make_values("Cs", self.Cs, _LEAST_C, _LARGEST_C, middle=1.0)
+        machine: OCASClassifier = self._prototype()
+        machine._check_parameters()
+        rows = self._check_rows(machine, X, y, sample_weight)
+        splits = make_splits(self.cv, rows.y, groups, classifier=True)
+        _check_classes(splits, rows)
+        score = self._make_score(machine, rows.X, rows.y, rows.weights)
+        self._set_results(*self._score(machine, rows, splits, score, callback))
+        return {"C": self.C_}
 
     def _check_rows(self, machine: OCASClassifier, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
         """Validated rows; sets `n_features_in_`, and `feature_names_in_` where there are any."""
@@ -153,11 +130,17 @@ class OCASClassifierCV(BestClassifier):
         return LabelledRows(X, y, None if sample_weight is None else check_weights(sample_weight, y))
 
     def _score(
-        self, machine: OCASClassifier, rows: LabelledRows, splits: list[Any], score: Score
+        self,
+        machine: OCASClassifier,
+        rows: LabelledRows,
+        splits: list[Any],
+        score: Score,
+        callback: Callback | None,
     ) -> tuple[Vector, str | None]:
         """Scores (n_folds, n_Cs), NaN where there was no time, and what stopped the search."""
         scores = np.full((len(splits), len(self.Cs_)), np.nan)
-        with Progress(max_time=self._search_time(), verbose=self.verbose, title=type(self).__name__) as progress:
+        title = type(self).__name__
+        with Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress:
             folds = score_folds(machine, rows, self.Cs_.tolist(), splits, score, progress)
         scores[: len(folds)] = np.array(folds).reshape(-1, len(self.Cs_))
         if folds and np.isnan(folds).any():

@@ -87,8 +87,8 @@ def divide(
     Kernel k-means costs m kernel entries a sample, k-means k distances.
     Source: two-step kernel k-means, Hsieh et al. 2014, section 3, after Ghitta et al. 2011.
     """
-    everyone = np.arange(len(samples)) if weights is None else np.flatnonzero(weights)
-    pool = everyone if candidates is None or len(candidates) < _POINTS_PER_CENTRE * k else candidates
+    weighted = np.arange(len(samples)) if weights is None else np.flatnonzero(weights)
+    pool = weighted if candidates is None or len(candidates) < _POINTS_PER_CENTRE * k else candidates
     k = min(k, max(1, _MAX_POINTS // _POINTS_PER_CENTRE))
     m = min(len(pool), _MAX_POINTS, max(n_sample, _POINTS_PER_CENTRE * k))
     index = pool if m == len(pool) else np.sort(rng.choice(pool, m, replace=False))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,55 +23,21 @@ _ROWS = 4096
 _DENSE_BYTES = 2**24
 
 
-class Router(Protocol):
-    """pi(x): a division of the sample space into k regions, each nearest to the mean of some sample points."""
+class Router(ABC):
+    """pi(x): a division of the sample space into k regions, each nearest to the mean of some sample points.
 
-    @property
-    def name(self) -> str:
-        """The method: "kernel", "input" or "random"."""
+    Attributes
+    ----------
+    name : {"kernel", "input", "random"}
+    points : Samples of length m
+        The sample points.
+    labels : ndarray of shape (m,), int
+        The cluster of each sample point: 0, ..., k - 1.
+    """
 
-    @property
-    def points(self) -> Samples:
-        """The m sample points."""
-
-    @property
-    def labels(self) -> Labels:
-        """The cluster (m,) of each sample point."""
-
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters k."""
-
-    def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
-        """The clusters (n,) of samples of the same form as the points."""
-
-    def route(self, X: Any, team: ThreadTeam) -> Labels:
-        """The clusters (n,) of the rows of X (n, d), an array as the training data were."""
-
-    def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
-        """The clusters (n,) of the rows of X, and these rows as samples of the same form as the points."""
-
-    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
-        """The second nearest clusters (n,), and the ratios (n,) of the squared distances to the nearest and to it.
-
-        `labels` are the nearest clusters. The ratio is 0 where there is no second one.
-        """
-
-    def with_labels(self, labels: Labels) -> Self:
-        """The router of the same points in other clusters."""
-
-    def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
-        """Cluster the sample points `rows` into k: labels (len(rows),)."""
-
-    def distances(self) -> NDArray[np.float64]:
-        """Squared distances (m, k) of the sample points to the centres, up to a term that depends on the point."""
-
-
-class _SamplePoints:
-    """What routers share: clusters are numbered 0 ... k - 1 by the labels of the sample points."""
-
+    name: str
+    points: Samples
     labels: Labels
-    route_with_samples: Callable[..., tuple[Labels, Samples]]
 
     @property
     def n_clusters(self) -> int:
@@ -78,16 +45,39 @@ class _SamplePoints:
         return int(self.labels.max()) + 1
 
     def route(self, X: Any, team: ThreadTeam) -> Labels:
-        """The clusters (n,) of the rows of X (n, d)."""
+        """The clusters (n,) of the rows of X (n, d), an array as the training data were."""
         return self.route_with_samples(X, team)[0]
 
     def with_labels(self, labels: Labels) -> Self:
         """The router of the same points in other clusters."""
         return replace(self, labels=labels)  # type: ignore[type-var]  # every router is a dataclass
 
+    @abstractmethod
+    def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
+        """The clusters (n,) of samples of the same form as the points."""
+
+    @abstractmethod
+    def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
+        """The clusters (n,) of the rows of X, and these rows as samples of the same form as the points."""
+
+    @abstractmethod
+    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
+        """The second nearest clusters (n,), and the ratios (n,) of the squared distances to the nearest and to it.
+
+        `labels` are the nearest clusters. The ratio is 0 where there is no second one.
+        """
+
+    @abstractmethod
+    def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
+        """Cluster the sample points `rows` into k: labels (len(rows),)."""
+
+    @abstractmethod
+    def distances(self) -> NDArray[np.float64]:
+        """Squared distances (m, k) of the sample points to the centres, up to a term that depends on the point."""
+
 
 @dataclass(frozen=True)
-class KernelRouter(_SamplePoints):
+class KernelRouter(Router):
     """Nearest mean in a kernel's feature space (Hsieh et al. 2014, section 3): m kernel values to route a sample.
 
     The points' kernel matrix (m, m) is computed at its first use and shared with routers of other labels. A router that
@@ -203,7 +193,7 @@ class KernelRouter(_SamplePoints):
 
 
 @dataclass(frozen=True)
-class InputRouter(_SamplePoints):
+class InputRouter(Router):
     """Nearest mean in input space: k distances to route a sample."""
 
     points: Samples
@@ -282,7 +272,7 @@ def cluster_rows(points: Samples, k: int, rng: np.random.Generator) -> Labels:
 
 
 @dataclass(frozen=True)
-class RandomRouter(_SamplePoints):
+class RandomRouter(Router):
     """Random clusters, as in Cascade SVM: of training samples by a permutation, of new rows by a hash of the values."""
 
     points: Samples
