@@ -273,13 +273,23 @@ def test_the_users_backend_runs_the_tasks() -> None:
 
 def test_a_task_that_is_left_behind_runs_on() -> None:
     """In the caller's configuration; its errors are raised in the caller."""
-    is_over, values = threading.Event(), []
+    has_begun, is_over, has_ended = threading.Event(), threading.Event(), threading.Event()
+    values = []
+
+    def task() -> None:
+        has_begun.set()
+        is_over.wait(60)
+        values.append(configured_block_bytes())
+        has_ended.set()
+
     with pytest.raises(Stopped), config_context(block_bytes=4711):
-        run_until_stopped(lambda: values.append(is_over.wait(60) and configured_block_bytes()), lambda: False)
+        run_until_stopped(task, lambda: not has_begun.is_set())
     assert values == []
     is_over.set()
-    while not values:
-        time.sleep(0.01)
+    assert has_ended.wait(60)
+    assert values == [4711]
+    with pytest.raises(Stopped):
+        run_until_stopped(lambda: values.append(0), lambda: False)
     assert values == [4711]
     with pytest.raises(ZeroDivisionError):
         run_until_stopped(lambda: 1 // 0, lambda: True)

@@ -109,7 +109,7 @@ def run_until_stopped(task: Callable[[], T], go_on: Callable[[], bool]) -> T:
     task : callable without arguments
         A pure function: it may go on after this call has returned.
     go_on : callable
-        Called every 20 ms.
+        Called before, and every 20 ms.
 
     Raises
     ------
@@ -121,6 +121,8 @@ def run_until_stopped(task: Callable[[], T], go_on: Callable[[], bool]) -> T:
     >>> run_until_stopped(lambda: 2**10, lambda: True)
     1024
     """
+    if not go_on():
+        raise Stopped
     result: Future[T] = Future()
 
     def finish() -> None:

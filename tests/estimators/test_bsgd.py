@@ -610,8 +610,8 @@ def test_a_stopped_fit_estimates_its_objective_from_some_rows(monkeypatch: pytes
     X = rng.standard_normal((5000, 4))
     y = X[:, 0] * X[:, 1] > 0
     weights = rng.uniform(0.5, 1.5, 5000)
-    monkeypatch.setattr("widemargin.estimators.bsgd._ESTIMATE_WORK", 0.0)
-    monkeypatch.setattr("widemargin.estimators.bsgd._LEAST_ESTIMATE_ROWS", 1000)
+    monkeypatch.setattr("widemargin.estimators.bsgd._ESTIMATE_SECONDS", 0.0)
+    monkeypatch.setattr("widemargin.algorithms.bsgd._SAMPLED_ROWS", 1000)
     with pytest.warns(ConvergenceWarning, match="max_time"):
         model = BSGDClassifier(budget=20, max_time=0, random_state=0).fit(X, y, sample_weight=weights)
     margins = np.where(y, 1, -1) * model.decision_function(X)

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,9 @@ from widemargin.algorithms import dc_pred
 from widemargin.compression import search as _compression
 from widemargin.estimators import landmark_nystroem
 from widemargin.nystroem import landmarks as selection
+from widemargin.nystroem import local_machines
+from widemargin.partition import hierarchy
+from widemargin.partition.routing import KernelRouter
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
 
@@ -87,40 +90,105 @@ def test_of_a_tree_of_machines(model: Any, interrupted_before: Callable[[Any, st
     assert np.isfinite(model.predict(X)).all()
 
 
+@pytest.fixture
+def interrupted_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any, str], threading.Event]]:
+    """Send Ctrl-C in a function, whose long calls then end after the test alone; the event is set if one ends."""
+    is_over, has_ended, earlier = threading.Event(), threading.Event(), threading.enumerate()
+
+    def patch(module: Any, name: str) -> threading.Event:
+        original = getattr(module, name)
+
+        def endless(A: Any, *args: Any, **kwargs: Any) -> Any:
+            if A.shape[0] > 1000:
+                interrupt()
+                is_over.wait(60)
+                has_ended.set()
+            return original(A, *args, **kwargs)
+
+        monkeypatch.setattr(module, name, endless)
+        return has_ended
+
+    yield patch
+    is_over.set()
+    for thread in set(threading.enumerate()).difference(earlier):
+        thread.join(60)
+
+
 @pytest.mark.parametrize(("module", "name"), [(selection, "kmeans"), (landmark_nystroem, "nystroem_factor")])
-def test_of_landmarks(module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_landmarks(module: Any, name: str, interrupted_in: Callable[[Any, str], threading.Event]) -> None:
     """Also during a call that cannot end early: here k-means, or the decomposition, ends after the fit alone."""
-    is_over, has_ended, original = threading.Event(), threading.Event(), getattr(module, name)
-    earlier = threading.enumerate()
-
-    def endless(A: Any, *args: Any) -> Any:
-        if len(A) > 1000:
-            interrupt()
-            is_over.wait(60)
-            has_ended.set()
-        return original(A, *args)
-
-    monkeypatch.setattr(module, name, endless)
+    has_ended = interrupted_in(module, name)
     X, _ = problem()
     model, message = stopped(lambda: LandmarkNystroem(150, random_state=0).fit(X))
     assert not has_ended.is_set()
-    is_over.set()
     assert "interrupt" in message
     assert "100 random rows" in message
     K, Z = rbf_kernel(model.landmarks_, gamma=model._gamma), model.transform(model.landmarks_)
     np.testing.assert_allclose(Z @ Z.T, K, atol=1e-9)  # exact on the landmarks
-    for thread in set(threading.enumerate()).difference(earlier):
-        thread.join(60)  # scikit-learn's k-means changes the warnings' filters, which all threads share
 
 
-def test_of_kernel_kmeans(interrupted_before: Callable[[Any, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    divide = sys.modules["widemargin.partition.divide"]
-    monkeypatch.setattr(divide, "_MAX_SIZE", 1.01)  # never balanced
-    interrupted_before(divide, "kernel_kmeans")
-    X, _ = problem()
-    model, message = stopped(lambda: TwoStepKernelKMeans(8, random_state=0).fit(X))
+@pytest.mark.parametrize(
+    ("model", "module", "name"),
+    [
+        (DCPredClassifier(n_clusters=2), hierarchy, "kmeans"),
+        (DCPredClassifier(n_clusters=1), selection, "kmeans"),
+        (DCPredClassifier(n_clusters=1), dc_pred, "nystroem_factor"),
+        (DCPredClassifier(n_clusters=1), dc_pred, "_residual"),
+        (DCPredRegressor(n_clusters=1, alpha=0.0), local_machines, "lstsq"),
+        (DCPredRegressor(n_clusters=1), local_machines, "_solve_regular"),
+    ],
+    ids=str,
+)
+def test_of_a_tree_in_a_call_that_cannot_end_early(
+    model: Any, module: Any, name: str, interrupted_in: Callable[[Any, str], threading.Event]
+) -> None:
+    has_ended = interrupted_in(module, name)
+    X, y = problem()
+    model, message = stopped(lambda: model.fit(X, y))
+    assert not has_ended.is_set()
     assert "interrupt" in message
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_of_compress_in_a_call_that_cannot_end_early(interrupted_in: Callable[[Any, str], threading.Event]) -> None:
+    X, y = problem(2000, 60)
+    machine = SVC(C=10).fit(X, y)
+    has_ended = interrupted_in(_compression, "principal_curvatures")
+    small, message = stopped(lambda: compress(machine, X, random_state=0))
+    assert not has_ended.is_set()
+    assert "interrupt" in message
+    assert small.predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize("passes", [0, 1])
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+def test_of_kernel_kmeans(passes: int, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the pass over all rows that comes after so many complete ones: no row of that pass is assigned."""
+    divide, n_passes, after_stop = sys.modules["widemargin.partition.divide"], iter(range(10)), []
+    monkeypatch.setattr(divide, "_MAX_SIZE", 1.01)  # never balanced
+    assign, scores = KernelRouter.assign, KernelRouter._scores
+
+    def interrupted(router: KernelRouter, *args: Any) -> Any:
+        if next(n_passes) == passes:
+            interrupt()
+        return assign(router, *args)
+
+    def count(router: KernelRouter, points: Any, members: Any, samples: Any, team: Any) -> Any:
+        result = scores(router, points, members, samples, team)
+        after_stop.append(len(points))
+        return result
+
+    monkeypatch.setattr(KernelRouter, "assign", interrupted)
+    monkeypatch.setattr(KernelRouter, "_scores", count)
+    X, _ = problem(1500)
+    X = rbf_kernel(X, gamma=0.1) if kernel == "precomputed" else X
+    model, message = stopped(lambda: TwoStepKernelKMeans(8, kernel=kernel, random_state=0).fit(X))
+    assert "interrupt" in message
+    assert ("8 single rows" in message) == (passes == 0)
+    assert len(after_stop) == max(passes, 1)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_allclose(-model.score(X), model.inertia_, rtol=1e-6)
+    assert len(np.unique(model.labels_)) == model.n_clusters_
 
 
 def test_of_compress(interrupted_before: Callable[[Any, str], None]) -> None:

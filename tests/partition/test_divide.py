@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -51,22 +52,24 @@ def test_labels_are_the_routers_own_assignment(method: str, form: Any) -> None:
 def test_the_samples_kernel_matrix_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However often clusters are split and joined."""
     points, rounds = [], []
-    fill, with_labels = type(RBF).fill, routing.KernelRouter.with_labels
+    module = sys.modules["widemargin.partition.divide"]
+    fill_gram, with_labels = module.fill_gram, routing.KernelRouter.with_labels
 
-    def count(kernel: Any, A: Any, B: Any, out: Any) -> None:
-        points.extend([A] if A is B else [])
-        fill(kernel, A, B, out)
+    def count(kernel: Any, A: Any, out: Any, team: Any) -> None:
+        points.append(A)
+        fill_gram(kernel, A, out, team)
 
     def note(self: Any, labels: Any) -> Any:
         rounds.append(labels)
         return with_labels(self, labels)
 
-    monkeypatch.setattr(type(RBF), "fill", count)
+    monkeypatch.setattr(module, "fill_gram", count)
     monkeypatch.setattr(routing.KernelRouter, "with_labels", note)
     division = cut(lopsided(), 16, "kernel")
-    assert len(rounds) >= 2
+    assert len(rounds) >= 1
     assert len(points) == 1
     assert len(points[0]) == len(division.sample_indices)
+    assert "gram" not in vars(division.router) or division.router.gram is division.router.known_gram
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from naive import partition as naive
+from widemargin._threads import ThreadTeam
 from widemargin.partition.kmeans import _spread_seeds, feature_distances, kernel_kmeans, kmeans, membership
 
 
@@ -102,3 +105,16 @@ def test_kmeans_of_rows_hears_weights() -> None:
     assert labels[0] != labels[1]
     plain = kmeans(X, 2, np.random.default_rng(0))
     assert plain[0] == plain[1] != plain[2]
+
+
+def test_threads_leave_the_filters_of_warnings_as_they_were() -> None:
+    """Of the program, whatever order the threads begin and end in, and without their warnings of equal rows."""
+    before, rows = list(warnings.filters), np.zeros((200, 3))
+    with warnings.catch_warnings(record=True) as caught, ThreadTeam(4) as team:
+        warnings.simplefilter("always")
+        inside = list(warnings.filters)
+        for _ in range(5):
+            team.map(lambda k: kmeans(rows, 2 + k % 3, np.random.default_rng(k)), range(40))
+        assert warnings.filters == inside
+    assert not caught
+    assert warnings.filters == before

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._progress import Progress
-from .._threads import ThreadTeam, blas_limit
-from .._types import Vector
+from .._threads import ThreadTeam, blas_limit, row_blocks
+from .._types import Rows, Vector
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import (
@@ -47,6 +48,7 @@ _PAPER_MERGER_OPERATIONS = 1e6  # that take as long as one merger of a PaperMach
 _ROW_VECTORS, _MACHINE_VECTORS = 12, 6  # float64 vectors (n,) of a training, and more of them for each machine
 _POINT_COPIES = 4  # in a machine's slots, in the expansion of all machines, and in the precision of the data
 _POINT_BYTES = 64  # of a support vector beside its features
+_SAMPLED_ROWS = 256  # of a `Sampler`, between two checks of the clock
 _PATIENCE = 3  # early stopping: passes without a better score on the validation rows
 
 
@@ -239,11 +241,47 @@ def train(
     return model, True
 
 
+class Sampler:
+    """Decision values of random rows, as many as are predicted in a given time."""
+
+    def __init__(self, seconds: float, rng: np.random.Generator) -> None:
+        self.seconds = seconds
+        self.rng = rng
+
+    def __call__(self, model: KernelExpansion, X: Any, **how: Any) -> tuple[Rows, Vector]:
+        """Numbers (m,) of rows of X, and their values (m, q)."""
+        order, end = self.rng.permutation(X.shape[0]), perf_counter() + self.seconds
+        values = [np.empty((0, len(model.intercept)))]
+        for block in row_blocks(len(order), _SAMPLED_ROWS):
+            values.append(model.decision_values(X[order[block]], **how))
+            if perf_counter() > end:
+                break
+        joined = np.concatenate(values)
+        return order[: len(joined)], joined
+
+
 def primal_objective(
-    model: KernelExpansion, X: Any, signed_weights: Vector, C: float, n_jobs: int | None, memory: int
+    model: KernelExpansion,
+    X: Any,
+    signed_weights: Vector,
+    C: float,
+    n_jobs: int | None,
+    memory: int,
+    sampler: Sampler | None = None,
 ) -> float:
-    """1/2 (|w|^2 + b^2) + C sum_i s_i max(0, 1 - y_i f(x_i)), summed over the machines."""
-    at_points = model.decision_values(model.points, n_jobs=n_jobs, memory_budget=memory) - model.intercept
-    norms = np.sum(model.coef.T * at_points) + np.sum(model.intercept**2)
-    margins = np.sign(signed_weights) * model.decision_values(X, n_jobs=n_jobs, memory_budget=memory).T
-    return float(0.5 * norms + C * np.sum(np.abs(signed_weights) * np.maximum(0.0, 1.0 - margins)))
+    """1/2 (|w|^2 + b^2) + C sum_i s_i max(0, 1 - y_i f(x_i)), summed over the machines.
+
+    With a sampler both sums, over points and rows, are estimated from some of their terms.
+    """
+    predict = sampler or (lambda model, X, **how: (np.arange(X.shape[0]), model.decision_values(X, **how)))
+    points, at_points = predict(model, model.points, n_jobs=n_jobs, memory_budget=memory)
+    norms = np.sum(model.coef.T[points] * (at_points - model.intercept)) * _share(model.points, points)
+    rows, values = predict(model, X, n_jobs=n_jobs, memory_budget=memory)
+    margins, weights = np.sign(signed_weights[:, rows]) * values.T, np.abs(signed_weights[:, rows])
+    losses = np.sum(weights * np.maximum(0.0, 1.0 - margins)) * _share(X, rows)
+    return float(0.5 * (norms + np.sum(model.intercept**2)) + C * losses)
+
+
+def _share(X: Any, rows: Rows) -> float:
+    """n / m, for m of the n rows of X."""
+    return float(X.shape[0] / max(1, len(rows)))

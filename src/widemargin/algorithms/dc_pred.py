@@ -15,15 +15,17 @@ The loss is a `LeafProblem`: hinge loss, kernel ridge regression, or least squar
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from .._native import Stopped
-from .._progress import Progress
-from .._threads import ThreadTeam, blas_limit
+from .._progress import Progress, SilentProgress
+from .._threads import ThreadTeam, blas_limit, run_until_stopped
 from .._types import Array, Rows, Vector
 from ..data.samples import make_samples
 from ..kernels.functions import Transform
@@ -36,6 +38,8 @@ from ..nystroem.local_machines import ExactMachine, LeafProblem, LinearFit
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ..partition.hierarchy import Hierarchy, grow
 from ..partition.kmeans import max_sample_values, needed_sample_bytes
+
+T = TypeVar("T")
 
 _MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed
 _PRELIMINARY_ROWS = 300  # of a leaf, for a first machine where time is limited
@@ -180,7 +184,7 @@ def _train_tree(
     train_leaf.progress.stage("clusters")
     X, settings = train_leaf.X, train_leaf.settings
     max_values = max_sample_values(settings.memory_budget, X.dtype.itemsize)
-    tree, labels = grow(X, settings.n_clusters, rng, train_leaf.progress.go_on, max_values)
+    tree, labels = grow(X, settings.n_clusters, rng, train_leaf.may_go_on, max_values)
     k = tree.n_leaves
     clusters = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels, minlength=k))[:-1])
     train_leaf.progress.stage("leaves", k)
@@ -255,6 +259,7 @@ class _LeafTrainer:
         self.problem = problem
         self.settings = settings
         self.progress = progress
+        self.may_go_on = SilentProgress(progress).go_on  # without a callback
         self.team = team
         self.max_kernel_rows = _max_kernel_rows(settings, X, problem.n_outputs, team.n_threads)
 
@@ -265,20 +270,25 @@ class _LeafTrainer:
         some = np.sort(rng.choice(rows, _PRELIMINARY_ROWS, replace=False))
         try:
             part = self._train(some, rng)
+            objective = self._until_stopped(partial(self._objective, part, rows))
         except Stopped:
             return None
+        return part._replace(fit=part.fit._replace(objective=objective, gap=objective, converged=False))
+
+    def _objective(self, part: _LeafMachine, rows: Rows) -> float:
+        """The objective of a machine on rows (n_leaf,)."""
         batch = self.X[rows]
         values = part.features.values(batch) @ part.coef.T + part.intercept
         if len(part.slopes):
             values += batch @ part.slopes.T
-        objective = self.problem.objective(values.T, part.fit.weights, rows)
-        return part._replace(fit=part.fit._replace(objective=objective, gap=objective, converged=False))
+        return self.problem.objective(values.T, part.fit.weights, rows)
 
     def __call__(self, rows: Rows, rng: np.random.Generator, preliminary: _LeafMachine | None) -> _LeafMachine:
         """Train a leaf; once the fit is stopped, return the machine of `train_preliminary`, or a constant."""
         try:
             part = self._train(rows, rng)
         except Stopped:
+            self.progress.go_on()  # records what has stopped it
             part = preliminary or self._constant(rows)
         self.progress.advance()
         return part
@@ -296,14 +306,12 @@ class _LeafTrainer:
         K = self._kernel_matrix(batch[sampled]) if self.problem.needs_kernel_matrix else None
         is_exact = len(rows) == len(sampled) <= self.settings.n_landmarks  # every row is a landmark: the exact machine
         exact_machine = None if is_exact else self._exact_machine(K, rows[sampled])
-        linear = None if is_exact else self._linear_part(batch)
-        linear_coordinates = np.empty((len(rows), 0)) if linear is None else linear.coordinates
-        features = self._features(batch[sampled], linear_coordinates[sampled], exact_machine, rng)
-        C = features.values(batch)
-        F = self._factor(C[sampled], K, 0.0 if is_exact else self.settings.damping / len(sampled))
-        del K
-        coordinates = self._coordinates(C, F, linear_coordinates)
-        del C, batch, linear_coordinates
+        features, C, F, linear = self._until_stopped(
+            partial(self._learn_features, batch, sampled, K, exact_machine, rng, is_exact=is_exact)
+        )
+        del K, batch
+        coordinates = self._coordinates(C, F, linear)
+        del C
         fit = self.problem.fit(coordinates, rows, self.progress, self.settings.memory_budget // self.team.n_threads)
         return self._on_features(features, F, linear, fit)
 
@@ -317,14 +325,33 @@ class _LeafTrainer:
         self._raise_if_stopped()
         return None if self.settings.weights is None else self.problem.exact(K, rows, self.progress)
 
-    def _factor(self, C: Array, K: Array | None, damping: float) -> Vector | None:
-        """F (m + p, rank) of W = F F', from the features C (r, m + p) and the kernel matrix K (r, r) of some rows."""
-        self._raise_if_stopped()
-        return None if K is None else nystroem_factor(C, K, damping)
+    def _learn_features(
+        self,
+        batch: Any,
+        sampled: Rows,
+        K: Array | None,
+        exact_machine: ExactMachine | None,
+        rng: np.random.Generator,
+        *,
+        is_exact: bool,
+    ) -> tuple[LandmarkFeatures, Array, Vector | None, _LinearPart | None]:
+        """The features, their values C (n_leaf, m + p), the factor F (m + p, rank) of W = F F', and the linear part.
 
-    def _coordinates(self, C: Array, F: Vector | None, linear_coordinates: Vector) -> Array:
+        F is None without the kernel matrix K (r, r) of the sampled rows. It works on copies of its own: a fit that is
+        stopped leaves it to end in another thread.
+        """
+        linear = None if is_exact else self._linear_part(batch)
+        coordinates = np.empty((batch.shape[0], 0)) if linear is None else linear.coordinates
+        features = self._features(batch[sampled], coordinates[sampled], exact_machine, rng)
+        C = features.values(batch)
+        self._raise_if_stopped()
+        damping = 0.0 if is_exact else self.settings.damping / len(sampled)
+        return features, C, None if K is None else nystroem_factor(C[sampled], K, damping), linear
+
+    def _coordinates(self, C: Array, F: Vector | None, linear: _LinearPart | None) -> Array:
         """[C F, linear term], (n_leaf, rank + d + 1), or [C, linear term] without a factor."""
         self._raise_if_stopped()
+        linear_coordinates = np.empty((len(C), 0)) if linear is None else linear.coordinates
         rank, dtype = (C.shape[1], C.dtype) if F is None else (F.shape[1], np.dtype(np.float64))
         coordinates = np.empty((len(C), rank + linear_coordinates.shape[1]), dtype)
         if F is None:
@@ -360,6 +387,10 @@ class _LeafTrainer:
         if not self.progress.go_on():
             raise Stopped
 
+    def _until_stopped(self, task: Callable[[], T]) -> T:
+        """The result of a pure function, or `Stopped` once the fit should end."""
+        return run_until_stopped(task, self.may_go_on)
+
     def _linear_part(self, batch: Any) -> _LinearPart | None:
         """Coordinates of the linear term, (n, d + 1): rows centred and scaled to a mean square norm of 1, and a 1."""
         if not self.settings.linear:
@@ -372,8 +403,10 @@ class _LeafTrainer:
         return _LinearPart(np.hstack([rows * scale, np.ones((len(rows), 1))]), centre, scale)
 
     def _kernel_matrix(self, batch: Any) -> Array:
-        K = np.empty((batch.shape[0],) * 2, batch.dtype)
-        fill_gram(self.kernel, make_samples(batch, self.kernel.sample_form), K, self.team)
+        """K (n, n); raises `Stopped` once the fit should end."""
+        K, samples = np.empty((batch.shape[0],) * 2, batch.dtype), make_samples(batch, self.kernel.sample_form)
+        with ThreadTeam(self.settings.n_jobs) as team, self.progress.interrupting(team.native):  # one thread in a leaf
+            fill_gram(self.kernel, samples, K, team)
         return K
 
     def _features(
@@ -393,12 +426,14 @@ class _LeafTrainer:
         if self.settings.weights != "auto":
             return weighted
 
-        return min(
-            (weighted, self._with_landmarks(batch, None, rng)),
-            key=lambda f: _residual(np.hstack([f.values(batch), linear_coordinates]), exact_machine.values),
-        )
+        def residual(features: LandmarkFeatures) -> float:
+            self._raise_if_stopped()
+            return _residual(np.hstack([features.values(batch), linear_coordinates]), exact_machine.values)
+
+        return min((weighted, self._with_landmarks(batch, None, rng)), key=residual)
 
     def _with_landmarks(self, batch: Any, weights: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
+        self._raise_if_stopped()
         settings = self.settings
         max_values = max_sample_values(settings.memory_budget // self.team.n_threads, batch.dtype.itemsize)
         landmarks = select_landmarks(batch, settings.n_landmarks, rng, weights=weights, max_values=max_values)

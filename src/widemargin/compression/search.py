@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -16,8 +17,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._config import resolve_memory_budget
-from .._progress import Progress
-from .._threads import BLOCK_ROWS, effective_n_jobs, row_blocks
+from .._native import Stopped
+from .._progress import Progress, SilentProgress
+from .._threads import BLOCK_ROWS, effective_n_jobs, row_blocks, run_until_stopped
 from .._types import Array, Rows, Vector
 from ..algorithms.dc_pred import ForestSettings, train
 from ..algorithms.ocas import train_hinges
@@ -141,9 +143,10 @@ class Compression:
         self.rng = np.random.default_rng(self.seed)
         self.memory_budget = resolve_memory_budget(self.parameters.memory_budget)
         self.n_workers = effective_n_jobs(self.parameters.n_jobs)
-        self.rows, self.importance = self._pool()
-        self._check_memory()
         with Progress(max_time=self.parameters.max_time, verbose=self.parameters.verbose, title="compress") as progress:
+            self.may_go_on = SilentProgress(progress).go_on
+            self.rows, self.importance = self._pool()
+            self._check_memory()
             progress.stage("the model's own predictions", 2)
             self._evaluate_model(progress)
             self.split = self._split_rows()
@@ -262,6 +265,8 @@ class Compression:
         def attempt(plans: list[_Plan]) -> _Plan:
             new = [plan for plan in plans if plan not in [one.plan for one in tried]]
             tried.extend(self._train_all(new, self.split.pilot, progress, tried))
+            if not tried:  # stopped before the first
+                return plans[0]
             best = max(tried, key=attrgetter("merit"))
             tried[:] = [
                 one if one is best else one._replace(model=None) for one in tried
@@ -283,12 +288,16 @@ class Compression:
     def _train_all(
         self, plans: list[_Plan], learn: Rows, progress: Progress, before: Sequence[_Candidate] = ()
     ) -> list[_Candidate]:
-        """Candidates of the plans in order, until one of them, or of those `before`, agrees enough or time is over."""
+        """Candidates of the plans in order, until one of them, or of those `before`, agrees enough or time is over.
+
+        None at all, if the fit is stopped before the first one's projection or curvatures are known.
+        """
         made: list[_Candidate] = []
         for plan in plans:
             known = [*before, *made]
             if not known or (max(candidate.agreement for candidate in known) < _ENOUGH_AGREEMENT and progress.go_on()):
-                made.append(self._train(plan, learn, progress))
+                with suppress(Stopped):
+                    made.append(self._train(plan, learn, progress))
         return made
 
     def _train(self, plan: _Plan, learn: Rows, progress: Progress) -> _Candidate:
@@ -347,7 +356,8 @@ class Compression:
         """The principal curvatures (m, d) of the model's decision function at the mean of the rows."""
         centre, source = np.asarray(self.rows.mean(axis=0), np.float64).ravel(), self.source
         gamma = float(source.parameters["gamma"])
-        return principal_curvatures(source.points, source.coef[0], gamma, centre, m).astype(self.rows.dtype)
+        find = partial(principal_curvatures, source.points, source.coef[0], gamma, centre, m)
+        return run_until_stopped(find, self.may_go_on).astype(self.rows.dtype)
 
     @cached_property
     def _projection(self) -> Any:
@@ -361,11 +371,12 @@ class Compression:
         if sp.issparse(probe) or measure == "products":
             from sklearn.decomposition import TruncatedSVD
 
-            model = TruncatedSVD(most, random_state=self.seed).fit(probe)
+            model: Any = TruncatedSVD(most, random_state=self.seed)
         else:
             from sklearn.decomposition import PCA
 
-            model = PCA(most, svd_solver="randomized", random_state=self.seed).fit(probe)
+            model = PCA(most, svd_solver="randomized", random_state=self.seed)
+        run_until_stopped(partial(model.fit, probe), self.may_go_on)
         kept = np.cumsum(model.explained_variance_ratio_) < _KEPT_VARIANCE
         if kept.all():
             return None

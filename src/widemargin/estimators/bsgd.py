@@ -15,10 +15,9 @@ from sklearn.utils.multiclass import unique_labels
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._types import Vector
-from ..algorithms.bsgd import BudgetedSGD, Epochs, needed_bytes, primal_objective, train
+from ..algorithms.bsgd import BudgetedSGD, Epochs, Sampler, needed_bytes, primal_objective, train
 from ..data import blocks_in_turn, is_partitioned
 from ..data.labels import one_vs_rest_signs
-from ..kernels.tiles import entry_work
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import COEF, EXCESS_MISTAKES, N_BACK, N_FRONT, StepSettings
@@ -46,8 +45,7 @@ from ._validation import (
 
 _LEAST_LAM = 1e-100  # coefficients are sums of up to 1 / lam, and their squares must be finite
 _STREAM_ROWS = 10_000  # n of the default lam = 1 / (C n) of a stream (docs/guide/bsgd.md)
-_ESTIMATE_WORK = 5e9  # multiply-adds, a fraction of a second, for the objective of a stopped fit
-_LEAST_ESTIMATE_ROWS = 100
+_ESTIMATE_SECONDS = 0.1  # for each of the two sums of a stopped fit's objective
 _PROBE_ROWS = 1000  # most rows whose range and scale are checked
 _OLDER_COUNTS = 6  # entries of `counts` in files of versions without EXCESS_MISTAKES
 _MOST_NODES = 4096  # of the table, a side: compiled look-ups number the nodes in float32, exact up to 2^24
@@ -143,7 +141,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         The `lam` of the steps.
     objective_ : float
         After `fit`: the primal objective of the model, summed over the classes' machines. Of a stopped fit an estimate:
-        from a random sample of as many rows as can be predicted in a fraction of a second.
+        from random samples of as many support vectors and rows as can be predicted in a fraction of a second.
     converged_ : bool
         Whether all passes were made, or early stopping ended them.
     n_iter_ : int
@@ -384,9 +382,8 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         model, self.converged_ = train(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
         self._set_fitted_attributes(sgd, model)
         C, memory = 1 / (self.lam_ * X.shape[0]), resolve_memory_budget(self.memory_budget)
-        if progress.stopped_by:
-            X, signed_weights = _sample_rows(X, signed_weights, len(model.coef.T), rng)
-        self.objective_ = primal_objective(model, X, signed_weights, C, self.n_jobs, memory)
+        sampler = Sampler(_ESTIMATE_SECONDS, rng) if progress.stopped_by else None
+        self.objective_ = primal_objective(model, X, signed_weights, C, self.n_jobs, memory, sampler)
         self._warn_if_stopped(progress)
 
     def _resolve_lam(self, n: int) -> float:
@@ -537,11 +534,3 @@ def _check_machine_state(state: FittedState, d: int, maintenance: str, budget: i
     state.rows("points", np.float32, n, d)
     state.array("diagonal", np.float64, width)
     state.array("inverse", np.float64, side, side)
-
-
-def _sample_rows(X: Any, signed_weights: Vector, n_points: int, rng: np.random.Generator) -> tuple[Any, Vector]:
-    """Random rows, m of n, and their weights times n / m: as many as `_ESTIMATE_WORK` allows to predict."""
-    n, d = X.shape
-    m = min(n, max(_LEAST_ESTIMATE_ROWS, int(_ESTIMATE_WORK / entry_work(max(n_points, 1), d))))
-    rows = np.sort(rng.choice(n, m, replace=False))
-    return X[rows], signed_weights[:, rows] * (n / m)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -10,12 +11,15 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._native import Stopped
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Vector
 from ..data.samples import GramSamples, Samples, make_samples
 from ..kernels.precision import ensure_precision
-from ..partition.divide import divide
+from ..kernels.tiles import fill_gram
+from ..nystroem.landmarks import select_medoids
+from ..partition.divide import Division, divisions
 from ..partition.routing import KernelRouter
 from ._estimator import warn_of_stop
 from ._fitted_state import FittedState
@@ -31,6 +35,8 @@ from ._validation import (
     check_weights,
     make_rng,
 )
+
+_FEW, _FEW_SAMPLES = 100, 1000  # clusters of a fit that was stopped, and the rows among which their centres are
 
 
 class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KernelMachine):
@@ -69,12 +75,13 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
     Warns
     -----
     ConvergenceWarning
-        When Ctrl-C ended `fit` before the clusters were balanced.
+        When Ctrl-C ended `fit` before the clusters were balanced, or before all rows had one: then the centres are
+        single rows, at most 100, the medoids of 1,000 rows.
 
     Notes
     -----
-    m^2 kernel entries for the sample of m rows, m for every row, and m again for `inertia_` and in each of at most four
-    rounds of balancing: clusters of more than three times the mean size are split, those of less than an eighth of it
+    m^2 kernel entries for the sample of m rows, m for every row, and m again in each of at most four rounds of
+    balancing: clusters of more than three times the mean size are split, those of less than an eighth of it
     join their neighbours, and all rows are assigned anew.
 
     References
@@ -159,24 +166,12 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         X, weights = rows.X, rows.weights
         kernel = self._resolve_kernel(X, weights)
         samples = make_checked_samples(kernel, X)
-        rng = make_rng(self.random_state)
         with blas_limit(1), ThreadTeam(self.n_jobs) as team:
-            division = divide(
-                kernel,
-                samples,
-                self.n_clusters,
-                n_sample=self.n_sample,
-                weights=weights,
-                rng=rng,
-                team=team,
-                go_on=progress.go_on,
-            )
+            division = self._divide(kernel, samples, weights, progress, team)
             router: Any = division.router
-            nearest = router.distances_to_nearest(samples, team)
-        if progress.stopped_by:
-            warn_of_stop(self, progress.stopped_by, "before its clusters were balanced: they may differ much in size.")
+            distances = router.distances_to_own(samples, division.labels, team)
         self.labels_ = division.labels.astype(np.int32)
-        self.inertia_ = float(weights @ nearest)
+        self.inertia_ = float(weights @ distances)
         self.n_clusters_ = router.n_clusters
         self.sample_indices_ = division.sample_indices
         self.sample_labels_ = router.labels
@@ -185,6 +180,23 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         self._diagonal = _common_value(kernel.diagonal(samples)) if self._is_gram else None
         self._points = np.empty((0, 0), X.dtype) if self._is_gram else X[division.sample_indices]
         self._model = self._make_model()
+
+    def _divide(self, kernel: Any, samples: Samples, weights: Vector, progress: Progress, team: ThreadTeam) -> Division:
+        """The balanced division; of a fit that is stopped, that of the last round, or one by medoids."""
+        division, rng = None, make_rng(self.random_state)
+        how: dict[str, Any] = {"n_sample": self.n_sample, "weights": weights, "rng": rng, "team": team}
+        with suppress(Stopped), progress.interrupting(team.native):
+            for latest in divisions(kernel, samples, self.n_clusters, **how, go_on=progress.go_on):
+                division = latest
+                if not progress.go_on():
+                    break
+        if division is None:
+            division = _divide_by_medoids(kernel, samples, min(self.n_clusters, _FEW), weights, rng, team)
+            state = f"before all rows had a cluster: the centres are {division.router.n_clusters} single rows."
+            warn_of_stop(self, progress.stopped_by, state)
+        elif progress.stopped_by:
+            warn_of_stop(self, progress.stopped_by, "before its clusters were balanced: they may differ much in size.")
+        return division
 
     def _make_model(self) -> KernelRouter:
         kernel = self._make_kernel()
@@ -290,6 +302,19 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
     @property
     def _n_features_out(self) -> int:
         return int(self.n_clusters_)
+
+
+def _divide_by_medoids(
+    kernel: Any, samples: Samples, k: int, weights: Vector, rng: np.random.Generator, team: ThreadTeam
+) -> Division:
+    """Clusters around the k medoids of some rows, each its cluster's only sample point: k kernel values a row."""
+    pool = np.flatnonzero(weights)
+    some = np.sort(rng.choice(pool, min(len(pool), _FEW_SAMPLES), replace=False))
+    K = np.empty((len(some), len(some)), samples.dtype)
+    fill_gram(kernel, samples.take(some), K, team)
+    medoids = some[select_medoids(K, k, rng, weights=weights[some], n_sample=len(some))]
+    router = KernelRouter(kernel, samples.take(medoids), np.arange(len(medoids)), weights=weights[medoids])
+    return Division(router, router.assign(samples, team), medoids)
 
 
 def _common_value(values: NDArray[np.floating]) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol, Self
 
 import numpy as np
@@ -11,8 +12,8 @@ from scipy.linalg import cho_factor, cho_solve, eigh, lstsq
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpocon
 
-from .._progress import Progress
-from .._threads import ThreadTeam, row_blocks
+from .._progress import Progress, SilentProgress
+from .._threads import ThreadTeam, row_blocks, run_until_stopped
 from .._types import Array, Rows, Vector
 from ..solvers.dual.certificate import DualProblem, Limits, svm_problem
 from ..solvers.dual.in_memory import solve_in_memory
@@ -84,7 +85,7 @@ class LeafProblem(Protocol):
         """Solve on the kernel matrix K (n, n) of these rows."""
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
-        """Train linear machines on coordinates (n, r)."""
+        """Train linear machines on coordinates (n, r); raises `Stopped` if least squares are stopped."""
 
     def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
         """Primal objective of decision values (q, n) and weights (q, r)."""
@@ -208,11 +209,14 @@ class RidgeProblem:
         assert K is not None
         A, penalties, targets = K.astype(np.float64), self.penalty / self.weights[rows], self.targets[:, rows]
         A[np.diag_indices(len(A))] += penalties
-        alpha = _solve_regular(A, targets.T).T
+        alpha = run_until_stopped(partial(_solve_regular, A, targets.T), SilentProgress(progress).go_on).T
         return ExactMachine(np.square(alpha).sum(axis=0), targets - penalties * alpha)
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
         """Solve the normal equations in r variables, or their dual in n, or least squares: O(n r min(n, r))."""
+        return run_until_stopped(partial(self._fit, coordinates, rows), SilentProgress(progress).go_on)
+
+    def _fit(self, coordinates: Array, rows: Rows) -> LinearFit:
         n, r = coordinates.shape
         targets, importance = self.targets[:, rows], self.weights[rows]
         if self.penalty == 0.0:
@@ -273,6 +277,9 @@ class DistillationProblem:
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
         """Ridge regression with an intercept; the penalty is that of least generalised cross-validation error."""
+        return run_until_stopped(partial(self._fit, coordinates, rows), SilentProgress(progress).go_on)
+
+    def _fit(self, coordinates: Array, rows: Rows) -> LinearFit:
         values, n = self.values[:, rows], len(rows)
         centre, means = coordinates.mean(axis=0, dtype=np.float64), values.mean(axis=1)
         targets = values - means[:, None]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._threads import ThreadTeam
+from .._threads import ThreadTeam, run_until_stopped
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
+from ..kernels.tiles import fill_gram
 from .kmeans import Labels, kernel_kmeans
 from .routing import InputRouter, KernelRouter, RandomRouter, Router, cluster_rows
 
@@ -38,7 +40,13 @@ class Division(NamedTuple):
     sample_indices: NDArray[np.intp]
 
 
-def divide(
+def divide(kernel: Kernel, samples: Samples, k: int, **how: Any) -> Division:
+    """Divide samples into about k clusters: the last of `divisions`, which takes the same arguments."""
+    *_, balanced = divisions(kernel, samples, k, **how)
+    return balanced
+
+
+def divisions(
     kernel: Kernel,
     samples: Samples,
     k: int,
@@ -50,8 +58,8 @@ def divide(
     rng: np.random.Generator,
     team: ThreadTeam,
     go_on: Callable[[], bool] = lambda: True,
-) -> Division:
-    """Divide samples into about k clusters: cluster m of them, then assign every sample to its nearest centre.
+) -> Iterator[Division]:
+    """Cluster m samples, then assign every sample to its nearest centre: this division, and each that balances it.
 
     Parameters
     ----------
@@ -69,12 +77,12 @@ def divide(
         Of the samples in centres and sizes of kernel k-means, >= 0; ones by default. None of weight 0 is sampled.
     rng : numpy.random.Generator
     team : ThreadTeam
+        `Stopped` is raised once it is stopped.
     go_on : callable
-        Called after each iteration of kernel k-means and before each round of balancing: they end where it returns
-        False.
+        Called after each iteration of kernel k-means, which ends where it returns False.
 
-    Returns
-    -------
+    Yields
+    ------
     Division
 
     Notes
@@ -93,16 +101,16 @@ def divide(
     m = min(len(pool), _MAX_POINTS, max(n_sample, _POINTS_PER_CENTRE * k))
     index = pool if m == len(pool) else np.sort(rng.choice(pool, m, replace=False))
     own = None if weights is None else weights[index]
-    router = _cluster(kernel, samples.take(index), k, method, rng, own, go_on)
+    router = _cluster(kernel, samples.take(index), k, method, rng, own, team, go_on)
     mean = (len(samples) if weights is None else float(weights.sum())) / k
     labels = router.assign(samples, team)
+    yield Division(router, labels, index)
     for _ in range(_BALANCING_ROUNDS):
         balanced = _balance(router, np.bincount(labels, weights, router.n_clusters), mean, rng)
-        if balanced is None or not go_on():
-            break
-        router = router.with_labels(balanced)
-        labels = router.assign(samples, team)
-    return Division(router, labels, index)
+        if balanced is None:
+            return
+        router, labels = balanced, balanced.assign(samples, team)
+        yield Division(router, labels, index)
 
 
 def _cluster(
@@ -112,18 +120,22 @@ def _cluster(
     method: str,
     rng: np.random.Generator,
     weights: NDArray[np.float64] | None,
+    team: ThreadTeam,
     go_on: Callable[[], bool],
 ) -> Router:
     if method == "random":
         return RandomRouter(points, rng.permutation(len(points)) % k)
     if method == "input":
-        return InputRouter(points, _dense_labels(cluster_rows(points, k, rng)))
-    router = KernelRouter(kernel, points, np.zeros(len(points), np.intp), weights=weights)
-    return router.with_labels(_dense_labels(kernel_kmeans(router.gram, k, rng, weights, go_on)))
+        labels = run_until_stopped(partial(cluster_rows, points, k, rng), lambda: not team.native.is_stopped)
+        return InputRouter(points, _dense_labels(labels))
+    K = np.empty((len(points), len(points)), points.dtype)
+    fill_gram(kernel, points, K, team)
+    labels = _dense_labels(kernel_kmeans(K, k, rng, weights, go_on))
+    return KernelRouter(kernel, points, labels, known_gram=K, weights=weights)
 
 
-def _balance(router: Router, sizes: NDArray[np.number[Any]], mean: float, rng: np.random.Generator) -> Labels | None:
-    """Labels of the sample points with large clusters split and small ones dissolved; None if nothing changes."""
+def _balance(router: Router, sizes: NDArray[np.number[Any]], mean: float, rng: np.random.Generator) -> Router | None:
+    """The router with large clusters split and small ones dissolved; None if nothing changes."""
     labels = router.labels.copy()
     k = len(sizes)
     for c in np.flatnonzero(sizes > _MAX_SIZE * mean):
@@ -140,7 +152,7 @@ def _balance(router: Router, sizes: NDArray[np.number[Any]], mean: float, rng: n
         lost = np.isin(labels, small)
         labels[lost] = distances.argmin(axis=1)[lost]
     labels = _dense_labels(labels)
-    return None if np.array_equal(labels, router.labels) else labels
+    return None if np.array_equal(labels, router.labels) else router.with_labels(labels)
 
 
 def _dense_labels(labels: Labels) -> Labels:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._native import nystroem
+from .._native import Stopped, nystroem
+from .._threads import run_until_stopped
 from .._types import Array
 from ..data.csr import make_csr
 from .kmeans import MAX_VALUES, Labels, centroids, kmeans, sample_rows
@@ -85,7 +87,7 @@ def grow(
         At most n; fewer leaves come out where rows are equal.
     rng : numpy.random.Generator
     go_on : callable
-        Called before each node is divided; once it returns False, no more are.
+        Called before each node is divided, and meanwhile, by other threads too; once it returns False, no more are.
     max_values : int
         Of X, in the rows that are clustered at each node.
 
@@ -134,7 +136,10 @@ class _Grower:
     def split(self, rows: NDArray[np.intp], k: int, levels: int) -> int:
         """Make `rows` a node with k leaves, or a leaf; return its number as an entry of `children`."""
         k = min(k, len(rows))
-        centres = self._cluster(rows, round(k ** (1 / levels))) if k > 1 and self.go_on() else None
+        centres = None
+        if k > 1 and self.go_on():
+            with suppress(Stopped):
+                centres = run_until_stopped(partial(self._cluster, rows, round(k ** (1 / levels))), self.go_on)
         if centres is None or len(centres) < 2:
             self.labels[rows] = self.n_leaves
             self.n_leaves += 1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -41,16 +42,44 @@ def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: NDArray[np.f
         Cluster numbers below k; a number may be missing where rows are equal.
     """
     from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
 
     seed = int(rng.integers(2**31))
     model = KMeans(k, n_init=1, max_iter=_MAX_ITER, random_state=seed)
     is_short = X.shape[0] <= _SINGLE_THREAD_ROWS
-    with warnings.catch_warnings(), openmp_limit(1) if is_short else nullcontext():
-        # equal rows give fewer clusters than k, as documented, with a warning of a fit that did not converge
-        warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
+    with _silence, openmp_limit(1) if is_short else nullcontext():
         model.fit(_with_short_indices(X), sample_weight=sample_weight)
     return np.asarray(model.labels_, np.intp)
+
+
+class _Silence:
+    """While any thread is in a ``with`` block: no warning that equal rows give fewer clusters than k.
+
+    `warnings.catch_warnings` restores all filters as they were, also those that other threads have changed meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_threads = 0
+        self._filter: Any = None
+
+    def __enter__(self) -> None:
+        from sklearn.exceptions import ConvergenceWarning
+
+        with self._lock:
+            self._n_threads += 1
+            if self._n_threads == 1:
+                warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
+                self._filter = warnings.filters[0]
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._n_threads -= 1
+            if self._n_threads == 0:
+                with suppress(ValueError):  # where another thread has restored filters of before
+                    warnings.filters.remove(self._filter)  # type: ignore[attr-defined]
+
+
+_silence = _Silence()
 
 
 def sample_rows(

@@ -140,13 +140,26 @@ class KernelRouter(Router):
             out[rows] = self._scores(*clusters, part, team).T + norms(part)[:, None]
         return np.maximum(out, 0.0, out=out)
 
-    def distances_to_nearest(self, samples: Samples, team: ThreadTeam) -> NDArray[np.float64]:
-        """Squared distances (n,) of samples of the same form as the points to their nearest centres."""
-        out, clusters = np.empty(len(samples)), self._by_cluster(self.points)
-        for rows in self._blocks(samples):
-            part = samples.take(rows)
-            out[rows] = self._scores(*clusters, part, team).min(axis=0) + self.kernel.diagonal(part)
+    def distances_to_own(self, samples: Samples, labels: Labels, team: ThreadTeam) -> NDArray[np.float64]:
+        """Squared distances (n,) of samples, of the points' form, to the centres of their clusters `labels` (n,).
+
+        m / k kernel values a sample: with the points of its cluster.
+        """
+        out = np.empty(len(samples))
+        for c, (mine, rows) in enumerate(zip(self._split(self.labels), self._split(labels), strict=True)):
+            weights = np.ones(len(mine)) if self.weights is None else self.weights[mine]
+            points, means = self.points.take(mine), -2.0 * weights[None] / weights.sum()
+            for block in row_blocks(len(rows), _ROWS):
+                part = samples.take(rows[block])
+                distances = np.full((1, len(part)), self.spread[c])
+                add_kernel_product(self.kernel, points, means, part, distances, team)
+                out[rows[block]] = distances[0] + self.kernel.diagonal(part)
         return np.maximum(out, 0.0, out=out)
+
+    def _split(self, labels: Labels) -> list[NDArray[np.intp]]:
+        """The numbers of each cluster's members."""
+        bounds = np.cumsum(np.bincount(labels, minlength=self.n_clusters))[:-1]
+        return np.split(np.argsort(labels, kind="stable"), bounds)
 
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
         """Minimisers c of d2(x, c) = k(x, x) - 2 mean_j k(x, x_j) + mean_jj' k(x_j, x_j'), on all threads."""
