@@ -58,6 +58,19 @@ def test_public_things_have_docstrings(name: str) -> None:
     assert not set(bare) - set(parts)
 
 
+def test_private_modules_of_a_room_are_its_own() -> None:
+    """But for those of `estimators`, which rooms that make and read estimators use, too (docs/architecture.md)."""
+    private = re.compile(r"^\s*from (?:\.\.|widemargin\.)(\w+)\._\w+ import", re.MULTILINE)
+    used = {
+        (name.split("/")[0], room)
+        for name, path in FILES.items()
+        for room in private.findall(path.read_text(encoding="utf-8"))
+        if name.split("/")[0] != room
+    }
+    makers = ("compression", "model_selection", "export", "cli")
+    assert used <= {(room, "estimators") for room in makers}, used
+
+
 def test_types_of_arrays_are_defined_once() -> None:
     alias = re.compile(r"^(Vector|Matrix|Array|Rows|Indices|Mask)\b.* = ", re.MULTILINE)
     assert [name for name, path in FILES.items() if alias.search(path.read_text(encoding="utf-8"))] == ["_types.py"]

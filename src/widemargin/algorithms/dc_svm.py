@@ -185,8 +185,7 @@ def approximate(data: KernelProblem, settings: Settings, progress: Progress) -> 
     sparse rows, that of the whole problem; less from a fit that is stopped meanwhile.
     """
     n, beta = len(data.samples), data.problem.uniform_point()
-    has_levels = settings.n_levels != "auto" or not sp.issparse(data.samples.take(slice(0, 1)).original())
-    levels = settings.levels(n) if has_levels else range(0)
+    levels = range(0) if settings.n_levels == "auto" and _are_sparse(data.samples) else settings.levels(n)
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch(), suppress(Stopped):
         fit = _Fit(data, settings, progress, np.random.default_rng(0), team)
         for level in levels:
@@ -228,7 +227,7 @@ class _Fit:
         levels = self.settings.levels(n)
         if not isinstance(self.settings.n_levels, str) or self.settings.stop_level or not levels:
             return levels
-        if sp.issparse(self.data.samples.take(slice(0, 1)).original()):
+        if _are_sparse(self.data.samples):
             return range(0)
         if self.data.problem.nu:  # that share of the rows are support vectors
             return levels
@@ -245,8 +244,8 @@ class _Fit:
         """Divide the data, and solve the clusters from beta (n,) in parallel; the concatenated solution (n,)."""
         begin = time.perf_counter()
         if division is None:
-            kernel, samples, _ = self.data
-            division = _divide(kernel, samples, level, beta, self.settings, self.progress, self.rng, self.team)
+            rows = KernelRows(self.data.kernel, self.data.samples, self.team)
+            division = _divide(rows, level, beta, self.settings, self.progress, self.rng)
         clustered = time.perf_counter()
         n_clusters = division.router.n_clusters
         self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
@@ -432,6 +431,10 @@ class _Fit:
         return solver
 
 
+def _are_sparse(samples: Samples) -> bool:
+    return bool(sp.issparse(samples.take(slice(0, 1)).original()))
+
+
 def _is_small(n: int, n_problems: int, settings: Settings, progress: Progress | PartProgress) -> bool:
     """Whether problems on n rows are solved on the whole kernel matrix, without levels, rounds and callbacks."""
     return (
@@ -465,14 +468,12 @@ def _zero_result(problem: DualProblem, settings: Settings, progress: Progress | 
 
 
 def _divide(
-    kernel: Kernel,
-    samples: Samples,
+    rows: KernelRows,
     level: int,
     beta: Vector,
     settings: Settings,
     progress: Progress | PartProgress,
     rng: np.random.Generator,
-    team: ThreadTeam,
 ) -> Division:
     """Adaptive clustering, on a sample of the support vectors of beta, of all rows if there are none.
 
@@ -482,6 +483,7 @@ def _divide(
         raise Stopped
     candidates = np.flatnonzero(beta) if beta.any() else None
     k, m, method = min(settings.branching**level, len(beta)), settings.n_sample, settings.partition
+    kernel, samples, team = rows.kernel, rows.samples, rows.team
     with progress.interrupting(team.native):
         return divide(kernel, samples, k, method=method, candidates=candidates, n_sample=m, rng=rng, team=team)
 
@@ -531,7 +533,8 @@ def train_several(
     division = None
     if settings.stop_level:
         with suppress(Stopped), blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-            division = _divide(kernel, samples, settings.stop_level, np.zeros(n), settings, progress, rng, team)
+            rows = KernelRows(kernel, samples, team)
+            division = _divide(rows, settings.stop_level, np.zeros(n), settings, progress, rng)
     samples.squares  # noqa: B018 - computed once, before the threads share it
     tasks = [
         partial(_train_one, kernel, samples, make, settings, progress, n_workers, seed, division)
@@ -554,7 +557,7 @@ def _train_on_common_matrix(
         fits = [_Fit(KernelProblem(kernel, samples, problem), settings, progress, rng, team) for problem in problems]
         try:
             for level in settings.levels(n):
-                division = _divide(kernel, samples, level, np.zeros(n), settings, progress, rng, team)
+                division = _divide(KernelRows(kernel, samples, team), level, np.zeros(n), settings, progress, rng)
                 points = [fit.solve_level(level, point, division) for fit, point in zip(fits, points, strict=True)]
             K = np.empty((n, n), samples.dtype)
             with progress.interrupting(team.native):

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import effective_n_jobs
-from ..algorithms.dc_pred import needed_bytes, train
+from ..algorithms.dc_pred import TrainedForest, needed_bytes, train
 from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.local_machines import LeafProblem
 from ._cost import allocate_cost, check_cost
@@ -73,12 +73,17 @@ class DCPredMachine(KernelMachine):
         needed = needed_bytes(settings, rows.X, task.n_outputs, effective_n_jobs(self.n_jobs))
         what = f"{n} rows in {settings.n_clusters} leaves of {settings.n_landmarks} landmarks"
         check_memory(self.memory_budget, needed, what)
-        rng = make_rng(self.random_state)
-        machine = train(kernel, rows.X, task, settings, progress, rng)
-        leaves = machine.leaves
-        order = np.argsort(leaves["time"], kind="stable")
-        self.leaves_ = leaves
-        n_trees = len(machine.model.trees)
+        machine = train(kernel, rows.X, task, settings, progress, make_rng(self.random_state))
+        self._trees = tree_arrays(machine.model)
+        self._model = self._make_model()
+        self.prediction_cost_ = self._model.n_operations
+        self._set_certificate(machine)
+        warn_unconverged(self, progress.stopped_by or "the precision of float64", describe_gap(self))
+
+    def _set_certificate(self, machine: TrainedForest) -> None:
+        """Set the attributes of the leaves, and the sums of their objectives and gaps for one tree."""
+        self.leaves_ = leaves = machine.leaves
+        order, n_trees = np.argsort(leaves["time"], kind="stable"), len(machine.model.trees)
         self.objective_ = float(leaves["objective"].sum()) / n_trees
         self.dual_gap_ = float(leaves["gap"].sum()) / n_trees
         self.relative_gap_ = relative_gap(self.objective_, self.dual_gap_)
@@ -89,10 +94,6 @@ class DCPredMachine(KernelMachine):
             "objective": np.cumsum(leaves["objective"][order]),
             "lower_bound": np.cumsum((leaves["objective"] - leaves["gap"])[order]),
         }
-        self._trees = tree_arrays(machine.model)
-        self._model = self._make_model()
-        self.prediction_cost_ = self._model.n_operations
-        warn_unconverged(self, progress.stopped_by or "the precision of float64", describe_gap(self))
 
     @property
     def _n_functions(self) -> int:

@@ -14,12 +14,11 @@ from ..data.samples import GramSamples, Samples
 from ..kernels.functions import Kernel
 from ..kernels.tiles import add_kernel_product
 from ..partition.routing import Router
-from .expansion import KernelExpansion
+from .expansion import SMALL_ENTRY_WORK, KernelExpansion
 
 _ROWS = 1024, 65_536  # least and most rows of a block, which is converted once for all clusters
 _ROW_COPIES = 4  # of a block's rows: converted, grouped by cluster, and both for routing
 _SHARED_WORK = 4_000_000  # multiply-adds a cluster, above which threads share out the clusters
-_LEAST_COST = 16  # multiply-adds of a kernel entry whose inner product has fewer
 _UNCERTAIN = 0.35  # "soft": |decision value| below which the next cluster is evaluated too
 _BETWEEN = 0.7  # "soft": squared distance to the own centre / to the next centre above which it is
 _CACHED = ("_whole", "_parts", "_routed_points")
@@ -130,7 +129,7 @@ class ClusteredExpansion:
 
         sizes = np.diff(self.starts)
         work = sum(int(sizes[c]) * int(rows.stop - rows.start) for c, rows in groups)
-        is_shared = work * max(batch.row_cost, _LEAST_COST) >= _SHARED_WORK * len(groups)
+        is_shared = work * (batch.row_cost + SMALL_ENTRY_WORK) >= _SHARED_WORK * len(groups)
         workers = team if is_shared else ThreadTeam(1)
         workers.map(evaluate, sorted(groups, key=lambda group: group[1].start - group[1].stop))
         return out

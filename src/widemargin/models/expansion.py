@@ -17,7 +17,7 @@ from ..kernels.tiles import add_kernel_product
 _MIN_ROWS = 1024  # of a block
 _ROW_COPIES = 4  # memory budget / bytes of a block's rows: centred, or converted to CSR, they take half of it at most
 _SMALL_WORK = 2**20  # multiply-adds below which limiting BLAS and starting threads takes longer than the product
-_ENTRY_WORK = 16  # multiply-adds of a kernel entry beside its inner product
+SMALL_ENTRY_WORK = 16  # multiply-adds of a kernel entry beside its inner product, where there are few entries
 
 
 @dataclass
@@ -61,7 +61,7 @@ class KernelExpansion:
         """
         out = np.tile(self.intercept[:, None], X.shape[0])
         points = self._points()
-        if X.shape[0] * len(points) * (X.shape[1] + _ENTRY_WORK) < _SMALL_WORK:
+        if X.shape[0] * len(points) * (X.shape[1] + SMALL_ENTRY_WORK) < _SMALL_WORK:
             A, B = points.against(X)
             add_kernel_product(self.kernel, A, self.coef, B, out, ONE_THREAD)
             return out.T
