@@ -11,7 +11,6 @@ namespace wm {
 constexpr Index kPanelPacks = kRegisterBytes == 64 ? 4 : 8;  // of a panel's row
 constexpr Index kCachedPanelColumns = 192;   // of a panel: 48 KiB, which a first-level cache holds
 constexpr Index kMostPanelColumns = 4096;    // of a panel: 1 MiB, which a second-level cache holds
-constexpr Index kBlockRows = 48;        // whose products with a panel stay in the first-level cache
 constexpr Index kPanelNonzeros = 8;     // of a row in the columns of a panel, where these may be many
 
 // A block of columns of `width` rows of a sparse matrix, dense and transposed: (columns, width). A row of the panel
@@ -42,7 +41,7 @@ template <class T> struct PanelScratch {
 
     PanelScratch(Index r, Index n_columns, Index panel_columns)
         : columns(panel_columns), values(panel_columns * Panel<T>::width),
-          sums((panel_columns < n_columns ? r : least(r, kBlockRows)) * Panel<T>::width),
+          sums((panel_columns < n_columns ? r : least(r, kProductRows)) * Panel<T>::width),
           positions(r + 2 * Panel<T>::width) {}
 };
 
@@ -111,15 +110,6 @@ void add_products(CSR<T, I> X, Panel<T> panel, Index* positions, T* out, Index s
     }
 }
 
-// Call f(registers) for the least number of registers of a panel's row that hold w sums.
-template <class T, class F> void with_registers(Index w, const F& f) {
-    const Index registers = count_blocks(w, Panel<T>::lanes);
-    if (registers == 1) f(std::integral_constant<int, 1>());
-    else if (registers == 2) f(std::integral_constant<int, 2>());
-    else if (registers <= 4) f(std::integral_constant<int, 4>());
-    else f(std::integral_constant<int, kPanelPacks>());
-}
-
 // Call visit(i, j, block) for blocks of inner products of two sets of CSR rows: block (n, w) has those of the rows i ...
 // of `one` with the rows j ... of `other`; visit may change it. Columns beyond the last row of `other` are zeros.
 //
@@ -139,9 +129,9 @@ void visit_products(const CSR<T, I>& one, const CSR<T, J>& other, PanelScratch<T
         do {
             const Index n = fill_panel(other, first, w, panel, begin, end);
             const bool is_last = panel.first + panel.columns >= one.columns;
-            with_registers<T>(w, [&](auto registers) {
-                for (Index i = 0; i < r; i += kBlockRows) {
-                    const CSR<T, I> rows = one.slice(i, least(i + kBlockRows, r));
+            with_registers<kPanelPacks>(count_blocks(w, Panel<T>::lanes), [&](auto registers) {
+                for (Index i = 0; i < r; i += kProductRows) {
+                    const CSR<T, I> rows = one.slice(i, least(i + kProductRows, r));
                     T* const sums = scratch.sums.data() + (is_only ? 0 : i * width);
                     add_products<registers.value>(rows, panel, positions + i, sums, width);
                     if (is_last) visit(i, first, Matrix<T>{sums, rows.rows(), registers.value * Panel<T>::lanes, width});

@@ -100,13 +100,21 @@ template <Pairwise kind, class T, class V> inline V change(T x, V u) {
     return term<kind>(x, u) - term<kind>(T(0), u);
 }
 
-// Sums over n terms for R rows and C registers of points; get(r, k) is term k of row r, place(k) its feature. Where R C
-// is small, several partial sums hide the latency of additions.
+// Sums over n terms for R rows and C registers of points, or with is_added the sums in `out` and these; get(r, k) is term
+// k of row r, place(k) its feature. Where R C is small, several partial sums hide the latency of additions.
 template <class V, int R, int C, class T, class Get, class Place, class Term>
 inline void sum_tile(Index n, const T* points, T* out, Index stride, const Get& get, const Place& place,
-                     const Term& term_of) {
+                     const Term& term_of, bool is_added = false) {
     constexpr int S = R * C >= 6 ? 1 : R * C >= 3 ? 2 : 4;
+    constexpr Index lanes = sizeof(V) / sizeof(T);
     V sums[S][R][C] = {};
+    if (is_added) {
+            WM_UNROLL
+        for (int r = 0; r < R; ++r) {
+            WM_UNROLL
+            for (int c = 0; c < C; ++c) std::memcpy(&sums[0][r][c], out + r * stride + c * lanes, sizeof(V));
+        }
+    }
     const auto add = [&](Index k, V(&into)[R][C]) __attribute__((always_inline)) {
         const auto* u = reinterpret_cast<const V*>(points) + place(k) * C;
             WM_UNROLL
@@ -129,7 +137,7 @@ inline void sum_tile(Index n, const T* points, T* out, Index stride, const Get& 
             V total = sums[0][r][c];
             WM_UNROLL
             for (int s = 1; s < S; ++s) total += sums[s][r][c];
-            std::memcpy(out + r * stride + c * Index(sizeof(V) / sizeof(T)), &total, sizeof total);
+            std::memcpy(out + r * stride + c * lanes, &total, sizeof total);
         }
     }
 }

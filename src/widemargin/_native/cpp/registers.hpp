@@ -31,6 +31,16 @@ template <class T> struct PackOf<T, 1> {
 };
 template <class T, Index n> using Pack = typename PackOf<T, n>::Type;
 
+// Rows whose products with a panel of a few registers a row are computed together: they stay in the first-level cache.
+constexpr Index kProductRows = 48;
+
+// Call f(number) for the least number of registers of 1, 2, 4, ... `most` that is at least n, or for `most`.
+template <int most, class F> void with_registers(Index n, const F& f) {
+    if constexpr (most > 1)
+        if (n <= most / 2) return with_registers<most / 2>(n, f);
+    f(std::integral_constant<int, most>());
+}
+
 // A register of float64 numbers.
 constexpr Index kLanes = kRegisterBytes / sizeof(double);
 using Lanes = Register<double>;

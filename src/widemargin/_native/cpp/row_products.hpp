@@ -11,8 +11,8 @@
 namespace wm {
 
 constexpr Index kBlockColumns = 64, kBlockEntries = 64 * kBlockColumns;  // of a block, at most
-static_assert(kBlockEntries >= kDenseBlockRows * ProductScratch<float>::width);
-static_assert(kBlockEntries >= kBlockRows * Panel<float>::width);
+static_assert(kBlockEntries >= kProductRows * ProductScratch<float>::width);
+static_assert(kBlockEntries >= kProductRows * Panel<float>::width);
 static_assert(kBlockColumns >= ProductScratch<float>::width && kBlockColumns >= Panel<float>::width);
 
 template <class T> ProductScratch<T> product_scratch(Matrix<const T>, Matrix<const T> Z) {
