@@ -20,7 +20,7 @@ from .scratch import Scratch
 _Batches = list[tuple[slice, Samples]]
 
 TILE_ROWS = 256
-_UNTILED_ROWS = 2048  # of a batch where there is no tile
+_UNTILED_ROWS = 1024  # of a batch where there is no tile
 _ENTRY_WORK = 200  # multiply-adds that an entry costs beside its inner product
 _SHORT_ROW = 256  # bytes that an inner product reads of a row
 _LEAST_COLUMNS = 64

@@ -8,10 +8,10 @@
 
 namespace wm {
 
-constexpr Index kPanelPacks = kRegisterBytes == 64 ? 4 : 8;  // of a panel's row
-constexpr Index kCachedPanelColumns = 192;   // of a panel: 48 KiB, which a first-level cache holds
-constexpr Index kMostPanelColumns = 4096;    // of a panel: 1 MiB, which a second-level cache holds
-constexpr Index kPanelNonzeros = 8;     // of a row in the columns of a panel, where these may be many
+constexpr Index kPanelPacks = 8;  // of a panel's row: fewer sums would wait for each other
+constexpr Index kCachedPanelColumns = 192;  // of a panel: at most 96 KiB, a small part of a second-level cache
+constexpr Index kMostPanelColumns = 4096;   // of a panel: at most 2 MiB, which a second-level cache holds
+constexpr Index kPanelNonzeros = 8;         // of a row in the columns of a panel, where these may be many
 
 // A block of columns of `width` rows of a sparse matrix, dense and transposed: (columns, width). A row of the panel
 // fills kPanelPacks registers.
@@ -31,7 +31,7 @@ template <class T, class I> Index panel_columns(const CSR<T, I>& X) {
     return most<Index>(count_blocks(X.columns, most<Index>(count_blocks(X.columns, limit), 1)), 1);
 }
 
-// Memory for products of r rows: a panel of at most 1 MiB, O(r) numbers, and the products with a panel's rows: those of
+// Memory for products of r rows: a panel of at most 2 MiB, O(r) numbers, and the products with a panel's rows: those of
 // a block, or of all r rows where there are several panels.
 template <class T> struct PanelScratch {
     const Index columns;        // of a panel

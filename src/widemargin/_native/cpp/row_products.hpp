@@ -10,9 +10,7 @@
 
 namespace wm {
 
-constexpr Index kBlockColumns = 64, kBlockEntries = 64 * kBlockColumns;  // of a block, at most
-static_assert(kBlockEntries >= kProductRows * ProductScratch<float>::width);
-static_assert(kBlockEntries >= kProductRows * Panel<float>::width);
+constexpr Index kBlockColumns = 128, kBlockEntries = kProductRows * kBlockColumns;  // of a block, at most
 static_assert(kBlockColumns >= ProductScratch<float>::width && kBlockColumns >= Panel<float>::width);
 
 template <class T> ProductScratch<T> product_scratch(Matrix<const T>, Matrix<const T> Z) {
