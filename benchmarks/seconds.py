@@ -47,8 +47,8 @@ from widemargin.solvers.dual import solver
 from widemargin.solvers.dual.solver import DualSolver
 
 _CALLS: list[tuple[str, Any, str]] = [
-    ("clustering", dc_svm, "_divide"),
-    ("cluster", dc_svm._Fit, "_solve_cluster"),
+    ("clustering", dc_svm, "divide_adaptively"),
+    ("cluster", dc_svm.Fit, "_solve_cluster"),
     ("kernel rows", streamed, "add_kernel_product"),
     ("matrices", active_matrix, "fill_gram"),
     ("matrices", active_matrix, "fill_with_transpose"),
@@ -150,9 +150,9 @@ def timed() -> Iterator[Counter[str]]:
         finally:
             in_level.clear()
 
-    solve_level = dc_svm._Fit.solve_level
+    solve_level = dc_svm.Fit.solve_level
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(dc_svm._Fit, "solve_level", watch_level))
+        stack.enter_context(mock.patch.object(dc_svm.Fit, "solve_level", watch_level))
         for kind, place, function in _CALLS:
             stack.enter_context(mock.patch.object(place, function, watch(kind, getattr(place, function))))
         yield seconds

@@ -15,7 +15,8 @@ from naive import dc_svm as naive
 from naive.kernels import rbf
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import KernelProblem, Settings, train, train_several
+from widemargin.algorithms.dc_svm import KernelProblem, Settings, train
+from widemargin.algorithms.several_machines import train_several
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual.certificate import pair_problem, svm_problem
@@ -126,7 +127,9 @@ def test_a_stop_ends_all_pairs_at_the_next_tile(n: int, k: int, stopping: Progre
     classes, upper = np.arange(n) % k, np.full(n, C)
     problems = [partial(pair_problem, classes, upper, *pair) for pair in combinations(range(k), 2)]
     settings = Settings(n_levels="auto", n_jobs=1)
-    machines = train_several(_StoppingRBF(0.01), samples, problems, settings, stopping, np.random.default_rng(0))
+    rng, sizes = np.random.default_rng(0), np.bincount(classes).tolist()
+    kernel = _StoppingRBF(0.01)
+    machines = train_several(kernel, samples, problems, settings, stopping, rng, class_sizes=sizes)
     assert _StoppingRBF.n_tiles == 3
     assert {len(machine.result.history) for machine in machines} == {1}
     assert not any(machine.result.beta.any() for machine in machines)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ import scipy.sparse as sp
 
 from .._native import Stopped
 from .._progress import PartProgress, Progress
-from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run
+from .._threads import ThreadTeam, blas_limit
 from .._types import Rows, Vector
 from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
@@ -35,12 +36,14 @@ from ..kernels.streamed import KernelRows
 from ..kernels.tiles import fill_gram
 from ..partition.divide import Division, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem, Limits
-from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, solve_several_in_memory, zero_result
+from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_result
 from ..solvers.dual.memory import active_bytes, free_bytes, share_budget
 from ..solvers.dual.solver import DualSolver
 from ..solvers.dual.stopping import hides_violation
 from ..solvers.dual.subproblems import Subproblem, solve_on_whole_matrix
 from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine, join_results
+
+Problem = Callable[[], tuple[Rows, DualProblem]]  # returns the rows of a machine, and its dual problem on these
 
 _MAX_IN_MEMORY = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # tolerance of levels and refine step that only give a start: later steps change its last digits
@@ -48,7 +51,6 @@ _CLUSTER_ROWS = 2000  # largest mean size of the clusters of an automatic level
 _SMALL_ENTRIES = 2**20  # of a kernel matrix on which one problem is solved without levels and rounds
 _SMALL_PROBLEMS = 8  # times as many entries at most, if so many problems share the matrix
 _SMALL_SHARE = 1 / 4  # bytes of that matrix / memory budget, at most
-_MATRIX_SHARE = 1 / 2  # bytes of a kernel matrix that several machines share / memory budget, at most
 _LEAST_ROWS = 5000  # of automatic levels: fewer rows are solved faster without
 
 
@@ -149,11 +151,11 @@ def train(
     come near `tol`, the solution is corrected with float64 entries.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
-        if _is_small(len(data.samples), 1, settings, progress):
+        if is_small(len(data.samples), 1, settings, progress):
             start = data.problem.sparse_point() if start is None else start
             whole = Subproblem(np.arange(len(data.samples)), data.problem, start)
-            return _train_small(data.kernel, data.samples, [whole], settings, progress, team)[0]
-        fit = _Fit(data, settings, progress, rng, team)
+            return train_small(data.kernel, data.samples, [whole], settings, progress, team)[0]
+        fit = Fit(data, settings, progress, rng, team)
         levels = fit.choose_levels() if start is None else range(0)
         if start is None:
             start = data.problem.uniform_point() if levels else data.problem.sparse_point()
@@ -176,7 +178,7 @@ def solve_clusters(
     Zero for a cluster that the fit is stopped before; where zero is not feasible, `Stopped` is raised.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
-        fit = _Fit(data, settings, progress, np.random.default_rng(0), team)
+        fit = Fit(data, settings, progress, np.random.default_rng(0), team)
         return fit.solve_clusters(clusters, data.problem.uniform_point(), settings.tol, settings.max_relative_gap)
 
 
@@ -187,7 +189,7 @@ def approximate(data: KernelProblem, settings: Settings, progress: Progress) -> 
     n, beta = len(data.samples), data.problem.uniform_point()
     levels = range(0) if settings.n_levels == "auto" and _are_sparse(data.samples) else settings.levels(n)
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch(), suppress(Stopped):
-        fit = _Fit(data, settings, progress, np.random.default_rng(0), team)
+        fit = Fit(data, settings, progress, np.random.default_rng(0), team)
         for level in levels:
             beta = fit.solve_level(level, beta, None)
         if not levels:
@@ -195,7 +197,7 @@ def approximate(data: KernelProblem, settings: Settings, progress: Progress) -> 
     return beta
 
 
-class _Fit:
+class Fit:
     """The steps of Algorithm 1. `levels` records those solved, `early` is the machine of the last one."""
 
     def __init__(
@@ -245,7 +247,7 @@ class _Fit:
         begin = time.perf_counter()
         if division is None:
             rows = KernelRows(self.data.kernel, self.data.samples, self.team)
-            division = _divide(rows, level, beta, self.settings, self.progress, self.rng)
+            division = divide_adaptively(rows, level, beta, self.settings, self.progress, self.rng)
         clustered = time.perf_counter()
         n_clusters = division.router.n_clusters
         self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
@@ -435,7 +437,7 @@ def _are_sparse(samples: Samples) -> bool:
     return bool(sp.issparse(samples.take(slice(0, 1)).original()))
 
 
-def _is_small(n: int, n_problems: int, settings: Settings, progress: Progress | PartProgress) -> bool:
+def is_small(n: int, n_problems: int, settings: Settings, progress: Progress | PartProgress) -> bool:
     """Whether problems on n rows are solved on the whole kernel matrix, without levels, rounds and callbacks."""
     return (
         n * n <= _SMALL_ENTRIES * min(n_problems, _SMALL_PROBLEMS)
@@ -446,7 +448,12 @@ def _is_small(n: int, n_problems: int, settings: Settings, progress: Progress | 
     )
 
 
-def _train_small(
+def most_small_rows(settings: Settings) -> int:
+    """The most rows of problems that are solved on one kernel matrix."""
+    return isqrt(int(min(_SMALL_ENTRIES * _SMALL_PROBLEMS, settings.memory_budget * _SMALL_SHARE / 8)))
+
+
+def train_small(
     kernel: Kernel,
     samples: Samples,
     parts: list[Subproblem],
@@ -467,7 +474,7 @@ def _zero_result(problem: DualProblem, settings: Settings, progress: Progress | 
     return zero_result(problem, has_intercept=settings.fit_intercept, elapsed=progress.elapsed)
 
 
-def _divide(
+def divide_adaptively(
     rows: KernelRows,
     level: int,
     beta: Vector,
@@ -486,103 +493,3 @@ def _divide(
     kernel, samples, team = rows.kernel, rows.samples, rows.team
     with progress.interrupting(team.native):
         return divide(kernel, samples, k, method=method, candidates=candidates, n_sample=m, rng=rng, team=team)
-
-
-def train_several(
-    kernel: Kernel,
-    samples: Samples,
-    problems: Sequence[Callable[[], tuple[Rows, DualProblem]]],
-    settings: Settings,
-    progress: Progress,
-    rng: np.random.Generator,
-    *,
-    on_all: bool = False,
-) -> list[TrainedMachine]:
-    """Train machines on parts of the same samples: one for every pair of classes, or for every target.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    samples : Samples of length n
-    problems : sequence of callables
-        Each returns the rows of a machine, and its dual problem on these rows.
-    settings : Settings
-        With a `stop_level`, all machines share one division of the samples.
-    progress : Progress
-    rng : numpy.random.Generator
-    on_all : bool
-        Whether the rows of every machine are all samples. Machines then share the clusters of each level, and the
-        kernel matrix if this takes no more than half of `memory_budget`.
-
-    Returns
-    -------
-    list of TrainedMachine
-        In the order of `problems`, with their `rows`. They are trained in parallel and share `memory_budget`.
-    """
-    n, n_workers = len(samples), min(effective_n_jobs(settings.n_jobs), len(problems))
-    progress.stage(f"{len(problems)} machines", len(problems))
-    has_room = n * n * samples.dtype.itemsize <= _MATRIX_SHARE * (settings.memory_budget - samples.nbytes)
-    if on_all and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
-        return _train_on_common_matrix(kernel, samples, [make()[1] for make in problems], settings, progress, rng)
-    settings = replace(settings, memory_budget=share_budget(samples, settings.memory_budget, n_workers))
-    if _is_small(n, len(problems), settings, progress):
-        parts = [Subproblem(rows, problem, problem.sparse_point()) for rows, problem in (make() for make in problems)]
-        with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-            machines = _train_small(kernel, samples, parts, settings, progress, team)
-        return [replace(machine, rows=part.rows) for machine, part in zip(machines, parts, strict=True)]
-    division = None
-    if settings.stop_level:
-        with suppress(Stopped), blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-            rows = KernelRows(kernel, samples, team)
-            division = _divide(rows, settings.stop_level, np.zeros(n), settings, progress, rng)
-    samples.squares  # noqa: B018 - computed once, before the threads share it
-    tasks = [
-        partial(_train_one, kernel, samples, make, settings, progress, n_workers, seed, division)
-        for make, seed in zip(problems, rng.integers(2**63, size=len(problems)), strict=True)
-    ]
-    return run(tasks, settings.n_jobs)
-
-
-def _train_on_common_matrix(
-    kernel: Kernel,
-    samples: Samples,
-    problems: list[DualProblem],
-    settings: Settings,
-    progress: Progress,
-    rng: np.random.Generator,
-) -> list[TrainedMachine]:
-    """`train_several` of problems on all samples, on one kernel matrix; corrected in float64 where it is too coarse."""
-    n, points = len(samples), [problem.sparse_point() for problem in problems]
-    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
-        fits = [_Fit(KernelProblem(kernel, samples, problem), settings, progress, rng, team) for problem in problems]
-        try:
-            for level in settings.levels(n):
-                division = _divide(KernelRows(kernel, samples, team), level, np.zeros(n), settings, progress, rng)
-                points = [fit.solve_level(level, point, division) for fit, point in zip(fits, points, strict=True)]
-            K = np.empty((n, n), samples.dtype)
-            with progress.interrupting(team.native):
-                fill_gram(kernel, samples.take(slice(0, n)), K, team)
-            results = solve_several_in_memory(K, problems, points, settings.limits, team, progress)
-        except Stopped:
-            return [fit.solve_whole(point, allow_early=False) for fit, point in zip(fits, points, strict=True)]
-        del K
-        return [fit.correct(result) for fit, result in zip(fits, results, strict=True)]
-
-
-def _train_one(
-    kernel: Kernel,
-    samples: Samples,
-    make: Callable[[], tuple[Rows, DualProblem]],
-    settings: Settings,
-    progress: Progress,
-    n_workers: int,
-    seed: int,
-    division: Division | None,
-) -> TrainedMachine:
-    rows, problem = make()
-    data = KernelProblem(kernel, SampleSubset(samples, rows), problem)
-    local = None if division is None else division._replace(labels=division.labels[rows])
-    share, rng = progress.part(n_workers), np.random.default_rng(seed)
-    machine = train(data, settings, share, rng, division=local, allow_early=False)
-    progress.advance()
-    return replace(machine, rows=rows, division=division)

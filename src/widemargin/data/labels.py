@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations, combinations_with_replacement
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,3 +33,46 @@ def one_vs_rest_signs(numbers: NDArray[np.integer], n_classes: int) -> NDArray[n
     """
     positive = [1] if n_classes == 2 else range(n_classes)
     return np.array([np.where(numbers == number, 1.0, -1.0) for number in positive])
+
+
+def group_pairs(class_sizes: Sequence[int], most_rows: int) -> list[tuple[int, list[int]]]:
+    """All pairs of classes in groups: the pairs of two blocks of classes, which have many rows in common.
+
+    Parameters
+    ----------
+    class_sizes : sequence of int
+        The number of rows of each class.
+    most_rows : int
+        Of a group, unless two classes alone have more.
+
+    Returns
+    -------
+    list of (int, list of int)
+        The number of rows of each group, and the numbers of its pairs in the order of
+        ``itertools.combinations(range(k), 2)``.
+
+    Examples
+    --------
+    >>> group_pairs([2, 2, 2], 6)
+    [(6, [0, 1, 2])]
+    >>> group_pairs([1, 1, 2], 4)  # the pairs (0, 1), (0, 2), (1, 2)
+    [(4, [0, 1, 2])]
+    >>> group_pairs([1, 1, 2, 2], 4)
+    [(2, [0]), (4, [1, 3]), (4, [2, 4]), (4, [5])]
+    """
+    whole = sum(class_sizes) <= most_rows
+    blocks: list[list[int]] = []
+    rows: list[int] = []
+    for number, size in enumerate(class_sizes):
+        if not blocks or (rows[-1] + size > most_rows // 2 and not whole):
+            blocks.append([])
+            rows.append(0)
+        blocks[-1].append(number)
+        rows[-1] += size
+    numbers = {pair: p for p, pair in enumerate(combinations(range(len(class_sizes)), 2))}
+    groups = []
+    for a, b in combinations_with_replacement(range(len(blocks)), 2):
+        pairs = [numbers[i, j] for i in blocks[a] for j in blocks[b] if i < j]
+        if pairs:
+            groups.append((rows[a] + rows[b] * (a != b), pairs))
+    return groups

@@ -17,7 +17,7 @@ from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs
 from .._types import Rows, Vector
-from ..algorithms.dc_svm import KernelProblem, Settings
+from ..algorithms.dc_svm import KernelProblem, Problem, Settings
 from ..data import is_partitioned
 from ..data.remote_rows import RemoteRows, open_remote_rows
 from ..data.samples import Samples
@@ -32,7 +32,7 @@ from ._estimator import describe_gap, warn_unconverged
 from ._fitted_state import FittedState
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._predictor import lazy_on_dask
-from ._remote import Problem, train, train_several
+from ._remote import train, train_several
 from ._scale import make_checked_samples
 from ._validation import (
     FUNCTION_KERNELS,
@@ -141,8 +141,8 @@ class DualMachine(LinearWeights, KernelMachine):
         settings, rng = self._settings(kernel), make_rng(self.random_state, seed_of_none=0)
         problems = self._problems(rows)
         if len(problems) > 1:
-            on_all = isinstance(self, RegressorMixin)
-            return train_several(kernel, samples, problems, settings, progress, rng, on_all=on_all)
+            sizes = np.bincount(rows.y).tolist() if isinstance(self, ClassifierMixin) else None
+            return train_several(kernel, samples, problems, settings, progress, rng, class_sizes=sizes)
         data = KernelProblem(kernel, samples, problems[0]()[1])
         return [train(data, settings, progress, rng, start=self._warm_start_point(data, rows.kept))]
 

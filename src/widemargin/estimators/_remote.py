@@ -7,7 +7,7 @@ found by parallel block minimisation, where the rows of a worker's clusters are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -22,9 +22,9 @@ from .._native import Stopped
 from .._progress import PartProgress, Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, row_blocks
 from .._types import Rows, Vector
-from ..algorithms import dc_svm
+from ..algorithms import dc_svm, several_machines
 from ..algorithms.block_minimization import BlockMinimizer, RoundSettings
-from ..algorithms.dc_svm import KernelProblem, Settings
+from ..algorithms.dc_svm import KernelProblem, Problem, Settings
 from ..data.remote_rows import RemoteRows
 from ..data.rows import positions
 from ..data.samples import Samples, SampleSubset, make_samples, view_samples
@@ -36,8 +36,6 @@ from ..solvers.dual.block import Block, BlockSettings
 from ..solvers.dual.certificate import DualProblem
 from ..solvers.dual.in_memory import zero_result
 from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine, join_results
-
-Problem = Callable[[], tuple[Rows, DualProblem]]
 
 _CLUSTERS_PER_BLOCK = 8  # of an exact machine, so that blocks have about the same size
 _GRACE = 5.0  # seconds that workers have for handing in their clusters once a fit is stopped
@@ -70,11 +68,13 @@ def train_several(
     progress: Progress,
     rng: np.random.Generator,
     *,
-    on_all: bool = False,
+    class_sizes: Sequence[int] | None = None,
 ) -> list[TrainedMachine]:
-    """`dc_svm.train_several`, also of `RemoteRows`: then one after the other, on one division of the rows."""
+    """`several_machines.train_several`, also of `RemoteRows`: then one after the other, on one division of the rows."""
     if not isinstance(samples, RemoteRows):
-        return dc_svm.train_several(kernel, samples, problems, settings, progress, rng, on_all=on_all)
+        return several_machines.train_several(
+            kernel, samples, problems, settings, progress, rng, class_sizes=class_sizes
+        )
     progress.stage(f"{len(problems)} machines", len(problems))
     return _train_remotely(kernel, samples, problems, settings, progress, rng, None)
 

@@ -12,7 +12,7 @@ from sklearn.base import OutlierMixin
 
 from .._progress import Progress
 from .._types import Vector
-from ..algorithms.dc_svm import KernelProblem
+from ..algorithms.dc_svm import KernelProblem, Problem
 from ..data.remote_rows import count_rows
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
@@ -21,7 +21,7 @@ from ..solvers.results import StoppedAtStartError, TrainedMachine
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import OutlierPredictor, lazy_on_dask
-from ._remote import Problem, take_samples, train
+from ._remote import take_samples, train
 from ._validation import check_choice, check_number, make_rng, plain
 
 _ROUNDING = 8.0  # times the relative rounding error of a kernel entry: that of a decision value

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from ..algorithms.dc_svm import Problem
 from ..models.clustered import COMBINATIONS
 from ..solvers.dual.certificate import pair_problem, svm_problem
 from ..solvers.results import TrainedMachine
@@ -18,7 +19,6 @@ from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
 from ._predictor import PairwisePredictor
-from ._remote import Problem
 from ._validation import check_choice, check_flag, check_number
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from .._types import Rows, Vector
+from ..algorithms.dc_svm import Problem
 from ..solvers.dual.certificate import DualProblem, regression_problem
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import ValuePredictor
-from ._remote import Problem
 from ._validation import check_choice, check_number
 
 

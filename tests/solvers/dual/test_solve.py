@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import KernelProblem, Settings, train, train_several
+from widemargin.algorithms.dc_svm import KernelProblem, Settings, train
+from widemargin.algorithms.several_machines import train_several
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Precomputed
 from widemargin.solvers.dual import solver as dual
@@ -50,7 +51,15 @@ def train_pairs(
 ) -> list[TrainedMachine]:
     pairs = combinations(range(classes.max() + 1), 2)
     problems = [partial(pair_problem, classes, upper, *pair) for pair in pairs]
-    return train_several(kernel, samples, problems, settings, progress, np.random.default_rng(0))
+    return train_several(
+        kernel,
+        samples,
+        problems,
+        settings,
+        progress,
+        np.random.default_rng(0),
+        class_sizes=np.bincount(classes).tolist(),
+    )
 
 
 def true_violation(X: NDArray[Any], y: Vector, C: float, gamma: float, beta: Vector) -> float:

@@ -1,0 +1,176 @@
+"""DC-SVM machines on parts of the same samples: one for every pair of classes, or for every target.
+
+Several targets share the clusters of each level and the kernel matrix where it fits in memory. Pairs of small classes
+are trained in groups, each on one kernel matrix: a pair of blocks of classes has as many rows as the classes together,
+and as many pairs as their numbers' product. Other machines are trained apart, one a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from .._native import Stopped
+from .._progress import Progress
+from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run
+from ..data.labels import group_pairs
+from ..data.samples import Samples, SampleSubset
+from ..kernels.functions import Kernel
+from ..kernels.scratch import closing_scratch
+from ..kernels.streamed import KernelRows
+from ..kernels.tiles import fill_gram
+from ..partition.divide import Division
+from ..solvers.dual.certificate import DualProblem
+from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_several_in_memory
+from ..solvers.dual.memory import share_budget
+from ..solvers.dual.subproblems import Subproblem
+from ..solvers.results import TrainedMachine
+from .dc_svm import (
+    Fit,
+    KernelProblem,
+    Problem,
+    Settings,
+    divide_adaptively,
+    is_small,
+    most_small_rows,
+    train,
+    train_small,
+)
+
+_MATRIX_SHARE = 1 / 2  # bytes of a kernel matrix that several machines share / memory budget, at most
+
+
+def train_several(
+    kernel: Kernel,
+    samples: Samples,
+    problems: Sequence[Problem],
+    settings: Settings,
+    progress: Progress,
+    rng: np.random.Generator,
+    *,
+    class_sizes: Sequence[int] | None = None,
+) -> list[TrainedMachine]:
+    """Train machines on parts of the same samples: one for every pair of classes, or for every target.
+
+    Parameters
+    ----------
+    problems : sequence of callables
+        Each returns the rows of a machine, in ascending order, and its dual problem on these rows.
+    class_sizes : sequence of int, optional
+        The numbers of rows of the classes, where the problems are those of their pairs, in order. Pairs of small
+        classes are trained in groups that share a kernel matrix. None: the rows of every machine are all samples.
+        Machines then share each level's clusters, and the kernel matrix if it takes at most half of `memory_budget`.
+
+    Returns
+    -------
+    list of TrainedMachine
+        In the order of `problems`, with their `rows`. They are trained in parallel and share `memory_budget`, and with
+        a `stop_level` one division of the samples.
+    """
+    n = len(samples)
+    progress.stage(f"{len(problems)} machines", len(problems))
+    has_room = n * n * samples.dtype.itemsize <= _MATRIX_SHARE * (settings.memory_budget - samples.nbytes)
+    if class_sizes is None and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
+        return _train_on_common_matrix(kernel, samples, [make()[1] for make in problems], settings, progress, rng)
+    everything = [(n, list(range(len(problems))))]
+    groups = everything if class_sizes is None else group_pairs(class_sizes, most_small_rows(settings))
+    machines: dict[int, TrainedMachine] = {}
+    for n_rows, group in groups:
+        if is_small(n_rows, len(group), settings, progress):
+            trained = _train_group(kernel, samples, [problems[p] for p in group], settings, progress)
+            machines.update(zip(group, trained, strict=True))
+    single = [p for p in range(len(problems)) if p not in machines]
+    if single:
+        trained = _train_apart(kernel, samples, [problems[p] for p in single], settings, progress, rng)
+        machines.update(zip(single, trained, strict=True))
+    return [machines[p] for p in range(len(problems))]
+
+
+def _train_apart(
+    kernel: Kernel,
+    samples: Samples,
+    problems: Sequence[Problem],
+    settings: Settings,
+    progress: Progress,
+    rng: np.random.Generator,
+) -> list[TrainedMachine]:
+    """Machines of which each has its own kernel matrices."""
+    n_workers = min(effective_n_jobs(settings.n_jobs), len(problems))
+    settings = replace(settings, memory_budget=share_budget(samples, settings.memory_budget, n_workers))
+    division = None
+    if settings.stop_level:
+        start = np.zeros(len(samples))
+        with suppress(Stopped), blas_limit(1), ThreadTeam(settings.n_jobs) as team:
+            rows = KernelRows(kernel, samples, team)
+            division = divide_adaptively(rows, settings.stop_level, start, settings, progress, rng)
+    samples.squares  # noqa: B018 - computed once, before the threads share it
+    tasks = [
+        partial(_train_one, kernel, samples, make, settings, progress, n_workers, seed, division)
+        for make, seed in zip(problems, rng.integers(2**63, size=len(problems)), strict=True)
+    ]
+    return run(tasks, settings.n_jobs)
+
+
+def _train_group(
+    kernel: Kernel, samples: Samples, problems: Sequence[Problem], settings: Settings, progress: Progress
+) -> list[TrainedMachine]:
+    """Machines on the kernel matrix of all their rows."""
+    made = [make() for make in problems]
+    union = np.unique(np.concatenate([rows for rows, _ in made]))
+    parts = [Subproblem(np.searchsorted(union, rows), problem, problem.sparse_point()) for rows, problem in made]
+    share = progress.part(len(parts))
+    with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
+        machines = train_small(kernel, SampleSubset(samples, union), parts, settings, share, team)
+    progress.advance(len(parts))
+    return [replace(machine, rows=rows) for machine, (rows, _) in zip(machines, made, strict=True)]
+
+
+def _train_on_common_matrix(
+    kernel: Kernel,
+    samples: Samples,
+    problems: list[DualProblem],
+    settings: Settings,
+    progress: Progress,
+    rng: np.random.Generator,
+) -> list[TrainedMachine]:
+    """`train_several` of problems on all samples, on one kernel matrix; corrected in float64 where it is too coarse."""
+    n, points = len(samples), [problem.sparse_point() for problem in problems]
+    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
+        fits = [Fit(KernelProblem(kernel, samples, problem), settings, progress, rng, team) for problem in problems]
+        try:
+            for level in settings.levels(n):
+                division = divide_adaptively(
+                    KernelRows(kernel, samples, team), level, np.zeros(n), settings, progress, rng
+                )
+                points = [fit.solve_level(level, point, division) for fit, point in zip(fits, points, strict=True)]
+            K = np.empty((n, n), samples.dtype)
+            with progress.interrupting(team.native):
+                fill_gram(kernel, samples.take(slice(0, n)), K, team)
+            results = solve_several_in_memory(K, problems, points, settings.limits, team, progress)
+        except Stopped:
+            return [fit.solve_whole(point, allow_early=False) for fit, point in zip(fits, points, strict=True)]
+        del K
+        return [fit.correct(result) for fit, result in zip(fits, results, strict=True)]
+
+
+def _train_one(
+    kernel: Kernel,
+    samples: Samples,
+    make: Problem,
+    settings: Settings,
+    progress: Progress,
+    n_workers: int,
+    seed: int,
+    division: Division | None,
+) -> TrainedMachine:
+    rows, problem = make()
+    data = KernelProblem(kernel, SampleSubset(samples, rows), problem)
+    local = None if division is None else division._replace(labels=division.labels[rows])
+    share, rng = progress.part(n_workers), np.random.default_rng(seed)
+    machine = train(data, settings, share, rng, division=local, allow_early=False)
+    progress.advance()
+    return replace(machine, rows=rows, division=division)
