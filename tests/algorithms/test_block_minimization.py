@@ -164,6 +164,60 @@ def test_float32_rows_are_refined_in_float64(monkeypatch: pytest.MonkeyPatch) ->
     assert result.objective == pytest.approx(minimize("svm").objective, rel=1e-6)
 
 
+def violation_of(problem: DualProblem, beta: NDArray[np.float64]) -> float:
+    """The largest projected gradient, from float64 entries of the float32 rows."""
+    K = np.exp(-GAMMA * ((X[:, None].astype(float) - X[None]) ** 2).sum(axis=2))
+    grad = K @ beta - problem.target
+    return float(np.max(np.maximum(np.where(beta < problem.hi, -grad, 0), np.where(beta > problem.lo, grad, 0))))
+
+
+@pytest.mark.parametrize("lose", [{}, {24: 1}, {30: 2}, {33: 0}])
+def test_noise_is_removed_without_float64_tiles(lose: dict[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.X", X.astype(np.float32))
+    corrected, correct = list[int](), Block.correct
+    monkeypatch.setattr(
+        Block, "correct", lambda block, *args: (corrected.append(len(block.uncertain)), correct(block, *args))[1]
+    )
+    if not lose:
+        monkeypatch.delattr(Block, "use_float64")
+    problem, tol = PROBLEMS["svm"][0], 1e-6  # about twice the noise
+    result = minimize("svm", tol=tol, lose=lose)
+    assert result.converged
+    assert 0 < sum(corrected[:3]) < N
+    assert violation_of(problem, result.beta) < 1.2 * tol
+
+
+def test_corrected_decision_values_are_those_of_float64() -> None:
+    rows, problem, beta = X.astype(np.float32), PROBLEMS["svm"][0], RNG.uniform(size=N) * Y * (RNG.random(N) < 0.5)
+    exact = np.exp(-GAMMA * ((rows[:, None].astype(float) - rows[None]) ** 2).sum(axis=2)) @ beta
+    blocks = [
+        Block(p, rows[mine], RBF(GAMMA), problem.take(mine), block_module.BlockSettings(False, 2**28, 1))
+        for p, mine in enumerate(INDEX)
+    ]
+    for block, mine in zip(blocks, INDEX, strict=True):
+        block.start(beta[mine], 1)
+    support = [block.support(1) for block in blocks]
+    for block, mine in zip(blocks, INDEX, strict=True):
+        block.restore(1, [0, 1, 2], support, 3)
+        before = block.decision.copy()
+        assert block.find_uncertain(5e-3, 0.0) > np.count_nonzero(beta[mine])
+        block.correct([2, 0], [support[2], support[0]], 3)
+        np.testing.assert_array_equal(block.decision, before)
+        block.correct([0, 1], [support[0], support[1]], 3)
+        assert block.find_uncertain(5e-3, 0.0) == 0
+        np.testing.assert_allclose(block.decision[block.is_exact], exact[mine][block.is_exact], atol=1e-13)
+        np.testing.assert_array_equal(block.decision[~block.is_exact], before[~block.is_exact])
+
+
+def test_all_blocks_have_one_precision() -> None:
+    single = block_module.BlockSettings(False, 2**28, 1)
+    for precision in (np.float32, np.float64):
+        settings = single._replace(precision=np.dtype(precision))
+        block = Block(0, X.astype(np.float32), RBF(GAMMA), PROBLEMS["svm"][0], settings)
+        assert block.samples.precision == precision
+        assert block.samples.dtype == np.float32
+
+
 @pytest.mark.parametrize("is_stopped", [False, True])
 def test_a_block_of_a_stopped_fit_is_not_solved(is_stopped: bool) -> None:
     settings = block_module.BlockSettings(False, 2**28, 1, lambda: is_stopped)

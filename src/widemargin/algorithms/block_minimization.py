@@ -33,7 +33,7 @@ from .._types import Rows, Vector
 from ..data import LostBlockError
 from ..solvers.dual.block import Block, CertificateSums, Outcome, Trial, call_at
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Certificate, DualProblem
-from ..solvers.dual.stopping import hides_violation
+from ..solvers.dual.stopping import MAX_NOISE, hides_violation
 from ..solvers.results import DualResult, History, StoppedAtStartError
 
 Handles = list[Any]
@@ -42,7 +42,7 @@ Proposals = tuple[Handles, list[list[int]]]  # the rows that each block would ch
 _START_TOL = 0.1  # tolerance of the blocks' first solution
 _ROUND_TOL = 0.1  # violation that a round solves to / that before it
 _JOINT_ROWS = 2**14  # of a joint problem, at most: one worker solves it while the others wait (docs/decisions/0020)
-_JOINT_TOL = 0.01  # violation that a joint problem is solved to / that before it: a round costs more than its digits
+_JOINT_TOL = 1e-3  # violation that a joint problem is solved to / that before it: a round costs more than its digits
 _JOINT_SHARE = 8  # memory budget / bytes of these rows, at least
 _FIRST_SHARE = 0.5  # of the time that is left, at most, for each part of the first step's proposal
 _MAX_LOSSES = 5  # times that blocks are lost without a round in between
@@ -110,7 +110,8 @@ class BlockMinimizer:
         self.is_joint = True  # the latest round
         self.n_active = 0  # violators and free variables
         self.midpoint = 0.0  # of the optimality bounds of the intercept
-        self.noise = 0.0  # of a kernel entry
+        self.entry_noise = 0.0  # of a kernel entry
+        self.exact_beta: Vector | float = 0.0  # whose decision values are free of noise where it matters
         self.is_float64 = False
         room = settings.memory_budget // (_JOINT_SHARE * settings.row_bytes)
         self.joint_rows = max(len(blocks), min(_JOINT_ROWS, room))
@@ -135,11 +136,7 @@ class BlockMinimizer:
             raise StoppedAtStartError from None
         try:
             self._rounds()
-            if self._is_coarse(*self.best):
-                self.progress.stage("float64")
-                self._attempt(self._to_float64)
-                self.best = self.beta, self._attempt(self._measure)
-                self._rounds()
+            self._remove_noise()
         except Stopped:
             self.progress.go_on()  # sets `stopped_by`
         return self._result(*self.best)
@@ -260,7 +257,7 @@ class BlockMinimizer:
     def _certify(self, sums: list[CertificateSums], outcomes: list[Outcome]) -> Certificate:
         violation, intercepts, self.midpoint = self._trial.bounds(sums)
         self.n_active = sum(outcome.n_active for outcome in outcomes)
-        self.noise = max(outcome.noise for outcome in outcomes)
+        self.entry_noise = max(outcome.noise for outcome in outcomes)
         target_beta, beta_decision, norm, total = (
             sum(getattr(part, name) for part in sums) for name in ("target_beta", "beta_decision", "norm", "total")
         )
@@ -291,11 +288,44 @@ class BlockMinimizer:
                 decision[mine] = values
         return DualResult(beta, decision, *certificate, converged, self.n_iter, self.history)
 
+    # ------------------------------------------------------------------------------------------------------ float64
+
+    def _noise(self, beta: Vector) -> float:
+        """Standard deviation of a decision value from the errors of float32 kernel entries."""
+        return self.entry_noise * float(np.linalg.norm(beta - self.exact_beta))
+
     def _is_coarse(self, beta: Vector, certificate: Certificate) -> bool:
         """Whether rounding of float32 kernel entries could hide a violation."""
-        noise = self.noise * float(np.linalg.norm(beta))
         point = DualResult(beta, beta, *certificate, True, 0, self.history)
-        return hides_violation(noise, self.settings.tol, self.problem, point)
+        return hides_violation(self._noise(beta), self.settings.tol, self.problem, point)
+
+    def _remove_noise(self) -> None:
+        """Where float32 entries are too coarse, rounds from float64 decision values; at need on float64 entries."""
+        beta, certificate = self.best
+        if not self._is_coarse(beta, certificate):
+            return
+        self.progress.stage("float64")
+        noise = self._noise(beta)
+        while self._attempt(lambda: self._correct(noise, certificate.intercept)):
+            self.best = self.beta, self._attempt(self._measure)
+            self._rounds()
+            if self._noise(self.best[0]) > MAX_NOISE * self.settings.tol:
+                break
+        if self._is_coarse(*self.best):
+            self._attempt(self._to_float64)
+            self.best = self.beta, self._attempt(self._measure)
+            self._rounds()
+
+    def _correct(self, noise: float, intercept: float) -> bool:
+        """Compute in float64 the decision values that noise can affect; False if all of them are exact."""
+        if not sum(self._fetch("find_uncertain", noise, intercept)):
+            return False
+        support, sizes = self._run("support", self.version), self._fetch("support_bytes", self.version)
+        self.n_bytes += sum(sizes) * (len(sizes) - 1)
+        for group in self._groups(sizes):
+            self._fetch("correct", group, [support[p] for p in group], len(self.blocks))
+        self.exact_beta = self.beta
+        return True
 
     def _to_float64(self) -> None:
         self._fetch("use_float64")
@@ -327,6 +357,7 @@ class BlockMinimizer:
         stale = [p for p, is_current in enumerate(is_there) if not is_current]
         if not stale:
             return
+        self.exact_beta = 0.0
         if self.is_float64:
             self.blocks.fetch(self.blocks.run(Block.use_float64, only=stale))
         starts = [self.blocks.run(Block.start, self.beta[self.index[p]], self.version, only=[p])[0] for p in stale]

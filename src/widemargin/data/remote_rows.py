@@ -293,7 +293,7 @@ class HeldBlocks:
         self._blocks = blocks
         self._make = make
         self._arguments = arguments
-        self._are_there = False
+        self._are_there = self._were_made = False
         self._token = uuid4().hex  # of these objects: a block has those of one machine at a time
 
     def __len__(self) -> int:
@@ -315,12 +315,15 @@ class HeldBlocks:
 
     def _make_missing(self) -> None:
         """Make the objects that are not there. Raises LostBlockError if a worker is lost meanwhile."""
-        is_there = self._blocks.fetch(self._blocks.run(_has_work, self._token))
+        is_there = [False] * len(self)
+        if self._were_made:
+            is_there = self._blocks.fetch(self._blocks.run(_has_work, self._token))
         missing = [number for number, found in enumerate(is_there) if not found]
         tasks = [
             self._blocks.run(_make_work, self._token, self._make, *self._arguments[number], only=[number])[0]
             for number in missing
         ]
+        self._were_made = True
         self._blocks.fetch(tasks)
         self._are_there = True
 

@@ -331,6 +331,11 @@ def view_samples(X: Any, form: str = "rows") -> Samples:
     return LazilyCentredSamples(np.ascontiguousarray(X), X.mean(axis=0, dtype=np.float64), X.dtype, X.dtype)
 
 
+def converted(samples: Samples, precision: np.dtype[Any], dtype: np.dtype[Any]) -> Samples:
+    """The samples with inner products in `precision` and tiles of `dtype`: themselves if they are."""
+    return samples if (samples.precision, samples.dtype) == (precision, dtype) else samples.astype(precision, dtype)
+
+
 def _centred(X: Array, go_on: Callable[[], bool]) -> DenseSamples:
     """X (n, d) minus its mean row, in C order; X itself if `go_on` returns False meanwhile."""
     if not go_on():

@@ -27,7 +27,7 @@ from ..algorithms.block_minimization import BlockMinimizer, RoundSettings
 from ..algorithms.dc_svm import KernelProblem, Problem, Settings
 from ..data.remote_rows import RemoteRows
 from ..data.rows import positions
-from ..data.samples import Samples, SampleSubset, make_samples, view_samples
+from ..data.samples import Samples, SampleSubset, converted, make_samples, view_samples
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
 from ..partition.divide import Division, divide
@@ -87,11 +87,12 @@ def take_samples(kernel: Kernel, samples: Samples | RemoteRows, rows: Rows) -> S
 
 
 class _Layout(NamedTuple):
-    """Clusters of the rows, which are in blocks of whole clusters; mean bytes of a row."""
+    """Clusters of the rows, which are in blocks of whole clusters; mean bytes of a row, precision of inner products."""
 
     division: Division
     rows: RemoteRows
     row_bytes: int
+    precision: np.dtype[Any]
 
 
 def _train_remotely(
@@ -140,7 +141,7 @@ def _lay_out(
     progress.stage("shuffle")
     owner = _spread(np.bincount(labels, minlength=sampled.router.n_clusters), n_blocks)
     rows.shuffle(owner[labels], int(owner.max()) + 1)
-    return _Layout(division, rows, samples.row_bytes)
+    return _Layout(division, rows, samples.row_bytes, samples.precision)
 
 
 def _spread(sizes: Rows, n_blocks: int) -> Rows:
@@ -189,7 +190,7 @@ def _train_exactly(
     progress.stage(f"whole problem, {len(layout.rows.index)} blocks")
     places, index = _places(layout.rows, rows)
     arguments = [
-        (number, mine, kernel, problem.take(coordinates), settings, layout.rows.token)
+        (number, mine, kernel, problem.take(coordinates), settings, layout.rows.token, layout.precision)
         for number, (mine, coordinates) in enumerate(zip(places, index, strict=True))
     ]
     round_settings = RoundSettings(
@@ -223,7 +224,7 @@ def _train_early(
     left = progress.deadline - perf_counter()
     max_time = max(left, 0.0) if isfinite(left) else None
     shared = problem.take(np.empty(0, np.intp))  # the workers have their own coordinates
-    solve = partial(_train_clusters, kernel, shared, settings, max_time, blocks.token)
+    solve = partial(_train_clusters, kernel, shared, settings, max_time, blocks.token, layout.precision)
     parts = blocks.map(solve, np.vstack([padded, labels, numbers]), _GRACE)
     progress.go_on()  # keeps the reason for which workers may have stopped
     if any(part is None for part in parts):
@@ -281,12 +282,13 @@ def _make_block(
     problem: DualProblem,
     settings: Settings,
     token: str,
+    precision: np.dtype[Any],
 ) -> Block:
     from ..data.block_store import ended_test
 
     own = _worker_settings(settings)
     block_settings = BlockSettings(
-        own.fit_intercept, own.memory_budget, own.n_jobs, ended_test(token), partial(_approximate, own)
+        own.fit_intercept, own.memory_budget, own.n_jobs, ended_test(token), partial(_approximate, own), precision
     )
     return Block(number, X if len(places) == X.shape[0] else X[places], kernel, problem, block_settings)
 
@@ -303,6 +305,7 @@ def _train_clusters(
     settings: Settings,
     max_time: float | None,
     token: str,
+    precision: np.dtype[Any],
     X: Any,
     of_rows: Vector,
 ) -> list[_Solved] | None:
@@ -315,7 +318,8 @@ def _train_clusters(
     target, lo, hi, clusters, coordinates = of_rows
     mine = np.flatnonzero(coordinates >= 0)
     problem = problem._replace(target=target[mine], lo=lo[mine], hi=hi[mine])
-    samples = ensure_precision(kernel, view_samples(X if len(mine) == len(target) else X[mine], kernel.sample_form))
+    samples = view_samples(X if len(mine) == len(target) else X[mine], kernel.sample_form)
+    samples = converted(samples, precision, samples.dtype)
     numbers = np.unique(clusters[mine])
     rows = [np.flatnonzero(clusters[mine] == cluster) for cluster in numbers]
     has_ended = ended_test(token)

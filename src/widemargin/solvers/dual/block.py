@@ -19,20 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._progress import Progress
-from ..._threads import ThreadTeam, blas_limit
+from ..._threads import ThreadTeam, blas_limit, row_blocks
 from ..._types import Rows, Vector
 from ...data import LostBlockError
 from ...data.remote_rows import stack_rows
-from ...data.samples import Samples, make_samples, view_samples
+from ...data.samples import Samples, converted, make_samples, view_samples
 from ...kernels.functions import Kernel
-from ...kernels.precision import ensure_precision, entry_noise
+from ...kernels.precision import entry_noise
 from ...kernels.streamed import KernelRows
 from ...kernels.tiles import add_kernel_product
 from ..results import DualResult
 from .certificate import DualProblem, Limits, is_free, make_terms
 from .memory import active_bytes
 from .solver import DualSolver
+from .stopping import CERTAIN
 
+_DOUBLE = np.dtype(np.float64)
+_CORRECTED_ROWS = 4096  # at a time, as they are copied
 _TRIAL_INTERCEPTS = 17  # intercepts between the optimality bounds, of which the one with the least objective is taken
 
 Start = Callable[[Kernel, Samples, DualProblem, Progress], Vector]
@@ -46,8 +49,8 @@ def start_at_zero(kernel: Kernel, samples: Samples, problem: DualProblem, progre
 class BlockSettings(NamedTuple):
     """What a block's solves need to know of the fit.
 
-    Memory in bytes, threads of the worker, whether the fit was stopped, and a function that gives a feasible point near
-    the solution of a block alone.
+    Memory in bytes, threads of the worker, whether the fit was stopped, a function that gives a feasible point near
+    the solution of a block alone, and the precision of inner products, that of the rows by default.
     """
 
     has_intercept: bool
@@ -55,6 +58,7 @@ class BlockSettings(NamedTuple):
     n_jobs: int | None
     should_end: Callable[[], bool] = lambda: False
     start: Start = start_at_zero
+    precision: np.dtype[Any] | None = None
 
 
 class Changes(NamedTuple):
@@ -180,6 +184,8 @@ class Block:
         Coefficients; decision values K beta of all coefficients of the problem; and K_pp beta_p, of this block's alone.
     attempt : int
         How often the blocks were restored since the fit began.
+    is_exact : ndarray of shape (m,), bool
+        Whose decision values were computed in float64, but for later steps.
     version : int or None
         0 at beta = 0, where a block begins; then one more with every step or start. None while it is restored.
     """
@@ -201,8 +207,11 @@ class Block:
         self.size = ProposalSize(0, 0, 0)  # of the latest proposal
         self.changed = np.zeros(0, np.intp)  # coefficients that the latest step has changed
         self.before: tuple[Vector, Vector, Vector] | None = None
+        self.is_exact = np.zeros(X.shape[0], np.bool_)
+        self.uncertain, self.corrected = np.zeros(0, np.intp), np.zeros(0)  # while decision values are corrected
         self.X = X
-        self._take(ensure_precision(kernel, view_samples(X, kernel.sample_form)))
+        samples = view_samples(X, kernel.sample_form)
+        self._take(converted(samples, settings.precision or samples.precision, samples.dtype))
 
     def _take(self, samples: Samples) -> None:
         self.samples = samples
@@ -211,9 +220,31 @@ class Block:
 
     def use_float64(self) -> None:
         """Compute float64 kernel entries from now on: what is known of decision values is void."""
-        if self.samples.dtype != np.float64:
-            self._take(self.samples.astype(np.dtype(np.float64), np.dtype(np.float64)))
+        self._take(converted(self.samples, _DOUBLE, _DOUBLE))
         self.version = None
+
+    def find_uncertain(self, noise: float, intercept: float) -> int:
+        """Begin to correct the decision values of support vectors and rows near their margin; how many are not exact.
+
+        Elsewhere noise changes neither the objective nor the gap.
+        """
+        is_uncertain = (self.beta != 0.0) | (self._distance(intercept) < CERTAIN * noise)
+        n_new = int(np.count_nonzero(is_uncertain & ~self.is_exact))
+        self.uncertain = np.flatnonzero(is_uncertain | self.is_exact)
+        self.corrected, self.absorbed = np.zeros(len(self.uncertain)), set()
+        return n_new
+
+    def correct(self, numbers: Sequence[int], support: Sequence[Changes], n_blocks: int) -> None:
+        """Add the contributions of some blocks to these values, in float64; with those of all blocks they are exact."""
+        for part in row_blocks(len(self.uncertain), _CORRECTED_ROWS):
+            samples = self.samples.take(self.uncertain[part]).astype(_DOUBLE, _DOUBLE)
+            for number, changes in zip(numbers, support, strict=True):
+                if number not in self.absorbed:
+                    self.corrected[part] += self._product(changes, samples)
+        self.absorbed.update(numbers)
+        if len(self.absorbed) == n_blocks:
+            self.decision = self.decision.copy()
+            self.decision[self.uncertain], self.is_exact[self.uncertain] = self.corrected, True
 
     # ------------------------------------------------------------------------------------------ version and restoring
 
@@ -233,7 +264,7 @@ class Block:
         self.beta, self.before, self.proposal = beta.copy(), None, None
         self.own_decision = self._product(self._changes(beta))
         self.decision, self.absorbed = self.own_decision.copy(), {self.number}
-        self.version, self.next_version = None, version
+        self.version, self.next_version, self.is_exact[:] = None, version, False
 
     def support(self, version: int) -> Changes:
         """The support vectors and their coefficients, of a block at this version or to be restored to it."""
@@ -287,8 +318,7 @@ class Block:
         What violates depends on the intercept; `reach` is the largest distance from the border.
         """
         size, is_active = self._violations(intercept)
-        slack = np.abs(np.abs(self.decision - self.problem.target + intercept) - self.problem.epsilon)
-        priority = np.where(is_active, size, -slack)
+        priority = np.where(is_active, size, -self._distance(intercept))
         rows = np.flatnonzero(priority > -reach)
         if len(rows) > k:
             rows = np.sort(rows[np.argpartition(-priority[rows], k)[:k]])
@@ -300,9 +330,8 @@ class Block:
         rows = stack_rows([offer.changes.rows for offer in offers])
         beta = np.concatenate([offer.changes.step for offer in offers])
         known = [offer.decision for offer in offers if offer.decision is not None]
-        samples = ensure_precision(self.kernel, make_samples(rows, self.kernel.sample_form))
-        if samples.dtype != self.samples.dtype:
-            samples = samples.astype(np.dtype(np.float64), self.samples.dtype)
+        samples = make_samples(rows, self.kernel.sample_form)
+        samples = converted(samples, self.samples.precision, self.samples.dtype)
         problem = join_problems([offer.problem for offer in offers])
         result = self._solve(samples, problem, beta, np.concatenate(known) if known else None, tol, max_time)
         cuts = np.cumsum([len(offer.changes.step) for offer in offers])[:-1]
@@ -435,14 +464,19 @@ class Block:
             if number not in self.absorbed:
                 yield number, self._product(part)
 
-    def _product(self, changes: Changes) -> Vector:
-        """K(block, rows) step (m,)."""
-        out = np.zeros(len(self.beta))
+    def _product(self, changes: Changes, samples: Samples | None = None) -> Vector:
+        """K(samples, rows) step (m,), of all rows of the block by default."""
+        samples = self.samples if samples is None else samples
+        out = np.zeros(len(samples))
         if len(changes.step):
-            mine, others = self.samples.against(changes.rows)
+            mine, others = samples.against(changes.rows)
             with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
                 add_kernel_product(self.kernel, others, changes.step[None], mine, out[None], team)
         return out
+
+    def _distance(self, intercept: float) -> Vector:
+        """Distances (m,) of the decision values from the kinks of the losses: the margin, or the border of the tube."""
+        return np.asarray(np.abs(np.abs(self.decision - self.problem.target + intercept) - self.problem.epsilon))
 
     def _violations(self, intercept: float) -> tuple[Vector, NDArray[np.bool_]]:
         """Sizes (m,) of the KKT violations with this intercept, and whether variables violate or are free."""

@@ -41,14 +41,13 @@ from .certificate import (
     restrict_terms,
 )
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
-from .stopping import MAX_IDLE_CHECKS, MAX_NOISE, StallTest
+from .stopping import CERTAIN, MAX_IDLE_CHECKS, MAX_NOISE, StallTest
 
 DecisionValues = Callable[[Rows, Vector], Vector]
 
 # Noise: the standard deviation of decision values from the rounding errors of kernel entries
 _TOL_MARGIN = 4.0  # noise that is subtracted from tol, so that the true violation is below tol too,
 _MAX_TOL_MARGIN = 0.5  # though no more than this part of tol
-_CERTAIN = 20.0  # distance from the margin / noise above which its sign is certain, violation / noise that is no noise
 _BLOCK_ROWS = 512  # least kernel rows that are computed together
 _WORK_PER_CHECK = 3e9  # multiply-adds between two checks of the clock: at most a tenth of a second
 _NEW_VIOLATORS = 4096  # violators that join the active set in a round, at most, and
@@ -227,7 +226,7 @@ class DualSolver:
         if is_tight and certificate.violation < self._observable_tol(point):
             return True
         noise = self.noise(point.beta)
-        return noise > MAX_NOISE * self.needed_tol and certificate.violation < _CERTAIN * noise
+        return noise > MAX_NOISE * self.needed_tol and certificate.violation < CERTAIN * noise
 
     def _result(self, point: _Point, certificate: Certificate) -> DualResult:
         converged = self.limits.are_met(certificate)
@@ -278,7 +277,7 @@ class DualSolver:
     def _uncertain_rows(self, result: DualResult, noise: float) -> Rows:
         """Support vectors and rows near their margin: elsewhere noise changes neither the objective nor the gap."""
         distance = self._distance(result.decision, result.intercept)
-        return np.flatnonzero((result.beta != 0.0) | (distance < _CERTAIN * noise))
+        return np.flatnonzero((result.beta != 0.0) | (distance < CERTAIN * noise))
 
     def _certify(self, point: _Point) -> Certificate:
         """The certificate of the point, recorded as a row of the history."""

@@ -19,6 +19,7 @@ _MAX_IDLE_BEYOND = 4  # at most, instead of `MAX_IDLE_CHECKS`
 _LEAST_DECREASE = 0.01  # of the objective / primal objective of beta = 0 that is progress
 _STEP_LIMIT_SHARE = 0.8  # mean steps of a working set / its limit of steps, above which it mostly ends unsolved
 MAX_NOISE = 0.25  # noise / tol above which a violation of tol is not certain
+CERTAIN = 20.0  # distance from the margin / noise above which its sign is certain, violation / noise that is no noise
 _MAX_OBJECTIVE_NOISE = 0.01  # of the objective
 EPS = float(np.finfo(np.float64).eps)
 
