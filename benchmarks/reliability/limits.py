@@ -7,8 +7,7 @@
 
 `time`: every case with several limits, in seconds; `over` is by how much `fit` exceeded its limit, validation included.
 `interrupts`: each case in a child process that gets a real SIGINT; `outcome` is "stopped" (a model, a warning naming
-the interrupt, and the process's own handler back), "finished" (before the signal), or what went wrong. A search gets a
-second one, for the machine that it trains at last: seconds count from this.
+the interrupt, and the process's own handler back), "finished" (before the signal), or what went wrong.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ import widemargin as wm
 from benchmarks import _report
 
 LIMITS = (0.0, 0.5, 2.0)
-_BETWEEN = 2.5  # seconds between two interrupts, which within two mean a KeyboardInterrupt
 
 
 def _as_they_are(X: Any, y: Any) -> tuple[Any, Any]:
@@ -124,7 +122,6 @@ CASES = {
     "LandmarkNystroem": Case(20_000, 50, 2, lambda _, X, y: wm.LandmarkNystroem(2000).fit(X)),
     "TwoStepKernelKMeans": Case(200_000, 30, 2, lambda _, X, y: wm.TwoStepKernelKMeans(500).fit(X)),
 }
-SEARCHES = tuple(name for name in CASES if "CV" in name)  # the first Ctrl-C ends the search, the next the training
 WITHOUT_LIMIT = ("LandmarkNystroem", "TwoStepKernelKMeans")  # they have no `max_time`
 
 
@@ -210,9 +207,6 @@ def interrupt(name: str, after: float) -> dict[str, Any]:
     process.stdout.readline()
     time.sleep(after)
     process.send_signal(signal.SIGINT)
-    if name in SEARCHES:
-        time.sleep(_BETWEEN)
-        process.send_signal(signal.SIGINT)
     sent = time.time()
     try:
         output, errors = process.communicate(timeout=60)

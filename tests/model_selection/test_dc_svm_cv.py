@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import get_scorer
@@ -203,8 +204,13 @@ def test_no_time_gives_a_machine_and_says_what_was_not_seen(binary: Data) -> Non
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
-def test_an_interrupt_ends_the_search_with_the_best_so_far(binary: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seconds", [60.0, 0.0])
+def test_an_interrupt_ends_the_search_with_the_best_so_far(
+    seconds: float, binary: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And with its machine soon after, which can go on."""
     monkeypatch.setattr(widemargin._progress, "_last_sigint", -np.inf)
+    monkeypatch.setattr("widemargin.model_selection._best_estimator._LAST_SECONDS", seconds)
 
     def score(estimator: Any, X: Any, y: Any) -> float:
         if next(first):
@@ -213,11 +219,16 @@ def test_an_interrupt_ends_the_search_with_the_best_so_far(binary: Data, monkeyp
 
     first = chain([True], repeat(False))
     model = DCSVMClassifierCV(CS, GAMMAS, cv=3, scoring=score)
-    assert "interrupt" in stopped(model, *binary)
+    message = stopped(model, *binary)
+    assert "interrupt" in message
+    assert f"trained for at most {seconds} s" in message
     assert not np.isnan(model.scores_[:, 0]).any()
     assert np.isnan(model.scores_[:, 1]).all()
-    assert model.converged_
+    assert model.converged_ == (seconds > 0)
     assert model.gamma_ == GAMMAS[0]
+    assert model.best_estimator_.max_time is None
+    best = clone(model.best_estimator_).fit(*binary)
+    assert model.best_estimator_.set_params(warm_start=True).fit(*binary).objective_ == pytest.approx(best.objective_)
 
 
 def test_a_pickled_search_predicts(binary: Data) -> None:

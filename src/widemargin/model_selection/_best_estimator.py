@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, Self, TypeVar, cast
@@ -20,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._progress import Callback
 from .._types import Rows, Vector
 from ..estimators._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
-from ..estimators._estimator import all_or_nothing
+from ..estimators._estimator import all_or_nothing, warn_of_stop
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._validation import check_flag, plain
 
@@ -28,6 +29,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 Score = Callable[[Rows], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them
 
 _SEARCH_SHARE = 0.8  # of `max_time`; the rest is for the machine that is trained on all rows
+_LAST_SECONDS = 0.4  # for this machine, when Ctrl-C has ended the search
 
 
 def is_refitted(search: Any) -> bool:
@@ -105,11 +107,25 @@ class BestEstimator(CallbackSupportMixin, BaseEstimator):
         """Seconds for the search."""
         return None if self.max_time is None else (_SEARCH_SHARE if self.refit else 1.0) * self.max_time
 
-    def _fit_best(self, X: Any, y: Any, sample_weight: Any, elapsed: float, **best: float) -> None:
-        """Train the machine with the best parameters on all rows, in the rest of `max_time`."""
-        left = None if self.max_time is None else max(0.0, self.max_time - elapsed)
-        machine = self._prototype(**best, max_time=left).fit(X, y, sample_weight)
+    def _time_left(self, elapsed: float, stopped_by: str | None) -> float | None:
+        """Seconds for the machine with the best parameters: the rest of `max_time`, or less after Ctrl-C."""
+        left = math.inf if self.max_time is None else max(0.0, self.max_time - elapsed)
+        left = min(left, _LAST_SECONDS) if stopped_by == "interrupt" else left
+        return None if math.isinf(left) else left
+
+    def _fit_best(self, X: Any, y: Any, sample_weight: Any, max_time: float | None, **best: float) -> None:
+        """Train the machine with the best parameters on all rows."""
+        machine = self._prototype(**best, max_time=max_time).fit(X, y, sample_weight)
         self.best_estimator_ = machine.set_params(max_time=self.max_time)
+
+    def _warn_of_stop(self, stopped_by: str | None, state: str) -> None:
+        """Warn that the search was stopped, and of what this means for the machine that is trained now."""
+        if self.refit and stopped_by == "interrupt":
+            state += (
+                f" A machine with these is trained for at most {_LAST_SECONDS} s; to go on with it:"
+                " best_estimator_.set_params(warm_start=True).fit(X, y)."
+            )
+        warn_of_stop(self, stopped_by, state)
 
     def _take_features(self, machine: Any) -> None:
         """Take `n_features_in_`, and `feature_names_in_` where there are any, from a machine that has seen the rows."""
@@ -142,14 +158,19 @@ class BestEstimator(CallbackSupportMixin, BaseEstimator):
         with all_or_nothing(self):
             begin = perf_counter()
             self._check_scoring()
-            best = self._choose(X, y, sample_weight, groups, bridge if bridge.has_callbacks else None)
+            best, stopped_by = self._choose(X, y, sample_weight, groups, bridge if bridge.has_callbacks else None)
             if self.refit:
-                self._fit_best(X, y, sample_weight, perf_counter() - begin, **best)
+                self._fit_best(X, y, sample_weight, self._time_left(perf_counter() - begin, stopped_by), **best)
             bridge.close()
         return self
 
-    def _choose(self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None) -> dict[str, float]:
-        """Score the cells, and set the fitted attributes but `best_estimator_`: the best cell's parameters."""
+    def _choose(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None
+    ) -> tuple[dict[str, float], str | None]:
+        """Score the cells, and set the fitted attributes but `best_estimator_`.
+
+        The best cell's parameters, and what stopped the search.
+        """
         raise NotImplementedError
 
     def _check_scoring(self) -> None:

@@ -15,7 +15,6 @@ from .._types import Vector
 from ..data.rows import positions
 from ..data.samples import make_samples
 from ..estimators._dual_machine import DualMachine
-from ..estimators._estimator import warn_of_stop
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators._scale import resolve_gamma
 from ..estimators._validation import check_flag, check_weights, make_rng, plain
@@ -59,7 +58,9 @@ class SearchCV(BestEstimator):
     def _epsilons(self) -> Vector:
         return np.zeros(1)
 
-    def _choose(self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None) -> dict[str, float]:
+    def _choose(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None
+    ) -> tuple[dict[str, float], str | None]:
         grid = self._check_grid()
         prototype: DualMachine = self._prototype()
         prototype._check_parameters()
@@ -68,7 +69,8 @@ class SearchCV(BestEstimator):
         data = self._make_data(rows, targets, groups)
         prototype._check_memory(data.samples, rows)
         score = self._make_score(prototype, X, targets, None if sample_weight is None else weights)
-        return self._set_results(self._search(data, grid, score, callback))
+        search = self._search(data, grid, score, callback)
+        return self._set_results(search), search.progress.stopped_by
 
     def _check_grid(self) -> Grid:
         check_flag(exhaustive=self.exhaustive)
@@ -140,8 +142,7 @@ class SearchCV(BestEstimator):
         if search.progress.stopped_by:
             wanted = np.isnan(search.scores) & search.wanted
             chosen = ", ".join(f"{name}={value:.6g}" for name, value in best.items())
-            warn_of_stop(
-                self,
+            self._warn_of_stop(
                 search.progress.stopped_by,
                 f"after {len(search.history)} scores; of {wanted.size}, {wanted.sum()} were wanted and not seen "
                 f"(NaN in scores_). The best so far: {chosen}.",

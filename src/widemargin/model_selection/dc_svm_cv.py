@@ -81,8 +81,8 @@ class DCSVMClassifierCV(BestClassifier, SearchCV):
     Warns
     -----
     ConvergenceWarning
-        When `max_time` or Ctrl-C ended the search, with the number of scores not seen. Ctrl-C ends the search alone:
-        the machine is still trained; a second one ends that.
+        When `max_time` or Ctrl-C ended the search, with the number of scores not seen. After Ctrl-C the machine is
+        trained for at most 0.4 s, and can go on: ``best_estimator_.set_params(warm_start=True).fit(X, y)``.
 
     Notes
     -----

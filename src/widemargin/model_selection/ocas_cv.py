@@ -9,7 +9,6 @@ import numpy as np
 from .._config import resolve_memory_budget
 from .._progress import Callback, Progress
 from .._types import Vector
-from ..estimators._estimator import warn_of_stop
 from ..estimators._validation import check_training_data, check_weights, plain
 from ..estimators.ocas import OCASClassifier
 from ._best_estimator import BestClassifier, Score, cv_results, make_splits
@@ -61,7 +60,8 @@ class OCASClassifierCV(BestClassifier):
     Warns
     -----
     ConvergenceWarning
-        When `max_time` or Ctrl-C ended the search, with the number of folds not seen.
+        When `max_time` or Ctrl-C ended the search, with the number of folds not seen. After Ctrl-C the machine is
+        trained for at most 0.4 s.
 
     Notes
     -----
@@ -112,7 +112,9 @@ class OCASClassifierCV(BestClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _choose(self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None) -> dict[str, float]:
+    def _choose(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, callback: Callback | None
+    ) -> tuple[dict[str, float], str | None]:
         self.Cs_ = make_values("Cs", self.Cs, _LEAST_C, _LARGEST_C, middle=1.0)
         machine: OCASClassifier = self._prototype()
         machine._check_parameters()
@@ -120,8 +122,9 @@ class OCASClassifierCV(BestClassifier):
         splits = make_splits(self.cv, rows.y, groups, classifier=True)
         _check_classes(splits, rows)
         score = self._make_score(machine, rows.X, rows.y, rows.weights)
-        self._set_results(*self._score(machine, rows, splits, score, callback))
-        return {"C": self.C_}
+        scores, stopped_by = self._score(machine, rows, splits, score, callback)
+        self._set_results(scores, stopped_by)
+        return {"C": self.C_}, stopped_by
 
     def _check_rows(self, machine: OCASClassifier, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
         """Validated rows; sets `n_features_in_`, and `feature_names_in_` where there are any."""
@@ -156,7 +159,7 @@ class OCASClassifierCV(BestClassifier):
         self.cv_results_ = cv_results([{"C": C} for C in self.Cs_.tolist()], scores)
         if stopped_by:
             state = f"after {n_seen} of {len(scores)} folds. The best so far: C={self.C_:.6g}."
-            warn_of_stop(self, stopped_by, state)
+            self._warn_of_stop(stopped_by, state)
 
 
 def _check_classes(splits: list[Any], rows: LabelledRows) -> None:
