@@ -184,11 +184,13 @@ def _limits_interrupts(rows: Rows) -> str:
         cases[row["case"]].append(row)
     lines = []
     for case, mine in cases.items():
-        ends = Counter(row["outcome"] if row["outcome"] in ("stopped", "finished") else "wrong" for row in mine)
+        known = ("stopped", "checks", "finished")
+        ends = Counter(row["outcome"] if row["outcome"] in known else "wrong" for row in mine)
         seconds = sorted(row["seconds"] for row in mine if row["outcome"] == "stopped")
         middle, last = (f"{seconds[len(seconds) // 2]:.2f}", f"{seconds[-1]:.2f}") if seconds else ("-", "-")
-        lines.append([case, ends["stopped"], ends["finished"], ends["wrong"], middle, last])
-    return markdown(["fit", "stopped", "finished before", "wrong", "median seconds", "longest"], lines)
+        lines.append([case, *(ends[outcome] for outcome in (*known, "wrong")), middle, last])
+    header = ["fit", "stopped", "in the checks", "finished before", "wrong", "median seconds", "longest"]
+    return markdown(header, lines)
 
 
 def _soak(rows: Rows) -> str:

@@ -7,7 +7,8 @@
 
 `time`: every case with several limits, in seconds; `over` is by how much `fit` exceeded its limit, validation included.
 `interrupts`: each case in a child process that gets a real SIGINT; `outcome` is "stopped" (a model, a warning naming
-the interrupt, and the process's own handler back), "finished" (before the signal), or what went wrong.
+the interrupt, and the process's own handler back), "checks" (a KeyboardInterrupt while the data were checked, before
+there was a model), "finished" (before the signal), or what went wrong.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -187,7 +189,13 @@ def child(name: str) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         print("begin", flush=True)
-        model = case.fit(None, X, y)
+        try:
+            model = case.fit(None, X, y)
+        except KeyboardInterrupt as error:
+            if not is_in_checks(error):
+                raise
+            print(json.dumps({"end": time.time(), "outcome": "checks"}), flush=True)
+            return
         end = time.time()
     words = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     is_restored = signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -196,6 +204,11 @@ def child(name: str) -> None:
     use = getattr(model, "predict", None) or model.transform
     said["usable"] = bool(np.isfinite(use(rows[:100])).all())
     print(json.dumps(said), flush=True)
+
+
+def is_in_checks(error: BaseException) -> bool:
+    """Whether an error was raised while `fit` checked the data."""
+    return any(frame.name in ("_check_data", "_check_rows") for frame in traceback.extract_tb(error.__traceback__))
 
 
 def interrupt(name: str, after: float) -> dict[str, Any]:
@@ -220,6 +233,8 @@ def interrupt(name: str, after: float) -> dict[str, Any]:
     said = json.loads(lines[-1])
     if said["end"] < sent:
         return {"case": name, "after": after, "outcome": "finished"}
+    if "outcome" in said:
+        return {"case": name, "after": after, "outcome": said["outcome"], "seconds": said["end"] - sent}
     is_good = said["warned"] and said["restored"] and said["usable"]
     return {
         "case": name,
