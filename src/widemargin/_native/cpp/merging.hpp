@@ -19,7 +19,7 @@ using FloatVector = Register<float>;
 // fill the slots from the front, the others from the back; empty slots have coefficient 0. The number of slots is an
 // odd multiple of kSlotGroup: at a stride of a power of two, a column's values would fall into few sets of the cache.
 struct MergingState {
-    enum Slot { kCoef, kCoefSum, kSize, kScale, kSlotRows };  // kSize: gamma |x|^2
+    enum Slot { kCoef, kCoefSum, kSquaredNorm, kScale, kSlotRows };  // kSquaredNorm: gamma |x|^2
 
     MergingState(Index d, Index most_points)
         : n_features(d), budget(most_points), n_slots(kSlotGroup * ((most_points / kSlotGroup + 1) | 1)), points(d * n_slots),
@@ -134,9 +134,10 @@ template <MergeRule merge_rule> class MergingSteps {
     MergingSteps(MergingState& state, const StepTotals& totals, const MergeTables& tables, double gamma,
                  const StepRule& rule, Index longest)
         : state_(state), points_{state.points.data(), state.n_features, state.n_slots, state.n_slots},
-          coef_(row(MergingState::kCoef)), coef_sum_(row(MergingState::kCoefSum)), size_(row(MergingState::kSize)),
-          scale_(row(MergingState::kScale)), gamma_(gamma), rule_(rule), totals_(totals), search_(tables, state.n_slots),
-          factors_(state.n_slots), sizes_(state.n_slots), log_kappa_(state.n_slots),
+          coef_(row(MergingState::kCoef)), coef_sum_(row(MergingState::kCoefSum)),
+          squared_norm_(row(MergingState::kSquaredNorm)), scale_(row(MergingState::kScale)), gamma_(gamma),
+          rule_(rule), totals_(totals), search_(tables, state.n_slots),
+          factors_(state.n_slots), squared_norms_(state.n_slots), log_kappa_(state.n_slots),
           kappa_(state.n_slots), values_(most(longest, state.n_features)), columns_(values_.size()) {
         for (Index j = 0; j < coef_.size; ++j) round_slot(j);
     }
@@ -158,18 +159,18 @@ template <MergeRule merge_rule> class MergingSteps {
   private:
     // The point to insert or merge, most often the row of this step: number of its non-zeros, and a slot's values
     struct Candidate {
-        double coef, coef_sum, size;
+        double coef, coef_sum, squared_norm;
         Index n;
     };
 
     MergingState& state_;
     const Matrix<float> points_;
-    const Span<double> coef_, coef_sum_, size_, scale_;
+    const Span<double> coef_, coef_sum_, squared_norm_, scale_;
     const double gamma_;
     const StepRule rule_;
     StepTotals totals_;
     PartnerSearch<merge_rule> search_;
-    AlignedArray<float> factors_, sizes_;  // 2 gamma scale and size, in the precision of the points
+    AlignedArray<float> factors_, squared_norms_;  // 2 gamma scale and squared norm, in the precision of the points
     AlignedArray<float> log_kappa_, kappa_;
     std::vector<float> values_;
     std::vector<std::int32_t> columns_;
@@ -186,7 +187,7 @@ template <MergeRule merge_rule> class MergingSteps {
         double square = 0.0;
         for (Index k = 0; k < candidate_.n; ++k) square += static_cast<double>(values_[k]) * values_[k];
         candidate_.coef = signed_weight;
-        candidate_.size = gamma_ * square;
+        candidate_.squared_norm = gamma_ * square;
         evaluate_kernel_row();
         const double f = decision_value();
         if (totals_.is_compared()) compare(f, signed_weight);
@@ -214,11 +215,11 @@ template <MergeRule merge_rule> class MergingSteps {
                               log_kappa + first);
             left -= n;
         }
-        const auto own_size = static_cast<float>(candidate_.size);
-        const float *factors = factors_.data(), *sizes = sizes_.data();
+        const auto own_norm = static_cast<float>(candidate_.squared_norm);
+        const float *factors = factors_.data(), *norms = squared_norms_.data();
         WM_INDEPENDENT
         for (Index j = 0; j < points_.columns; ++j) {
-            const float exponent = factors[j] * log_kappa[j] - own_size - sizes[j];
+            const float exponent = factors[j] * log_kappa[j] - own_norm - norms[j];
             log_kappa[j] = clip_nonpositive(exponent, -1e30f);  // no NaN is left
             kappa[j] = exp_of_nonpositive(log_kappa[j]);
         }
@@ -247,7 +248,7 @@ template <MergeRule merge_rule> class MergingSteps {
 
     void round_slot(Index j) {
         factors_[j] = static_cast<float>(2.0 * gamma_ * scale_[j]);
-        sizes_[j] = static_cast<float>(size_[j]);
+        squared_norms_[j] = static_cast<float>(squared_norm_[j]);
     }
 
     // Insert the candidate into a free slot, at the end of its sign.
@@ -257,7 +258,7 @@ template <MergeRule merge_rule> class MergingSteps {
         for (Index k = 0; k < candidate_.n; ++k) points_[columns_[k]][at] = values_[k];
         coef_[at] = candidate_.coef;
         coef_sum_[at] = candidate_.coef_sum;
-        size_[at] = candidate_.size;
+        squared_norm_[at] = candidate_.squared_norm;
         scale_[at] = 1.0;
         round_slot(at);
         least_coef_ = least(least_coef_, std::abs(candidate_.coef));
@@ -284,7 +285,7 @@ template <MergeRule merge_rule> class MergingSteps {
         insert();
         const Index last = is_front ? --n_front() : points_.columns - n_back()--;
         const auto scale = static_cast<float>(scale_[i]);
-        candidate_ = {coef_[i], coef_sum_[i], size_[i], 0};
+        candidate_ = {coef_[i], coef_sum_[i], squared_norm_[i], 0};
         for (Index k = 0; k < points_.rows; ++k) {
             const Span<float> feature = points_[k];
             values_[candidate_.n] = scale * feature[i];
@@ -292,7 +293,7 @@ template <MergeRule merge_rule> class MergingSteps {
             candidate_.n += feature[i] != 0.0f;
             feature[i] = feature[last];
         }
-        for (const Span<double>& slot : {coef_, coef_sum_, size_, scale_}) slot[i] = slot[last];
+        for (const Span<double>& slot : {coef_, coef_sum_, squared_norm_, scale_}) slot[i] = slot[last];
         round_slot(i);
         coef_[last] = coef_sum_[last] = 0.0;
     }
@@ -324,7 +325,7 @@ template <MergeRule merge_rule> class MergingSteps {
     void merge_into(const Merger& merger) {
         const Index j = merger.partner;
         const double h = merger.h, away = 1.0 - h, log_kappa = log_kappa_[j];
-        size_[j] = h * size_[j] + away * candidate_.size + h * away * log_kappa;
+        squared_norm_[j] = h * squared_norm_[j] + away * candidate_.squared_norm + h * away * log_kappa;
         scale_[j] *= h;
         if (scale_[j] < 1e-15) {
             for (Index k = 0; k < points_.rows; ++k) points_[k][j] *= static_cast<float>(scale_[j]);
