@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from time import monotonic, sleep
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from .._native import Stopped
 from .abstract_matrix import LostBlockError
 from .dask import LostPartitionError, collect, running_workers
 
+T = TypeVar("T")
 Handles: TypeAlias = "list[Any]"  # futures
 
 _MAX_LOSSES = 5  # of workers, while blocks are made or during one task on all of them
@@ -90,14 +91,13 @@ class WorkerBlocks:
     ) -> list[Any]:
         """``function(block, *args)`` of all blocks, or of some, with `arguments` of each; again if a worker is lost."""
         numbers = range(len(self)) if only is None else only
-        for _ in range(_MAX_LOSSES):
-            try:
-                self.ensure(check)
-                tasks = [self._submit(p, function, *args) for p, args in zip(numbers, arguments, strict=True)]
-                return self.fetch(tasks, check)
-            except LostBlockError as error:
-                lost = error
-        raise LostPartitionError(f"workers were lost {_MAX_LOSSES} times during one pass over X: {lost}") from lost
+
+        def attempt() -> list[Any]:
+            self.ensure(check)
+            tasks = [self._submit(p, function, *args) for p, args in zip(numbers, arguments, strict=True)]
+            return self.fetch(tasks, check)
+
+        return self._repeat(attempt, "during one pass over X")
 
     def end(self) -> None:
         """Let the workers know that the fit was stopped."""
@@ -107,16 +107,18 @@ class WorkerBlocks:
 
     def ensure(self, check: Callable[[], None] | None = None) -> None:
         """Have the blocks that are on no worker made on one, and wait for them."""
+        if not self._are_there:
+            self._repeat(lambda: self._make_missing(check or self._check), "while X was read")
+            self._are_there = True
+
+    def _repeat(self, action: Callable[[], T], when: str) -> T:
+        """The action, again if a worker is lost meanwhile."""
         for _ in range(_MAX_LOSSES):
-            if self._are_there:
-                return
             try:
-                self._make_missing(check or self._check)
-                self._are_there = True
+                return action()
             except LostBlockError as error:
                 lost = error
-        if not self._are_there:
-            raise LostPartitionError(f"workers were lost {_MAX_LOSSES} times while X was read: {lost}") from lost
+        raise LostPartitionError(f"workers were lost {_MAX_LOSSES} times {when}: {lost}") from lost
 
     def _submit(self, block: int, function: Callable[..., Any], *args: Any) -> Any:
         from .block_store import call_on_block

@@ -215,17 +215,17 @@ def _train_early(
     progress: Progress | PartProgress,
 ) -> TrainedMachine:
     """A machine for each cluster, by the worker that has its rows. Lemma 1: together the optimum of a kernel."""
-    blocks, labels = layout.rows, layout.division.labels
+    all_rows, labels = layout.rows, layout.division.labels
     k = layout.division.router.n_clusters
     progress.stage(f"level {settings.stop_level}: {k} clusters")
-    numbers = positions(rows, len(blocks))
-    padded = np.zeros((3, len(blocks)))
+    numbers = positions(rows, len(all_rows))
+    padded = np.zeros((3, len(all_rows)))
     padded[:, rows] = problem.target, problem.lo, problem.hi
     left = progress.deadline - perf_counter()
     max_time = max(left, 0.0) if isfinite(left) else None
     shared = problem.take(np.empty(0, np.intp))  # the workers have their own coordinates
-    solve = partial(_train_clusters, kernel, shared, settings, max_time, blocks.token, layout.precision)
-    parts = blocks.map(solve, np.vstack([padded, labels, numbers]), _GRACE)
+    solve = partial(_train_clusters, kernel, shared, settings, max_time, all_rows.token, layout.precision)
+    parts = all_rows.map(solve, np.vstack([padded, labels, numbers]), _GRACE)
     progress.go_on()  # keeps the reason for which workers may have stopped
     if any(part is None for part in parts):
         raise StoppedAtStartError
