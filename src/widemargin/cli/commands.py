@@ -20,7 +20,7 @@ from widemargin.cli.outputs import open_output
 from widemargin.datasets import Dataset, load_csv, load_svmlight
 from widemargin.datasets.files import fault
 
-_MOST_SCORED_ROWS = 10_000
+_MOST_SCORED_ROWS = 10_000  # of the training data, for the report
 
 
 def train(args: Namespace) -> int:

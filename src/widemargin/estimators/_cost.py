@@ -14,8 +14,8 @@ from ._validation import check_flag, check_integer, check_number, check_pseudo_r
 _COST = 40.0  # inner products; the time of 5 to 10 linear predictions, whose own is mostly spent on checking the rows
 _LEAST_LEAF_ROWS = 100  # however little memory there is
 _LEAF_ROWS = 400  # with fewer, a leaf overfits
-_MOST_LEAVES = 1024
-_ROWS_PER_LANDMARK = 5
+_MOST_LEAVES = 1024  # of a tree, from 400,000 rows on
+_ROWS_PER_LANDMARK = 5  # of a leaf, at least
 _MOST_MULTIPLIED = 70  # landmarks that are multiplied with each other: they make 2,485 features
 _ROUTING_SHARE = 1 / 3  # of the cost
 _LINEAR_SHARE = 1 / 4  # of the cost, at most; else there is no linear part

@@ -19,17 +19,19 @@ from .scratch import Scratch
 
 _Batches = list[tuple[slice, Samples]]
 
-TILE_ROWS = 256
+TILE_ROWS = 256  # of the default tile of 1 MiB, which has 1,008 columns in float32
 _UNTILED_ROWS = 1024  # of a batch where there is no tile
 _ENTRY_WORK = 200  # multiply-adds that an entry costs beside its inner product
 _SHORT_ROW = 256  # bytes that an inner product reads of a row
-_LEAST_COLUMNS = 64
+_LEAST_COLUMNS = 64  # of a tile, however small `block_bytes`
 _OFF_POWER_OF_TWO = 16  # columns less than 2^k, so that the entries of a column do not share one cache set
 
 
 def tile_columns(dtype: np.dtype[Any]) -> int:
     """Columns of a tile of `TILE_ROWS` rows and the configured `block_bytes`."""
-    return int(max(64, get_config()["block_bytes"] // (TILE_ROWS * np.dtype(dtype).itemsize) - _OFF_POWER_OF_TWO))
+    return int(
+        max(_LEAST_COLUMNS, get_config()["block_bytes"] // (TILE_ROWS * np.dtype(dtype).itemsize) - _OFF_POWER_OF_TWO)
+    )
 
 
 def entry_work(n_entries: int, row_cost: int) -> int:

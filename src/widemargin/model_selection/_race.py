@@ -22,11 +22,11 @@ class Race:
     ----------
     scores : ndarray of shape (n_folds, *cells)
         Of a sample of the rows.
-    shrinks : float
+    spread_ratio : float
         Standard deviation of the scores of a fold of all rows / that of a fold of the sample.
     """
 
-    def __init__(self, scores: Vector, shrinks: float) -> None:
+    def __init__(self, scores: Vector, spread_ratio: float) -> None:
         n_folds, best = len(scores), best_place(scores)
         of_best = np.array([fold[best] for fold in scores])
         differences = scores - of_best.reshape(-1, *[1] * (scores.ndim - 1))
@@ -34,7 +34,7 @@ class Race:
         spread = np.maximum(spread, np.median(spread))
         limit = differences.mean(axis=0) + t.ppf(CONFIDENCE, n_folds - 1) * spread / np.sqrt(n_folds)
         self.remaining: Mask = (limit >= 0) | _neighbours(best, scores.shape[1:])
-        self.spread: Vector = shrinks * spread
+        self.spread: Vector = spread_ratio * spread
 
     def update(self, scores: Vector) -> None:
         """Eliminate cells by their scores (n_folds, *cells) on all rows; NaN for those that were eliminated before."""

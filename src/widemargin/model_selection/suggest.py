@@ -24,14 +24,14 @@ from ..estimators.dc_svm_regressor import DCSVMRegressor
 from .dc_svm_cv import DCSVMClassifierCV, DCSVMRegressorCV
 from .ocas_cv import OCASClassifierCV
 
-SEARCH_ROWS = 20_000  # up to which the search is on all rows
-PROBE_ROWS = 2000
-LINEAR_COLUMNS = 10_000  # above which a linear machine is taken without a probe
-LINEAR_LOSS = 0.01  # of accuracy that the linear machine may lose on the probe
-UNEQUAL = 10.0  # largest spread of a column / the median one, above which columns are scaled
-EARLY_LEVEL = 2  # 16 clusters
+_SEARCH_ROWS = 20_000  # up to which the search is on all rows
+_PROBE_ROWS = 2000  # whose searches take seconds
+_LINEAR_COLUMNS = 10_000  # above which a linear machine is taken without a probe
+_LINEAR_LOSS = 0.01  # of accuracy that the linear machine may lose on the probe
+_UNEQUAL = 10.0  # largest spread of a column / the median one, above which columns are scaled
+_EARLY_LEVEL = 2  # 16 clusters
 _PROBE_SHARE = 0.1  # of max_time
-_PROBE_CS, _PROBE_GAMMAS, _PROBE_FOLDS = 5, 3, 3
+_PROBE_CS, _PROBE_GAMMAS, _PROBE_FOLDS = 5, 3, 3  # of the searches on the probe
 _SEARCH_FITS = 100  # fits of all rows that take as long as a search of 250 scores, about
 
 
@@ -117,7 +117,7 @@ def _scaler(X: Any) -> Any:
     scaler = StandardScaler(with_mean=False).fit(X)
     spreads = np.sort(np.sqrt(scaler.var_[scaler.var_ > 0]))
     ratio = float(spreads[-1] / spreads[(len(spreads) - 1) // 2]) if len(spreads) else 1.0
-    if ratio <= UNEQUAL:
+    if ratio <= _UNEQUAL:
         print(f"scaling: none; the widest column spreads {ratio:.3g} times as far as the median one")
         return None
     print(f"scaling: the widest column spreads {ratio:.3g} times as far as the median one")
@@ -127,11 +127,11 @@ def _scaler(X: Any) -> Any:
 def _probe(scaler: Any, X: Any, y: NDArray[Any], is_regression: bool, max_time: float | None) -> _Probe | None:
     """Searches on some rows; None where there are too many columns, or too few rows of two classes."""
     n, d = X.shape
-    rows = np.sort(np.random.default_rng(0).choice(n, min(n, PROBE_ROWS), replace=False))
+    rows = np.sort(np.random.default_rng(0).choice(n, min(n, _PROBE_ROWS), replace=False))
     if not is_regression:
         _, numbers, counts = np.unique(y[rows], return_inverse=True, return_counts=True)
         rows = rows[counts[numbers] >= _PROBE_FOLDS]
-    if d > LINEAR_COLUMNS or len(rows) < 2 * _PROBE_FOLDS or len(np.unique(y[rows])) < 2:
+    if d > _LINEAR_COLUMNS or len(rows) < 2 * _PROBE_FOLDS or len(np.unique(y[rows])) < 2:
         return None
     sample = X[rows] if scaler is None else scaler.fit_transform(X[rows])
     limits: dict[str, Any] = {"refit": False, "max_time": None if max_time is None else _PROBE_SHARE * max_time / 2}
@@ -170,15 +170,15 @@ def _choose(
         kind: Any = DCPredRegressor if is_regression else DCPredClassifier
         kept = {} if is_regression else parameters
         return kind(prediction_cost=prediction_cost, **kept), "a prediction may not cost more than that"
-    if not is_regression and d > LINEAR_COLUMNS:
-        return OCASClassifierCV(), f"more than {LINEAR_COLUMNS:,} columns: a linear machine"
-    if not is_regression and probe is not None and probe.linear_score >= probe.kernel_score - LINEAR_LOSS:
-        return OCASClassifierCV(), f"a linear machine loses at most {LINEAR_LOSS:.0%} on the probe, and is the fastest"
-    if n <= SEARCH_ROWS and (max_time is None or _SEARCH_FITS * seconds <= max_time):
+    if not is_regression and d > _LINEAR_COLUMNS:
+        return OCASClassifierCV(), f"more than {_LINEAR_COLUMNS:,} columns: a linear machine"
+    if not is_regression and probe is not None and probe.linear_score >= probe.kernel_score - _LINEAR_LOSS:
+        return OCASClassifierCV(), f"a linear machine loses at most {_LINEAR_LOSS:.0%} on the probe, and is the fastest"
+    if n <= _SEARCH_ROWS and (max_time is None or _SEARCH_FITS * seconds <= max_time):
         machine = DCSVMRegressorCV() if is_regression else DCSVMClassifierCV()
         return machine, f"C and gamma by cross-validation on all rows, some {_SEARCH_FITS * seconds:.2g} s"
     kind = DCSVMRegressor if is_regression else DCSVMClassifier
     if max_time is None or seconds <= max_time:
         return kind(**parameters), f"C and gamma of the probe; some {seconds:.2g} s to train"
     reason = f"C and gamma of the probe; an early machine, as the exact one may take {seconds:.2g} s"
-    return kind(**parameters, stop_level=EARLY_LEVEL), reason
+    return kind(**parameters, stop_level=_EARLY_LEVEL), reason

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,6 @@ _ROW_COPIES = 4  # of a block's rows: converted, grouped by cluster, and both fo
 _SHARED_WORK = 4_000_000  # multiply-adds a cluster, above which threads share out the clusters
 _UNCERTAIN = 0.35  # "soft": |decision value| below which the next cluster is evaluated too
 _BETWEEN = 0.7  # "soft": squared distance to the own centre / to the next centre above which it is
-_CACHED = ("_whole", "_parts", "_routed_points")
 COMBINATIONS = ("early", "soft", "naive", "bcm")
 
 
@@ -154,4 +153,4 @@ class ClusteredExpansion:
         return np.asarray(sum(team.map(log_odds, range(k))) - (k - 1) * self.log_prior)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in _CACHED}
+        return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -20,8 +20,7 @@ from ..solvers.dual.in_memory import solve_in_memory
 from ..solvers.results import DualResult, LinearResult
 
 _MAX_DUAL_ROWS = 2000  # of a leaf solved on its approximate kernel matrix; with more, cutting planes are faster
-# Violation of a leaf's exact machine, whose squared dual variables weight the k-means of the landmarks.
-_IMPORTANCE_TOL = 0.1
+_IMPORTANCE_TOL = 0.1  # violation of a leaf's exact machine, whose dual variables only weight the landmarks
 
 
 class LinearFit(NamedTuple):

@@ -16,11 +16,11 @@ from ..kernels.tiles import fill_gram
 from .kmeans import Labels, kernel_kmeans
 from .routing import InputRouter, KernelRouter, RandomRouter, Router, cluster_rows
 
-_POINTS_PER_CENTRE = 10
+_POINTS_PER_CENTRE = 10  # of the sample, at least: a centre is their mean
 _MAX_POINTS = 5000  # of the sample, whose kernel matrix is in memory: 100 MB
 _MAX_SIZE = 3.0  # times the mean size: larger clusters are split
 _MIN_SIZE = 0.125  # times the mean size: smaller clusters are dissolved
-_BALANCING_ROUNDS = 4
+_BALANCING_ROUNDS = 4  # at most
 
 
 class Division(NamedTuple):

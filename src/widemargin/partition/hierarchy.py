@@ -17,7 +17,7 @@ from .._types import Array
 from ..data.csr import make_csr
 from .kmeans import MAX_VALUES, Labels, centroids, kmeans, sample_rows
 
-_BRANCHING = 12
+_BRANCHING = 12  # children of a node at most: two levels for 144 leaves, at 24 distances
 
 
 @dataclass

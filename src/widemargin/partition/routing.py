@@ -19,8 +19,8 @@ from ..kernels.tiles import add_kernel_product
 from .kmeans import Labels, cluster_products, feature_distances, kernel_kmeans, kmeans, membership
 
 _MAX_SCORES = 2**21  # values of a block: scores of a larger one would be written to new memory
-_ROWS = 4096
-_DENSE_BYTES = 2**24
+_ROWS = 4096  # of a block, at least
+_DENSE_BYTES = 2**24  # of a dense copy of sparse sample points for k-means
 
 
 class Router(ABC):

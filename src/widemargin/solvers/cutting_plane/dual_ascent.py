@@ -32,9 +32,7 @@ _SLOW = 0.9  # gap after an epoch / gap before it: beyond, conjugate gradients f
 _LAST_GAIN = 0.25  # of the largest gain of a step, at first: conjugate gradients end there
 _ARMIJO = 0.1  # part of the promised gain that the projected step must bring
 _MAX_HALVINGS = 6  # of that step
-_VALUES_BETWEEN_POINTS = (
-    1e8  # visited by epochs: a few tenths of a second, as a fit that is stopped returns the last point
-)
+_VALUES_BETWEEN_POINTS = 1e8  # visited by epochs in a few tenths of a second: a stopped fit returns the last point
 _MEMORY_SHARE = 1 / 4  # of the memory budget, for a copy of the free samples
 
 

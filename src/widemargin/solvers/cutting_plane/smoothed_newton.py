@@ -31,7 +31,7 @@ from ...data import LocalMatrix
 from .losses import HingeLoss, Smoothed
 from .solver import BasePlane, CuttingPlaneSolver, Plane
 
-_MAX_STEPS = 25
+_MAX_STEPS = 25  # most fits take a handful
 _MAX_IDLE = 4  # steps in a row at most whose gap is not the least so far
 _MIN_STEP = 0.25  # shortest length of a step before the method gives up; most have length 1
 _ARMIJO = 0.1  # part of the promised gain that a step must bring
