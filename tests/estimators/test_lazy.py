@@ -92,6 +92,14 @@ def test_a_later_fit_does_not_change_the_result() -> None:
     np.testing.assert_array_equal(lazy.compute(scheduler="synchronous"), expected)
 
 
+def test_dask_takes_a_machine_for_more_than_its_parameters() -> None:
+    """As it would not for instances of dataclasses."""
+    model, other = DCSVMClassifier().fit(X, LABELS), DCSVMClassifier().fit(X, LABELS[::-1])
+    assert dask.tokenize.tokenize(model) != dask.tokenize.tokenize(other)
+    result, _ = dask.compute(model, with_blocks(X), scheduler="synchronous")
+    np.testing.assert_array_equal(result.predict(X), model.predict(X))
+
+
 def test_the_model_is_one_node_of_the_graph() -> None:
     model = FITTED["svm"]()
     few, many = (
