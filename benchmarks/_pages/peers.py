@@ -272,6 +272,21 @@ def _regression(rows: Rows) -> str:
     return markdown(["set", "rows", "problem", "C", "ours", *(f"{rival} ÷ ours" for rival in rivals)], lines)
 
 
+def _many_classes(rows: Rows) -> str:
+    """A line for each problem: seconds of both, their ratio, and equal labels."""
+    lines = []
+    for ours in rows:
+        if ours["machine"] == "widemargin":
+            rival = next(
+                row for row in rows if row["ratio"] != 1 and (row["classes"], row["n"]) == (ours["classes"], ours["n"])
+            )
+            seconds = (f"{row['seconds']:.1f} s" for row in (ours, rival))
+            lines.append(
+                [ours["classes"], f"{ours['n']:,}", *seconds, f"{rival['ratio']:.2f}", f"{rival['equal_labels']:.2%}"]
+            )
+    return markdown(["classes", "rows", "ours", "scikit-learn-intelex", "its fit ÷ ours", "equal labels"], lines)
+
+
 def _reach(rows: Rows) -> str:
     """A line for each set and C: seconds of each method, and LIBLINEAR's divided by ours."""
     methods = ["OCAS", "CPA", "LIBLINEAR", "SGD, averaged", "Pegasos"]
@@ -386,6 +401,7 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "soak": _soak,
     "small_data": _small_data,
     "linear_text": _linear_text,
+    "many_classes": _many_classes,
     "regression": _regression,
     "papers_ocas/reach": _reach,
     "papers_dc_pred/compress": _compress,
