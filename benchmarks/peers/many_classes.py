@@ -5,9 +5,9 @@
     python benchmarks/peers/many_classes.py
     python benchmarks/peers/many_classes.py --problems 100x100000 --repeats 1
 
-Classes are normal distributions of 20 columns around normal centres, float32; C = 10, gamma = 0.05, tol = 1e-3. Machines
-alternate; times are medians. `ratio` is the rival's time divided by ours: above 1, ours is faster. `equal_labels` is the
-share of 2,000 other rows to which both give the same label.
+Classes are normal distributions of 20 columns around normal centres, float32; C = 10, gamma = 0.05, tol = 1e-3.
+Machines alternate; times are medians. `ratio` is the rival's time divided by ours: above 1, ours is faster.
+`equal_labels` is the share of 2,000 other rows to which both give the same label.
 """
 
 from __future__ import annotations
