@@ -14,6 +14,7 @@
 #include <cmath>
 #include <vector>
 
+#include "denormals.hpp"
 #include "kernel_rows.hpp"
 #include "team.hpp"
 #include "tile_qp.hpp"
@@ -105,13 +106,14 @@ inline Index largest_violators(Span<const double> violation, Side side, Index k,
     for (Index i = 0; i < violation.size; ++i) largest = most(largest, bit_cast<Bits<double>>(size_of(violation[i])));
     const double top = bit_cast<double>(largest);
     if (!(top > 0.0) || k <= 0) return 0;
-    Index count[kBins + 2] = {};  // bin 0: no violation on this side
-    for (Index i = 0; i < violation.size; ++i) {
+    for (Index i = 0; i < violation.size; ++i) {  // not together with the counts: this loop is vectorised
         const double v = size_of(violation[i]), share = v / top * kBins;
         const int bin = share < kBins ? static_cast<int>(share) : kBins;  // infinity / infinity: the top bin
         bins[i] = static_cast<std::int16_t>(v > 0.0 ? bin + 1 : 0);
-        count[bins[i]] += v > 0.0;
     }
+    Index count[kBins + 2] = {}, odd[kBins + 2] = {};  // bin 0: no violation on this side
+    for (Index i = 0; i < violation.size; ++i) ++(i % 2 ? odd : count)[bins[i]];  // most rows are in the same few bins
+    for (int bin = 0; bin < kBins + 2; ++bin) count[bin] += odd[bin];
     Index total = 0;
     int edge = kBins + 1;
     while (edge > 0 && total + count[edge] <= k) total += count[edge--];
@@ -307,6 +309,7 @@ struct SetResult {
 // Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
 template <class Entry, class T>
 SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile<T>& tile, WorkingSet& work, double tol) {
+    const FlushDenormals flush;
     const Violation before = kkt_violation(problem.terms, point.beta, point.f, problem.has_intercept, as_span(work.violation));
     if (before.largest < tol) return {0, 0, before};
     const Span<const Index> rows = choose_rows(work, problem.has_intercept);
