@@ -215,3 +215,15 @@ def test_a_separable_problem_with_such_a_C_converges() -> None:
     X, y = rng.normal(size=(1500, 10)), rng.integers(0, 2, 1500)
     model = DCSVMClassifier(C=1e10, max_time=60).fit(X, y)
     assert model.converged_
+
+
+@pytest.mark.parametrize("scale", [1e8, 1e30, 1e150])
+def test_a_linear_fit_whose_bound_stands_still_ends(scale: float) -> None:
+    """It took up to 700 rounds, six seconds for 200 rows, for 0.05 % of the objective."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 6))
+    y = X[:, 0] * X[:, 1] > 0
+    with pytest.warns(ConvergenceWarning, match="precision of float64"):
+        model = OCASClassifier().fit(scale * X, y)
+    assert model.n_iter_ < 200
+    assert model.objective_ < 1.001 * 182.63

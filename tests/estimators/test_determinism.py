@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 
-from widemargin import DCSVMClassifier
+from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier, compress
 from widemargin.datasets import load_patches
 
 
@@ -119,3 +119,28 @@ def test_blocks_of_another_size_predict_the_same() -> None:
         4 * np.finfo(np.float32).eps * np.abs(model.dual_coef_).sum()
     )  # of a kernel entry: some units in the last place
     np.testing.assert_allclose(one_by_one, whole[::40], rtol=0.0, atol=rounding)
+
+
+@pytest.mark.parametrize("memory_budget", ["20MB", "60MB", "90MB"])
+@pytest.mark.parametrize("kind", [DCPredClassifier, DCPredRegressor])
+def test_number_of_threads_does_not_matter_where_memory_is_short(kind: Any, memory_budget: str) -> None:
+    """Nor for the least memory that is asked for."""
+    X, y = patches(6000)
+    X = X.astype(np.float64)
+
+    def values(n_jobs: int) -> Any:
+        model = kind(n_clusters=3, memory_budget=memory_budget, random_state=0, n_jobs=n_jobs)
+        try:
+            return model.fit(X, y).predict(X[:200]).tolist(), model.objective_
+        except ValueError as error:
+            return str(error)
+
+    assert values(1) == values(2) == values(5)
+
+
+def test_number_of_threads_does_not_matter_to_compress_where_memory_is_short() -> None:
+    X, y = patches(1500, "quadrant")
+    slow = DCSVMClassifier(C=8.0, gamma=1.0).fit(X, y)
+    how: dict[str, Any] = {"memory_budget": "12MB", "random_state": 0}
+    one, two = (compress(slow, X, n_jobs=n, **how) for n in (1, 4))
+    np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))

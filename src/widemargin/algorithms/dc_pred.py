@@ -25,7 +25,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
-from .._threads import ThreadTeam, blas_limit, run_until_stopped
+from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run_until_stopped
 from .._types import Array, Rows, Vector
 from ..data.samples import make_samples
 from ..kernels.functions import Transform
@@ -41,6 +41,7 @@ from ..partition.kmeans import max_sample_values, needed_sample_bytes
 
 T = TypeVar("T")
 
+LEAVES_AT_ONCE = 2  # that sizes leave room for: a constant, so that the result does not depend on `n_jobs`
 _MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed
 _PRELIMINARY_ROWS = 300  # of a leaf, for a first machine where time is limited
 _SIZE_STEP = 100  # between the numbers of kernel rows from which the memory budget chooses one
@@ -129,7 +130,7 @@ def train(
     thread. With a time limit, machines of 300 rows of each leaf come first. Stopped, a leaf that is left keeps that one
     or gets the best constant, and only whole trees are kept beside the first.
     """
-    with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
+    with blas_limit(1), ThreadTeam(_count_workers(settings, X, problem.n_outputs)) as team:
         train_leaf = _LeafTrainer(kernel, X, problem, settings, progress, team, features)
         grown = []
         for t, seed in enumerate(rng.spawn(settings.n_trees)):
@@ -141,21 +142,30 @@ def train(
     return TrainedForest(NystroemForest(list(trees)), joined, bool(joined["converged"].all()))
 
 
-def needed_bytes(settings: ForestSettings, X: Any, n_outputs: int, n_threads: int) -> float:
-    """The least memory for training on the rows X (n, d): clusters, and the leaves that are trained side by side."""
+def needed_bytes(settings: ForestSettings, X: Any, n_outputs: int) -> float:
+    """The least memory for training on the rows X (n, d): clusters, and one leaf after the other."""
     n, d = map(int, X.shape)
     n_leaf = _leaf_rows(settings, n)
     leaf = _leaf_bytes(settings, n_leaf, d, n_outputs, min(n_leaf, _PRELIMINARY_ROWS))
     clusters = needed_sample_bytes(n * d, X.dtype.itemsize) if settings.n_clusters > 1 else 0
-    return 8.0 * n * (_N_VECTORS + 2 * n_outputs) + clusters + min(n_threads, settings.n_clusters) * leaf
+    return 8.0 * n * (_N_VECTORS + 2 * n_outputs) + clusters + leaf
 
 
-def _max_kernel_rows(settings: ForestSettings, X: Any, n_outputs: int, n_threads: int) -> int:
+def _max_kernel_rows(settings: ForestSettings, X: Any, n_outputs: int) -> int:
     """How many rows of a leaf have room for their kernel matrix and what is computed from it, 300 to 3,000."""
-    n_leaf, n_workers = _leaf_rows(settings, X.shape[0]), min(n_threads, settings.n_clusters)
+    n_leaf, n_at_once = _leaf_rows(settings, X.shape[0]), min(LEAVES_AT_ONCE, settings.n_clusters)
     sizes = range(_PRELIMINARY_ROWS, _MAX_KERNEL_ROWS + 1, _SIZE_STEP)
-    each = [n_workers * _leaf_bytes(settings, n_leaf, X.shape[1], n_outputs, r) for r in sizes]
+    each = [n_at_once * _leaf_bytes(settings, n_leaf, X.shape[1], n_outputs, r) for r in sizes]
     return max((r for r, size in zip(sizes, each, strict=True) if size <= settings.memory_budget), default=sizes[0])
+
+
+def _count_workers(settings: ForestSettings, X: Any, n_outputs: int) -> int:
+    """The threads of a training: all for one leaf, else as many as leaves have room at once."""
+    n_threads, n_leaf = effective_n_jobs(settings.n_jobs), _leaf_rows(settings, X.shape[0])
+    if settings.n_clusters == 1:
+        return n_threads
+    leaf = _leaf_bytes(settings, n_leaf, X.shape[1], n_outputs, _max_kernel_rows(settings, X, n_outputs))
+    return max(1, min(n_threads, int(settings.memory_budget / leaf)))
 
 
 def _leaf_rows(settings: ForestSettings, n: int) -> int:
@@ -261,7 +271,8 @@ class _LeafTrainer:
         self.progress = progress
         self.may_go_on = SilentProgress(progress).go_on  # without a callback
         self.team = team
-        self.max_kernel_rows = _max_kernel_rows(settings, X, problem.n_outputs, team.n_threads)
+        self.max_kernel_rows = _max_kernel_rows(settings, X, problem.n_outputs)
+        self.memory_budget = settings.memory_budget // LEAVES_AT_ONCE  # of a leaf
 
     def train_preliminary(self, rows: Rows, rng: np.random.Generator) -> _LeafMachine | None:
         """A machine of 300 rows of a leaf of more than 600; its gap is the objective on all rows."""
@@ -312,7 +323,7 @@ class _LeafTrainer:
         del K, batch
         coordinates = self._coordinates(C, F, linear)
         del C
-        fit = self.problem.fit(coordinates, rows, self.progress, self.settings.memory_budget // self.team.n_threads)
+        fit = self.problem.fit(coordinates, rows, self.progress, self.memory_budget)
         return self._on_features(features, F, linear, fit)
 
     def _sample(self, n: int, rng: np.random.Generator) -> Rows:
@@ -435,7 +446,7 @@ class _LeafTrainer:
     def _with_landmarks(self, batch: Any, weights: Vector | None, rng: np.random.Generator) -> LandmarkFeatures:
         self._raise_if_stopped()
         settings = self.settings
-        max_values = max_sample_values(settings.memory_budget // self.team.n_threads, batch.dtype.itemsize)
+        max_values = max_sample_values(self.memory_budget, batch.dtype.itemsize)
         landmarks = select_landmarks(batch, settings.n_landmarks, rng, weights=weights, max_values=max_values)
         features = landmark_features(self.kernel, landmarks)
         return add_pseudo_landmarks(features, batch, settings.pseudo, settings.n_pseudo_landmarks, rng, weights=weights)

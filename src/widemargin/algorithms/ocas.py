@@ -265,12 +265,15 @@ class _Training:
         return bool(self._open()) and self.n_iter < self.settings.max_iter and not self._is_stalled()
 
     def _is_stalled(self) -> bool:
-        """Whether the gap has not fallen in the last 50 rounds: the precision of float64 is reached."""
+        """Whether in the last 50 rounds the bound has not risen, nor has the objective fallen by more than `tol`.
+
+        In exact arithmetic the bound rises: the precision of float64 is reached.
+        """
         if self.n_iter <= _STALL_ROUNDS:
             return False
         objective, bound = (self.history.columns[name] for name in ("objective", "lower_bound"))
-        decrease = objective[-1 - _STALL_ROUNDS] - objective[-1] + bound[-1] - bound[-1 - _STALL_ROUNDS]
-        return not decrease > ROUNDING * objective[-1]
+        rise, fall = bound[-1] - bound[-1 - _STALL_ROUNDS], objective[-1 - _STALL_ROUNDS] - objective[-1]
+        return not (rise > ROUNDING * objective[-1] or fall > self.settings.tol * objective[-1])
 
     def _open(self) -> list[CuttingPlaneSolver]:
         """The machines that are not done: their gap is above the tolerance."""

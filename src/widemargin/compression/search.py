@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from .._config import resolve_memory_budget
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
-from .._threads import BLOCK_ROWS, effective_n_jobs, row_blocks, run_until_stopped
+from .._threads import BLOCK_ROWS, row_blocks, run_until_stopped
 from .._types import Array, Rows, Vector
 from ..algorithms.dc_pred import ForestSettings, train
 from ..algorithms.ocas import train_hinges
@@ -141,7 +141,6 @@ class Compression:
         self.seed = int(check_random_state(self.parameters.random_state).randint(2**31))
         self.rng = np.random.default_rng(self.seed)
         self.memory_budget = resolve_memory_budget(self.parameters.memory_budget)
-        self.n_workers = effective_n_jobs(self.parameters.n_jobs)
         with Progress(max_time=self.parameters.max_time, verbose=self.parameters.verbose, title="compress") as progress:
             self.may_go_on = SilentProgress(progress).go_on
             self.rows, self.importance = self._pool()
@@ -188,7 +187,7 @@ class Compression:
         k = _LEAVES[0] if self.parameters.n_clusters == "auto" else int(self.parameters.n_clusters)
         n_most = self.source.points.shape[0] + (0 if self.X is None else min(_MAX_ROWS, np.shape(self.X)[0]))
         settings = self._settings(_Plan(1.0, k), n_most, self.source.n_outputs, 0.0)
-        training = training_bytes(settings, least_training_rows(settings), d, self.source.n_outputs, self.n_workers)
+        training = training_bytes(settings, least_training_rows(settings), d, self.source.n_outputs)
         least = math.ceil(max(rows, training / _TRAINING_SHARE["decision values"]))
         if least > self.memory_budget:
             raise ValueError(
@@ -309,7 +308,7 @@ class Compression:
         settings = self._settings(plan, len(learn), task.n_outputs, room)
         d = self.rows.shape[1] if projection is None else projection.shape[1]
         room = _TRAINING_SHARE[plan.learnt] * self.memory_budget
-        most = max_training_rows(settings, d, task.n_outputs, self.n_workers, room, is_hinge=plan.learnt == "labels")
+        most = max_training_rows(settings, d, task.n_outputs, room, is_hinge=plan.learnt == "labels")
         if most < len(learn):
             learn = np.sort(np.random.default_rng(self.seed).choice(learn, most, replace=False))
             task = self._task(plan.learnt, learn)
@@ -340,7 +339,7 @@ class Compression:
                     replace(self.parameters, n_clusters=plan.n_clusters), n, d, n_outputs, default=cost
                 )
             is_small = count_bytes(settings, d, n_outputs) <= _BYTES_SHARE * self.source.nbytes
-            is_small = is_small and training_bytes(settings, n, d, n_outputs, self.n_workers) <= room
+            is_small = is_small and training_bytes(settings, n, d, n_outputs) <= room
             if is_small or cost <= _MIN_COST:
                 return settings._replace(memory_budget=int(_SOLVER_SHARE * self.memory_budget))
             cost *= 0.8

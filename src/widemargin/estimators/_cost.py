@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._threads import BLOCK_ROWS
-from ..algorithms.dc_pred import ForestSettings
+from ..algorithms.dc_pred import LEAVES_AT_ONCE, ForestSettings
 from ..partition.hierarchy import count_levels
 from ._validation import check_flag, check_integer, check_number, check_pseudo_rule
 
@@ -101,9 +101,7 @@ def count_bytes(settings: ForestSettings, d: int, n_outputs: int) -> float:
     return 4.0 * settings.n_trees * settings.n_clusters * (numbers + centres_and_slopes)
 
 
-def training_bytes(
-    settings: ForestSettings, n: int, d: int, n_outputs: int, n_workers: int, *, is_hinge: bool = False
-) -> float:
+def training_bytes(settings: ForestSettings, n: int, d: int, n_outputs: int, *, is_hinge: bool = False) -> float:
     """Bytes that training on n rows takes, in the leaves that are trained side by side.
 
     Of least squares: r coordinates of each row and a copy in float32, the normal equations and their eigenvectors in
@@ -113,7 +111,7 @@ def training_bytes(
     k = settings.n_clusters
     r = settings.n_landmarks + settings.n_pseudo_landmarks + (d if settings.linear else 0)
     of_rows = (32.0 * n_outputs + (12.0 * r + 8.0 * d if is_hinge else 8.0 * r)) * n / k
-    return min(n_workers, k) * (of_rows + (0.0 if is_hinge else r * (16.0 * r + 8.0 * BLOCK_ROWS)))
+    return min(LEAVES_AT_ONCE, k) * (of_rows + (0.0 if is_hinge else r * (16.0 * r + 8.0 * BLOCK_ROWS)))
 
 
 def least_training_rows(settings: ForestSettings) -> int:
@@ -121,12 +119,10 @@ def least_training_rows(settings: ForestSettings) -> int:
     return _LEAST_LEAF_ROWS * settings.n_clusters
 
 
-def max_training_rows(
-    settings: ForestSettings, d: int, n_outputs: int, n_workers: int, memory_budget: float, *, is_hinge: bool
-) -> int:
+def max_training_rows(settings: ForestSettings, d: int, n_outputs: int, memory_budget: float, *, is_hinge: bool) -> int:
     """How many rows `training_bytes` has room for, at least `least_training_rows`."""
     least = least_training_rows(settings)
-    fixed, with_rows = (training_bytes(settings, n, d, n_outputs, n_workers, is_hinge=is_hinge) for n in (0, least))
+    fixed, with_rows = (training_bytes(settings, n, d, n_outputs, is_hinge=is_hinge) for n in (0, least))
     return max(least, int(least * (memory_budget - fixed) / (with_rows - fixed)))
 
 

@@ -10,7 +10,6 @@ from sklearn.base import is_classifier
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
-from .._threads import effective_n_jobs
 from ..algorithms.dc_pred import TrainedForest, needed_bytes, train
 from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.local_machines import LeafProblem
@@ -70,7 +69,7 @@ class DCPredMachine(KernelMachine):
             damping=float(self.damping),
             memory_budget=resolve_memory_budget(self.memory_budget),
         )
-        needed = needed_bytes(settings, rows.X, task.n_outputs, effective_n_jobs(self.n_jobs))
+        needed = needed_bytes(settings, rows.X, task.n_outputs)
         what = f"{n} rows in {settings.n_clusters} leaves of {settings.n_landmarks} landmarks"
         check_memory(self.memory_budget, needed, what)
         machine = train(kernel, rows.X, task, settings, progress, make_rng(self.random_state))
