@@ -117,7 +117,7 @@ def describe(now: Snapshot) -> str:
     return ", ".join(parts)
 
 
-_PHRASES = {"violation": "violation {:.3g}", "n_support": "{:,.0f} support vectors"}
+_PHRASES = {"violation": "violation {:.3g}", "gap": "gap {:.3g}", "n_support": "{:,.0f} support vectors"}
 
 
 def _clock(seconds: float) -> str:

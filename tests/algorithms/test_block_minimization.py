@@ -123,6 +123,17 @@ def test_optimum(name: str, joint_rows: int, from_zero: bool, monkeypatch: pytes
     assert np.all(np.diff(bounds) >= -1e-9 * np.abs(bounds[1:]))
 
 
+def test_bars_are_told_rounds_and_gaps() -> None:
+    problem, states = PROBLEMS["svm"][0], list[dict[str, float]]()
+    blocks = LocalBlocks(problem, block_module.BlockSettings(False, 2**28, 1))
+    with Progress(callback=lambda state: bool(states.append(dict(state)))) as progress:
+        result = BlockMinimizer(blocks, problem, INDEX, RoundSettings(), progress).solve(np.zeros(N))
+    history = result.history.as_arrays()
+    gaps = history["objective"] - history["lower_bound"]
+    assert [state["round"] for state in states] == list(range(1, len(gaps)))
+    np.testing.assert_allclose([state["gap"] for state in states], gaps[:-1], rtol=1e-9)
+
+
 @pytest.mark.parametrize("name", ["svm", "svm with intercept"])
 def test_naive_twin(name: str) -> None:
     problem, has_intercept = PROBLEMS[name]
@@ -150,6 +161,19 @@ def test_lost_blocks_cost_work_and_nothing_else(call: int, from_zero: bool) -> N
     assert result.objective - result.gap == pytest.approx(
         -dual_objective(PROBLEMS["svm with intercept"][0], result.beta), rel=1e-9
     )
+
+
+@pytest.mark.parametrize("call", range(2, 9))
+def test_a_first_round_that_is_repeated_solves_lost_blocks_alone(call: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    solved, approximate = list[int](), dc_svm.approximate
+
+    def count(data: KernelProblem, *args: Any) -> NDArray[np.float64]:
+        solved.append(len(data.samples))
+        return approximate(data, *args)
+
+    monkeypatch.setattr(dc_svm, "approximate", count)
+    assert minimize("svm", lose={call: 1}).converged
+    assert len(solved) <= 4
 
 
 def test_blocks_that_are_lost_again_and_again_are_an_error() -> None:

@@ -169,6 +169,7 @@ class BlockMinimizer:
             violation=certificate.violation,
             tol=self.goal,
             objective=certificate.objective,
+            gap=certificate.gap,
             n_support=float(np.count_nonzero(self.beta)),
             round=float(len(self.history)),
         )

@@ -289,9 +289,13 @@ class Block:
     # --------------------------------------------------------------------------------------------------------- a step
 
     def choose_start(self, max_time: float | None) -> int:
-        """Find the point from which the block's first problem is solved; the number of its support vectors."""
-        with self._progress(max_time) as progress:
-            self.first = self.settings.start(self.kernel, self.samples, self.problem, progress)
+        """Find the point from which the block's first problem is solved; the number of its support vectors.
+
+        It is known already if another block was lost meanwhile, and this is tried again.
+        """
+        if self.first is None:
+            with self._progress(max_time) as progress:
+                self.first = self.settings.start(self.kernel, self.samples, self.problem, progress)
         return int(np.count_nonzero(self.first))
 
     def start_candidates(self) -> Candidates:
