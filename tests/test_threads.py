@@ -293,6 +293,9 @@ def test_a_task_that_is_left_behind_runs_on() -> None:
     assert values == [4711]
     with pytest.raises(ZeroDivisionError):
         run_until_stopped(lambda: 1 // 0, lambda: True)
+    here = threading.current_thread()
+    assert run_until_stopped(lambda: threading.current_thread(), lambda: True) is not here
+    assert run_until_stopped(lambda: threading.current_thread(), lambda: True, work=1e3) is here
 
 
 def test_row_blocks() -> None:

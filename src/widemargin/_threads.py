@@ -8,6 +8,7 @@ configuration.
 """
 
 import atexit
+import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
@@ -30,6 +31,7 @@ Item = TypeVar("Item")
 
 BLOCK_ROWS = 1024  # of a pass in Python over rows
 _POLL_SECONDS = 0.02  # between two calls of `go_on` in `run_until_stopped`
+_LONG_WORK = 1e10  # multiply-adds: some tenths of a second
 
 _is_worker: ContextVar[bool] = ContextVar("widemargin_is_worker", default=False)
 
@@ -101,7 +103,7 @@ def run(tasks: Iterable[Callable[[], T]], n_jobs: int | None = None) -> list[T]:
         return team.map(call, tasks)
 
 
-def run_until_stopped(task: Callable[[], T], go_on: Callable[[], bool]) -> T:
+def run_until_stopped(task: Callable[[], T], go_on: Callable[[], bool], work: float = math.inf) -> T:
     """Call a task that cannot end early, in another thread, so that this one can handle Ctrl-C.
 
     Parameters
@@ -110,6 +112,9 @@ def run_until_stopped(task: Callable[[], T], go_on: Callable[[], bool]) -> T:
         A pure function: it may go on after this call has returned.
     go_on : callable
         Called before, and every 20 ms.
+    work : float
+        Multiply-adds of the task. A short one is called in this thread: the C library keeps memory that another thread
+        has freed for that one.
 
     Raises
     ------
@@ -123,6 +128,8 @@ def run_until_stopped(task: Callable[[], T], go_on: Callable[[], bool]) -> T:
     """
     if not go_on():
         raise Stopped
+    if work < _LONG_WORK:
+        return task()
     result: Future[T] = Future()
 
     def finish() -> None:

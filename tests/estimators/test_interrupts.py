@@ -94,6 +94,7 @@ def test_of_a_tree_of_machines(model: Any, interrupted_before: Callable[[Any, st
 def interrupted_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any, str], threading.Event]]:
     """Send Ctrl-C in a function, whose long calls then end after the test alone; the event is set if one ends."""
     is_over, has_ended, earlier = threading.Event(), threading.Event(), threading.enumerate()
+    monkeypatch.setattr("widemargin._threads._LONG_WORK", 0.0)
 
     def patch(module: Any, name: str) -> threading.Event:
         original = getattr(module, name)

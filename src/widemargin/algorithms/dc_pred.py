@@ -34,7 +34,7 @@ from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.factor import nystroem_factor
 from ..nystroem.features import LandmarkFeatures, stack_leaves
 from ..nystroem.landmarks import select_landmarks
-from ..nystroem.local_machines import ExactMachine, LeafProblem, LinearFit
+from ..nystroem.local_machines import ExactMachine, LeafProblem, LinearFit, least_squares_work
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ..partition.hierarchy import Hierarchy, grow
 from ..partition.kmeans import max_sample_values, needed_sample_bytes
@@ -43,6 +43,7 @@ T = TypeVar("T")
 
 LEAVES_AT_ONCE = 2  # that sizes leave room for: a constant, so that the result does not depend on `n_jobs`
 _MAX_KERNEL_ROWS = 3000  # rows of a leaf whose kernel matrix is computed
+_KMEANS_ITERATIONS = 20  # at most
 _PRELIMINARY_ROWS = 300  # of a leaf, for a first machine where time is limited
 _SIZE_STEP = 100  # between the numbers of kernel rows from which the memory budget chooses one
 _N_VECTORS = 6  # float64 vectors (n,) of a training, beside two for each output
@@ -281,7 +282,8 @@ class _LeafTrainer:
         some = np.sort(rng.choice(rows, _PRELIMINARY_ROWS, replace=False))
         try:
             part = self._train(some, rng)
-            objective = self._until_stopped(partial(self._objective, part, rows))
+            n_values = len(rows) * self.X.shape[1] * (1 + self.settings.n_landmarks)
+            objective = self._until_stopped(partial(self._objective, part, rows), n_values)
         except Stopped:
             return None
         return part._replace(fit=part.fit._replace(objective=objective, gap=objective, converged=False))
@@ -317,10 +319,9 @@ class _LeafTrainer:
         K = self._kernel_matrix(batch[sampled]) if self.problem.needs_kernel_matrix else None
         is_exact = len(rows) == len(sampled) <= self.settings.n_landmarks  # every row is a landmark: the exact machine
         exact_machine = None if is_exact else self._exact_machine(K, rows[sampled])
-        features, C, F, linear = self._until_stopped(
-            partial(self._learn_features, batch, sampled, K, exact_machine, rng, is_exact=is_exact)
-        )
-        del K, batch
+        learn = partial(self._learn_features, batch, sampled, K, exact_machine, rng, is_exact=is_exact)
+        features, C, F, linear = self._until_stopped(learn, self._learning_work(len(rows)))
+        del K, batch, learn
         coordinates = self._coordinates(C, F, linear)
         del C
         fit = self.problem.fit(coordinates, rows, self.progress, self.memory_budget)
@@ -398,9 +399,15 @@ class _LeafTrainer:
         if not self.progress.go_on():
             raise Stopped
 
-    def _until_stopped(self, task: Callable[[], T]) -> T:
+    def _until_stopped(self, task: Callable[[], T], work: float) -> T:
         """The result of a pure function, or `Stopped` once the fit should end."""
-        return run_until_stopped(task, self.may_go_on)
+        return run_until_stopped(task, self.may_go_on, work)
+
+    def _learning_work(self, n: int) -> float:
+        """Multiply-adds of `_learn_features` on n rows, about: k-means, twice, and decompositions of the features."""
+        settings, d = self.settings, int(self.X.shape[1])
+        width = settings.n_landmarks + settings.n_pseudo_landmarks + d * settings.linear
+        return 2.0 * _KMEANS_ITERATIONS * n * d * settings.n_landmarks + 2.0 * least_squares_work(n, width)
 
     def _linear_part(self, batch: Any) -> _LinearPart | None:
         """Coordinates of the linear term, (n, d + 1): rows centred and scaled to a mean square norm of 1, and a 1."""

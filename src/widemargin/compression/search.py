@@ -40,7 +40,7 @@ from ..estimators._validation import check_limits, check_seed, plain, validate_r
 from ..kernels.functions import RBF, make_kernel
 from ..kernels.tiles import entry_work
 from ..models.nystroem_tree import NystroemForest
-from ..nystroem.local_machines import DistillationProblem, HingeProblem, LeafProblem
+from ..nystroem.local_machines import DistillationProblem, HingeProblem, LeafProblem, least_squares_work
 from ..partition.kmeans import sample_rows
 from .compressed import (
     Compressed,
@@ -70,6 +70,7 @@ _BYTES_SHARE = 0.047  # of the model's bytes
 _MAX_ROUNDING, _MAX_VALUE = 1e-4, 1e18  # rounding error / spread of a feature, and its values, for float32
 _KEPT_VARIANCE = 0.92  # share of the variance that a projection keeps
 _MAX_RANK = 256  # features of a projection, in which a flat machine predicts
+_PASSES_OF_AXES = 20  # over the rows, for their principal axes
 _WORK_PER_CHECK = 2e9  # multiply-adds between two checks of the clock
 
 
@@ -355,7 +356,8 @@ class Compression:
         centre, source = np.asarray(self.rows.mean(axis=0), np.float64).ravel(), self.source
         gamma = float(source.parameters["gamma"])
         find = partial(principal_curvatures, source.points, source.coef[0], gamma, centre, m)
-        return run_until_stopped(find, self.may_go_on).astype(self.rows.dtype)
+        n, d = source.points.shape
+        return run_until_stopped(find, self.may_go_on, least_squares_work(n + d, d)).astype(self.rows.dtype)
 
     @cached_property
     def _projection(self) -> Any:

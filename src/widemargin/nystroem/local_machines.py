@@ -208,12 +208,17 @@ class RidgeProblem:
         assert K is not None
         A, penalties, targets = K.astype(np.float64), self.penalty / self.weights[rows], self.targets[:, rows]
         A[np.diag_indices(len(A))] += penalties
-        alpha = run_until_stopped(partial(_solve_regular, A, targets.T), SilentProgress(progress).go_on).T
+        solve = partial(_solve_regular, A, targets.T)
+        alpha = run_until_stopped(solve, SilentProgress(progress).go_on, least_squares_work(*A.shape)).T
         return ExactMachine(np.square(alpha).sum(axis=0), targets - penalties * alpha)
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
         """Solve the normal equations in r variables, or their dual in n, or least squares: O(n r min(n, r))."""
-        return run_until_stopped(partial(self._fit, coordinates, rows), SilentProgress(progress).go_on)
+        return run_until_stopped(
+            partial(self._fit, coordinates, rows),
+            SilentProgress(progress).go_on,
+            least_squares_work(*coordinates.shape),
+        )
 
     def _fit(self, coordinates: Array, rows: Rows) -> LinearFit:
         n, r = coordinates.shape
@@ -242,6 +247,12 @@ class RidgeProblem:
         """Zero weights: there is no intercept."""
         zero = np.zeros((self.n_outputs, 1))
         return LinearFit.constant(zero[:, 0], self.objective(zero, zero, rows))
+
+
+def least_squares_work(n: int, r: int) -> float:
+    """Multiply-adds of least squares on coordinates (n, r), about: normal equations or their dual, eigenvectors."""
+    m = min(n, r)
+    return float(n) * r * m + 10.0 * m**3
 
 
 def _solve_regular(A: Vector, B: Vector) -> Vector:
@@ -276,7 +287,11 @@ class DistillationProblem:
 
     def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
         """Ridge regression with an intercept; the penalty is that of least generalised cross-validation error."""
-        return run_until_stopped(partial(self._fit, coordinates, rows), SilentProgress(progress).go_on)
+        return run_until_stopped(
+            partial(self._fit, coordinates, rows),
+            SilentProgress(progress).go_on,
+            least_squares_work(*coordinates.shape),
+        )
 
     def _fit(self, coordinates: Array, rows: Rows) -> LinearFit:
         values, n = self.values[:, rows], len(rows)

@@ -13,7 +13,7 @@ from .._threads import ThreadTeam, run_until_stopped
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..kernels.tiles import fill_gram
-from .kmeans import Labels, kernel_kmeans
+from .kmeans import Labels, kernel_kmeans, kmeans_work
 from .routing import InputRouter, KernelRouter, RandomRouter, Router, cluster_rows
 
 _POINTS_PER_CENTRE = 10  # of the sample, at least: a centre is their mean
@@ -126,7 +126,8 @@ def _cluster(
     if method == "random":
         return RandomRouter(points, rng.permutation(len(points)) % k)
     if method == "input":
-        labels = run_until_stopped(partial(cluster_rows, points, k, rng), lambda: not team.native.is_stopped)
+        work = kmeans_work(points.original(), k)
+        labels = run_until_stopped(partial(cluster_rows, points, k, rng), lambda: not team.native.is_stopped, work)
         return InputRouter(points, _dense_labels(labels))
     K = np.empty((len(points), len(points)), points.dtype)
     fill_gram(kernel, points, K, team)

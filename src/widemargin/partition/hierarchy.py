@@ -15,7 +15,7 @@ from .._native import Stopped, nystroem
 from .._threads import run_until_stopped
 from .._types import Array
 from ..data.csr import make_csr
-from .kmeans import MAX_VALUES, Labels, centroids, kmeans, sample_rows
+from .kmeans import MAX_VALUES, Labels, centroids, kmeans, kmeans_work, sample_rows
 
 _BRANCHING = 12  # children of a node at most: two levels for 144 leaves, at 24 distances
 
@@ -139,7 +139,7 @@ class _Grower:
         centres = None
         if k > 1 and self.go_on():
             with suppress(Stopped):
-                centres = run_until_stopped(partial(self._cluster, rows, round(k ** (1 / levels))), self.go_on)
+                centres = self._cluster(rows, round(k ** (1 / levels)))
         if centres is None or len(centres) < 2:
             self.labels[rows] = self.n_leaves
             self.n_leaves += 1
@@ -156,7 +156,8 @@ class _Grower:
     def _cluster(self, rows: NDArray[np.intp], k: int) -> Array:
         rows = sample_rows(self.X, rows, k, self.rng, self.max_values)
         batch = self.X[rows]
-        return centroids(batch, kmeans(batch, max(k, 2), self.rng))
+        task = partial(kmeans, batch, max(k, 2), self.rng)
+        return centroids(batch, run_until_stopped(task, self.go_on, kmeans_work(batch, k)))
 
     def hierarchy(self) -> Hierarchy:
         """The tree of all nodes so far."""

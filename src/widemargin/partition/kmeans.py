@@ -82,6 +82,11 @@ class _Silence:
 _silence = _Silence()
 
 
+def kmeans_work(X: Any, k: int) -> float:
+    """Multiply-adds of `kmeans`, at most."""
+    return float(_MAX_ITER * k * (X.nnz if sp.issparse(X) else X.size))
+
+
 def sample_rows(
     X: Any, rows: NDArray[np.intp], k: int, rng: np.random.Generator, max_values: int = MAX_VALUES
 ) -> NDArray[np.intp]:
