@@ -38,7 +38,7 @@ _ARMIJO = 0.1  # part of the promised gain that a step must bring
 _WIDTH_FACTOR, _WIDTH_FACTOR_APPROACH = 0.5, 0.25  # from one width to the next: in `run`, and in `approach`
 _PLANE_GAP_SHARE = 0.3  # of the gap to reach: where smoothing costs less, the width stays
 _ROWS_PER_COLUMN, _ROWS_PER_COLUMN_KEPT = 64, 128  # samples of a Hessian; of one that is likely to be kept
-_KEPT_WIDTH = 0.25  # width up to which a Hessian is kept,
+_KEPT_WIDTH = 0.25  # width up to which a Hessian is kept (of a wider hinge, steps are more, or diverge: decision 0006),
 _KEPT_ERROR = 0.3  # if a step gains what it promised but for this part
 _JITTER, _MAX_JITTERS = 1e-12, 6  # added to the diagonal, as a part of it; each time a hundred times as much
 
