@@ -377,7 +377,8 @@ class Compression:
 
             model = PCA(most, svd_solver="randomized", random_state=self.seed)
         fit = np.errstate(divide="ignore", invalid="ignore")(model.fit)  # equal rows have no variance to share
-        run_until_stopped(partial(fit, probe), self.may_go_on)
+        n_values = probe.nnz if sp.issparse(probe) else probe.size
+        run_until_stopped(partial(fit, probe), self.may_go_on, _PASSES_OF_AXES * n_values * most)
         kept = np.cumsum(model.explained_variance_ratio_) < _KEPT_VARIANCE
         if kept.all():
             return None
