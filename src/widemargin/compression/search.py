@@ -61,6 +61,7 @@ _HELD_OUT_SHARE, _MAX_HELD_OUT = 0.2, 10_000  # rows: half of them to choose by,
 _PILOT_ROWS = 8000  # that candidates are trained on at first
 _ENOUGH_AGREEMENT = 0.995  # share of equal labels, or of the variance, from which on nothing else is tried
 _MIN_ROWS = 50  # with fewer, none are held out
+_MIN_FEATURES = 50  # with fewer, no projection: they are cheap as they are
 _LABELS_C = 10.0  # C of machines that learn labels, which are the model's own and free of noise
 _COST_SHARE, _MIN_COST, _MAX_COST = 0.04, 40.0, 600.0  # "auto": part of the model's cost, and bounds
 _TRAINING_SHARE = {"decision values": 0.4, "labels": 0.2}  # of the memory, for `training_bytes` of a candidate
@@ -69,7 +70,7 @@ _ROWS_SHARE = 0.4  # of the memory, for samples and decision values, of which th
 _BYTES_SHARE = 0.047  # of the model's bytes
 _MAX_ROUNDING, _MAX_VALUE = 1e-4, 1e18  # rounding error / spread of a feature, and its values, for float32
 _KEPT_VARIANCE = 0.92  # share of the variance that a projection keeps
-_MAX_RANK = 256  # features of a projection, in which a flat machine predicts
+_MAX_RANK_SHARE, _MAX_RANK = 0.4, 256  # features of a projection / all features; above, it is not worth its memory
 _PASSES_OF_AXES = 20  # over the rows, for their principal axes
 _WORK_PER_CHECK = 2e9  # multiply-adds between two checks of the clock
 
@@ -364,10 +365,10 @@ class Compression:
         """Principal axes that keep nearly all of the rows' variance, of shape (d, r); None where they are too many."""
         d = self.rows.shape[1]
         measure = self.source.kernel.measure
-        if measure == "differences" or d == 1:
+        if measure == "differences" or d < _MIN_FEATURES:
             return None  # L1 distances change with the axes
         probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng)]
-        most = min(d - 1, _MAX_RANK, probe.shape[0] - 1)
+        most = min(int(_MAX_RANK_SHARE * d), _MAX_RANK, probe.shape[0] - 1)
         if sp.issparse(probe) or measure == "products":
             from sklearn.decomposition import TruncatedSVD
 
