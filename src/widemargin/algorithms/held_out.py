@@ -82,6 +82,7 @@ class SharedKernel:
         self.progress = progress
         self.team = team
         self._buffer: NDArray[np.uint8] = np.empty(0, np.uint8)
+        self._fold_bytes = 0  # of all folds' problems, and of their decision values, which are joined at the end
 
     def held_out_values(self, kernel: Kernel, samples: Samples, folds: Sequence[Fold]) -> list[Array]:
         """Train the machines of every fold for its Cs, and evaluate them at its held-out rows.
@@ -102,6 +103,8 @@ class SharedKernel:
         Memory: n^2 entries if `memory_budget` allows, and m^2 a thread where machines have m < n rows. Folds (with
         several machines of fewer rows: machines) are shared out over the threads, each solved by one.
         """
+        n_values = sum(len(fold.Cs) * len(fold.test) for fold in folds) * len(self.machines)
+        self._fold_bytes = 8 * (2 * n_values + 3 * len(folds) * sum(map(len, self.machines)))
         try:
             with self.progress.interrupting(self.team.native):
                 kernel, samples, K = self._in_memory(kernel, samples)
@@ -139,7 +142,7 @@ class SharedKernel:
         return m * m * samples.dtype.itemsize + _VECTORS * 8 * m * self.team.n_threads
 
     def _free_bytes(self, samples: Samples, K: Array | None) -> int:
-        return self.memory_budget - samples.nbytes - (0 if K is None else K.nbytes)
+        return self.memory_budget - self._fold_bytes - samples.nbytes - (0 if K is None else K.nbytes)
 
     def _solve_machine(self, kernel: Kernel, samples: Samples, K: Array | None, task: _Task) -> list[Array]:
         """The held-out values (n_C, n_test) of one machine in each fold."""
@@ -172,7 +175,7 @@ class SharedKernel:
         self, kernel: Kernel, samples: Samples, task: _Task, team: ThreadTeam
     ) -> list[list[DualResult]]:
         """Fold by fold, each dual by rounds on an active set whose memory they share."""
-        n_bytes = active_bytes(samples, self.memory_budget, team.n_threads)
+        n_bytes = active_bytes(samples, self.memory_budget - self._fold_bytes, team.n_threads)
         first: DualSolver | None = None
 
         def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
