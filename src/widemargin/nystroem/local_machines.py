@@ -178,7 +178,21 @@ def _solve(K: Array, problem: DualProblem, limits: Limits, progress: Progress) -
     return solve_in_memory(K.astype(np.float32, copy=False), problem, np.zeros(len(K)), limits, ThreadTeam(1), progress)
 
 
-class RidgeProblem:
+class _LeastSquares:
+    """A problem of least squares: a fit that is stopped leaves `_fit`, which cannot end early, to another thread."""
+
+    _fit: Callable[[Array, Rows], LinearFit]
+
+    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
+        """Train linear machines on coordinates (n, r); raises `Stopped` once the fit should end."""
+        return run_until_stopped(
+            partial(self._fit, coordinates, rows),
+            SilentProgress(progress).go_on,
+            least_squares_work(*coordinates.shape),
+        )
+
+
+class RidgeProblem(_LeastSquares):
     """Kernel ridge regression: minimise sum_i s_i (y_i - f(x_i))^2 + penalty |f|^2.
 
     Parameters
@@ -212,15 +226,8 @@ class RidgeProblem:
         alpha = run_until_stopped(solve, SilentProgress(progress).go_on, least_squares_work(*A.shape)).T
         return ExactMachine(np.square(alpha).sum(axis=0), targets - penalties * alpha)
 
-    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
-        """Solve the normal equations in r variables, or their dual in n, or least squares: O(n r min(n, r))."""
-        return run_until_stopped(
-            partial(self._fit, coordinates, rows),
-            SilentProgress(progress).go_on,
-            least_squares_work(*coordinates.shape),
-        )
-
     def _fit(self, coordinates: Array, rows: Rows) -> LinearFit:
+        """Solve the normal equations in r variables, or their dual in n, or least squares: O(n r min(n, r))."""
         n, r = coordinates.shape
         targets, importance = self.targets[:, rows], self.weights[rows]
         if self.penalty == 0.0:
@@ -263,7 +270,7 @@ def _solve_regular(A: Vector, B: Vector) -> Vector:
     return np.asarray(cho_solve((factor, lower), B))
 
 
-class DistillationProblem:
+class DistillationProblem(_LeastSquares):
     """Least squares on the decision values of another machine.
 
     Parameters
@@ -285,15 +292,8 @@ class DistillationProblem:
         """The other machine's squared coefficients and decision values."""
         return ExactMachine(self.importance[rows], self.values[:, rows])
 
-    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
-        """Ridge regression with an intercept; the penalty is that of least generalised cross-validation error."""
-        return run_until_stopped(
-            partial(self._fit, coordinates, rows),
-            SilentProgress(progress).go_on,
-            least_squares_work(*coordinates.shape),
-        )
-
     def _fit(self, coordinates: Array, rows: Rows) -> LinearFit:
+        """Ridge regression with an intercept; the penalty is that of least generalised cross-validation error."""
         values, n = self.values[:, rows], len(rows)
         centre, means = coordinates.mean(axis=0, dtype=np.float64), values.mean(axis=1)
         targets = values - means[:, None]

@@ -106,13 +106,14 @@ inline Index largest_violators(Span<const double> violation, Side side, Index k,
     for (Index i = 0; i < violation.size; ++i) largest = most(largest, bit_cast<Bits<double>>(size_of(violation[i])));
     const double top = bit_cast<double>(largest);
     if (!(top > 0.0) || k <= 0) return 0;
-    for (Index i = 0; i < violation.size; ++i) {  // not together with the counts: this loop is vectorised
+    for (Index i = 0; i < violation.size; ++i) {  // vectorised, without the counts
         const double v = size_of(violation[i]), share = v / top * kBins;
         const int bin = share < kBins ? static_cast<int>(share) : kBins;  // infinity / infinity: the top bin
         bins[i] = static_cast<std::int16_t>(v > 0.0 ? bin + 1 : 0);
     }
     Index count[kBins + 2] = {}, odd[kBins + 2] = {};  // bin 0: no violation on this side
-    for (Index i = 0; i < violation.size; ++i) ++(i % 2 ? odd : count)[bins[i]];  // most rows are in the same few bins
+    // two counters in turn: most rows are in the same few bins, and increments of one counter wait for each other
+    for (Index i = 0; i < violation.size; ++i) ++(i % 2 ? odd : count)[bins[i]];
     for (int bin = 0; bin < kBins + 2; ++bin) count[bin] += odd[bin];
     Index total = 0;
     int edge = kBins + 1;

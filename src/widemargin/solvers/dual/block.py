@@ -29,10 +29,10 @@ from ...kernels.precision import entry_noise
 from ...kernels.streamed import KernelRows
 from ...kernels.tiles import add_kernel_product
 from ..results import DualResult
-from .certificate import DualProblem, Limits, is_free, make_terms
+from .certificate import DualProblem, Limits, is_free, kink_distances, make_terms
 from .memory import active_bytes
 from .solver import DualSolver
-from .stopping import CERTAIN
+from .stopping import is_uncertain
 
 _DOUBLE = np.dtype(np.float64)
 _CORRECTED_ROWS = 4096  # at a time, as they are copied
@@ -228,9 +228,9 @@ class Block:
 
         Elsewhere noise changes neither the objective nor the gap.
         """
-        is_uncertain = (self.beta != 0.0) | (self._distance(intercept) < CERTAIN * noise)
-        n_new = int(np.count_nonzero(is_uncertain & ~self.is_exact))
-        self.uncertain = np.flatnonzero(is_uncertain | self.is_exact)
+        mask = is_uncertain(self.problem, self.beta, self.decision, intercept, noise)
+        n_new = int(np.count_nonzero(mask & ~self.is_exact))
+        self.uncertain = np.flatnonzero(mask | self.is_exact)
         self.corrected, self.absorbed = np.zeros(len(self.uncertain)), set()
         return n_new
 
@@ -322,7 +322,7 @@ class Block:
         What violates depends on the intercept; `reach` is the largest distance from the border.
         """
         size, is_active = self._violations(intercept)
-        priority = np.where(is_active, size, -self._distance(intercept))
+        priority = np.where(is_active, size, -kink_distances(self.problem, self.decision, intercept))
         rows = np.flatnonzero(priority > -reach)
         if len(rows) > k:
             rows = np.sort(rows[np.argpartition(-priority[rows], k)[:k]])
@@ -477,10 +477,6 @@ class Block:
             with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
                 add_kernel_product(self.kernel, others, changes.step[None], mine, out[None], team)
         return out
-
-    def _distance(self, intercept: float) -> Vector:
-        """Distances (m,) of the decision values from the kinks of the losses: the margin, or the border of the tube."""
-        return np.asarray(np.abs(np.abs(self.decision - self.problem.target + intercept) - self.problem.epsilon))
 
     def _violations(self, intercept: float) -> tuple[Vector, NDArray[np.bool_]]:
         """Sizes (m,) of the KKT violations with this intercept, and whether variables violate or are free."""

@@ -168,6 +168,11 @@ def is_free(terms: dual.SeparableTerms, beta: Vector) -> NDArray[np.bool_]:
     return np.asarray(free & (beta != 0.0) if terms.epsilon else free)
 
 
+def kink_distances(problem: DualProblem | dual.SeparableTerms, decision: Vector, intercept: float) -> Vector:
+    """Distances (n,) of the decision values from the kinks of the losses: the margin, or the border of the tube."""
+    return np.asarray(np.abs(np.abs(decision - problem.target + intercept) - problem.epsilon))
+
+
 def rescale_to_zero_sum(beta: Vector) -> Vector:
     """Scale down the positive or the negative coordinates, whichever have the larger sum, so that sum(beta) = 0."""
     up, down = beta[beta > 0].sum(), -beta[beta < 0].sum()

@@ -36,12 +36,13 @@ from .certificate import (
     Limits,
     certify,
     is_free,
+    kink_distances,
     make_terms,
     rescale_to_zero_sum,
     restrict_terms,
 )
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
-from .stopping import CERTAIN, MAX_IDLE_CHECKS, MAX_NOISE, StallTest
+from .stopping import CERTAIN, MAX_IDLE_CHECKS, MAX_NOISE, StallTest, is_uncertain
 
 DecisionValues = Callable[[Rows, Vector], Vector]
 
@@ -180,7 +181,7 @@ class DualSolver:
         is returned as it is.
         """
         noise, known = self.noise(result.beta), np.empty(0, np.intp)
-        while len(rows := np.union1d(known, self._uncertain_rows(result, noise))) > len(known):
+        while len(rows := np.union1d(known, _uncertain_rows(self.terms, result, noise))) > len(known):
             if len(rows) > max_rows:
                 self.noise_free_beta = 0.0
                 break
@@ -270,15 +271,6 @@ class DualSolver:
         ordered[self.order] = values
         return ordered
 
-    def _distance(self, decision: Vector, intercept: float) -> Vector:
-        """Distances (n,) of the decision values from the kinks of the losses: the margin, or the border of the tube."""
-        return np.asarray(np.abs(np.abs(decision - self.terms.target + intercept) - self.terms.epsilon))
-
-    def _uncertain_rows(self, result: DualResult, noise: float) -> Rows:
-        """Support vectors and rows near their margin: elsewhere noise changes neither the objective nor the gap."""
-        distance = self._distance(result.decision, result.intercept)
-        return np.flatnonzero((result.beta != 0.0) | (distance < CERTAIN * noise))
-
     def _certify(self, point: _Point) -> Certificate:
         """The certificate of the point, recorded as a row of the history."""
         certificate = self._find_certificate(point)
@@ -331,7 +323,7 @@ class DualSolver:
         free = is_free(self.terms, point.beta)
         if np.count_nonzero(free) > self.active.capacity:
             return None
-        is_near = self._distance(point.decision, certificate.intercept) < self.last_change
+        is_near = kink_distances(self.terms, point.decision, certificate.intercept) < self.last_change
         is_near |= free | (point.violations != 0.0)
         is_near_or_active = is_near.copy()
         is_near_or_active[self.active.rows] = True
@@ -396,7 +388,7 @@ class DualSolver:
 
     def _add_near_margin(self, point: _Point, intercept: float, active: Rows, k: int) -> Rows:
         """`active` and up to k satisfied coordinates near their margin, which the round may turn into violators."""
-        slack = self._distance(point.decision, intercept)
+        slack = kink_distances(self.terms, point.decision, intercept)
         near = slack < np.abs(point.violations).max()
         near[active] = False
         room = self.active.capacity - len(active)
@@ -483,6 +475,10 @@ class DualSolver:
         if not np.all(np.isfinite(decision)):
             raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
         return _Point(new_beta, decision, point.violations)
+
+
+def _uncertain_rows(terms: dual.SeparableTerms, result: DualResult, noise: float) -> Rows:
+    return np.flatnonzero(is_uncertain(terms, result.beta, result.decision, result.intercept, noise))
 
 
 def _typical_change(last: tuple[_Point, Certificate], new: tuple[_Point, Certificate]) -> float:

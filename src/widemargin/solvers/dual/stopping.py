@@ -6,11 +6,12 @@ The tolerance itself, with the duality gap, is `certificate`'s; limits of time a
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._native import dual
 from ..._types import Vector
 from ..results import DualResult
-from .certificate import DualProblem
+from .certificate import DualProblem, kink_distances
 
 SETS_PER_CHECK = 30  # working sets between stall tests: nine data sets of up to 512 rows took 21 at most, C <= 960
 MAX_IDLE_CHECKS = 10  # tests without progress, one after another, that are a stall
@@ -107,3 +108,13 @@ def hides_violation(noise: float, tol: float, problem: DualProblem | dual.Separa
     """Whether noise of the decision values could hide a violation of `tol`, or an error of 1 % of the objective."""
     total = float(np.sum(np.maximum(problem.hi, -problem.lo)))
     return noise > MAX_NOISE * tol or noise * total > _MAX_OBJECTIVE_NOISE * abs(result.objective)
+
+
+def is_uncertain(
+    problem: DualProblem | dual.SeparableTerms, beta: Vector, decision: Vector, intercept: float, noise: float
+) -> NDArray[np.bool_]:
+    """Mask (n,) of the support vectors and the rows near their margin: noise of other decision values has no effect.
+
+    It changes neither the objective nor the gap.
+    """
+    return np.asarray((beta != 0.0) | (kink_distances(problem, decision, intercept) < CERTAIN * noise))
