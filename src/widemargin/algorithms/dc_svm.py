@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._native import Stopped
-from .._progress import PartProgress, Progress
+from .._progress import PartProgress, Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Rows, Vector
 from ..data.samples import Samples, SampleSubset
@@ -153,6 +153,7 @@ def train(
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
         if is_small(len(data.samples), 1, settings, progress):
             start = data.problem.sparse_point() if start is None else start
+            progress.stage("whole problem")
             whole = Subproblem(np.arange(len(data.samples)), data.problem, start)
             return train_small(data.kernel, data.samples, [whole], settings, progress, team)[0]
         fit = Fit(data, settings, progress, rng, team)
@@ -458,11 +459,10 @@ def train_small(
     samples: Samples,
     parts: list[Subproblem],
     settings: Settings,
-    progress: Progress | PartProgress,
+    progress: Progress | SilentProgress,
     team: ThreadTeam,
 ) -> list[TrainedMachine]:
     """Train a machine for each part, on one kernel matrix; zeros if the fit is stopped before this matrix is known."""
-    progress.stage("whole problem")
     try:
         results = solve_on_whole_matrix(kernel, samples, parts, settings.limits, team, progress)
     except Stopped:
@@ -470,7 +470,7 @@ def train_small(
     return [TrainedMachine(result, None, np.array([result.intercept]), []) for result in results]
 
 
-def _zero_result(problem: DualProblem, settings: Settings, progress: Progress | PartProgress) -> DualResult:
+def _zero_result(problem: DualProblem, settings: Settings, progress: Progress | SilentProgress) -> DualResult:
     return zero_result(problem, has_intercept=settings.fit_intercept, elapsed=progress.elapsed)
 
 

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from .._native import Stopped
-from .._progress import Progress
+from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run
 from ..data.labels import group_pairs
 from ..data.samples import Samples, SampleSubset
@@ -118,13 +118,12 @@ def _train_apart(
 def _train_group(
     kernel: Kernel, samples: Samples, problems: Sequence[Problem], settings: Settings, progress: Progress
 ) -> list[TrainedMachine]:
-    """Machines on the kernel matrix of all their rows."""
+    """Machines on the kernel matrix of all their rows; zeros if the fit is stopped before."""
     made = [make() for make in problems]
     union = np.unique(np.concatenate([rows for rows, _ in made]))
     parts = [Subproblem(np.searchsorted(union, rows), problem, problem.sparse_point()) for rows, problem in made]
-    share = progress.part(len(parts))
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-        machines = train_small(kernel, SampleSubset(samples, union), parts, settings, share, team)
+        machines = train_small(kernel, SampleSubset(samples, union), parts, settings, SilentProgress(progress), team)
     progress.advance(len(parts))
     return [replace(machine, rows=rows) for machine, (rows, _) in zip(machines, made, strict=True)]
 
