@@ -72,7 +72,7 @@ def test_private_modules_of_a_room_are_its_own() -> None:
 
 
 def test_types_of_arrays_are_defined_once() -> None:
-    alias = re.compile(r"^(Vector|Matrix|Array|Rows|Indices|Mask)\b.* = ", re.MULTILINE)
+    alias = re.compile(r"^(Vector|Matrix|Array|RowIndices|Labels|Mask)\b.* = ", re.MULTILINE)
     assert [name for name, path in FILES.items() if alias.search(path.read_text(encoding="utf-8"))] == ["_types.py"]
 
 

@@ -5,9 +5,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Vector: TypeAlias = NDArray[np.float64]  # what is summed: coefficients, decision values, weights of rows
-Matrix: TypeAlias = NDArray[np.float64]
+Vector: TypeAlias = NDArray[np.float64]  # (n,): what is summed: coefficients, decision values, weights of rows
+Matrix: TypeAlias = NDArray[np.float64]  # (q, n): the same of several machines; other matrices in float64
 Array: TypeAlias = NDArray[np.floating]  # data and kernel entries, in the dtype of the data
-Rows: TypeAlias = NDArray[np.intp]  # numbers of rows
-Indices: TypeAlias = NDArray[np.int64]  # the same, as compiled loops of linear machines take them
+RowIndices: TypeAlias = NDArray[np.signedinteger]  # (m,): numbers of rows, or of coordinates of a dual; np.intp
+Rows: TypeAlias = RowIndices
+Labels: TypeAlias = NDArray[np.signedinteger]  # (n,): the class or the cluster of each row, as a number
 Mask: TypeAlias = NDArray[np.bool_]

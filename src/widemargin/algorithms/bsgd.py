@@ -26,11 +26,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit, row_blocks
-from .._types import Rows, Vector
+from .._types import Matrix, RowIndices, Vector
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import (
@@ -73,7 +72,7 @@ class BudgetedSGD:
         self.history = History()
 
     def take_steps(
-        self, X: Any, signed_weights: Vector, order: NDArray[np.int64], progress: Progress, n_jobs: int | None = None
+        self, X: Any, signed_weights: Matrix, order: RowIndices, progress: Progress, n_jobs: int | None = None
     ) -> bool:
         """One step of each machine on each of the rows X[order].
 
@@ -126,7 +125,7 @@ class BudgetedSGD:
         """The arrays of the machines: not copied."""
         return [machine.state() for machine in self.machines]
 
-    def _blocks(self, order: NDArray[np.int64], d: int) -> Iterator[NDArray[np.int64]]:
+    def _blocks(self, order: RowIndices, d: int) -> Iterator[RowIndices]:
         budget, maintenance = self.settings.budget, self.settings.maintenance
         work: float = (budget + 16) * (d + 16) + 3 * budget**2 * (maintenance == "projection")
         work += _PAPER_MERGER_OPERATIONS * (maintenance == "merge" and self.settings.merge == PAPER_RULE)
@@ -166,7 +165,7 @@ def needed_bytes(shape: tuple[int, int], row_bytes: float, n_machines: int, budg
     return vectors + points + projection_bytes(n_machines, budget, maintenance)
 
 
-def _run(X: Any, order: NDArray[np.int64], task: tuple[BudgetedMachine, Vector]) -> None:
+def _run(X: Any, order: RowIndices, task: tuple[BudgetedMachine, Vector]) -> None:
     """Steps of one machine, given with its signed weights (n,)."""
     machine, signed_weights = task
     machine.run(X, order, signed_weights)
@@ -194,7 +193,7 @@ class Epochs:
 def train(
     sgd: BudgetedSGD,
     X: Any,
-    signed_weights: Vector,
+    signed_weights: Matrix,
     epochs: Epochs,
     progress: Progress,
     rng: np.random.Generator,
@@ -248,7 +247,7 @@ class Sampler:
         self.seconds = seconds
         self.rng = rng
 
-    def __call__(self, model: KernelExpansion, X: Any, **how: Any) -> tuple[Rows, Vector]:
+    def __call__(self, model: KernelExpansion, X: Any, **how: Any) -> tuple[RowIndices, Matrix]:
         """Numbers (m,) of rows of X, and their values (m, q)."""
         order, end = self.rng.permutation(X.shape[0]), perf_counter() + self.seconds
         values = [np.empty((0, len(model.intercept)))]
@@ -263,7 +262,7 @@ class Sampler:
 def primal_objective(
     model: KernelExpansion,
     X: Any,
-    signed_weights: Vector,
+    signed_weights: Matrix,
     C: float,
     n_jobs: int | None,
     memory: int,
@@ -282,6 +281,6 @@ def primal_objective(
     return float(0.5 * (norms + np.sum(model.intercept**2)) + C * losses)
 
 
-def _share(X: Any, rows: Rows) -> float:
+def _share(X: Any, rows: RowIndices) -> float:
     """n / m, for m of the n rows of X."""
     return float(X.shape[0] / max(1, len(rows)))

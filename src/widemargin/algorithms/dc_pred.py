@@ -26,7 +26,7 @@ from scipy.linalg import cho_factor, cho_solve
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run_until_stopped
-from .._types import Array, Rows, Vector
+from .._types import Array, Matrix, RowIndices, Vector
 from ..data.samples import make_samples
 from ..kernels.functions import Transform
 from ..kernels.tiles import fill_gram
@@ -235,7 +235,7 @@ def _assemble(tree: Hierarchy, parts: list[_LeafMachine]) -> NystroemTree:
 class _LinearPart(NamedTuple):
     """Coordinates of the linear term of a leaf: (x - centre) scale and a 1 for each of its rows."""
 
-    coordinates: Vector  # (n_leaf, d + 1)
+    coordinates: Matrix  # (n_leaf, d + 1)
     centre: Vector  # (d,)
     scale: float
 
@@ -275,7 +275,7 @@ class _LeafTrainer:
         self.max_kernel_rows = _max_kernel_rows(settings, X, problem.n_outputs)
         self.memory_budget = settings.memory_budget // LEAVES_AT_ONCE  # of a leaf
 
-    def train_preliminary(self, rows: Rows, rng: np.random.Generator) -> _LeafMachine | None:
+    def train_preliminary(self, rows: RowIndices, rng: np.random.Generator) -> _LeafMachine | None:
         """A machine of 300 rows of a leaf of more than 600; its gap is the objective on all rows."""
         if len(rows) <= 2 * _PRELIMINARY_ROWS:
             return None
@@ -288,7 +288,7 @@ class _LeafTrainer:
             return None
         return part._replace(fit=part.fit._replace(objective=objective, gap=objective, converged=False))
 
-    def _objective(self, part: _LeafMachine, rows: Rows) -> float:
+    def _objective(self, part: _LeafMachine, rows: RowIndices) -> float:
         """The objective of a machine on rows (n_leaf,)."""
         batch = self.X[rows]
         values = part.features.values(batch) @ part.coef.T + part.intercept
@@ -296,7 +296,7 @@ class _LeafTrainer:
             values += batch @ part.slopes.T
         return self.problem.objective(values.T, part.fit.weights, rows)
 
-    def __call__(self, rows: Rows, rng: np.random.Generator, preliminary: _LeafMachine | None) -> _LeafMachine:
+    def __call__(self, rows: RowIndices, rng: np.random.Generator, preliminary: _LeafMachine | None) -> _LeafMachine:
         """Train a leaf; once the fit is stopped, return the machine of `train_preliminary`, or a constant."""
         try:
             part = self._train(rows, rng)
@@ -306,7 +306,7 @@ class _LeafTrainer:
         self.progress.advance()
         return part
 
-    def _train(self, rows: Rows, rng: np.random.Generator) -> _LeafMachine:
+    def _train(self, rows: RowIndices, rng: np.random.Generator) -> _LeafMachine:
         """Algorithm 2 on the rows (n_leaf,).
 
         The exact machine and W = F F' are computed from the kernel matrix K of at most `max_kernel_rows` sampled rows.
@@ -327,12 +327,12 @@ class _LeafTrainer:
         fit = self.problem.fit(coordinates, rows, self.progress, self.memory_budget)
         return self._on_features(features, F, linear, fit)
 
-    def _sample(self, n: int, rng: np.random.Generator) -> Rows:
+    def _sample(self, n: int, rng: np.random.Generator) -> RowIndices:
         """Rows of which the kernel matrix is computed; all n if none is needed."""
         most = min(n, self.max_kernel_rows if self.problem.needs_kernel_matrix else n)
         return np.sort(rng.choice(n, most, replace=False))
 
-    def _exact_machine(self, K: Array | None, rows: Rows) -> ExactMachine | None:
+    def _exact_machine(self, K: Array | None, rows: RowIndices) -> ExactMachine | None:
         """The machine of the exact kernel; None where landmarks are not weighted by it."""
         self._raise_if_stopped()
         return None if self.settings.weights is None else self.problem.exact(K, rows, self.progress)
@@ -340,13 +340,13 @@ class _LeafTrainer:
     def _learn_features(
         self,
         batch: Any,
-        sampled: Rows,
+        sampled: RowIndices,
         K: Array | None,
         exact_machine: ExactMachine | None,
         rng: np.random.Generator,
         *,
         is_exact: bool,
-    ) -> tuple[LandmarkFeatures, Array, Vector | None, _LinearPart | None]:
+    ) -> tuple[LandmarkFeatures, Array, Matrix | None, _LinearPart | None]:
         """The features, their values C (n_leaf, m + p), the factor F (m + p, rank) of W = F F', and the linear part.
 
         F is None without the kernel matrix K (r, r) of the sampled rows. It works on copies of its own: a fit that is
@@ -360,7 +360,7 @@ class _LeafTrainer:
         damping = 0.0 if is_exact else self.settings.damping / len(sampled)
         return features, C, None if K is None else nystroem_factor(C[sampled], K, damping), linear
 
-    def _coordinates(self, C: Array, F: Vector | None, linear: _LinearPart | None) -> Array:
+    def _coordinates(self, C: Array, F: Matrix | None, linear: _LinearPart | None) -> Array:
         """[C F, linear term], (n_leaf, rank + d + 1), or [C, linear term] without a factor."""
         self._raise_if_stopped()
         linear_coordinates = np.empty((len(C), 0)) if linear is None else linear.coordinates
@@ -374,7 +374,7 @@ class _LeafTrainer:
         return coordinates
 
     def _on_features(
-        self, features: LandmarkFeatures, F: Vector | None, linear: _LinearPart | None, fit: LinearFit
+        self, features: LandmarkFeatures, F: Matrix | None, linear: _LinearPart | None, fit: LinearFit
     ) -> _LeafMachine:
         """The local machine in terms of the features and x: coefficients on C are F times those on C F."""
         slopes, intercept, rank = self._no_slopes(), fit.intercept, features.n_features if F is None else F.shape[1]
@@ -384,7 +384,7 @@ class _LeafTrainer:
         coef = fit.weights[:, :rank] if F is None else fit.weights[:, :rank] @ F.T
         return _LeafMachine(features, coef, slopes, intercept, fit, self.progress.elapsed)
 
-    def _constant(self, rows: Rows) -> _LeafMachine:
+    def _constant(self, rows: RowIndices) -> _LeafMachine:
         """The best constant machine, O(n_leaf), with one row as its only landmark."""
         point = self.X[rows[:1]]
         features = landmark_features(self.kernel, point.toarray() if sp.issparse(point) else point)
@@ -428,7 +428,7 @@ class _LeafTrainer:
         return K
 
     def _features(
-        self, batch: Any, linear_coordinates: Vector, exact_machine: ExactMachine | None, rng: np.random.Generator
+        self, batch: Any, linear_coordinates: Matrix, exact_machine: ExactMachine | None, rng: np.random.Generator
     ) -> LandmarkFeatures:
         """Landmarks and pseudo-landmarks of a leaf, weighted or plain.
 
@@ -459,7 +459,7 @@ class _LeafTrainer:
         return add_pseudo_landmarks(features, batch, settings.pseudo, settings.n_pseudo_landmarks, rng, weights=weights)
 
 
-def _residual(coordinates: Vector, values: Vector) -> float:
+def _residual(coordinates: Matrix, values: Matrix) -> float:
     """Residual sum of squares of least squares on coordinates (n, r), for values (q, n).
 
     By the normal equations, of r variables, or their dual of n: O(n r min(n, r)).

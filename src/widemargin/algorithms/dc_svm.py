@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from .._native import Stopped
 from .._progress import PartProgress, Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit
-from .._types import Rows, Vector
+from .._types import RowIndices, Vector
 from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
 from ..kernels.precision import entry_noise
@@ -43,7 +43,7 @@ from ..solvers.dual.stopping import hides_violation
 from ..solvers.dual.subproblems import Subproblem, solve_on_whole_matrix
 from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine, join_results
 
-Problem = Callable[[], tuple[Rows, DualProblem]]  # returns the rows of a machine, and its dual problem on these
+Problem = Callable[[], tuple[RowIndices, DualProblem]]  # returns the rows of a machine, and its dual problem on these
 
 _MAX_IN_MEMORY = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # tolerance of levels and refine step that only give a start: later steps change its last digits
@@ -172,7 +172,7 @@ def train(
 
 
 def solve_clusters(
-    data: KernelProblem, clusters: Sequence[Rows], settings: Settings, progress: Progress
+    data: KernelProblem, clusters: Sequence[RowIndices], settings: Settings, progress: Progress
 ) -> list[DualResult]:
     """The machine of each of these clusters of rows, alone: what an early machine is made of.
 
@@ -275,7 +275,7 @@ class Fit:
         return self.early.result.beta
 
     def solve_clusters(
-        self, clusters: Sequence[Rows], beta: Vector, tol: float, max_relative_gap: float
+        self, clusters: Sequence[RowIndices], beta: Vector, tol: float, max_relative_gap: float
     ) -> list[DualResult]:
         """Solve the clusters in parallel, each from its part of beta (n,)."""
         largest_first = sorted(range(len(clusters)), key=lambda c: -len(clusters[c]))  # threads end at about one time
@@ -284,7 +284,7 @@ class Fit:
         release()
         return [solved[largest_first.index(c)] for c in range(len(clusters))]
 
-    def _solve_cluster(self, rows: Rows, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
+    def _solve_cluster(self, rows: RowIndices, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
         """Solve a cluster from beta (n,); zero if the fit is stopped before the cluster's kernel matrix is known."""
         if self.progress.go_on():
             with suppress(Stopped):
@@ -375,7 +375,7 @@ class Fit:
         result = self._correct_in_float64(self.data, solver, result)
         return TrainedMachine(result, None, np.array([result.intercept]), self.levels)
 
-    def _take(self, data: KernelProblem, rows: Rows) -> KernelProblem:
+    def _take(self, data: KernelProblem, rows: RowIndices) -> KernelProblem:
         """The problem on some rows."""
         kernel, samples, problem = data
         return KernelProblem(kernel, SampleSubset(samples, rows), problem.take(rows))
@@ -415,7 +415,7 @@ class Fit:
         *,
         must_return: bool = True,
         entry_noise: float | None = None,
-        order: Rows | None = None,
+        order: RowIndices | None = None,
         **changes: float,
     ) -> DualSolver:
         """A solver of `data` with the fit's settings, some of them changed."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from .._native import Stopped
 from .._progress import PartProgress, Progress
 from .._threads import ThreadTeam
-from .._types import Array, Rows, Vector
+from .._types import Array, RowIndices, Vector
 from ..data.samples import GramSamples, Samples, SampleSubset
 from ..kernels.functions import Kernel, Precomputed
 from ..kernels.streamed import KernelRows
@@ -41,7 +41,7 @@ _VECTORS = 16  # float64 vectors (n,) of a problem that is being solved, with th
 class Fold(NamedTuple):
     """Held-out rows (n_test,), each machine's dual at C = 1 with the bounds [0, 0] for them, and ascending Cs."""
 
-    test: Rows
+    test: RowIndices
     problems: list[DualProblem]
     Cs: Sequence[float]
 
@@ -49,7 +49,7 @@ class Fold(NamedTuple):
 class _Task(NamedTuple):
     """A machine: its rows (m,) in ascending order, and its dual in each fold."""
 
-    rows: Rows
+    rows: RowIndices
     problems: list[DualProblem]
     folds: Sequence[Fold]
 
@@ -70,7 +70,7 @@ class SharedKernel:
 
     def __init__(
         self,
-        machines: Sequence[Rows],
+        machines: Sequence[RowIndices],
         limits: Limits,
         memory_budget: int,
         progress: Progress | PartProgress,
@@ -196,7 +196,7 @@ class SharedKernel:
         self,
         kernel: Kernel,
         samples: Samples,
-        rows: Rows,
+        rows: RowIndices,
         fold: Fold,
         results: list[DualResult],
         team: ThreadTeam,

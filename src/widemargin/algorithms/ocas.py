@@ -28,12 +28,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam
-from .._types import Matrix
+from .._types import Array, Matrix
 from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix
 from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
 from ..solvers.cutting_plane.active_rows import ActiveRows
@@ -127,9 +126,7 @@ def train_path(
         yield training.trained()
 
 
-def train_hinges(
-    X: NDArray[np.floating], signed: Matrix, tol: float, progress: Progress, memory_budget: int
-) -> list[LinearResult]:
+def train_hinges(X: Array, signed: Matrix, tol: float, progress: Progress, memory_budget: int) -> list[LinearResult]:
     """Train machines without intercept, C = 1, on dense samples X (n, d) in this thread: one for each row of `signed`.
 
     `signed` (q, n): the samples' weights times their labels.

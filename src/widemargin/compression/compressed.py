@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 
-from .._types import Vector
+from .._types import Array, Vector
 from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
 from ..estimators._kernel_machine import KernelMachine
@@ -96,7 +95,7 @@ class Compressed(KernelMachine):
     report_: CompressionReport
     _model: NystroemForest
     _trees: list[Arrays]
-    _projection: NDArray[np.floating] | None
+    _projection: Array | None
     _dtype: str
 
     def __init__(
@@ -121,7 +120,7 @@ class Compressed(KernelMachine):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_trees")
 
-    def load(self, trees: list[Arrays], projection: NDArray[np.floating] | None) -> None:
+    def load(self, trees: list[Arrays], projection: Array | None) -> None:
         """Become the forest of these arrays."""
         self._trees = trees
         self._projection = projection

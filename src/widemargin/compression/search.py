@@ -20,7 +20,7 @@ from .._config import resolve_memory_budget
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import BLOCK_ROWS, row_blocks, run_until_stopped
-from .._types import Array, Rows, Vector
+from .._types import Array, Labels, RowIndices, Vector
 from ..algorithms.dc_pred import ForestSettings, train
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
@@ -118,10 +118,10 @@ class _Candidate(NamedTuple):
 
 
 class _Split(NamedTuple):
-    learn: Rows
-    pilot: Rows  # of those to learn from: enough to choose by
-    choose: Rows
-    report: Rows
+    learn: RowIndices
+    pilot: RowIndices  # of those to learn from: enough to choose by
+    choose: RowIndices
+    report: RowIndices
 
 
 @dataclass
@@ -134,7 +134,7 @@ class Compression:
     keeps_values: bool = False  # whether the result must have decision values like the model's
     notes: list[str] = field(default_factory=list)
     n_given: int = 0
-    known_classes: Rows = field(default_factory=lambda: np.empty(0, np.intp))  # in training, of each row; -1: unknown
+    known_classes: Labels = field(default_factory=lambda: np.empty(0, np.intp))  # in training, of each row; -1: unknown
 
     def run(self) -> Compressed:
         """Train candidates, keep the one that agrees best on rows held back, and report on others."""
@@ -286,7 +286,7 @@ class Compression:
         return tried
 
     def _train_all(
-        self, plans: list[_Plan], learn: Rows, progress: Progress, before: Sequence[_Candidate] = ()
+        self, plans: list[_Plan], learn: RowIndices, progress: Progress, before: Sequence[_Candidate] = ()
     ) -> list[_Candidate]:
         """Candidates of the plans in order, until one of them, or of those `before`, agrees enough or time is over.
 
@@ -300,7 +300,7 @@ class Compression:
                     made.append(self._train(plan, learn, progress))
         return made
 
-    def _train(self, plan: _Plan, learn: Rows, progress: Progress) -> _Candidate:
+    def _train(self, plan: _Plan, learn: RowIndices, progress: Progress) -> _Candidate:
         task = self._task(plan.learnt, learn)
         parameters = {**self.source.parameters, "gamma": plan.gamma}
         if plan.is_quadratic:
@@ -391,24 +391,24 @@ class Compression:
         n, d = self.source.points.shape
         return float(n * (1 + self.source.n_outputs / d))
 
-    def _task(self, learnt: str, learn: Rows) -> LeafProblem:
+    def _task(self, learnt: str, learn: RowIndices) -> LeafProblem:
         if learnt == "decision values":
             return DistillationProblem(self.values[learn].T, self.importance[learn])
         signs = one_vs_rest_signs(self._labels[learn], len(self.model.classes_))
         return HingeProblem(signs, np.full(len(learn), _LABELS_C), 1e-2, train_hinges)
 
     @cached_property
-    def _labels(self) -> Rows:
+    def _labels(self) -> Labels:
         """Class numbers (n,) that the model predicts."""
         return self._numbers(self.values, self.source.pairs)
 
-    def _numbers(self, values: Vector, has_votes: bool) -> Rows:
+    def _numbers(self, values: Vector, has_votes: bool) -> Labels:
         return votes(values, len(self.model.classes_)).argmax(axis=1) if has_votes else largest(values)
 
-    def _values(self, compressed: Compressed, rows: Rows) -> Vector:
+    def _values(self, compressed: Compressed, rows: RowIndices) -> Vector:
         return np.asarray(compressed.predictor_.decision_values(self.rows[rows], n_jobs=self.parameters.n_jobs))
 
-    def _wrap(self, forest: NystroemForest, parameters: dict[str, Any], learnt: str, learn: Rows) -> Compressed:
+    def _wrap(self, forest: NystroemForest, parameters: dict[str, Any], learnt: str, learn: RowIndices) -> Compressed:
         if is_outlier_detector(self.model):
             made: Compressed = CompressedOutlierDetector(**parameters, n_jobs=self.parameters.n_jobs)
         elif not is_classifier(self.model):
@@ -429,14 +429,14 @@ class Compression:
         made.load(trees, forest.projection)
         return made
 
-    def _rescaled(self, forest: NystroemForest, trees: list[Any], learn: Rows) -> list[Any]:
+    def _rescaled(self, forest: NystroemForest, trees: list[Any], learn: RowIndices) -> list[Any]:
         """The trees of a machine that learnt labels, scaled to the model's decision values; no label changes."""
         f, g = self.values[learn, 0], forest.decision_values(self.rows[learn], n_jobs=self.parameters.n_jobs)[:, 0]
         scale = max(float(f @ g), 0.0) / max(float(g @ g), 1e-300) or 1.0
         parts = ("coef", "products", "slopes", "intercept")
         return [{**tree, **{name: (tree[name] * scale).astype(tree[name].dtype) for name in parts}} for tree in trees]
 
-    def _agreement(self, compressed: Compressed, values: Vector, rows: Rows) -> float:
+    def _agreement(self, compressed: Compressed, values: Vector, rows: RowIndices) -> float:
         """Share of equal labels; of a regressor, the coefficient of determination."""
         if is_classifier(self.model):
             return float(np.mean(self._numbers(values, isinstance(compressed, CompressedVotes)) == self._labels[rows]))
@@ -494,7 +494,7 @@ def _array_bytes(X: Any) -> int:
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes)
 
 
-def _find_rows(points: Any, X: Any) -> Rows:
+def _find_rows(points: Any, X: Any) -> RowIndices:
     """For each of the points the last row of X that equals it; -1 where none does."""
     keys = list(_keys(points))
     known = set(keys)

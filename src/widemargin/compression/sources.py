@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from .._types import Vector
+from .._types import Labels, Matrix, Vector
 from ..data.csr import check_sparse
 from ..estimators._dual_attributes import pair_coefficients
 from ..estimators._fitted_state import FittedState
@@ -47,14 +46,14 @@ class Source:
         The class that each point was given in training, where the model tells.
     """
 
-    decision_values: Callable[..., Vector]
+    decision_values: Callable[..., Matrix]
     points: Any
-    coef: Vector
+    coef: Matrix
     kernel: Transform
     parameters: dict[str, Any]
     pairs: bool
     nbytes: int
-    classes: NDArray[np.intp] | None
+    classes: Labels | None
 
     @property
     def n_outputs(self) -> int:
@@ -156,9 +155,9 @@ def _ridge(model: Any) -> Source:
 
 def _source(
     model: Any,
-    decision_values: Callable[..., Vector],
+    decision_values: Callable[..., Matrix],
     points: Any,
-    coef: Vector,
+    coef: Matrix,
     parameters: dict[str, Any],
     *,
     pairs: bool,
@@ -176,7 +175,7 @@ def _source(
     )
 
 
-def _classes(model: Any, coef: Vector) -> NDArray[np.intp] | None:
+def _classes(model: Any, coef: Vector) -> Labels | None:
     """The class in training of each point: of two classes the sign of y alpha; else they come one after the other."""
     counts = getattr(model, "n_support_", None)
     if counts is None or not is_classifier(model) or isinstance(model, BSGDClassifier):  # whose counts are others

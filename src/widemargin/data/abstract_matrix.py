@@ -5,13 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .._native import csr
-from .._types import Indices, Matrix
+from .._types import Array, Matrix, RowIndices
 
-RowArrays: TypeAlias = "NDArray[np.floating] | csr.CSRMatrix"  # dense ones in C order
+RowArrays: TypeAlias = "Array | csr.CSRMatrix"  # dense ones in C order
 
 
 class LostBlockError(RuntimeError):
@@ -48,11 +45,11 @@ class LocalMatrix(DesignMatrix):
     """Samples that this process can read."""
 
     @abstractmethod
-    def take(self, chosen: Indices) -> LocalMatrix:
+    def take(self, chosen: RowIndices) -> LocalMatrix:
         """A copy of the samples `chosen`, in ascending order."""
 
     @abstractmethod
-    def gather(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
+    def gather(self, chosen: RowIndices) -> tuple[Array, RowIndices]:
         """An array with contiguous rows, and which of its rows are the samples `chosen`; not a copy if it need not."""
 
 

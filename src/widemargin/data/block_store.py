@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from distributed import WorkerPlugin, get_worker
 
-from .._types import Rows
+from .._types import RowIndices
 from .abstract_matrix import LostBlockError
 
 NAME = "widemargin-blocks"
@@ -35,7 +35,7 @@ class RowBlock:
     def __init__(self, shape: tuple[int, int], dtype: np.dtype[Any], is_sparse: bool) -> None:
         self._n_missing = shape[0]
         self._known = np.zeros(shape[0], bool)
-        self._pieces: list[tuple[Rows, Any]] = []  # sparse ones
+        self._pieces: list[tuple[RowIndices, Any]] = []  # sparse ones
         self._X: Any = sp.csr_array(shape, dtype=dtype) if is_sparse else np.empty(shape, dtype)
         self.work: Any = None
 
@@ -46,7 +46,7 @@ class RowBlock:
             raise LostBlockError(f"{self._n_missing} rows of a block are missing")
         return self._X
 
-    def add(self, rows: Rows, piece: Any) -> None:
+    def add(self, rows: RowIndices, piece: Any) -> None:
         """Take these of the rows 0 ... m - 1; a second time without effect."""
         if self._known[rows].any():
             return
@@ -108,7 +108,7 @@ def find_block(key: str) -> RowBlock:
     return block
 
 
-def add_rows(key: str, rows: Rows, piece: Any) -> None:
+def add_rows(key: str, rows: RowIndices, piece: Any) -> None:
     """Add rows to a block."""
     find_block(key).add(rows, piece)
 

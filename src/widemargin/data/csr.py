@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import csr
-from .._types import Array
+from .._types import Array, RowIndices
 from .rows import spread_rows
 
 _SPARSE_DENSITY = 0.25  # up to this share of non-zeros, CSR tiles are faster than the matrix product (decision 0003)
@@ -49,7 +49,7 @@ class CSRArray:
     def __len__(self) -> int:
         return len(self.view)
 
-    def __getitem__(self, rows: slice | NDArray[np.integer]) -> CSRArray:
+    def __getitem__(self, rows: slice | RowIndices) -> CSRArray:
         """Return a view for a slice of step 1, a copy for indices. (SciPy's own slice copies, at 0.1 ms or more.)"""
         if not isinstance(rows, slice):
             return CSRArray.of(self.array[self.first + rows])

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._native import dense
 from .._threads import ThreadTeam, count_blocks, row_blocks
-from .._types import Array, Indices, Matrix
+from .._types import Array, Matrix, RowIndices
 from .abstract_matrix import LocalMatrix, RowAccess
 
 _BLOCK_BYTES = 2**21  # least size of a block of a matrix product: enough to be fast
@@ -66,15 +66,15 @@ class DenseMatrix(LocalMatrix):
         self._rmatvec(self._team.native, self._lines, np.ascontiguousarray(coef), before, total)
         return total
 
-    def gather(self, chosen: Indices) -> tuple[Array, Indices]:
+    def gather(self, chosen: RowIndices) -> tuple[Array, RowIndices]:
         """The array itself, and the indices."""
         return self._X, chosen
 
-    def take(self, chosen: Indices) -> RowMajorMatrix:
+    def take(self, chosen: RowIndices) -> RowMajorMatrix:
         """A copy of the samples `chosen`."""
         return RowMajorMatrix(self.copy(chosen), self._team)
 
-    def copy(self, chosen: Indices) -> Array:
+    def copy(self, chosen: RowIndices) -> Array:
         """The samples `chosen` as an array in C order."""
         taken = np.empty((len(chosen), self.shape[1]), self._X.dtype)
         self._take(self._team.native, self._lines, np.ascontiguousarray(chosen), taken)
@@ -104,7 +104,7 @@ class ColumnMajorMatrix(DenseMatrix):
         super().__init__(X, team)
         self._lines = self._X.T
 
-    def gather(self, chosen: Indices) -> tuple[Array, Indices]:
+    def gather(self, chosen: RowIndices) -> tuple[Array, RowIndices]:
         """A copy of the samples `chosen` in C order."""
         return self.copy(chosen), np.arange(len(chosen))
 

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from .._native import csr
 from .._threads import ThreadTeam
-from .._types import Indices, Matrix
+from .._types import Array, Matrix, RowIndices
 from .abstract_matrix import DesignMatrix, LocalMatrix, RowAccess
 from .csr import CSRArray
 from .dense import ColumnMajorMatrix, DenseMatrix, RowMajorMatrix, has_contiguous_rows, read_only
@@ -66,11 +65,11 @@ class SparseMatrix(RowAccess):
         csr.rmatvec(self._team.native, self._X.view, np.ascontiguousarray(coef), before, out)
         return out
 
-    def gather(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
+    def gather(self, chosen: RowIndices) -> tuple[Array, RowIndices]:
         """A dense copy of the samples `chosen`."""
         return read_only(self._X[chosen].array.toarray()), np.arange(len(chosen))
 
-    def take(self, chosen: Indices) -> SparseMatrix:
+    def take(self, chosen: RowIndices) -> SparseMatrix:
         """A copy of the samples `chosen`."""
         return SparseMatrix(self._X[chosen], self._team)
 
@@ -98,11 +97,11 @@ class LocalAugmentedMatrix(AugmentedMatrix, LocalMatrix):
 
     _X: LocalMatrix
 
-    def take(self, chosen: Indices) -> LocalAugmentedMatrix:
+    def take(self, chosen: RowIndices) -> LocalAugmentedMatrix:
         """[X, 1] of a copy of the samples `chosen`."""
         return LocalAugmentedMatrix(self._X.take(chosen))
 
-    def gather(self, chosen: Indices) -> tuple[NDArray[np.floating], Indices]:
+    def gather(self, chosen: RowIndices) -> tuple[Array, RowIndices]:
         """A dense copy of the samples `chosen`, with the constant."""
         X, places = self._X.gather(chosen)
         return np.column_stack([X[places], np.ones(len(chosen), X.dtype)]), np.arange(len(chosen))

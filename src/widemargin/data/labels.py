@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
-from numpy.typing import NDArray
+
+from .._types import Labels, Matrix
 
 
-def one_vs_rest_signs(numbers: NDArray[np.integer], n_classes: int) -> NDArray[np.float64]:
+def one_vs_rest_signs(numbers: Labels, n_classes: int) -> Matrix:
     """y of each binary problem of several classes: +1 in the rows of one class, -1 in the rest.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._native import dense
 from .._threads import ThreadTeam, count_blocks, row_blocks
-from .._types import Array, Indices, Matrix
+from .._types import Array, Matrix, RowIndices
 from .dense import MAX_BLOCKS, DenseMatrix
 
 _FILE_BYTES = 2**23  # size of a block of the check for NaN
@@ -71,11 +71,11 @@ class MappedMatrix(DenseMatrix):
         total: Matrix = sums.sum(axis=0)
         return total
 
-    def gather(self, chosen: Indices) -> tuple[Array, Indices]:
+    def gather(self, chosen: RowIndices) -> tuple[Array, RowIndices]:
         """A copy of the samples `chosen`."""
         return self.copy(chosen), np.arange(len(chosen))
 
-    def copy(self, chosen: Indices) -> Array:
+    def copy(self, chosen: RowIndices) -> Array:
         """The samples `chosen`, in ascending order, block by block."""
         taken = np.empty((len(chosen), self.shape[1]), self._X.dtype)
 

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import Stopped
-from .._types import Rows
+from .._types import Labels, RowIndices
 from .abstract_matrix import LostBlockError
 from .dask import active_client, as_rows, check_partition, collect_pure, finish, partitions_of
 from .rows import positions
@@ -73,7 +73,7 @@ class RemoteRows:
         After `shuffle`: the rows that are in each block, in its order.
     """
 
-    def __init__(self, client: Any, X: Any, kept: Rows, n_total: int, check: Callable[[], None]) -> None:
+    def __init__(self, client: Any, X: Any, kept: RowIndices, n_total: int, check: Callable[[], None]) -> None:
         self.client = client
         self.check = check
         self.token = uuid4().hex
@@ -90,7 +90,7 @@ class RemoteRows:
         self._are_whole = [bool((rows >= 0).all()) for rows in numbers]
         self._places = [np.flatnonzero(rows >= 0) for rows in numbers]
         self._numbers = [rows[places] for rows, places in zip(numbers, self._places, strict=True)]
-        self.index: list[Rows] = []
+        self.index: list[RowIndices] = []
         self.blocks: WorkerBlocks | None = None
 
     def _check_shapes(self, infos: list[PartitionInfo], n_total: int) -> None:
@@ -172,7 +172,7 @@ class RemoteRows:
         results = self._map(_call_on_partitions, self._groups, places, *values, shared=(once,), check=check)
         return _in_order(zip(self._groups, results, strict=True))
 
-    def label(self, function: Callable[[Any], Rows]) -> Rows:
+    def label(self, function: Callable[[Any], Labels]) -> Labels:
         """Integers (n,) that a function of some rows (m, d) gives for each of them, by the workers."""
         labels = np.empty(len(self), np.intp)
         for mine, found in zip(self._numbers, self.map_partitions(function), strict=True):
@@ -184,7 +184,7 @@ class RemoteRows:
         for future in [*filter(None, self._partitions), *(self.blocks.keys if self.blocks is not None else ())]:
             future.release()
 
-    def __getitem__(self, rows: Rows) -> Any:
+    def __getitem__(self, rows: RowIndices) -> Any:
         """Some rows, brought here: an array or a CSR array of shape (m, d), also of a fit that was stopped."""
         place = positions(rows, len(self))
         numbers = self._numbers if self.blocks is None else self.index
@@ -202,7 +202,7 @@ class RemoteRows:
         return stack_rows(found)[positions(np.concatenate([numbers[p][chosen[p]] for p in used]), len(self))[rows]]
 
     @cached_property
-    def sample(self) -> tuple[Rows, Any]:
+    def sample(self) -> tuple[RowIndices, Any]:
         """At most `SAMPLE_ROWS` rows, at random but always the same: their numbers, ascending, and the rows."""
         n = len(self)
         chosen = np.arange(n)
@@ -212,7 +212,7 @@ class RemoteRows:
 
     # --------------------------------------------------------------------------------------------------------- blocks
 
-    def shuffle(self, block_of: Rows, n_blocks: int) -> None:
+    def shuffle(self, block_of: NDArray[np.intp], n_blocks: int) -> None:
         """Bring the rows to blocks, each on one worker, in ascending order, and drop the partitions.
 
         A row is sent at most once. A worker holds its share of the rows once, in partitions, pieces and its block, and
@@ -262,7 +262,7 @@ class RemoteRows:
         finally:
             self._partitions = []
 
-    def _move(self, group: list[int], place: Rows, submit: Callable[..., Any], key: Any) -> Any:
+    def _move(self, group: list[int], place: RowIndices, submit: Callable[..., Any], key: Any) -> Any:
         """A task that adds rows of a group to a block, where `place` (n,) is theirs, -1 for rows of other blocks."""
         from .block_store import add_rows
 
@@ -349,7 +349,7 @@ class _Grace:
 
 
 @contextmanager
-def open_remote_rows(X: Any, kept: Rows, n: int, check: Callable[[], None]) -> Iterator[RemoteRows]:
+def open_remote_rows(X: Any, kept: RowIndices, n: int, check: Callable[[], None]) -> Iterator[RemoteRows]:
     """The rows `kept` of a dask collection of n rows, on the active client's cluster: see `RemoteRows`."""
     with active_client() as client:
         rows = RemoteRows(client, X, kept, n, check)
@@ -396,24 +396,28 @@ def _inspect(parts: list[Any], numbers: list[int]) -> list[PartitionInfo]:
 
 
 def _call_on_partitions(
-    function: Callable[..., Any], parts: list[Any], numbers: list[int], places: list[Rows | None], *values: list[Any]
+    function: Callable[..., Any],
+    parts: list[Any],
+    numbers: list[int],
+    places: list[RowIndices | None],
+    *values: list[Any],
 ) -> list[Any]:
     return [function(_rows_at(part, mine), *more) for part, mine, *more in zip(parts, places, *values, strict=True)]
 
 
-def _cut(form: Form, parts: list[Any], numbers: list[int], places: list[Rows]) -> Any:
+def _cut(form: Form, parts: list[Any], numbers: list[int], places: list[RowIndices]) -> Any:
     """Rows at some places of some partitions, below one another, in a common form."""
     dtype, is_sparse = form
     found = [_rows_at(part, mine).astype(dtype, copy=False) for part, mine in zip(parts, places, strict=True)]
     return stack_rows(found if is_sparse else [X.toarray() if sp.issparse(X) else X for X in found])
 
 
-def _rows_at(part: Any, places: Rows | None) -> Any:
+def _rows_at(part: Any, places: RowIndices | None) -> Any:
     X = as_rows(part)
     return X if places is None or len(places) == X.shape[0] else X[places]
 
 
-def _take_rows(block: Any, places: Rows) -> Any:
+def _take_rows(block: Any, places: RowIndices) -> Any:
     return block.X[places]
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._types import Indices, Rows
+from .._types import RowIndices
 
 
-def spread_rows(n: int, least: int) -> Indices:
+def spread_rows(n: int, least: int) -> RowIndices:
     """Numbers of one row out of each run of n // least consecutive rows, drawn with a fixed seed, in ascending order.
 
     Between `least` and twice as many; all n rows if there are fewer than 2 `least`. At random, because data come in
@@ -18,7 +18,7 @@ def spread_rows(n: int, least: int) -> Indices:
     return first if run == 1 else first + np.random.default_rng(0).integers(run, size=len(first))
 
 
-def positions(rows: Rows, n: int) -> Rows:
+def positions(rows: RowIndices, n: int) -> RowIndices:
     """The position in `rows` (m,) of each of n rows: (n,), -1 for those that are not among them.
 
     Examples

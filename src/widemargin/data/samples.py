@@ -13,14 +13,13 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from .._native import csr, dense
 from .._threads import row_blocks
-from .._types import Array
+from .._types import Array, RowIndices, Vector
 from .csr import CSRArray, canonical, prefers_csr
 
-Selection = slice | NDArray[np.integer]
+Selection = slice | RowIndices
 
 _CENTRED_VALUES = 2**21  # of X that are centred between two calls of `go_on`: 8 or 16 MiB of new memory
 _SPARSE_COST = 4  # cost of a non-zero, in multiply-adds of a dense matrix product
@@ -50,7 +49,7 @@ class Samples(Protocol):
     def __len__(self) -> int: ...
 
     @property
-    def squares(self) -> NDArray[np.float64]:
+    def squares(self) -> Vector:
         """Squared norms, of shape (n,)."""
 
     def take(self, rows: Selection) -> Samples:
@@ -83,7 +82,7 @@ class DenseSamples:
         X: Array,
         *,
         shift: Array | None = None,
-        squares: NDArray[np.float64] | None = None,
+        squares: Vector | None = None,
         dtype: np.dtype[Any] | None = None,
         source: tuple[Array, Selection] | None = None,
         is_copy: bool = False,
@@ -106,7 +105,7 @@ class DenseSamples:
         return {**self.__dict__, "source": source}
 
     @property
-    def squares(self) -> NDArray[np.float64]:
+    def squares(self) -> Vector:
         """Squared norms (n,), in float64, computed once."""
         if self._squares is None:
             self._squares = np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
@@ -151,13 +150,13 @@ class LazilyCentredSamples(DenseSamples):
     No copy is held. Code that takes a batch often should hold the batch.
     """
 
-    def __init__(self, X: Array, shift: NDArray[np.float64], precision: np.dtype[Any], dtype: np.dtype[Any]) -> None:
+    def __init__(self, X: Array, shift: Vector, precision: np.dtype[Any], dtype: np.dtype[Any]) -> None:
         super().__init__(X, shift=shift.astype(precision), dtype=dtype)
         self.precision = precision
         self.row_bytes = int(X.shape[1] * precision.itemsize)
 
     @property
-    def squares(self) -> NDArray[np.float64]:
+    def squares(self) -> Vector:
         """Squared norms (n,), in float64, computed once, batch by batch."""
         if self._squares is None:
             parts = row_blocks(len(self.X), max(1, _CENTRED_VALUES // max(1, self.X.shape[1])))
@@ -198,7 +197,7 @@ class SparseSamples:
         self,
         X: CSRArray,
         *,
-        squares: NDArray[np.float64] | None = None,
+        squares: Vector | None = None,
         dtype: np.dtype[Any] | None = None,
         is_copy: bool = False,
     ) -> None:
@@ -214,7 +213,7 @@ class SparseSamples:
         return len(self.X)
 
     @property
-    def squares(self) -> NDArray[np.float64]:
+    def squares(self) -> Vector:
         """Squared norms (n,), in float64, computed once."""
         if self._squares is None:
             X = self.original().astype(np.float64)
@@ -264,7 +263,7 @@ class GramSamples:
     row_bytes = 8
     row_cost = 0
 
-    def __init__(self, gram: Array, index: NDArray[np.integer], *, dtype: np.dtype[Any] | None = None) -> None:
+    def __init__(self, gram: Array, index: RowIndices, *, dtype: np.dtype[Any] | None = None) -> None:
         self.gram = gram
         self.index = index
         self.dtype = self.precision = dtype or gram.dtype
@@ -273,7 +272,7 @@ class GramSamples:
         return len(self.index)
 
     @property
-    def squares(self) -> NDArray[np.float64]:
+    def squares(self) -> Vector:
         """Diagonal entries (n,), in float64."""
         return np.asarray(self.gram[self.index, self.index], np.float64)
 
@@ -362,7 +361,7 @@ def _rows_of_rows(outer: Selection, inner: Selection, n: int) -> Selection:
 class SampleSubset:
     """The rows `index` of `base`, gathered for each tile."""
 
-    def __init__(self, base: Samples, index: NDArray[np.integer]) -> None:
+    def __init__(self, base: Samples, index: RowIndices) -> None:
         self.base = base
         self.index = index
         self.dtype, self.precision = base.dtype, base.precision
@@ -373,7 +372,7 @@ class SampleSubset:
         return len(self.index)
 
     @property
-    def squares(self) -> NDArray[np.float64]:
+    def squares(self) -> Vector:
         """Squared norms (m,)."""
         return np.asarray(self.base.squares[self.index])
 

@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
+from .._types import Array
 from ..algorithms.dc_pred import TrainedForest, needed_bytes, train
 from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.local_machines import LeafProblem
@@ -145,6 +146,6 @@ def check_trees(fitted: FittedState, d: int, q: int | None) -> None:
         tree.array("slopes", dtype, k, None, d)
 
 
-def make_forest(kernel: Any, trees: list[Arrays], projection: NDArray[np.floating] | None = None) -> NystroemForest:
+def make_forest(kernel: Any, trees: list[Arrays], projection: Array | None = None) -> NystroemForest:
     """The forest of the arrays that `tree_arrays` gave, with its projection."""
     return NystroemForest([NystroemTree.from_arrays(kernel, arrays) for arrays in trees], projection)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from .._types import Rows, Vector
+from .._types import Labels, Mask, Matrix, RowIndices, Vector
 from ..data.samples import GramSamples, make_samples
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
@@ -24,7 +24,7 @@ _DENSE_BYTES = 2**24  # of coefficients of pairs of classes, nearly all zero whe
 
 
 def machine_attributes(
-    classes: NDArray[Any], y: Rows, kept: Rows, X: Any, machines: list[TrainedMachine], combine: str
+    classes: NDArray[Any], y: Labels, kept: RowIndices, X: Any, machines: list[TrainedMachine], combine: str
 ) -> dict[str, Any]:
     """The fitted attributes from which a model is made, support vectors grouped by class.
 
@@ -52,7 +52,7 @@ def machine_attributes(
     }
 
 
-def target_attributes(kept: Rows, X: Any, machines: list[TrainedMachine], combine: str) -> dict[str, Any]:
+def target_attributes(kept: RowIndices, X: Any, machines: list[TrainedMachine], combine: str) -> dict[str, Any]:
     """As `machine_attributes`, of machines that are no classifiers: one for each target."""
     common = _common_attributes(machines, np.zeros(len(kept), np.intp), kept, X)
     support = common.pop("support")
@@ -64,7 +64,7 @@ def target_attributes(kept: Rows, X: Any, machines: list[TrainedMachine], combin
     }
 
 
-def _common_attributes(machines: list[TrainedMachine], group: Rows, kept: Rows, X: Any) -> dict[str, Any]:
+def _common_attributes(machines: list[TrainedMachine], group: Labels, kept: RowIndices, X: Any) -> dict[str, Any]:
     """What classifiers and regressors have; `support`: the rows (n_SV,) of the support vectors, sorted by `group`."""
     is_support = np.zeros(len(group), np.bool_)
     for machine in machines:
@@ -80,7 +80,7 @@ def _common_attributes(machines: list[TrainedMachine], group: Rows, kept: Rows, 
     }
 
 
-def _rows_of(machine: TrainedMachine) -> Rows:
+def _rows_of(machine: TrainedMachine) -> RowIndices:
     return np.arange(len(machine.result.beta)) if machine.rows is None else machine.rows
 
 
@@ -105,7 +105,7 @@ def certificate_attributes(machines: list[TrainedMachine], *, is_semidefinite: b
     }
 
 
-def _class_coefficients(machines: list[TrainedMachine], y: Rows, support: Rows) -> Vector:
+def _class_coefficients(machines: list[TrainedMachine], y: Labels, support: RowIndices) -> Matrix:
     """scikit-learn's `dual_coef_` (n_classes - 1, n_SV): row j of class i is its pair with the j-th other class."""
     if len(machines) == 1:
         return machines[0].result.beta[None, support]
@@ -121,13 +121,13 @@ def _class_coefficients(machines: list[TrainedMachine], y: Rows, support: Rows) 
     return coef
 
 
-def pair_coefficients(coef: Vector, n_support: NDArray[np.intp]) -> Vector:
+def pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Matrix:
     """Coefficients (n_pairs, n_SV) of each pair of classes, from scikit-learn's layout."""
     beta = sparse_pair_coefficients(coef, n_support)
     return np.asarray(beta.toarray() if sp.issparse(beta) else beta)
 
 
-def sparse_pair_coefficients(coef: Vector, n_support: NDArray[np.intp]) -> Any:
+def sparse_pair_coefficients(coef: Matrix, n_support: NDArray[np.intp]) -> Any:
     """`pair_coefficients`, as a CSC array if the dense one had more than 16 MB: n_classes - 1 entries a column."""
     if len(coef) == 1:
         return coef
@@ -145,7 +145,7 @@ def sparse_pair_coefficients(coef: Vector, n_support: NDArray[np.intp]) -> Any:
 
 
 def cluster_attributes(
-    machines: list[TrainedMachine], y: Rows | None, X: Any, kept: Rows, support: Rows, combine: str
+    machines: list[TrainedMachine], y: Labels | None, X: Any, kept: RowIndices, support: RowIndices, combine: str
 ) -> Any:
     """What prediction needs of the clusters, as a dict of arrays; None for exact machines.
 
@@ -190,9 +190,7 @@ def cluster_attributes(
     }
 
 
-def _sigmoids(
-    machine: TrainedMachine, is_positive: NDArray[np.bool_], labels: Rows, router: Router, wanted: bool
-) -> Vector:
+def _sigmoids(machine: TrainedMachine, is_positive: Mask, labels: Labels, router: Router, wanted: bool) -> Vector:
     """a and b (k, 2) of each cluster's probability 1 / (1 + exp(a f + b)), fitted to its training rows.
 
     Far from a cluster's rows, the decision value of its RBF machine is its intercept. There it has no information:
@@ -209,7 +207,7 @@ def _sigmoids(
     return out
 
 
-def fit_slope(f: Vector, is_positive: NDArray[np.bool_], log_prior: float) -> float:
+def fit_slope(f: Vector, is_positive: Mask, log_prior: float) -> float:
     """The slope s in [0, 100] of maximum likelihood of 1 / (1 + exp(-s f - log_prior)), for f (n,).
 
     With Platt's targets instead of 0 and 1, since decision values of training rows are biased.
@@ -224,7 +222,7 @@ def fit_slope(f: Vector, is_positive: NDArray[np.bool_], log_prior: float) -> fl
     return float(minimize_scalar(loss, bounds=(0.0, 100.0), method="bounded").x)
 
 
-def _log_odds(is_positive: NDArray[np.bool_]) -> float:
+def _log_odds(is_positive: Mask) -> float:
     """Log odds of the positive class among the rows."""
     positive = np.mean(is_positive)
     return float(np.log(positive / (1 - positive)))
@@ -250,7 +248,7 @@ def check_clusters(
     clusters.array("log_prior", np.float64, n_machines)
 
 
-def clustered_model(kernel: Kernel, points: Any, coef: Vector, clusters: dict[str, Any]) -> ClusteredExpansion:
+def clustered_model(kernel: Kernel, points: Any, coef: Matrix, clusters: dict[str, Any]) -> ClusteredExpansion:
     """The model of an early machine, its support vectors grouped by cluster.
 
     Parameters

@@ -16,7 +16,7 @@ from .._config import resolve_memory_budget
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs
-from .._types import Rows, Vector
+from .._types import Labels, RowIndices, Vector
 from ..algorithms.dc_svm import KernelProblem, Problem, Settings
 from ..data import is_partitioned
 from ..data.remote_rows import RemoteRows, open_remote_rows
@@ -74,14 +74,14 @@ class DualMachine(LinearWeights, KernelMachine):
     max_iter: int
     max_time: float | None
     random_state: Any
-    support_: Rows
+    support_: RowIndices
     dual_coef_: Vector
     intercept_: Vector
-    n_support_: Rows
+    n_support_: NDArray[np.intp]
     _clusters: dict[str, Any] | None
 
     @lazy_on_dask
-    def assign_clusters(self, X: ArrayLike) -> Rows:
+    def assign_clusters(self, X: ArrayLike) -> Labels:
         """The cluster of each row, of an early machine.
 
         Parameters
@@ -259,7 +259,7 @@ class DualMachine(LinearWeights, KernelMachine):
             return self.partition
         return "input" if self.kernel in KERNELS else "kernel"
 
-    def _warm_start_point(self, data: KernelProblem, kept: Rows) -> Vector | None:
+    def _warm_start_point(self, data: KernelProblem, kept: RowIndices) -> Vector | None:
         """With `warm_start`, the fitted machine's coefficients as a feasible point (n,) of this problem; else None."""
         if (
             not self.warm_start

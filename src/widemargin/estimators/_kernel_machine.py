@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
-from .._types import Vector
+from .._types import Labels, RowIndices, Vector
 from ..kernels.functions import Kernel
 from ..models.expansion import KernelExpansion
 from ._estimator import Estimator
@@ -85,7 +85,7 @@ class TrainingRows(NamedTuple):
     X: Any
     y: NDArray[Any]
     weights: Vector
-    kept: NDArray[np.intp]
+    kept: RowIndices
     classes: NDArray[Any]
 
 
@@ -198,7 +198,7 @@ class KernelMachine(Estimator):
         """The classes and each row's number among them; of a regressor none, and the targets."""
         return number_classes(targets, weights) if isinstance(self, ClassifierMixin) else (np.empty(0), targets)
 
-    def _weigh_classes(self, classes: NDArray[Any], y: NDArray[np.integer], weights: Vector) -> Vector:
+    def _weigh_classes(self, classes: NDArray[Any], y: Labels, weights: Vector) -> Vector:
         """Each row's weight (n,) times the factor of its class, which is kept as `class_weight_` (n_classes,)."""
         self.class_weight_ = class_factors(self.class_weight, classes, y, weights)
         return np.asarray(weights * self.class_weight_[y])

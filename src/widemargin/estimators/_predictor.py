@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import row_blocks
-from .._types import Vector
+from .._types import Labels, Vector
 from ..data import is_partitioned, map_rows
 
 _VALUES_SHARE = 8  # memory budget / bytes of the decision values of a block of rows, which the vote copies twice
@@ -133,7 +133,7 @@ class PairwisePredictor(ScorePredictor):
         numbers = self._decide(X, self._class_numbers)  # before `classes_`: raises NotFittedError
         return np.asarray(self.classes_[numbers])
 
-    def _class_numbers(self, values: Vector) -> NDArray[np.intp]:
+    def _class_numbers(self, values: Vector) -> Labels:
         """The class (n,) of each row of decision values (n, n_pairs)."""
         k = len(self.classes_)
         if k == 2:
@@ -237,7 +237,7 @@ def finish_blocks(
     return np.concatenate([finish(compute(X[rows])) for rows in row_blocks(X.shape[0], n_rows)])
 
 
-def largest(values: Vector) -> NDArray[np.intp]:
+def largest(values: Vector) -> Labels:
     """The class of each row: that of the largest decision value, or of two classes by the sign of the only one."""
     numbers: NDArray[Any] = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
     return numbers.astype(np.intp)

@@ -17,11 +17,12 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._native import Stopped
 from .._progress import PartProgress, Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, row_blocks
-from .._types import Rows, Vector
+from .._types import Labels, RowIndices, Vector
 from ..algorithms import dc_svm, several_machines
 from ..algorithms.block_minimization import BlockMinimizer, RoundSettings
 from ..algorithms.dc_svm import KernelProblem, Problem, Settings
@@ -79,7 +80,7 @@ def train_several(
     return _train_remotely(kernel, samples, problems, settings, progress, rng, None)
 
 
-def take_samples(kernel: Kernel, samples: Samples | RemoteRows, rows: Rows) -> Samples:
+def take_samples(kernel: Kernel, samples: Samples | RemoteRows, rows: RowIndices) -> Samples:
     """Some of the samples; those of `RemoteRows` are brought here."""
     if not isinstance(samples, RemoteRows):
         return SampleSubset(samples, rows)
@@ -144,7 +145,7 @@ def _lay_out(
     return _Layout(division, rows, samples.row_bytes, samples.precision)
 
 
-def _spread(sizes: Rows, n_blocks: int) -> Rows:
+def _spread(sizes: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
     """The block (k,) of each cluster: the largest clusters first, each to the smallest block; none is empty."""
     owner = np.zeros(len(sizes), np.intp)
     load = np.zeros(min(n_blocks, int(np.count_nonzero(sizes))))
@@ -157,7 +158,7 @@ def _spread(sizes: Rows, n_blocks: int) -> Rows:
 def _train_one(
     kernel: Kernel,
     layout: _Layout | None,
-    rows: Rows,
+    rows: RowIndices,
     problem: DualProblem,
     settings: Settings,
     progress: Progress | PartProgress,
@@ -181,7 +182,7 @@ def _train_one(
 def _train_exactly(
     kernel: Kernel,
     layout: _Layout,
-    rows: Rows,
+    rows: RowIndices,
     problem: DualProblem,
     settings: Settings,
     progress: Progress | PartProgress,
@@ -209,7 +210,7 @@ def _train_exactly(
 def _train_early(
     kernel: Kernel,
     layout: _Layout,
-    rows: Rows,
+    rows: RowIndices,
     problem: DualProblem,
     settings: Settings,
     progress: Progress | PartProgress,
@@ -248,7 +249,7 @@ def _train_early(
     return TrainedMachine(joined, layout.division, intercepts, [level], rows)
 
 
-def _places(all_rows: RemoteRows, rows: Rows) -> tuple[list[Rows], list[Rows]]:
+def _places(all_rows: RemoteRows, rows: RowIndices) -> tuple[list[RowIndices], list[RowIndices]]:
     """Of a machine's rows those in each block: their places in the block, and their coordinates in the problem."""
     coordinates = positions(rows, len(all_rows))
     of_blocks = [coordinates[mine] for mine in all_rows.index]
@@ -262,11 +263,11 @@ class _Solved(NamedTuple):
     """The machine of a cluster, and the coordinates (m,) of its rows in the whole problem."""
 
     cluster: int
-    coordinates: Rows
+    coordinates: RowIndices
     result: DualResult
 
 
-def _route(router: Router, X: Any) -> Rows:
+def _route(router: Router, X: Any) -> Labels:
     from ..data.block_store import worker_resources
 
     with blas_limit(1), ThreadTeam(worker_resources()[0]) as team:
@@ -277,7 +278,7 @@ def _route(router: Router, X: Any) -> Rows:
 def _make_block(
     X: Any,
     number: int,
-    places: Rows,
+    places: RowIndices,
     kernel: Kernel,
     problem: DualProblem,
     settings: Settings,

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._types import Vector
+from .._types import Array, RowIndices, Vector
 from ..data.remote_rows import RemoteRows, do_not_check
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import RBF, FunctionKernel, Kernel, Laplacian, Precomputed, make_kernel
@@ -147,7 +147,7 @@ def warn_of_scale(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any
         warn_user(message, UserWarning)
 
 
-def _probe(kernel: Kernel, samples: Samples) -> tuple[NDArray[np.intp], NDArray[np.floating]]:
+def _probe(kernel: Kernel, samples: Samples) -> tuple[RowIndices, Array]:
     """Up to 256 rows, and the kernel matrix (r, r) between them."""
     rows = np.unique(np.linspace(0, len(samples) - 1, _PROBE_ROWS).astype(np.intp))
     A = samples.take(rows)
@@ -219,7 +219,7 @@ def _spreads(X: Any) -> Vector:
     return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
 
 
-def _neighbour_skill(K: NDArray[np.floating], targets: NDArray[Any]) -> float:
+def _neighbour_skill(K: Array, targets: NDArray[Any]) -> float:
     """How well the nearest other row in feature space predicts: 0 as chance does, 1 always right.
 
     Parameters

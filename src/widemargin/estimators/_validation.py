@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 
 from .._config import resolve_memory_budget
 from .._threads import ThreadTeam, row_blocks
-from .._types import Vector
+from .._types import Labels, Vector
 from ..data import has_finite_rows, has_finite_values, is_partitioned, mapped_pages
 from ..data.csr import canonical, check_sparse, with_usual_arrays
 
@@ -243,12 +243,12 @@ def _number_two(labels: NDArray[Any], team: ThreadTeam) -> tuple[NDArray[Any], N
     return classes, (is_other if classes[1] == other else ~is_other).view(np.int8)
 
 
-def weigh_classes(class_weight: Any, classes: NDArray[Any], y: NDArray[np.integer], weights: Vector) -> Vector:
+def weigh_classes(class_weight: Any, classes: NDArray[Any], y: Labels, weights: Vector) -> Vector:
     """Each row's weight (n,) times the factor of its class, as `class_factors` says; `weights` itself for None."""
     return weights if class_weight is None else weights * class_factors(class_weight, classes, y, weights)[y]
 
 
-def class_factors(class_weight: Any, classes: NDArray[Any], y: NDArray[np.integer], weights: Vector) -> Vector:
+def class_factors(class_weight: Any, classes: NDArray[Any], y: Labels, weights: Vector) -> Vector:
     """The factor of each class: 1, the given one, or "balanced" by total sample weight.
 
     Parameters

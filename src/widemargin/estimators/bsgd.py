@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import unique_labels
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
-from .._types import Vector
+from .._types import Labels, Vector
 from ..algorithms.bsgd import BudgetedSGD, Epochs, Sampler, needed_bytes, primal_objective, train
 from ..data import blocks_in_turn, is_partitioned
 from ..data.labels import one_vs_rest_signs
@@ -395,7 +395,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             raise ValueError(f"C must be at most {1 / (_LEAST_LAM * n):g} with {n} rows, got {plain(self.C)!r}")
         return lam
 
-    def _score_validation_rows(self, X: Any, y: NDArray[np.intp], model: KernelExpansion) -> float:
+    def _score_validation_rows(self, X: Any, y: Labels, model: KernelExpansion) -> float:
         values = model.decision_values(X, n_jobs=self.n_jobs, memory_budget=resolve_memory_budget(self.memory_budget))
         return float(np.mean(largest(values) == y))
 
@@ -406,7 +406,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         self.history_: dict[str, Vector] = {}
         self.converged_ = True
 
-    def _train_on_chunk(self, X: Any, y: NDArray[np.intp], weights: Vector, progress: Progress) -> None:
+    def _train_on_chunk(self, X: Any, y: Labels, weights: Vector, progress: Progress) -> None:
         if self._states is not None and self._shape != [self.maintenance, self.budget]:
             raise ValueError(f"maintenance and budget must stay as the machine was made, {self._shape}")
         weights = self._weigh_classes(self.classes_, y, weights)
@@ -421,7 +421,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         self._set_fitted_attributes(sgd, sgd.model())
         self._warn_if_stopped(progress)
 
-    def _classes_and_gamma(self, classes: NDArray[Any], X: Any, y: NDArray[np.integer], weights: Vector) -> None:
+    def _classes_and_gamma(self, classes: NDArray[Any], X: Any, y: Labels, weights: Vector) -> None:
         self.classes_ = classes
         few = slice(None, None, -(-X.shape[0] // _PROBE_ROWS))
         make_checked_samples(self._resolve_kernel(X, weights), X[few], y[few])  # only for its errors and warnings
@@ -441,7 +441,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             average=bool(self.average),
         )
 
-    def _class_numbers(self, labels: NDArray[Any]) -> NDArray[np.intp]:
+    def _class_numbers(self, labels: NDArray[Any]) -> Labels:
         """Positions of the labels in `classes_`."""
         unknown = np.setdiff1d(labels, self.classes_)
         if len(unknown):

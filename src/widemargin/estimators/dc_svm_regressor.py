@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from .._types import Rows, Vector
+from .._types import RowIndices, Vector
 from ..algorithms.dc_svm import Problem
 from ..solvers.dual.certificate import DualProblem, regression_problem
 from ._dual_machine import DualMachine
@@ -170,7 +170,7 @@ class DCSVMRegressor(RegressorMixin, ValuePredictor, DualMachine):
     def _problems(self, rows: TrainingRows) -> Sequence[Problem]:
         all_rows, upper = np.arange(len(rows.y)), self.C * rows.weights
 
-        def problem_of(target: Vector) -> tuple[Rows, DualProblem]:
+        def problem_of(target: Vector) -> tuple[RowIndices, DualProblem]:
             return all_rows, regression_problem(np.ascontiguousarray(target), upper, float(self.epsilon))
 
         return [partial(problem_of, target) for target in rows.y.reshape(len(rows.y), -1).T]

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._native import Stopped
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
-from .._types import Vector
+from .._types import Array, Vector
 from ..data.samples import GramSamples, Samples, make_samples
 from ..kernels.precision import ensure_precision
 from ..kernels.tiles import fill_gram
@@ -246,7 +246,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
             return np.asarray(self._model.route(rows, team), np.int32)
 
     @lazy_on_dask
-    def transform(self, X: ArrayLike) -> NDArray[np.floating]:
+    def transform(self, X: ArrayLike) -> Array:
         """The distance of each row to each centre in feature space.
 
         Parameters
@@ -317,7 +317,7 @@ def _divide_by_medoids(
     return Division(router, router.assign(samples, team), medoids)
 
 
-def _common_value(values: NDArray[np.floating]) -> float | None:
+def _common_value(values: Array) -> float | None:
     """The value of all entries of `values` (n,), up to float32 rounding; None if they differ."""
     is_common = np.ptp(values) <= 4 * np.finfo(np.float32).eps * np.abs(values).max()
     return float(values[0]) if is_common else None

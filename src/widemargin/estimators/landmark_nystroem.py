@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -17,7 +17,7 @@ from .._config import resolve_memory_budget
 from .._native import Stopped
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit, run_until_stopped
-from .._types import Array
+from .._types import Array, RowIndices
 from ..data.samples import make_samples
 from ..kernels.functions import Kernel
 from ..kernels.tiles import fill_gram
@@ -289,7 +289,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         self.landmark_indices_ = rows.kept[columns]
         return np.ascontiguousarray(rows.X[:, columns]), np.empty((len(columns), 0), rows.X.dtype)
 
-    def _sample(self, X: Any, m: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    def _sample(self, X: Any, m: int, rng: np.random.Generator) -> RowIndices:
         """Rows to estimate on: as many as memory has room for, but no fewer than there are features."""
         r = m + self.n_pseudo_landmarks
         of_row, of_pair = _BYTES_OF_FEATURE * r, X.dtype.itemsize + _BYTES_OF_PAIR

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit, row_blocks
-from .._types import Matrix, Vector
+from .._types import Labels, Matrix, Vector
 from ..algorithms.ocas import OCASSettings, Trained, train_path
 from ..data import DesignMatrix, open_design_matrix, with_constant
 from ..models.linear import LinearModel
@@ -43,8 +43,6 @@ from ._validation import (
     validate_rows,
     weigh_classes,
 )
-
-Classes = NDArray[np.signedinteger]
 
 _START_POINTS = 24  # of a warm start: each costs a third of a round
 _VECTORS, _VECTORS_SHARE = 14, 0.5  # vectors of n that a machine's training holds; part of the memory budget for them
@@ -400,7 +398,7 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
         for i in points:
             points.array(i, np.float64, None, None)
 
-    def _hinge_losses(self, y: Classes, n_classes: int, s: Vector | None, team: ThreadTeam) -> list[Callable[[], Loss]]:
+    def _hinge_losses(self, y: Labels, n_classes: int, s: Vector | None, team: ThreadTeam) -> list[Callable[[], Loss]]:
         def make(c: int) -> Loss:
             weights = one_vs_rest_weights(y, c, s, team)
             return InterceptHingeLoss(weights, team) if self.fit_intercept else HingeLoss(weights, team)

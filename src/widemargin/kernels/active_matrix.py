@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._native import kernels
-from .._types import Array, Rows
+from .._types import Array, RowIndices
 from .streamed import KernelRows
 from .tiles import fill_gram, fill_with_transpose
 
@@ -32,7 +32,7 @@ class ActiveMatrix:
 
     def __init__(self, source: KernelRows, n_bytes: int) -> None:
         self.source = source
-        self.rows: Rows = np.empty(0, np.intp)
+        self.rows: RowIndices = np.empty(0, np.intp)
         dtype = source.samples.dtype
         self.capacity = min(len(source), int(np.sqrt(n_bytes / dtype.itemsize)))
         self._buffer = np.empty(self.capacity**2, dtype)  # pages are allocated at their first use
@@ -44,7 +44,7 @@ class ActiveMatrix:
         if other._buffer.dtype == self._buffer.dtype:
             self._buffer, self.capacity = other._buffer, min(self.capacity, other.capacity)
 
-    def renumber(self, source: KernelRows, numbers: Rows) -> None:
+    def renumber(self, source: KernelRows, numbers: RowIndices) -> None:
         """Continue with rows of `source`, where row i has the number `numbers[i]`; -1: it is removed."""
         kept = np.flatnonzero(numbers[self.rows] >= 0)
         if len(kept) < len(self.rows):
@@ -62,7 +62,7 @@ class ActiveMatrix:
     def _view(self, m: int, stride: int) -> Array:
         return self._buffer[: m * stride].reshape(m, stride)
 
-    def update(self, wanted: Rows) -> None:
+    def update(self, wanted: RowIndices) -> None:
         """Add the rows of `wanted`, `capacity` at most, that the matrix lacks."""
         new = wanted[self._position[wanted] < 0]
         m = len(self.rows)
@@ -72,12 +72,12 @@ class ActiveMatrix:
             self._widen(n_used + len(new))
         self._append(new)
 
-    def _set(self, rows: Rows) -> None:
+    def _set(self, rows: RowIndices) -> None:
         self._position[self.rows] = -1
         self.rows = rows
         self._position[rows] = np.arange(len(rows))
 
-    def _compact(self, positions: Rows) -> None:
+    def _compact(self, positions: RowIndices) -> None:
         """Remove all rows but those at `positions`, which are ascending. If it is stopped, the matrix is empty."""
         K, rows = self.K, self.rows
         self._set(rows[:0])
@@ -94,7 +94,7 @@ class ActiveMatrix:
             new[i, :n_here] = old[i, :n_here]
         self._stride = stride
 
-    def _append(self, new: Rows) -> None:
+    def _append(self, new: RowIndices) -> None:
         """Append rows; their columns are the transpose."""
         if not len(new):
             return

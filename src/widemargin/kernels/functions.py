@@ -15,10 +15,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import kernels as tiles
-from .._types import Array
+from .._types import Array, Matrix
 from ..data.samples import Samples
 
-Product = Callable[[Samples, NDArray[np.float64], Samples, NDArray[np.float64]], None]
+Product = Callable[[Samples, Matrix, Samples, Matrix], None]
 
 _DIAGONAL_ROWS = 16  # of a tile for the diagonal of a callable kernel: as many entries a row, a sixteenth of the calls
 
@@ -86,7 +86,7 @@ class RBF(Kernel):
         """Where the inner products have the dtype of the tiles."""
         return self._add_product if A.precision == A.dtype else None
 
-    def _add_product(self, A: Samples, coef: NDArray[np.float64], B: Samples, out: NDArray[np.float64]) -> None:
+    def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
         a, b = self.gamma * A.squares, self.gamma * B.squares
         tiles.add_rbf_product(A.compiled(), a, coef, B.compiled(), b, self.gamma, out)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._threads import ThreadTeam
+from .._types import RowIndices, Vector
 from ..data.samples import Samples, SampleSubset
 from .functions import Kernel
 from .tiles import add_kernel_product
@@ -37,10 +37,10 @@ class KernelRows:
 
     def add_product(
         self,
-        rows: NDArray[np.integer],
-        coef: NDArray[np.float64],
-        f: NDArray[np.float64],
-        columns: NDArray[np.integer] | None = None,
+        rows: RowIndices,
+        coef: Vector,
+        f: Vector,
+        columns: RowIndices | None = None,
     ) -> None:
         """f[columns] += coef @ K[rows, columns] for f of shape (n,), float64; all columns by default."""
         others = self.samples if columns is None else SampleSubset(self.samples, columns)

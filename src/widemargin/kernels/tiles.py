@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from .._config import get_config
 from .._native import kernels
 from .._threads import ThreadTeam, row_blocks
-from .._types import Array
+from .._types import Array, Matrix
 from ..data.samples import Samples
 from .functions import Kernel, Product
 from .scratch import Scratch
@@ -50,7 +49,7 @@ def add_kernel_product(
     A: Samples,
     coef: Any,
     B: Samples,
-    out: NDArray[np.float64],
+    out: Matrix,
     team: ThreadTeam,
 ) -> None:
     """out += coef @ K(A, B), tile by tile on all threads.
@@ -95,9 +94,9 @@ def add_kernel_product(
 def _add_untiled(
     add: Product,
     batches: _Batches,
-    coef: NDArray[np.float64],
+    coef: Matrix,
     B: Samples,
-    out: NDArray[np.float64],
+    out: Matrix,
     team: ThreadTeam,
     n_columns: int,
 ) -> None:

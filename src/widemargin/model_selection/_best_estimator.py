@@ -19,14 +19,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._progress import Callback
-from .._types import Rows, Vector
+from .._types import RowIndices, Vector
 from ..estimators._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
 from ..estimators._estimator import all_or_nothing, warn_of_stop
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._validation import check_flag, plain
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-Score = Callable[[Rows], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them
+Score = Callable[[RowIndices], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them
 
 _SEARCH_SHARE = 0.8  # of `max_time`; the rest is for the machine that is trained on all rows
 _LAST_SECONDS = 0.4  # for this machine, when Ctrl-C has ended the search
@@ -183,7 +183,7 @@ class BestEstimator(CallbackSupportMixin, BaseEstimator):
         is_weighted = weights is not None and _takes_weights(scorer)
         (X,) = indexable(X)
 
-        def score_of(rows: Rows) -> Callable[[Any], float]:
+        def score_of(rows: RowIndices) -> Callable[[Any], float]:
             test = _safe_indexing(X, rows), y[rows]
             how = {"sample_weight": weights[rows]} if is_weighted and weights is not None else {}
             return lambda model: self._checked_score(scorer, model, *test, **how)
@@ -222,11 +222,11 @@ def _takes_weights(scorer: Callable[..., Any]) -> bool:
     return "sample_weight" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
-def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> list[tuple[Rows, Rows]]:
+def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> list[tuple[RowIndices, RowIndices]]:
     """The numbers of the training and the test rows of each fold, at least one of each; `cv` may also give masks."""
     rows = np.arange(len(y))
 
-    def numbers(part: Any) -> Rows:
+    def numbers(part: Any) -> RowIndices:
         try:
             return rows[np.asarray(part)] if len(part) else rows[:0]
         except IndexError as error:

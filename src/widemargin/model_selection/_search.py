@@ -15,7 +15,7 @@ import numpy as np
 
 from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
-from .._types import Mask, Rows, Vector
+from .._types import Mask, RowIndices, Vector
 from ..algorithms.held_out import Fold, SharedKernel
 from ..data.rows import positions
 from ..data.samples import Samples
@@ -37,10 +37,10 @@ _FIRST_FOLDS = 2  # of all rows, before cells are eliminated again
 class Split(NamedTuple):
     """Training rows, which may repeat, and test rows of a fold."""
 
-    train: Rows
-    test: Rows
+    train: RowIndices
+    test: RowIndices
 
-    def renumber(self, place: Rows) -> Split:
+    def renumber(self, place: RowIndices) -> Split:
         """The split where row k has the number `place[k]` instead, or is left out if that is -1."""
         return Split(*(place[part][place[part] >= 0] for part in self))
 
@@ -63,9 +63,9 @@ class Data:
     task: Task
     weights: Vector
     splits: list[Split]
-    rows: Rows
+    rows: RowIndices
 
-    def take(self, chosen: Rows) -> Data:
+    def take(self, chosen: RowIndices) -> Data:
         """Some of the rows (ascending), with what the splits have of them."""
         place = positions(chosen, len(self.rows))
         splits = [split.renumber(place) for split in self.splits]

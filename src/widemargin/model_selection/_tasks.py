@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import _num_samples
 
-from .._types import Rows, Vector
+from .._types import RowIndices, Vector
 from ..estimators._predictor import PairwisePredictor
 from ..estimators._validation import class_factors
 from ..solvers.dual.certificate import DualProblem, pair_problem, regression_problem, svm_problem
@@ -29,7 +29,7 @@ class Classification:
     break_ties: bool
 
     @property
-    def machines(self) -> list[Rows]:
+    def machines(self) -> list[RowIndices]:
         """The rows of each machine, in ascending order: all, or those of each pair of classes."""
         return [np.flatnonzero((self.y == a) | (self.y == b)) for a, b in self._pairs]
 
@@ -48,7 +48,7 @@ class Classification:
         """A classifier that predicts held-out rows from their decision values (n_test, n_machines)."""
         return HeldOutClassifier(values, self.classes, self.decision_function_shape, self.break_ties)
 
-    def take(self, rows: Rows) -> Classification:
+    def take(self, rows: RowIndices) -> Classification:
         """The same classes on some of the rows."""
         changed: dict[str, Any] = {**self.__dict__, "y": self.y[rows]}
         return Classification(**changed)
@@ -66,7 +66,7 @@ class Regression:
     y: Vector
 
     @property
-    def machines(self) -> list[Rows]:
+    def machines(self) -> list[RowIndices]:
         """All rows."""
         n_targets = 1 if self.y.ndim == 1 else self.y.shape[1]
         return [np.arange(len(self.y))] * n_targets
@@ -80,7 +80,7 @@ class Regression:
         """A regressor that predicts held-out rows by their decision values (n_test, n_targets)."""
         return HeldOutRegressor(values[:, 0] if self.y.ndim == 1 else values)
 
-    def take(self, rows: Rows) -> Regression:
+    def take(self, rows: RowIndices) -> Regression:
         """The same targets on some of the rows."""
         return Regression(self.y[rows])
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
@@ -19,6 +19,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 
 from .._progress import Progress
+from .._types import Matrix, RowIndices, Vector
 from ..data.csr import check_sparse
 from ..estimators._estimator import warn_of_stop
 from ..estimators.ocas import OCASClassifier
@@ -37,9 +38,9 @@ class CPath:
         On the rows of each test fold; of a stopped search, of the folds that were finished.
     """
 
-    Cs: NDArray[np.float64]
+    Cs: Vector
     models: list[OCASClassifier]
-    scores: NDArray[np.float64]
+    scores: Matrix
 
     @property
     def best(self) -> OCASClassifier:
@@ -129,7 +130,7 @@ class LabelledRows(NamedTuple):
     y: Any
     weights: Any
 
-    def take(self, rows: NDArray[np.intp]) -> LabelledRows:
+    def take(self, rows: RowIndices) -> LabelledRows:
         """Some of the rows."""
         return LabelledRows(*(None if part is None else _safe_indexing(part, rows) for part in self))
 
@@ -138,8 +139,8 @@ def score_folds(
     estimator: OCASClassifier,
     data: LabelledRows,
     Cs: Sequence[float],
-    splits: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]],
-    score: Callable[[NDArray[np.intp]], Callable[[Any], float]],
+    splits: Sequence[tuple[RowIndices, RowIndices]],
+    score: Callable[[RowIndices], Callable[[Any], float]],
     progress: Progress,
 ) -> list[list[float]]:
     """Scores of the machines for all Cs, in each fold that could be finished.

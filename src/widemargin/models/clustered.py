@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._threads import ThreadTeam, blas_limit, row_blocks
+from .._types import Labels, Matrix, Vector
 from ..data.samples import GramSamples, Samples
 from ..kernels.functions import Kernel
 from ..kernels.tiles import add_kernel_product
@@ -52,13 +53,13 @@ class ClusteredExpansion:
     points: Any
     starts: NDArray[np.intp]
     coef: Any
-    intercept: NDArray[np.float64]
+    intercept: Matrix
     router: Router
     combine: str
     sigmoids: NDArray[np.float64]
-    log_prior: NDArray[np.float64]
+    log_prior: Vector
 
-    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> NDArray[np.float64]:
+    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Matrix:
         """Decision values of the rows of X (n, d): shape (n, n_functions), float64.
 
         Notes
@@ -90,12 +91,12 @@ class ClusteredExpansion:
         part = slice(self.starts[c], self.starts[c + 1])
         return KernelExpansion(self.kernel, self.points[part], self.coef[:, part], self.intercept[:, c])
 
-    def _early_values(self, X: Any, team: ThreadTeam, memory_budget: int) -> NDArray[np.float64]:
+    def _early_values(self, X: Any, team: ThreadTeam, memory_budget: int) -> Matrix:
         """f(x) = sum_{i: pi(x_i) = pi(x)} beta_i k(x, x_i) + b_pi(x): Hsieh et al. 2014, section 4."""
         labels, batch = self.router.route_with_samples(X, team)
         return self._values_of_clusters(batch, labels, self._points_against(X), team)
 
-    def _soft_values(self, X: Any, team: ThreadTeam, memory_budget: int) -> NDArray[np.float64]:
+    def _soft_values(self, X: Any, team: ThreadTeam, memory_budget: int) -> Matrix:
         """Early decision values, or their mean with the next nearest cluster's for uncertain rows between the two."""
         labels, batch = self.router.route_with_samples(X, team)
         points = self._points_against(X)
@@ -110,9 +111,7 @@ class ClusteredExpansion:
         out[between] *= 0.5
         return out
 
-    def _values_of_clusters(
-        self, batch: Samples, labels: NDArray[np.intp], points: Samples, team: ThreadTeam
-    ) -> NDArray[np.float64]:
+    def _values_of_clusters(self, batch: Samples, labels: Labels, points: Samples, team: ThreadTeam) -> Matrix:
         """Decision values (n, n_functions) of each row by the machine of cluster labels[row], clusters in parallel."""
         order = np.argsort(labels, kind="stable")
         grouped, bounds = batch.take(order), np.searchsorted(labels[order], np.arange(self.intercept.shape[1] + 1))
@@ -141,11 +140,11 @@ class ClusteredExpansion:
     def _routed_points(self) -> Samples:
         return self.router.points.against(self.points)[1]
 
-    def _committee_log_odds(self, X: Any, team: ThreadTeam, memory_budget: int) -> NDArray[np.float64]:
+    def _committee_log_odds(self, X: Any, team: ThreadTeam, memory_budget: int) -> Matrix:
         """Bayesian committee machine (Tresp 2000): p(y|x) ~ prod_c p_c(y|x) / p(y)^(k-1), as log odds."""
         k = self.intercept.shape[1]
 
-        def log_odds(c: int) -> NDArray[np.float64]:
+        def log_odds(c: int) -> Matrix:
             f = self._parts[c].decision_values(X, n_jobs=1, memory_budget=memory_budget // team.n_threads)
             return np.asarray(-(self.sigmoids[:, c, 0] * f + self.sigmoids[:, c, 1]))
 

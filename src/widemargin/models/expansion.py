@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._threads import ONE_THREAD, ThreadTeam, blas_limit, row_blocks
+from .._types import Matrix, Vector
 from ..data.samples import GramSamples, Samples, make_samples
 from ..kernels.functions import Kernel
 from ..kernels.precision import ensure_precision
@@ -36,10 +36,10 @@ class KernelExpansion:
     kernel: Kernel
     points: Any
     coef: Any
-    intercept: NDArray[np.float64]
+    intercept: Vector
     _samples: Samples | None = field(default=None, repr=False, compare=False)
 
-    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> NDArray[np.float64]:
+    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Matrix:
         """Decision values, by tiles on all cores.
 
         Parameters

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .._threads import ThreadTeam, blas_limit
+from .._types import Matrix, Vector
 from ..data import make_design_matrix
 
 
@@ -22,10 +20,10 @@ class LinearModel:
     intercept : ndarray of shape (n_functions,), float64
     """
 
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64]
+    coef: Matrix
+    intercept: Vector
 
-    def decision_values(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def decision_values(self, X: Any, *, n_jobs: int | None = None) -> Matrix:
         """Decision values, on all cores.
 
         Parameters

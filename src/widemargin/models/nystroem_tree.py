@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._native import nystroem
 from .._threads import ONE_THREAD, ThreadTeam, row_blocks
-from .._types import Array, Vector
+from .._types import Array, Matrix
 from ..kernels.functions import Transform
 from ..nystroem.features import LandmarkFeatures
 from ..partition.hierarchy import Hierarchy, row_arrays
@@ -42,10 +42,10 @@ class NystroemTree:
 
     tree: Hierarchy
     features: LandmarkFeatures
-    coef: Vector
+    coef: NDArray[np.float64]
     products: Array
     slopes: Array
-    intercept: Vector
+    intercept: Matrix
 
     @cached_property
     def compiled(self) -> nystroem.Machine:
@@ -155,7 +155,7 @@ class NystroemForest:
         """Number of decision functions q."""
         return int(self.trees[0].intercept.shape[1])
 
-    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Vector:
+    def decision_values(self, X: Any, *, n_jobs: int | None = None, memory_budget: int = 2**30) -> Matrix:
         """Decision values of shape (n, q), float64, which do not depend on `n_jobs`.
 
         Parameters
@@ -182,7 +182,7 @@ class NystroemForest:
     def _is_short(self, n: int, d: int) -> bool:
         return n <= _FEW_ROWS or n * (self.n_operations * d + _ROW_OPERATIONS) < _LEAST_OPERATIONS
 
-    def _write(self, X: Any, out: Vector, team: ThreadTeam) -> None:
+    def _write(self, X: Any, out: Matrix, team: ThreadTeam) -> None:
         projection = self.projection
         if projection is None:
             self._write_mean(row_arrays(X), out, team)
@@ -190,7 +190,7 @@ class NystroemForest:
             blocks = row_blocks(len(out))
             team.map(lambda rows: self._write_mean(X[rows] @ projection, out[rows], team), blocks)
 
-    def _write_mean(self, rows: Any, out: Vector, team: ThreadTeam) -> None:
+    def _write_mean(self, rows: Any, out: Matrix, team: ThreadTeam) -> None:
         self.trees[0].compiled.decision_values(team.native, rows, out)
         if len(self.trees) > 1:
             part = np.empty_like(out)
@@ -199,7 +199,7 @@ class NystroemForest:
                 out += part
             out /= len(self.trees)
 
-    def as_function(self) -> Callable[[Array], Vector]:
+    def as_function(self) -> Callable[[Array], Matrix]:
         """A function of one dense row, of shape (d,), that gives its q decision values: a microsecond or two a tree.
 
         The row's values are not checked.
@@ -208,7 +208,7 @@ class NystroemForest:
         shape = len(self.trees), 1, self.n_outputs
         functions = [tree.compiled.decision_values for tree in self.trees]
 
-        def decide(x: Array) -> Vector:
+        def decide(x: Array) -> Matrix:
             row = np.ascontiguousarray(x if projection is None else x @ projection, dtype)[None]
             values = np.empty(shape)
             for function, out in zip(functions, values, strict=True):

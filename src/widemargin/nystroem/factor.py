@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 
 from .._threads import row_blocks
-from .._types import Array
+from .._types import Array, Matrix
 
 
-def nystroem_factor(C: Array, G: Array, damping: float = 0.0) -> NDArray[np.float64]:
+def nystroem_factor(C: Array, G: Array, damping: float = 0.0) -> Matrix:
     """The factor F of W = F F' for which C W C' is nearest to a kernel matrix.
 
     Parameters

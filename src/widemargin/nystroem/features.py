@@ -14,7 +14,7 @@ from .._types import Array
 from ..kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid, Transform
 from ..partition.hierarchy import row_arrays
 
-Index = NDArray[np.integer]
+_Columns = NDArray[np.integer]
 
 _NAMES = {RBF: "rbf", Laplacian: "laplacian", Polynomial: "poly", Sigmoid: "sigmoid", Linear: "linear"}
 
@@ -89,7 +89,9 @@ def compiled_kernel(kernel: Transform) -> nystroem.Kernel:
     return nystroem.Kernel(_NAMES[type(kernel)], **parameters)
 
 
-def stack_leaves(parts: list[LandmarkFeatures]) -> tuple[LandmarkFeatures, list[Index], list[tuple[Index, Index]]]:
+def stack_leaves(
+    parts: list[LandmarkFeatures],
+) -> tuple[LandmarkFeatures, list[_Columns], list[tuple[_Columns, _Columns]]]:
     """Stack the features of single leaves, padded to the most landmarks and pseudo-landmarks of a leaf.
 
     Returns

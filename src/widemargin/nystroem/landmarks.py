@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from .._types import Array, Vector
+from .._types import Array, RowIndices, Vector
 from ..partition.kmeans import MAX_VALUES, centroids, feature_distances, kernel_kmeans, kmeans, sample_rows
 
 
@@ -61,7 +60,7 @@ def select_landmarks(
 
 def select_medoids(
     K: Array, m: int, rng: np.random.Generator, *, weights: Vector, n_sample: int, method: str = "kmeans"
-) -> NDArray[np.intp]:
+) -> RowIndices:
     """Choose landmarks where nothing but a kernel matrix is known: as `select_landmarks`, among the rows.
 
     Parameters

@@ -7,14 +7,13 @@ from functools import partial
 from typing import NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh, lstsq
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpocon
 
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, row_blocks, run_until_stopped
-from .._types import Array, Rows, Vector
+from .._types import Array, Mask, Matrix, RowIndices, Vector
 from ..solvers.dual.certificate import DualProblem, Limits, svm_problem
 from ..solvers.dual.in_memory import solve_in_memory
 from ..solvers.results import DualResult, LinearResult
@@ -36,14 +35,14 @@ class LinearFit(NamedTuple):
         Whether all of them did.
     """
 
-    weights: Vector
+    weights: Matrix
     intercept: Vector
     objective: float
     gap: float
     converged: bool
 
     @classmethod
-    def from_results(cls, weights: Vector, results: Sequence[DualResult | LinearResult]) -> Self:
+    def from_results(cls, weights: Matrix, results: Sequence[DualResult | LinearResult]) -> Self:
         """Machines of weights (q, r) without intercept, solved one by one with these results."""
         return cls(
             weights,
@@ -71,7 +70,7 @@ class ExactMachine(NamedTuple):
     """
 
     importance: Vector
-    values: Vector
+    values: Matrix
 
 
 class LeafProblem(Protocol):
@@ -80,21 +79,21 @@ class LeafProblem(Protocol):
     n_outputs: int
     needs_kernel_matrix: bool  # of a leaf's rows, for its exact machine and for W; without, W is the identity
 
-    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> ExactMachine:
+    def exact(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
         """Solve on the kernel matrix K (n, n) of these rows."""
 
-    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
+    def fit(self, coordinates: Array, rows: RowIndices, progress: Progress, memory_budget: int) -> LinearFit:
         """Train linear machines on coordinates (n, r); raises `Stopped` if least squares are stopped."""
 
-    def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
+    def objective(self, values: Matrix, weights: Matrix, rows: RowIndices) -> float:
         """Primal objective of decision values (q, n) and weights (q, r)."""
 
-    def constant(self, rows: Rows) -> LinearFit:
+    def constant(self, rows: RowIndices) -> LinearFit:
         """The best intercepts for weights of zero, (q, 1), with a gap as large as the objective: O(q n)."""
 
 
 # Linear machines on samples (n, r), for signed weights (q, n), tolerance, progress and memory: `ocas.train_hinges`
-LinearTrainer = Callable[[Array, Vector, float, Progress, int], list[LinearResult]]
+LinearTrainer = Callable[[Array, Matrix, float, Progress, int], list[LinearResult]]
 
 
 class HingeProblem:
@@ -113,14 +112,14 @@ class HingeProblem:
 
     needs_kernel_matrix = True
 
-    def __init__(self, signs: Vector, upper: Vector, tol: float, train_linear: LinearTrainer) -> None:
+    def __init__(self, signs: Matrix, upper: Vector, tol: float, train_linear: LinearTrainer) -> None:
         self.signs = signs
         self.upper = upper
         self.tol = tol
         self.train_linear = train_linear
         self.n_outputs = len(signs)
 
-    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> ExactMachine:
+    def exact(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
         """Solve the duals of the outputs with both labels; the decision values of the others are 0."""
         assert K is not None
         importance, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
@@ -131,7 +130,7 @@ class HingeProblem:
             values[output] = result.decision
         return ExactMachine(importance, values)
 
-    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
+    def fit(self, coordinates: Array, rows: RowIndices, progress: Progress, memory_budget: int) -> LinearFit:
         """Minimise ½‖w‖² + Σ u_i max(0, 1 - y_i <w, z_i>) per output; with one label, that label as the intercept."""
         signs, single, is_mixed = self.signs[:, rows], coordinates.astype(np.float32), self._is_mixed(rows)
         weights, intercept = np.zeros((self.n_outputs, coordinates.shape[1])), np.where(is_mixed, 0.0, signs[:, 0])
@@ -146,28 +145,28 @@ class HingeProblem:
         weights[is_mixed] = fit.weights
         return fit._replace(weights=weights, intercept=intercept)
 
-    def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
+    def objective(self, values: Matrix, weights: Matrix, rows: RowIndices) -> float:
         """½ Σ ‖w‖² plus the weighted hinge losses."""
         losses = np.maximum(1.0 - self.signs[:, rows] * values, 0.0) @ self.upper[rows]
         return float(0.5 * np.vdot(weights, weights) + losses.sum())
 
-    def constant(self, rows: Rows) -> LinearFit:
+    def constant(self, rows: RowIndices) -> LinearFit:
         """The label of larger weight, for each output."""
         label = np.where(self.signs[:, rows] @ self.upper[rows] >= 0, 1.0, -1.0)
         none = np.zeros((self.n_outputs, 1))
         return LinearFit.constant(label, self.objective(label[:, None], none, rows))
 
-    def _train_on_kernel_matrix(self, coordinates: Array, K: Array, rows: Rows, progress: Progress) -> LinearFit:
+    def _train_on_kernel_matrix(self, coordinates: Array, K: Array, rows: RowIndices, progress: Progress) -> LinearFit:
         """Solve each dual on the approximate kernel matrix K (n, n)."""
         limits = Limits(has_intercept=False, tol=self.tol)
         results = [_solve(K, problem, limits, progress) for problem in self._problems(rows)]
         return LinearFit.from_results(np.array([result.beta @ coordinates for result in results]), results)
 
-    def _problems(self, rows: Rows) -> list[DualProblem]:
+    def _problems(self, rows: RowIndices) -> list[DualProblem]:
         """The duals of the outputs with both labels."""
         return [svm_problem(sign, self.upper[rows]) for sign in self.signs[self._is_mixed(rows)][:, rows]]
 
-    def _is_mixed(self, rows: Rows) -> NDArray[np.bool_]:
+    def _is_mixed(self, rows: RowIndices) -> Mask:
         """Whether an output's labels differ among these rows."""
         signs = self.signs[:, rows]
         return np.asarray(np.any(signs != signs[:, :1], axis=1))
@@ -181,9 +180,9 @@ def _solve(K: Array, problem: DualProblem, limits: Limits, progress: Progress) -
 class _LeastSquares:
     """A problem of least squares: a fit that is stopped leaves `_fit`, which cannot end early, to another thread."""
 
-    _fit: Callable[[Array, Rows], LinearFit]
+    _fit: Callable[[Array, RowIndices], LinearFit]
 
-    def fit(self, coordinates: Array, rows: Rows, progress: Progress, memory_budget: int) -> LinearFit:
+    def fit(self, coordinates: Array, rows: RowIndices, progress: Progress, memory_budget: int) -> LinearFit:
         """Train linear machines on coordinates (n, r); raises `Stopped` once the fit should end."""
         return run_until_stopped(
             partial(self._fit, coordinates, rows),
@@ -205,13 +204,13 @@ class RidgeProblem(_LeastSquares):
 
     needs_kernel_matrix = True
 
-    def __init__(self, targets: Vector, penalty: float, weights: Vector) -> None:
+    def __init__(self, targets: Matrix, penalty: float, weights: Vector) -> None:
         self.targets = targets
         self.penalty = penalty
         self.weights = weights
         self.n_outputs = len(targets)
 
-    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> ExactMachine:
+    def exact(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
         """Solve (K + penalty S^-1) alpha = y by Cholesky factors.
 
         Raises
@@ -226,7 +225,7 @@ class RidgeProblem(_LeastSquares):
         alpha = run_until_stopped(solve, SilentProgress(progress).go_on, least_squares_work(*A.shape)).T
         return ExactMachine(np.square(alpha).sum(axis=0), targets - penalties * alpha)
 
-    def _fit(self, coordinates: Array, rows: Rows) -> LinearFit:
+    def _fit(self, coordinates: Array, rows: RowIndices) -> LinearFit:
         """Solve the normal equations in r variables, or their dual in n, or least squares: O(n r min(n, r))."""
         n, r = coordinates.shape
         targets, importance = self.targets[:, rows], self.weights[rows]
@@ -245,12 +244,12 @@ class RidgeProblem(_LeastSquares):
         objective = self.objective(weights @ coordinates.T, weights, rows)
         return LinearFit(weights, np.zeros(self.n_outputs), objective, 0.0, True)
 
-    def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
+    def objective(self, values: Matrix, weights: Matrix, rows: RowIndices) -> float:
         """Weighted squared errors plus penalty |w|^2."""
         errors = np.square(self.targets[:, rows] - values) @ self.weights[rows]
         return float(errors.sum() + self.penalty * np.vdot(weights, weights))
 
-    def constant(self, rows: Rows) -> LinearFit:
+    def constant(self, rows: RowIndices) -> LinearFit:
         """Zero weights: there is no intercept."""
         zero = np.zeros((self.n_outputs, 1))
         return LinearFit.constant(zero[:, 0], self.objective(zero, zero, rows))
@@ -262,7 +261,7 @@ def least_squares_work(n: int, r: int) -> float:
     return float(n) * r * m + 10.0 * m**3
 
 
-def _solve_regular(A: Vector, B: Vector) -> Vector:
+def _solve_regular(A: Matrix, B: Matrix) -> Matrix:
     """Solve A X = B for a positive definite A (n, n); LinAlgError for a reciprocal condition number below 2^-52."""
     factor, lower = cho_factor(A)
     if dpocon(factor, np.abs(A).sum(axis=0).max())[0] < np.finfo(np.float64).eps:
@@ -283,16 +282,16 @@ class DistillationProblem(_LeastSquares):
 
     needs_kernel_matrix = False
 
-    def __init__(self, values: Vector, importance: Vector) -> None:
+    def __init__(self, values: Matrix, importance: Vector) -> None:
         self.values = values
         self.importance = importance
         self.n_outputs = len(values)
 
-    def exact(self, K: Array | None, rows: Rows, progress: Progress) -> ExactMachine:
+    def exact(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
         """The other machine's squared coefficients and decision values."""
         return ExactMachine(self.importance[rows], self.values[:, rows])
 
-    def _fit(self, coordinates: Array, rows: Rows) -> LinearFit:
+    def _fit(self, coordinates: Array, rows: RowIndices) -> LinearFit:
         """Ridge regression with an intercept; the penalty is that of least generalised cross-validation error."""
         values, n = self.values[:, rows], len(rows)
         centre, means = coordinates.mean(axis=0, dtype=np.float64), values.mean(axis=1)
@@ -304,17 +303,17 @@ class DistillationProblem(_LeastSquares):
         residual = total - float((np.square(projected) * (1 - (1 - _shrinkage(squares, penalty)) ** 2)[:, None]).sum())
         return LinearFit(weights, means - weights @ centre, max(residual, 0.0), 0.0, True)
 
-    def objective(self, values: Vector, weights: Vector, rows: Rows) -> float:
+    def objective(self, values: Matrix, weights: Matrix, rows: RowIndices) -> float:
         """Sum of squared differences."""
         return float(np.square(self.values[:, rows] - values).sum())
 
-    def constant(self, rows: Rows) -> LinearFit:
+    def constant(self, rows: RowIndices) -> LinearFit:
         """The means of the decision values."""
         means = self.values[:, rows].mean(axis=1)
         return LinearFit.constant(means, self.objective(means[:, None], means, rows))
 
 
-def _principal_axes(C: Array, centre: Vector, targets: Vector) -> tuple[Vector, Vector, Vector]:
+def _principal_axes(C: Array, centre: Vector, targets: Matrix) -> tuple[Vector, Matrix, Matrix]:
     """Squared singular values of C - centre, its right singular vectors, and the targets along its left ones."""
     if len(C) <= C.shape[1]:
         rows = C - centre
@@ -334,7 +333,7 @@ def _first_above_noise(squares: Vector, n: int) -> int:
     return int(np.searchsorted(squares, np.finfo(np.float64).eps * n * max(float(squares[-1]), 0.0), side="right"))
 
 
-def _normal_equations(C: Array, centre: Vector, targets: Vector) -> tuple[Vector, Vector]:
+def _normal_equations(C: Array, centre: Vector, targets: Matrix) -> tuple[Matrix, Matrix]:
     """(C - centre)'(C - centre), the upper triangle, and (C - centre)' targets', in float64 over blocks of rows."""
     r = C.shape[1]
     A, B = np.zeros((r, r), order="F"), np.zeros((r, len(targets)))
@@ -355,7 +354,7 @@ def _shrinkage(squares: Vector, penalty: float) -> Vector:
     return squares / (squares + penalty)
 
 
-def _gcv(total: float, projected: Vector, squares: Vector, penalty: float, n: int) -> float:
+def _gcv(total: float, projected: Matrix, squares: Vector, penalty: float, n: int) -> float:
     """Generalised cross-validation (Golub, Heath, Wahba 1979): residuals over the degrees of freedom that are left."""
     shrinkage = _shrinkage(squares, penalty)
     left = n - 1 - shrinkage.sum()

@@ -9,10 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._native import nystroem
-from .._types import Array
+from .._types import Array, Vector
 from ..kernels.functions import Transform
 from .features import LandmarkFeatures
 from .landmarks import select_landmarks
@@ -37,7 +36,7 @@ def add_pseudo_landmarks(
     p: int,
     rng: np.random.Generator,
     *,
-    weights: NDArray[np.float64] | None = None,
+    weights: Vector | None = None,
 ) -> LandmarkFeatures:
     """Add p pseudo-landmarks by one of the rules.
 

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._threads import ThreadTeam, run_until_stopped
+from .._types import Labels, RowIndices, Vector
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
 from ..kernels.tiles import fill_gram
-from .kmeans import Labels, kernel_kmeans, kmeans_work
+from .kmeans import kernel_kmeans, kmeans_work
 from .routing import InputRouter, KernelRouter, RandomRouter, Router, cluster_rows
 
 _POINTS_PER_CENTRE = 10  # of the sample, at least: a centre is their mean
@@ -37,7 +38,7 @@ class Division(NamedTuple):
 
     router: Router
     labels: Labels
-    sample_indices: NDArray[np.intp]
+    sample_indices: RowIndices
 
 
 def divide(kernel: Kernel, samples: Samples, k: int, **how: Any) -> Division:
@@ -52,9 +53,9 @@ def divisions(
     k: int,
     *,
     method: str = "kernel",
-    candidates: NDArray[np.intp] | None = None,
+    candidates: RowIndices | None = None,
     n_sample: int = 1000,
-    weights: NDArray[np.float64] | None = None,
+    weights: Vector | None = None,
     rng: np.random.Generator,
     team: ThreadTeam,
     go_on: Callable[[], bool] = lambda: True,
@@ -119,7 +120,7 @@ def _cluster(
     k: int,
     method: str,
     rng: np.random.Generator,
-    weights: NDArray[np.float64] | None,
+    weights: Vector | None,
     team: ThreadTeam,
     go_on: Callable[[], bool],
 ) -> Router:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from .._native import Stopped, nystroem
 from .._threads import run_until_stopped
-from .._types import Array
+from .._types import Array, Labels, RowIndices
 from ..data.csr import make_csr
-from .kmeans import MAX_VALUES, Labels, centroids, kmeans, kmeans_work, sample_rows
+from .kmeans import MAX_VALUES, centroids, kmeans, kmeans_work, sample_rows
 
 _BRANCHING = 12  # children of a node at most: two levels for 144 leaves, at 24 distances
 
@@ -59,7 +59,7 @@ class Hierarchy:
         """Largest number of nodes from the root to a leaf."""
         return int(self.compiled.depth)
 
-    def route(self, X: Any, rows: NDArray[np.int64] | None = None) -> NDArray[np.int32]:
+    def route(self, X: Any, rows: RowIndices | None = None) -> NDArray[np.int32]:
         """Leaf of each row of `rows` (default: all) of a dense or CSR array X: int32 (len(rows),)."""
         rows = np.arange(X.shape[0]) if rows is None else rows
         leaf = np.empty(len(rows), np.int32)
@@ -133,7 +133,7 @@ class _Grower:
         self.centres: list[Array] = []
         self.children: list[list[int]] = []
 
-    def split(self, rows: NDArray[np.intp], k: int, levels: int) -> int:
+    def split(self, rows: RowIndices, k: int, levels: int) -> int:
         """Make `rows` a node with k leaves, or a leaf; return its number as an entry of `children`."""
         k = min(k, len(rows))
         centres = None
@@ -153,7 +153,7 @@ class _Grower:
             self.children[node].append(self.split(rows[part == c], wanted, levels - 1))
         return node
 
-    def _cluster(self, rows: NDArray[np.intp], k: int) -> Array:
+    def _cluster(self, rows: RowIndices, k: int) -> Array:
         rows = sample_rows(self.X, rows, k, self.rng, self.max_values)
         batch = self.X[rows]
         task = partial(kmeans, batch, max(k, 2), self.rng)

@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from .._native import kernels
 from .._threads import openmp_limit
-
-Labels = NDArray[np.intp]
+from .._types import Array, Labels, Matrix, RowIndices, Vector
 
 _MAX_ITER = 20  # of k-means, in input or feature space
 _MAX_ROWS, MAX_VALUES = 20_000, 10**7  # of a sample to cluster: centroids of a larger one hardly differ
@@ -25,7 +23,7 @@ _ROWS_PER_CLUSTER = 20  # at least
 _SINGLE_THREAD_ROWS = 5000  # of k-means below which starting a second thread takes longer than it saves
 
 
-def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: NDArray[np.float64] | None = None) -> Labels:
+def kmeans(X: Any, k: int, rng: np.random.Generator, sample_weight: Vector | None = None) -> Labels:
     """Cluster the rows of X by scikit-learn's `KMeans`.
 
     Parameters
@@ -87,9 +85,7 @@ def kmeans_work(X: Any, k: int) -> float:
     return float(_MAX_ITER * k * (X.nnz if sp.issparse(X) else X.size))
 
 
-def sample_rows(
-    X: Any, rows: NDArray[np.intp], k: int, rng: np.random.Generator, max_values: int = MAX_VALUES
-) -> NDArray[np.intp]:
+def sample_rows(X: Any, rows: RowIndices, k: int, rng: np.random.Generator, max_values: int = MAX_VALUES) -> RowIndices:
     """A sample of `rows` to cluster into k: at most 20,000 rows and `max_values` of X, but 20 rows a cluster."""
     n_values = (X.nnz if sp.issparse(X) else X.size) / X.shape[0]
     most = min(_MAX_ROWS, max(int(max_values / max(n_values, 1.0)), _ROWS_PER_CLUSTER * k))
@@ -114,7 +110,7 @@ def _with_short_indices(X: Any) -> Any:
     return sp.csr_array((X.data, indices, indptr), X.shape)
 
 
-def centroids(X: Any, labels: Labels, weights: NDArray[np.float64] | None = None) -> NDArray[np.floating]:
+def centroids(X: Any, labels: Labels, weights: Vector | None = None) -> Array:
     """Weighted means of the clusters that have rows: dense, in the order of their labels, (k, d), of X's dtype."""
     present, cluster = np.unique(labels, return_inverse=True)
     weights = np.ones(X.shape[0]) if weights is None else weights
@@ -125,10 +121,10 @@ def centroids(X: Any, labels: Labels, weights: NDArray[np.float64] | None = None
 
 
 def kernel_kmeans(
-    K: NDArray[np.floating],
+    K: Array,
     k: int,
     rng: np.random.Generator,
-    weights: NDArray[np.float64] | None = None,
+    weights: Vector | None = None,
     go_on: Callable[[], bool] = lambda: True,
 ) -> Labels:
     """Kernel k-means: Lloyd's iterations in the feature space of the points' kernel matrix.
@@ -172,12 +168,12 @@ def kernel_kmeans(
 
 
 def _spread_seeds(
-    K: NDArray[np.floating],
-    diagonal: NDArray[np.float64],
-    weights: NDArray[np.float64],
+    K: Array,
+    diagonal: Vector,
+    weights: Vector,
     k: int,
     rng: np.random.Generator,
-) -> NDArray[np.intp]:
+) -> RowIndices:
     """k points, one by one: probabilities are proportional to weight and squared distance from the nearest before.
 
     Points are drawn in the order of their weighted mean kernel value, not of their numbers: the same points in another
@@ -198,39 +194,37 @@ def _spread_seeds(
     return np.array(seeds)
 
 
-def _draw(chances: NDArray[np.float64], order: NDArray[np.intp], rng: np.random.Generator) -> int:
+def _draw(chances: Vector, order: RowIndices, rng: np.random.Generator) -> int:
     """A number with probability proportional to `chances` (m,): the inverse of their sums in this order."""
     possible = order[chances[order] > 0]
     sums = np.cumsum(chances[possible])
     return int(possible[min(np.searchsorted(sums, rng.random() * sums[-1], side="right"), len(possible) - 1)])
 
 
-def feature_distances(
-    K: NDArray[np.floating], labels: Labels, k: int, weights: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def feature_distances(K: Array, labels: Labels, k: int, weights: Vector | None = None) -> Matrix:
     """Squared distances of m points to the centres of their k clusters, less k(x, x): shape (m, k)."""
     members = membership(labels, k, weights)
     products = cluster_products(K, members)
     return np.asarray(np.einsum("jc,cj->c", members, products) - 2.0 * products.T)
 
 
-def cluster_products(K: NDArray[np.floating], members: NDArray[np.float64]) -> NDArray[np.float64]:
+def cluster_products(K: Array, members: Matrix) -> Matrix:
     """members' K (k, m), of a kernel matrix (m, m) and the weights (m, k) of `membership`: O(m^2 + m k)."""
     products = np.zeros(members.T.shape)
     kernels.add_product(K, np.ascontiguousarray(members.T), products)  # skips zeros
     return products
 
 
-def membership(labels: Labels, k: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+def membership(labels: Labels, k: int, weights: Vector | None = None) -> Matrix:
     """The (m, k) matrix whose column c averages over cluster c, by the points' weights (m,) if these are given."""
     weights = np.ones(len(labels)) if weights is None else weights
     sizes = np.bincount(labels, weights, minlength=k)
-    members: NDArray[np.float64] = np.zeros((len(labels), k))
+    members: Matrix = np.zeros((len(labels), k))
     members[np.arange(len(labels)), labels] = weights / sizes[labels]
     return members
 
 
-def _fill_empty(labels: Labels, distances: NDArray[np.float64], k: int) -> Labels:
+def _fill_empty(labels: Labels, distances: Matrix, k: int) -> Labels:
     """Move the points farthest from their centres into the empty clusters."""
     sizes = np.bincount(labels, minlength=k)
     farthest_first = np.argsort(-distances[np.arange(len(labels)), labels], kind="stable")

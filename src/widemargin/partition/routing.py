@@ -10,13 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from .._threads import ThreadTeam, row_blocks
+from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import FunctionKernel, Kernel
 from ..kernels.tiles import add_kernel_product
-from .kmeans import Labels, cluster_products, feature_distances, kernel_kmeans, kmeans, membership
+from .kmeans import cluster_products, feature_distances, kernel_kmeans, kmeans, membership
 
 _MAX_SCORES = 2**21  # values of a block: scores of a larger one would be written to new memory
 _ROWS = 4096  # of a block, at least
@@ -61,18 +61,18 @@ class Router(ABC):
         """The clusters (n,) of the rows of X, and these rows as samples of the same form as the points."""
 
     @abstractmethod
-    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
+    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
         """The second nearest clusters (n,), and the ratios (n,) of the squared distances to the nearest and to it.
 
         `labels` are the nearest clusters. The ratio is 0 where there is no second one.
         """
 
     @abstractmethod
-    def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
+    def split(self, rows: RowIndices, k: int, rng: np.random.Generator) -> Labels:
         """Cluster the sample points `rows` into k: labels (len(rows),)."""
 
     @abstractmethod
-    def distances(self) -> NDArray[np.float64]:
+    def distances(self) -> Matrix:
         """Squared distances (m, k) of the sample points to the centres, up to a term that depends on the point."""
 
 
@@ -87,9 +87,9 @@ class KernelRouter(Router):
     kernel: Kernel
     points: Samples
     labels: Labels
-    known_spread: NDArray[np.float64] | None = None
-    known_gram: NDArray[np.floating] | None = None
-    weights: NDArray[np.float64] | None = None  # of the points in their cluster's mean; ones by default
+    known_spread: Vector | None = None
+    known_gram: Array | None = None
+    weights: Vector | None = None  # of the points in their cluster's mean; ones by default
     name: str = field(default="kernel", init=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class KernelRouter(Router):
         return {name: value for name, value in self.__dict__.items() if name != "gram"} | {"known_gram": None}
 
     @cached_property
-    def gram(self) -> NDArray[np.floating]:
+    def gram(self) -> Array:
         """The sample points' kernel matrix (m, m)."""
         if self.known_gram is not None:
             return self.known_gram
@@ -107,18 +107,18 @@ class KernelRouter(Router):
         return K
 
     @cached_property
-    def spread(self) -> NDArray[np.float64]:
+    def spread(self) -> Vector:
         """Squared norms (k,) of the centres: mean_jj' k(x_j, x_j')."""
         if self.known_spread is not None:
             return self.known_spread
         members = membership(self.labels, self.n_clusters, self.weights)
         return np.asarray(np.einsum("jc,cj->c", members, cluster_products(self.gram, members)))
 
-    def distances(self) -> NDArray[np.float64]:
+    def distances(self) -> Matrix:
         """Squared distances (m, k) of the points to the centres, less k(x, x)."""
         return feature_distances(self.gram, self.labels, self.n_clusters, self.weights)
 
-    def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
+    def split(self, rows: RowIndices, k: int, rng: np.random.Generator) -> Labels:
         """Kernel k-means of the points `rows`."""
         weights = None if self.weights is None else self.weights[rows]
         return kernel_kmeans(self.gram[np.ix_(rows, rows)], k, rng, weights)
@@ -127,7 +127,7 @@ class KernelRouter(Router):
         """The same points in other clusters."""
         return replace(self, labels=labels, known_spread=None, known_gram=self.gram)
 
-    def squared_distances_of(self, X: Any, diagonal: float | None, team: ThreadTeam) -> NDArray[np.float64]:
+    def squared_distances_of(self, X: Any, diagonal: float | None, team: ThreadTeam) -> Matrix:
         """Squared distances (n, k) of rows X (n, d) to the centres, rounded up to 0.
 
         `diagonal`: their k(x, x), where X = K(new rows, training rows).
@@ -140,7 +140,7 @@ class KernelRouter(Router):
             out[rows] = self._scores(*clusters, part, team).T + norms(part)[:, None]
         return np.maximum(out, 0.0, out=out)
 
-    def distances_to_own(self, samples: Samples, labels: Labels, team: ThreadTeam) -> NDArray[np.float64]:
+    def distances_to_own(self, samples: Samples, labels: Labels, team: ThreadTeam) -> Vector:
         """Squared distances (n,) of samples, of the points' form, to the centres of their clusters `labels` (n,).
 
         m / k kernel values a sample: with the points of its cluster.
@@ -156,7 +156,7 @@ class KernelRouter(Router):
                 out[rows[block]] = distances[0] + self.kernel.diagonal(part)
         return np.maximum(out, 0.0, out=out)
 
-    def _split(self, labels: Labels) -> list[NDArray[np.intp]]:
+    def _split(self, labels: Labels) -> list[RowIndices]:
         """The numbers of each cluster's members."""
         bounds = np.cumsum(np.bincount(labels, minlength=self.n_clusters))[:-1]
         return np.split(np.argsort(labels, kind="stable"), bounds)
@@ -170,7 +170,7 @@ class KernelRouter(Router):
         points, samples = self.points.against(X)
         return self._nearest(points, samples, team), samples
 
-    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
+    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
         """The second nearest; none for callables, which take too long, and for matrices, which lack k(x, x)."""
         if self.kernel.sample_form == "entries" or isinstance(self.kernel, FunctionKernel):
             return labels, np.zeros(len(labels))
@@ -188,15 +188,13 @@ class KernelRouter(Router):
     def _blocks(self, samples: Samples) -> list[slice]:
         return row_blocks(len(samples), max(_ROWS, _MAX_SCORES // self.n_clusters))
 
-    def _by_cluster(self, points: Samples) -> tuple[Samples, NDArray[np.float64]]:
+    def _by_cluster(self, points: Samples) -> tuple[Samples, Matrix]:
         """The points in the order of their clusters, so that a tile adds to few of them, and their weights (k, m)."""
         order = np.argsort(self.labels, kind="stable")
         members = membership(self.labels, self.n_clusters, self.weights)[order]
         return points.take(order), np.ascontiguousarray(members.T)
 
-    def _scores(
-        self, points: Samples, members: NDArray[np.float64], samples: Samples, team: ThreadTeam
-    ) -> NDArray[np.float64]:
+    def _scores(self, points: Samples, members: Matrix, samples: Samples, team: ThreadTeam) -> Matrix:
         """Squared distances (k, n) less k(x, x), from points with weights as of `_by_cluster`."""
         products = np.zeros((self.n_clusters, len(samples)))
         add_kernel_product(self.kernel, points, members, samples, products, team)
@@ -213,11 +211,11 @@ class InputRouter(Router):
     labels: Labels
     name: str = field(default="input", init=False)
 
-    def distances(self) -> NDArray[np.float64]:
+    def distances(self) -> Matrix:
         """Squared distances (m, k) of the points to the centres, less |x|^2."""
         return self._scores(self.points, self._centres)
 
-    def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
+    def split(self, rows: RowIndices, k: int, rng: np.random.Generator) -> Labels:
         """k-means of the points `rows`."""
         return cluster_rows(self.points.take(rows), k, rng)
 
@@ -235,7 +233,7 @@ class InputRouter(Router):
         samples = self.points.against(X)[1]
         return self.assign(samples, team), samples
 
-    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
+    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
         """The second nearest."""
         centres = self._centres
         return _next_cluster(samples, labels, team, lambda part: self._scores(part, centres), lambda part: part.squares)
@@ -248,7 +246,7 @@ class InputRouter(Router):
         return make_samples(sp.csr_array(centres) if sp.issparse(rows) else centres)
 
     @staticmethod
-    def _scores(rows: Samples, centres: Samples) -> NDArray[np.float64]:
+    def _scores(rows: Samples, centres: Samples) -> Matrix:
         products = np.empty((len(rows), len(centres)), rows.precision)
         rows.inner(centres, products)
         return centres.squares - 2.0 * products
@@ -258,9 +256,9 @@ def _next_cluster(
     samples: Samples,
     labels: Labels,
     team: ThreadTeam,
-    scores: Callable[[Samples], NDArray[np.floating]],
-    squares: Callable[[Samples], NDArray[np.floating]],
-) -> tuple[Labels, NDArray[np.float64]]:
+    scores: Callable[[Samples], Array],
+    squares: Callable[[Samples], Array],
+) -> tuple[Labels, Vector]:
     """`Router.next_cluster` in blocks. Squared distances are `scores` (n, k) plus `squares` (n,), terms of x alone."""
     next_labels, ratio = np.empty_like(labels), np.empty(len(labels))
 
@@ -292,11 +290,11 @@ class RandomRouter(Router):
     labels: Labels
     name: str = field(default="random", init=False)
 
-    def distances(self) -> NDArray[np.float64]:
+    def distances(self) -> Matrix:
         """Zeros (m, k): no centre is nearer than another."""
         return np.zeros((len(self.labels), self.n_clusters))
 
-    def split(self, rows: NDArray[np.intp], k: int, rng: np.random.Generator) -> Labels:
+    def split(self, rows: RowIndices, k: int, rng: np.random.Generator) -> Labels:
         """A random permutation in k equal parts."""
         return np.asarray(rng.permutation(len(rows)) % k)
 
@@ -316,6 +314,6 @@ class RandomRouter(Router):
         """As `route`, with the samples."""
         return self.route(X, team), self.points.against(X)[1]
 
-    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, NDArray[np.float64]]:
+    def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
         """No second one: the ratios are 0."""
         return labels, np.zeros(len(labels))

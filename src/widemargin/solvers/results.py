@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._types import Rows, Vector
+from .._types import Matrix, RowIndices, Vector
 from ..partition.divide import Division
 
 
@@ -90,7 +89,7 @@ class DualResult:
     history: History
 
 
-def join_results(rows: list[NDArray[np.intp]], parts: list[DualResult], n: int, elapsed: float) -> DualResult:
+def join_results(rows: list[RowIndices], parts: list[DualResult], n: int, elapsed: float) -> DualResult:
     """Join the results of independent problems in one of n coordinates: sums of objectives and gaps, largest violation.
 
     Parameters
@@ -142,7 +141,7 @@ class TrainedMachine:
     division: Division | None
     intercepts: Vector
     levels: list[dict[str, float]]
-    rows: Rows | None = None
+    rows: RowIndices | None = None
 
 
 @dataclass
@@ -161,9 +160,9 @@ class LinearResult:
         Points of the cutting planes with positive multipliers: the start of a next problem.
     """
 
-    w: Vector
+    w: Matrix
     intercept: Vector
     objective: float
     gap: float
     converged: bool
-    points: Vector
+    points: Matrix

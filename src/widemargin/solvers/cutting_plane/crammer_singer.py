@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._native import linear
 from ..._threads import ThreadTeam
-from ..._types import Indices, Matrix, Vector
+from ..._types import Labels, Matrix, RowIndices, Vector
 from .losses import Cut
 
 _PRECISION = 1e-11  # largest gain left, as a part of curvature k^2: the step has gained at least half of that
@@ -31,7 +30,7 @@ class MulticlassHingeLoss:
 
     hinge = None
 
-    def __init__(self, y: NDArray[np.int64], s: Vector, n_classes: int, team: ThreadTeam) -> None:
+    def __init__(self, y: Labels, s: Vector, n_classes: int, team: ThreadTeam) -> None:
         self.y = y
         self.s = s
         self.n_outputs = n_classes
@@ -57,7 +56,7 @@ class MulticlassHingeLoss:
         risk, offset = self._native.advance(self._team.native, f, f_end, step, mu, coef)
         return Cut(risk, coef, offset)
 
-    def restrict(self, chosen: Indices, factor: float = 1.0) -> MulticlassHingeLoss:
+    def restrict(self, chosen: RowIndices, factor: float = 1.0) -> MulticlassHingeLoss:
         """The loss of some samples, for the same classes, present or not."""
         return MulticlassHingeLoss(self.y[chosen], factor * self.s[chosen], self.n_outputs, self._team)
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._native import linear
-from ..._types import Indices, Matrix, Vector
+from ..._types import Matrix, RowIndices, Vector
 from ...data import LocalMatrix, RowAccess
 from .dual_coordinate_ascent import DualPoint
 from .losses import HingeLoss
@@ -157,7 +157,7 @@ class DualAscent(DualPoint):
         face = Face(self._X.take(free), y, self._squares[free] + sigma, gradient, sigma)
         self._move(free, face_step(face, self._last_gain, self._go_on), gradient, upper[free])
 
-    def _move(self, free: Indices, step: Vector, gradient: Vector, upper: Vector) -> None:
+    def _move(self, free: RowIndices, step: Vector, gradient: Vector, upper: Vector) -> None:
         """Take the step, projected into the box, and halved until the dual rises enough; w is summed anew.
 
         Where the dual rises nearly as it would without bounds, the next conjugate gradients are continued for longer,

@@ -18,10 +18,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._native import linear
-from ..._types import Matrix, Vector
+from ..._types import Matrix, RowIndices, Vector
 from ...data import RowAccess
 from .losses import HingeLoss
 
@@ -256,7 +255,7 @@ def _mean_square(squares: Vector) -> float:
     return square if 0.0 < square < math.inf else 1.0
 
 
-def _shuffled_runs(rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def _shuffled_runs(rows: RowIndices, rng: np.random.Generator) -> RowIndices:
     """The same rows, in short runs whose order is random; what is left over comes last."""
     runs, order = rows[: len(rows) // _RUN_LENGTH * _RUN_LENGTH].reshape(-1, _RUN_LENGTH), rows.copy()
     np.take(

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._progress import Progress, SilentProgress
 from ..._threads import ThreadTeam
+from ..._types import Array
 from ..dual.certificate import Limits, svm_problem
 from ..dual.subproblems import Subproblem, solve_subproblems
 from ..results import LinearResult
@@ -25,7 +25,7 @@ _TOL = 1e-4  # KKT violation of the dual, of problems larger than one tile
 
 
 def solve_gram_duals(
-    X: NDArray[np.floating],
+    X: Array,
     losses: Sequence[HingeLoss],
     C: float,
     tol: float,

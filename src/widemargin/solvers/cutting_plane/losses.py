@@ -12,11 +12,10 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._native import hinge
 from ..._threads import ThreadTeam
-from ..._types import Indices, Matrix, Vector
+from ..._types import Labels, Matrix, RowIndices, Vector
 from ...data.rows import spread_rows
 
 Segment = tuple[Vector, Vector, tuple[float, float]]  # decision values (n,) at steps 0 and 1, and the intercepts there
@@ -64,7 +63,7 @@ class Loss(Protocol):
     def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> Cut:
         """Move f to ``f + step (f_end - f)`` in place; the plane touches R at ``(1 - mu) f + mu f_end``."""
 
-    def restrict(self, chosen: Indices, factor: float = 1.0) -> Loss:
+    def restrict(self, chosen: RowIndices, factor: float = 1.0) -> Loss:
         """The same loss on some of the samples, their weights multiplied by a factor."""
 
 
@@ -93,7 +92,7 @@ class HingeLoss:
         return self
 
     @cached_property
-    def _sample(self) -> Indices:
+    def _sample(self) -> RowIndices:
         """At least 2,048 samples spread over all; of few, one in eight."""
         return spread_rows(self.n_rows, min(_SAMPLE_ROWS, 1 + self.n_rows // 8))
 
@@ -156,12 +155,12 @@ class HingeLoss:
         )
         return Smoothed(value, coef, offset, plane_gap, intercept, risk)
 
-    def rows_near_kink(self, f: Matrix, intercept: float, width: float) -> Indices:
+    def rows_near_kink(self, f: Matrix, intercept: float, width: float) -> RowIndices:
         """The samples with weight where |1 - y (f + intercept)| <= width, in ascending order."""
-        rows: Indices = hinge.rows_near_kink(self.team.native, f[0], intercept, self.signed_weights, width)
+        rows: RowIndices = hinge.rows_near_kink(self.team.native, f[0], intercept, self.signed_weights, width)
         return rows
 
-    def gather(self, values: Matrix, chosen: Indices) -> Matrix:
+    def gather(self, values: Matrix, chosen: RowIndices) -> Matrix:
         """The columns `chosen` of values (1, n)."""
         some = np.empty((1, len(chosen)))
         hinge.gather(self.team.native, values[0], chosen, some[0])
@@ -172,16 +171,16 @@ class HingeLoss:
         change = other[0, self._sample] - f[0, self._sample]
         return float(np.linalg.norm(change)) / math.sqrt(len(change))
 
-    def restrict(self, chosen: Indices, factor: float = 1.0, coef_sum: float = 0.0) -> HingeLoss:
+    def restrict(self, chosen: RowIndices, factor: float = 1.0, coef_sum: float = 0.0) -> HingeLoss:
         """The hinges of some samples; `coef_sum` is for losses with an intercept."""
         return HingeLoss(self._restricted_weights(chosen, factor), self.team)
 
-    def _restricted_weights(self, chosen: Indices, factor: float) -> Vector:
+    def _restricted_weights(self, chosen: RowIndices, factor: float) -> Vector:
         signed_weights: Vector = self.gather(self.signed_weights[None], chosen)[0]
         signed_weights *= factor
         return signed_weights
 
-    def nearest_rows(self, f: Matrix, wanted: int) -> tuple[Indices, float]:
+    def nearest_rows(self, f: Matrix, wanted: int) -> tuple[RowIndices, float]:
         """About `wanted` samples whose margins are nearest to 1, in ascending order, and the largest |1 - margin|."""
         b = float(self.intercept(f)[0])
         signs = np.sign(self.signed_weights[self._sample])
@@ -195,7 +194,7 @@ def cut_at(loss: Loss, f: Matrix) -> Cut:
     return loss.advance(f, f, 0.0, 0.0)
 
 
-def one_vs_rest_weights(y: NDArray[np.integer], positive: int, s: Vector | None, team: ThreadTeam) -> Vector:
+def one_vs_rest_weights(y: Labels, positive: int, s: Vector | None, team: ThreadTeam) -> Vector:
     """Signed weights (n,) of a `HingeLoss`: s (default 1) on the samples of one class, -s on the others."""
     signed_weights = np.empty(len(y))
     hinge.one_vs_rest_signs(team.native, y, positive, signed_weights)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._native import hinge
 from ..._threads import ThreadTeam
-from ..._types import Indices, Matrix, Vector
+from ..._types import Matrix, RowIndices, Vector
 from .losses import MIN_BRACKET_ROWS, Cut, HingeLoss, Smoothed
 
 _MAX_CHORDS = 8  # of a line search
@@ -91,7 +91,7 @@ class InterceptHingeLoss(HingeLoss):
         """Root mean square of other - f less its mean, which the intercept makes up for; over a sample."""
         return float(np.std(other[0, self._sample] - f[0, self._sample]))
 
-    def restrict(self, chosen: Indices, factor: float = 1.0, coef_sum: float = 0.0) -> InterceptHingeLoss:
+    def restrict(self, chosen: RowIndices, factor: float = 1.0, coef_sum: float = 0.0) -> InterceptHingeLoss:
         """The hinges of some samples, beside a linear remainder with the term -coef_sum b."""
         return InterceptHingeLoss(self._restricted_weights(chosen, factor), self.team, coef_sum, self._latest[1])
 

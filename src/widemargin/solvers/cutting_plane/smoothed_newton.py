@@ -26,7 +26,7 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from ..._native import dense
-from ..._types import Indices, Matrix, Vector
+from ..._types import Matrix, RowIndices, Vector
 from ...data import LocalMatrix
 from .losses import HingeLoss, Smoothed
 from .solver import BasePlane, CuttingPlaneSolver, Plane
@@ -204,7 +204,7 @@ class SmoothedHessian:
         _diagonal(hessian)[...] += 1.0
         return hessian
 
-    def _centre(self, chosen: Indices, weights: Vector) -> Vector:
+    def _centre(self, chosen: RowIndices, weights: Vector) -> Vector:
         """The weighted mean of the samples, which the optimal intercept takes out; zero without an intercept."""
         if not self._loss.has_intercept or not len(chosen):
             return np.zeros(self._X.shape[1])
@@ -213,7 +213,7 @@ class SmoothedHessian:
         mean: Vector = self._X.rmatvec(coef)[0]
         return mean
 
-    def _second_moments(self, chosen: Indices, weights: Vector, centre: Vector) -> Matrix:
+    def _second_moments(self, chosen: RowIndices, weights: Vector, centre: Vector) -> Matrix:
         """Sum of w (x - c)(x - c)ᵀ."""
         X, places = self._X.gather(chosen)
         total = np.empty((len(centre), len(centre)))
@@ -221,7 +221,7 @@ class SmoothedHessian:
         return total
 
 
-def _sample(chosen: Indices, draws: Vector) -> tuple[Indices, float]:
+def _sample(chosen: RowIndices, draws: Vector) -> tuple[RowIndices, float]:
     """One index at random out of each of len(draws) equal parts of `chosen`, and the size of a part; all, if fewer."""
     stride = len(chosen) / len(draws)
     if stride <= 1.0:

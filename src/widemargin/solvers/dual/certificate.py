@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._native import dual, hinge
-from ..._types import Rows, Vector
+from ..._types import Labels, Mask, RowIndices, Vector
 from ..results import DualResult, History
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
@@ -37,7 +36,7 @@ class DualProblem(NamedTuple):
     epsilon: float = 0.0
     nu: float = 0.0
 
-    def take(self, rows: slice | NDArray[np.integer]) -> DualProblem:
+    def take(self, rows: slice | RowIndices) -> DualProblem:
         """The problem of the coordinates `rows` alone."""
         return self._replace(target=self.target[rows], lo=self.lo[rows], hi=self.hi[rows])
 
@@ -133,7 +132,7 @@ def svm_problem(y: Vector, upper: Vector) -> DualProblem:
     return DualProblem(y, np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0))
 
 
-def pair_problem(classes: NDArray[np.integer], upper: Vector, first: int, second: int) -> tuple[Rows, DualProblem]:
+def pair_problem(classes: Labels, upper: Vector, first: int, second: int) -> tuple[RowIndices, DualProblem]:
     """The rows of two classes, and their binary problem on these rows; the first class is positive.
 
     `classes` (n,) are the rows' class numbers, `upper` (n,) the upper bounds of alpha.
@@ -152,7 +151,7 @@ def one_class_problem(weights: Vector, nu: float) -> DualProblem:
     return DualProblem(np.zeros(len(weights)), np.zeros(len(weights)), weights, nu=nu)
 
 
-def restrict_terms(terms: dual.SeparableTerms, rows: slice | NDArray[np.integer]) -> dual.SeparableTerms:
+def restrict_terms(terms: dual.SeparableTerms, rows: slice | RowIndices) -> dual.SeparableTerms:
     """The terms of the coordinates `rows`."""
     return _terms_of([part[rows] for part in (terms.target, terms.lo, terms.hi, terms.scale)], terms.epsilon)
 
@@ -162,7 +161,7 @@ def _terms_of(parts: list[Vector], epsilon: float) -> dual.SeparableTerms:
     return dual.SeparableTerms(target, lo, hi, scale, epsilon)
 
 
-def is_free(terms: dual.SeparableTerms, beta: Vector) -> NDArray[np.bool_]:
+def is_free(terms: dual.SeparableTerms, beta: Vector) -> Mask:
     """Mask (n,) of the free coordinates, lo < beta < hi and, with epsilon > 0, beta != 0."""
     free = (beta > terms.lo) & (beta < terms.hi)
     return np.asarray(free & (beta != 0.0) if terms.epsilon else free)

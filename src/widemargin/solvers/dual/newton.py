@@ -16,11 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..._native import dual
-from ..._types import Array, Rows, Vector
+from ..._types import Array, Mask, Matrix, RowIndices, Vector
 from .certificate import certify, is_free
 from .stopping import EPS, StallTest
 
@@ -88,8 +87,8 @@ def solve_newton_sets(
 
 
 def _select_working_set(
-    terms: dual.SeparableTerms, beta: Vector, violations: Vector, size: int, last: Rows
-) -> tuple[Rows, Rows]:
+    terms: dual.SeparableTerms, beta: Vector, violations: Vector, size: int, last: RowIndices
+) -> tuple[RowIndices, RowIndices]:
     """A working set of at most `size` coordinates in ascending order, and those of them that are new.
 
     A quarter of it has the largest positive `violations` (the coordinate should increase), a quarter the most negative
@@ -105,7 +104,7 @@ def _select_working_set(
 
 def _solve_set(
     K: Array,
-    rows: Rows,
+    rows: RowIndices,
     terms: dual.SeparableTerms,
     beta: Vector,
     decision: Vector,
@@ -165,7 +164,7 @@ class _BoxNewton:
     """
 
     def __init__(
-        self, Q: Vector, grad: Vector, lo: Vector, hi: Vector, normal: Vector, *, tol: Vector, has_intercept: bool
+        self, Q: Matrix, grad: Vector, lo: Vector, hi: Vector, normal: Vector, *, tol: Vector, has_intercept: bool
     ) -> None:
         self.Q = Q
         self.grad = grad
@@ -202,11 +201,11 @@ class _BoxNewton:
         after = self._relative_violation(free, multiplier)
         return not is_bounded.any() and not _NEGLIGIBLE < after < 0.5 * before
 
-    def _relative_violation(self, free: Rows, multiplier: float) -> float:
+    def _relative_violation(self, free: RowIndices, multiplier: float) -> float:
         """Largest violation / tolerance of the free coordinates, given the multiplier of a'x = 0."""
         return float(np.max(np.abs(self.grad[free] - multiplier * self.normal[free]) / self.tol[free]))
 
-    def _projected_step(self, free: Rows, direction: Vector) -> tuple[Vector, Vector, NDArray[np.bool_]]:
+    def _projected_step(self, free: RowIndices, direction: Vector) -> tuple[Vector, Vector, Mask]:
         """A step along `direction` of length <= 1, the change of the gradient, and which coordinates reach a bound.
 
         Lengths 1, 1/16, 1/256, ..., each clipped to the box, are tried until one decreases the objective more than the
@@ -232,7 +231,7 @@ class _BoxNewton:
             length *= _BACKTRACKING
         return step, change, room <= first
 
-    def _newton(self, free: Rows) -> tuple[Vector, float]:
+    def _newton(self, free: RowIndices) -> tuple[Vector, float]:
         """The Newton direction of the free coordinates with the others fixed, and the multiplier of a'x = 0.
 
         Q is damped by a multiple of the identity, increased until the Cholesky factorisation exists: where Q is

@@ -19,11 +19,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._native import Stopped, dual
 from ..._progress import PartProgress, Progress
-from ..._types import Rows, Vector
+from ..._types import Array, RowIndices, Vector
 from ...data.rows import positions
 from ...data.samples import SampleSubset
 from ...kernels.active_matrix import ActiveMatrix
@@ -44,7 +43,7 @@ from .certificate import (
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
 from .stopping import CERTAIN, MAX_IDLE_CHECKS, MAX_NOISE, StallTest, is_uncertain
 
-DecisionValues = Callable[[Rows, Vector], Vector]
+DecisionValues = Callable[[RowIndices, Vector], Vector]
 
 # Noise: the standard deviation of decision values from the rounding errors of kernel entries
 _TOL_MARGIN = 4.0  # noise that is subtracted from tol, so that the true violation is below tol too,
@@ -124,7 +123,7 @@ class DualSolver:
         self.progress = progress
         self.must_return = must_return
         self.entry_noise = entry_noise
-        self.order: Rows | None = None
+        self.order: RowIndices | None = None
         self.terms = make_terms(problem, np.asarray(kernel_rows.kernel.diagonal(kernel_rows.samples), np.float64))
         self.active = ActiveMatrix(
             kernel_rows, max(active_bytes, WORKING_SET_ROWS**2 * kernel_rows.samples.dtype.itemsize)
@@ -242,7 +241,7 @@ class DualSolver:
         if leading is not None:
             decision[: len(leading)], columns = leading, np.arange(len(leading), len(beta))
 
-        def add(rows: Rows) -> None:
+        def add(rows: RowIndices) -> None:
             self.kernel_rows.add_product(rows, beta[rows], decision, columns)
 
         if columns is None or len(columns):
@@ -314,7 +313,7 @@ class DualSolver:
             new_point.decision[rows] = decision
         return new_point
 
-    def _choose_near(self, point: _Point, certificate: Certificate) -> Rows | None:
+    def _choose_near(self, point: _Point, certificate: Certificate) -> RowIndices | None:
         """The near rows: free ones, violators, and those nearer to the margin than the last round changed most rows.
 
         The rows of the active matrix, whose entries are known, are added if they are not too many. None if the near
@@ -332,7 +331,7 @@ class DualSolver:
                 return np.flatnonzero(mask)
         return None
 
-    def _solve_near(self, point: _Point, certificate: Certificate, near: Rows) -> tuple[Vector, Vector]:
+    def _solve_near(self, point: _Point, certificate: Certificate, near: RowIndices) -> tuple[Vector, Vector]:
         """Solve on the near rows by rounds of their own, all other coordinates fixed: their beta and decision values.
 
         Shrinking: the decision values of the other rows are computed once, after it, and show whether one of them
@@ -365,7 +364,7 @@ class DualSolver:
         self.n_iter += part.n_iter
         return result.beta, result.decision
 
-    def _choose_active(self, point: _Point, intercept: float) -> Rows:
+    def _choose_active(self, point: _Point, intercept: float) -> RowIndices:
         """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
         size = np.abs(point.violations)
         free = is_free(self.terms, point.beta)
@@ -386,7 +385,7 @@ class DualSolver:
             return active
         return self._add_near_margin(point, intercept, active, int(np.clip(len(new), *_NEAR_MARGIN)))
 
-    def _add_near_margin(self, point: _Point, intercept: float, active: Rows, k: int) -> Rows:
+    def _add_near_margin(self, point: _Point, intercept: float, active: RowIndices, k: int) -> RowIndices:
         """`active` and up to k satisfied coordinates near their margin, which the round may turn into violators."""
         slack = kink_distances(self.terms, point.decision, intercept)
         near = slack < np.abs(point.violations).max()
@@ -394,7 +393,7 @@ class DualSolver:
         room = self.active.capacity - len(active)
         return np.union1d(active, _largest(-slack, np.flatnonzero(near), min(k, room)))
 
-    def _cut_to_memory(self, point: _Point, active: Rows) -> Rows:
+    def _cut_to_memory(self, point: _Point, active: RowIndices) -> RowIndices:
         """As many rows as fit: the newer half of the last active set, and the largest violators of the others."""
         if len(active) > self.active.capacity:
             kept = self.last_active[-(self.active.capacity // 2) :]
@@ -408,7 +407,7 @@ class DualSolver:
         self.last_active = active
         return active
 
-    def _solve_active(self, point: _Point, certificate: Certificate) -> tuple[Rows, Vector, Vector]:
+    def _solve_active(self, point: _Point, certificate: Certificate) -> tuple[RowIndices, Vector, Vector]:
         """Solve on an active set's kernel matrix: its rows, their new beta and decision values."""
         with self.progress.interrupting(self.kernel_rows.team.native):
             self.active.update(self._choose_active(point, certificate.intercept))
@@ -420,7 +419,7 @@ class DualSolver:
         return active, beta, decision
 
     def _solve_in_memory(
-        self, K: NDArray[np.floating], terms: dual.SeparableTerms, beta: Vector, decision: Vector, tol: float
+        self, K: Array, terms: dual.SeparableTerms, beta: Vector, decision: Vector, tol: float
     ) -> None:
         """Improve beta and decision in place, and count the work."""
         solver = InMemorySolver(
@@ -433,16 +432,16 @@ class DualSolver:
         solver.solve(beta, decision, tol, self.limits.max_sets - self.n_iter)
         self.n_iter += solver.n_iter
 
-    def _blocks(self, rows: Rows) -> list[Rows]:
+    def _blocks(self, rows: RowIndices) -> list[RowIndices]:
         """Strided parts of `rows` whose products with K take a fraction of a second each."""
         n_blocks = min(self._n_checks(rows), len(rows) // _BLOCK_ROWS) + 1
         return [rows[k::n_blocks] for k in range(n_blocks)]
 
-    def _n_checks(self, rows: Rows) -> int:
+    def _n_checks(self, rows: RowIndices) -> int:
         """Number of clock checks during the products of these rows with K."""
         return int(entry_work(len(rows) * len(self.kernel_rows), self.kernel_rows.samples.row_cost) / _WORK_PER_CHECK)
 
-    def _in_blocks(self, add: Callable[[Rows], None], rows: Rows) -> None:
+    def _in_blocks(self, add: Callable[[RowIndices], None], rows: RowIndices) -> None:
         """Call `add` for blocks of the rows; raise `Stopped`, also within a block, if the fit is stopped.
 
         Products that take a fraction of a second in all are never stopped.
@@ -455,7 +454,7 @@ class DualSolver:
                     raise Stopped
                 add(block)
 
-    def _update(self, point: _Point, rows: Rows, beta: Vector, known: Rows) -> _Point | None:
+    def _update(self, point: _Point, rows: RowIndices, beta: Vector, known: RowIndices) -> _Point | None:
         """The point with new beta in `rows` and its decision values except those of `known`; None if stopped."""
         decision = point.decision.copy()
         change = beta - point.beta[rows]
@@ -463,7 +462,7 @@ class DualSolver:
         new_beta[rows] = beta
         unknown = np.delete(np.arange(len(decision)), known)
 
-        def add(block: Rows) -> None:
+        def add(block: RowIndices) -> None:
             self.kernel_rows.add_product(rows[block], change[block], decision, unknown)
 
         try:
@@ -477,7 +476,7 @@ class DualSolver:
         return _Point(new_beta, decision, point.violations)
 
 
-def _uncertain_rows(terms: dual.SeparableTerms, result: DualResult, noise: float) -> Rows:
+def _uncertain_rows(terms: dual.SeparableTerms, result: DualResult, noise: float) -> RowIndices:
     return np.flatnonzero(is_uncertain(terms, result.beta, result.decision, result.intercept, noise))
 
 
@@ -487,7 +486,7 @@ def _typical_change(last: tuple[_Point, Certificate], new: tuple[_Point, Certifi
     return float(np.quantile(np.abs(change), _CHANGE_QUANTILE))
 
 
-def _largest(values: Vector, rows: Rows, k: int) -> Rows:
+def _largest(values: Vector, rows: RowIndices, k: int) -> RowIndices:
     """The k of `rows` with the largest `values`, in ascending order; ties are broken by a fixed random permutation."""
     if len(rows) <= k:
         return rows

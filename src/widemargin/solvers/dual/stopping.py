@@ -6,10 +6,9 @@ The tolerance itself, with the duality gap, is `certificate`'s; limits of time a
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._native import dual
-from ..._types import Vector
+from ..._types import Mask, Vector
 from ..results import DualResult
 from .certificate import DualProblem, kink_distances
 
@@ -112,7 +111,7 @@ def hides_violation(noise: float, tol: float, problem: DualProblem | dual.Separa
 
 def is_uncertain(
     problem: DualProblem | dual.SeparableTerms, beta: Vector, decision: Vector, intercept: float, noise: float
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Mask (n,) of the support vectors and the rows near their margin: noise of other decision values has no effect.
 
     It changes neither the objective nor the gap.

@@ -19,7 +19,7 @@ import numpy as np
 from ..._native import dual
 from ..._progress import Progress, SilentProgress
 from ..._threads import ThreadTeam
-from ..._types import Array, Rows, Vector
+from ..._types import Array, RowIndices, Vector
 from ...data.samples import Samples
 from ...kernels.functions import Kernel
 from ...kernels.precision import entry_noise
@@ -34,7 +34,7 @@ from .stopping import SETS_PER_CHECK, CoordinateStallTest, hides_violation
 class Subproblem(NamedTuple):
     """A dual on K[rows, rows]: rows (m,), the problem of m coordinates and a feasible start (m,)."""
 
-    rows: Rows
+    rows: RowIndices
     problem: DualProblem
     start: Vector
 
@@ -138,7 +138,7 @@ class _Batch:
 
     def _entries(self, part: Subproblem) -> Array:
         """K[rows, rows], (m, m)."""
-        return self.K[np.ix_(part.rows, part.rows)]
+        return np.asarray(self.K[np.ix_(part.rows, part.rows)])
 
     def advance(self, team: ThreadTeam) -> bool:
         """Solve for 50 ms; whether any problem is left unsolved."""

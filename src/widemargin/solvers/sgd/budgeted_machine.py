@@ -20,14 +20,12 @@ from numpy.typing import NDArray
 
 from ..._native import budget as compiled
 from ..._native import csr
-from ..._types import Vector
+from ..._types import RowIndices, Vector
 from ...data.csr import CSRArray, make_csr
 from ...data.samples import Samples, SparseSamples, make_samples
 from ...kernels.functions import RBF, FunctionKernel, Kernel
 from .lookup_table import golden_section, merge_table, merged_coef
 from .maintenance import PAPER_RULE, RULES
-
-Order = NDArray[np.int64]
 
 # Places in the arrays of a machine, which the compiled steps and the files of models number alike.
 # counts: N_FRONT and N_BACK are support vectors of positive and of negative coefficients, which fill the slots of a
@@ -112,7 +110,7 @@ class BudgetedMachine(ABC):
         return X
 
     @abstractmethod
-    def run(self, X: Any, order: Order, signed_weights: Vector) -> None:
+    def run(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
         """One step on each of the rows X[order].
 
         Parameters
@@ -168,14 +166,14 @@ class MergingMachine(BudgetedMachine):
             return make_csr(X)
         return np.ascontiguousarray(X)
 
-    def run(self, X: Any, order: Order, signed_weights: Vector) -> None:
+    def run(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
         """Steps with budget maintenance by merging."""
         X = self.prepare(X)
         if not isinstance(X, csr.CSRMatrix) and not self.counts[STEPS] and len(order):
             self.arrays.shift[:] = X[order[0]]  # distances stay as they are, and lose fewer digits
         self._take_steps(X, order, signed_weights)
 
-    def _take_steps(self, X: Any, order: Order, signed_weights: Vector) -> None:
+    def _take_steps(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
         settings = self.settings
         tables, gamma = merge_table(settings.table_size).tables, settings.kernel.gamma  # type: ignore[attr-defined]
         rule = self.rule, gamma, 1 / settings.lam, settings.fit_intercept
@@ -213,7 +211,7 @@ class PaperMachine(MergingMachine):
         super().__init__(settings, arrays)
         self.rule = RULES[0]
 
-    def _take_steps(self, X: Any, order: Order, signed_weights: Vector) -> None:
+    def _take_steps(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
         for t in range(len(order)):
             super()._take_steps(X, order[t : t + 1], signed_weights)
             if len(self) > self.settings.budget:
@@ -296,7 +294,7 @@ class SubsetMachine(BudgetedMachine):
     counts: NDArray[np.int64]
     sums: Vector
 
-    def run(self, X: Any, order: Order, signed_weights: Vector) -> None:
+    def run(self, X: Any, order: RowIndices, signed_weights: Vector) -> None:
         """Steps by blocks of rows; the kernel values of a row do not depend on its block."""
         while len(order):
             n_rows = BLOCK_ROWS - int(self.counts[STEPS]) % BLOCK_ROWS

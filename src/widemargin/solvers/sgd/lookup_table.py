@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from ..._config import cache_folder
 from ..._native import budget as compiled
-from ..._types import Vector
+from ..._types import Array, Vector
 
 Grid = NDArray[np.float32]
 
@@ -102,7 +102,7 @@ def tabulate(size: int) -> Grid:
     return np.stack([h, np.sqrt(wd)]).astype(np.float32)
 
 
-def merged_coef(h: Vector, m: Vector, log_kappa: NDArray[np.floating]) -> Vector:
+def merged_coef(h: Vector, m: Vector, log_kappa: Array) -> Vector:
     """s(h) = m kappa^((1 - h)^2) + (1 - m) kappa^(h^2): the coefficient of z for a_i + a_j = 1; arrays broadcast."""
     return np.asarray(m * np.exp((1 - h) ** 2 * log_kappa) + (1 - m) * np.exp(h**2 * log_kappa))
 
