@@ -15,7 +15,7 @@ from naive import dc_svm as naive
 from naive.kernels import rbf
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import KernelProblem, Settings, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
 from widemargin.algorithms.several_machines import train_several
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
@@ -38,9 +38,9 @@ def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest
     X, y = noisy
     divisions, solved, refined = [], [], []
 
-    def divide(kernel: Any, samples: Any, k: int, **options: Any) -> Any:
-        division = real_divide(kernel, samples, k, **options)
-        divisions.append((options["candidates"], options["method"], k, division.labels))
+    def divide(rows: Any, clustering: Any, rng: Any, *, candidates: Any) -> Any:
+        division = real_divide(rows, clustering, rng, candidates=candidates)
+        divisions.append((candidates, clustering.method, clustering.k, division.labels))
         return division
 
     def join(rows: Any, parts: Any, n: int, elapsed: float) -> Any:
@@ -56,7 +56,7 @@ def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest
     monkeypatch.setattr(dc_svm, "join_results", join)
     monkeypatch.setattr(dc_svm.DualSolver, "solve_sharing_memory", refine)
     monkeypatch.setattr(dc_svm, "_START_TOL", 1e-7)  # of levels and refine step
-    settings = Settings(tol=1e-7, n_levels=2, partition="kernel", n_sample=200, n_jobs=1)
+    settings = DCSVMSettings(tol=1e-7, n_levels=2, partition="kernel", n_sample=200, n_jobs=1)
     data = KernelProblem(RBF(GAMMA), make_samples(X, "distances"), svm_problem(y, np.full(N, C)))
     with Progress() as progress:
         machine = train(data, settings, progress, np.random.default_rng(0))
@@ -112,7 +112,7 @@ def wide_rows(n: int) -> tuple[Samples, NDArray[np.float64]]:
 def test_a_stop_ends_a_cluster_at_its_next_tile(stop_level: int, stopping: Progress) -> None:
     """Of the sample that says whether a level pays, and of a level's cluster: 15 tiles and more."""
     samples, y = wide_rows(5000)
-    settings = Settings(n_levels="auto", stop_level=stop_level, n_jobs=1)
+    settings = DCSVMSettings(n_levels="auto", stop_level=stop_level, n_jobs=1)
     data = KernelProblem(_StoppingRBF(0.01), samples, svm_problem(y, np.full(len(y), C)))
     machine = train(data, settings, stopping, np.random.default_rng(0))
     assert _StoppingRBF.n_tiles == 3
@@ -126,7 +126,7 @@ def test_a_stop_ends_all_pairs_at_the_next_tile(n: int, k: int, stopping: Progre
     samples, _ = wide_rows(n)
     classes, upper = np.arange(n) % k, np.full(n, C)
     problems = [partial(pair_problem, classes, upper, *pair) for pair in combinations(range(k), 2)]
-    settings = Settings(n_levels="auto", n_jobs=1)
+    settings = DCSVMSettings(n_levels="auto", n_jobs=1)
     rng, sizes = np.random.default_rng(0), np.bincount(classes).tolist()
     kernel = _StoppingRBF(0.01)
     machines = train_several(kernel, samples, problems, settings, stopping, rng, class_sizes=sizes)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import KernelProblem, Settings, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
 from widemargin.algorithms.several_machines import train_several
 from widemargin.data.labels import group_pairs
 from widemargin.data.samples import make_samples
@@ -37,7 +37,7 @@ def trained_pairs(sizes: list[int], n_jobs: int = 1) -> tuple[list[TrainedMachin
     rng = np.random.default_rng(0)
     classes = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     X = (rng.standard_normal((len(sizes), 4))[classes] + rng.standard_normal((len(classes), 4))).astype(np.float32)
-    samples, kernel, settings = make_samples(X, "distances"), RBF(0.2), Settings(fit_intercept=True, n_jobs=n_jobs)
+    samples, kernel, settings = make_samples(X, "distances"), RBF(0.2), DCSVMSettings(fit_intercept=True, n_jobs=n_jobs)
     upper = np.full(len(classes), 3.0)
     problems = [partial(pair_problem, classes, upper, *pair) for pair in combinations(range(len(sizes)), 2)]
     with Progress() as progress:

@@ -13,19 +13,27 @@ from sklearn.metrics.pairwise import rbf_kernel
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
+from widemargin.kernels.streamed import KernelRows
 from widemargin.partition import routing
-from widemargin.partition.divide import Division, divide
+from widemargin.partition.divide import Clustering, Division, divide
 
 METHODS = ("kernel", "input", "random")
 RBF = make_kernel("rbf", gamma=0.5)
 
 
 def cut(
-    X: Any, k: int, method: str = "kernel", seed: int = 0, n_jobs: int = 1, kernel: Any = RBF, **more: Any
+    X: Any,
+    k: int,
+    method: str = "kernel",
+    seed: int = 0,
+    n_jobs: int = 1,
+    kernel: Any = RBF,
+    n_sample: int = 1000,
+    **more: Any,
 ) -> Division:
     with ThreadTeam(n_jobs) as team:
-        samples = make_samples(X, kernel.sample_form)
-        return divide(kernel, samples, k, method=method, rng=np.random.default_rng(seed), team=team, **more)
+        rows = KernelRows(kernel, make_samples(X, kernel.sample_form), team)
+        return divide(rows, Clustering(k, method, n_sample), np.random.default_rng(seed), **more)
 
 
 def lopsided(n: int = 3000) -> np.ndarray:

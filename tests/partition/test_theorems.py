@@ -14,10 +14,11 @@ from naive import kernels
 from naive import partition as naive
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
-from widemargin.algorithms.dc_svm import KernelProblem, Settings, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.partition.divide import Division, divide
+from widemargin.kernels.streamed import KernelRows
+from widemargin.partition.divide import Clustering, Division, divide
 from widemargin.partition.routing import RandomRouter
 from widemargin.solvers.dual.certificate import svm_problem
 from widemargin.solvers.results import TrainedMachine
@@ -39,7 +40,7 @@ def division_of(X: Any, labels: Any) -> Division:
 
 def glue(kernel: Any, X: Any, y: Any, upper: Any, labels: Any, **more: Any) -> TrainedMachine:
     """The concatenated solutions of the clusters."""
-    options = Settings(n_jobs=1, n_levels=1, stop_level=1, tol=1e-9, **more)
+    options = DCSVMSettings(n_jobs=1, n_levels=1, stop_level=1, tol=1e-9, **more)
     data = KernelProblem(kernel, make_samples(X, kernel.sample_form), svm_problem(y, upper))
     with Progress() as progress:
         return train(data, options, progress, np.random.default_rng(0), division=division_of(X, labels))
@@ -93,10 +94,10 @@ def test_theorem_1(n: int, k: int, seed: int, gamma: float, C: float, weighted: 
         labels = rng.integers(k, size=n)
         labels[0] = k - 1
     else:
-        labels = divide(kernel, samples, k, method=method, rng=rng, team=ThreadTeam(1)).labels
+        labels = divide(KernelRows(kernel, samples, ThreadTeam(1)), Clustering(k, method), rng).labels
     with Progress() as progress:
         best = train(
-            KernelProblem(kernel, samples, svm_problem(y, upper)), Settings(n_jobs=1, tol=1e-9), progress, rng
+            KernelProblem(kernel, samples, svm_problem(y, upper)), DCSVMSettings(n_jobs=1, tol=1e-9), progress, rng
         ).result
     glued = glue(kernel, X, y, upper, labels).result
     Q, p = qp.signed(kernels.rbf(X, X, gamma), y), -np.ones(n)
@@ -167,12 +168,12 @@ def test_points_of_largest_gradient_are_no_support_vectors(seed: int) -> None:
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     upper, kernel = np.full(200, 10.0), RBF(0.5)
     samples = make_samples(X, kernel.sample_form)
-    labels = divide(kernel, samples, 4, rng=np.random.default_rng(0), team=ThreadTeam(1)).labels
+    labels = divide(KernelRows(kernel, samples, ThreadTeam(1)), Clustering(4), np.random.default_rng(0)).labels
     glued = glue(kernel, X, y, upper, labels).result
     with Progress() as progress:
         best = train(
             KernelProblem(kernel, samples, svm_problem(y, upper)),
-            Settings(n_jobs=1),
+            DCSVMSettings(n_jobs=1),
             progress,
             np.random.default_rng(0),
         ).result

@@ -17,7 +17,7 @@ from benchmarks.papers._dc_svm.machines import SETS, Machine, make, settings_of
 from benchmarks.papers._experiment import Experiment, Row, grouped, is_wanted
 from widemargin._config import resolve_memory_budget
 from widemargin._progress import Progress
-from widemargin.algorithms.dc_svm import KernelProblem, Settings, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import make_kernel
 from widemargin.solvers.dual.certificate import svm_problem
@@ -41,10 +41,10 @@ def _figure1(name: str, options: Namespace) -> Iterator[Row]:
     if not is_wanted(options, set=name, C=problem.C, gamma=problem.gamma):
         return
     data = _data(problem)
-    best = _dual(problem, _train(data, Settings(tol=options.tol)).result.beta)
+    best = _dual(problem, _train(data, DCSVMSettings(tol=options.tol)).result.beta)
     for method in _METHODS:
         for k in options.clusters:
-            one_level = Settings(tol=options.tol, n_levels=1, branching=k, stop_level=1, partition=method)
+            one_level = DCSVMSettings(tol=options.tol, n_levels=1, branching=k, stop_level=1, partition=method)
             found = _bound(problem, data, one_level, best)
             yield {
                 "set": name,
@@ -68,8 +68,8 @@ def _data(problem: Problem) -> KernelProblem:
     )
 
 
-def _train(data: KernelProblem, settings: Settings) -> Trained:
-    settings = Settings(**{**vars(settings), "memory_budget": resolve_memory_budget(None)})
+def _train(data: KernelProblem, settings: DCSVMSettings) -> Trained:
+    settings = DCSVMSettings(**{**vars(settings), "memory_budget": resolve_memory_budget(None)})
     with Progress() as progress:
         return train(data, settings, progress, np.random.default_rng(0))
 
@@ -81,7 +81,7 @@ def _dual(problem: Problem, beta: NDArray[np.float64]) -> float:
     return float(np.abs(beta).sum() - 0.5 * beta[support] @ f)
 
 
-def _bound(problem: Problem, data: KernelProblem, settings: Settings, best: float) -> _Bound:
+def _bound(problem: Problem, data: KernelProblem, settings: DCSVMSettings, best: float) -> _Bound:
     local = _train(data, settings)
     assert local.division is not None
     mass = problem.C**2 * _between_clusters(data, local.division.labels)

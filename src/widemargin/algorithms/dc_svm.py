@@ -34,7 +34,7 @@ from ..kernels.precision import entry_noise
 from ..kernels.scratch import Scratch, closing_scratch, release
 from ..kernels.streamed import KernelRows
 from ..kernels.tiles import fill_gram
-from ..partition.divide import Division, divide
+from ..partition.divide import Clustering, Division, divide
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem, Limits
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_result
 from ..solvers.dual.memory import active_bytes, free_bytes, share_budget
@@ -43,7 +43,8 @@ from ..solvers.dual.stopping import hides_violation
 from ..solvers.dual.subproblems import Subproblem, solve_on_whole_matrix
 from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine, join_results
 
-Problem = Callable[[], tuple[RowIndices, DualProblem]]  # returns the rows of a machine, and its dual problem on these
+# A function that returns the rows of a machine, and its dual problem on these.
+LazyProblem = Callable[[], tuple[RowIndices, DualProblem]]
 
 _MAX_IN_MEMORY = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # tolerance of levels and refine step that only give a start: later steps change its last digits
@@ -55,7 +56,7 @@ _LEAST_ROWS = 5000  # of automatic levels: fewer rows are solved faster without
 
 
 @dataclass(frozen=True)
-class Settings:
+class DCSVMSettings:
     """Parameters of the training, independent of the data.
 
     Attributes
@@ -109,6 +110,9 @@ class Settings:
         return range(level, max(level, 1) - 1, -1)
 
 
+Settings = DCSVMSettings
+
+
 class KernelProblem(NamedTuple):
     """Samples of length n, their kernel, and the dual problem of n coordinates."""
 
@@ -119,7 +123,7 @@ class KernelProblem(NamedTuple):
 
 def train(
     data: KernelProblem,
-    settings: Settings,
+    settings: DCSVMSettings,
     progress: Progress | PartProgress,
     rng: np.random.Generator,
     *,
@@ -172,7 +176,7 @@ def train(
 
 
 def solve_clusters(
-    data: KernelProblem, clusters: Sequence[RowIndices], settings: Settings, progress: Progress
+    data: KernelProblem, clusters: Sequence[RowIndices], settings: DCSVMSettings, progress: Progress
 ) -> list[DualResult]:
     """The machine of each of these clusters of rows, alone: what an early machine is made of.
 
@@ -183,7 +187,7 @@ def solve_clusters(
         return fit.solve_clusters(clusters, data.problem.uniform_point(), settings.tol, settings.max_relative_gap)
 
 
-def approximate(data: KernelProblem, settings: Settings, progress: Progress) -> Vector:
+def approximate(data: KernelProblem, settings: DCSVMSettings, progress: Progress) -> Vector:
     """A feasible point (n,) near the optimum: the clusters' solutions to a violation of 0.1, or without levels, as for
     sparse rows, that of the whole problem; less from a fit that is stopped meanwhile.
     """
@@ -204,7 +208,7 @@ class Fit:
     def __init__(
         self,
         data: KernelProblem,
-        settings: Settings,
+        settings: DCSVMSettings,
         progress: Progress | PartProgress,
         rng: np.random.Generator,
         team: ThreadTeam,
@@ -438,7 +442,7 @@ def _are_sparse(samples: Samples) -> bool:
     return bool(sp.issparse(samples.take(slice(0, 1)).original()))
 
 
-def is_small(n: int, n_problems: int, settings: Settings, progress: Progress | PartProgress) -> bool:
+def is_small(n: int, n_problems: int, settings: DCSVMSettings, progress: Progress | PartProgress) -> bool:
     """Whether problems on n rows are solved on the whole kernel matrix, without levels, rounds and callbacks."""
     return (
         n * n <= _SMALL_ENTRIES * min(n_problems, _SMALL_PROBLEMS)
@@ -449,7 +453,7 @@ def is_small(n: int, n_problems: int, settings: Settings, progress: Progress | P
     )
 
 
-def most_small_rows(settings: Settings) -> int:
+def most_small_rows(settings: DCSVMSettings) -> int:
     """The most rows of problems that are solved on one kernel matrix."""
     return isqrt(int(min(_SMALL_ENTRIES * _SMALL_PROBLEMS, settings.memory_budget * _SMALL_SHARE / 8)))
 
@@ -458,7 +462,7 @@ def train_small(
     kernel: Kernel,
     samples: Samples,
     parts: list[Subproblem],
-    settings: Settings,
+    settings: DCSVMSettings,
     progress: Progress | SilentProgress,
     team: ThreadTeam,
 ) -> list[TrainedMachine]:
@@ -470,7 +474,7 @@ def train_small(
     return [TrainedMachine(result, None, np.array([result.intercept]), []) for result in results]
 
 
-def _zero_result(problem: DualProblem, settings: Settings, progress: Progress | SilentProgress) -> DualResult:
+def _zero_result(problem: DualProblem, settings: DCSVMSettings, progress: Progress | SilentProgress) -> DualResult:
     return zero_result(problem, has_intercept=settings.fit_intercept, elapsed=progress.elapsed)
 
 
@@ -478,7 +482,7 @@ def divide_adaptively(
     rows: KernelRows,
     level: int,
     beta: Vector,
-    settings: Settings,
+    settings: DCSVMSettings,
     progress: Progress | PartProgress,
     rng: np.random.Generator,
 ) -> Division:
@@ -489,7 +493,6 @@ def divide_adaptively(
     if not progress.go_on():  # k-means, which comes first, does not end before it has converged
         raise Stopped
     candidates = np.flatnonzero(beta) if beta.any() else None
-    k, m, method = min(settings.branching**level, len(beta)), settings.n_sample, settings.partition
-    kernel, samples, team = rows.kernel, rows.samples, rows.team
-    with progress.interrupting(team.native):
-        return divide(kernel, samples, k, method=method, candidates=candidates, n_sample=m, rng=rng, team=team)
+    clustering = Clustering(min(settings.branching**level, len(beta)), settings.partition, settings.n_sample)
+    with progress.interrupting(rows.team.native):
+        return divide(rows, clustering, rng, candidates=candidates)

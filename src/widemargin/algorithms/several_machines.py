@@ -30,10 +30,10 @@ from ..solvers.dual.memory import share_budget
 from ..solvers.dual.subproblems import Subproblem
 from ..solvers.results import TrainedMachine
 from .dc_svm import (
+    DCSVMSettings,
     Fit,
     KernelProblem,
-    Problem,
-    Settings,
+    LazyProblem,
     divide_adaptively,
     is_small,
     most_small_rows,
@@ -47,8 +47,8 @@ _MATRIX_SHARE = 1 / 2  # bytes of a kernel matrix that several machines share / 
 def train_several(
     kernel: Kernel,
     samples: Samples,
-    problems: Sequence[Problem],
-    settings: Settings,
+    problems: Sequence[LazyProblem],
+    settings: DCSVMSettings,
     progress: Progress,
     rng: np.random.Generator,
     *,
@@ -93,8 +93,8 @@ def train_several(
 def _train_apart(
     kernel: Kernel,
     samples: Samples,
-    problems: Sequence[Problem],
-    settings: Settings,
+    problems: Sequence[LazyProblem],
+    settings: DCSVMSettings,
     progress: Progress,
     rng: np.random.Generator,
 ) -> list[TrainedMachine]:
@@ -116,7 +116,7 @@ def _train_apart(
 
 
 def _train_group(
-    kernel: Kernel, samples: Samples, problems: Sequence[Problem], settings: Settings, progress: Progress
+    kernel: Kernel, samples: Samples, problems: Sequence[LazyProblem], settings: DCSVMSettings, progress: Progress
 ) -> list[TrainedMachine]:
     """Machines on the kernel matrix of all their rows; zeros if the fit is stopped before."""
     made = [make() for make in problems]
@@ -132,7 +132,7 @@ def _train_on_common_matrix(
     kernel: Kernel,
     samples: Samples,
     problems: list[DualProblem],
-    settings: Settings,
+    settings: DCSVMSettings,
     progress: Progress,
     rng: np.random.Generator,
 ) -> list[TrainedMachine]:
@@ -159,8 +159,8 @@ def _train_on_common_matrix(
 def _train_one(
     kernel: Kernel,
     samples: Samples,
-    make: Problem,
-    settings: Settings,
+    make: LazyProblem,
+    settings: DCSVMSettings,
     progress: Progress,
     n_workers: int,
     seed: int,

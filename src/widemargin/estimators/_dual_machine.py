@@ -17,7 +17,8 @@ from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs
 from .._types import Labels, RowIndices, Vector
-from ..algorithms.dc_svm import KernelProblem, Problem, Settings
+from ..algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem
+from ..algorithms.dc_svm_on_dask import train, train_several
 from ..data import is_partitioned
 from ..data.remote_rows import RemoteRows, open_remote_rows
 from ..data.samples import Samples
@@ -32,7 +33,6 @@ from ._estimator import describe_gap, warn_unconverged
 from ._fitted_state import FittedState
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._predictor import lazy_on_dask
-from ._remote import train, train_several
 from ._scale import make_checked_samples
 from ._validation import (
     FUNCTION_KERNELS,
@@ -133,7 +133,7 @@ class DualMachine(LinearWeights, KernelMachine):
         if self._is_gram and self.partition == "input":
             raise ValueError("partition must not be 'input' with kernel='precomputed': it has no features to cluster")
 
-    def _problems(self, rows: TrainingRows) -> Sequence[Problem]:
+    def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
         """Of each machine a function that returns its rows among the n of `rows`, and its dual problem on these."""
         raise NotImplementedError
 
@@ -226,7 +226,7 @@ class DualMachine(LinearWeights, KernelMachine):
             return make_checked_samples(kernel, X, targets, go_on)
         chosen, values = X.sample
         make_checked_samples(kernel, values, None if targets is None else targets[chosen], go_on)
-        return X  # type: ignore[return-value]  # `_remote.train` takes them in place of samples
+        return X  # type: ignore[return-value]  # `dc_svm_on_dask.train` takes them in place of samples
 
     def _scale_targets(self, rows: TrainingRows) -> NDArray[Any] | None:
         """Class numbers or values of the first target (n,), for checks of the features' scale; None without y."""
@@ -238,8 +238,8 @@ class DualMachine(LinearWeights, KernelMachine):
         needed = needed_bytes(samples, sizes, effective_n_jobs(self.n_jobs))
         check_memory(self.memory_budget, needed, f"problems of up to {max(sizes)} rows, {len(sizes)} in all")
 
-    def _settings(self, kernel: Kernel) -> Settings:
-        return Settings(
+    def _settings(self, kernel: Kernel) -> DCSVMSettings:
+        return DCSVMSettings(
             fit_intercept=bool(self.fit_intercept),
             tol=float(self.tol),
             max_relative_gap=MAX_RELATIVE_GAP if kernel.is_semidefinite else np.inf,

@@ -12,7 +12,8 @@ from sklearn.base import OutlierMixin
 
 from .._progress import Progress
 from .._types import Vector
-from ..algorithms.dc_svm import KernelProblem, Problem
+from ..algorithms.dc_svm import KernelProblem, LazyProblem
+from ..algorithms.dc_svm_on_dask import take_samples, train
 from ..data.remote_rows import count_rows
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
@@ -21,7 +22,6 @@ from ..solvers.results import StoppedAtStartError, TrainedMachine
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import OutlierPredictor, lazy_on_dask
-from ._remote import take_samples, train
 from ._validation import check_choice, check_number, make_rng, plain
 
 _ROUNDING = 8.0  # times the relative rounding error of a kernel entry: that of a decision value
@@ -202,7 +202,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
             raise ValueError(f"sample_weight must have a sum of at most {_LARGEST_SUM:g}, got {total:g}")
         return super()._take_rows(X, targets, weights)
 
-    def _problems(self, rows: TrainingRows) -> Sequence[Problem]:
+    def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
         return [lambda: (np.arange(len(rows.weights)), one_class_problem(rows.weights, float(self.nu)))]
 
     def _train(self, kernel: Kernel, samples: Samples, rows: TrainingRows, progress: Progress) -> list[TrainedMachine]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from ..algorithms.dc_svm import Problem
+from ..algorithms.dc_svm import LazyProblem
 from ..models.clustered import COMBINATIONS
 from ..solvers.dual.certificate import pair_problem, svm_problem
 from ..solvers.results import TrainedMachine
@@ -234,7 +234,7 @@ class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
         check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         check_flag(break_ties=self.break_ties)
 
-    def _problems(self, rows: TrainingRows) -> Sequence[Problem]:
+    def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
         upper = self.C * self._weigh_classes(rows.classes, rows.y, rows.weights)
         if len(rows.classes) > 2:
             return [partial(pair_problem, rows.y, upper, *pair) for pair in combinations(range(len(rows.classes)), 2)]

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from .._types import RowIndices, Vector
-from ..algorithms.dc_svm import Problem
+from ..algorithms.dc_svm import LazyProblem
 from ..solvers.dual.certificate import DualProblem, regression_problem
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
@@ -167,7 +167,7 @@ class DCSVMRegressor(RegressorMixin, ValuePredictor, DualMachine):
         super()._check_parameters()
         check_choice("combine", self.combine, ("early", "naive"))
 
-    def _problems(self, rows: TrainingRows) -> Sequence[Problem]:
+    def _problems(self, rows: TrainingRows) -> Sequence[LazyProblem]:
         all_rows, upper = np.arange(len(rows.y)), self.C * rows.weights
 
         def problem_of(target: Vector) -> tuple[RowIndices, DualProblem]:

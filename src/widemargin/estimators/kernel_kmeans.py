@@ -17,9 +17,10 @@ from .._threads import ThreadTeam, blas_limit
 from .._types import Array, Vector
 from ..data.samples import GramSamples, Samples, make_samples
 from ..kernels.precision import ensure_precision
+from ..kernels.streamed import KernelRows
 from ..kernels.tiles import fill_gram
 from ..nystroem.landmarks import select_medoids
-from ..partition.divide import Division, divisions
+from ..partition.divide import Clustering, Division, divisions
 from ..partition.routing import KernelRouter
 from ._estimator import warn_of_stop
 from ._fitted_state import FittedState
@@ -184,9 +185,9 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
     def _divide(self, kernel: Any, samples: Samples, weights: Vector, progress: Progress, team: ThreadTeam) -> Division:
         """The balanced division; of a fit that is stopped, that of the last round, or one by medoids."""
         division, rng = None, make_rng(self.random_state)
-        how: dict[str, Any] = {"n_sample": self.n_sample, "weights": weights, "rng": rng, "team": team}
+        rows, clustering = KernelRows(kernel, samples, team), Clustering(self.n_clusters, n_sample=self.n_sample)
         with suppress(Stopped), progress.interrupting(team.native):
-            for latest in divisions(kernel, samples, self.n_clusters, **how, go_on=progress.go_on):
+            for latest in divisions(rows, clustering, rng, weights=weights, go_on=progress.go_on):
                 division = latest
                 if not progress.go_on():
                     break

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._threads import ThreadTeam, run_until_stopped
+from .._threads import run_until_stopped
 from .._types import Labels, RowIndices, Vector
-from ..data.samples import Samples
-from ..kernels.functions import Kernel
+from ..kernels.streamed import KernelRows
 from ..kernels.tiles import fill_gram
 from .kmeans import kernel_kmeans, kmeans_work
 from .routing import InputRouter, KernelRouter, RandomRouter, Router, cluster_rows
@@ -41,44 +40,51 @@ class Division(NamedTuple):
     sample_indices: RowIndices
 
 
-def divide(kernel: Kernel, samples: Samples, k: int, **how: Any) -> Division:
-    """Divide samples into about k clusters: the last of `divisions`, which takes the same arguments."""
-    *_, balanced = divisions(kernel, samples, k, **how)
+class Clustering(NamedTuple):
+    """What kind of clusters, and how many.
+
+    Attributes
+    ----------
+    k : int
+        Number of clusters, about; at most that of samples, and 500.
+    method : {"kernel", "input", "random"}
+        Kernel k-means, k-means of the rows, or random clusters.
+    n_sample : int
+        Sample size m, increased to 10 k and at most 5,000 and the number of rows that are sampled.
+    """
+
+    k: int
+    method: str = "kernel"
+    n_sample: int = 1000
+
+
+def divide(rows: KernelRows, clustering: Clustering, rng: np.random.Generator, **options: Any) -> Division:
+    """Divide samples into clusters: the last of `divisions`, which takes the same arguments."""
+    *_, balanced = divisions(rows, clustering, rng, **options)
     return balanced
 
 
 def divisions(
-    kernel: Kernel,
-    samples: Samples,
-    k: int,
-    *,
-    method: str = "kernel",
-    candidates: RowIndices | None = None,
-    n_sample: int = 1000,
-    weights: Vector | None = None,
+    rows: KernelRows,
+    clustering: Clustering,
     rng: np.random.Generator,
-    team: ThreadTeam,
+    *,
+    candidates: RowIndices | None = None,
+    weights: Vector | None = None,
     go_on: Callable[[], bool] = lambda: True,
 ) -> Iterator[Division]:
     """Cluster m samples, then assign every sample to its nearest centre: this division, and each that balances it.
 
     Parameters
     ----------
-    kernel : Kernel
-    samples : Samples of length n
-    k : int
-        At most n.
-    method : {"kernel", "input", "random"}
-        Kernel k-means, k-means of the rows, or random clusters.
+    rows : KernelRows
+        Kernel and samples, n of them; `Stopped` is raised once their team is stopped.
+    clustering : Clustering
+    rng : numpy.random.Generator
     candidates : ndarray of int, optional
         The rows that are sampled; support vectors for adaptive clustering. All by default.
-    n_sample : int
-        Sample size m, increased to 10 k and at most 5,000 and the number of candidates. k is at most 500.
     weights : ndarray of shape (n,), optional
         Of the samples in centres and sizes of kernel k-means, >= 0; ones by default. None of weight 0 is sampled.
-    rng : numpy.random.Generator
-    team : ThreadTeam
-        `Stopped` is raised once it is stopped.
     go_on : callable
         Called after each iteration of kernel k-means, which ends where it returns False.
 
@@ -96,13 +102,15 @@ def divisions(
     Kernel k-means costs m kernel entries a sample, k-means k distances.
     Source: two-step kernel k-means, Hsieh et al. 2014, section 3, after Ghitta et al. 2011.
     """
+    kernel, samples, team = rows.kernel, rows.samples, rows.team
     weighted = np.arange(len(samples)) if weights is None else np.flatnonzero(weights)
-    pool = weighted if candidates is None or len(candidates) < _POINTS_PER_CENTRE * k else candidates
-    k = min(k, max(1, _MAX_POINTS // _POINTS_PER_CENTRE))
-    m = min(len(pool), _MAX_POINTS, max(n_sample, _POINTS_PER_CENTRE * k))
+    pool = weighted if candidates is None or len(candidates) < _POINTS_PER_CENTRE * clustering.k else candidates
+    k = min(clustering.k, max(1, _MAX_POINTS // _POINTS_PER_CENTRE))
+    m = min(len(pool), _MAX_POINTS, max(clustering.n_sample, _POINTS_PER_CENTRE * k))
     index = pool if m == len(pool) else np.sort(rng.choice(pool, m, replace=False))
     own = None if weights is None else weights[index]
-    router = _cluster(kernel, samples.take(index), k, method, rng, own, team, go_on)
+    points = KernelRows(kernel, samples.take(index), team)
+    router = _cluster(points, clustering._replace(k=k), rng, own, go_on)
     mean = (len(samples) if weights is None else float(weights.sum())) / k
     labels = router.assign(samples, team)
     yield Division(router, labels, index)
@@ -115,18 +123,16 @@ def divisions(
 
 
 def _cluster(
-    kernel: Kernel,
-    points: Samples,
-    k: int,
-    method: str,
+    sample: KernelRows,
+    clustering: Clustering,
     rng: np.random.Generator,
     weights: Vector | None,
-    team: ThreadTeam,
     go_on: Callable[[], bool],
 ) -> Router:
-    if method == "random":
+    kernel, points, team, k = sample.kernel, sample.samples, sample.team, clustering.k
+    if clustering.method == "random":
         return RandomRouter(points, rng.permutation(len(points)) % k)
-    if method == "input":
+    if clustering.method == "input":
         work = kmeans_work(points.original(), k)
         labels = run_until_stopped(partial(cluster_rows, points, k, rng), lambda: not team.native.is_stopped, work)
         return InputRouter(points, _dense_labels(labels))

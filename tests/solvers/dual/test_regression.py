@@ -14,7 +14,7 @@ from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import KernelProblem, Settings, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual.certificate import (
@@ -81,7 +81,7 @@ def test_a_point_near_another_is_feasible(nu: float) -> None:
 def fit(X: NDArray[Any], problem: DualProblem, start: Vector | None = None, **changes: Any) -> TrainedMachine:
     data = KernelProblem(RBF(GAMMA), make_samples(X, RBF.sample_form), problem)
     with Progress() as progress:
-        return train(data, Settings(**{"n_jobs": 1, **changes}), progress, np.random.default_rng(0), start=start)
+        return train(data, DCSVMSettings(**{"n_jobs": 1, **changes}), progress, np.random.default_rng(0), start=start)
 
 
 @settings(max_examples=25, deadline=None)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import KernelProblem, Settings, train
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
 from widemargin.algorithms.several_machines import train_several
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Precomputed
@@ -43,11 +43,11 @@ def fit(
 ) -> TrainedMachine:
     data = KernelProblem(RBF(gamma), make_samples(X, RBF.sample_form), svm_problem(y, np.full(len(y), C)))
     with Progress(max_time=max_time, callback=callback) as progress:
-        return train(data, Settings(**{"n_jobs": 1, **settings}), progress, np.random.default_rng(0))
+        return train(data, DCSVMSettings(**{"n_jobs": 1, **settings}), progress, np.random.default_rng(0))
 
 
 def train_pairs(
-    kernel: Any, samples: Any, classes: Any, upper: Vector, settings: Settings, progress: Progress
+    kernel: Any, samples: Any, classes: Any, upper: Vector, settings: DCSVMSettings, progress: Progress
 ) -> list[TrainedMachine]:
     pairs = combinations(range(classes.max() + 1), 2)
     problems = [partial(pair_problem, classes, upper, *pair) for pair in pairs]
@@ -175,7 +175,7 @@ def test_threads_and_memory_do_not_change_the_optimum(dtype: np.dtype, fit_inter
 def test_a_start_at_the_optimum_stays_there() -> None:
     X, y = problem(60, DOUBLE)
     data = KernelProblem(RBF(0.5), make_samples(X, RBF.sample_form), svm_problem(y, np.ones(60)))
-    settings = Settings(n_jobs=1)
+    settings = DCSVMSettings(n_jobs=1)
     with Progress() as progress:
         first = train(data, settings, progress, np.random.default_rng(0)).result
         again = train(data, settings, progress, np.random.default_rng(0), start=first.beta).result
@@ -194,7 +194,7 @@ def test_pairs_are_the_binary_problems_on_their_rows(kind: str, fit_intercept: b
     K = truth(X, gamma)
     kernel = RBF(gamma) if kind == "rbf" else Precomputed()
     samples = make_samples(X if kind == "rbf" else K, kernel.sample_form)
-    settings = Settings(fit_intercept=fit_intercept, n_jobs=n_jobs)
+    settings = DCSVMSettings(fit_intercept=fit_intercept, n_jobs=n_jobs)
     with Progress() as progress:
         machines = train_pairs(kernel, samples, classes, upper, settings, progress)
     assert len(machines) == 3
@@ -220,7 +220,7 @@ def test_pairs_do_not_depend_on_the_number_of_threads() -> None:
     for n_jobs in (1, 2, 3):
         with Progress() as progress:
             machines = train_pairs(
-                RBF(0.5), make_samples(X, RBF.sample_form), classes, np.ones(90), Settings(n_jobs=n_jobs), progress
+                RBF(0.5), make_samples(X, RBF.sample_form), classes, np.ones(90), DCSVMSettings(n_jobs=n_jobs), progress
             )
         results.append(np.concatenate([machine.result.beta for machine in machines]))
     np.testing.assert_array_equal(results[0], results[1])

@@ -1,0 +1,317 @@
+"""DC-SVM of rows on the workers of a dask cluster: exact machines and early ones; of rows in this process as ever.
+
+This process has the labels and the coefficients, the workers have the rows. Clusters are found on a sample, and one
+shuffle brings the rows of each cluster to one worker. An early machine is a machine for each cluster; the exact one is
+found by parallel block minimisation, where the rows of a worker's clusters are its block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from math import isfinite
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._native import Stopped
+from .._progress import PartProgress, Progress, SilentProgress
+from .._threads import ThreadTeam, blas_limit, row_blocks
+from .._types import Labels, Matrix, RowIndices, Vector
+from ..data.remote_rows import RemoteRows
+from ..data.rows import positions
+from ..data.samples import Samples, SampleSubset, converted, make_samples, view_samples
+from ..kernels.functions import Kernel
+from ..kernels.precision import ensure_precision
+from ..kernels.streamed import KernelRows
+from ..partition.divide import Clustering, Division, divide
+from ..partition.routing import Router
+from ..solvers.dual.block import Block, BlockSettings
+from ..solvers.dual.certificate import DualProblem
+from ..solvers.dual.in_memory import zero_result
+from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine, join_results
+from . import dc_svm, several_machines
+from .block_minimization import BlockMinimizer, RoundSettings
+from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem
+
+_CLUSTERS_PER_BLOCK = 8  # of an exact machine, so that blocks have about the same size
+_GRACE = 5.0  # seconds that workers have for handing in their clusters once a fit is stopped
+_ROUTED_ROWS = 4096  # at a time, as they are copied
+_MEMORY_SHARE = 4  # a worker's limit of memory / that of the solver on it, at least
+
+
+def train(
+    data: KernelProblem,
+    settings: DCSVMSettings,
+    progress: Progress,
+    rng: np.random.Generator,
+    *,
+    start: Vector | None = None,
+) -> TrainedMachine:
+    """`dc_svm.train`, also of `RemoteRows` as samples: an early machine with a `stop_level`, else the exact one."""
+    rows = data.samples
+    if not isinstance(rows, RemoteRows):
+        return dc_svm.train(data, settings, progress, rng, start=start)
+    whole = np.arange(len(rows))
+    (machine,) = _Training(data.kernel, rows, settings, progress).run([lambda: (whole, data.problem)], rng, start)
+    return replace(machine, rows=None)
+
+
+def train_several(
+    kernel: Kernel,
+    samples: Samples | RemoteRows,
+    problems: Sequence[LazyProblem],
+    settings: DCSVMSettings,
+    progress: Progress,
+    rng: np.random.Generator,
+    *,
+    class_sizes: Sequence[int] | None = None,
+) -> list[TrainedMachine]:
+    """`several_machines.train_several`, also of `RemoteRows`: then one after the other, on one division of the rows."""
+    if not isinstance(samples, RemoteRows):
+        return several_machines.train_several(
+            kernel, samples, problems, settings, progress, rng, class_sizes=class_sizes
+        )
+    progress.stage(f"{len(problems)} machines", len(problems))
+    return _Training(kernel, samples, settings, progress).run(problems, rng)
+
+
+def take_samples(kernel: Kernel, samples: Samples | RemoteRows, rows: RowIndices) -> Samples:
+    """Some of the samples; those of `RemoteRows` are brought here."""
+    if not isinstance(samples, RemoteRows):
+        return SampleSubset(samples, rows)
+    return ensure_precision(kernel, make_samples(samples[rows], kernel.sample_form))
+
+
+class _WorkerTask(NamedTuple):
+    """What workers need beside rows and duals: `token` names the fit, inner products are computed in `precision`."""
+
+    kernel: Kernel
+    settings: DCSVMSettings
+    token: str
+    precision: np.dtype[Any]
+
+
+class _Layout(NamedTuple):
+    """Clusters of the rows, which are in blocks of whole clusters; the workers' task, and mean bytes of a row."""
+
+    division: Division
+    task: _WorkerTask
+    row_bytes: int
+
+
+class _Training:
+    """Machines on parts of `rows`, trained one after the other on one division of all rows."""
+
+    def __init__(self, kernel: Kernel, rows: RemoteRows, settings: DCSVMSettings, progress: Progress) -> None:
+        self.kernel = kernel
+        self.rows = rows
+        self.settings = settings
+        self.progress = progress
+
+    def run(
+        self, problems: Sequence[LazyProblem], rng: np.random.Generator, start: Vector | None = None
+    ) -> list[TrainedMachine]:
+        """The machine of each problem, from the feasible point `start`; zero if it is stopped before it begins."""
+        layout = None
+        machines: list[TrainedMachine] = []
+        with suppress(Stopped):
+            layout = self._lay_out(rng)
+        for make in problems:
+            mine, problem = make()
+            share = self.progress.part(1) if len(problems) > 1 else self.progress
+            machine = None
+            if layout is not None:
+                with suppress(Stopped, StoppedAtStartError):
+                    if self.settings.stop_level:
+                        machine = self._train_early(layout, mine, problem, share)
+                    else:
+                        machine = self._train_exactly(layout, mine, problem, share, start)
+            machines.append(machine or self._zero_machine(mine, problem, share))
+            self.progress.advance()
+        return machines
+
+    def _lay_out(self, rng: np.random.Generator) -> _Layout:
+        """Cluster a sample, then all rows by its centres, and bring each cluster's rows to one worker."""
+        kernel, rows, settings = self.kernel, self.rows, self.settings
+        n_blocks = max(1, rows.n_workers)
+        self.progress.stage("clusters")
+        k = settings.branching**settings.stop_level if settings.stop_level else _CLUSTERS_PER_BLOCK * n_blocks
+        chosen, values = rows.sample
+        samples = ensure_precision(kernel, make_samples(values, kernel.sample_form))
+        clustering = Clustering(min(k, len(chosen)), settings.partition, settings.n_sample)
+        silent = SilentProgress(self.progress)
+        with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
+            sampled = divide(KernelRows(kernel, samples, team), clustering, rng, go_on=silent.go_on)
+        labels = rows.label(partial(_route, sampled.router))
+        self.progress.stage("shuffle")
+        owner = _spread(np.bincount(labels, minlength=sampled.router.n_clusters), n_blocks)
+        rows.shuffle(owner[labels], int(owner.max()) + 1)
+        division = Division(sampled.router, labels, chosen[sampled.sample_indices])
+        return _Layout(division, _WorkerTask(kernel, settings, rows.token, samples.precision), samples.row_bytes)
+
+    def _zero_machine(
+        self, rows: RowIndices, problem: DualProblem, progress: Progress | PartProgress
+    ) -> TrainedMachine:
+        progress.go_on()  # keeps the reason
+        if problem.nu:  # zero is not feasible
+            raise StoppedAtStartError
+        result = zero_result(problem, has_intercept=self.settings.fit_intercept, elapsed=progress.elapsed)
+        result.history.record(bytes=0)
+        return TrainedMachine(result, None, np.array([result.intercept]), [], rows)
+
+    def _train_exactly(
+        self,
+        layout: _Layout,
+        rows: RowIndices,
+        problem: DualProblem,
+        progress: Progress | PartProgress,
+        start: Vector | None,
+    ) -> TrainedMachine:
+        settings = self.settings
+        progress.stage(f"whole problem, {len(self.rows.index)} blocks")
+        places, index = self._places(rows)
+        arguments = [
+            (number, mine, problem.take(coordinates), layout.task)
+            for number, (mine, coordinates) in enumerate(zip(places, index, strict=True))
+        ]
+        round_settings = RoundSettings(
+            has_intercept=settings.fit_intercept,
+            tol=settings.tol,
+            max_relative_gap=settings.max_relative_gap,
+            max_iter=settings.max_iter,
+            memory_budget=settings.memory_budget,
+            row_bytes=layout.row_bytes,
+        )
+        minimizer = BlockMinimizer(self.rows.hold(_make_block, arguments), problem, index, round_settings, progress)
+        result = minimizer.solve(problem.sparse_point() if start is None else start)
+        return TrainedMachine(result, None, np.array([result.intercept]), [], rows)
+
+    def _places(self, rows: RowIndices) -> tuple[list[RowIndices], list[RowIndices]]:
+        """Of a machine's rows those in each block: their places in the block, and their coordinates in the problem."""
+        coordinates = positions(rows, len(self.rows))
+        of_blocks = [coordinates[mine] for mine in self.rows.index]
+        return [np.flatnonzero(part >= 0) for part in of_blocks], [part[part >= 0] for part in of_blocks]
+
+    def _train_early(
+        self, layout: _Layout, rows: RowIndices, problem: DualProblem, progress: Progress | PartProgress
+    ) -> TrainedMachine:
+        """A machine for each cluster, by the worker that has its rows. Lemma 1: together the optimum of a kernel."""
+        level, k = self.settings.stop_level, layout.division.router.n_clusters
+        progress.stage(f"level {level}: {k} clusters")
+        solved = self._solve_clusters(layout, rows, problem, progress)
+        intercepts = np.zeros(k)
+        for part in solved:
+            intercepts[part.cluster] = part.result.intercept
+        coordinates, results = [part.coordinates for part in solved], [part.result for part in solved]
+        joined = join_results(coordinates, results, len(rows), progress.elapsed)
+        joined.history.record(bytes=0)
+        record = {
+            "level": level,
+            "n_clusters": k,
+            "n_support": int(np.count_nonzero(joined.beta)),
+            "clustering_seconds": 0.0,
+            "seconds": progress.elapsed,
+            "objective": joined.objective - joined.gap,
+        }
+        return TrainedMachine(joined, layout.division, intercepts, [record], rows)
+
+    def _solve_clusters(
+        self, layout: _Layout, rows: RowIndices, problem: DualProblem, progress: Progress | PartProgress
+    ) -> list[_Solved]:
+        of_rows = np.zeros((5, len(self.rows)))
+        of_rows[:3, rows] = problem.target, problem.lo, problem.hi
+        of_rows[3:] = layout.division.labels, positions(rows, len(self.rows))
+        left = progress.deadline - perf_counter()
+        max_time = max(left, 0.0) if isfinite(left) else None
+        shared = problem.take(np.empty(0, np.intp))  # the workers have their own coordinates
+        parts = self.rows.map(partial(_train_clusters, layout.task, shared, max_time), of_rows, _GRACE)
+        progress.go_on()  # keeps the reason for which workers may have stopped
+        if any(part is None for part in parts):
+            raise StoppedAtStartError
+        return list(chain(*parts))
+
+
+def _spread(sizes: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
+    """The block (k,) of each cluster: the largest clusters first, each to the smallest block; none is empty."""
+    owner = np.zeros(len(sizes), np.intp)
+    load = np.zeros(min(n_blocks, int(np.count_nonzero(sizes))))
+    for cluster in np.argsort(-sizes, kind="stable"):
+        owner[cluster] = load.argmin()
+        load[owner[cluster]] += sizes[cluster]
+    return owner
+
+
+# --------------------------------------------------------------------------------------------------- on the workers
+
+
+class _Solved(NamedTuple):
+    """The machine of a cluster, and the coordinates (m,) of its rows in the whole problem."""
+
+    cluster: int
+    coordinates: RowIndices
+    result: DualResult
+
+
+def _route(router: Router, X: Any) -> Labels:
+    from ..data.block_store import worker_resources
+
+    with blas_limit(1), ThreadTeam(worker_resources()[0]) as team:
+        parts = [router.route(X[rows], team) for rows in row_blocks(X.shape[0], _ROUTED_ROWS)]
+    return np.concatenate([np.empty(0, np.intp), *parts])
+
+
+def _make_block(X: Any, number: int, places: RowIndices, problem: DualProblem, task: _WorkerTask) -> Block:
+    from ..data.block_store import ended_test
+
+    own = _worker_settings(task.settings)
+    start, has_ended = partial(_approximate, own), ended_test(task.token)
+    settings = BlockSettings(own.fit_intercept, own.memory_budget, own.n_jobs, has_ended, start, task.precision)
+    return Block(number, X if len(places) == X.shape[0] else X[places], task.kernel, problem, settings)
+
+
+def _approximate(
+    settings: DCSVMSettings, kernel: Kernel, samples: Samples, problem: DualProblem, progress: Progress
+) -> Vector:
+    return dc_svm.approximate(KernelProblem(kernel, samples, problem), settings, progress)
+
+
+def _train_clusters(
+    task: _WorkerTask, problem: DualProblem, max_time: float | None, X: Any, of_rows: Matrix
+) -> list[_Solved] | None:
+    """The machines of the clusters of a block; None if it is stopped where zero is not feasible.
+
+    `of_rows` (5, m) has targets, bounds, clusters and coordinates.
+    """
+    from ..data.block_store import ended_test
+
+    target, lo, hi, clusters, coordinates = of_rows
+    mine = np.flatnonzero(coordinates >= 0)
+    problem = problem._replace(target=target[mine], lo=lo[mine], hi=hi[mine])
+    samples = view_samples(X if len(mine) == len(target) else X[mine], task.kernel.sample_form)
+    data = KernelProblem(task.kernel, converted(samples, task.precision, samples.dtype), problem)
+    numbers = np.unique(clusters[mine])
+    rows = [np.flatnonzero(clusters[mine] == cluster) for cluster in numbers]
+    has_ended = ended_test(task.token)
+    with Progress(max_time=max_time, callback=lambda state: has_ended()) as progress:
+        try:
+            results = dc_svm.solve_clusters(data, rows, _worker_settings(task.settings), progress)
+        except Stopped:
+            return None
+    return [
+        _Solved(int(cluster), coordinates[mine[part]].astype(np.intp), result)
+        for cluster, part, result in zip(numbers, rows, results, strict=True)
+    ]
+
+
+def _worker_settings(settings: DCSVMSettings) -> DCSVMSettings:
+    """The settings with the threads of this worker, and its share of its memory."""
+    from ..data.block_store import worker_resources
+
+    n_threads, limit = worker_resources()
+    return replace(settings, n_jobs=n_threads, memory_budget=min(settings.memory_budget, limit // _MEMORY_SHARE))
