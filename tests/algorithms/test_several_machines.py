@@ -1,7 +1,7 @@
 """One machine for each pair of classes: in groups on common kernel matrices, as each alone."""
 
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -9,15 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from widemargin import _progress
 from widemargin._progress import Progress
-from widemargin.algorithms import dc_svm
-from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
+from widemargin.algorithms import dc_svm, several_machines
+from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, train
 from widemargin.algorithms.several_machines import train_several
 from widemargin.data.labels import group_pairs
-from widemargin.data.samples import make_samples
+from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual.certificate import pair_problem
 from widemargin.solvers.results import TrainedMachine
+
+KERNEL = RBF(0.2)
 
 
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=12), st.integers(1, 120))
@@ -32,24 +35,34 @@ def test_groups_have_each_pair_once_and_few_rows(sizes: list[int], most_rows: in
         assert n_rows <= max(most_rows, 2 * max(sizes))
 
 
-def trained_pairs(sizes: list[int], n_jobs: int = 1) -> tuple[list[TrainedMachine], list[TrainedMachine]]:
-    """The machines of all pairs of classes of these sizes, trained together and each alone."""
+def pairs_of_classes(sizes: list[int]) -> tuple[Samples, list[LazyProblem]]:
+    """Samples of classes of these sizes, and the problem of each pair of classes."""
     rng = np.random.default_rng(0)
     classes = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     X = (rng.standard_normal((len(sizes), 4))[classes] + rng.standard_normal((len(classes), 4))).astype(np.float32)
-    samples, kernel, settings = make_samples(X, "distances"), RBF(0.2), DCSVMSettings(fit_intercept=True, n_jobs=n_jobs)
     upper = np.full(len(classes), 3.0)
     problems = [partial(pair_problem, classes, upper, *pair) for pair in combinations(range(len(sizes)), 2)]
-    with Progress() as progress:
-        together = train_several(kernel, samples, problems, settings, progress, rng, class_sizes=sizes)
-    alone = []
+    return make_samples(X, "distances"), problems
+
+
+def train_pairs(sizes: list[int], n_jobs: int = 1, max_time: float | None = None) -> list[TrainedMachine]:
+    """The machines of all pairs of classes of these sizes, trained together."""
+    samples, problems = pairs_of_classes(sizes)
+    settings, rng = DCSVMSettings(fit_intercept=True, n_jobs=n_jobs), np.random.default_rng(0)
+    with Progress(max_time=max_time) as progress:
+        return train_several(KERNEL, samples, problems, settings, progress, rng, class_sizes=sizes)
+
+
+def train_each_alone(sizes: list[int]) -> list[TrainedMachine]:
+    machines, (samples, problems) = [], pairs_of_classes(sizes)
     for make in problems:
         rows, problem = make()
+        data = KernelProblem(KERNEL, samples.take(rows), problem)
         with Progress() as progress:
-            data = KernelProblem(kernel, samples.take(rows), problem)
-            alone.append(train(data, settings, progress, rng))
-        alone[-1].rows = rows
-    return together, alone
+            settings = DCSVMSettings(fit_intercept=True, n_jobs=1)
+            machines.append(train(data, settings, progress, np.random.default_rng(0)))
+        machines[-1].rows = rows
+    return machines
 
 
 @pytest.mark.parametrize("sizes", [[30] * 7, [200, 20, 1, 30, 25, 5], [150, 140, 20, 20]])
@@ -57,8 +70,7 @@ def test_machines_of_a_group_are_those_of_each_pair_alone(sizes: list[int], monk
     """Two classes of 150 rows have too many for a group here: they are trained apart."""
     monkeypatch.setattr(dc_svm, "_SMALL_ENTRIES", 120**2)
     monkeypatch.setattr(dc_svm, "_SMALL_PROBLEMS", 4)
-    together, alone = trained_pairs(sizes)
-    for ours, expected in zip(together, alone, strict=True):
+    for ours, expected in zip(train_pairs(sizes), train_each_alone(sizes), strict=True):
         assert ours.result.converged
         np.testing.assert_array_equal(ours.rows, expected.rows)
         np.testing.assert_allclose(ours.result.beta, expected.result.beta, atol=2e-3)
@@ -75,15 +87,35 @@ def test_pairs_of_small_classes_share_kernel_matrices(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(dc_svm, "solve_on_whole_matrix", count)
     monkeypatch.setattr(dc_svm, "_SMALL_ENTRIES", 100**2 // 8)
-    together, _ = trained_pairs([10] * 12)
-    assert len(together) == 66
-    shared = shapes[:-66]  # the last ones are those of each pair alone
-    assert sum(n_parts for _, n_parts in shared) == 66
-    assert len(shared) == 6  # three blocks of classes
-    assert max(n for n, _ in shared) <= 100
+    assert len(train_pairs([10] * 12)) == 66
+    assert sum(n_parts for _, n_parts in shapes) == 66
+    assert len(shapes) == 6  # three blocks of classes
+    assert max(n for n, _ in shapes) <= 100
+
+
+def test_groups_have_all_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of six groups of 1,000 s each, 3,500 s are enough for three: their machines are those of a whole fit."""
+    monkeypatch.setattr(dc_svm, "_SMALL_ENTRIES", 100**2 // 8)
+    sizes, clock, train_small = [10] * 12, 0.0, several_machines.train_small
+
+    def take_1000_seconds(*args: Any) -> Any:
+        nonlocal clock
+        clock += 1000.0
+        return train_small(*args)
+
+    whole = train_pairs(sizes)
+    monkeypatch.setattr(_progress, "perf_counter", lambda: clock)
+    monkeypatch.setattr(several_machines, "train_small", take_1000_seconds)
+    stopped = train_pairs(sizes, max_time=3500.0)
+    groups = [pairs for _, pairs in group_pairs(sizes, dc_svm.most_small_rows(DCSVMSettings()))]
+    assert len(groups) == 6
+    for p in chain(*groups[:3]):
+        np.testing.assert_array_equal(stopped[p].result.beta, whole[p].result.beta)
+    assert all(whole[p].result.beta.any() for p in chain(*groups))
+    assert not any(stopped[p].result.beta.any() for p in chain(*groups[3:]))
 
 
 def test_groups_do_not_depend_on_the_number_of_threads() -> None:
-    one, two = trained_pairs([60] * 5)[0], trained_pairs([60] * 5, n_jobs=2)[0]
+    one, two = train_pairs([60] * 5), train_pairs([60] * 5, n_jobs=2)
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a.result.beta, b.result.beta)

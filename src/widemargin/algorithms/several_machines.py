@@ -71,105 +71,107 @@ def train_several(
         In the order of `problems`, with their `rows`. They are trained in parallel and share `memory_budget`, and with
         a `stop_level` one division of the samples.
     """
-    n = len(samples)
-    progress.stage(f"{len(problems)} machines", len(problems))
-    has_room = n * n * samples.dtype.itemsize <= _MATRIX_SHARE * (settings.memory_budget - samples.nbytes)
-    if class_sizes is None and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
-        return _train_on_common_matrix(kernel, samples, [make()[1] for make in problems], settings, progress, rng)
-    everything = [(n, list(range(len(problems))))]
-    groups = everything if class_sizes is None else group_pairs(class_sizes, most_small_rows(settings))
-    machines: dict[int, TrainedMachine] = {}
-    for n_rows, group in groups:
-        if is_small(n_rows, len(group), settings, progress):
-            trained = _train_group(kernel, samples, [problems[p] for p in group], settings, progress)
-            machines.update(zip(group, trained, strict=True))
-    single = [p for p in range(len(problems)) if p not in machines]
-    if single:
-        trained = _train_apart(kernel, samples, [problems[p] for p in single], settings, progress, rng)
-        machines.update(zip(single, trained, strict=True))
-    return [machines[p] for p in range(len(problems))]
+    return _Training(kernel, samples, settings, progress, rng).run(problems, class_sizes)
 
 
-def _train_apart(
-    kernel: Kernel,
-    samples: Samples,
-    problems: Sequence[LazyProblem],
-    settings: DCSVMSettings,
-    progress: Progress,
-    rng: np.random.Generator,
-) -> list[TrainedMachine]:
-    """Machines of which each has its own kernel matrices."""
-    n_workers = min(effective_n_jobs(settings.n_jobs), len(problems))
-    settings = replace(settings, memory_budget=share_budget(samples, settings.memory_budget, n_workers))
-    division = None
-    if settings.stop_level:
-        start = np.zeros(len(samples))
-        with suppress(Stopped), blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-            rows = KernelRows(kernel, samples, team)
-            division = divide_adaptively(rows, settings.stop_level, start, settings, progress, rng)
-    samples.squares  # noqa: B018 - computed once, before the threads share it
-    tasks = [
-        partial(_train_one, kernel, samples, make, settings, progress, n_workers, seed, division)
-        for make, seed in zip(problems, rng.integers(2**63, size=len(problems)), strict=True)
-    ]
-    return run(tasks, settings.n_jobs)
+class _Training:
+    """Machines on parts of `samples`, by one of three ways: on a common kernel matrix, in groups, or apart."""
 
+    def __init__(
+        self,
+        kernel: Kernel,
+        samples: Samples,
+        settings: DCSVMSettings,
+        progress: Progress,
+        rng: np.random.Generator,
+    ) -> None:
+        self.kernel = kernel
+        self.samples = samples
+        self.settings = settings
+        self.progress = progress
+        self.rng = rng
 
-def _train_group(
-    kernel: Kernel, samples: Samples, problems: Sequence[LazyProblem], settings: DCSVMSettings, progress: Progress
-) -> list[TrainedMachine]:
-    """Machines on the kernel matrix of all their rows; zeros if the fit is stopped before."""
-    made = [make() for make in problems]
-    union = np.unique(np.concatenate([rows for rows, _ in made]))
-    parts = [Subproblem(np.searchsorted(union, rows), problem, problem.sparse_point()) for rows, problem in made]
-    with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-        machines = train_small(kernel, SampleSubset(samples, union), parts, settings, SilentProgress(progress), team)
-    progress.advance(len(parts))
-    return [replace(machine, rows=rows) for machine, (rows, _) in zip(machines, made, strict=True)]
+    def run(self, problems: Sequence[LazyProblem], class_sizes: Sequence[int] | None) -> list[TrainedMachine]:
+        n, samples, settings = len(self.samples), self.samples, self.settings
+        self.progress.stage(f"{len(problems)} machines", len(problems))
+        has_room = n * n * samples.dtype.itemsize <= _MATRIX_SHARE * (settings.memory_budget - samples.nbytes)
+        if class_sizes is None and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
+            return self._train_on_common_matrix([make()[1] for make in problems])
+        everything = [(n, list(range(len(problems))))]
+        groups = everything if class_sizes is None else group_pairs(class_sizes, most_small_rows(settings))
+        machines: dict[int, TrainedMachine] = {}
+        for n_rows, group in groups:
+            if is_small(n_rows, len(group), settings, self.progress):
+                machines.update(zip(group, self._train_group([problems[p] for p in group]), strict=True))
+        single = [p for p in range(len(problems)) if p not in machines]
+        if single:
+            machines.update(zip(single, self._train_apart([problems[p] for p in single]), strict=True))
+        return [machines[p] for p in range(len(problems))]
 
-
-def _train_on_common_matrix(
-    kernel: Kernel,
-    samples: Samples,
-    problems: list[DualProblem],
-    settings: DCSVMSettings,
-    progress: Progress,
-    rng: np.random.Generator,
-) -> list[TrainedMachine]:
-    """`train_several` of problems on all samples, on one kernel matrix; corrected in float64 where it is too coarse."""
-    n, points = len(samples), [problem.sparse_point() for problem in problems]
-    with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
-        fits = [Fit(KernelProblem(kernel, samples, problem), settings, progress, rng, team) for problem in problems]
-        try:
-            for level in settings.levels(n):
+    def _train_apart(self, problems: Sequence[LazyProblem]) -> list[TrainedMachine]:
+        """Machines of which each has its own kernel matrices, one a thread."""
+        samples, stop_level = self.samples, self.settings.stop_level
+        n_workers = min(effective_n_jobs(self.settings.n_jobs), len(problems))
+        budget = share_budget(samples, self.settings.memory_budget, n_workers)
+        settings, division = replace(self.settings, memory_budget=budget), None
+        if stop_level:
+            with suppress(Stopped), blas_limit(1), ThreadTeam(settings.n_jobs) as team:
+                rows = KernelRows(self.kernel, samples, team)
                 division = divide_adaptively(
-                    KernelRows(kernel, samples, team), level, np.zeros(n), settings, progress, rng
+                    rows, stop_level, np.zeros(len(samples)), settings, self.progress, self.rng
                 )
-                points = [fit.solve_level(level, point, division) for fit, point in zip(fits, points, strict=True)]
-            K = np.empty((n, n), samples.dtype)
-            with progress.interrupting(team.native):
-                fill_gram(kernel, samples.take(slice(0, n)), K, team)
-            results = solve_several_in_memory(K, problems, points, settings.limits, team, progress)
-        except Stopped:
-            return [fit.solve_whole(point, allow_early=False) for fit, point in zip(fits, points, strict=True)]
-        del K
-        return [fit.correct(result) for fit, result in zip(fits, results, strict=True)]
+        samples.squares  # noqa: B018 - computed once, before the threads share it
+        tasks = [
+            partial(self._train_one, make, settings, n_workers, np.random.default_rng(seed), division)
+            for make, seed in zip(problems, self.rng.integers(2**63, size=len(problems)), strict=True)
+        ]
+        return run(tasks, settings.n_jobs)
 
+    def _train_one(
+        self,
+        make: LazyProblem,
+        settings: DCSVMSettings,
+        n_workers: int,
+        rng: np.random.Generator,
+        division: Division | None,
+    ) -> TrainedMachine:
+        rows, problem = make()
+        data = KernelProblem(self.kernel, SampleSubset(self.samples, rows), problem)
+        local = None if division is None else division._replace(labels=division.labels[rows])
+        share = self.progress.part(n_workers)
+        machine = train(data, settings, share, rng, division=local, allow_early=False)
+        self.progress.advance()
+        return replace(machine, rows=rows, division=division)
 
-def _train_one(
-    kernel: Kernel,
-    samples: Samples,
-    make: LazyProblem,
-    settings: DCSVMSettings,
-    progress: Progress,
-    n_workers: int,
-    seed: int,
-    division: Division | None,
-) -> TrainedMachine:
-    rows, problem = make()
-    data = KernelProblem(kernel, SampleSubset(samples, rows), problem)
-    local = None if division is None else division._replace(labels=division.labels[rows])
-    share, rng = progress.part(n_workers), np.random.default_rng(seed)
-    machine = train(data, settings, share, rng, division=local, allow_early=False)
-    progress.advance()
-    return replace(machine, rows=rows, division=division)
+    def _train_group(self, problems: Sequence[LazyProblem]) -> list[TrainedMachine]:
+        """Machines on the kernel matrix of all their rows; zeros if the fit is stopped before."""
+        made = [make() for make in problems]
+        union = np.unique(np.concatenate([rows for rows, _ in made]))
+        parts = [Subproblem(np.searchsorted(union, rows), problem, problem.sparse_point()) for rows, problem in made]
+        samples, silent = SampleSubset(self.samples, union), SilentProgress(self.progress)
+        with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
+            machines = train_small(self.kernel, samples, parts, self.settings, silent, team)
+        self.progress.advance(len(parts))
+        return [replace(machine, rows=rows) for machine, (rows, _) in zip(machines, made, strict=True)]
+
+    def _train_on_common_matrix(self, problems: list[DualProblem]) -> list[TrainedMachine]:
+        """Machines on all samples, on one kernel matrix; corrected in float64 where it is too coarse."""
+        kernel, samples, settings, progress = self.kernel, self.samples, self.settings, self.progress
+        n, points = len(samples), [problem.sparse_point() for problem in problems]
+        with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
+            rows = KernelRows(kernel, samples, team)
+            fits = [
+                Fit(KernelProblem(kernel, samples, problem), settings, progress, self.rng, team) for problem in problems
+            ]
+            try:
+                for level in settings.levels(n):
+                    division = divide_adaptively(rows, level, np.zeros(n), settings, progress, self.rng)
+                    points = [fit.solve_level(level, point, division) for fit, point in zip(fits, points, strict=True)]
+                K = np.empty((n, n), samples.dtype)
+                with progress.interrupting(team.native):
+                    fill_gram(kernel, samples.take(slice(0, n)), K, team)
+                results = solve_several_in_memory(K, problems, points, settings.limits, team, progress)
+            except Stopped:
+                return [fit.solve_whole(point, allow_early=False) for fit, point in zip(fits, points, strict=True)]
+            del K
+            return [fit.correct(result) for fit, result in zip(fits, results, strict=True)]
