@@ -138,7 +138,7 @@ def test_newton_sets(has_intercept: bool) -> None:
         np.zeros(n),
         np.zeros(n),
     )
-    solve_newton_sets(K, terms, beta, decision, 512, has_intercept=has_intercept, tol=1e-9, go_on=lambda: True)
+    solve_newton_sets(K, terms, beta, decision, 512, Limits(has_intercept, 1e-9, np.inf), lambda: True)
     found = certify(terms, beta, decision, np.empty(n), has_intercept=has_intercept, tol=1e-9)
     assert found.violation < 1e-8
     assert 0 <= found.gap < 1e-6 * found.objective

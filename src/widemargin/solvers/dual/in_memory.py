@@ -88,15 +88,9 @@ class InMemorySolver:
 
     def _solve_newton_sets(self, beta: Vector, decision: Vector, tol: float) -> None:
         """Go on in place with working sets that Newton steps solve to rounding."""
+        limits = Limits(self.has_intercept, tol, max_relative_gap=np.inf)
         self.n_iter += solve_newton_sets(
-            self.K,
-            self.terms,
-            beta,
-            decision,
-            WORKING_SET_ROWS,
-            has_intercept=self.has_intercept,
-            tol=tol,
-            go_on=self.progress.go_on,
+            self.K, self.terms, beta, decision, WORKING_SET_ROWS, limits, self.progress.go_on
         )
 
 

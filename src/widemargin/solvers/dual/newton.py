@@ -14,13 +14,14 @@ Source   primal active sets: Nocedal, Wright, Numerical Optimization, 2006, algo
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..._native import dual
 from ..._types import Array, Mask, Matrix, RowIndices, Vector
-from .certificate import certify, is_free
+from .certificate import Limits, certify, is_free
 from .stopping import EPS, StallTest
 
 GoOn = Callable[[], bool]
@@ -37,13 +38,10 @@ def solve_newton_sets(
     beta: Vector,
     decision: Vector,
     size: int,
-    *,
-    has_intercept: bool,
-    tol: float,
+    limits: Limits,
     go_on: GoOn,
-    max_relative_gap: float = np.inf,
 ) -> int:
-    """Improve beta (m,) and decision = K beta (m,) in place, until `tol` or until rounding ends progress.
+    """Improve beta (m,) and decision = K beta (m,) in place, to the limits or until rounding ends progress.
 
     Parameters
     ----------
@@ -53,13 +51,10 @@ def solve_newton_sets(
     beta, decision : ndarray of shape (m,)
     size : int
         Rows of a working set.
-    has_intercept : bool
-    tol : float
-        Largest violation.
+    limits : Limits
+        `max_iter` is ignored.
     go_on : callable
         Called before every step; the solver stops where it returns False.
-    max_relative_gap : float
-        Largest gap / objective at the end.
 
     Returns
     -------
@@ -68,18 +63,19 @@ def solve_newton_sets(
     """
     m, violations, n_sets = len(beta), np.empty(len(beta)), 0
     is_stalled, last = StallTest(max_idle=1), np.empty(0, np.intp)
+    has_intercept, tol = limits.has_intercept, limits.tol
     while go_on():
         certificate = certify(terms, beta, decision, violations, has_intercept=has_intercept, tol=tol)
         if certificate.violation < tol:
-            if certificate.is_tight(max_relative_gap):
+            if certificate.is_tight(limits.max_relative_gap):
                 break
-            tol = certificate.tighter_tol(max_relative_gap)
+            tol = certificate.tighter_tol(limits.max_relative_gap)
         if is_stalled(terms, beta, decision, certificate.violation):
             break
         rows, last = _select_working_set(terms, beta, violations, size, last)
-        new = _solve_set(
-            K, rows, terms, beta, decision, certificate.intercept, has_intercept=has_intercept, tol=tol, go_on=go_on
-        )
+        box = _restrict(terms, rows, beta[rows], decision[rows], certificate.intercept)
+        noise = EPS * (np.abs(K[rows, :m]) @ np.abs(beta) + np.abs(terms.target[rows]))
+        new = _solve_set(K[np.ix_(rows, rows)], box, np.maximum(0.5 * tol, noise), has_intercept, go_on)
         change, beta[rows] = new - beta[rows], new
         decision += K[:m, rows] @ change
         n_sets += 1
@@ -102,47 +98,48 @@ def _select_working_set(
     return np.union1d(new, last), new
 
 
-def _solve_set(
-    K: Array,
-    rows: RowIndices,
-    terms: dual.SeparableTerms,
-    beta: Vector,
-    decision: Vector,
-    intercept: float,
-    *,
-    has_intercept: bool,
-    tol: float,
-    go_on: GoOn,
-) -> Vector:
-    """The optimal values of the coordinates `rows` (q,) with all others fixed, to rounding.
+class _Box(NamedTuple):
+    """A working set of q coordinates, with all others fixed: values, scale, bounds and gradient, each (q,)."""
+
+    beta: Vector
+    scale: Vector
+    lo: Vector
+    hi: Vector
+    grad: Vector
+
+
+def _restrict(terms: dual.SeparableTerms, rows: RowIndices, beta: Vector, decision: Vector, intercept: float) -> _Box:
+    """The working set `rows` (q,), whose beta and decision values are given: (q,).
 
     With epsilon > 0 every coordinate stays on its side of zero; one at zero takes the side where the objective is
     smaller, given the intercept.
     """
-    scale, now = terms.scale[rows], beta[rows]
-    lo, hi = terms.lo[rows], terms.hi[rows]
-    grad = decision[rows] - terms.target[rows]
+    lo, hi, grad = terms.lo[rows], terms.hi[rows], decision - terms.target[rows]
     if terms.epsilon:
-        side = np.where(now != 0.0, np.sign(now), np.where(grad + intercept < 0.0, 1.0, -1.0))
+        side = np.where(beta != 0.0, np.sign(beta), np.where(grad + intercept < 0.0, 1.0, -1.0))
         lo, hi = np.where(side > 0, np.maximum(lo, 0.0), lo), np.where(side > 0, hi, np.minimum(hi, 0.0))
         grad = grad + terms.epsilon * side
-    entries = K[np.ix_(rows, rows)].astype(np.float64)
-    noise = EPS * (np.abs(K[rows, : len(beta)]) @ np.abs(beta) + np.abs(terms.target[rows]))
+    return _Box(beta, terms.scale[rows], lo, hi, grad)
+
+
+def _solve_set(K: Array, box: _Box, tol: Vector, has_intercept: bool, go_on: GoOn) -> Vector:
+    """The optimal values (q,) of a working set with the kernel matrix K (q, q), to violations of `tol` (q,)."""
+    beta, scale, lo, hi, grad = box
     newton = _BoxNewton(
-        entries * scale[:, None] * scale,
+        K.astype(np.float64) * scale[:, None] * scale,
         grad * scale,
-        (lo - now) / scale,
-        (hi - now) / scale,
+        (lo - beta) / scale,
+        (hi - beta) / scale,
         scale,
-        tol=np.maximum(0.5 * tol, noise) * scale,
+        tol=tol * scale,
         has_intercept=has_intercept,
     )
     newton.solve(go_on)
-    new = np.clip(now + newton.x * scale, lo, hi)
+    new = np.clip(beta + newton.x * scale, lo, hi)
     new = np.where(newton.hi == 0.0, hi, np.where(newton.lo == 0.0, lo, new))
     if has_intercept:  # the rounding error of the sum goes to the coordinate farthest from its bounds
         farthest = int(np.minimum(new - lo, hi - new).argmax())
-        new[farthest] = np.clip(new[farthest] - (new - now).sum(), lo[farthest], hi[farthest])
+        new[farthest] = np.clip(new[farthest] - (new - beta).sum(), lo[farthest], hi[farthest])
     return new
 
 

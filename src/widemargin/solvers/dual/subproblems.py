@@ -167,17 +167,8 @@ class _Batch:
             terms, beta, f = restrict_terms(self.terms, part_slice), self.beta[part_slice], self.f[part_slice]
             is_stalled = self.stall_tests.setdefault(k, CoordinateStallTest(WORKING_SET_ROWS))
             if is_stalled(terms, beta, f, float(self.violations[k]), int(self.steps[k])):
-                self.sets[k] += solve_newton_sets(
-                    self._entries(self.parts[k]),
-                    terms,
-                    beta,
-                    f,
-                    WORKING_SET_ROWS,
-                    has_intercept=self.limits.has_intercept,
-                    tol=self.tols[k],
-                    max_relative_gap=self.limits.max_relative_gap,
-                    go_on=go_on,
-                )
+                K, limits = self._entries(self.parts[k]), replace(self.limits, tol=float(self.tols[k]))
+                self.sets[k] += solve_newton_sets(K, terms, beta, f, WORKING_SET_ROWS, limits, go_on)
                 self.is_unsolved[k], self.tols[k] = False, np.inf
 
     def _certify(self, k: int) -> Certificate:
