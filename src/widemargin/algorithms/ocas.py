@@ -41,7 +41,7 @@ from ..solvers.cutting_plane.dual_coordinate_ascent import CoordinateAscent, squ
 from ..solvers.cutting_plane.gram_dual import solve_gram_duals
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
 from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
-from ..solvers.cutting_plane.sample_start import start_from_sample
+from ..solvers.cutting_plane.sample_start import draw_sample, start_from_sample
 from ..solvers.cutting_plane.solver import ROUNDING, CuttingPlaneSolver, Plane, add_planes
 from ..solvers.results import History, LinearResult
 
@@ -353,13 +353,13 @@ class _Training:
             results, _ = train(sampled, losses, settings, SilentProgress(self.progress), team=self.team)
             return [result.w for result in results]
 
-        losses = [solver.loss for solver in self.solvers]
-        tol, budget = self.settings.tol, self.settings.memory_budget
+        settings, newton = self.settings, self.accelerations.newton
+        sample = draw_sample(X, [solver.loss for solver in self.solvers], settings.memory_budget, newton=newton)
         silent = SilentProgress(self.progress)
-        found = start_from_sample(X, losses, C, tol, budget, silent, newton=self.accelerations.newton, train=train_some)
+        found = start_from_sample(sample, C, settings.tol, silent, newton=newton, train=train_some)
         for solver, is_newton in zip(self.solvers, found.is_newton, strict=True):
             if solver in self.active_rows:
-                self.active_rows[solver].start_at_sample(found.n_samples, is_newton=is_newton)
+                self.active_rows[solver].start_at_sample(sample.X.shape[0], is_newton=is_newton)
         return found.points
 
     def _evaluate(

@@ -22,43 +22,51 @@ _MEMORY_SHARE = 1 / 8  # of the memory budget, for the sample
 _WIDTH, _MAX_PLANES = 2.0, 100  # of Newton's method from w = 0, where all samples are at distance 1 from their margin
 
 
+class Sample(NamedTuple):
+    """Some rows of a design matrix, and the losses of these."""
+
+    X: LocalMatrix
+    losses: list[Loss]
+
+
 class SampleStart(NamedTuple):
     """Machines of a sample, to evaluate on all samples."""
 
     points: list[Matrix]  # (1, q d) for each loss
     is_newton: list[bool]  # which of them Newton's method found
-    n_samples: int
 
 
-def start_from_sample(
-    X: LocalMatrix,
-    losses: Sequence[Loss],
-    C: float,
-    tol: float,
-    memory_budget: int,
-    progress: SilentProgress,
-    *,
-    newton: bool,
-    train: Callable[[LocalMatrix, Sequence[Loss], float], list[Matrix]],
-) -> SampleStart:
-    """Train on a sample of random runs of 16 neighbours: by Newton's method where that works, else by `train`."""
+def draw_sample(X: LocalMatrix, losses: Sequence[Loss], memory_budget: int, *, newton: bool) -> Sample:
+    """Random runs of 16 neighbours, about n / 16 rows in all, for Newton's method at least 256 for each column."""
     n, d = X.shape
     size = max(int(_SHARE * n), _NEWTON_ROWS_PER_COLUMN * d if newton else 0)
     size = min(size, int(_MEMORY_SHARE * memory_budget) // X.row_bytes)
     runs = np.random.default_rng(0).choice(n // _RUN_LENGTH, max(1, size // _RUN_LENGTH), replace=False)
     chosen = (_RUN_LENGTH * np.sort(runs)[:, None] + np.arange(_RUN_LENGTH)).ravel()
-    sampled, parts = X.take(chosen), [loss.restrict(chosen, n / len(chosen)) for loss in losses]
-    tol = max(tol, d / len(chosen))  # the sample itself is no more precise
+    return Sample(X.take(chosen), [loss.restrict(chosen, n / len(chosen)) for loss in losses])
+
+
+def start_from_sample(
+    sample: Sample,
+    C: float,
+    tol: float,
+    progress: SilentProgress,
+    *,
+    newton: bool,
+    train: Callable[[LocalMatrix, Sequence[Loss], float], list[Matrix]],
+) -> SampleStart:
+    """Train on a sample, by Newton's method where that works, else by `train`."""
+    X, losses = sample
+    tol = max(tol, X.shape[1] / X.shape[0])  # the sample itself is no more precise
     points = [
-        _newton_point(sampled, part.hinge, C, tol, progress) if newton and part.hinge is not None else None
-        for part in parts
+        _newton_point(X, loss.hinge, C, tol, progress) if newton and loss.hinge is not None else None for loss in losses
     ]
     left = [k for k, point in enumerate(points) if point is None]
     if left:
-        for k, w in zip(left, train(sampled, [parts[k] for k in left], tol), strict=True):
+        for k, w in zip(left, train(X, [losses[k] for k in left], tol), strict=True):
             points[k] = w
     found = [point.reshape(1, -1) for point in points if point is not None]
-    return SampleStart(found, [k not in left for k in range(len(parts))], len(chosen))
+    return SampleStart(found, [k not in left for k in range(len(losses))])
 
 
 def _newton_point(X: LocalMatrix, loss: HingeLoss, C: float, tol: float, progress: SilentProgress) -> Matrix | None:
