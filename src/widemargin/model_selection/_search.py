@@ -57,6 +57,8 @@ class Data:
     splits : list of Split
     rows : ndarray of shape (n,)
         Their numbers in what the scorer is given.
+    score : callable
+        For the numbers of test rows: the score of an estimator that predicts these.
     """
 
     samples: Samples
@@ -64,13 +66,14 @@ class Data:
     weights: Vector
     splits: list[Split]
     rows: RowIndices
+    score: Score
 
     def take(self, chosen: RowIndices) -> Data:
         """Some of the rows (ascending), with what the splits have of them."""
         place = positions(chosen, len(self.rows))
         splits = [split.renumber(place) for split in self.splits]
         samples, task = self.samples.take(chosen), self.task.take(chosen)
-        return Data(samples, task, self.weights[chosen], splits, self.rows[chosen])
+        return Data(samples, task, self.weights[chosen], splits, self.rows[chosen], self.score)
 
     def training_weights(self, k: int) -> Vector:
         """The weights (n,) times how often the rows occur in a fold's training rows."""
@@ -91,8 +94,6 @@ class Search:
     grid : Grid
     make_kernel : callable
         The kernel of a gamma.
-    score : callable
-        For the numbers of test rows: the score of an estimator that predicts these.
     limits : Limits
     memory_budget : int
         Bytes beside the caller's data.
@@ -113,7 +114,6 @@ class Search:
         data: Data,
         grid: Grid,
         make_kernel: Callable[[float], Kernel],
-        score: Score,
         limits: Limits,
         memory_budget: int,
         progress: Progress,
@@ -122,7 +122,6 @@ class Search:
         self.data = data
         self.grid = grid
         self.make_kernel = make_kernel
-        self.score = score
         self.limits = limits
         self.memory_budget = memory_budget
         self.progress = progress
@@ -186,7 +185,7 @@ class Search:
             ]
             found = shared.held_out_values(kernel, _samples_of(kernel, base, single), tests)
             for (k, e), fold, values in zip(paths, tests, found, strict=True):
-                score = self.score(data.rows[fold.test])
+                score = data.score(data.rows[fold.test])
                 for c, decision in zip(np.flatnonzero(self.wanted[g, e]), values, strict=True):
                     if not np.isnan(decision).any():
                         value = scores[k, g, e, c] = score(data.task.model(decision))

@@ -66,10 +66,10 @@ class SearchCV(BestEstimator):
         prototype._check_parameters()
         rows, targets, weights = self._take_rows(prototype, X, y, sample_weight)
         grid = grid._replace(gammas=self._scale_gammas(rows, grid.gammas))
-        data = self._make_data(rows, targets, groups)
-        prototype._check_memory(data.samples, rows)
         score = self._make_score(prototype, X, targets, None if sample_weight is None else weights)
-        search = self._search(data, grid, score, callback)
+        data = self._make_data(rows, targets, groups, score)
+        prototype._check_memory(data.samples, rows)
+        search = self._search(data, grid, callback)
         return self._set_results(search), search.progress.stopped_by
 
     def _check_grid(self) -> Grid:
@@ -93,14 +93,15 @@ class SearchCV(BestEstimator):
             return np.array([scale])
         return gammas if np.iterable(self.gammas) else scale * gammas
 
-    def _make_data(self, rows: TrainingRows, y: NDArray[Any], groups: Any) -> Data:
+    def _make_data(self, rows: TrainingRows, y: NDArray[Any], groups: Any, score: Score) -> Data:
         """The rows, and the folds as numbers of rows of positive weight."""
         n, kernel = len(y), self._make_kernel(1.0)
         place = positions(rows.kept, n)
         splits = [
             Split(*split).renumber(place) for split in make_splits(self.cv, y, groups, classifier=is_classifier(self))
         ]
-        data = Data(make_samples(rows.X, kernel.sample_form), self._task(rows), rows.weights, splits, rows.kept)
+        samples = make_samples(rows.X, kernel.sample_form)
+        data = Data(samples, self._task(rows), rows.weights, splits, rows.kept, score)
         if not all(len(split.test) for split in splits):
             raise ValueError(f"cv must give folds with test rows of positive weight, got {plain(self.cv)!r}")
         if lacking := data.first_lacking():
@@ -110,7 +111,7 @@ class SearchCV(BestEstimator):
     def _make_kernel(self, gamma: float) -> Kernel:
         return make_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
-    def _search(self, data: Data, grid: Grid, score: Score, callback: Callback | None) -> Search:
+    def _search(self, data: Data, grid: Grid, callback: Callback | None) -> Search:
         limits = Limits(
             has_intercept=bool(self.fit_intercept),
             tol=float(self.tol),
@@ -122,7 +123,7 @@ class SearchCV(BestEstimator):
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,
             ThreadTeam(self.n_jobs) as team,
         ):
-            search = Search(data, grid, self._make_kernel, score, limits, budget, progress, team)
+            search = Search(data, grid, self._make_kernel, limits, budget, progress, team)
             search.run(make_rng(self.random_state, seed_of_none=0), exhaustive=bool(self.exhaustive))
         return search
 
