@@ -32,9 +32,9 @@ from ..kernels.streamed import KernelRows
 from ..partition.divide import Clustering, Division, divide
 from ..partition.routing import Router
 from ..solvers.dual.block import Block, BlockSettings
-from ..solvers.dual.certificate import DualProblem
+from ..solvers.dual.certificate import DualProblem, join_results
 from ..solvers.dual.in_memory import zero_result
-from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine, join_results
+from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine
 from . import dc_svm, several_machines
 from .block_minimization import BlockMinimizer, RoundSettings
 from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem

@@ -47,11 +47,12 @@ class Fold(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """A machine: its rows (m,) in ascending order, and its dual in each fold."""
+    """A machine: its rows (m,) in ascending order, its dual in each fold, and the bytes that all machines may use."""
 
     rows: RowIndices
     problems: list[DualProblem]
     folds: Sequence[Fold]
+    memory_budget: int
 
 
 class SharedKernel:
@@ -82,7 +83,6 @@ class SharedKernel:
         self.progress = progress
         self.team = team
         self._buffer: NDArray[np.uint8] = np.empty(0, np.uint8)
-        self._fold_bytes = 0  # of all folds' problems, and of their decision values, which are joined at the end
 
     def held_out_values(self, kernel: Kernel, samples: Samples, folds: Sequence[Fold]) -> list[Array]:
         """Train the machines of every fold for its Cs, and evaluate them at its held-out rows.
@@ -104,13 +104,16 @@ class SharedKernel:
         several machines of fewer rows: machines) are shared out over the threads, each solved by one.
         """
         n_values = sum(len(fold.Cs) * len(fold.test) for fold in folds) * len(self.machines)
-        self._fold_bytes = 8 * (2 * n_values + 3 * len(folds) * sum(map(len, self.machines)))
+        # all folds' decision values, which are joined at the end, and their problems
+        budget = self.memory_budget - 8 * (2 * n_values + 3 * len(folds) * sum(map(len, self.machines)))
         try:
             with self.progress.interrupting(self.team.native):
-                kernel, samples, K = self._in_memory(kernel, samples)
+                kernel, samples, K = self._in_memory(kernel, samples, budget)
         except Stopped:
             return [_unknown(fold, len(self.machines)) for fold in folds]
-        tasks = [_Task(rows, [fold.problems[p] for fold in folds], folds) for p, rows in enumerate(self.machines)]
+        tasks = [
+            _Task(rows, [fold.problems[p] for fold in folds], folds, budget) for p, rows in enumerate(self.machines)
+        ]
 
         def solve(task: _Task) -> list[Array]:
             if not self.progress.go_on():
@@ -118,15 +121,15 @@ class SharedKernel:
             return self._solve_machine(kernel, samples, K, task)
 
         largest = max(len(task.rows) for task in tasks)
-        has_room = self.team.n_threads * self._needed_bytes(largest, samples) < self._free_bytes(samples, K)
+        has_room = self.team.n_threads * self._needed_bytes(largest, samples) < _free_bytes(samples, K, budget)
         in_parallel = len(tasks) > 1 and largest < len(samples) and has_room
         solved = self.team.map(solve, tasks) if in_parallel else [solve(task) for task in tasks]
         return [np.stack(values, axis=-1) for values in zip(*solved, strict=True)]
 
-    def _in_memory(self, kernel: Kernel, samples: Samples) -> tuple[Kernel, Samples, Array | None]:
+    def _in_memory(self, kernel: Kernel, samples: Samples, memory_budget: int) -> tuple[Kernel, Samples, Array | None]:
         """The kernel matrix, as samples of a precomputed kernel, if it fits; else what is given."""
         n = len(samples)
-        if self._needed_bytes(n, samples) > self._free_bytes(samples, None):
+        if self._needed_bytes(n, samples) > _free_bytes(samples, None, memory_budget):
             return kernel, samples, None
         K = self._matrix(n, samples.dtype)
         fill_gram(kernel, samples, K, self.team)
@@ -141,16 +144,13 @@ class SharedKernel:
     def _needed_bytes(self, m: int, samples: Samples) -> int:
         return m * m * samples.dtype.itemsize + _VECTORS * 8 * m * self.team.n_threads
 
-    def _free_bytes(self, samples: Samples, K: Array | None) -> int:
-        return self.memory_budget - self._fold_bytes - samples.nbytes - (0 if K is None else K.nbytes)
-
     def _solve_machine(self, kernel: Kernel, samples: Samples, K: Array | None, task: _Task) -> list[Array]:
         """The held-out values (n_C, n_test) of one machine in each fold."""
         own, m = samples, len(task.rows)
         with ThreadTeam(self.team.n_threads) as team:  # one thread if machines are solved in parallel
             if m < len(samples):
                 own, K = SampleSubset(samples, task.rows), None
-                if self._needed_bytes(m, samples) <= self._free_bytes(samples, None):
+                if self._needed_bytes(m, samples) <= _free_bytes(samples, None, task.memory_budget):
                     K = np.empty((m, m), samples.dtype)
                     fill_gram(kernel, own.take(np.arange(m)), K, team)
             solved = self._solve_without_matrix(kernel, own, task, team) if K is None else self._solve(K, task, team)
@@ -175,7 +175,7 @@ class SharedKernel:
         self, kernel: Kernel, samples: Samples, task: _Task, team: ThreadTeam
     ) -> list[list[DualResult]]:
         """Fold by fold, each dual by rounds on an active set whose memory they share."""
-        n_bytes = active_bytes(samples, self.memory_budget - self._fold_bytes, team.n_threads)
+        n_bytes = active_bytes(samples, task.memory_budget, team.n_threads)
         first: DualSolver | None = None
 
         def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
@@ -221,6 +221,10 @@ class SharedKernel:
         if not np.isfinite(done).all():
             raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
         return values
+
+
+def _free_bytes(samples: Samples, K: Array | None, memory_budget: int) -> int:
+    return memory_budget - samples.nbytes - (0 if K is None else K.nbytes)
 
 
 def _unknown(fold: Fold, *shape: int) -> Array:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._types import Matrix, RowIndices, Vector
 from ..partition.divide import Division
+
+if TYPE_CHECKING:
+    from .dual.certificate import Certificate
 
 
 @dataclass
@@ -16,25 +20,18 @@ class History:
 
     columns: dict[str, list[float]] = field(default_factory=dict)
 
-    @classmethod
-    def of_point(cls, elapsed: float, beta: Vector, *, objective: float, gap: float, violation: float) -> History:
-        """One row: see `record_point`."""
-        history = cls()
-        history.record_point(elapsed, beta, objective=objective, gap=gap, violation=violation)
-        return history
-
     def record(self, **values: float) -> None:
         """Append one row."""
         for name, value in values.items():
             self.columns.setdefault(name, []).append(float(value))
 
-    def record_point(self, elapsed: float, beta: Vector, *, objective: float, gap: float, violation: float) -> None:
-        """Append the row of a point beta (n,) with its certificate, `elapsed` seconds after the start."""
+    def record_point(self, elapsed: float, beta: Vector, certificate: Certificate) -> None:
+        """Append the row of a point beta (n,), `elapsed` seconds after the start."""
         self.record(
             time=elapsed,
-            objective=objective,
-            lower_bound=objective - gap,
-            violation=violation,
+            objective=certificate.objective,
+            lower_bound=certificate.objective - certificate.gap,
+            violation=certificate.violation,
             n_support=int(np.count_nonzero(beta)),
         )
 
@@ -87,36 +84,6 @@ class DualResult:
     converged: bool
     n_iter: int
     history: History
-
-
-def join_results(rows: list[RowIndices], parts: list[DualResult], n: int, elapsed: float) -> DualResult:
-    """Join the results of independent problems in one of n coordinates: sums of objectives and gaps, largest violation.
-
-    Parameters
-    ----------
-    rows : list of ndarray of int
-        Each part's coordinates.
-    parts : list of DualResult
-    n : int
-    elapsed : float
-        Seconds, for the single row of the history.
-    """
-    beta, decision = np.zeros(n), np.zeros(n)
-    for mine, part in zip(rows, parts, strict=True):
-        beta[mine], decision[mine] = part.beta, part.decision
-    objective, gap = sum(part.objective for part in parts), sum(part.gap for part in parts)
-    violation = max((part.violation for part in parts), default=0.0)
-    return DualResult(
-        beta=beta,
-        decision=decision,
-        intercept=0.0,
-        objective=objective,
-        gap=gap,
-        violation=violation,
-        converged=all(part.converged for part in parts),
-        n_iter=sum(part.n_iter for part in parts),
-        history=History.of_point(elapsed, beta, objective=objective, gap=gap, violation=violation),
-    )
 
 
 @dataclass

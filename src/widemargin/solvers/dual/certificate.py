@@ -230,9 +230,23 @@ def make_result(
     n_iter: int = 0,
 ) -> DualResult:
     """The result of a point beta (m,) with K beta (m,), and one row of history, `elapsed` seconds after the start."""
-    _, objective, gap, violation = certificate
-    history = History.of_point(elapsed, beta, objective=objective, gap=gap, violation=violation)
+    history = History()
+    history.record_point(elapsed, beta, certificate)
     return DualResult(beta, decision, *certificate, converged, n_iter, history)
+
+
+def join_results(rows: list[RowIndices], parts: list[DualResult], n: int, elapsed: float) -> DualResult:
+    """Join the results of independent problems in one of n coordinates: sums of objectives and gaps, largest violation.
+
+    `rows` has each part's coordinates; `elapsed`, in seconds, is for the single row of the history.
+    """
+    beta, decision = np.zeros(n), np.zeros(n)
+    for mine, part in zip(rows, parts, strict=True):
+        beta[mine], decision[mine] = part.beta, part.decision
+    objective, gap = sum(part.objective for part in parts), sum(part.gap for part in parts)
+    certificate = Certificate(0.0, objective, gap, max((part.violation for part in parts), default=0.0))
+    converged, n_iter = all(part.converged for part in parts), sum(part.n_iter for part in parts)
+    return make_result(beta, decision, certificate, elapsed, converged=converged, n_iter=n_iter)
 
 
 def _intercept(

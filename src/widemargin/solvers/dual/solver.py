@@ -273,8 +273,7 @@ class DualSolver:
     def _certify(self, point: _Point) -> Certificate:
         """The certificate of the point, recorded as a row of the history."""
         certificate = self._find_certificate(point)
-        _, objective, gap, violation = certificate
-        self.history.record_point(self.progress.elapsed, point.beta, objective=objective, gap=gap, violation=violation)
+        self.history.record_point(self.progress.elapsed, point.beta, certificate)
         return certificate
 
     def _find_certificate(self, point: _Point) -> Certificate:
