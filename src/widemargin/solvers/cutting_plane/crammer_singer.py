@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -91,16 +92,7 @@ def find_step(line: _MulticlassHingeLine, curvature: float, slope: float, lo: fl
     def derivative(k: float) -> float:
         return curvature * k + slope + line.slope(k)
 
-    at_lo = derivative(lo)
-    if at_lo >= 0.0:
-        lo, hi, at_lo, at_hi = 0.0, lo, derivative(0.0), at_lo
-        if at_lo >= 0.0:
-            return 0.0
-    else:
-        at_hi = derivative(hi)
-    while at_hi < 0.0:
-        lo, at_lo, hi = hi, at_hi, 2.0 * hi
-        at_hi = derivative(hi)
+    (lo, at_lo), (hi, at_hi) = _bracket(derivative, lo, hi)
     weighted_lo, weighted_hi, last_side, dropped_width = at_lo, at_hi, 0, math.inf
     while at_hi * (hi - lo) > _PRECISION * curvature * hi * hi and hi > _MIN_STEP:
         if hi - lo <= 0.5 * dropped_width:
@@ -119,3 +111,21 @@ def find_step(line: _MulticlassHingeLine, curvature: float, slope: float, lo: fl
             weighted_lo *= 0.5 if last_side == side else 1.0
         last_side = side
     return hi
+
+
+def _bracket(
+    derivative: Callable[[float], float], lo: float, hi: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Two steps around the zero of an increasing function of k >= 0, with its values there: lo and hi, if it is there.
+
+    0 and lo if it is before lo; lengths are doubled while it is beyond hi; 0 twice if the function is >= 0 at 0.
+    """
+    at_lo = derivative(lo)
+    if at_lo >= 0.0:
+        at_zero = derivative(0.0)
+        return (0.0, at_zero), ((0.0, at_zero) if at_zero >= 0.0 else (lo, at_lo))
+    at_hi = derivative(hi)
+    while at_hi < 0.0:
+        lo, at_lo, hi = hi, at_hi, 2.0 * hi
+        at_hi = derivative(hi)
+    return (lo, at_lo), (hi, at_hi)

@@ -107,14 +107,12 @@ class NewtonDescent:
                 decrement = -0.5 * float(np.vdot(gradient, step))
                 if not proves and decrement + solver.C * smoothed.plane_gap <= goal:
                     break
-                value = solver.value(self.point, smoothed.value)
-                ahead = self._backtrack(step, value, decrement)
+                ahead = self._advance(step, smoothed, decrement)
             if ahead is None:
                 if self._hessian.is_new:
                     return False
                 self._hessian.drop()
                 continue
-            self._hessian.keep_if_accurate(value - solver.value(self.point, ahead.value), decrement, self._width)
             if region is not None and region.is_outside(self._f):
                 break
             if decrement < solver.C * smoothed.plane_gap > _PLANE_GAP_SHARE * goal:
@@ -125,6 +123,15 @@ class NewtonDescent:
                 least = min(gap, least)
                 smoothed = ahead
         return True
+
+    def _advance(self, step: Matrix, smoothed: Smoothed, decrement: float) -> Smoothed | None:
+        """`_backtrack`; the Hessian is kept if the smoothed objective fell about as much as promised."""
+        value = self._solver.value(self.point, smoothed.value)
+        ahead = self._backtrack(step, value, decrement)
+        if ahead is not None:
+            gain = value - self._solver.value(self.point, ahead.value)
+            self._hessian.keep_if_accurate(gain, decrement, self._width)
+        return ahead
 
     def _gradient(self, smoothed: Smoothed) -> Matrix:
         """The gradient of the smoothed objective (1, n_features); its plane is the new base plane."""
