@@ -75,7 +75,7 @@ def test_rows_are_the_same_before_and_after_the_shuffle(client: Any, make: Calla
     with open_remote_rows(collection, KEPT, N, go_on) as rows:
         assert rows.shape == (len(KEPT), 3)
         before = rows[asked]
-        labels = rows.label(lambda part: (np.asarray(part.sum(axis=1)).ravel() > 0).astype(int))
+        labels = rows.assign_labels(lambda part: (np.asarray(part.sum(axis=1)).ravel() > 0).astype(int))
         rows.shuffle(BLOCK_OF, 2)
         after = rows[asked]
         sums = rows.map(lambda part, values: np.asarray(part.sum(axis=1)).ravel() + values[0], np.zeros((1, len(rows))))
@@ -133,7 +133,7 @@ def test_partitions_leave_the_workers_as_their_rows_do(cluster: Any, client: Any
         slow = da.from_array(X, chunks=(120, -1)).map_blocks(read_slowly, dtype=X.dtype)
         with open_remote_rows(slow, KEPT, N, go_on) as rows:
             assert held("read_slowly") == 5
-            rows.label(lambda part: read_slowly(np.zeros(len(part), int)))
+            rows.assign_labels(lambda part: read_slowly(np.zeros(len(part), int)))
             wait_until(lambda: held("_call_on_partitions") + held("_itself") == 0)
             rows.shuffle(BLOCK_OF, 2)
             wait_until(lambda: held("read_slowly") + held("_cut") == 0)
@@ -150,7 +150,7 @@ def test_a_function_of_partitions_is_sent_once(client: Any, monkeypatch: pytest.
             return sum_of, (weight,)
 
     with open_rows(size=50) as rows:
-        labels = rows.label(Router())  # type: ignore[arg-type]  # callable once it has arrived
+        labels = rows.assign_labels(Router())  # type: ignore[arg-type]  # callable once it has arrived
     assert len(pickled) == 1
     np.testing.assert_array_equal(labels, X[KEPT] @ weight > 0)
 

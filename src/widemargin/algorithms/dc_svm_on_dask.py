@@ -148,7 +148,7 @@ class _Training:
         silent = SilentProgress(self.progress)
         with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
             sampled = divide(KernelRows(kernel, samples, team), clustering, rng, go_on=silent.go_on)
-        labels = rows.label(partial(_route, sampled.router))
+        labels = rows.assign_labels(partial(_route, sampled.router))
         self.progress.stage("shuffle")
         owner = _spread(np.bincount(labels, minlength=sampled.router.n_clusters), n_blocks)
         rows.shuffle(owner[labels], int(owner.max()) + 1)

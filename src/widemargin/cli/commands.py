@@ -18,7 +18,7 @@ from widemargin.cli.machines import make_estimator, parameters
 from widemargin.cli.model_files import Summary, load_model, machines_in, read_summary, save_model
 from widemargin.cli.outputs import open_output
 from widemargin.datasets import Dataset, load_csv, load_svmlight
-from widemargin.datasets.files import fault
+from widemargin.datasets.files import file_error
 
 _MOST_SCORED_ROWS = 10_000  # of the training data, for the report
 
@@ -134,17 +134,17 @@ def _read_training(args: Namespace) -> Dataset:
         return Dataset(_read(args.data, args, **({"target": None} if has_no_labels else {})).X, None, None, None)
     data = _read(args.data, args)
     if data.y is None:
-        raise fault(args.data, "it has no labels, which training needs")
+        raise file_error(args.data, "it has no labels, which training needs")
     if args.task == "regression" and data.y.dtype.kind not in "iuf":
-        raise fault(args.data, f"its labels must be numbers for --task regression, got {data.y[0]!r}")
+        raise file_error(args.data, f"its labels must be numbers for --task regression, got {data.y[0]!r}")
     if args.test is None:
         return data
     more = {"n_features": data.X.shape[1]} if reader_of(args.test, args) is load_svmlight else {}
     test = _read(args.test, args, **more)
     if test.X.shape[1] != data.X.shape[1]:
-        raise fault(args.test, f"{test.X.shape[1]} features, but {args.data} has {data.X.shape[1]}")
+        raise file_error(args.test, f"{test.X.shape[1]} features, but {args.data} has {data.X.shape[1]}")
     if test.y is None:
-        raise fault(args.test, "it has no labels, which the accuracy needs")
+        raise file_error(args.test, "it has no labels, which the accuracy needs")
     return Dataset(data.X, data.y, test.X, test.y)
 
 
@@ -172,7 +172,7 @@ def _read_for(model: Any, args: Namespace) -> Dataset:
     if reader is load_csv and args.target is None and data.X.shape[1] == n_features - 1:
         data = _read(args.data, args, target=None)  # as many columns as features: no labels
     if data.X.shape[1] != n_features:
-        raise fault(args.data, f"{data.X.shape[1]} features, but the model was trained with {n_features}")
+        raise file_error(args.data, f"{data.X.shape[1]} features, but the model was trained with {n_features}")
     return data
 
 
@@ -204,7 +204,7 @@ def _make_scaler(name: str, sparse: bool) -> Any:
 
 def _decision_of(model: Any, args: Namespace) -> Callable[[Any], Any]:
     if not hasattr(model, "decision_function"):
-        raise fault(args.model, f"a {type(_last_step(model)).__name__} has no decision values: omit --decision")
+        raise file_error(args.model, f"a {type(_last_step(model)).__name__} has no decision values: omit --decision")
     decide: Callable[[Any], Any] = model.decision_function
     return decide
 
@@ -348,7 +348,7 @@ def _damage_reported(path: str) -> Iterator[None]:
     except (ValueError, OSError, MemoryError):
         raise
     except Exception as error:
-        raise fault(path, f"a damaged model ({type(error).__name__}: {error})") from error
+        raise file_error(path, f"a damaged model ({type(error).__name__}: {error})") from error
 
 
 @contextmanager
@@ -357,4 +357,4 @@ def _errors_naming(path: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise fault(path, str(error)) from error
+        raise file_error(path, str(error)) from error

@@ -36,7 +36,7 @@ from ..estimators._cost import (
 from ..estimators._dc_pred_machine import tree_arrays
 from ..estimators._estimator import warn_user
 from ..estimators._predictor import largest, votes
-from ..estimators._validation import check_limits, check_seed, plain, validate_rows
+from ..estimators._validation import check_limits, check_seed, shown, validate_rows
 from ..kernels.functions import RBF, make_kernel
 from ..kernels.tiles import entry_work
 from ..models.nystroem_tree import NystroemForest
@@ -118,10 +118,10 @@ class _Candidate(NamedTuple):
 
 
 class _Split(NamedTuple):
-    learn: RowIndices
+    train: RowIndices
     pilot: RowIndices  # of those to learn from: enough to choose by
-    choose: RowIndices
-    report: RowIndices
+    validation: RowIndices
+    test: RowIndices
 
 
 @dataclass
@@ -145,7 +145,7 @@ class Compression:
         self.memory_budget = resolve_memory_budget(self.parameters.memory_budget)
         with Progress(max_time=self.parameters.max_time, verbose=self.parameters.verbose, title="compress") as progress:
             self.may_go_on = SilentProgress(progress).go_on
-            self.rows, self.importance = self._pool()
+            self.rows, self.importance = self._training_rows()
             self._check_memory()
             progress.stage("the model's own predictions", 2)
             self._evaluate_model(progress)
@@ -194,7 +194,7 @@ class Compression:
         if least > self.memory_budget:
             raise ValueError(
                 f"memory_budget must be at least {least} bytes for the model's {self.source.points.shape[0]} support "
-                f"vectors and {settings.n_landmarks} landmarks in a leaf, got {plain(self.parameters.memory_budget)!r}"
+                f"vectors and {settings.n_landmarks} landmarks in a leaf, got {shown(self.parameters.memory_budget)}"
             )
 
     def _check_pseudo(self) -> None:
@@ -204,7 +204,7 @@ class Compression:
                 f"kernel={self.source.parameters['kernel']!r}; use pseudo='polynomial' or None"
             )
 
-    def _pool(self) -> tuple[Any, Vector]:
+    def _training_rows(self) -> tuple[Any, Vector]:
         """Rows to learn from: X, and the model's own points, which alone have weight as landmarks."""
         points, importance = self.source.points, self.source.importance
         classes = np.full(len(importance), -1) if self.source.classes is None else self.source.classes
@@ -246,11 +246,11 @@ class Compression:
     def _best(self, progress: Progress) -> _Candidate:
         """The best candidates on the pilot rows, each of another number of leaves, trained on all rows: their best."""
         pilots = sorted(self._pilots(progress), key=attrgetter("merit"), reverse=True)
-        if len(self.split.pilot) == len(self.split.learn):
+        if len(self.split.pilot) == len(self.split.train):
             return pilots[0]
         arranged = {candidate.plan._replace(gamma=0.0): candidate.plan for candidate in reversed(pilots)}
         finals = sorted(arranged.values(), key=[pilot.plan for pilot in pilots].index)
-        trained = self._train_all(finals[:_MAX_FINALISTS], self.split.learn, progress)
+        trained = self._train_all(finals[:_MAX_FINALISTS], self.split.train, progress)
         candidates = [*trained, *pilots] if progress.stopped_by else trained
         return max(candidates, key=attrgetter("merit"))
 
@@ -321,8 +321,8 @@ class Compression:
         forest = train(kernel, rows, task, settings, progress, np.random.default_rng(self.seed), features).model
         forest.projection = projection
         compressed = self._wrap(forest, parameters, plan.learnt, learn)
-        values = self._values(compressed, self.split.choose)
-        agreement = self._agreement(compressed, values, self.split.choose)
+        values = self._values(compressed, self.split.validation)
+        agreement = self._agreement(compressed, values, self.split.validation)
         return _Candidate(compressed, agreement, self._merit(compressed, values, agreement), plan, len(learn))
 
     def _settings(self, plan: _Plan, n: int, n_outputs: int, room: float) -> ForestSettings:
@@ -445,14 +445,14 @@ class Compression:
 
     def _merit(self, compressed: Compressed, values: Vector, agreement: float) -> float:
         """Share of right labels: the class in training, where it is known (support vectors); else the model's label."""
-        known = self.known_classes[self.split.choose]
+        known = self.known_classes[self.split.validation]
         if not is_classifier(self.model) or not np.any(known >= 0):
             return agreement
-        right = np.where(known < 0, self._labels[self.split.choose], known)
+        right = np.where(known < 0, self._labels[self.split.validation], known)
         return float(np.mean(self._numbers(values, isinstance(compressed, CompressedVotes)) == right))
 
     def _report(self, best: _Candidate) -> CompressionReport:
-        rows = self.split.report
+        rows = self.split.test
         assert best.model is not None
         values = self._values(best.model, rows)
         own = self.values[rows]

@@ -115,7 +115,7 @@ def check_libsvm(model: Any) -> None:
     if not isinstance(model, SVC | SVR | NuSVC | NuSVR | OneClassSVM):
         return
     fitted = FittedState(vars(model))
-    shape = fitted.inner("shape_fit_")
+    shape = fitted.nested("shape_fit_")
     n_rows, d = (shape.integer(axis, 1) for axis in (0, 1))
     k = len(fitted.array("_n_support", np.int32, None))
     n = len(fitted.array("support_", np.int32, None, least=0, below=n_rows))

@@ -8,7 +8,7 @@ from .abstract_matrix import DesignMatrix, LocalMatrix, LostBlockError, RowAcces
 from .dask import LostPartitionError, open_design_matrix
 from .dense import has_finite_values
 from .design_matrix import is_partitioned, make_design_matrix, with_constant
-from .lazy_rows import blocks_in_turn, map_rows
+from .lazy_rows import iterate_blocks, map_rows
 from .memory_map import has_finite_rows, mapped_pages
 
 __all__ = [
@@ -18,10 +18,10 @@ __all__ = [
     "LostPartitionError",
     "RowAccess",
     "RowArrays",
-    "blocks_in_turn",
     "has_finite_rows",
     "has_finite_values",
     "is_partitioned",
+    "iterate_blocks",
     "make_design_matrix",
     "map_rows",
     "mapped_pages",

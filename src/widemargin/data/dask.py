@@ -102,9 +102,9 @@ class PartitionedMatrix(DesignMatrix):
 
         begin = monotonic()
         while True:
-            finish(self._blocks, self._check)
+            wait_for(self._blocks, self._check)
             where: dict[str, Any] = {}
-            with suppress(CancelledError):  # lost since then: `finish` says which, in the next turn
+            with suppress(CancelledError):  # lost since then: `wait_for` says which, in the next turn
                 where = self._client.who_has(self._blocks)
             owners = [next(iter(where.get(block.key, ())), None) for block in self._blocks]
             if all(owners):
@@ -165,7 +165,7 @@ def load_partitions(client: Any, X: Any, make: Callable[[Any, int], Any]) -> tup
     parts = client.compute(partitions_of(X))
     blocks = [client.submit(make, part, number, pure=False) for number, part in enumerate(parts)]
     del parts  # the cluster keeps only what it has to
-    finish(blocks)
+    wait_for(blocks)
     shapes = client.gather(client.map(_shape, blocks, pure=False))
     for number, (_, n_features) in enumerate(shapes):
         if n_features != shapes[0][1]:
@@ -286,7 +286,7 @@ def _is_stuck(worker: dict[str, Any]) -> bool:
     return worker.get("status") == "paused" and not worker.get("metrics", {}).get("task_counts", {}).get("executing")
 
 
-def finish(blocks: list[Any], check: Callable[[], None] = lambda: None) -> None:
+def wait_for(blocks: list[Any], check: Callable[[], None] = lambda: None) -> None:
     """Wait for blocks, calling `check` every 0.1 s; raise the error of a block that failed."""
     from distributed import CancelledError
 

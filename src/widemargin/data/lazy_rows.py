@@ -47,7 +47,7 @@ def map_rows(function: Callable[[Any], Any], X: Any) -> Any:
     return da.map_blocks(_apply, rows, shared, dtype=empty.dtype, meta=empty, **shape)
 
 
-def blocks_in_turn(X: Any) -> Iterator[Any]:
+def iterate_blocks(X: Any) -> Iterator[Any]:
     """The blocks of a dask collection that have rows, in order: each computed, and in this process, when asked for."""
     whole = X.rechunk({1: -1}) if hasattr(X, "rechunk") else X
     for part in np.ravel(whole.to_delayed()):

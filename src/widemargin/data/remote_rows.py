@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .._native import Stopped
 from .._types import Labels, RowIndices
 from .abstract_matrix import LostBlockError
-from .dask import active_client, as_rows, check_partition, collect_pure, finish, partitions_of
+from .dask import active_client, as_rows, check_partition, collect_pure, partitions_of, wait_for
 from .rows import positions
 from .worker_blocks import Handles, WorkerBlocks
 
@@ -119,7 +119,7 @@ class RemoteRows:
         from distributed import CancelledError
 
         self._partitions = self.client.compute(self._sources)
-        finish(self._partitions, check)
+        wait_for(self._partitions, check)
         where: dict[str, Any] = {}
         with suppress(CancelledError):  # lost since then: the next task on them says so
             where = self.client.who_has(self._partitions)
@@ -172,7 +172,7 @@ class RemoteRows:
         results = self._map(_call_on_partitions, self._groups, places, *values, shared=(once,), check=check)
         return _in_order(zip(self._groups, results, strict=True))
 
-    def label(self, function: Callable[[Any], Labels]) -> Labels:
+    def assign_labels(self, function: Callable[[Any], Labels]) -> Labels:
         """Integers (n,) that a function of some rows (m, d) gives for each of them, by the workers."""
         labels = np.empty(len(self), np.intp)
         for mine, found in zip(self._numbers, self.map_partitions(function), strict=True):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.datasets.files import Dataset, PathLike, fault, with_short_indices
+from widemargin.datasets.files import Dataset, PathLike, file_error, with_short_indices
 
 _HOME = "WIDEMARGIN_DATA"
 _CSR_KEYS = ("data", "indices", "indptr", "shape")
@@ -54,10 +54,10 @@ def load_npz(path: PathLike, *, target: str = "y") -> Dataset:
     X = _samples(path, arrays, "")
     if X is None:
         found = ", ".join(sorted(arrays)) or "nothing"
-        raise fault(path, f"neither the key 'X' nor the keys {_CSR_KEYS} are there, only: {found}")
+        raise file_error(path, f"neither the key 'X' nor the keys {_CSR_KEYS} are there, only: {found}")
     X_test = _samples(path, arrays, "_test")
     if X_test is not None and X_test.shape[1] != X.shape[1]:
-        raise fault(path, f"X has {X.shape[1]} features and X_test {X_test.shape[1]}")
+        raise file_error(path, f"X has {X.shape[1]} features and X_test {X_test.shape[1]}")
     y = _labels(path, arrays, target, X)
     y_test = None if X_test is None else _labels(path, arrays, f"{target}_test", X_test)
     return Dataset(X, y, X_test, y_test)
@@ -67,23 +67,23 @@ def _read_arrays(path: PathLike) -> dict[str, NDArray[Any]]:
     with open(path, "rb") as file:
         # The directory of a zip file is at its end: a truncated file has none.
         if not zipfile.is_zipfile(file):
-            raise fault(path, "not an .npz archive, or a truncated one")
+            raise file_error(path, "not an .npz archive, or a truncated one")
         file.seek(0)
         try:
             with np.load(file, allow_pickle=False) as archive:
                 # A member that is no array is read as raw bytes, which later checks of dtype and shape refuse.
                 return {key: np.asarray(archive[key]) for key in archive.files}
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-            raise fault(path, f"damaged .npz archive ({error})") from error
+            raise file_error(path, f"damaged .npz archive ({error})") from error
         except ValueError as error:
-            raise fault(path, f"an array in it cannot be read ({error})") from error
+            raise file_error(path, f"an array in it cannot be read ({error})") from error
 
 
 def _samples(path: PathLike, arrays: dict[str, NDArray[Any]], ending: str) -> Any:
     if f"X{ending}" in arrays:
         X = _as_float(path, f"X{ending}", arrays[f"X{ending}"])
         if X.ndim != 2 or 0 in X.shape:
-            raise fault(path, f"X{ending} must have two dimensions and at least one row and column, not {X.shape}")
+            raise file_error(path, f"X{ending} must have two dimensions and at least one row and column, not {X.shape}")
         return X
     if f"data{ending}" in arrays:
         return _csr(path, arrays, ending)
@@ -95,20 +95,20 @@ def _csr(path: PathLike, arrays: dict[str, NDArray[Any]], ending: str) -> Any:
 
     missing = [key + ending for key in _CSR_KEYS if key + ending not in arrays]
     if missing:
-        raise fault(path, f"keys of the CSR matrix are missing: {', '.join(missing)}")
+        raise file_error(path, f"keys of the CSR matrix are missing: {', '.join(missing)}")
     data, indices, indptr, shape = (arrays[key + ending] for key in _CSR_KEYS)
     try:
         n_rows, n_columns = shape.tolist()
         X = csr_array((_as_float(path, f"data{ending}", data), indices, indptr), shape=(n_rows, n_columns))
         X.check_format(full_check=True)  # compiled code does not check indices
     except (ValueError, TypeError) as error:
-        raise fault(path, f"data{ending}, indices{ending}, indptr{ending} are no CSR matrix ({error})") from error
+        raise file_error(path, f"data{ending}, indices{ending}, indptr{ending} are no CSR matrix ({error})") from error
     return with_short_indices(X)
 
 
 def _as_float(path: PathLike, key: str, values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind not in "fiub":
-        raise fault(path, f"{key} must hold numbers, not {values.dtype}")
+        raise file_error(path, f"{key} must hold numbers, not {values.dtype}")
     wide = np.result_type(values.dtype, np.float32).itemsize > 4
     return values.astype(np.float64 if wide else np.float32, copy=False)
 
@@ -118,10 +118,10 @@ def _labels(path: PathLike, arrays: dict[str, NDArray[Any]], key: str, X: Any) -
         # Archives for prediction may have no labels; a key given by name must be there.
         if key == "y" or key.endswith("_test"):
             return None
-        raise fault(path, f"there is no key {key!r}, only: {', '.join(sorted(arrays))}")
+        raise file_error(path, f"there is no key {key!r}, only: {', '.join(sorted(arrays))}")
     y = arrays[key]
     if y.shape != (X.shape[0],):
-        raise fault(path, f"{key} must have the shape ({X.shape[0]},) of the {X.shape[0]} samples, not {y.shape}")
+        raise file_error(path, f"{key} must have the shape ({X.shape[0]},) of the {X.shape[0]} samples, not {y.shape}")
     return y
 
 

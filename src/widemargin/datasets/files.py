@@ -40,24 +40,24 @@ class Dataset(NamedTuple):
     y_test: NDArray[Any] | None = None
 
 
-def fault(path: PathLike, reason: str, line: int | None = None) -> ValueError:
+def file_error(path: PathLike, reason: str, line: int | None = None) -> ValueError:
     """Make the error for a broken file: ``FILE: reason``, or ``FILE:LINE: reason``.
 
     Examples
     --------
-    >>> fault("a.svm", "the label 'x' is not a number", line=3)
+    >>> file_error("a.svm", "the label 'x' is not a number", line=3)
     ValueError("a.svm:3: the label 'x' is not a number")
     """
     place = os.fspath(path) if line is None else f"{os.fspath(path)}:{line}"
     return ValueError(f"{place}: {reason}")
 
 
-def show(text: str | bytes) -> str:
+def quoted(text: str | bytes) -> str:
     r"""Quote a piece of a file for a message: in ASCII, and cut when it is long.
 
     Examples
     --------
-    >>> print(show(b"ab\xff"))
+    >>> print(quoted(b"ab\xff"))
     'ab\xff'
     """
     if isinstance(text, bytes):
@@ -82,15 +82,15 @@ def opened(path: PathLike) -> Iterator[BinaryIO]:
         try:
             yield file
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise fault(path, f"truncated or damaged {suffix} file ({error})") from error
+            raise file_error(path, f"truncated or damaged {suffix} file ({error})") from error
         except OSError as error:
             # bz2 reports damage as an OSError without errno; the operating system's errors have one.
             if suffix != ".bz2" or error.errno is not None:
                 raise
-            raise fault(path, f"truncated or damaged {suffix} file ({error})") from error
+            raise file_error(path, f"truncated or damaged {suffix} file ({error})") from error
 
 
-def whole_if_possible(labels: NDArray[Any]) -> NDArray[Any]:
+def integers_if_whole(labels: NDArray[Any]) -> NDArray[Any]:
     """Convert float labels to int64 if all of them are whole numbers.
 
     Parameters
@@ -104,9 +104,9 @@ def whole_if_possible(labels: NDArray[Any]) -> NDArray[Any]:
 
     Examples
     --------
-    >>> whole_if_possible(np.array([1.0, -1.0]))
+    >>> integers_if_whole(np.array([1.0, -1.0]))
     array([ 1, -1])
-    >>> whole_if_possible(np.array([1.5, 2.0]))
+    >>> integers_if_whole(np.array([1.5, 2.0]))
     array([1.5, 2. ])
     """
     whole = bool((labels == np.rint(labels)).all()) and bool((np.abs(labels) < 2**53).all())

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from widemargin.datasets.archives import load_npz
-from widemargin.datasets.files import Dataset, PathLike, fault
+from widemargin.datasets.files import Dataset, PathLike, file_error
 from widemargin.datasets.svmlight import load_svmlight
 from widemargin.datasets.tables import load_csv
 
@@ -41,7 +41,7 @@ def reader_for(path: PathLike) -> Callable[..., Dataset]:
         suffixes.pop()
     suffix = suffixes[-1] if suffixes else ""
     if suffix in _NOT_READ:
-        raise fault(path, _NOT_READ[suffix])
+        raise file_error(path, _NOT_READ[suffix])
     return _READERS.get(suffix, load_svmlight)
 
 

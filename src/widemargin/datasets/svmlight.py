@@ -12,10 +12,10 @@ from widemargin.datasets.files import (
     Dataset,
     FloatType,
     PathLike,
-    fault,
+    file_error,
+    integers_if_whole,
     opened,
-    show,
-    whole_if_possible,
+    quoted,
     with_short_indices,
 )
 
@@ -76,8 +76,8 @@ def load_svmlight(
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
         raise _explain(path, rules, "a number is not finite")
     if len(y) == 0:
-        raise fault(path, "the file has no samples")
-    return Dataset(X, whole_if_possible(y))
+        raise file_error(path, "the file has no samples")
+    return Dataset(X, integers_if_whole(y))
 
 
 def _parse(path: PathLike, n_features: int | None, zero_based: bool, dtype: FloatType) -> tuple[Any, Any]:
@@ -101,7 +101,7 @@ def _explain(path: PathLike, rules: _Rules, otherwise: str) -> ValueError:
     """The error for the first broken line; ``otherwise`` is its reason if there is none."""
     with opened(path) as file:
         found = _first_fault(file, rules)
-    return fault(path, otherwise) if found is None else fault(path, found[1], line=found[0])
+    return file_error(path, otherwise) if found is None else file_error(path, found[1], line=found[0])
 
 
 def _first_fault(lines: Iterable[bytes], rules: _Rules) -> tuple[int, str] | None:
@@ -118,7 +118,7 @@ def _line_fault(tokens: list[bytes], rules: _Rules) -> str | None:
         return None
     reason = _number_fault(tokens[0], float("inf"))
     if reason is not None:
-        return f"the label {show(tokens[0])} {reason}"
+        return f"the label {quoted(tokens[0])} {reason}"
     previous = rules.first - 1
     pairs = tokens[2:] if len(tokens) > 1 and tokens[1].startswith(b"qid:") else tokens[1:]
     for token in pairs:
@@ -132,17 +132,17 @@ def _line_fault(tokens: list[bytes], rules: _Rules) -> str | None:
 def _pair_fault(token: bytes, previous: int, rules: _Rules) -> str | None:
     index, colon, value = token.partition(b":")
     if not colon:
-        return f"{show(token)} is not an index:value pair"
+        return f"{quoted(token)} is not an index:value pair"
     reason = _index_fault(index, previous, rules)
     if reason is not None:
         return reason
     reason = _number_fault(value, rules.limit)
-    return None if reason is None else f"the value {show(value)} of feature {int(index)} {reason}"
+    return None if reason is None else f"the value {quoted(value)} of feature {int(index)} {reason}"
 
 
 def _index_fault(index: bytes, previous: int, rules: _Rules) -> str | None:
     if not _INTEGER.fullmatch(index):
-        return f"the feature index {show(index)} is not an integer"
+        return f"the feature index {quoted(index)} is not an integer"
     number = int(index)
     if number < rules.first:
         remedy = "; --zero-based, or zero_based=True, reads files that begin at 0" if number == 0 else ""

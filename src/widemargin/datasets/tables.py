@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.datasets.files import Dataset, FloatType, PathLike, fault, opened, show, whole_if_possible
+from widemargin.datasets.files import Dataset, FloatType, PathLike, file_error, integers_if_whole, opened, quoted
 
 _Row: TypeAlias = tuple[int, list[str]]
 
@@ -74,9 +74,9 @@ def load_csv(
             rows = _rows(text, delimiter)
             return _collect(path, rows, target, header, dtype)
         except UnicodeDecodeError as error:
-            raise fault(path, f"not a text file in UTF-8 ({error.reason} at byte {error.start})") from error
+            raise file_error(path, f"not a text file in UTF-8 ({error.reason} at byte {error.start})") from error
         except csv.Error as error:
-            raise fault(path, f"not delimited text ({error})") from error
+            raise file_error(path, f"not delimited text ({error})") from error
 
 
 def _rows(text: io.TextIOWrapper, delimiter: str | None) -> Iterator[_Row]:
@@ -105,7 +105,7 @@ class _Columns(NamedTuple):
     def describe(self, feature: int) -> str:
         """The column of a feature, for a message: its number from 1, the label's column counted, and its name."""
         column = feature + (self.target is not None and feature >= self.target)
-        name = f" ({show(self.names[column])})" if self.names else ""
+        name = f" ({quoted(self.names[column])})" if self.names else ""
         return f"column {column + 1}{name}"
 
 
@@ -114,7 +114,7 @@ def _collect(
 ) -> Dataset:
     head = [row for _, row in zip(range(2), rows, strict=False)]
     if not head:
-        raise fault(path, "the file is empty")
+        raise file_error(path, "the file is empty")
     columns = _layout_of(path, head, target, header)
     values = array("f" if dtype is np.float32 else "d")
     labels: list[str] = []
@@ -127,7 +127,7 @@ def _collect(
     n_features = columns.width - (columns.target is not None)
     X = np.frombuffer(values, dtype=dtype).reshape(-1, n_features)
     if len(X) == 0:
-        raise fault(path, "the file has a header and no samples")
+        raise file_error(path, "the file has a header and no samples")
     return Dataset(X, None if columns.target is None else _as_labels(labels))
 
 
@@ -136,16 +136,16 @@ def _layout_of(path: PathLike, head: list[_Row], target: int | str | None, heade
     line, first = head[0]
     width = len(first)
     if target is not None and width < 2:
-        raise fault(path, "one column only: is the delimiter neither comma, semicolon nor tab?", line)
+        raise file_error(path, "one column only: is the delimiter neither comma, semicolon nor tab?", line)
     names = [cell.strip() for cell in first]
     if isinstance(target, str):
         if target not in names:
-            raise fault(
-                path, f"no column is named {target!r}; the columns are {', '.join(map(show, names[:20]))}", line
+            raise file_error(
+                path, f"no column is named {target!r}; the columns are {', '.join(map(quoted, names[:20]))}", line
             )
         return _Columns(width, names.index(target), names)
     if target is not None and not -width <= target < width:
-        raise fault(path, f"there is no column {target}: a row has {width}", line)
+        raise file_error(path, f"there is no column {target}: a row has {width}", line)
     column = None if target is None else target % width
     has_header = _looks_like_header(head, _Columns(width, column, None)) if header == "auto" else bool(header)
     return _Columns(width, column, names if has_header else None)
@@ -162,9 +162,9 @@ def _looks_like_header(head: list[_Row], columns: _Columns) -> bool:
 
 def _check_row(path: PathLike, line: int, row: list[str], columns: _Columns) -> None:
     if len(row) != columns.width:
-        raise fault(path, f"{len(row)} fields where the first row has {columns.width}", line)
+        raise file_error(path, f"{len(row)} fields where the first row has {columns.width}", line)
     if columns.target is not None and row[columns.target].strip().lower() in ("", "nan"):
-        raise fault(path, "the label is missing", line)
+        raise file_error(path, "the label is missing", line)
 
 
 def _numbers(path: PathLike, line: int, row: list[str], columns: _Columns, limit: float) -> list[float]:
@@ -183,11 +183,11 @@ def _raise_cell_fault(path: PathLike, line: int, cells: list[str], columns: _Col
     for feature, cell in enumerate(cells):
         place = columns.describe(feature)
         if not cell.strip():
-            raise fault(path, f"{place} is empty", line)
+            raise file_error(path, f"{place} is empty", line)
         if not _is_number(cell):
-            raise fault(path, f"{place} is {show(cell)}, which is not a number", line)
+            raise file_error(path, f"{place} is {quoted(cell)}, which is not a number", line)
         if not -limit <= float(cell) <= limit:
-            raise fault(path, f"{place} is {show(cell)}, which is not finite or too large for the dtype", line)
+            raise file_error(path, f"{place} is {quoted(cell)}, which is not finite or too large for the dtype", line)
     raise AssertionError("called for a row without a fault")
 
 
@@ -204,4 +204,4 @@ def _as_labels(labels: list[str]) -> NDArray[Any]:
         numbers = np.array(labels, dtype=np.float64)
     except ValueError:
         return np.array(labels)
-    return whole_if_possible(numbers) if np.isfinite(numbers).all() else np.array(labels)
+    return integers_if_whole(numbers) if np.isfinite(numbers).all() else np.array(labels)

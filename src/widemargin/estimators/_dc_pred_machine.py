@@ -133,7 +133,7 @@ def check_trees(fitted: FittedState, d: int, q: int | None) -> None:
         Decision functions; None for any number.
     """
     dtype = fitted.choice("_dtype", ("float32", "float64"))
-    for tree in fitted.inners("_trees", ...):
+    for tree in fitted.nested_list("_trees", ...):
         k, q = tree.array("intercept", np.float64, ..., ... if q is None else q).shape
         n_nodes = len(tree.array("sizes", np.int32, None))
         branching = tree.array("children", np.int32, n_nodes, ... if n_nodes else 0).shape[1]

@@ -49,7 +49,7 @@ from ._validation import (
     check_seed,
     check_weights,
     make_rng,
-    plain,
+    shown,
     to_memory,
 )
 
@@ -124,7 +124,7 @@ class DualMachine(LinearWeights, KernelMachine):
         check_integer("n_sample", self.n_sample, 1)
         check_integer("stop_level", self.stop_level, 0)
         if self.stop_level > _DEEPEST:
-            raise ValueError(f"stop_level must be at most {_DEEPEST}, got {plain(self.stop_level)!r}")
+            raise ValueError(f"stop_level must be at most {_DEEPEST}, got {shown(self.stop_level)}")
         check_choice("partition", self.partition, ("auto", "kernel", "input", "random"))
         if self.n_levels != "auto":
             check_integer("n_levels", self.n_levels, 0)
@@ -318,7 +318,7 @@ class DualMachine(LinearWeights, KernelMachine):
         n_machines = self._check_coefficients(fitted, n)
         fitted.array("intercept_", np.float64, n_machines)
         if fitted.integer("early_level_", 0):
-            clusters = fitted.inner("_clusters")
+            clusters = fitted.nested("_clusters")
             check_clusters(clusters, self._dtype, n_machines=n_machines, n_support=n, d=d, is_gram=self._is_gram)
         elif fitted.value("_clusters") is not None:
             raise ValueError(f"_clusters must be None where early_level_ is 0, got {self._clusters!r}")

@@ -53,14 +53,14 @@ class FittedState:
             )
         return self._attributes[key]
 
-    def inner(self, key: Any) -> FittedState:
+    def nested(self, key: Any) -> FittedState:
         """The values of a dict, a list or a tuple."""
         return FittedState(self.value(key), self.name(key))
 
-    def inners(self, key: str, size: Size) -> list[FittedState]:
+    def nested_list(self, key: str, size: Size) -> list[FittedState]:
         """A list of `size` dicts."""
-        values = self.inner(key)
-        dicts = [values.inner(k) for k in values]
+        values = self.nested(key)
+        dicts = [values.nested(k) for k in values]
         if not _is_size(len(dicts), size):
             raise ValueError(f"{self.name(key)} must be a list of {_size_text(size)} dicts, got {len(dicts)}")
         return dicts
@@ -162,7 +162,7 @@ class FittedState:
         """Whether a fit converged, its rounds and its history."""
         check_flag(converged_=self.value("converged_"))
         self.integer("n_iter_", 0)
-        history = self.inner("history_")
+        history = self.nested("history_")
         for key in history:
             column = history.value(key)
             if not isinstance(column, np.ndarray) or column.ndim != 1 or column.dtype.kind not in "fiub":

@@ -30,7 +30,7 @@ from ._validation import (
     check_weights,
     class_factors,
     number_classes,
-    plain,
+    shown,
     validate_rows,
 )
 
@@ -175,7 +175,7 @@ class KernelMachine(Estimator):
             X, y = self._validate(X, y, reset=reset, y_numeric=True, multi_output=True)
             y = y.astype(np.float64, copy=False)
             if not np.isfinite(y).all():  # None among objects, which becomes NaN
-                raise ValueError(f"y must be finite, got {plain(y[~np.isfinite(y)][0])!r}")
+                raise ValueError(f"y must be finite, got {shown(y[~np.isfinite(y)][0])}")
         else:
             X = self._validate(X, reset=reset)
             y = np.zeros(X.shape[0])
@@ -233,7 +233,7 @@ class KernelMachine(Estimator):
         fitted.number("coef0")
         d = fitted.integer("n_features_in_", 1)
         if "shape_fit_" in fitted:  # not in older files
-            shape = fitted.inner("shape_fit_")
+            shape = fitted.nested("shape_fit_")
             if len([shape.integer(axis, 1) for axis in shape]) != 2 or self.shape_fit_[1] != d:
                 raise ValueError(f"shape_fit_ must be (n_samples, {d}), got {self.shape_fit_!r}")
 

@@ -55,35 +55,40 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **how: Any) 
     return (rows, *labels) if labels else rows
 
 
-def plain(value: Any) -> Any:
-    """A NumPy scalar as Python's own, which prints as the user wrote it: 1, not np.int64(1); of an array, a list."""
+def shown(value: Any) -> str:
+    """A value in a message, as the user wrote it: 1, not np.int64(1); an array as a list."""
+    return repr(_to_python(value))
+
+
+def _to_python(value: Any) -> Any:
+    """A NumPy scalar as Python's own, an array as a list of these."""
     if isinstance(value, np.ndarray) and value.ndim:
-        return [plain(entry) for entry in value.tolist()]
+        return [_to_python(entry) for entry in value.tolist()]
     return value.item() if isinstance(value, np.generic) else value
 
 
 def check_number(name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf) -> None:
     """The value must be a finite number, at least `least` and greater than `above`; the error names it."""
     if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
-        raise ValueError(f"{name} must be a finite number, got {plain(value)!r}")
+        raise ValueError(f"{name} must be a finite number, got {shown(value)}")
     if value < least or value <= above:
         bound = f"at least {least:g}" if value < least else f"greater than {above:g}"
-        raise ValueError(f"{name} must be {bound}, got {plain(value)!r}")
+        raise ValueError(f"{name} must be {bound}, got {shown(value)}")
 
 
 def check_integer(name: str, value: Any, least: int) -> None:
     """The value must be an integer, at least `least`, of at most 64 bits."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ValueError(f"{name} must be an integer, at least {least}, got {plain(value)!r}")
+        raise ValueError(f"{name} must be an integer, at least {least}, got {shown(value)}")
     if int(value) > sys.maxsize:
-        raise ValueError(f"{name} must be at most {sys.maxsize}, got {plain(value)!r}")
+        raise ValueError(f"{name} must be at most {sys.maxsize}, got {shown(value)}")
 
 
 def check_flag(**values: Any) -> None:
     """Each value must be True or False."""
     for name, value in values.items():
         if not isinstance(value, bool | np.bool_):
-            raise ValueError(f"{name} must be True or False, got {plain(value)!r}")
+            raise ValueError(f"{name} must be True or False, got {shown(value)}")
 
 
 def check_n_jobs(value: Any) -> None:
@@ -91,7 +96,7 @@ def check_n_jobs(value: Any) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 < abs(int(value)) <= sys.maxsize:
-        raise ValueError(f"n_jobs must be None or an integer other than 0, got {plain(value)!r}")
+        raise ValueError(f"n_jobs must be None or an integer other than 0, got {shown(value)}")
 
 
 def check_verbose(value: Any) -> None:
@@ -105,9 +110,7 @@ def check_seed(value: Any) -> None:
     try:
         check_random_state(value)
     except ValueError as error:
-        raise ValueError(
-            f"random_state must be None, an integer >= 0 or a RandomState, got {plain(value)!r}"
-        ) from error
+        raise ValueError(f"random_state must be None, an integer >= 0 or a RandomState, got {shown(value)}") from error
 
 
 def make_rng(random_state: Any, *, seed_of_none: int | None = None) -> np.random.Generator:
@@ -120,7 +123,7 @@ def make_rng(random_state: Any, *, seed_of_none: int | None = None) -> np.random
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """The value must be one of the choices."""
     if not isinstance(value, str | int) or value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {plain(value)!r}")
+        raise ValueError(f"{name} must be one of {list(choices)}, got {shown(value)}")
 
 
 def check_kernel(model: Any, *others: str) -> None:
@@ -165,14 +168,14 @@ def check_memory(memory_budget: Any, needed: float, what: str) -> None:
     """
     budget, least = resolve_memory_budget(memory_budget), math.ceil(needed) - _ALLOWED_BYTES
     if budget < least:
-        given = budget if memory_budget is None else plain(memory_budget)
-        raise ValueError(f"memory_budget must be at least {least} bytes for {what}, got {given!r}")
+        given = budget if memory_budget is None else memory_budget
+        raise ValueError(f"memory_budget must be at least {least} bytes for {what}, got {shown(given)}")
 
 
 def check_pseudo_rule(value: Any) -> None:
     """None, or the name of a rule for pseudo-landmarks."""
     if value is not None and (not isinstance(value, str) or value not in ("triangle", "polynomial")):
-        raise ValueError(f"pseudo must be one of ['triangle', 'polynomial', None], got {plain(value)!r}")
+        raise ValueError(f"pseudo must be one of ['triangle', 'polynomial', None], got {shown(value)}")
 
 
 def check_pseudo(model: Any) -> None:
@@ -228,7 +231,7 @@ def number_classes(
     else:
         classes = np.unique(labels[weights > 0])
     if len(classes) < 2:
-        raise ValueError(f"y must have at least two classes with positive weight, got one class: {plain(classes[0])!r}")
+        raise ValueError(f"y must have at least two classes with positive weight, got one class: {shown(classes[0])}")
     return classes, np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
 
 
@@ -270,9 +273,9 @@ def class_factors(class_weight: Any, classes: NDArray[Any], y: Labels, weights: 
     if isinstance(class_weight, str) and class_weight == "balanced":
         return np.asarray(weights.sum() / (len(classes) * np.bincount(y, weights, minlength=len(classes))))
     if not isinstance(class_weight, Mapping):
-        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {plain(class_weight)!r}")
-    labels = plain(classes)
-    unknown = [plain(label) for label in class_weight if label not in labels]
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {shown(class_weight)}")
+    labels = _to_python(classes)
+    unknown = [_to_python(label) for label in class_weight if label not in labels]
     lacking = [label for label in labels if label not in class_weight]
     if unknown and lacking:
         raise ValueError(

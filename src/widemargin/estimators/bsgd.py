@@ -16,7 +16,7 @@ from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._types import Labels, Vector
 from ..algorithms.bsgd import BudgetedSGD, Epochs, Sampler, needed_bytes, primal_objective, train
-from ..data import blocks_in_turn, is_partitioned
+from ..data import is_partitioned, iterate_blocks
 from ..data.labels import one_vs_rest_signs
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
@@ -38,7 +38,7 @@ from ._validation import (
     check_number,
     check_seed,
     check_weights,
-    plain,
+    shown,
     to_float32,
     to_memory,
 )
@@ -268,14 +268,14 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         for name, least in (("budget", 2), ("table_size", 2), ("n_epochs", 1)):
             check_integer(name, getattr(self, name), least)
         if self.table_size > _MOST_NODES:
-            raise ValueError(f"table_size must be at most {_MOST_NODES}, got {plain(self.table_size)!r}")
+            raise ValueError(f"table_size must be at most {_MOST_NODES}, got {shown(self.table_size)}")
         check_choice("maintenance", self.maintenance, MAINTENANCE)
         check_choice("merge", self.merge, (*RULES, PAPER_RULE))
         if self.maintenance == "merge" and self.kernel != "rbf":
             raise ValueError(f"maintenance='merge' is for kernel='rbf' alone, got kernel={self.kernel!r}")
         check_number("validation_fraction", self.validation_fraction, above=0)
         if self.validation_fraction >= 1:
-            raise ValueError(f"validation_fraction must be below 1, got {plain(self.validation_fraction)!r}")
+            raise ValueError(f"validation_fraction must be below 1, got {shown(self.validation_fraction)}")
         if self.lam is not None:
             check_number("lam", self.lam, least=_LEAST_LAM)
         flags = ("fit_intercept", "average", "early_stopping", "shuffle")
@@ -287,7 +287,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         if self.early_stopping:
             raise ValueError("early_stopping must be False for partial_fit, got True")
         if isinstance(self.class_weight, str):
-            raise ValueError(f"class_weight must be None or a dict for partial_fit, got {plain(self.class_weight)!r}")
+            raise ValueError(f"class_weight must be None or a dict for partial_fit, got {shown(self.class_weight)}")
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -325,7 +325,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
                 self._start_stream(X, labels, weights)
             elif classes is not None and not np.array_equal(unique_labels(classes), self.classes_):
                 raise ValueError(
-                    f"classes must be those of the first call, {plain(self.classes_)}, got {plain(np.asarray(classes))}"
+                    f"classes must be those of the first call, {shown(self.classes_)}, got {shown(np.asarray(classes))}"
                 )
             with self._clock() as progress:
                 self._train_on_chunk(X, self._class_numbers(labels), weights, progress)
@@ -335,7 +335,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         """`partial_fit` on the blocks of a dask collection. An error leaves what the blocks before it have given."""
         labels, weights = np.asarray(to_memory(y)), to_memory(sample_weight)
         end = 0
-        for block in blocks_in_turn(X):
+        for block in iterate_blocks(X):
             rows = slice(end, end + block.shape[0])
             self.partial_fit(block, labels[rows], classes, None if weights is None else weights[rows])
             end = rows.stop
@@ -392,7 +392,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             return float(self.lam)
         lam = 1 / (float(self.C) * n)
         if lam < _LEAST_LAM:
-            raise ValueError(f"C must be at most {1 / (_LEAST_LAM * n):g} with {n} rows, got {plain(self.C)!r}")
+            raise ValueError(f"C must be at most {1 / (_LEAST_LAM * n):g} with {n} rows, got {shown(self.C)}")
         return lam
 
     def _score_validation_rows(self, X: Any, y: Labels, model: KernelExpansion) -> float:
@@ -445,7 +445,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         """Positions of the labels in `classes_`."""
         unknown = np.setdiff1d(labels, self.classes_)
         if len(unknown):
-            raise ValueError(f"y has labels that are not among the classes of the first call: {plain(unknown)}")
+            raise ValueError(f"y has labels that are not among the classes of the first call: {shown(unknown)}")
         return np.searchsorted(self.classes_, labels)
 
     def _set_fitted_attributes(self, sgd: BudgetedSGD, model: KernelExpansion) -> None:
@@ -480,7 +480,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
             raise ValueError(f"_shape must be a list of two, got {shape!r}")
         check_choice("_shape[0]", shape[0], MAINTENANCE)
         check_integer("_shape[1]", shape[1], 2)
-        for state in fitted.inners("_states", q):
+        for state in fitted.nested_list("_states", q):
             _check_machine_state(state, self.n_features_in_, *shape)
 
     def _restore(self) -> None:
@@ -505,7 +505,7 @@ def _stream_classes(classes: ArrayLike | None) -> NDArray[Any]:
         raise ValueError("classes must be given in the first call of partial_fit, got None")
     labels: NDArray[Any] = unique_labels(classes)
     if len(labels) < 2:
-        raise ValueError(f"classes must be at least two, got {plain(labels)}")
+        raise ValueError(f"classes must be at least two, got {shown(labels)}")
     return labels
 
 

@@ -22,7 +22,7 @@ from ..solvers.results import StoppedAtStartError, TrainedMachine
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import OutlierPredictor, lazy_on_dask
-from ._validation import check_choice, check_number, make_rng, plain
+from ._validation import check_choice, check_number, make_rng, shown
 
 _ROUNDING = 8.0  # times the relative rounding error of a kernel entry: that of a decision value
 _LARGEST_SUM = 1e100  # of the weights: the coefficients have nu times this sum, and squares of it must be finite
@@ -193,7 +193,7 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
     def _check_parameters(self) -> None:
         check_number("nu", self.nu, above=0)
         if self.nu > 1:
-            raise ValueError(f"nu must be at most 1, got {plain(self.nu)!r}")
+            raise ValueError(f"nu must be at most 1, got {shown(self.nu)}")
         super()._check_parameters()
         check_choice("combine", self.combine, ("early", "naive"))
 

@@ -14,7 +14,7 @@ from ..nystroem.local_machines import HingeProblem, RidgeProblem
 from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import OneAgainstRestPredictor, ValuePredictor
-from ._validation import check_number, plain
+from ._validation import check_number, shown
 
 
 class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, DCPredMachine):
@@ -311,5 +311,5 @@ class DCPredRegressor(RegressorMixin, ValuePredictor, DCPredMachine):
         except np.linalg.LinAlgError as error:
             raise ValueError(
                 "alpha must be larger for this kernel, whose matrix is singular to the precision of float64 in a leaf, "
-                f"got {plain(self.alpha)!r}"
+                f"got {shown(self.alpha)}"
             ) from error

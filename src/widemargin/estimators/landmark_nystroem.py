@@ -349,7 +349,7 @@ class LandmarkNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         super()._check_state(fitted)
         n_indices = len(fitted.array("landmark_indices_", np.integer, None, least=0, below=self.n_features_in_))
         size = (n_indices, 0) if self._is_gram else (..., self.n_features_in_)
-        landmarks, pseudo = fitted.array("landmarks_", np.floating, *size), fitted.inner("_pseudo")
+        landmarks, pseudo = fitted.array("landmarks_", np.floating, *size), fitted.nested("_pseudo")
         m, dtype = len(landmarks), landmarks.dtype
         p = pseudo.array("anchors", dtype, 1, m, None).shape[2]
         pseudo.array("rules", np.int64, 1, least=0, below=2)

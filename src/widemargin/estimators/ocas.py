@@ -38,7 +38,7 @@ from ._validation import (
     check_training_data,
     check_weights,
     number_classes,
-    plain,
+    shown,
     to_memory,
     validate_rows,
     weigh_classes,
@@ -50,7 +50,7 @@ _LEAST_VECTORS = 11  # of them, those that it cannot do without
 _LEAST_NORMALS = 6  # vectors of d that it cannot do without: planes, points and search directions
 
 
-class Data(NamedTuple):
+class ValidatedRows(NamedTuple):
     """Samples X (n, d) in memory, in a file or on a cluster; labels (n,); weights (n,), or None where all are 1."""
 
     X: Any
@@ -58,7 +58,7 @@ class Data(NamedTuple):
     weights: Vector | None
 
 
-class Problem(NamedTuple):
+class LinearProblem(NamedTuple):
     """What a fit solves: a machine for each loss on the same samples. Losses hold vectors of n: made when needed."""
 
     X: DesignMatrix
@@ -233,7 +233,7 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
         check_number("tol", self.tol, above=0)
         check_number("mu", self.mu, above=0)
         if self.mu > 1:
-            raise ValueError(f"mu must be at most 1, got {plain(self.mu)!r}")
+            raise ValueError(f"mu must be at most 1, got {shown(self.mu)}")
         if self.acceleration is not None:
             check_choice("acceleration", self.acceleration, ("auto", None))
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
@@ -286,12 +286,12 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
         models[0]._run(partial(models[0]._train, models), X, y, sample_weight)
         return models
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> ValidatedRows:
         X, labels = check_training_data(self, X, y, resolve_memory_budget(self.memory_budget))
         weights = None if sample_weight is None else check_weights(to_memory(sample_weight), labels)
-        return Data(X, labels, weights)
+        return ValidatedRows(X, labels, weights)
 
-    def _train(self, models: Sequence[Self], data: Data, progress: Progress) -> None:
+    def _train(self, models: Sequence[Self], data: ValidatedRows, progress: Progress) -> None:
         """Train models that differ from this estimator in C alone."""
         settings, Cs = self._settings(), [model.C for model in models]
         with (
@@ -306,7 +306,7 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
                 model._set(self, *trained)
                 model._warn_if_stopped(progress)
 
-    def _check_memory(self, problem: Problem) -> None:
+    def _check_memory(self, problem: LinearProblem) -> None:
         """Raise a ValueError with the least memory budget if this one is smaller."""
         (n, d), k = problem.X.shape, len(self.classes_)
         q = 1 if self.multi_class == "ovr" else k  # decision functions that are trained together
@@ -314,7 +314,7 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
         check_memory(self.memory_budget, needed, f"{n} rows of {d} features and {k} classes")
 
     def _paths(
-        self, problem: Problem, Cs: Sequence[float], settings: OCASSettings, progress: Progress, team: ThreadTeam
+        self, problem: LinearProblem, Cs: Sequence[float], settings: OCASSettings, progress: Progress, team: ThreadTeam
     ) -> Iterable[Trained]:
         """The machines for each C: in groups, one after the other, where memory has no room for the outputs of all."""
         losses, start = problem.losses, self._start(problem)
@@ -342,7 +342,7 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
             keep_points=self.warm_start,
         )
 
-    def _pose(self, X: DesignMatrix, data: Data, team: ThreadTeam) -> Problem:
+    def _pose(self, X: DesignMatrix, data: ValidatedRows, team: ThreadTeam) -> LinearProblem:
         """Set `classes_`, and return the problem."""
         weights = data.weights
         self.classes_, y = number_classes(data.labels, weights, team)
@@ -351,18 +351,18 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
         if weights is not None or self.class_weight is not None:
             weights = weigh_classes(self.class_weight, self.classes_, y, ones() if weights is None else weights)
         if self.multi_class == "ovr":
-            return Problem(X, self._hinge_losses(y, k, weights, team))
+            return LinearProblem(X, self._hinge_losses(y, k, weights, team))
         s, numbers = ones() if weights is None else weights, y.astype(np.int64, copy=False)
         loss = partial(MulticlassHingeLoss, numbers, s, k, team)
-        return Problem(with_constant(X) if self.fit_intercept else X, [loss])
+        return LinearProblem(with_constant(X) if self.fit_intercept else X, [loss])
 
-    def _start(self, problem: Problem) -> list[Matrix] | None:
+    def _start(self, problem: LinearProblem) -> list[Matrix] | None:
         """With `warm_start`, where the fitted machine's planes touch the risk, if it was of this shape."""
         points: list[Matrix] = getattr(self, "_points", []) if self.warm_start else []
         sizes = [make().n_outputs * problem.X.shape[1] for make in problem.losses] if points else None
         return points if [mine.shape[1] for mine in points] == sizes else None
 
-    def _snapshot(self, data: Data, progress: Progress) -> dict[str, Any] | None:
+    def _snapshot(self, data: ValidatedRows, progress: Progress) -> dict[str, Any] | None:
         """What a callback needs of the machine as it stands."""
         if progress.candidate is None:
             return None
@@ -394,7 +394,7 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
         fitted.array("coef_", np.float64, q, d)
         fitted.array("intercept_", np.float64, q)
         fitted.certificate()
-        points = fitted.inner("_points")
+        points = fitted.nested("_points")
         for i in points:
             points.array(i, np.float64, None, None)
 

@@ -23,7 +23,7 @@ from .._types import RowIndices, Vector
 from ..estimators._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
 from ..estimators._estimator import all_or_nothing, warn_of_stop
 from ..estimators._fitted_state import FittedState, describe
-from ..estimators._validation import check_flag, plain
+from ..estimators._validation import check_flag, shown
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Score = Callable[[RowIndices], Callable[[Any], float]]  # of the numbers of test rows: the score of an estimator on them
@@ -176,7 +176,7 @@ class BestEstimator(CallbackSupportMixin, BaseEstimator):
     def _check_scoring(self) -> None:
         check_flag(refit=self.refit)
         if not (self.scoring is None or callable(self.scoring) or isinstance(self.scoring, str)):
-            raise ValueError(f"scoring must be None, the name of one scorer or a callable, got {plain(self.scoring)!r}")
+            raise ValueError(f"scoring must be None, the name of one scorer or a callable, got {shown(self.scoring)}")
 
     def _make_score(self, prototype: Any, X: Any, y: NDArray[Any], weights: Vector | None) -> Score:
         scorer = check_scoring(prototype, scoring=self.scoring)
@@ -235,7 +235,7 @@ def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> l
     folds = check_cv(cv, y, classifier=classifier).split(np.zeros(len(y)), y, groups)
     splits = [(numbers(train), numbers(test)) for train, test in folds]
     if not splits or not all(len(train) and len(test) for train, test in splits):
-        raise ValueError(f"cv must give folds with training rows and test rows, got {plain(cv)!r}")
+        raise ValueError(f"cv must give folds with training rows and test rows, got {shown(cv)}")
     return splits
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._types import Vector
-from ..estimators._validation import check_integer, check_number, plain
+from ..estimators._validation import check_integer, check_number, shown
 
 LEAST_C, LARGEST_C = 0.1, 1000.0  # of an automatic grid
 LEAST_GAMMA, LARGEST_GAMMA = 1 / 16, 16.0  # of an automatic grid, in units of gamma="scale"
@@ -46,10 +46,10 @@ def make_values(name: str, values: Any, least: float, largest: float, *, middle:
         check_integer(name, values, 1)
         return np.geomspace(least, largest, int(values)) if int(values) > 1 else np.array([middle])
     if isinstance(values, str) or not np.iterable(values):
-        raise ValueError(f"{name} must be an integer >= 1 or a list of numbers, got {plain(values)!r}")
+        raise ValueError(f"{name} must be an integer >= 1 or a list of numbers, got {shown(values)}")
     entries = list(values)
     if not entries:
-        raise ValueError(f"{name} must have at least one value, got {plain(values)!r}")
+        raise ValueError(f"{name} must have at least one value, got {shown(values)}")
     for k, value in enumerate(entries):
         check_number(f"{name}[{k}]", value, **({"least": 0.0} if name == "epsilons" else {"above": 0.0}))
     return np.unique(np.array(entries, np.float64))

@@ -46,7 +46,7 @@ class Split(NamedTuple):
 
 
 @dataclass
-class Data:
+class SearchData:
     """Rows of positive weight.
 
     Attributes
@@ -68,12 +68,12 @@ class Data:
     rows: RowIndices
     score: Score
 
-    def take(self, chosen: RowIndices) -> Data:
+    def take(self, chosen: RowIndices) -> SearchData:
         """Some of the rows (ascending), with what the splits have of them."""
         place = positions(chosen, len(self.rows))
         splits = [split.renumber(place) for split in self.splits]
         samples, task = self.samples.take(chosen), self.task.take(chosen)
-        return Data(samples, task, self.weights[chosen], splits, self.rows[chosen], self.score)
+        return SearchData(samples, task, self.weights[chosen], splits, self.rows[chosen], self.score)
 
     def training_weights(self, k: int) -> Vector:
         """The weights (n,) times how often the rows occur in a fold's training rows."""
@@ -90,7 +90,7 @@ class Search:
 
     Parameters
     ----------
-    data : Data
+    data : SearchData
     grid : Grid
     make_kernel : callable
         The kernel of a gamma.
@@ -111,7 +111,7 @@ class Search:
 
     def __init__(
         self,
-        data: Data,
+        data: SearchData,
         grid: Grid,
         make_kernel: Callable[[float], Kernel],
         limits: Limits,
@@ -154,7 +154,7 @@ class Search:
                     return
                 race.update(self.scores[: batch[-1] + 1])
 
-    def _sample(self, rng: np.random.Generator) -> Data | None:
+    def _sample(self, rng: np.random.Generator) -> SearchData | None:
         """A quarter of the rows, if every fold has all classes there, and there are cells to eliminate."""
         n = len(self.data.rows)
         if n < _SAMPLE_SHARE * _LEAST_SAMPLE or self.wanted.sum() < 2 or len(self.data.splits) < 2:
@@ -164,7 +164,7 @@ class Search:
         has_classes = sample.first_lacking() is None and all(sample.task.lacking(test) is None for test in tests)
         return sample if has_classes else None
 
-    def _score_cells(self, data: Data, folds: Sequence[int], scores: Vector) -> None:
+    def _score_cells(self, data: SearchData, folds: Sequence[int], scores: Vector) -> None:
         """Write the scores of the wanted cells in these folds."""
         self.progress.stage(f"{self.wanted.sum()} cells, {len(data.rows):,} rows", int(self.wanted.any((1, 2)).sum()))
         base, single = data.samples, _as_float32(data.samples)

@@ -17,13 +17,13 @@ from ..data.samples import make_samples
 from ..estimators._dual_machine import DualMachine
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators._scale import resolve_gamma
-from ..estimators._validation import check_flag, check_weights, make_rng, plain
+from ..estimators._validation import check_flag, check_weights, make_rng, shown
 from ..kernels.functions import Kernel, make_kernel
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Limits
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits
 from ._grid import LARGEST_C, LARGEST_GAMMA, LEAST_C, LEAST_GAMMA, Grid, make_values
 from ._race import best_place
-from ._search import Data, Search, Split
+from ._search import Search, SearchData, Split
 from ._tasks import Task
 
 _WITHOUT_GAMMA = ("linear", "precomputed")
@@ -93,7 +93,7 @@ class SearchCV(BestEstimator):
             return np.array([scale])
         return gammas if np.iterable(self.gammas) else scale * gammas
 
-    def _make_data(self, rows: TrainingRows, y: NDArray[Any], groups: Any, score: Score) -> Data:
+    def _make_data(self, rows: TrainingRows, y: NDArray[Any], groups: Any, score: Score) -> SearchData:
         """The rows, and the folds as numbers of rows of positive weight."""
         n, kernel = len(y), self._make_kernel(1.0)
         place = positions(rows.kept, n)
@@ -101,17 +101,17 @@ class SearchCV(BestEstimator):
             Split(*split).renumber(place) for split in make_splits(self.cv, y, groups, classifier=is_classifier(self))
         ]
         samples = make_samples(rows.X, kernel.sample_form)
-        data = Data(samples, self._task(rows), rows.weights, splits, rows.kept, score)
+        data = SearchData(samples, self._task(rows), rows.weights, splits, rows.kept, score)
         if not all(len(split.test) for split in splits):
-            raise ValueError(f"cv must give folds with test rows of positive weight, got {plain(self.cv)!r}")
+            raise ValueError(f"cv must give folds with test rows of positive weight, got {shown(self.cv)}")
         if lacking := data.first_lacking():
-            raise ValueError(f"cv: the training rows of fold {lacking[0]} have no row of class {plain(lacking[1])!r}")
+            raise ValueError(f"cv: the training rows of fold {lacking[0]} have no row of class {shown(lacking[1])}")
         return data
 
     def _make_kernel(self, gamma: float) -> Kernel:
         return make_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
-    def _search(self, data: Data, grid: Grid, callback: Callback | None) -> Search:
+    def _search(self, data: SearchData, grid: Grid, callback: Callback | None) -> Search:
         limits = Limits(
             has_intercept=bool(self.fit_intercept),
             tol=float(self.tol),

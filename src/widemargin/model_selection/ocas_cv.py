@@ -9,7 +9,7 @@ import numpy as np
 from .._config import resolve_memory_budget
 from .._progress import Callback, Progress
 from .._types import Vector
-from ..estimators._validation import check_training_data, check_weights, plain
+from ..estimators._validation import check_training_data, check_weights, shown
 from ..estimators.ocas import OCASClassifier
 from ._best_estimator import BestClassifier, Score, cv_results, make_splits
 from ._grid import make_values
@@ -169,4 +169,4 @@ def _check_classes(splits: list[Any], rows: LabelledRows) -> None:
     for k, (train, _) in enumerate(splits):
         lacking = np.setdiff1d(classes, rows.y[train][counted[train]])
         if len(lacking):
-            raise ValueError(f"cv: the training rows of fold {k} have no row of class {plain(lacking[0])!r}")
+            raise ValueError(f"cv: the training rows of fold {k} have no row of class {shown(lacking[0])}")
