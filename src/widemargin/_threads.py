@@ -340,6 +340,14 @@ class ThreadTeam:
             native.map(call, len(items))
         return results
 
+    def map_largest_first(
+        self, fn: Callable[[Item], T], items: Sequence[Item], size: Callable[[Item], float]
+    ) -> list[T]:
+        """`map`, of the largest items first, so that threads end at about one time."""
+        order = sorted(range(len(items)), key=lambda k: -size(items[k]))
+        results = dict(zip(order, self.map(fn, [items[k] for k in order]), strict=True))
+        return [results[k] for k in range(len(items))]
+
     def share(self, fn: Callable[[Item, "ThreadTeam"], T], items: Sequence[Item]) -> list[T]:
         """Return ``[fn(item, team) for item in items]``, one thread an item; a last one left over has them all."""
         n_parallel = len(items) - (len(items) % self.n_threads == 1)

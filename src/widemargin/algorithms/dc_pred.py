@@ -27,6 +27,7 @@ from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run_until_stopped
 from .._types import Array, Matrix, RowIndices, Vector
+from ..data.rows import group_by_label
 from ..data.samples import make_samples
 from ..kernels.functions import Transform
 from ..kernels.tiles import fill_gram
@@ -197,16 +198,17 @@ def _train_tree(
     max_values = max_sample_values(settings.memory_budget, X.dtype.itemsize)
     tree, labels = grow(X, settings.n_clusters, rng, train_leaf.may_go_on, max_values)
     k = tree.n_leaves
-    clusters = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels, minlength=k))[:-1])
+    clusters = group_by_label(labels, k)
     train_leaf.progress.stage("leaves", k)
-    seeds, largest_first = rng.spawn(k), sorted(range(k), key=lambda c: -len(clusters[c]))
+    seeds = rng.spawn(k)
     preliminary: list[_LeafMachine | None] = [None] * k
     if np.isfinite(train_leaf.progress.deadline):
         preliminary = train_leaf.team.map(
             lambda pair: train_leaf.train_preliminary(*pair), list(zip(clusters, rng.spawn(k), strict=True))
         )
-    solved = train_leaf.team.map(lambda c: train_leaf(clusters[c], seeds[c], preliminary[c]), largest_first)
-    parts = [solved[largest_first.index(c)] for c in range(k)]  # in the order of the leaves
+    parts = train_leaf.team.map_largest_first(
+        lambda leaf: train_leaf(*leaf), list(zip(clusters, seeds, preliminary, strict=True)), lambda leaf: len(leaf[0])
+    )
     leaves = {
         "tree": np.full(k, number),
         "n_rows": np.array([len(rows) for rows in clusters]),

@@ -28,6 +28,7 @@ from .._native import Stopped
 from .._progress import PartProgress, Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit
 from .._types import RowIndices, Vector
+from ..data.rows import group_by_label
 from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
 from ..kernels.precision import entry_noise
@@ -256,8 +257,7 @@ class Fit:
         clustered = time.perf_counter()
         n_clusters = division.router.n_clusters
         self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
-        bounds = np.cumsum(np.bincount(division.labels, minlength=n_clusters))[:-1]
-        clusters = np.split(np.argsort(division.labels, kind="stable"), bounds)
+        clusters = group_by_label(division.labels, n_clusters)
         tol, max_relative_gap = max(self.settings.tol, _START_TOL), np.inf
         if level == self.settings.stop_level:
             tol, max_relative_gap = self.settings.tol, self.settings.max_relative_gap
@@ -265,28 +265,18 @@ class Fit:
         # Lemma 1: the optimum for the kernel k(x, z) [same cluster]
         joined = join_results(clusters, parts, len(beta), self.progress.elapsed)
         self.early = TrainedMachine(joined, division, np.array([part.intercept for part in parts]), [])
-        self.levels.append(
-            {
-                "level": level,
-                "n_clusters": n_clusters,
-                "n_support": int(np.count_nonzero(self.early.result.beta)),
-                "clustering_seconds": clustered - begin,
-                "seconds": time.perf_counter() - begin,
-                "objective": self.early.result.objective,
-                "lower_bound": self.early.result.objective - self.early.result.gap,
-            }
-        )
-        return self.early.result.beta
+        seconds = clustered - begin, time.perf_counter() - begin
+        self.levels.append(describe_level(level, n_clusters, joined, *seconds))
+        return joined.beta
 
     def solve_clusters(
         self, clusters: Sequence[RowIndices], beta: Vector, tol: float, max_relative_gap: float
     ) -> list[DualResult]:
         """Solve the clusters in parallel, each from its part of beta (n,)."""
-        largest_first = sorted(range(len(clusters)), key=lambda c: -len(clusters[c]))  # threads end at about one time
         solve = partial(self._solve_cluster, beta=beta, tol=tol, max_relative_gap=max_relative_gap)
-        solved = self.team.map(solve, [clusters[c] for c in largest_first])
+        solved = self.team.map_largest_first(solve, clusters, len)
         release()
-        return [solved[largest_first.index(c)] for c in range(len(clusters))]
+        return solved
 
     def _solve_cluster(self, rows: RowIndices, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
         """Solve a cluster from beta (n,); zero if the fit is stopped before the cluster's kernel matrix is known."""
@@ -436,6 +426,21 @@ class Fit:
         )
         solver.order = order
         return solver
+
+
+def describe_level(
+    level: int, n_clusters: int, joined: DualResult, clustering_seconds: float, seconds: float
+) -> dict[str, float]:
+    """The entry of `TrainedMachine.levels` of a level's concatenated solution."""
+    return {
+        "level": level,
+        "n_clusters": n_clusters,
+        "n_support": int(np.count_nonzero(joined.beta)),
+        "clustering_seconds": clustering_seconds,
+        "seconds": seconds,
+        "objective": joined.objective,
+        "lower_bound": joined.objective - joined.gap,
+    }
 
 
 def _are_sparse(samples: Samples) -> bool:

@@ -211,14 +211,7 @@ class _Training:
         coordinates, results = [part.coordinates for part in solved], [part.result for part in solved]
         joined = join_results(coordinates, results, len(rows), progress.elapsed)
         joined.history.record(bytes=0)
-        record = {
-            "level": level,
-            "n_clusters": k,
-            "n_support": int(np.count_nonzero(joined.beta)),
-            "clustering_seconds": 0.0,
-            "seconds": progress.elapsed,
-            "objective": joined.objective - joined.gap,
-        }
+        record = dc_svm.describe_level(level, k, joined, clustering_seconds=0.0, seconds=progress.elapsed)
         return TrainedMachine(joined, layout.division, intercepts, [record], rows)
 
     def _solve_clusters(

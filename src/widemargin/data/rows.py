@@ -1,10 +1,10 @@
-"""Numbers of rows: some that stand for all, and the inverse of a list of them."""
+"""Numbers of rows: some that stand for all, the inverse of a list of them, and those of each label."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .._types import RowIndices
+from .._types import Labels, RowIndices
 
 
 def spread_rows(n: int, least: int) -> RowIndices:
@@ -29,3 +29,8 @@ def positions(rows: RowIndices, n: int) -> RowIndices:
     place = np.full(n, -1)
     place[rows] = np.arange(len(rows))
     return place
+
+
+def group_by_label(labels: Labels, k: int) -> list[RowIndices]:
+    """The rows of each label 0, ..., k - 1, in ascending order; labels (n,)."""
+    return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels, minlength=k))[:-1])

@@ -24,7 +24,31 @@ _FREED_BYTES = 2**25 - 2**13  # with what malloc adds, the largest that counts
 _PACKAGE = __name__.partition(".")[0]
 
 
-class Estimator(CallbackSupportMixin, BaseEstimator):
+class Loadable(BaseEstimator):
+    """An estimator whose fitted attributes are checked when they come from a file."""
+
+    def _check_state(self, fitted: FittedState) -> None:
+        """Raise a ValueError that names the first fitted attribute that cannot be, and its value."""
+        raise NotImplementedError
+
+    def _restore(self) -> None:
+        """Make what predictions need and files leave out."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes from a file, by pickle, joblib or skops; parameters that it lacks have their defaults.
+
+        Raises
+        ------
+        ValueError
+            If the estimator is fitted, and its attributes do not fit one another.
+        """
+        super().__setstate__({**vars(type(self)()), **state})
+        if any(name.endswith("_") and not name.startswith("__") for name in vars(self)):
+            self._check_state(FittedState(vars(self)))
+            self._restore()
+
+
+class Estimator(CallbackSupportMixin, Loadable):
     """The base of all estimators: the one way through a fit, and through a file.
 
     A subclass has `_check_parameters`, `_check_data`, a function that trains, which its `fit` passes to `_run`, and
@@ -85,26 +109,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """The progress of a fit within `max_time`."""
         title = type(self).__name__
         return Progress(max_time=self.max_time, verbose=self.verbose, title=title, callback=callback)
-
-    def _check_state(self, fitted: FittedState) -> None:
-        """Raise a ValueError that names the first fitted attribute that cannot be, and its value."""
-        raise NotImplementedError
-
-    def _restore(self) -> None:
-        """Make what predictions need and files leave out."""
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the attributes from a file, by pickle, joblib or skops; parameters that it lacks have their defaults.
-
-        Raises
-        ------
-        ValueError
-            If the estimator is fitted, and its attributes do not fit one another.
-        """
-        super().__setstate__({**vars(type(self)()), **state})
-        if any(name.endswith("_") and not name.startswith("__") for name in vars(self)):
-            self._check_state(FittedState(vars(self)))
-            self._restore()
 
     def __copy__(self) -> Self:
         """A copy with the same attributes, also of an estimator that is being fitted: nothing is checked."""

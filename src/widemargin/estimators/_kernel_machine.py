@@ -211,8 +211,6 @@ class KernelMachine(Estimator):
         compute: Callable[[Any], Vector] = partial(
             self._model.decision_values, n_jobs=self.n_jobs, memory_budget=budget
         )
-        if finish is None:
-            return compute(X)
         return finish_blocks(compute, finish, X, self._n_functions, budget)
 
     @property

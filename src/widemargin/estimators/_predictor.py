@@ -225,12 +225,14 @@ class ValuePredictor:
 
 def finish_blocks(
     compute: Callable[[Any], Vector],
-    finish: Callable[[Vector], NDArray[Any]],
+    finish: Callable[[Vector], NDArray[Any]] | None,
     X: Any,
     n_values: int,
     memory_budget: int,
 ) -> NDArray[Any]:
-    """`finish` of the decision values (n, n_values) of X, for blocks of rows whose values fit the memory budget."""
+    """The decision values (n, n_values) of X, or `finish` of them for blocks of rows whose values fit the budget."""
+    if finish is None:
+        return compute(X)
     n_rows = max(1, memory_budget // (_VALUES_SHARE * 8 * n_values))
     if X.shape[0] <= n_rows:
         return finish(compute(X))

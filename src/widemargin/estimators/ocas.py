@@ -384,8 +384,6 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
         X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
         model = LinearModel(self.coef_, self.intercept_)
         compute: Callable[[Any], Vector] = partial(model.decision_values, n_jobs=self.n_jobs)
-        if finish is None:
-            return compute(X)
         return finish_blocks(compute, finish, X, len(self.coef_), resolve_memory_budget(self.memory_budget))
 
     def _check_state(self, fitted: FittedState) -> None:

@@ -69,14 +69,27 @@ class Transform(Kernel, Protocol):
 
 
 @dataclass(frozen=True)
-class RBF(Kernel):
+class _Exponential(Kernel):
+    """exp(-gamma g) of a distance g."""
+
+    is_semidefinite: ClassVar[bool] = True
+    gamma: float
+
+    def transform(self, G: Array) -> None:
+        """exp(-gamma g) of distances g, in place."""
+        _exponential(G, -self.gamma)
+
+    def diagonal(self, A: Samples) -> Array:
+        """Ones."""
+        return np.ones(len(A))
+
+
+@dataclass(frozen=True)
+class RBF(_Exponential):
     """exp(-gamma |x - z|^2)."""
 
     measure: ClassVar[str] = "squares"
-
-    is_semidefinite: ClassVar[bool] = True
     sample_form: ClassVar[str] = "distances"
-    gamma: float
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: inner products and exponentials, block by block."""
@@ -89,14 +102,6 @@ class RBF(Kernel):
     def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
         a, b = self.gamma * A.squares, self.gamma * B.squares
         tiles.add_rbf_product(A.compiled(), a, coef, B.compiled(), b, self.gamma, out)
-
-    def transform(self, G: Array) -> None:
-        """exp(-gamma g) of squared distances g, in place."""
-        _exponential(G, -self.gamma)
-
-    def diagonal(self, A: Samples) -> Array:
-        """Ones."""
-        return np.ones(len(A))
 
 
 @dataclass(frozen=True)
@@ -155,26 +160,16 @@ class Sigmoid(_OfProducts):
 
 
 @dataclass(frozen=True)
-class Laplacian(Kernel):
+class Laplacian(_Exponential):
     """exp(-gamma |x - z|_1)."""
 
     measure: ClassVar[str] = "differences"
-    is_semidefinite: ClassVar[bool] = True
     sample_form: ClassVar[str] = "rows"
-    gamma: float
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: L1 distances, one exponential. Sparse batches are made dense for it."""
         tiles.l1_distances(A.toarray(), B.toarray(), out)
         self.transform(out)
-
-    def transform(self, G: Array) -> None:
-        """exp(-gamma g) of L1 distances g, in place."""
-        _exponential(G, -self.gamma)
-
-    def diagonal(self, A: Samples) -> Array:
-        """Ones."""
-        return np.ones(len(A))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, _safe_indexing, indexable
@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._progress import Callback
 from .._types import RowIndices, Vector
 from ..estimators._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
-from ..estimators._estimator import all_or_nothing, warn_of_stop
+from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop
 from ..estimators._fitted_state import FittedState, describe
 from ..estimators._validation import check_flag, shown
 
@@ -44,7 +44,7 @@ def needs_refit(method: Method) -> Method:
     return cast(Method, available_if(is_refitted)(method))
 
 
-class BestEstimator(CallbackSupportMixin, BaseEstimator):
+class BestEstimator(CallbackSupportMixin, Loadable):
     """An estimator that is the machine which it has chosen, `best_estimator_`.
 
     A subclass has `_choose`, and `_machine_type`, the class of that machine. Parameters of the same name are the same
@@ -74,18 +74,6 @@ class BestEstimator(CallbackSupportMixin, BaseEstimator):
         """What `best_estimator_` predicts: labels (n_samples,), or values (n_samples,) or (n_samples, n_targets)."""
         check_is_fitted(self)
         return cast(NDArray[Any], self.best_estimator_.predict(X))
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the attributes from a file; parameters that it lacks have their defaults.
-
-        Raises
-        ------
-        ValueError
-            If the search is fitted, and `best_estimator_` is not the fitted machine that it should be.
-        """
-        super().__setstate__({**vars(type(self)()), **state})
-        if any(name.endswith("_") and not name.startswith("__") for name in vars(self)):
-            self._check_state(FittedState(vars(self)))
 
     def _check_state(self, fitted: FittedState) -> None:
         check_flag(refit=fitted.value("refit"))

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from .._threads import ThreadTeam, row_blocks
 from .._types import Array, Labels, Matrix, RowIndices, Vector
+from ..data.rows import group_by_label
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import FunctionKernel, Kernel
 from ..kernels.tiles import add_kernel_product
@@ -146,7 +147,8 @@ class KernelRouter(Router):
         m / k kernel values a sample: with the points of its cluster.
         """
         out = np.empty(len(samples))
-        for c, (mine, rows) in enumerate(zip(self._split(self.labels), self._split(labels), strict=True)):
+        members, clusters = (group_by_label(numbers, self.n_clusters) for numbers in (self.labels, labels))
+        for c, (mine, rows) in enumerate(zip(members, clusters, strict=True)):
             weights = np.ones(len(mine)) if self.weights is None else self.weights[mine]
             points, means = self.points.take(mine), -2.0 * weights[None] / weights.sum()
             for block in row_blocks(len(rows), _ROWS):
@@ -155,11 +157,6 @@ class KernelRouter(Router):
                 add_kernel_product(self.kernel, points, means, part, distances, team)
                 out[rows[block]] = distances[0] + self.kernel.diagonal(part)
         return np.maximum(out, 0.0, out=out)
-
-    def _split(self, labels: Labels) -> list[RowIndices]:
-        """The numbers of each cluster's members."""
-        bounds = np.cumsum(np.bincount(labels, minlength=self.n_clusters))[:-1]
-        return np.split(np.argsort(labels, kind="stable"), bounds)
 
     def assign(self, samples: Samples, team: ThreadTeam) -> Labels:
         """Minimisers c of d2(x, c) = k(x, x) - 2 mean_j k(x, x_j) + mean_jj' k(x_j, x_j'), on all threads."""
