@@ -103,6 +103,8 @@ def test_early_machine(threads: Any) -> None:
     local = DCSVMClassifier(**how).fit(X, Y)
     assert model.early_level_ == 1
     assert_same(model, local)
+    assert model.levels_[0].keys() == local.levels_[0].keys()
+    assert model.levels_[0]["objective"] == model.objective_
 
 
 @pytest.mark.slow

@@ -50,9 +50,9 @@ LazyProblem = Callable[[], tuple[RowIndices, DualProblem]]
 _MAX_IN_MEMORY = 6000  # rows of a cluster that is solved on its whole kernel matrix
 _START_TOL = 0.1  # tolerance of levels and refine step that only give a start: later steps change its last digits
 _CLUSTER_ROWS = 2000  # largest mean size of the clusters of an automatic level
-_SMALL_ENTRIES = 2**20  # of a kernel matrix on which one problem is solved without levels and rounds
-_SMALL_PROBLEMS = 8  # times as many entries at most, if so many problems share the matrix
-_SMALL_SHARE = 1 / 4  # bytes of that matrix / memory budget, at most
+_ONE_MATRIX_ENTRIES = 2**20  # of a kernel matrix on which one problem is solved without levels and rounds
+_ONE_MATRIX_PROBLEMS = 8  # times as many entries at most, if so many problems share the matrix
+_ONE_MATRIX_SHARE = 1 / 4  # bytes of that matrix / memory budget, at most
 _LEAST_ROWS = 5000  # of automatic levels: fewer rows are solved faster without
 
 
@@ -156,11 +156,11 @@ def train(
     come near `tol`, the solution is corrected with float64 entries.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
-        if is_small(len(data.samples), 1, settings, progress):
+        if suits_one_matrix(len(data.samples), 1, settings, progress):
             start = data.problem.sparse_point() if start is None else start
             progress.stage("whole problem")
             whole = Subproblem(np.arange(len(data.samples)), data.problem, start)
-            return train_small(data.kernel, data.samples, [whole], settings, progress, team)[0]
+            return train_on_one_matrix(data.kernel, data.samples, [whole], settings, progress, team)[0]
         fit = Fit(data, settings, progress, rng, team)
         levels = fit.choose_levels() if start is None else range(0)
         if start is None:
@@ -447,23 +447,23 @@ def _are_sparse(samples: Samples) -> bool:
     return bool(sp.issparse(samples.take(slice(0, 1)).original()))
 
 
-def is_small(n: int, n_problems: int, settings: DCSVMSettings, progress: Progress | PartProgress) -> bool:
+def suits_one_matrix(n: int, n_problems: int, settings: DCSVMSettings, progress: Progress | PartProgress) -> bool:
     """Whether problems on n rows are solved on the whole kernel matrix, without levels, rounds and callbacks."""
     return (
-        n * n <= _SMALL_ENTRIES * min(n_problems, _SMALL_PROBLEMS)
-        and 8 * n * n <= _SMALL_SHARE * settings.memory_budget
+        n * n <= _ONE_MATRIX_ENTRIES * min(n_problems, _ONE_MATRIX_PROBLEMS)
+        and 8 * n * n <= _ONE_MATRIX_SHARE * settings.memory_budget
         and not settings.stop_level
         and settings.n_levels in ("auto", 0)
         and not progress.is_observed
     )
 
 
-def most_small_rows(settings: DCSVMSettings) -> int:
+def max_rows_of_one_matrix(settings: DCSVMSettings) -> int:
     """The most rows of problems that are solved on one kernel matrix."""
-    return isqrt(int(min(_SMALL_ENTRIES * _SMALL_PROBLEMS, settings.memory_budget * _SMALL_SHARE / 8)))
+    return isqrt(int(min(_ONE_MATRIX_ENTRIES * _ONE_MATRIX_PROBLEMS, settings.memory_budget * _ONE_MATRIX_SHARE / 8)))
 
 
-def train_small(
+def train_on_one_matrix(
     kernel: Kernel,
     samples: Samples,
     parts: list[Subproblem],

@@ -35,10 +35,10 @@ from .dc_svm import (
     KernelProblem,
     LazyProblem,
     divide_adaptively,
-    is_small,
-    most_small_rows,
+    max_rows_of_one_matrix,
+    suits_one_matrix,
     train,
-    train_small,
+    train_on_one_matrix,
 )
 
 _MATRIX_SHARE = 1 / 2  # bytes of a kernel matrix that several machines share / memory budget, at most
@@ -98,10 +98,10 @@ class _Training:
         if class_sizes is None and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
             return self._train_on_common_matrix([make()[1] for make in problems])
         everything = [(n, list(range(len(problems))))]
-        groups = everything if class_sizes is None else group_pairs(class_sizes, most_small_rows(settings))
+        groups = everything if class_sizes is None else group_pairs(class_sizes, max_rows_of_one_matrix(settings))
         machines: dict[int, TrainedMachine] = {}
         for n_rows, group in groups:
-            if is_small(n_rows, len(group), settings, self.progress):
+            if suits_one_matrix(n_rows, len(group), settings, self.progress):
                 machines.update(zip(group, self._train_group([problems[p] for p in group]), strict=True))
         single = [p for p in range(len(problems)) if p not in machines]
         if single:
@@ -150,7 +150,7 @@ class _Training:
         parts = [Subproblem(np.searchsorted(union, rows), problem, problem.sparse_point()) for rows, problem in made]
         samples, silent = SampleSubset(self.samples, union), SilentProgress(self.progress)
         with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
-            machines = train_small(self.kernel, samples, parts, self.settings, silent, team)
+            machines = train_on_one_matrix(self.kernel, samples, parts, self.settings, silent, team)
         self.progress.advance(len(parts))
         return [replace(machine, rows=rows) for machine, (rows, _) in zip(machines, made, strict=True)]
 

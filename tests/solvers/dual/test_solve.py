@@ -70,7 +70,7 @@ def true_violation(X: NDArray[Any], y: Vector, C: float, gamma: float, beta: Vec
 @pytest.fixture(autouse=True)
 def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small problems are solved as large ones are."""
-    monkeypatch.setattr(dc_svm, "_SMALL_ENTRIES", 0)
+    monkeypatch.setattr(dc_svm, "_ONE_MATRIX_ENTRIES", 0)
 
 
 @pytest.fixture

@@ -122,10 +122,10 @@ class _Batch:
         problem = DualProblem(target, lo, hi, parts[0].problem.epsilon)
         self.terms = make_terms(problem, np.asarray(K.diagonal()[rows], np.float64))
         self.beta = np.concatenate([part.start for part in parts])
-        self.f = np.zeros(len(rows))
+        self.decision = np.zeros(len(rows))
         for part, part_slice in zip(parts, self.slices, strict=True):
             if part.start.any():
-                self.f[part_slice] = self._entries(part) @ part.start
+                self.decision[part_slice] = self._entries(part) @ part.start
         self.tols = np.where(np.diff(starts) <= WORKING_SET_ROWS, min(limits.tol, SINGLE_SET_TOL), limits.tol)
         self.sets, self.steps = np.zeros((2, len(parts)), np.int64)
         self.next_check = np.full(len(parts), SETS_PER_CHECK)
@@ -134,7 +134,7 @@ class _Batch:
         self.certificates: dict[int, Certificate] = {}  # of solved problems
         self.stall_tests: dict[int, CoordinateStallTest] = {}
         make: Any = dual.Subproblems32 if K.dtype == np.float32 else dual.Subproblems64
-        self.problems = make(K, rows, starts, self.terms, self.beta, self.f, limits.has_intercept)
+        self.problems = make(K, rows, starts, self.terms, self.beta, self.decision, limits.has_intercept)
 
     def _entries(self, part: Subproblem) -> Array:
         """K[rows, rows], (m, m)."""
@@ -145,7 +145,7 @@ class _Batch:
         max_sets = np.minimum(self.next_check, self.limits.max_sets) - self.sets
         new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, self.tols, max_sets, SECONDS_PER_CHECK)
         self.violations = np.asarray(left)
-        if not (np.isfinite(self.violations).all() and np.isfinite(self.f).all()):
+        if not (np.isfinite(self.violations).all() and np.isfinite(self.decision).all()):
             raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
         self.sets += new_sets
         self.steps += new_steps
@@ -163,32 +163,28 @@ class _Batch:
         """Solve by Newton steps the problems whose coordinate steps no longer make progress."""
         for k in np.flatnonzero(self.is_unsolved & (self.sets >= self.next_check)).tolist():
             self.next_check[k] += SETS_PER_CHECK
-            part_slice = self.slices[k]
-            terms, beta, f = restrict_terms(self.terms, part_slice), self.beta[part_slice], self.f[part_slice]
-            is_stalled = self.stall_tests.setdefault(k, CoordinateStallTest(WORKING_SET_ROWS))
-            if is_stalled(terms, beta, f, float(self.violations[k]), int(self.steps[k])):
+            point, is_stalled = self._point(k), self.stall_tests.setdefault(k, CoordinateStallTest(WORKING_SET_ROWS))
+            if is_stalled(*point, float(self.violations[k]), int(self.steps[k])):
                 K, limits = self._entries(self.parts[k]), replace(self.limits, tol=float(self.tols[k]))
-                self.sets[k] += solve_newton_sets(K, terms, beta, f, WORKING_SET_ROWS, limits, go_on)
+                self.sets[k] += solve_newton_sets(K, *point, WORKING_SET_ROWS, limits, go_on)
                 self.is_unsolved[k], self.tols[k] = False, np.inf
 
+    def _point(self, k: int) -> tuple[dual.SeparableTerms, Vector, Vector]:
+        """The terms of a problem of m coordinates, and views of its beta and its decision values (m,)."""
+        mine = self.slices[k]
+        return restrict_terms(self.terms, mine), self.beta[mine], self.decision[mine]
+
     def _certify(self, k: int) -> Certificate:
-        terms, beta, f = restrict_terms(self.terms, self.slices[k]), self.beta[self.slices[k]], self.f[self.slices[k]]
+        terms, beta, decision = self._point(k)
         has_intercept, tol = self.limits.has_intercept, self.limits.tol
-        return certify(terms, beta, f, np.empty(len(beta)), has_intercept=has_intercept, tol=tol)
+        return certify(terms, beta, decision, np.empty(len(beta)), has_intercept=has_intercept, tol=tol)
 
     def results(self, elapsed: float) -> list[DualResult]:
         """The point and the certificate of each problem."""
         results = []
-        for k, part_slice in enumerate(self.slices):
+        for k in range(len(self.parts)):
+            _, beta, decision = self._point(k)
             certificate = self.certificates.get(k) or self._certify(k)
-            results.append(
-                make_result(
-                    self.beta[part_slice],
-                    self.f[part_slice],
-                    certificate,
-                    elapsed,
-                    converged=self.limits.are_met(certificate),
-                    n_iter=int(self.sets[k]),
-                )
-            )
+            converged, n_iter = self.limits.are_met(certificate), int(self.sets[k])
+            results.append(make_result(beta, decision, certificate, elapsed, converged=converged, n_iter=n_iter))
         return results
