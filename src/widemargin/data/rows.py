@@ -1,4 +1,4 @@
-"""Numbers of rows: some that stand for all, the inverse of a list of them, and those of each label."""
+"""Row indices: a sample spread over all rows, the inverse of a list, and those of each label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What estimators that choose their own parameters share: scorers, results, and the machine trained on all rows."""
+"""The base of all ...CV estimators: scorers, `cv_results_`, and the best machine, trained on all rows."""
 
 from __future__ import annotations
 

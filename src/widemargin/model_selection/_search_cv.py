@@ -1,4 +1,4 @@
-"""What the estimators that choose their own parameters share: `fit`, results, and the machine that they refit."""
+"""The base of the ...CV estimators of kernel machines: a search over C and gamma, and its results."""
 
 from __future__ import annotations
 
