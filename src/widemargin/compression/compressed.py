@@ -10,7 +10,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 
-from .._types import Array, Vector
+from .._types import Array, Matrix, Vector
 from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
 from ..estimators._kernel_machine import KernelMachine
@@ -137,7 +137,7 @@ class Compressed(KernelMachine):
         """The model."""
         return self._model
 
-    def _decide(self, X: Any, finish: Callable[[Vector], NDArray[Any]] | None = None) -> NDArray[Any]:
+    def _decide(self, X: Any, finish: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
         rows = validate_rows(
             self, X, reset=False, accept_sparse="csr", dtype=self._dtype, order="C", accept_large_sparse=True
         )

@@ -8,13 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._threads import row_blocks
-from .._types import Array, Vector
+from .._types import Array, Matrix, Vector
 from ..kernels.functions import Linear
 from ..nystroem.features import LandmarkFeatures
 from ..nystroem.pseudo_landmarks import landmark_features
 
 
-def principal_curvatures(points: Any, coef: Vector, gamma: float, centre: Vector, m: int) -> Vector:
+def principal_curvatures(points: Any, coef: Matrix, gamma: float, centre: Vector, m: int) -> Matrix:
     """The m eigenvectors (m, d) of largest absolute eigenvalue of the Hessian of f at the centre c (d,).
 
     f(x) = sum_i coef_i exp(-gamma |x_i - x|^2) has there the Hessian

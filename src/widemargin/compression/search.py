@@ -20,7 +20,7 @@ from .._config import resolve_memory_budget
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import BLOCK_ROWS, row_blocks, run_until_stopped
-from .._types import Array, Labels, RowIndices, Vector
+from .._types import Array, Labels, Matrix, RowIndices, Vector
 from ..algorithms.dc_pred import ForestSettings, train
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
@@ -165,7 +165,7 @@ class Compression:
         n, (n_points, d) = self.rows.shape[0], self.source.points.shape
         order, size = self.rng.permutation(n), max(_MIN_ROWS, int(_WORK_PER_CHECK / entry_work(n_points, d)))
         limits = {"n_jobs": self.parameters.n_jobs, "memory_budget": self.memory_budget // 4}
-        share, blocks = progress.part(1), list[Vector]()
+        share, blocks = progress.part(1), list[Matrix]()
         for block in row_blocks(n, size):
             if blocks and not share.go_on():
                 break
@@ -402,10 +402,10 @@ class Compression:
         """Class numbers (n,) that the model predicts."""
         return self._numbers(self.values, self.source.pairs)
 
-    def _numbers(self, values: Vector, has_votes: bool) -> Labels:
+    def _numbers(self, values: Matrix, has_votes: bool) -> Labels:
         return votes(values, len(self.model.classes_)).argmax(axis=1) if has_votes else largest(values)
 
-    def _values(self, compressed: Compressed, rows: RowIndices) -> Vector:
+    def _values(self, compressed: Compressed, rows: RowIndices) -> Matrix:
         return np.asarray(compressed.predictor_.decision_values(self.rows[rows], n_jobs=self.parameters.n_jobs))
 
     def _wrap(self, forest: NystroemForest, parameters: dict[str, Any], learnt: str, learn: RowIndices) -> Compressed:
@@ -436,14 +436,14 @@ class Compression:
         parts = ("coef", "products", "slopes", "intercept")
         return [{**tree, **{name: (tree[name] * scale).astype(tree[name].dtype) for name in parts}} for tree in trees]
 
-    def _agreement(self, compressed: Compressed, values: Vector, rows: RowIndices) -> float:
+    def _agreement(self, compressed: Compressed, values: Matrix, rows: RowIndices) -> float:
         """Share of equal labels; of a regressor, the coefficient of determination."""
         if is_classifier(self.model):
             return float(np.mean(self._numbers(values, isinstance(compressed, CompressedVotes)) == self._labels[rows]))
         error = np.square(values - self.values[rows]).sum()
         return 1.0 - float(error / max(np.square(self.values[rows] - self.values[rows].mean(axis=0)).sum(), 1e-300))
 
-    def _merit(self, compressed: Compressed, values: Vector, agreement: float) -> float:
+    def _merit(self, compressed: Compressed, values: Matrix, agreement: float) -> float:
         """Share of right labels: the class in training, where it is known (support vectors); else the model's label."""
         known = self.known_classes[self.split.validation]
         if not is_classifier(self.model) or not np.any(known >= 0):

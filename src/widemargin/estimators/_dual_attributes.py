@@ -190,7 +190,7 @@ def cluster_attributes(
     }
 
 
-def _sigmoids(machine: TrainedMachine, is_positive: Mask, labels: Labels, router: Router, wanted: bool) -> Vector:
+def _sigmoids(machine: TrainedMachine, is_positive: Mask, labels: Labels, router: Router, wanted: bool) -> Matrix:
     """a and b (k, 2) of each cluster's probability 1 / (1 + exp(a f + b)), fitted to its training rows.
 
     Far from a cluster's rows, the decision value of its RBF machine is its intercept. There it has no information:

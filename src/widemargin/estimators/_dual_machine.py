@@ -16,7 +16,7 @@ from .._config import resolve_memory_budget
 from .._native import Stopped
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, blas_limit, effective_n_jobs
-from .._types import Labels, RowIndices, Vector
+from .._types import Labels, Matrix, RowIndices, Vector
 from ..algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem
 from ..algorithms.dc_svm_on_dask import train, train_several
 from ..data import is_partitioned
@@ -75,7 +75,7 @@ class DualMachine(LinearWeights, KernelMachine):
     max_time: float | None
     random_state: Any
     support_: RowIndices
-    dual_coef_: Vector
+    dual_coef_: Matrix
     intercept_: Vector
     n_support_: NDArray[np.intp]
     _clusters: dict[str, Any] | None

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._config import resolve_memory_budget
 from .._progress import Progress
-from .._types import Labels, RowIndices, Vector
+from .._types import Labels, Matrix, RowIndices, Vector
 from ..kernels.functions import Kernel
 from ..models.expansion import KernelExpansion
 from ._estimator import Estimator
@@ -203,12 +203,12 @@ class KernelMachine(Estimator):
         self.class_weight_ = class_factors(self.class_weight, classes, y, weights)
         return np.asarray(weights * self.class_weight_[y])
 
-    def _decide(self, X: Any, finish: Callable[[Vector], NDArray[Any]] | None = None) -> NDArray[Any]:
+    def _decide(self, X: Any, finish: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
         """Decision values (n, n_functions), or `finish` of them, block by block within the memory budget."""
         check_is_fitted(self)
         X = self._validate(X, reset=False, dtype=self._dtype)
         budget = resolve_memory_budget(self.memory_budget)
-        compute: Callable[[Any], Vector] = partial(
+        compute: Callable[[Any], Matrix] = partial(
             self._model.decision_values, n_jobs=self.n_jobs, memory_budget=budget
         )
         return finish_blocks(compute, finish, X, self._n_functions, budget)

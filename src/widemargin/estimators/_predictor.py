@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import row_blocks
-from .._types import Labels, Vector
+from .._types import Labels, Matrix, Vector
 from ..data import is_partitioned, map_rows
 
 _VALUES_SHARE = 8  # memory budget / bytes of the decision values of a block of rows, which the vote copies twice
@@ -104,11 +104,11 @@ class PairwisePredictor(ScorePredictor):
             within equal votes by the decision values) or per pair of classes ("ovo": positive for the first one).
         """
         if self.decision_function_shape == "ovo":
-            values: Vector = self._decide(X)
+            values: Matrix = self._decide(X)
             return values[:, 0] if len(self.classes_) == 2 else values
         return np.asarray(self._decide(X, self._one_against_rest))
 
-    def _one_against_rest(self, values: Vector) -> Vector:
+    def _one_against_rest(self, values: Matrix) -> Matrix:
         """Votes ordered by decision values, (n, n_classes), from decision values (n, n_pairs)."""
         if len(self.classes_) == 2:
             return values[:, 0]
@@ -133,7 +133,7 @@ class PairwisePredictor(ScorePredictor):
         numbers = self._decide(X, self._class_numbers)  # before `classes_`: raises NotFittedError
         return np.asarray(self.classes_[numbers])
 
-    def _class_numbers(self, values: Vector) -> Labels:
+    def _class_numbers(self, values: Matrix) -> Labels:
         """The class (n,) of each row of decision values (n, n_pairs)."""
         k = len(self.classes_)
         if k == 2:
@@ -146,7 +146,7 @@ class PairwisePredictor(ScorePredictor):
 class OneAgainstRestPredictor(ScorePredictor):
     """`decision_function` and `predict` by one machine for two classes, or one for each of more."""
 
-    _decide: Callable[..., Vector]
+    _decide: Callable[..., Matrix]
     classes_: NDArray[Any]
 
     @lazy_on_dask
@@ -204,7 +204,7 @@ class OutlierPredictor:
 class ValuePredictor:
     """`predict` of a regressor: its decision values."""
 
-    _decide: Callable[..., Vector]
+    _decide: Callable[..., Matrix]
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> Vector:
@@ -224,8 +224,8 @@ class ValuePredictor:
 
 
 def finish_blocks(
-    compute: Callable[[Any], Vector],
-    finish: Callable[[Vector], NDArray[Any]] | None,
+    compute: Callable[[Any], Matrix],
+    finish: Callable[[Matrix], NDArray[Any]] | None,
     X: Any,
     n_values: int,
     memory_budget: int,
@@ -239,13 +239,13 @@ def finish_blocks(
     return np.concatenate([finish(compute(X[rows])) for rows in row_blocks(X.shape[0], n_rows)])
 
 
-def largest(values: Vector) -> Labels:
+def largest(values: Matrix) -> Labels:
     """The class of each row: that of the largest decision value, or of two classes by the sign of the only one."""
     numbers: NDArray[Any] = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
     return numbers.astype(np.intp)
 
 
-def votes(values: Vector, n_classes: int) -> NDArray[np.float32]:
+def votes(values: Matrix, n_classes: int) -> NDArray[np.float32]:
     """Votes (n, n_classes) from decision values (n, n_pairs); a value of exactly 0 is no vote."""
     for_first, for_second = pair_incidence(n_classes)
     counts: NDArray[np.float32] = (values > 0).astype(np.float32) @ for_first

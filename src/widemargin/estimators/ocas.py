@@ -378,12 +378,12 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
         self.__dict__.update({**of_data, **machine, **_certificate(results, history)})
         self._points = [_start_points(result) for result in results] if self.warm_start else []
 
-    def _decide(self, X: Any, finish: Callable[[Vector], NDArray[Any]] | None = None) -> NDArray[Any]:
+    def _decide(self, X: Any, finish: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
         """Decision values (n, n_functions), or `finish` of them, block by block within the memory budget."""
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False, accept_sparse="csr", dtype=FLOATS)
         model = LinearModel(self.coef_, self.intercept_)
-        compute: Callable[[Any], Vector] = partial(model.decision_values, n_jobs=self.n_jobs)
+        compute: Callable[[Any], Matrix] = partial(model.decision_values, n_jobs=self.n_jobs)
         return finish_blocks(compute, finish, X, len(self.coef_), resolve_memory_budget(self.memory_budget))
 
     def _check_state(self, fitted: FittedState) -> None:

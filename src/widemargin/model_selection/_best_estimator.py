@@ -19,7 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._progress import Callback
-from .._types import RowIndices, Vector
+from .._types import Matrix, RowIndices, Vector
 from ..estimators._callbacks import CallbackBridge, CallbackSupportMixin, with_callbacks
 from ..estimators._estimator import Loadable, all_or_nothing, warn_of_stop
 from ..estimators._fitted_state import FittedState, describe
@@ -227,7 +227,7 @@ def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> l
     return splits
 
 
-def cv_results(cells: Sequence[dict[str, float]], scores: Vector) -> dict[str, Any]:
+def cv_results(cells: Sequence[dict[str, float]], scores: Matrix) -> dict[str, Any]:
     """One entry for each cell, as of `sklearn.model_selection.GridSearchCV`, from scores (n_folds, n_cells)."""
     mean = scores.mean(axis=0)
     return {

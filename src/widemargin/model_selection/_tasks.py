@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import _num_samples
 
-from .._types import RowIndices, Vector
+from .._types import Matrix, RowIndices, Vector
 from ..estimators._predictor import PairwisePredictor
 from ..estimators._validation import class_factors
 from ..solvers.dual.certificate import DualProblem, pair_problem, regression_problem, svm_problem
@@ -44,7 +44,7 @@ class Classification:
             return [svm_problem(np.where(self.y > 0, 1.0, -1.0), upper)]
         return [pair_problem(self.y, upper, *pair)[1] for pair in self._pairs]
 
-    def model(self, values: Vector) -> Any:
+    def model(self, values: Matrix) -> Any:
         """A classifier that predicts held-out rows from their decision values (n_test, n_machines)."""
         return HeldOutClassifier(values, self.classes, self.decision_function_shape, self.break_ties)
 
@@ -76,7 +76,7 @@ class Regression:
         targets = self.y.reshape(len(self.y), -1).T
         return [regression_problem(np.ascontiguousarray(target), weights, epsilon) for target in targets]
 
-    def model(self, values: Vector) -> Any:
+    def model(self, values: Matrix) -> Any:
         """A regressor that predicts held-out rows by their decision values (n_test, n_targets)."""
         return HeldOutRegressor(values[:, 0] if self.y.ndim == 1 else values)
 
@@ -95,13 +95,13 @@ Task = Classification | Regression
 class HeldOutClassifier(ClassifierMixin, PairwisePredictor, BaseEstimator):
     """What scorers see of a machine: it predicts the rows whose decision values (n_test, n_machines) it holds."""
 
-    def __init__(self, values: Vector, classes: NDArray[Any], decision_function_shape: str, break_ties: bool) -> None:
+    def __init__(self, values: Matrix, classes: NDArray[Any], decision_function_shape: str, break_ties: bool) -> None:
         self.values = values
         self.classes_ = classes
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
 
-    def _decide(self, X: Any, finish: Callable[[Vector], NDArray[Any]] | None = None) -> NDArray[Any]:
+    def _decide(self, X: Any, finish: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
         _check_rows(X, self.values)
         return self.values if finish is None else finish(self.values)
 

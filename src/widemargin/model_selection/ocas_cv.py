@@ -8,7 +8,7 @@ import numpy as np
 
 from .._config import resolve_memory_budget
 from .._progress import Callback, Progress
-from .._types import Vector
+from .._types import Matrix
 from ..estimators._validation import check_training_data, check_weights, shown
 from ..estimators.ocas import OCASClassifier
 from ._best_estimator import BestClassifier, Score, cv_results, make_splits
@@ -139,7 +139,7 @@ class OCASClassifierCV(BestClassifier):
         splits: list[Any],
         score: Score,
         callback: Callback | None,
-    ) -> tuple[Vector, str | None]:
+    ) -> tuple[Matrix, str | None]:
         """Scores (n_folds, n_Cs), NaN where there was no time, and what stopped the search."""
         scores = np.full((len(splits), len(self.Cs_)), np.nan)
         title = type(self).__name__
@@ -150,7 +150,7 @@ class OCASClassifierCV(BestClassifier):
             raise ValueError(f"scoring gave NaN for C={self.Cs_[np.isnan(folds).any(axis=0)][0]:.6g}")
         return scores, progress.stopped_by
 
-    def _set_results(self, scores: Vector, stopped_by: str | None) -> None:
+    def _set_results(self, scores: Matrix, stopped_by: str | None) -> None:
         n_seen = int(np.count_nonzero(~np.isnan(scores).any(axis=1)))
         means = scores[:n_seen].mean(axis=0) if n_seen else np.full(len(self.Cs_), np.nan)
         best = int(np.argmax(means)) if n_seen else len(self.Cs_) // 2
