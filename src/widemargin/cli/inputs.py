@@ -24,7 +24,7 @@ def reader_of(path: str, args: Namespace) -> Callable[..., Dataset]:
 def standard_input_as_file(args: Namespace) -> Iterator[None]:
     """Put the name of a temporary file with all of standard input in the place of the argument ``-``.
 
-    Files are read more than once: to look at their layout, to name a broken line, or as a zip archive.
+    Files are read more than once: to find their layout, to name a broken line, or as a zip archive.
 
     Parameters
     ----------

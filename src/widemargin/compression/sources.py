@@ -43,7 +43,7 @@ class Source:
     nbytes : int
         Of the pickled model.
     classes : ndarray of shape (n_points,), int, or None
-        The class that each point was given in training, where the model tells.
+        The class that each point was given in training, where the model has it.
     """
 
     decision_values: Callable[..., Matrix]
@@ -103,7 +103,7 @@ def check_libsvm(model: Any) -> None:
     Parameters
     ----------
     model : estimator
-        Fitted. One that is not LIBSVM's, or whose kernel is a callable, is not looked at.
+        Fitted. One that is not LIBSVM's, or whose kernel is a callable, is not checked.
 
     Raises
     ------

@@ -63,7 +63,7 @@ class RowBlock:
 
 
 class BlockStore(WorkerPlugin):  # type: ignore[misc]  # a class of untyped code
-    """The objects of one worker by the keys that they live as long as, and the tokens of fits that were stopped."""
+    """One worker's objects by dask key, freed with it, and the tokens of fits that were stopped."""
 
     name = NAME
     idempotent = True
@@ -133,7 +133,7 @@ def end_fit(token: str, dask_worker: Any) -> None:
 
 
 def ended_test(token: str) -> Callable[[], bool]:
-    """A function that tells whether the fit with this token was stopped, for tasks on this worker."""
+    """A function that returns whether the fit with this token was stopped, for tasks on this worker."""
     ended = block_store().ended
     return lambda: token in ended
 

@@ -25,7 +25,7 @@ from .dask import active_client, as_rows, check_partition, collect_pure, partiti
 from .rows import positions
 from .worker_blocks import Handles, WorkerBlocks
 
-SAMPLE_ROWS = 10_000  # brought to this process, to be clustered and to look at their scale
+SAMPLE_ROWS = 10_000  # brought to this process, to be clustered, and for checks of their scale
 _GROUP_BYTES = 2**24  # of the partitions that one task reads, unless a partition is larger
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ Form: TypeAlias = "tuple[np.dtype[Any], bool]"  # dtype, whether sparse
 
 
 class PartitionInfo(NamedTuple):
-    """What a task tells about a partition: rows, columns, dtype, whether it is sparse."""
+    """What a task returns about a partition: rows, columns, dtype, whether it is sparse."""
 
     n_rows: int
     n_features: int
@@ -257,7 +257,7 @@ class RemoteRows:
                     for block in workers
                 ]
                 for p in chain(*wave):
-                    self._partitions[p] = None  # it lives until its pieces are cut
+                    self._partitions[p] = None  # dask keeps it until its pieces are cut
                 yield [task for task in tasks if task is not None]
         finally:
             self._partitions = []
@@ -329,22 +329,22 @@ class HeldBlocks:
 
 
 class _Grace:
-    """A check that tells the workers once the fit is stopped, and ends what is waited for some seconds later."""
+    """`check` with a delay: once it raises `Stopped`, `end` is called, and `Stopped` is raised some seconds later."""
 
-    def __init__(self, check: Callable[[], None], tell: Callable[[], None], seconds: float) -> None:
+    def __init__(self, check: Callable[[], None], end: Callable[[], None], seconds: float) -> None:
         self._check = check
-        self._tell = tell
+        self._end = end
         self._seconds = seconds
-        self._end: float | None = None
+        self._deadline: float | None = None
 
     def __call__(self) -> None:
         try:
             self._check()
         except Stopped:
-            if self._end is None:
-                self._end = monotonic() + self._seconds
-                self._tell()
-            if monotonic() > self._end:
+            if self._deadline is None:
+                self._deadline = monotonic() + self._seconds
+                self._end()
+            if monotonic() > self._deadline:
                 raise
 
 

@@ -36,7 +36,7 @@ class WorkerBlocks:
     check : callable
         Called every 0.1 s while something is waited for. It raises an exception to end that.
     token : str
-        Of the fit: told to all workers once `check` has raised `Stopped`.
+        Of the fit: sent to all workers once `check` has raised `Stopped`.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class WorkerBlocks:
         return self._repeat(attempt, "during one pass over X")
 
     def end(self) -> None:
-        """Let the workers know that the fit was stopped."""
+        """Send the fit's token to the workers: it was stopped."""
         from .block_store import end_fit
 
         self._client.run(end_fit, self._token, on_error="ignore")

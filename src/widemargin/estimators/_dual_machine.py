@@ -220,7 +220,7 @@ class DualMachine(LinearWeights, KernelMachine):
         return max(machine.result.violation for machine in machines)
 
     def _make_samples(self, kernel: Kernel, rows: TrainingRows, go_on: Callable[[], bool]) -> Samples:
-        """The rows as the kernel takes them; of rows on a cluster, a sample is looked at, and they stay there."""
+        """The rows as the kernel takes them; of rows on a cluster, a sample is checked, and they stay there."""
         X, targets = rows.X, self._scale_targets(rows)
         if not isinstance(X, RemoteRows):
             return make_checked_samples(kernel, X, targets, go_on)

@@ -135,7 +135,7 @@ def check_range(kernel: Kernel, samples: Samples) -> None:
 
 
 def warn_of_scale(kernel: Kernel, samples: Samples, X: Any, targets: NDArray[Any] | None) -> None:
-    """Warn, once, where the kernel sees nothing of the data, or of one column alone, and no label follows from it."""
+    """Warn, once, where kernel values carry no information, or one column's alone, which predicts no label."""
     if isinstance(kernel, Precomputed | FunctionKernel) or len(samples) < 2:
         return
     problem = _degenerate(kernel, samples, X.shape[1]) or _dominated(kernel, samples, X, targets)

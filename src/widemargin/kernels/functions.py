@@ -194,7 +194,7 @@ class FunctionKernel(Kernel):
 
     sample_form: ClassVar[str] = "rows"
     function: Callable[[Array, Array], Array]
-    is_semidefinite: bool = True  # unless its maker knows better
+    is_semidefinite: bool = True  # assumed of a user's function
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Call the function on the two batches."""

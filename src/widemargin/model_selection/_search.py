@@ -210,7 +210,7 @@ def _as_float32(samples: Samples) -> Samples:
     """The samples with float32 tiles: half the memory, and scores need no more."""
     if samples.dtype == np.float32:
         return samples
-    with np.errstate(over="ignore"):  # `_samples_of` sees it
+    with np.errstate(over="ignore"):  # `_samples_of` checks the range
         return samples.astype(np.dtype(np.float32), np.dtype(np.float32))
 
 

@@ -93,7 +93,7 @@ Task = Classification | Regression
 
 
 class HeldOutClassifier(ClassifierMixin, PairwisePredictor, BaseEstimator):
-    """What scorers see of a machine: it predicts the rows whose decision values (n_test, n_machines) it holds."""
+    """A classifier for scorers: it predicts the rows whose decision values (n_test, n_machines) it holds."""
 
     def __init__(self, values: Matrix, classes: NDArray[Any], decision_function_shape: str, break_ties: bool) -> None:
         self.values = values
@@ -111,7 +111,7 @@ class HeldOutClassifier(ClassifierMixin, PairwisePredictor, BaseEstimator):
 
 
 class HeldOutRegressor(RegressorMixin, BaseEstimator):
-    """What scorers see of a regressor: it predicts the rows whose values it holds."""
+    """A regressor for scorers: it predicts the rows whose values it holds."""
 
     def __init__(self, values: Vector) -> None:
         self.values = values

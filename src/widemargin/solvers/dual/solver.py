@@ -92,9 +92,9 @@ class DualSolver:
     has_intercept, tol
         Of the limits.
     order : ndarray of shape (n,) or None
-        The row of the original problem of each coordinate, for the points that callbacks see; None: 0 ... n - 1.
+        The row of the original problem of each coordinate, for the points that callbacks are given; None: 0 ... n - 1.
     report_to : callable or None
-        Called before each round with beta (n,) and its certificate; False stops the solver. None: `progress` is told.
+        Called before each round with beta (n,) and its certificate; False stops the solver. None: `progress.go_on`.
     needed_tol : float
         The violation that a converged machine needs: `tol`, or less where the gap is too large at `tol`.
     goal_tol : float
