@@ -134,7 +134,7 @@ class Compressed(KernelMachine):
 
     @property
     def predictor_(self) -> NystroemForest:
-        """The model."""
+        """The forest of Nyström machines."""
         return self._model
 
     def _decide(self, X: Any, finish: Callable[[Matrix], NDArray[Any]] | None = None) -> NDArray[Any]:
@@ -181,7 +181,7 @@ class CompressedVotes(ClassifierMixin, PairwisePredictor, Compressed):
 
 
 class CompressedRegressor(RegressorMixin, ValuePredictor, Compressed):
-    """A regressor."""
+    """A regressor of one target or several."""
 
 
 class CompressedOutlierDetector(OutlierMixin, OutlierPredictor, Compressed):

@@ -104,7 +104,7 @@ class DCPredMachine(KernelMachine):
 
     @property
     def predictor_(self) -> NystroemForest:
-        """The model."""
+        """The forest of Nyström machines."""
         return self._model
 
     def _check_state(self, fitted: FittedState) -> None:

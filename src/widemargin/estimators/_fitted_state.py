@@ -46,7 +46,7 @@ class FittedState:
         return f"{self._within}[{key!r}]" if self._within else key
 
     def value(self, key: Any) -> Any:
-        """Anything."""
+        """The value of an attribute that must be there, of any type."""
         if key not in self._attributes:
             raise ValueError(
                 f"{self.name(key)} is missing among the fitted attributes (saved by another version? Fit it again)"

@@ -25,7 +25,7 @@ class Grid(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of the cells."""
+        """Numbers of gammas, of epsilons and of Cs."""
         return len(self.gammas), len(self.epsilons), len(self.Cs)
 
     def cell(self, place: tuple[int, int, int], names: Sequence[str]) -> dict[str, float]:

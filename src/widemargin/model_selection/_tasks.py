@@ -67,7 +67,7 @@ class Regression:
 
     @property
     def machines(self) -> list[RowIndices]:
-        """All rows."""
+        """All rows, once for each target."""
         n_targets = 1 if self.y.ndim == 1 else self.y.shape[1]
         return [np.arange(len(self.y))] * n_targets
 
@@ -106,7 +106,7 @@ class HeldOutClassifier(ClassifierMixin, PairwisePredictor, BaseEstimator):
         return self.values if finish is None else finish(self.values)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The accuracy."""
+        """The accuracy on the held-out rows."""
         return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
 
 
@@ -118,7 +118,7 @@ class HeldOutRegressor(RegressorMixin, BaseEstimator):
         self.fitted_ = True
 
     def predict(self, X: Any) -> Vector:
-        """The values."""
+        """The values of the held-out rows."""
         _check_rows(X, self.values)
         return self.values
 

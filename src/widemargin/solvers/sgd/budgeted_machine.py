@@ -192,7 +192,7 @@ class MergingMachine(BudgetedMachine):
         return np.concatenate([np.arange(n_front), np.arange(n_slots - n_back, n_slots)])
 
     def state(self) -> dict[str, Any]:
-        """The arrays."""
+        """The compiled machine's arrays by name."""
         return {name: getattr(self.arrays, name) for name in _MERGING_ARRAYS}
 
     def __len__(self) -> int:
@@ -344,7 +344,7 @@ class SubsetMachine(BudgetedMachine):
         return Expansion(self.points, coef[self.columns], intercept)
 
     def state(self) -> dict[str, Any]:
-        """The arrays."""
+        """All arrays by name."""
         return {name: value for name, value in vars(self).items() if name != "settings"}
 
     def __len__(self) -> int:
