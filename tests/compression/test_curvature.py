@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from widemargin.compression.curvature import principal_curvatures, squares_along
+from widemargin.compression.curvature import principal_directions, squares_along
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -28,7 +28,7 @@ def test_the_hessian_is_that_of_finite_differences(form: Any) -> None:
     ) / (4.0 * step**2)
     values, vectors = np.linalg.eigh(hessian)
     expected = vectors[:, np.argsort(-np.abs(values))].T
-    found = principal_curvatures(form(points), coef, gamma, centre, 3)
+    found = principal_directions(form(points), coef, gamma, centre, 3)
     np.testing.assert_allclose(np.abs(np.einsum("ij,ij->i", found, expected[:3])), 1.0, atol=1e-4)
 
 

@@ -154,7 +154,7 @@ def test_of_a_tree_in_a_call_that_cannot_end_early(
 def test_of_compress_in_a_call_that_cannot_end_early(interrupted_in: Callable[[Any, str], threading.Event]) -> None:
     X, y = problem(2000, 60)
     machine = SVC(C=10).fit(X, y)
-    has_ended = interrupted_in(_compression, "principal_curvatures")
+    has_ended = interrupted_in(_compression, "principal_directions")
     small, message = stopped(lambda: compress(machine, X, random_state=0))
     assert not has_ended.is_set()
     assert "interrupt" in message

@@ -1,4 +1,4 @@
-"""Principal curvatures of a kernel expansion: where it is nearly quadratic, few squares say what many kernels do."""
+"""Principal directions of curvature of a kernel expansion: where it is nearly quadratic, squares replace kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..nystroem.features import LandmarkFeatures
 from ..nystroem.pseudo_landmarks import landmark_features
 
 
-def principal_curvatures(points: Any, coef: Matrix, gamma: float, centre: Vector, m: int) -> Matrix:
+def principal_directions(points: Any, coef: Vector, gamma: float, centre: Vector, m: int) -> Matrix:
     """The m eigenvectors (m, d) of largest absolute eigenvalue of the Hessian of f at the centre c (d,).
 
     f(x) = sum_i coef_i exp(-gamma |x_i - x|^2) has there the Hessian

@@ -50,7 +50,7 @@ from .compressed import (
     CompressedVotes,
     CompressionReport,
 )
-from .curvature import principal_curvatures, squares_along
+from .curvature import principal_directions, squares_along
 from .sources import read_model
 
 _GAMMA_FACTORS = (1.0, 4.0, 0.25)  # gammas of the landmarks' kernel to choose from, in multiples of the model's
@@ -213,14 +213,7 @@ class Compression:
             self.notes.append("no X was given: learnt from the support vectors alone, which lie close to the border")
             self.n_given = points.shape[0]
             return points, importance
-        how = {"accept_sparse": "csr", "dtype": points.dtype, "order": "C", "accept_large_sparse": True}
-        X = validate_rows(self.model, self.X, reset=False, **how)
-        rows_bytes, points_bytes = (_array_bytes(A) + 8 * A.shape[0] * self.source.n_outputs for A in (X, points))
-        room = _ROWS_SHARE * self.memory_budget - points_bytes
-        most = max(_MIN_ROWS, min(_MAX_ROWS, int(room * X.shape[0] / rows_bytes)))
-        if X.shape[0] > most:
-            self.notes.append(f"learnt from {most:,} of {X.shape[0]:,} rows")
-            X = X[np.sort(self.rng.choice(X.shape[0], most, replace=False))]
+        X = self._draw_rows(points)
         if sp.issparse(X) or sp.issparse(points):
             X, points = sp.csr_array(X), sp.csr_array(points)
         place, self.n_given = _find_rows(points, X), X.shape[0]
@@ -230,6 +223,18 @@ class Compression:
         self.known_classes[place[~others]] = classes[~others]
         rows = sp.vstack([X, points[others]], format="csr") if sp.issparse(X) else np.concatenate([X, points[others]])
         return rows, np.concatenate([own, importance[others]])
+
+    def _draw_rows(self, points: Any) -> Any:
+        """X validated, or at random as many of its rows as fit in memory beside the points, 60,000 at most."""
+        how = {"accept_sparse": "csr", "dtype": points.dtype, "order": "C", "accept_large_sparse": True}
+        X = validate_rows(self.model, self.X, reset=False, **how)
+        rows_bytes, points_bytes = (_array_bytes(A) + 8 * A.shape[0] * self.source.n_outputs for A in (X, points))
+        room = _ROWS_SHARE * self.memory_budget - points_bytes
+        most = max(_MIN_ROWS, min(_MAX_ROWS, int(room * X.shape[0] / rows_bytes)))
+        if X.shape[0] <= most:
+            return X
+        self.notes.append(f"learnt from {most:,} of {X.shape[0]:,} rows")
+        return X[np.sort(self.rng.choice(X.shape[0], most, replace=False))]
 
     def _split_rows(self) -> _Split:
         """Rows to learn from, to choose by and to report on."""
@@ -347,16 +352,16 @@ class Compression:
             cost *= 0.8
 
     def _suits_squares(self) -> bool:
-        """Whether principal curvatures are known, and take less time than the model's predictions of the pilot rows."""
+        """Whether principal directions are known, and take less time than the model's predictions of the pilot rows."""
         n, d = self.source.points.shape
         is_cheap = d * (n + d) <= _PILOT_ROWS * n and 32 * d * (d + BLOCK_ROWS) <= _ROWS_SHARE * self.memory_budget
         return isinstance(self.source.kernel, RBF) and self.source.n_outputs == 1 and is_cheap
 
     def _directions(self, m: int) -> Array:
-        """The principal curvatures (m, d) of the model's decision function at the mean of the rows."""
+        """The principal directions (m, d) of curvature of the model's decision function at the mean of the rows."""
         centre, source = np.asarray(self.rows.mean(axis=0), np.float64).ravel(), self.source
         gamma = float(source.parameters["gamma"])
-        find = partial(principal_curvatures, source.points, source.coef[0], gamma, centre, m)
+        find = partial(principal_directions, source.points, source.coef[0], gamma, centre, m)
         n, d = source.points.shape
         return run_until_stopped(find, self.may_go_on, least_squares_work(n + d, d)).astype(self.rows.dtype)
 

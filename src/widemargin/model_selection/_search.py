@@ -175,14 +175,7 @@ class Search:
             if not paths or not self.progress.go_on():
                 continue
             kernel = self.make_kernel(float(self.grid.gammas[g]))
-            tests = [
-                Fold(
-                    data.splits[k].test,
-                    data.task.problems(data.training_weights(k), float(self.grid.epsilons[e])),
-                    self.grid.Cs[self.wanted[g, e]].tolist(),
-                )
-                for k, e in paths
-            ]
+            tests = [self._fold(data, k, g, e) for k, e in paths]
             found = shared.held_out_values(kernel, _samples_of(kernel, base, single), tests)
             for (k, e), fold, values in zip(paths, tests, found, strict=True):
                 score = data.score(data.rows[fold.test])
@@ -192,6 +185,11 @@ class Search:
                         self._record(len(data.rows), k, (g, e, int(c)), value)
                 self.progress.go_on(round=float(len(self.history)))
             self.progress.advance()
+
+    def _fold(self, data: SearchData, k: int, g: int, e: int) -> Fold:
+        """Fold k with its duals for epsilon e, and the Cs that are wanted for gamma g."""
+        problems = data.task.problems(data.training_weights(k), float(self.grid.epsilons[e]))
+        return Fold(data.splits[k].test, problems, self.grid.Cs[self.wanted[g, e]].tolist())
 
     def _record(self, n_rows: int, k: int, place: tuple[int, int, int], score: float) -> None:
         cell = self.grid.cell(place, ("gamma", "epsilon", "C"))
