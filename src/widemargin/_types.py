@@ -9,6 +9,5 @@ Vector: TypeAlias = NDArray[np.float64]  # (n,): what is summed: coefficients, d
 Matrix: TypeAlias = NDArray[np.float64]  # (q, n): the same of several machines; other matrices in float64
 Array: TypeAlias = NDArray[np.floating]  # data and kernel entries, in the dtype of the data
 RowIndices: TypeAlias = NDArray[np.signedinteger]  # (m,): numbers of rows, or of coordinates of a dual; np.intp
-Rows: TypeAlias = RowIndices
 Labels: TypeAlias = NDArray[np.signedinteger]  # (n,): the class or the cluster of each row, as a number
 Mask: TypeAlias = NDArray[np.bool_]

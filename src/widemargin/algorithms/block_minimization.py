@@ -29,7 +29,7 @@ import numpy as np
 
 from .._native import Stopped
 from .._progress import PartProgress, Progress
-from .._types import Rows, Vector
+from .._types import RowIndices, Vector
 from ..data import LostBlockError
 from ..solvers.dual.block import Block, CertificateSums, Outcome, Trial, call_at
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Certificate, DualProblem
@@ -92,7 +92,7 @@ class BlockMinimizer:
         self,
         blocks: Blocks,
         problem: DualProblem,
-        index: list[Rows],
+        index: list[RowIndices],
         settings: RoundSettings,
         progress: Progress | PartProgress,
     ) -> None:

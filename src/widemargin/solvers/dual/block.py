@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..._progress import Progress
 from ..._threads import ThreadTeam, blas_limit, row_blocks
-from ..._types import Rows, Vector
+from ..._types import RowIndices, Vector
 from ...data import LostBlockError
 from ...data.remote_rows import stack_rows
 from ...data.samples import Samples, converted, make_samples, view_samples
@@ -158,7 +158,7 @@ class Trial(NamedTuple):
 class Outcome(NamedTuple):
     """What a block tells after a step."""
 
-    changed: Rows  # coefficients that the step has changed,
+    changed: RowIndices  # coefficients that the step has changed,
     beta: Vector  # and their values
     losses: Vector  # the block's losses with each intercept of a trial
     n_active: int  # free variables and violators
