@@ -69,7 +69,7 @@ class LocalBlocks:
 def solve_alone(
     has_intercept: bool, kernel: Any, samples: Any, problem: DualProblem, progress: Progress
 ) -> NDArray[np.float64]:
-    settings = dc_svm.Settings(fit_intercept=has_intercept, n_jobs=1)
+    settings = dc_svm.DCSVMSettings(fit_intercept=has_intercept, n_jobs=1)
     return dc_svm.approximate(KernelProblem(kernel, samples, problem), settings, progress)
 
 

@@ -111,9 +111,6 @@ class DCSVMSettings:
         return range(level, max(level, 1) - 1, -1)
 
 
-Settings = DCSVMSettings
-
-
 class KernelProblem(NamedTuple):
     """Samples of length n, their kernel, and the dual problem of n coordinates."""
 
