@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.svm import SVC
 
 from naive import dc_svm as naive
 from naive.kernels import rbf
@@ -19,7 +21,7 @@ from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
 from widemargin.algorithms.several_machines import train_several
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual.certificate import pair_problem, svm_problem
+from widemargin.solvers.dual.certificate import one_class_problem, pair_problem, svm_problem
 
 N, C, GAMMA = 800, 0.5, 40.0
 
@@ -76,6 +78,49 @@ def test_levels_refine_and_whole_are_algorithm_1(noisy: Any, monkeypatch: pytest
     np.testing.assert_allclose(y[support] * beta, after_refine[support], atol=1e-4)
     np.testing.assert_allclose(y * machine.result.beta, alpha, atol=1e-4)
     assert machine.result.converged
+
+
+@pytest.mark.parametrize("has_sum", [False, True])
+def test_each_cluster_of_an_early_machine_is_solved_to_its_own_optimum(noisy: Any, has_sum: bool) -> None:
+    """With an intercept, clusters of a second level must not keep the sums of the first level's coefficients."""
+    X, y = noisy
+    problem = one_class_problem(np.full(N, 1.0), 0.3) if has_sum else svm_problem(y, np.full(N, C))
+    settings = DCSVMSettings(fit_intercept=True, tol=1e-6, n_levels=2, stop_level=1, partition="input", n_jobs=1)
+    with Progress() as progress:
+        data = KernelProblem(RBF(GAMMA), make_samples(X, "distances"), problem)
+        machine = train(data, settings, progress, np.random.default_rng(0))
+    assert machine.division is not None
+    objective = 0.0
+    for cluster in range(4):
+        rows = np.flatnonzero(machine.division.labels == cluster)
+        K, part = rbf(X[rows], X[rows], GAMMA), problem.take(rows)
+        beta, b = machine.result.beta[rows], machine.intercepts[cluster]
+        assert beta.sum() == pytest.approx(part.nu * part.hi.sum(), abs=1e-9)
+        if not has_sum:
+            values = K @ beta
+            objective += 0.5 * beta @ values + C * np.maximum(0.0, 1.0 - y[rows] * (values + b)).sum()
+            fitted = SVC(C=C, kernel="precomputed", tol=1e-6).fit(K, y[rows])
+            np.testing.assert_allclose(fitted.decision_function(K), values + b, atol=1e-3)
+    if not has_sum:
+        assert machine.result.objective == pytest.approx(objective, rel=1e-6)
+
+
+def test_clusters_in_memory_keep_max_iter(noisy: Any) -> None:
+    X, y = noisy
+    settings = DCSVMSettings(max_iter=1, n_levels=1, stop_level=1, n_jobs=1)
+    with Progress() as progress:
+        data = KernelProblem(RBF(GAMMA), make_samples(X, "distances"), svm_problem(y, np.full(N, 100.0)))
+        machine = train(data, settings, progress, np.random.default_rng(0))
+    assert machine.result.n_iter <= 4
+    assert not machine.result.converged
+
+
+def test_an_automatic_level_is_for_dense_rows() -> None:
+    X = np.ones((6000, 2))
+    dense, sparse = make_samples(X, "distances"), make_samples(sp.csr_array(X), "distances")
+    assert list(DCSVMSettings(n_levels="auto").levels(dense)) == [1]
+    assert list(DCSVMSettings(n_levels="auto").levels(sparse)) == []
+    assert list(DCSVMSettings(n_levels="auto", stop_level=2).levels(sparse)) == [2]
 
 
 class _StoppingRBF(RBF):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,6 +46,29 @@ def test_any_sequence_of_updates(steps: list[list[int]], capacity: int) -> None:
             active.update(index)
             assert set(index) <= set(active.rows)
             check(active)
+
+
+class _FailingRBF(RBF):
+    """The RBF kernel, whose tiles with as many rows as `fails_at` raise."""
+
+    fails_at: ClassVar[int] = 3
+
+    def fill(self, A: Any, B: Any, out: Any) -> None:
+        if len(A) == self.fails_at:
+            raise ValueError("no entries")
+        super().fill(A, B, out)
+
+
+def test_rows_whose_entries_were_not_computed_are_not_in_the_matrix() -> None:
+    with ThreadTeam(1) as team:
+        active = ActiveMatrix(KernelRows(_FailingRBF(0.3), make_samples(X, RBF.sample_form), team), N**2 * 8)
+        active.update(np.arange(4))
+        with pytest.raises(ValueError, match="no entries"):
+            active.update(np.arange(7))
+        assert list(active.rows) == [0, 1, 2, 3]
+        check(active)
+        active.update(np.arange(6))
+        check(active)
 
 
 def test_memory_is_borrowed() -> None:

@@ -307,7 +307,7 @@ class BlockMinimizer:
             return
         self.progress.stage("float64")
         noise = self._noise(beta)
-        while self._attempt(lambda: self._correct(noise, certificate.intercept)):
+        while self._attempt(lambda: self._correct(noise, self.best[1].intercept)):
             self.best = self.beta, self._attempt(self._measure)
             self._rounds()
             if self._noise(self.best[0]) > MAX_NOISE * self.settings.tol:

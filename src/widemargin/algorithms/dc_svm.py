@@ -100,14 +100,20 @@ class DCSVMSettings:
         """How far a dual is solved."""
         return Limits(self.fit_intercept, self.tol, self.max_relative_gap, self.max_iter)
 
-    def levels(self, n: int) -> range:
-        """The levels to solve for n rows, in descending order: most clusters first."""
+    def levels(self, samples: Samples) -> range:
+        """The levels to solve for these n rows, in descending order: most clusters first.
+
+        An automatic level for dense rows only: one of sparse rows costs more than it saves (docs/decisions/0005).
+        """
+        n = len(samples)
         if not isinstance(self.n_levels, str):
             deepest = max(self.stop_level, int(np.ceil(np.log(max(n, 2)) / np.log(self.branching))))  # of single rows
             return range(min(self.n_levels, deepest), max(self.stop_level, 1) - 1, -1)
         if self.stop_level:
             return range(self.stop_level, self.stop_level - 1, -1)
-        level = int(np.ceil(np.log(n / _CLUSTER_ROWS) / np.log(self.branching))) if n >= _LEAST_ROWS else 0
+        if n < _LEAST_ROWS or _are_sparse(samples):
+            return range(0)
+        level = int(np.ceil(np.log(n / _CLUSTER_ROWS) / np.log(self.branching)))
         return range(level, max(level, 1) - 1, -1)
 
 
@@ -147,7 +153,7 @@ def train(
 
     Notes
     -----
-    With an intercept every cluster's solution keeps the sum(beta) of its start, so their concatenation is feasible.
+    With an intercept the solution of every cluster satisfies sum(beta) = nu sum(hi), and so does their concatenation.
 
     float32 data give float32 kernel entries with errors of 1e-7. Where these errors, summed in the decision values,
     come near `tol`, the solution is corrected with float64 entries.
@@ -190,7 +196,7 @@ def approximate(data: KernelProblem, settings: DCSVMSettings, progress: Progress
     sparse rows, that of the whole problem; less from a fit that is stopped meanwhile.
     """
     n, beta = len(data.samples), data.problem.uniform_point()
-    levels = range(0) if settings.n_levels == "auto" and _are_sparse(data.samples) else settings.levels(n)
+    levels = settings.levels(data.samples)
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch(), suppress(Stopped):
         fit = Fit(data, settings, progress, np.random.default_rng(0), team)
         for level in levels:
@@ -226,14 +232,11 @@ class Fit:
 
         It needs as many as a cluster has rows, and saves about as many as there are support vectors, estimated from
         those of a sample of a cluster's size, whose number is assumed to grow with the square root of the rows.
-        None for sparse rows, where a level costs more than it saves (docs/decisions/0005).
         """
         n = len(self.data.samples)
-        levels = self.settings.levels(n)
+        levels = self.settings.levels(self.data.samples)
         if not isinstance(self.settings.n_levels, str) or self.settings.stop_level or not levels:
             return levels
-        if _are_sparse(self.data.samples):
-            return range(0)
         if self.data.problem.nu:  # that share of the rows are support vectors
             return levels
         m = n // self.settings.branching ** levels[0]
@@ -279,7 +282,10 @@ class Fit:
         """Solve a cluster from beta (n,); zero if the fit is stopped before the cluster's kernel matrix is known."""
         if self.progress.go_on():
             with suppress(Stopped):
-                return self._solve_part(self._take(self.data, rows), beta[rows], tol, max_relative_gap)
+                part, start = self._take(self.data, rows), beta[rows]
+                if self.settings.fit_intercept:  # clusters of a level below are others: sums are those of its clusters
+                    start = part.problem.nearby_point(start)
+                return self._solve_part(part, start, tol, max_relative_gap)
         if self.data.problem.nu:  # zero is not feasible
             raise Stopped
         return _zero_result(self.data.problem.take(rows), self.settings, self.progress)
@@ -304,7 +310,7 @@ class Fit:
         """Solve from beta (m,) on the kernel matrix (m, m) of a part, in scratch memory."""
         kernel, samples, problem = part
         m, dtype = len(samples), samples.dtype
-        limits = Limits(self.settings.fit_intercept, tol, max_relative_gap)
+        limits = Limits(self.settings.fit_intercept, tol, max_relative_gap, self.settings.max_iter)
         with Scratch(m * m * dtype.itemsize) as buffer:
             K = buffer[: m * m * dtype.itemsize].view(dtype).reshape(m, m)
             with self.progress.interrupting(team.native):

@@ -164,7 +164,7 @@ class _Training:
                 Fit(KernelProblem(kernel, samples, problem), settings, progress, self.rng, team) for problem in problems
             ]
             try:
-                for level in settings.levels(n):
+                for level in settings.levels(samples):
                     division = divide_adaptively(rows, level, np.zeros(n), settings, progress, self.rng)
                     points = [fit.solve_level(level, point, division) for fit, point in zip(fits, points, strict=True)]
                 K = np.empty((n, n), samples.dtype)

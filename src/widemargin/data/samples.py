@@ -183,7 +183,7 @@ class LazilyCentredSamples(DenseSamples):
         """A centred copy."""
         return self.take(slice(0, len(self))).X
 
-    original = toarray
+    original = compiled = toarray
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> DenseSamples:
         """The same rows, converted and centred in the new precision, batch by batch: still without a copy."""

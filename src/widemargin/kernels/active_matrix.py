@@ -95,13 +95,13 @@ class ActiveMatrix:
         self._stride = stride
 
     def _append(self, new: RowIndices) -> None:
-        """Append rows; their columns are the transpose."""
+        """Append rows; their columns are the transpose. If it is stopped, the matrix is as it was."""
         if not len(new):
             return
-        source, m = self.source, len(self.rows)
-        self._set(np.concatenate([self.rows, new]))
-        K, end = self.K, len(self.rows)
+        source, m, end = self.source, len(self.rows), len(self.rows) + len(new)
+        K = self._view(end, self._stride)
         source.n_entries += len(new) * m + len(new) ** 2 // 2
-        batch, old = source.samples.take(new), source.samples.take(self.rows[:m])
+        batch, old = source.samples.take(new), source.samples.take(self.rows)
         fill_with_transpose(source.kernel, batch, old, K[m:end, :m], K[:m, m:end], source.team)
         fill_gram(source.kernel, batch, K[m:end, m:end], source.team)
+        self._set(np.concatenate([self.rows, new]))

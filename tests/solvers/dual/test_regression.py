@@ -24,6 +24,7 @@ from widemargin.solvers.dual.certificate import (
     make_terms,
     one_class_problem,
     regression_problem,
+    svm_problem,
 )
 from widemargin.solvers.dual.newton import solve_newton_sets
 from widemargin.solvers.dual.subproblems import Subproblem, solve_subproblems
@@ -76,6 +77,18 @@ def test_a_point_near_another_is_feasible(nu: float) -> None:
     if point[20:].any():  # others are raised only where these are at their bounds
         np.testing.assert_allclose(point[:20], weights[:20])
     np.testing.assert_allclose(problem.nearby_point(point), point, rtol=1e-12, atol=1e-12)
+
+
+def test_a_point_of_sum_zero_leaves_all_but_one_coordinate_at_their_bounds() -> None:
+    rng = np.random.default_rng(0)
+    y = np.sign(rng.normal(size=60))
+    problem = svm_problem(y, rng.uniform(0.5, 2.0, 60))
+    beta = np.where(rng.random(60) < 0.7, problem.lo + problem.hi, 0.0)
+    point = problem.nearby_point(beta)
+    assert point.sum() == pytest.approx(0.0, abs=1e-12)
+    assert np.all((problem.lo <= point) & (point <= problem.hi))
+    assert np.count_nonzero((point != 0.0) & (point != problem.lo) & (point != problem.hi)) <= 1
+    assert np.count_nonzero(point != beta) < 30
 
 
 def fit(X: NDArray[Any], problem: DualProblem, start: Vector | None = None, **changes: Any) -> TrainedMachine:

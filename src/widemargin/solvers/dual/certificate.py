@@ -52,20 +52,18 @@ class DualProblem(NamedTuple):
     def nearby_point(self, beta: Vector) -> Vector:
         """A point (n,) of the sum that an intercept requires, near `beta` (n,), which is within the bounds.
 
-        Too large a sum is scaled down. With nu, of too small a sum coordinates are raised to their upper bound until it
-        is right: first those that are not zero, each kind in a random order.
+        Coordinates are changed one after the other, in a random order, until the sum is right: those of the larger side
+        to zero, or, with nu and too small a sum, to their upper bound, the nonzero ones first. All but one of them
+        thus end at a bound, where they need no kernel entries.
         """
-        if not self.nu:
-            return rescale_to_zero_sum(beta)
         missing = self.nu * self.hi.sum() - beta.sum()
-        if missing < 0:
-            return np.asarray(beta * (1.0 + missing / beta.sum()))
+        sign = np.sign(missing)
         order = np.random.default_rng(0).permutation(len(beta))
         order = order[np.argsort(beta[order] == 0.0, kind="stable")]
-        room = (self.hi - beta)[order]
-        raised = beta.copy()
-        raised[order] += np.clip(missing - (np.cumsum(room) - room), 0.0, room)
-        return np.minimum(raised, self.hi)
+        room = self.hi - beta if self.nu and missing > 0 else np.maximum(-sign * beta, 0.0)
+        room, point = room[order], beta.copy()
+        point[order] += sign * np.clip(abs(missing) - (np.cumsum(room) - room), 0.0, room)
+        return np.clip(point, self.lo, self.hi)
 
 
 def make_terms(problem: DualProblem, diagonal: Vector) -> dual.SeparableTerms:
@@ -170,14 +168,6 @@ def is_free(terms: dual.SeparableTerms, beta: Vector) -> Mask:
 def kink_distances(problem: DualProblem | dual.SeparableTerms, decision: Vector, intercept: float) -> Vector:
     """Distances (n,) of the decision values from the kinks of the losses: the margin, or the border of the tube."""
     return np.asarray(np.abs(np.abs(decision - problem.target + intercept) - problem.epsilon))
-
-
-def rescale_to_zero_sum(beta: Vector) -> Vector:
-    """Scale down the positive or the negative coordinates, whichever have the larger sum, so that sum(beta) = 0."""
-    up, down = beta[beta > 0].sum(), -beta[beta < 0].sum()
-    if min(up, down) == 0:
-        return np.zeros_like(beta)
-    return np.asarray(np.where(beta > 0, beta * min(1.0, down / up), beta * min(1.0, up / down)))
 
 
 def certify(

@@ -37,7 +37,6 @@ from .certificate import (
     is_free,
     kink_distances,
     make_terms,
-    rescale_to_zero_sum,
     restrict_terms,
 )
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
@@ -256,7 +255,7 @@ class DualSolver:
         rows = rows[:: self._n_checks(rows) + 1]
         few[rows] = beta[rows]
         if self.has_intercept:
-            few = rescale_to_zero_sum(few)
+            few = self.problem.nearby_point(few)
         self.kernel_rows.add_product(rows, few[rows], decision)
         return min(
             zero, _Point(few, decision, np.empty(len(beta))), key=lambda point: self._find_certificate(point).objective
@@ -402,8 +401,10 @@ class DualSolver:
                 increasing, decreasing = (others[sign * point.violations[others] > 0] for sign in (1, -1))
                 first = _largest(size, increasing, room // 2)
                 others, kept, room = decreasing, np.concatenate([kept, first]), room - len(first)
-            active = np.concatenate([kept, _largest(size, others, room)])
-        self.last_active = active
+            self.last_active = np.concatenate([kept, _largest(size, others, room)])
+            return self.last_active
+        was_active = np.isin(active, self.last_active)
+        self.last_active = np.concatenate([active[was_active], active[~was_active]])  # newest last
         return active
 
     def _solve_active(self, point: _Point, certificate: Certificate) -> tuple[RowIndices, Vector, Vector]:
