@@ -124,7 +124,7 @@ def test_an_automatic_level_is_for_dense_rows() -> None:
 
 
 class _StoppingRBF(RBF):
-    """The RBF kernel, which stops a fit at its third tile and counts those that follow."""
+    """The RBF kernel, which stops a fit at its second tile and counts those that follow."""
 
     progress: ClassVar[Progress]
     n_tiles: ClassVar[int] = 0
@@ -133,7 +133,7 @@ class _StoppingRBF(RBF):
         """Write the tile."""
         super().fill(A, B, out)
         _StoppingRBF.n_tiles += 1
-        if _StoppingRBF.n_tiles == 3:
+        if _StoppingRBF.n_tiles == 2:
             self.progress._stop("max_time")
 
 
@@ -155,12 +155,12 @@ def wide_rows(n: int) -> tuple[Samples, NDArray[np.float64]]:
 
 @pytest.mark.parametrize("stop_level", [0, 1])
 def test_a_stop_ends_a_cluster_at_its_next_tile(stop_level: int, stopping: Progress) -> None:
-    """Of the sample that says whether a level pays, and of a level's cluster: 15 tiles and more."""
+    """Of the sample that says whether a level pays, and of a level's cluster: three tiles and more."""
     samples, y = wide_rows(5000)
     settings = DCSVMSettings(n_levels="auto", stop_level=stop_level, n_jobs=1)
     data = KernelProblem(_StoppingRBF(0.01), samples, svm_problem(y, np.full(len(y), C)))
     machine = train(data, settings, stopping, np.random.default_rng(0))
-    assert _StoppingRBF.n_tiles == 3
+    assert _StoppingRBF.n_tiles == 2
     assert not machine.result.beta.any()
     assert machine.result.gap == machine.result.objective == pytest.approx(C * len(y))
 
@@ -175,6 +175,6 @@ def test_a_stop_ends_all_pairs_at_the_next_tile(n: int, k: int, stopping: Progre
     rng, sizes = np.random.default_rng(0), np.bincount(classes).tolist()
     kernel = _StoppingRBF(0.01)
     machines = train_several(kernel, samples, problems, settings, stopping, rng, class_sizes=sizes)
-    assert _StoppingRBF.n_tiles == 3
+    assert _StoppingRBF.n_tiles == 2
     assert {len(machine.result.history) for machine in machines} == {1}
     assert not any(machine.result.beta.any() for machine in machines)

@@ -166,6 +166,8 @@ def calls() -> dict[str, list[Call]]:
         "dual.solve_active": [
             (dual.solve_active, {**active, "working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9})
         ],
+        "dual.RBFRows": [(dual.RBFRows, {"X": rows(dtype=np.float32), "squares": np.ones(N), "gamma": 1.0})],
+        "dual.RBFRows.__len__": [(dual.RBFRows(rows(dtype=np.float32), np.ones(N), 1.0).__len__, {})],
         "dual.Subproblems32": [(dual.Subproblems32, subproblems(np.float32) | {"has_intercept": False})],
         "dual.Subproblems64": [(dual.Subproblems64, subproblems(np.float64) | {"has_intercept": True})],
         "dual.Subproblems32.solve": [(dual.Subproblems32(**subproblems(np.float32), has_intercept=True).solve, solve)],

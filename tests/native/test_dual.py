@@ -850,3 +850,62 @@ def test_rows_that_change_after_they_were_checked_do_no_harm() -> None:
     rows[:], starts[:] = 2**40, [0, -(2**40), 2**40]
     problems.solve(ALONE, np.full(2, 1e-6), np.full(2, 100), 10.0)
     np.testing.assert_allclose(beta, 1.0)
+
+
+# --- tiles computed from rows ----------------------------------------------------------------------------------------
+
+
+def rbf_problem(m: int, d: int) -> tuple[NDArray[np.float32], Vector, NDArray[np.float32], Any, Vector]:
+    """Rows, gamma |x|^2, K in float32, the terms of a C-SVM, and labels."""
+    rng = np.random.default_rng(m + d)
+    X, gamma = rng.normal(size=(m, d)).astype(np.float32), 0.7 / max(d, 1)
+    squares = gamma * (X.astype(np.float64) ** 2).sum(axis=1)
+    K = np.empty((m, m), np.float32)
+    kernels.rbf_matrix(X, squares, X, squares, gamma, K)
+    y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
+    terms = dual.SeparableTerms(y, np.where(y > 0, 0.0, -1.0), np.where(y > 0, 1.0, 0.0), np.ones(m))
+    return X, squares, K, terms, y
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize(("m", "d", "size"), [(700, 9, 512), (300, 1, 130), (90, 33, 17), (40, 0, 8), (30, 5, 30)])
+def test_tiles_computed_from_rows_are_those_read_from_the_matrix(
+    has_intercept: bool, n_threads: int, m: int, d: int, size: int
+) -> None:
+    X, squares, K, terms, _ = rbf_problem(m, d)
+    found = []
+    team = Team(n_threads)
+    for rows in (None, dual.RBFRows(X, squares, 0.7 / max(d, 1))):
+        beta, f, tile, work = np.zeros(m), np.zeros(m), dual.Tile32(size), dual.WorkingSet(size, m)
+        counts = [
+            dual.solve_active(team, K, terms, beta, f, tile, work, 1e-3, has_intercept, 1, rows) for _ in range(6)
+        ]
+        found.append((beta, f, counts, np.array(tile.Q)))
+    team.close()
+    for of_matrix, of_rows in zip(*found, strict=True):
+        np.testing.assert_array_equal(of_matrix, of_rows)
+
+
+def test_rows_of_another_kernel_matrix_are_refused() -> None:
+    X, squares, K, terms, _ = rbf_problem(40, 3)
+    state = np.zeros(40), np.zeros(40)
+    rest = 1e-3, False, 1
+
+    def run(tile: Any, terms: Any, rows: Any) -> None:
+        dual.solve_active(ALONE, K, terms, *state, tile, dual.WorkingSet(8, 40), *rest, rows)
+
+    with pytest.raises(ValueError, match=r"len\(rows\)"):
+        run(dual.Tile32(8), terms, dual.RBFRows(X[:39], squares[:39], 1.0))
+    with pytest.raises(TypeError, match="float32"):
+        run(dual.Tile64(8), terms, dual.RBFRows(X, squares, 1.0))
+    with pytest.raises(ValueError, match="scale"):
+        run(
+            dual.Tile32(8),
+            dual.SeparableTerms(terms.target, terms.lo, terms.hi, np.full(40, 2.0)),
+            dual.RBFRows(X, squares, 1.0),
+        )
+    with pytest.raises(ValueError, match="squares"):
+        dual.RBFRows(X, squares[:39], 1.0)
+    assert len(dual.RBFRows(X, squares, 1.0)) == 40
+    assert not state[0].any()

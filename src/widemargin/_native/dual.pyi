@@ -49,6 +49,14 @@ class WorkingSet:
     def rows(self) -> Any:
         """The rows of the last working set, newest last; a copy."""
 
+class RBFRows:
+    """
+    Rows X (m, d) of the kernel matrix exp(-gamma |x - z|^2), and squares (m,): gamma |x|^2.
+    """
+
+    def __init__(self, X: NDArray[np.float32], squares: NDArray[np.float64], gamma: float) -> None: ...
+    def __len__(self) -> int: ...
+
 class Tile32:
     """
     A working set's quadratic program: Q (size, size); diagonal, grad, lo, hi and step (size,).
@@ -131,10 +139,12 @@ def solve_active(
     tol: float,
     has_intercept: bool,
     max_sets: int,
+    rows: RBFRows | None = None,
 ) -> tuple[Any, ...]:
     """
     Solve the dual on K (m, >= m) by working sets, from a feasible beta (m,) and f = K beta (m,), in place.
 
+    rows: of K, an RBF kernel matrix; entries of a Tile32 are then computed from them.
     Ends when the violation is below tol, after max_sets working sets, or when the team is stopped. Returns the
     numbers of working sets and of steps in them, the intercept, the violation. f = K beta holds after an exception
     too.

@@ -231,7 +231,7 @@ class Fit:
         """The levels to solve: an automatic one only if it saves more kernel entries a row than it needs.
 
         It needs as many as a cluster has rows, and saves about as many as there are support vectors, estimated from
-        those of a sample of a cluster's size, whose number is assumed to grow with the square root of the rows.
+        those of a sample of at most 512 rows: their number is assumed to grow with the square root of the rows.
         """
         n = len(self.data.samples)
         levels = self.settings.levels(self.data.samples)
@@ -239,13 +239,13 @@ class Fit:
             return levels
         if self.data.problem.nu:  # that share of the rows are support vectors
             return levels
-        m = n // self.settings.branching ** levels[0]
+        cluster_rows = n // self.settings.branching ** levels[0]
+        m = min(cluster_rows, WORKING_SET_ROWS)
         rows = np.sort(self.rng.choice(n, m, replace=False))
         self.sample_beta = np.zeros(n)
         self.sample_beta[rows] = self._solve_cluster(rows, self.sample_beta, _START_TOL, np.inf).beta
-        expects_few = (
-            np.ptp(self.data.problem.target[rows]) > 0.0 and np.count_nonzero(self.sample_beta) * np.sqrt(n / m) <= m
-        )
+        expected = np.count_nonzero(self.sample_beta) * np.sqrt(n / m)
+        expects_few = np.ptp(self.data.problem.target[rows]) > 0.0 and expected <= cluster_rows
         return range(0) if expects_few else levels
 
     def solve_level(self, level: int, beta: Vector, division: Division | None) -> Vector:
@@ -313,9 +313,10 @@ class Fit:
         limits = Limits(self.settings.fit_intercept, tol, max_relative_gap, self.settings.max_iter)
         with Scratch(m * m * dtype.itemsize) as buffer:
             K = buffer[: m * m * dtype.itemsize].view(dtype).reshape(m, m)
+            rows = samples.take(slice(0, m))
             with self.progress.interrupting(team.native):
-                fill_gram(kernel, samples.take(slice(0, m)), K, team)
-            return solve_in_memory(K, problem, beta, limits, team, self.progress)
+                fill_gram(kernel, rows, K, team)
+            return solve_in_memory(K, problem, beta, limits, team, self.progress, rows=kernel.tile_rows(rows))
 
     def early_machine(self) -> TrainedMachine:
         """The last level's machine; it has not converged if it is not that of `stop_level`."""

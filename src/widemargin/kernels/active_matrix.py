@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._native import kernels
+from .._native import dual, kernels
 from .._types import Array, RowIndices
 from .streamed import KernelRows
 from .tiles import fill_gram, fill_with_transpose
@@ -58,6 +58,10 @@ class ActiveMatrix:
     def K(self) -> Array:
         """C-contiguous array of m rows, whose leading m columns are the kernel matrix."""
         return self._view(len(self.rows), self._stride)
+
+    def tile_rows(self) -> dual.RBFRows | None:
+        """The rows, where tiles of the matrix are computed from them faster than read (`Kernel.tile_rows`)."""
+        return self.source.kernel.tile_rows(self.source.samples.take(self.rows))
 
     def _view(self, m: int, stride: int) -> Array:
         return self._buffer[: m * stride].reshape(m, stride)

@@ -14,12 +14,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._native import dual
 from .._native import kernels as tiles
 from .._types import Array, Matrix
 from ..data.samples import Samples
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
 
+SHORT_ROW = 256  # bytes of a row, at most, where an RBF entry is computed faster than a scattered one is read or copied
 _DIAGONAL_ROWS = 16  # of a tile for the diagonal of a callable kernel: as many entries a row, a sixteenth of the calls
 
 
@@ -43,6 +45,10 @@ class Kernel(Protocol):
 
         coef (k, len(A)) and out (k, len(B)) are float64.
         """
+        return None
+
+    def tile_rows(self, A: Samples) -> dual.RBFRows | None:
+        """The samples for loops that compute entries of K(A, A) in place of reading them; None where that is slower."""
         return None
 
 
@@ -98,6 +104,13 @@ class RBF(_Exponential):
     def untiled_product(self, A: Samples) -> Product | None:
         """Where the inner products have the dtype of the tiles."""
         return self._add_product if A.precision == A.dtype else None
+
+    def tile_rows(self, A: Samples) -> dual.RBFRows | None:
+        """Dense float32 rows of at most 256 bytes."""
+        X = A.compiled()
+        if not isinstance(X, np.ndarray) or X.dtype != np.float32 or A.row_bytes > SHORT_ROW:
+            return None
+        return dual.RBFRows(X, self.gamma * A.squares, self.gamma)
 
     def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
         a, b = self.gamma * A.squares, self.gamma * B.squares

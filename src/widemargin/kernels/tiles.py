@@ -13,7 +13,7 @@ from .._native import kernels
 from .._threads import ThreadTeam, row_blocks
 from .._types import Array, Matrix
 from ..data.samples import Samples
-from .functions import Kernel, Product
+from .functions import SHORT_ROW, Kernel, Product
 from .scratch import Scratch
 
 _Batches = list[tuple[slice, Samples]]
@@ -21,7 +21,6 @@ _Batches = list[tuple[slice, Samples]]
 TILE_ROWS = 256  # of the default tile of 1 MiB, which has 1,008 columns in float32
 _UNTILED_ROWS = 1024  # of a batch where there is no tile
 _ENTRY_WORK = 200  # multiply-adds that an entry costs beside its inner product
-_SHORT_ROW = 256  # bytes that an inner product reads of a row
 _LEAST_COLUMNS = 64  # of a tile, however small `block_bytes`
 _OFF_POWER_OF_TWO = 16  # columns less than 2^k, so that the entries of a column do not share one cache set
 
@@ -130,7 +129,7 @@ def fill_with_transpose(kernel: Kernel, A: Samples, B: Samples, out: Array, mirr
 def fill_gram(kernel: Kernel, A: Samples, out: Array, team: ThreadTeam) -> None:
     """out[...] = K(A, A), half of it as copies of transposed tiles, unless short rows make computing it faster."""
     team.check()  # before rows are gathered
-    is_short = A.row_cost * A.precision.itemsize <= _SHORT_ROW
+    is_short = A.row_cost * A.precision.itemsize <= SHORT_ROW
     batches = _batches(A)
 
     def column_block(columns: slice) -> None:

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "dual.hpp"
@@ -18,6 +20,18 @@ struct BoundTerms {
 
     Array arrays[4];
     SeparableTerms terms;
+};
+
+// Rows of an RBF kernel matrix, with the arrays that they view.
+struct BoundRows {
+    BoundRows(const RowsArray<const float>& X, const Vector<const double>& squares, double gamma)
+        : X(X), squares(squares), rows{rows_matrix(X, "X"), span(squares)}, gamma(gamma) {
+        check_lengths(rows.rows.rows, {{"squares", rows.squares}});
+    }
+    RowsArray<const float> X;
+    Vector<const double> squares;
+    TileRows::Rows rows;
+    double gamma;
 };
 
 // A new array of these numbers.
@@ -58,14 +72,22 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
     m.def(
         "solve_active",
         [](Team& team, const RowsArray<const Entry>& K, const BoundTerms& terms, Span<double> beta, Span<double> f,
-           Tile<T>& tile, WorkingSet& work, double tol, bool has_intercept, Index max_sets) {
-            const Problem<Entry> problem{rows_matrix(K, "K"), terms.terms, has_intercept};
+           Tile<T>& tile, WorkingSet& work, double tol, bool has_intercept, Index max_sets, const BoundRows* rows) {
+            Problem<Entry> problem{rows_matrix(K, "K"), terms.terms, has_intercept};
             const Index size = terms.length();
             check_at_least("len(K)", problem.K.rows, size);
             check_at_least("K.shape[1]", problem.K.columns, size);
             check_lengths(size, {{"beta", beta}, {"f", f}});
             check_size("working_set.n_rows", as_span(work.violation).size, size);
             check_size("working_set.size", as_span(work.rows).size, tile.size);
+            std::optional<TileRows> tile_rows;
+            if (rows) {
+                if (!std::is_same_v<T, float>) throw nb::type_error("rows are for a tile of float32 numbers");
+                check_size("len(rows)", rows->rows.squares.size, size);
+                for (const double scale : terms.terms.scale)
+                    if (!(std::abs(scale - 1.0) < 1e-3)) raise_value_error("scale must be 1 with the rows of an RBF kernel, got ", scale);
+                problem.rows = &tile_rows.emplace(rows->rows, rows->gamma, tile.size, team.n_threads());
+            }
             ActiveResult done;
             {
                 nb::gil_scoped_release unlocked;
@@ -78,8 +100,9 @@ template <class Entry, class T> void bind_solver(nb::module_& m) {
         },
         "team"_a, array("K"),
         "terms"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "has_intercept"_a,
-        "max_sets"_a,
+        "max_sets"_a, "rows"_a.none() = nb::none(),
         "Solve the dual on K (m, >= m) by working sets, from a feasible beta (m,) and f = K beta (m,), in place.\n\n"
+        "rows: of K, an RBF kernel matrix; entries of a Tile32 are then computed from them.\n"
         "Ends when the violation is below tol, after max_sets working sets, or when the team is stopped. Returns the\n"
         "numbers of working sets and of steps in them, the intercept, the violation. f = K beta holds after an exception\n"
         "too.");
@@ -200,6 +223,11 @@ void bind_dual(nb::module_& m) {
             "size"_a, "n_rows"_a)
         .def_prop_ro(
             "rows", [](WorkingSet& w) { return copy(as_span(w.rows).head(w.filled)); }, "The rows of the last working set, newest last; a copy.");
+    nb::class_<BoundRows>(dual, "RBFRows",
+                          "Rows X (m, d) of the kernel matrix exp(-gamma |x - z|^2), and squares (m,): gamma |x|^2.")
+        .def(nb::init<const RowsArray<const float>&, const Vector<const double>&, double>(), array("X"), array("squares"),
+             "gamma"_a)
+        .def("__len__", [](const BoundRows& r) { return r.rows.squares.size; });
     bind_tile<float>(dual, "Tile32");
     bind_tile<double>(dual, "Tile64");
     dual.def(

@@ -18,6 +18,7 @@
 #include "kernel_rows.hpp"
 #include "team.hpp"
 #include "tile_qp.hpp"
+#include "tile_rows.hpp"
 
 namespace wm {
 
@@ -131,6 +132,7 @@ template <class Entry> struct Problem {
     Matrix<const Entry> K;  // (m, >= m)
     SeparableTerms terms;   // of (m,) vectors
     bool has_intercept;
+    TileRows* rows = nullptr;  // from which entries of a float32 tile are computed; null: they are read from K
 };
 
 struct Point {
@@ -244,6 +246,18 @@ void gather(Matrix<const Entry> K, Span<const Index> rows, Index first, Index en
     }
 }
 
+// Write the entries of a tile's rows from n_kept on, block by block: run(n, visit) calls visit(block) for n blocks.
+template <class Entry, class T, class Run>
+void fill_tile(const Problem<Entry>& problem, Span<const Index> rows, Index n_kept, Tile<T>& tile, const Run& run) {
+    if (n_kept == rows.size) return;
+    if constexpr (std::is_same_v<T, float>)
+        if (problem.rows) return run(problem.rows->take(rows), [&](Index block) { problem.rows->fill(block, n_kept, tile); });
+    run(count_blocks(rows.size - n_kept, kGatherRows), [&](Index block) {
+        const Index first = n_kept + block * kGatherRows;
+        gather(problem.K, rows, first, least(first + kGatherRows, rows.size), n_kept, tile);
+    });
+}
+
 // beta += the tile's steps, exactly onto a bound where one was reached; list the rows that changed. Returns their
 // number.
 template <class T> Index scatter(Span<double> beta, const Tile<T>& tile, WorkingSet& work) {
@@ -305,7 +319,7 @@ struct SetResult {
 // Given   tile and work for q rows; a feasible point with f = K beta
 // Returns the number of rows that changed, steps, and the violation before; beta, updated; work.changed and
 //         work.change: these rows and their changes, with which f is yet to be updated
-// Cost    reads q^2 entries of K; O(q) a step
+// Cost    reads or computes up to q^2 entries of K; O(q) a step
 // Source  Joachims 1999; the newer half of a working set is kept as in ThunderSVM and oneDAL
 // Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
 template <class Entry, class T>
@@ -316,11 +330,8 @@ SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile
     const Span<const Index> rows = choose_rows(work, problem.has_intercept);
     set_up_tile(problem, point, rows, before.intercept, tile, work);
     const bool is_shared = rows.size * rows.size >= kSharedEntries;
-    const Index kept = keep_entries(problem.K, work, tile), n_new = rows.size - kept;
-    visit_all(team, count_blocks(n_new, kGatherRows), is_shared, work, [&](Index block) {
-        const Index first = kept + block * kGatherRows;
-        gather(problem.K, rows, first, least(first + kGatherRows, rows.size), kept, tile);
-    });
+    const Index kept = keep_entries(problem.K, work, tile);
+    fill_tile(problem, rows, kept, tile, [&](Index n_blocks, const auto& visit) { visit_all(team, n_blocks, is_shared, work, visit); });
     const double goal = most(0.5 * tol, 0.1 * before.largest);
     T least_scale = kInfinity<T>;
     for (Index i = 0; i < rows.size; ++i) least_scale = least(least_scale, tile.scale[i]);
@@ -341,7 +352,7 @@ struct ActiveResult {
 // Solve   min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi  [, sum(beta) = s]      (in place)
 // Given   a feasible point; tile and work for q rows; go_on(): whether to solve another working set
 // Returns the number of working sets, of steps in them, the intercept and violation at the end; beta and f, updated
-// Cost    a working set reads q^2 entries of K for the tile and up to q m to update f, shared out over the threads
+// Cost    a working set needs q^2 entries of K for the tile and reads up to q m to update f, shared out over the threads
 // Source  decomposition: Joachims 1999
 // Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
 template <class Entry, class T, class GoOn>

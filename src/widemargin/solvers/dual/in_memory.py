@@ -41,6 +41,8 @@ class InMemorySolver:
     has_intercept : bool
         Whether sum(beta) keeps its value.
     progress : Progress or PartProgress
+    rows : dual.RBFRows or None
+        Of K: entries of float32 tiles are computed from them instead of read from K.
 
     Notes
     -----
@@ -55,8 +57,10 @@ class InMemorySolver:
         *,
         has_intercept: bool,
         progress: Progress | PartProgress,
+        rows: dual.RBFRows | None = None,
     ) -> None:
         self.K = K
+        self.rows = rows
         self.terms = terms
         self.team = team
         self.has_intercept = has_intercept
@@ -69,11 +73,12 @@ class InMemorySolver:
         is_float32 = self.K.dtype == np.float32 and m > WORKING_SET_ROWS
         tile = dual.Tile32(size) if is_float32 else dual.Tile64(size)
         arguments = self.K, self.terms, beta, decision, tile, dual.WorkingSet(size, m), tol, self.has_intercept
+        rows = self.rows if is_float32 else None
         n_sets = 4  # of the first call; then as many as take `SECONDS_PER_CHECK`
         is_stalled, until_check, n_steps = CoordinateStallTest(WORKING_SET_ROWS), SETS_PER_CHECK, 0
         while self.n_iter < max_iter:
             n_sets, begin = min(n_sets, until_check, max_iter - self.n_iter), time.perf_counter()
-            done, steps, _, violation = dual.solve_active(self.team.native, *arguments, n_sets)
+            done, steps, _, violation = dual.solve_active(self.team.native, *arguments, n_sets, rows)
             self.n_iter += done
             n_steps += steps
             until_check -= done
@@ -103,6 +108,7 @@ def solve_in_memory(
     progress: Progress | PartProgress,
     *,
     decision: Vector | None = None,
+    rows: dual.RBFRows | None = None,
 ) -> DualResult:
     """Solve the dual of a problem whose kernel matrix is given.
 
@@ -117,6 +123,8 @@ def solve_in_memory(
     progress : Progress or PartProgress
     decision : ndarray of shape (m,), optional
         K beta, where it is known; not changed.
+    rows : dual.RBFRows, optional
+        Of K, see `InMemorySolver`.
 
     Returns
     -------
@@ -130,7 +138,7 @@ def solve_in_memory(
         kernels.add_rows(team.native, K, np.flatnonzero(beta), beta[beta != 0], decision)
     else:
         decision = decision.copy()
-    solver = InMemorySolver(K, terms, team, has_intercept=limits.has_intercept, progress=progress)
+    solver = InMemorySolver(K, terms, team, has_intercept=limits.has_intercept, progress=progress, rows=rows)
     tol, violations = limits.tol, np.empty(len(beta))  # less than that of the limits where the gap is too large there
     while True:
         solver.solve(beta, decision, tol, limits.max_sets)

@@ -428,6 +428,7 @@ class DualSolver:
             self.kernel_rows.team,
             has_intercept=self.has_intercept,
             progress=self.progress,
+            rows=self.active.tile_rows(),
         )
         solver.solve(beta, decision, tol, self.limits.max_sets - self.n_iter)
         self.n_iter += solver.n_iter
