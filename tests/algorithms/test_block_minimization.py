@@ -19,12 +19,7 @@ from widemargin.data import LostBlockError
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual import block as block_module
 from widemargin.solvers.dual.block import Block
-from widemargin.solvers.dual.certificate import (
-    DualProblem,
-    one_class_problem,
-    regression_problem,
-    svm_problem,
-)
+from widemargin.solvers.dual.problem import DualProblem, one_class_problem, regression_problem, svm_problem
 
 RNG = np.random.default_rng(0)
 N, GAMMA, C = 150, 0.5, 2.0

@@ -20,7 +20,7 @@ from widemargin.kernels.functions import RBF
 from widemargin.kernels.streamed import KernelRows
 from widemargin.partition.divide import Clustering, Division, divide
 from widemargin.partition.routing import RandomRouter
-from widemargin.solvers.dual.certificate import svm_problem
+from widemargin.solvers.dual.problem import svm_problem
 from widemargin.solvers.results import TrainedMachine
 
 

@@ -32,7 +32,8 @@ from .._progress import PartProgress, Progress
 from .._types import RowIndices, Vector
 from ..data import LostBlockError
 from ..solvers.dual.block import Block, CertificateSums, Outcome, Trial, call_at
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Certificate, DualProblem
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Certificate
+from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.stopping import MAX_NOISE, hides_violation
 from ..solvers.results import DualResult, History, StoppedAtStartError
 

@@ -36,9 +36,10 @@ from ..kernels.scratch import Scratch, closing_scratch, release
 from ..kernels.streamed import KernelRows
 from ..kernels.tiles import fill_gram
 from ..partition.divide import Clustering, Division, divide
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem, Limits, join_results
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Limits, join_results
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_result
 from ..solvers.dual.memory import active_bytes, free_bytes, share_budget
+from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.solver import DualSolver
 from ..solvers.dual.stopping import hides_violation
 from ..solvers.dual.subproblems import Subproblem, solve_on_whole_matrix

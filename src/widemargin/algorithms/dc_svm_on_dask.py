@@ -32,10 +32,11 @@ from ..kernels.streamed import KernelRows
 from ..partition.divide import Clustering, Division, divide
 from ..partition.routing import Router
 from ..solvers.dual.block import Block, BlockSettings
-from ..solvers.dual.certificate import DualProblem, join_results
+from ..solvers.dual.certificate import join_results
 from ..solvers.dual.in_memory import zero_result
+from ..solvers.dual.problem import DualProblem
 from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine
-from . import dc_svm, several_machines
+from . import dc_svm, pairs_and_targets
 from .block_minimization import BlockMinimizer, RoundSettings
 from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem
 
@@ -72,9 +73,9 @@ def train_several(
     *,
     class_sizes: Sequence[int] | None = None,
 ) -> list[TrainedMachine]:
-    """`several_machines.train_several`, also of `RemoteRows`: then one after the other, on one division of the rows."""
+    """`pairs_and_targets.train_several`, also of `RemoteRows`: one after the other, on one division of the rows."""
     if not isinstance(samples, RemoteRows):
-        return several_machines.train_several(
+        return pairs_and_targets.train_several(
             kernel, samples, problems, settings, progress, rng, class_sizes=class_sizes
         )
     progress.stage(f"{len(problems)} machines", len(problems))

@@ -29,9 +29,10 @@ from ..kernels.functions import Kernel, Precomputed
 from ..kernels.streamed import KernelRows
 from ..kernels.tiles import add_kernel_product, fill_gram
 from ..solvers.dual.c_path import DualPath
-from ..solvers.dual.certificate import DualProblem, Limits
+from ..solvers.dual.certificate import Limits
 from ..solvers.dual.in_memory import solve_in_memory
 from ..solvers.dual.memory import active_bytes
+from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.solver import DualSolver
 from ..solvers.results import DualResult
 

@@ -14,11 +14,11 @@ from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
 from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
-from widemargin.algorithms.several_machines import train_several
+from widemargin.algorithms.pairs_and_targets import train_several
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Precomputed
 from widemargin.solvers.dual import solver as dual
-from widemargin.solvers.dual.certificate import pair_problem, svm_problem
+from widemargin.solvers.dual.problem import pair_problem, svm_problem
 from widemargin.solvers.results import TrainedMachine
 
 Vector = NDArray[np.float64]

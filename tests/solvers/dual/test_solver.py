@@ -23,7 +23,8 @@ from widemargin.kernels.streamed import KernelRows
 from widemargin.kernels.tiles import entry_work
 from widemargin.solvers.dual import in_memory as square
 from widemargin.solvers.dual import solver as dual
-from widemargin.solvers.dual.certificate import Limits, svm_problem
+from widemargin.solvers.dual.certificate import Limits
+from widemargin.solvers.dual.problem import svm_problem
 from widemargin.solvers.dual.solver import DualSolver
 from widemargin.solvers.results import DualResult
 

@@ -15,7 +15,8 @@ from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual import subproblems
-from widemargin.solvers.dual.certificate import Limits, svm_problem
+from widemargin.solvers.dual.certificate import Limits
+from widemargin.solvers.dual.problem import svm_problem
 from widemargin.solvers.dual.subproblems import Subproblem, solve_on_whole_matrix, solve_subproblems
 from widemargin.solvers.results import DualResult
 

@@ -2,7 +2,8 @@
 
 ::
 
-    certificate    the dual problem of each machine (`DualProblem`); objective, gap and KKT violation of a point
+    problem        the dual problem of each machine (`DualProblem`)
+    certificate    objective, duality gap and KKT violation of a feasible point
     solver         n of any size: rounds on an active set, kernel rows streamed for the rest
     in_memory      one problem whose kernel matrix is in memory
     subproblems    many problems on parts of one such matrix, one a thread

@@ -29,8 +29,9 @@ from ...kernels.precision import entry_noise
 from ...kernels.streamed import KernelRows
 from ...kernels.tiles import add_kernel_product
 from ..results import DualResult
-from .certificate import DualProblem, Limits, is_free, kink_distances, make_terms
+from .certificate import Limits
 from .memory import active_bytes
+from .problem import DualProblem, is_free, kink_distances, make_terms
 from .solver import DualSolver
 from .stopping import is_uncertain
 

@@ -21,7 +21,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..._native import dual
 from ..._types import Array, Mask, Matrix, RowIndices, Vector
-from .certificate import Limits, certify, is_free
+from .certificate import Limits, certify
+from .problem import is_free
 from .stopping import EPS, StallTest
 
 GoOn = Callable[[], bool]

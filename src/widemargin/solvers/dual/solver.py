@@ -1,7 +1,7 @@
 """The dual of a kernel machine: an active set whose kernel matrix is in memory, kernel rows streamed for the rest.
 
 Solve    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
-         (the C-SVM's, regression's and the one-class machine's: `certificate`)
+         (the C-SVM's, regression's and the one-class machine's: `problem`)
 Given    K as `KernelRows` (n, n); t, lo <= 0 <= hi (n,); a feasible start
 Returns  `DualResult`: beta, K beta, the intercept, the violation, the primal objective and the duality gap
 Method   A round: choose the active set (free coordinates and violators); solve the dual on it, on its kernel matrix in
@@ -29,17 +29,9 @@ from ...kernels.active_matrix import ActiveMatrix
 from ...kernels.streamed import KernelRows
 from ...kernels.tiles import entry_work
 from ..results import DualResult, History, StoppedAtStartError
-from .certificate import (
-    Certificate,
-    DualProblem,
-    Limits,
-    certify,
-    is_free,
-    kink_distances,
-    make_terms,
-    restrict_terms,
-)
+from .certificate import Certificate, Limits, certify
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
+from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
 from .stopping import CERTAIN, MAX_IDLE_CHECKS, MAX_NOISE, StallTest, is_uncertain
 
 DecisionValues = Callable[[RowIndices, Vector], Vector]

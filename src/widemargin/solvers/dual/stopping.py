@@ -10,7 +10,7 @@ import numpy as np
 from ..._native import dual
 from ..._types import Mask, Vector
 from ..results import DualResult
-from .certificate import DualProblem, kink_distances
+from .problem import DualProblem, kink_distances
 
 SETS_PER_CHECK = 30  # working sets between stall tests: nine data sets of up to 512 rows took 21 at most, C <= 960
 MAX_IDLE_CHECKS = 10  # tests without progress, one after another, that are a stall

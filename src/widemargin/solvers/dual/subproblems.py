@@ -25,9 +25,10 @@ from ...kernels.functions import Kernel
 from ...kernels.precision import entry_noise
 from ...kernels.tiles import fill_gram
 from ..results import DualResult
-from .certificate import Certificate, DualProblem, Limits, certify, make_result, make_terms, restrict_terms
+from .certificate import Certificate, Limits, certify, make_result
 from .in_memory import SECONDS_PER_CHECK, SINGLE_SET_TOL, WORKING_SET_ROWS
 from .newton import solve_newton_sets
+from .problem import DualProblem, make_terms, restrict_terms
 from .stopping import SETS_PER_CHECK, CoordinateStallTest, hides_violation
 
 

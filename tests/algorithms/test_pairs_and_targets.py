@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from widemargin import _progress
 from widemargin._progress import Progress
-from widemargin.algorithms import dc_svm, several_machines
+from widemargin.algorithms import dc_svm, pairs_and_targets
 from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, train
-from widemargin.algorithms.several_machines import train_several
+from widemargin.algorithms.pairs_and_targets import train_several
 from widemargin.data.labels import group_pairs
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual.certificate import pair_problem
+from widemargin.solvers.dual.problem import pair_problem
 from widemargin.solvers.results import TrainedMachine
 
 KERNEL = RBF(0.2)
@@ -96,7 +96,7 @@ def test_pairs_of_small_classes_share_kernel_matrices(monkeypatch: pytest.Monkey
 def test_groups_have_all_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of six groups of 1,000 s each, 3,500 s are enough for three: their machines are those of a whole fit."""
     monkeypatch.setattr(dc_svm, "_ONE_MATRIX_ENTRIES", 100**2 // 8)
-    sizes, clock, train_on_one_matrix = [10] * 12, 0.0, several_machines.train_on_one_matrix
+    sizes, clock, train_on_one_matrix = [10] * 12, 0.0, pairs_and_targets.train_on_one_matrix
 
     def take_1000_seconds(*args: Any) -> Any:
         nonlocal clock
@@ -105,7 +105,7 @@ def test_groups_have_all_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) 
 
     whole = train_pairs(sizes)
     monkeypatch.setattr(_progress, "perf_counter", lambda: clock)
-    monkeypatch.setattr(several_machines, "train_on_one_matrix", take_1000_seconds)
+    monkeypatch.setattr(pairs_and_targets, "train_on_one_matrix", take_1000_seconds)
     stopped = train_pairs(sizes, max_time=3500.0)
     groups = [pairs for _, pairs in group_pairs(sizes, dc_svm.max_rows_of_one_matrix(DCSVMSettings()))]
     assert len(groups) == 6

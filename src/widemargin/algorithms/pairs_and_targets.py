@@ -1,8 +1,8 @@
-"""DC-SVM machines on parts of the same samples: one for every pair of classes, or for every target.
+"""Train one DC-SVM for each pair of classes or each target.
 
 Several targets share the clusters of each level and the kernel matrix where it fits in memory. Pairs of small classes
-are trained in groups, each on one kernel matrix: a pair of blocks of classes has as many rows as the classes together,
-and as many pairs as their numbers' product. Other machines are trained apart, one a thread.
+are grouped: the pairs between two sets of classes share one kernel matrix on the rows of both sets. Other machines are
+trained apart, one a thread.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ..kernels.scratch import closing_scratch
 from ..kernels.streamed import KernelRows
 from ..kernels.tiles import fill_gram
 from ..partition.divide import Division
-from ..solvers.dual.certificate import DualProblem
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_several_in_memory
 from ..solvers.dual.memory import share_budget
+from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.subproblems import Subproblem
 from ..solvers.results import TrainedMachine
 from .dc_svm import (
