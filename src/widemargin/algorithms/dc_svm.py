@@ -404,7 +404,7 @@ class Fit:
 
     def _is_coarse(self, solver: DualSolver, result: DualResult) -> bool:
         """Whether rounding of kernel entries could hide a violation of `tol`, or an error of 1 % of the objective."""
-        return hides_violation(solver.noise(result.beta), self.settings.tol, solver.terms, result)
+        return hides_violation(solver.noise(result.beta), self.settings.tol, solver.terms, result.objective)
 
     def _solver(
         self,

@@ -31,10 +31,10 @@ from ..kernels.precision import ensure_precision
 from ..kernels.streamed import KernelRows
 from ..partition.divide import Clustering, Division, divide
 from ..partition.routing import Router
-from ..solvers.dual.block import Block, BlockSettings
 from ..solvers.dual.certificate import join_results
 from ..solvers.dual.in_memory import zero_result
 from ..solvers.dual.problem import DualProblem
+from ..solvers.dual.variable_block import Block, BlockSettings
 from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine
 from . import dc_svm, pairs_and_targets
 from .block_minimization import BlockMinimizer, RoundSettings
@@ -181,14 +181,7 @@ class _Training:
             (number, mine, problem.take(coordinates), layout.task)
             for number, (mine, coordinates) in enumerate(zip(places, index, strict=True))
         ]
-        round_settings = RoundSettings(
-            has_intercept=settings.fit_intercept,
-            tol=settings.tol,
-            max_relative_gap=settings.max_relative_gap,
-            max_iter=settings.max_iter,
-            memory_budget=settings.memory_budget,
-            row_bytes=layout.row_bytes,
-        )
+        round_settings = RoundSettings(settings.limits, settings.memory_budget, layout.row_bytes)
         minimizer = BlockMinimizer(self.rows.hold(_make_block, arguments), problem, index, round_settings, progress)
         result = minimizer.solve(problem.sparse_point() if start is None else start)
         return TrainedMachine(result, None, np.array([result.intercept]), [], rows)

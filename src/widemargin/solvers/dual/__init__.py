@@ -10,6 +10,6 @@
     newton         Newton steps on the free coordinates, where coordinate steps stall
     stopping       when a solver ends before its tolerance: a stall, or rounding that hides a violation
     c_path         the same problem for ascending C, each from the solution before
-    block          the share of one worker in a problem whose rows are on several
+    variable_block the variables of one worker, in a problem whose rows are on several
     memory         how many bytes the active set's matrix gets
 """

@@ -50,7 +50,7 @@ class Limits:
 
 
 class Certificate(NamedTuple):
-    """The optimal intercept at a feasible point, the primal objective, the duality gap and the KKT violation."""
+    """The intercept (see `certify`), the primal objective, the duality gap and the KKT violation."""
 
     intercept: float
     objective: float
@@ -138,13 +138,13 @@ def join_results(rows: list[RowIndices], parts: list[DualResult], n: int, elapse
 def _intercept(
     terms: dual.SeparableTerms, beta: Vector, decision: Vector, midpoint: float, *, converged: bool
 ) -> float:
-    slack, eps = terms.target - decision, terms.epsilon
+    residual, eps = terms.target - decision, terms.epsilon
     if not converged:
         # Slope of the primal in b: sum(beta), -hi_i for each i with t_i - f_i - eps > b, -lo_i for each with
         # t_i - f_i + eps < b. At its minimum sum(hi) - sum(beta) of the weights hi and -lo belong to values below b.
         total = float(terms.hi.sum() - beta.sum())
         if eps == 0.0:
-            return hinge.weighted_quantile(slack, terms.hi - terms.lo, total) if len(slack) else 0.0
-        return hinge.weighted_quantile(np.r_[slack - eps, slack + eps], np.r_[terms.hi, -terms.lo], total)
+            return hinge.weighted_quantile(residual, terms.hi - terms.lo, total) if len(residual) else 0.0
+        return hinge.weighted_quantile(np.r_[residual - eps, residual + eps], np.r_[terms.hi, -terms.lo], total)
     free = is_free(terms, beta)
-    return float(np.mean(slack[free] - eps * np.sign(beta[free]))) if free.any() else midpoint
+    return float(np.mean(residual[free] - eps * np.sign(beta[free]))) if free.any() else midpoint

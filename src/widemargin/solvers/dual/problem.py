@@ -110,6 +110,20 @@ def is_free(terms: dual.SeparableTerms, beta: Vector) -> Mask:
     return np.asarray(free & (beta != 0.0) if terms.epsilon else free)
 
 
+def one_sided_derivatives(
+    problem: DualProblem | dual.SeparableTerms, beta: Vector, grad: Vector
+) -> tuple[Vector, Vector]:
+    """The derivatives (n,) of the objective in each coordinate, to the right and to the left, at a feasible beta.
+
+    `grad` (n,) is K beta - t + intercept. Where beta is at its upper bound the right derivative is infinite; at its
+    lower bound the left one is minus infinity.
+    """
+    eps = problem.epsilon
+    right = np.where(beta < problem.hi, grad + np.where(beta >= 0, eps, -eps), np.inf)
+    left = np.where(beta > problem.lo, grad + np.where(beta > 0, eps, -eps), -np.inf)
+    return right, left
+
+
 def kink_distances(problem: DualProblem | dual.SeparableTerms, decision: Vector, intercept: float) -> Vector:
     """Distances (n,) of the decision values from the kinks of the losses: the margin, or the border of the tube."""
     return np.asarray(np.abs(np.abs(decision - problem.target + intercept) - problem.epsilon))

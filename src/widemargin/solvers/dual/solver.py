@@ -119,7 +119,7 @@ class DualSolver:
         self.active = ActiveMatrix(
             kernel_rows, max(active_bytes, WORKING_SET_ROWS**2 * kernel_rows.samples.dtype.itemsize)
         )
-        self.noise_free_beta: Vector | float = 0.0  # the beta whose decision values are free of noise
+        self.float64_beta: Vector | float = 0.0  # the beta of the latest decision values computed in float64
         self.history = History()
         self.n_iter = 0
         self.is_first_round_from_zero = False
@@ -160,7 +160,7 @@ class DualSolver:
 
     def correct_from(self, beta: Vector, decision: Vector) -> DualResult:
         """Solve from beta with decision values computed in float64: only changes of beta add noise."""
-        self.noise_free_beta = beta
+        self.float64_beta = beta
         return self._solve_from(_Point(beta.copy(), decision, np.empty(len(beta))))
 
     def correct_uncertain_rows(self, result: DualResult, decision_values: DecisionValues, max_rows: int) -> DualResult:
@@ -173,7 +173,7 @@ class DualSolver:
         noise, known = self.noise(result.beta), np.empty(0, np.intp)
         while len(rows := np.union1d(known, _uncertain_rows(self.terms, result, noise))) > len(known):
             if len(rows) > max_rows:
-                self.noise_free_beta = 0.0
+                self.float64_beta = 0.0
                 break
             known, decision = rows, result.decision.copy()
             decision[rows] = decision_values(rows, result.beta[rows])
@@ -208,7 +208,7 @@ class DualSolver:
 
     def noise(self, beta: Vector) -> float:
         """Standard deviation of a decision value from the errors of its kernel entries."""
-        return self.entry_noise * float(np.linalg.norm(beta - self.noise_free_beta))
+        return self.entry_noise * float(np.linalg.norm(beta - self.float64_beta))
 
     def _is_done(self, point: _Point, certificate: Certificate) -> bool:
         if self.n_iter >= self.limits.max_sets:
@@ -377,11 +377,11 @@ class DualSolver:
 
     def _add_near_margin(self, point: _Point, intercept: float, active: RowIndices, k: int) -> RowIndices:
         """`active` and up to k satisfied coordinates near their margin, which the round may turn into violators."""
-        slack = kink_distances(self.terms, point.decision, intercept)
-        near = slack < np.abs(point.violations).max()
+        margin_distance = kink_distances(self.terms, point.decision, intercept)
+        near = margin_distance < np.abs(point.violations).max()
         near[active] = False
         room = self.active.capacity - len(active)
-        return np.union1d(active, _largest(-slack, np.flatnonzero(near), min(k, room)))
+        return np.union1d(active, _largest(-margin_distance, np.flatnonzero(near), min(k, room)))
 
     def _cut_to_memory(self, point: _Point, active: RowIndices) -> RowIndices:
         """As many rows as fit: the newer half of the last active set, and the largest violators of the others."""

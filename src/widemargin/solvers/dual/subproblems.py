@@ -70,7 +70,7 @@ def solve_on_whole_matrix(
     coarse = [
         k
         for k, (part, result) in enumerate(zip(parts, results, strict=True))
-        if hides_violation(noise * float(np.linalg.norm(result.beta)), limits.tol, part.problem, result)
+        if hides_violation(noise * float(np.linalg.norm(result.beta)), limits.tol, part.problem, result.objective)
     ]
     if coarse and progress.go_on():
         float64_samples = samples.astype(np.dtype(np.float64), np.dtype(np.float64))
