@@ -27,8 +27,8 @@ from ..data.remote_rows import RemoteRows
 from ..data.rows import positions
 from ..data.samples import Samples, SampleSubset, converted, make_samples, view_samples
 from ..kernels.functions import Kernel
+from ..kernels.kernel_operator import KernelOperator
 from ..kernels.precision import ensure_precision
-from ..kernels.streamed import KernelRows
 from ..partition.divide import Clustering, Division, divide
 from ..partition.routing import Router
 from ..solvers.dual.certificate import join_results
@@ -148,7 +148,7 @@ class _Training:
         clustering = Clustering(min(k, len(chosen)), settings.partition, settings.n_sample)
         silent = SilentProgress(self.progress)
         with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-            sampled = divide(KernelRows(kernel, samples, team), clustering, rng, go_on=silent.go_on)
+            sampled = divide(KernelOperator(kernel, samples, team), clustering, rng, go_on=silent.go_on)
         labels = rows.assign_labels(partial(_route, sampled.router))
         self.progress.stage("shuffle")
         owner = _spread(np.bincount(labels, minlength=sampled.router.n_clusters), n_blocks)

@@ -120,7 +120,7 @@ def test_the_optimum_is_that_of_the_textbook_problem(
 def test_rounds_on_an_active_set(
     monkeypatch: pytest.MonkeyPatch, C: float, epsilon: float, has_intercept: bool
 ) -> None:
-    monkeypatch.setattr(dc_svm, "_ONE_MATRIX_ENTRIES", 0)
+    monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 0)
     X, y = samples_of(900)
     problem = regression_problem(y, np.full(900, C), epsilon)
     result = fit(X, problem, fit_intercept=has_intercept, memory_budget=2**22, tol=1e-4).result

@@ -2,7 +2,7 @@
 
 Solve    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
          (the C-SVM's, regression's and the one-class machine's: `problem`)
-Given    K as `KernelRows` (n, n); t, lo <= 0 <= hi (n,); a feasible start
+Given    K as a `KernelOperator` (n, n); t, lo <= 0 <= hi (n,); a feasible start
 Returns  `DualResult`: beta, K beta, the intercept, the violation, the primal objective and the duality gap
 Method   A round: choose the active set (free coordinates and violators); solve the dual on it, on its kernel matrix in
          memory, to a tenth of the largest violation of all coordinates; add the kernel rows of the coordinates that
@@ -26,7 +26,7 @@ from ..._types import Array, RowIndices, Vector
 from ...data.rows import positions
 from ...data.samples import SampleSubset
 from ...kernels.active_matrix import ActiveMatrix
-from ...kernels.streamed import KernelRows
+from ...kernels.kernel_operator import KernelOperator
 from ...kernels.tiles import entry_work
 from ..results import DualResult, History, StoppedAtStartError
 from .certificate import Certificate, Limits, certify
@@ -65,7 +65,7 @@ class DualSolver:
 
     Parameters
     ----------
-    kernel_rows : KernelRows of n rows
+    operator : KernelOperator of shape (n, n)
     problem : DualProblem of n coordinates
     limits : Limits
     active_bytes : int
@@ -95,7 +95,7 @@ class DualSolver:
 
     def __init__(
         self,
-        kernel_rows: KernelRows,
+        operator: KernelOperator,
         problem: DualProblem,
         limits: Limits,
         *,
@@ -105,7 +105,7 @@ class DualSolver:
         entry_noise: float = 0.0,
     ) -> None:
         n = len(problem.target)
-        self.kernel_rows = kernel_rows
+        self.operator = operator
         self.problem = problem
         self.limits = limits
         self.has_intercept = limits.has_intercept
@@ -115,10 +115,8 @@ class DualSolver:
         self.must_return = must_return
         self.entry_noise = entry_noise
         self.order: RowIndices | None = None
-        self.terms = make_terms(problem, np.asarray(kernel_rows.kernel.diagonal(kernel_rows.samples), np.float64))
-        self.active = ActiveMatrix(
-            kernel_rows, max(active_bytes, WORKING_SET_ROWS**2 * kernel_rows.samples.dtype.itemsize)
-        )
+        self.terms = make_terms(problem, np.asarray(operator.kernel.diagonal(operator.samples), np.float64))
+        self.active = ActiveMatrix(operator, max(active_bytes, WORKING_SET_ROWS**2 * operator.samples.dtype.itemsize))
         self.float64_beta: Vector | float = 0.0  # the beta of the latest decision values computed in float64
         self.history = History()
         self.n_iter = 0
@@ -148,14 +146,14 @@ class DualSolver:
         """
         self.active.borrow(whole.active)
         result = self.solve(beta)
-        self.active.renumber(whole.kernel_rows, np.arange(len(beta)))
+        self.active.renumber(whole.operator, np.arange(len(beta)))
         whole.active = self.active
         return result.beta, result.decision
 
     def release_to(self, other: DualSolver) -> DualSolver:
         """Release the memory, and add the counts and the history so far to `other`, which continues the fit."""
         other.n_iter, other.history = self.n_iter, self.history
-        self.active = ActiveMatrix(self.kernel_rows, 0)
+        self.active = ActiveMatrix(self.operator, 0)
         return other
 
     def correct_from(self, beta: Vector, decision: Vector) -> DualResult:
@@ -233,7 +231,7 @@ class DualSolver:
             decision[: len(leading)], columns = leading, np.arange(len(leading), len(beta))
 
         def add(rows: RowIndices) -> None:
-            self.kernel_rows.add_product(rows, beta[rows], decision, columns)
+            self.operator.add_product(rows, beta[rows], decision, columns)
 
         if columns is None or len(columns):
             self._in_blocks(add, np.flatnonzero(beta))
@@ -248,7 +246,7 @@ class DualSolver:
         few[rows] = beta[rows]
         if self.has_intercept:
             few = self.problem.nearby_point(few)
-        self.kernel_rows.add_product(rows, few[rows], decision)
+        self.operator.add_product(rows, few[rows], decision)
         return min(
             zero, _Point(few, decision, np.empty(len(beta))), key=lambda point: self._find_certificate(point).objective
         )
@@ -327,9 +325,9 @@ class DualSolver:
         Shrinking: the decision values of the other rows are computed once, after it, and show whether one of them
         violates.
         """
-        samples = SampleSubset(self.kernel_rows.samples, near)
+        samples = SampleSubset(self.operator.samples, near)
         part = DualSolver(
-            KernelRows(self.kernel_rows.kernel, samples, self.kernel_rows.team),
+            KernelOperator(self.operator.kernel, samples, self.operator.team),
             self.problem.take(near),
             Limits(
                 self.has_intercept,
@@ -348,9 +346,9 @@ class DualSolver:
 
         part.report_to = report
         part.active = self.active
-        self.active.renumber(part.kernel_rows, positions(near, len(point.beta)))
+        self.active.renumber(part.operator, positions(near, len(point.beta)))
         result = part._solve_from(_Point(point.beta[near], point.decision[near], np.empty(len(near))))
-        self.active.renumber(self.kernel_rows, near)
+        self.active.renumber(self.operator, near)
         self.n_iter += part.n_iter
         return result.beta, result.decision
 
@@ -401,7 +399,7 @@ class DualSolver:
 
     def _solve_active(self, point: _Point, certificate: Certificate) -> tuple[RowIndices, Vector, Vector]:
         """Solve on an active set's kernel matrix: its rows, their new beta and decision values."""
-        with self.progress.interrupting(self.kernel_rows.team.native):
+        with self.progress.interrupting(self.operator.team.native):
             self.active.update(self._choose_active(point, certificate.intercept))
         active = self.active.rows
         tol = max(self._observable_tol(point), _ROUND_TOL * certificate.violation)
@@ -417,7 +415,7 @@ class DualSolver:
         solver = InMemorySolver(
             K,
             terms,
-            self.kernel_rows.team,
+            self.operator.team,
             has_intercept=self.has_intercept,
             progress=self.progress,
         )
@@ -431,7 +429,7 @@ class DualSolver:
 
     def _n_checks(self, rows: RowIndices) -> int:
         """Number of clock checks during the products of these rows with K."""
-        return int(entry_work(len(rows) * len(self.kernel_rows), self.kernel_rows.samples.row_cost) / _WORK_PER_CHECK)
+        return int(entry_work(len(rows) * len(self.operator), self.operator.samples.row_cost) / _WORK_PER_CHECK)
 
     def _in_blocks(self, add: Callable[[RowIndices], None], rows: RowIndices) -> None:
         """Call `add` for blocks of the rows; raise `Stopped`, also within a block, if the fit is stopped.
@@ -440,7 +438,7 @@ class DualSolver:
         """
         if self._n_checks(rows) == 0:
             return add(rows)
-        with self.progress.interrupting(self.kernel_rows.team.native):
+        with self.progress.interrupting(self.operator.team.native):
             for block in self._blocks(rows):
                 if not self.progress.go_on():
                     raise Stopped
@@ -455,7 +453,7 @@ class DualSolver:
         unknown = np.delete(np.arange(len(decision)), known)
 
         def add(block: RowIndices) -> None:
-            self.kernel_rows.add_product(rows[block], change[block], decision, unknown)
+            self.operator.add_product(rows[block], change[block], decision, unknown)
 
         try:
             self._in_blocks(add, np.arange(len(rows)))

@@ -1,4 +1,6 @@
-"""Several duals on parts of one kernel matrix in memory, such as one for each pair of classes.
+"""Several duals on parts of one kernel matrix in memory, such as one for each pair of classes: one thread each.
+
+(`in_memory.solve_several_in_memory` solves each problem on the whole matrix, and a last one on all threads.)
 
 Solve    min_beta  1/2 beta'K_p beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]   for each p
 Given    K (n, n), of which K_p = K[rows, rows]; the rows of each problem p; feasible starts
@@ -40,7 +42,7 @@ class Subproblem(NamedTuple):
     start: Vector
 
 
-def solve_on_whole_matrix(
+def solve_on_full_matrix(
     kernel: Kernel,
     samples: Samples,
     parts: Sequence[Subproblem],

@@ -25,8 +25,8 @@ from ...data import LostBlockError
 from ...data.remote_rows import stack_rows
 from ...data.samples import Samples, converted, make_samples, view_samples
 from ...kernels.functions import Kernel
+from ...kernels.kernel_operator import KernelOperator
 from ...kernels.precision import entry_noise
-from ...kernels.streamed import KernelRows
 from ...kernels.tiles import add_kernel_product
 from ..results import DualResult
 from .certificate import Limits
@@ -439,7 +439,7 @@ class Block:
         """Solve a dual to `tol` from beta (m,), with its decision values (m,) where they are known."""
         with self._progress(max_time) as progress, blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
             solver = DualSolver(
-                KernelRows(self.kernel, samples, team),
+                KernelOperator(self.kernel, samples, team),
                 problem,
                 Limits(self.settings.has_intercept, tol, max_relative_gap=np.inf),
                 active_bytes=active_bytes(samples, self.settings.memory_budget, team.n_threads),
@@ -478,7 +478,7 @@ class Block:
         samples = self.samples if samples is None else samples
         out = np.zeros(len(samples))
         if len(changes.step):
-            mine, others = samples.against(changes.rows)
+            mine, others = samples.pair_with(changes.rows)
             with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
                 add_kernel_product(self.kernel, others, changes.step[None], mine, out[None], team)
         return out
