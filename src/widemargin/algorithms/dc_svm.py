@@ -294,7 +294,8 @@ class DCSVMTraining:
     def _solve_part(self, part: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
         """Solve from beta (m,): on the full kernel matrix of a small part, else with an active set."""
         m, itemsize = len(beta), part.samples.dtype.itemsize
-        budget = share_budget(self.data.samples, self.settings.memory_budget, 2 * self.team.n_threads)
+        n_shares = 2 * self.team.n_threads  # clusters of all threads take half of the budget
+        budget = share_budget(self.data.samples, self.settings.memory_budget, n_shares)
         with ThreadTeam(self.settings.n_jobs) as team:  # one thread if clusters are solved in parallel
             if m > _MAX_IN_MEMORY or m * m * itemsize > free_bytes(part.samples, budget):
                 result = self._solver(

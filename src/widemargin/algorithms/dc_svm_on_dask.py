@@ -124,16 +124,16 @@ class _Training:
         with suppress(Stopped):
             layout = self._lay_out(rng)
         for make in problems:
-            mine, problem = make()
+            rows, problem = make()
             share = self.progress.part(1) if len(problems) > 1 else self.progress
             machine = None
             if layout is not None:
                 with suppress(Stopped, StoppedAtStartError):
                     if self.settings.stop_level:
-                        machine = self._train_early(layout, mine, problem, share)
+                        machine = self._train_early(layout, rows, problem, share)
                     else:
-                        machine = self._train_exactly(layout, mine, problem, share, start)
-            machines.append(machine or self._zero_machine(mine, problem, share))
+                        machine = self._train_exactly(layout, rows, problem, share, start)
+            machines.append(machine or self._zero_machine(rows, problem, share))
             self.progress.advance()
         return machines
 
@@ -151,7 +151,7 @@ class _Training:
             sampled = divide(KernelOperator(kernel, samples, team), clustering, rng, go_on=silent.go_on)
         labels = rows.assign_labels(partial(_route, sampled.router))
         self.progress.stage("shuffle")
-        owner = _spread(np.bincount(labels, minlength=sampled.router.n_clusters), n_blocks)
+        owner = _assign_to_blocks(np.bincount(labels, minlength=sampled.router.n_clusters), n_blocks)
         rows.shuffle(owner[labels], int(owner.max()) + 1)
         division = Division(sampled.router, labels, chosen[sampled.sample_indices])
         return _Layout(division, _WorkerTask(kernel, settings, rows.token, samples.precision), samples.row_bytes)
@@ -178,8 +178,8 @@ class _Training:
         progress.stage(f"whole problem, {len(self.rows.index)} blocks")
         places, index = self._places(rows)
         arguments = [
-            (number, mine, problem.take(coordinates), layout.task)
-            for number, (mine, coordinates) in enumerate(zip(places, index, strict=True))
+            (number, place, problem.take(coordinates), layout.task)
+            for number, (place, coordinates) in enumerate(zip(places, index, strict=True))
         ]
         round_settings = RoundSettings(settings.limits, settings.memory_budget, layout.row_bytes)
         minimizer = BlockMinimizer(self.rows.hold(_make_block, arguments), problem, index, round_settings, progress)
@@ -189,7 +189,7 @@ class _Training:
     def _places(self, rows: RowIndices) -> tuple[list[RowIndices], list[RowIndices]]:
         """Of a machine's rows those in each block: their places in the block, and their coordinates in the problem."""
         coordinates = positions(rows, len(self.rows))
-        of_blocks = [coordinates[mine] for mine in self.rows.index]
+        of_blocks = [coordinates[block_rows] for block_rows in self.rows.index]
         return [np.flatnonzero(part >= 0) for part in of_blocks], [part[part >= 0] for part in of_blocks]
 
     def _train_early(
@@ -224,7 +224,7 @@ class _Training:
         return list(chain(*parts))
 
 
-def _spread(sizes: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
+def _assign_to_blocks(sizes: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
     """The block (k,) of each cluster: the largest clusters first, each to the smallest block; none is empty."""
     owner = np.zeros(len(sizes), np.intp)
     load = np.zeros(min(n_blocks, int(np.count_nonzero(sizes))))
@@ -278,12 +278,12 @@ def _train_clusters(
     from ..data.block_store import ended_test
 
     target, lo, hi, clusters, coordinates = of_rows
-    mine = np.flatnonzero(coordinates >= 0)
-    problem = problem._replace(target=target[mine], lo=lo[mine], hi=hi[mine])
-    samples = view_samples(X if len(mine) == len(target) else X[mine], task.kernel.sample_form)
+    chosen = np.flatnonzero(coordinates >= 0)
+    problem = problem._replace(target=target[chosen], lo=lo[chosen], hi=hi[chosen])
+    samples = view_samples(X if len(chosen) == len(target) else X[chosen], task.kernel.sample_form)
     data = KernelProblem(task.kernel, converted(samples, task.precision, samples.dtype), problem)
-    numbers = np.unique(clusters[mine])
-    rows = [np.flatnonzero(clusters[mine] == cluster) for cluster in numbers]
+    numbers = np.unique(clusters[chosen])
+    rows = [np.flatnonzero(clusters[chosen] == cluster) for cluster in numbers]
     has_ended = ended_test(task.token)
     with Progress(max_time=max_time, callback=lambda state: has_ended()) as progress:
         try:
@@ -291,7 +291,7 @@ def _train_clusters(
         except Stopped:
             return None
     return [
-        _Solved(int(cluster), coordinates[mine[part]].astype(np.intp), result)
+        _Solved(int(cluster), coordinates[chosen[part]].astype(np.intp), result)
         for cluster, part, result in zip(numbers, rows, results, strict=True)
     ]
 

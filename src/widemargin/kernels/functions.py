@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import kernels as native
-from .._types import Array, Matrix
+from .._types import Array, Matrix, Vector
 from ..data.samples import Samples
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
@@ -215,6 +215,12 @@ class FunctionKernel(Kernel):
         return tile
 
 
+def check_finite(values: Array | Vector, what: str = "k(x, z)") -> None:
+    """Raise ValueError unless all kernel values, or sums of them, are finite."""
+    if not np.all(np.isfinite(values)):
+        raise ValueError(f"kernel must be finite, but some {what} is NaN or infinite")
+
+
 def _dense(tile: Any) -> NDArray[Any]:
     """A callable's result as an array: for sparse rows, scikit-learn's `linear_kernel` returns a sparse one."""
     return np.asarray(tile.toarray() if sp.issparse(tile) else tile)
@@ -223,7 +229,7 @@ def _dense(tile: Any) -> NDArray[Any]:
 def _exponential(G: Array, factor: float) -> None:
     """exp(factor g) for factor g <= 0, in place; float32 by the compiled loop."""
     if G.dtype == np.float32:
-        native.rbf(G, np.zeros(len(G), np.float32), np.zeros(G.shape[1], np.float32), 0.5 * factor)
+        native.exponential(G, factor)
     else:
         if factor != 1.0:
             G *= factor

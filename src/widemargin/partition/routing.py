@@ -148,9 +148,9 @@ class KernelRouter(Router):
         """
         out = np.empty(len(samples))
         members, clusters = (group_by_label(numbers, self.n_clusters) for numbers in (self.labels, labels))
-        for c, (mine, rows) in enumerate(zip(members, clusters, strict=True)):
-            weights = np.ones(len(mine)) if self.weights is None else self.weights[mine]
-            points, means = self.points.take(mine), -2.0 * weights[None] / weights.sum()
+        for c, (index, rows) in enumerate(zip(members, clusters, strict=True)):
+            weights = np.ones(len(index)) if self.weights is None else self.weights[index]
+            points, means = self.points.take(index), -2.0 * weights[None] / weights.sum()
             for block in row_blocks(len(rows), _ROWS):
                 part = samples.take(rows[block])
                 distances = np.full((1, len(part)), self.squared_centre_norms[c])

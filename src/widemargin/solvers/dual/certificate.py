@@ -127,8 +127,8 @@ def join_results(rows: list[RowIndices], parts: list[DualResult], n: int, elapse
     `rows` has each part's coordinates; `elapsed`, in seconds, is for the single row of the history.
     """
     beta, decision = np.zeros(n), np.zeros(n)
-    for mine, part in zip(rows, parts, strict=True):
-        beta[mine], decision[mine] = part.beta, part.decision
+    for index, part in zip(rows, parts, strict=True):
+        beta[index], decision[index] = part.beta, part.decision
     objective, gap = sum(part.objective for part in parts), sum(part.gap for part in parts)
     certificate = Certificate(0.0, objective, gap, max((part.violation for part in parts), default=0.0))
     converged, n_iter = all(part.converged for part in parts), sum(part.n_iter for part in parts)

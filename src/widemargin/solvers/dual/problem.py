@@ -16,6 +16,7 @@ import numpy as np
 
 from ..._native import dual
 from ..._types import Labels, Mask, RowIndices, Vector
+from ...kernels.functions import check_finite
 
 
 class DualProblem(NamedTuple):
@@ -86,8 +87,7 @@ def one_class_problem(weights: Vector, nu: float) -> DualProblem:
 
 def make_terms(problem: DualProblem, diagonal: Vector) -> dual.SeparableTerms:
     """The separable terms with scale = K_ii^(-1/2), where K_ii is raised to at least 1e-12 of the largest K_ii."""
-    if not np.all(np.isfinite(diagonal)):
-        raise ValueError("kernel must be finite, but k(x, x) is NaN or infinite for some row")
+    check_finite(diagonal, "k(x, x)")
     largest = float(np.max(diagonal, initial=0.0))
     floor = 1e-12 * largest if largest > 0 else 1.0
     scale = 1.0 / np.sqrt(np.maximum(diagonal, floor))

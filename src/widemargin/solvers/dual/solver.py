@@ -26,6 +26,7 @@ from ..._types import Array, RowIndices, Vector
 from ...data.rows import positions
 from ...data.samples import SampleSubset
 from ...kernels.active_matrix import ActiveMatrix
+from ...kernels.functions import check_finite
 from ...kernels.kernel_operator import KernelOperator
 from ...kernels.tiles import entry_work
 from ..results import DualResult, History, StoppedAtStartError
@@ -461,8 +462,7 @@ class DualSolver:
             if point.beta.any():
                 return None
             return self._start_on_subset(new_beta)
-        if not np.all(np.isfinite(decision)):
-            raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
+        check_finite(decision)
         return _Point(new_beta, decision, point.violations)
 
 

@@ -23,7 +23,7 @@ from ..._progress import Progress, SilentProgress
 from ..._threads import ThreadTeam
 from ..._types import Array, RowIndices, Vector
 from ...data.samples import Samples
-from ...kernels.functions import Kernel
+from ...kernels.functions import Kernel, check_finite
 from ...kernels.precision import entry_noise
 from ...kernels.tiles import fill_gram
 from ..results import DualResult
@@ -148,8 +148,8 @@ class _Batch:
         max_sets = np.minimum(self.next_check, self.limits.max_sets) - self.sets
         new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, self.tols, max_sets, SECONDS_PER_CHECK)
         self.violations = np.asarray(left)
-        if not (np.isfinite(self.violations).all() and np.isfinite(self.decision).all()):
-            raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
+        check_finite(self.violations)
+        check_finite(self.decision)
         self.sets += new_sets
         self.steps += new_steps
         self.is_unsolved &= ~np.asarray(is_stuck) & (self.sets < self.limits.max_sets)
@@ -174,8 +174,8 @@ class _Batch:
 
     def _point(self, k: int) -> tuple[dual.SeparableTerms, Vector, Vector]:
         """The terms of a problem of m coordinates, and views of its beta and its decision values (m,)."""
-        mine = self.slices[k]
-        return restrict_terms(self.terms, mine), self.beta[mine], self.decision[mine]
+        part = self.slices[k]
+        return restrict_terms(self.terms, part), self.beta[part], self.decision[part]
 
     def _certify(self, k: int) -> Certificate:
         terms, beta, decision = self._point(k)

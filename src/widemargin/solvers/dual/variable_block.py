@@ -478,9 +478,9 @@ class Block:
         samples = self.samples if samples is None else samples
         out = np.zeros(len(samples))
         if len(changes.step):
-            mine, others = samples.pair_with(changes.rows)
+            own, others = samples.pair_with(changes.rows)
             with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
-                add_kernel_product(self.kernel, others, changes.step[None], mine, out[None], team)
+                add_kernel_product(self.kernel, others, changes.step[None], own, out[None], team)
         return out
 
     def _violations(self, intercept: float) -> tuple[Vector, NDArray[np.bool_]]:
