@@ -461,9 +461,8 @@ def suits_full_matrix(n: int, n_problems: int, settings: DCSVMSettings, progress
 
 def max_rows_of_full_matrix(settings: DCSVMSettings) -> int:
     """The most rows of problems that are solved on one full kernel matrix."""
-    return isqrt(
-        int(min(_FULL_MATRIX_ENTRIES * _FULL_MATRIX_PROBLEMS, settings.memory_budget * _FULL_MATRIX_SHARE / 8))
-    )
+    n_entries = min(_FULL_MATRIX_ENTRIES * _FULL_MATRIX_PROBLEMS, settings.memory_budget * _FULL_MATRIX_SHARE / 8)
+    return isqrt(int(n_entries))
 
 
 def train_on_full_matrix(

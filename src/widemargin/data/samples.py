@@ -80,8 +80,6 @@ class Samples(Protocol):
 class DenseSamples:
     """Rows of an array in C order, minus a `shift` (d,) for kernels of distances, which it does not change."""
 
-    is_sparse = False
-
     def __init__(
         self,
         X: Array,
@@ -96,7 +94,7 @@ class DenseSamples:
         self.shift = shift
         self.dtype = dtype or X.dtype
         self.source = source  # the caller's array, and which of its rows: not yet rounded by centring
-        self.precision = X.dtype
+        self.precision, self.is_sparse = X.dtype, False
         self.nbytes = X.nbytes if is_copy else 0
         self.row_bytes, self.row_cost = int(X.shape[1] * X.itemsize), int(X.shape[1])
         self._squares = squares
@@ -198,8 +196,6 @@ class LazilyCentredSamples(DenseSamples):
 class SparseSamples:
     """Rows of CSR storage: a tile costs its non-zeros, not its columns."""
 
-    is_sparse = True
-
     def __init__(
         self,
         X: CSRArray,
@@ -210,7 +206,7 @@ class SparseSamples:
     ) -> None:
         self.X = X
         self.dtype = dtype or X.dtype
-        self.precision = X.dtype
+        self.precision, self.is_sparse = X.dtype, True
         self.nbytes = X.nbytes if is_copy else 0
         self.row_bytes = X.nbytes // max(1, len(X))
         self.row_cost = _SPARSE_COST * X.nnz // max(1, len(X))

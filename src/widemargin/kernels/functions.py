@@ -96,7 +96,7 @@ class RBF(_Exponential):
         native.rbf_matrix(A.compiled(), self.gamma * A.squares, B.compiled(), self.gamma * B.squares, self.gamma, out)
 
     def untiled_product(self, A: Samples) -> Product | None:
-        """Where the inner products have the dtype of the native."""
+        """Where the inner products have the dtype of the tiles."""
         return self._add_product if A.precision == A.dtype else None
 
     def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:

@@ -110,17 +110,14 @@ def is_free(terms: dual.SeparableTerms, beta: Vector) -> Mask:
     return np.asarray(free & (beta != 0.0) if terms.epsilon else free)
 
 
-def one_sided_derivatives(
-    problem: DualProblem | dual.SeparableTerms, beta: Vector, grad: Vector
-) -> tuple[Vector, Vector]:
-    """The derivatives (n,) of the objective in each coordinate, to the right and to the left, at a feasible beta.
+def one_sided_derivatives(terms: dual.SeparableTerms, beta: Vector, grad: Vector) -> tuple[Vector, Vector]:
+    """Right and left derivatives (n,) of the objective in each coordinate, where `grad` (n,) is K beta - t + intercept.
 
-    `grad` (n,) is K beta - t + intercept. Where beta is at its upper bound the right derivative is infinite; at its
-    lower bound the left one is minus infinity.
+    At an upper bound the right one is infinite, at a lower bound the left one is minus infinity.
     """
-    eps = problem.epsilon
-    right = np.where(beta < problem.hi, grad + np.where(beta >= 0, eps, -eps), np.inf)
-    left = np.where(beta > problem.lo, grad + np.where(beta > 0, eps, -eps), -np.inf)
+    eps = terms.epsilon
+    right = np.where(beta < terms.hi, grad + np.where(beta >= 0, eps, -eps), np.inf)
+    left = np.where(beta > terms.lo, grad + np.where(beta > 0, eps, -eps), -np.inf)
     return right, left
 
 
