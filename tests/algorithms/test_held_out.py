@@ -16,8 +16,9 @@ from widemargin._threads import ThreadTeam
 from widemargin.algorithms.held_out import Fold, SharedKernel
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual.certificate import Limits, svm_problem
+from widemargin.solvers.dual.certificate import Limits
 from widemargin.solvers.dual.in_memory import WORKING_SET_ROWS
+from widemargin.solvers.dual.problem import svm_problem
 
 Vector = NDArray[np.float64]
 CS, GAMMA = (0.3, 3.0, 30.0), 0.7

@@ -29,7 +29,7 @@ from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run_until_stopp
 from .._types import Array, Matrix, RowIndices, Vector
 from ..data.rows import group_by_label
 from ..data.samples import make_samples
-from ..kernels.functions import Transform
+from ..kernels.functions import ArgumentKernel
 from ..kernels.tiles import fill_gram
 from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.factor import nystroem_factor
@@ -104,7 +104,7 @@ class TrainedForest(NamedTuple):
 
 
 def train(
-    kernel: Transform,
+    kernel: ArgumentKernel,
     X: Any,
     problem: LeafProblem,
     settings: ForestSettings,
@@ -116,7 +116,7 @@ def train(
 
     Parameters
     ----------
-    kernel : Transform
+    kernel : ArgumentKernel
     X : ndarray or CSR array of shape (n, d)
     problem : LeafProblem
         With the targets of the n rows.
@@ -258,7 +258,7 @@ class _LeafTrainer:
 
     def __init__(
         self,
-        kernel: Transform,
+        kernel: ArgumentKernel,
         X: Any,
         problem: LeafProblem,
         settings: ForestSettings,

@@ -26,12 +26,13 @@ from .._threads import ThreadTeam
 from .._types import Array, RowIndices, Vector
 from ..data.samples import GramSamples, Samples, SampleSubset
 from ..kernels.functions import Kernel, Precomputed
-from ..kernels.streamed import KernelRows
+from ..kernels.kernel_operator import KernelOperator
 from ..kernels.tiles import add_kernel_product, fill_gram
 from ..solvers.dual.c_path import DualPath
-from ..solvers.dual.certificate import DualProblem, Limits
+from ..solvers.dual.certificate import Limits
 from ..solvers.dual.in_memory import solve_in_memory
 from ..solvers.dual.memory import active_bytes
+from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.solver import DualSolver
 from ..solvers.results import DualResult
 
@@ -180,7 +181,7 @@ class SharedKernel:
 
         def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
             nonlocal first
-            rows = KernelRows(kernel, samples, team)
+            rows = KernelOperator(kernel, samples, team)
             solver = DualSolver(rows, problem, self.limits, active_bytes=n_bytes, progress=self.progress)
             if first is not None:
                 solver.active.borrow(first.active)

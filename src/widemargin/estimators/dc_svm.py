@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 
 from ..algorithms.dc_svm import LazyProblem
 from ..models.clustered import COMBINATIONS
-from ..solvers.dual.certificate import pair_problem, svm_problem
+from ..solvers.dual.problem import pair_problem, svm_problem
 from ..solvers.results import TrainedMachine
 from ._dual_attributes import machine_attributes, sparse_pair_coefficients
 from ._dual_machine import DualMachine

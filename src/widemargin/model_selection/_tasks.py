@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 from .._types import Matrix, RowIndices, Vector
 from ..estimators._predictor import PairwisePredictor
 from ..estimators._validation import class_factors
-from ..solvers.dual.certificate import DualProblem, pair_problem, regression_problem, svm_problem
+from ..solvers.dual.problem import DualProblem, pair_problem, regression_problem, svm_problem
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from scipy.linalg.lapack import dpocon
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, row_blocks, run_until_stopped
 from .._types import Array, Mask, Matrix, RowIndices, Vector
-from ..solvers.dual.certificate import DualProblem, Limits, svm_problem
+from ..solvers.dual.certificate import Limits
 from ..solvers.dual.in_memory import solve_in_memory
+from ..solvers.dual.problem import DualProblem, svm_problem
 from ..solvers.results import DualResult, LinearResult
 
 _MAX_DUAL_ROWS = 2000  # of a leaf solved on its approximate kernel matrix; with more, cutting planes are faster
