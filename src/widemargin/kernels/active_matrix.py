@@ -61,7 +61,7 @@ class ActiveMatrix:
 
     def tile_rows(self) -> dual.RBFRows | None:
         """The rows, where tiles of the matrix are computed from them faster than read (`Kernel.tile_rows`)."""
-        return self.source.kernel.tile_rows(self.source.samples.take(self.rows))
+        return self.operator.kernel.tile_rows(self.operator.samples.take(self.rows))
 
     def _view(self, m: int, stride: int) -> Array:
         return self._buffer[: m * stride].reshape(m, stride)
