@@ -91,18 +91,18 @@ class BudgetedSGD:
         bool
             Whether all steps were made: False if `progress` stopped them.
         """
-        before = self.totals()
-        go_on = True
+        before, n_done, go_on = self.totals(), 0, True
         with blas_limit(1), ThreadTeam(min(len(self.machines), n_jobs) if n_jobs and n_jobs > 0 else n_jobs) as team:
             X = self.machines[0].prepare(X)
             for block in self._blocks(order, X.shape[1]):
                 if not go_on:
                     break
                 team.map(partial(_run, X, block), list(zip(self.machines, signed_weights, strict=True)))
+                n_done += len(block)
                 progress.advance(len(block))
                 go_on = progress.go_on(**self._callback_state(before))
         self._record(before, progress)
-        return go_on
+        return n_done == len(order)
 
     def totals(self) -> StepTotals:
         """Sums over the machines; a row is one step."""
@@ -222,7 +222,7 @@ def train(
     for epoch in range(epochs.n_epochs):
         progress.stage(f"pass {epoch + 1} of {epochs.n_epochs}", n)
         order = rng.permutation(n) if epochs.shuffle else np.arange(n)
-        go_on = sgd.take_steps(X, signed_weights, order, progress, n_jobs)
+        is_complete = sgd.take_steps(X, signed_weights, order, progress, n_jobs)
         if epochs.score is None:
             model = sgd.model()
         else:
@@ -233,7 +233,7 @@ def train(
                 model, best, since_best = candidate, score, 0
             else:
                 since_best += 1
-        if not go_on:
+        if not is_complete or (progress.stopped_by and epoch + 1 < epochs.n_epochs):
             return model, False
         if since_best >= _PATIENCE:
             break

@@ -147,12 +147,14 @@ class SharedKernel:
     def _solve_machine(self, kernel: Kernel, samples: Samples, K: Array | None, task: _Task) -> list[Array]:
         """The held-out values (n_C, n_test) of one machine in each fold."""
         own, m = samples, len(task.rows)
+        free = task.memory_budget - (0 if K is None else K.nbytes)
         with ThreadTeam(self.team.n_threads) as team:  # one thread if machines are solved in parallel
             if m < len(samples):
                 own, K = SampleSubset(samples, task.rows), None
-                if self._needed_bytes(m, samples) <= _free_bytes(samples, None, task.memory_budget):
+                if self._needed_bytes(m, samples) <= free - samples.nbytes:
                     K = np.empty((m, m), samples.dtype)
                     fill_gram(kernel, own.take(np.arange(m)), K, team)
+            task = task._replace(memory_budget=free)
             solved = self._solve_without_matrix(kernel, own, task, team) if K is None else self._solve(K, task, team)
             return [
                 self._values(kernel, samples, task.rows, fold, results, team)

@@ -411,7 +411,7 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
 
 
 def _join(parts: Sequence[Trained]) -> Trained:
-    """The machines of groups that were trained one after the other; those that are still to come count as at w = 0."""
+    """The machines of groups, one trained after the other: those to come count with their objective of the first row."""
     history = History()
     initial = [columns.as_arrays()["objective"][0] for _, columns in parts]
     objective = lower_bound = 0.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -79,10 +79,10 @@ class SearchData:
         """The weights (n,) times how often the rows occur in a fold's training rows."""
         return self.weights * np.bincount(self.splits[k].train, minlength=len(self.weights))
 
-    def first_lacking(self) -> tuple[int, Any] | None:
-        """The first fold whose training rows lack a class, and the class."""
+    def first_lacking(self) -> tuple[int, str] | None:
+        """The first fold whose training rows lack a class or any weight, and what they lack."""
         lacking = ((k, self.task.lacking(self.training_weights(k))) for k in range(len(self.splits)))
-        return next(((k, label) for k, label in lacking if label is not None), None)
+        return next(((k, what) for k, what in lacking if what is not None), None)
 
 
 class Search:
