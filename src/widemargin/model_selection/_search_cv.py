@@ -24,7 +24,7 @@ from ._best_estimator import BestEstimator, Score, cv_results, make_splits
 from ._grid import LARGEST_C, LARGEST_GAMMA, LEAST_C, LEAST_GAMMA, Grid, make_values
 from ._race import best_place
 from ._search import Search, SearchData, Split
-from ._tasks import Task
+from ._tasks import CVProblem
 
 _WITHOUT_GAMMA = ("additive_chi2", "cosine", "linear", "precomputed")
 
@@ -51,7 +51,7 @@ class SearchCV(BestEstimator):
     random_state: Any
     _names: tuple[str, ...]
 
-    def _task(self, rows: TrainingRows) -> Task:
+    def _task(self, rows: TrainingRows) -> CVProblem:
         """What is trained and scored on these rows."""
         raise NotImplementedError
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import _num_samples
 
 from .._types import Matrix, RowIndices, Vector
-from ..estimators._predictor import PairwisePredictor
+from ..estimators._predictor import OneVsOnePredictor
 from ..estimators._validation import class_factors, shown
 from ..solvers.dual.certificate import DualProblem, pair_problem, regression_problem, svm_problem
 
@@ -89,10 +89,10 @@ class Regression:
         return None if weights.any() else "no positive weight"
 
 
-Task = Classification | Regression
+CVProblem = Classification | Regression
 
 
-class HeldOutClassifier(ClassifierMixin, PairwisePredictor, BaseEstimator):
+class HeldOutClassifier(ClassifierMixin, OneVsOnePredictor, BaseEstimator):
     """A classifier for scorers: it predicts the rows whose decision values (n_test, n_machines) it holds."""
 
     def __init__(self, values: Matrix, classes: NDArray[Any], decision_function_shape: str, break_ties: bool) -> None:
