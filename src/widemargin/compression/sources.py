@@ -61,7 +61,7 @@ class Source:
         return len(self.coef)
 
     @property
-    def importance(self) -> Vector:
+    def landmark_weights(self) -> Vector:
         """Squared coefficients (n_points,), summed over the q functions."""
         return np.asarray(np.square(self.coef).sum(axis=0))
 

@@ -28,9 +28,9 @@ class LandmarkFeatures:
     kernel : ArgumentKernel
     landmarks : ndarray of shape (k, m, d)
     anchors : ndarray of shape (k, m, p)
-        Triangle rule: distances of pseudo-landmarks and landmarks. Empty without it.
+        Triangle rule: distances |v - u| of pseudo-landmarks v from landmarks u. Empty without it.
     rules : ndarray of shape (k,), int
-        Triangle rule: whether the lower or the upper bound stands for the distance.
+        Triangle rule: LOWER or UPPER, which bound of the triangle inequality is the estimate of a distance.
     pairs : ndarray of shape (k, 2, p), int32
         Polynomial rule: which two landmarks' values are multiplied. Empty without it.
     """
