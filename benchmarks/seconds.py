@@ -41,15 +41,15 @@ from widemargin import DCSVMClassifier
 from widemargin._native import dual
 from widemargin._threads import effective_n_jobs
 from widemargin.algorithms import dc_svm
-from widemargin.kernels import active_matrix, streamed
+from widemargin.kernels import active_matrix, kernel_operator
 from widemargin.kernels.active_matrix import ActiveMatrix
 from widemargin.solvers.dual import solver
 from widemargin.solvers.dual.solver import DualSolver
 
 _CALLS: list[tuple[str, Any, str]] = [
-    ("clustering", dc_svm, "divide_adaptively"),
-    ("cluster", dc_svm.Fit, "_solve_cluster"),
-    ("kernel rows", streamed, "add_kernel_product"),
+    ("clustering", dc_svm, "divide_rows"),
+    ("cluster", dc_svm.DCSVMTraining, "_solve_cluster"),
+    ("kernel rows", kernel_operator, "add_kernel_product"),
     ("matrices", active_matrix, "fill_gram"),
     ("matrices", active_matrix, "fill_with_transpose"),
     ("matrices", dc_svm, "fill_gram"),
@@ -150,9 +150,9 @@ def timed() -> Iterator[Counter[str]]:
         finally:
             in_level.clear()
 
-    solve_level = dc_svm.Fit.solve_level
+    solve_level = dc_svm.DCSVMTraining.solve_level
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(dc_svm.Fit, "solve_level", watch_level))
+        stack.enter_context(mock.patch.object(dc_svm.DCSVMTraining, "solve_level", watch_level))
         for kind, place, function in _CALLS:
             stack.enter_context(mock.patch.object(place, function, watch(kind, getattr(place, function))))
         yield seconds

@@ -18,20 +18,20 @@ def read(name: str) -> str:
     return (DOCS / name).read_text(encoding="utf-8")
 
 
-def test_the_picture_of_the_rooms_has_the_layers_of_the_import_contract() -> None:
+def test_the_drawing_of_the_layers_is_that_of_the_import_contract() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     layers = next(contract["layers"] for contract in settings["contracts"] if contract["id"] == "layers")
     picture = read("architecture.md").split("```")[1]
     drawn = [line.partition("   ")[0].split() for line in picture.splitlines() if line.strip(" │")]
-    assert [sorted(rooms) for rooms in drawn] == [sorted(layer.split(" | ")) for layer in layers]
+    assert [sorted(packages) for packages in drawn] == [sorted(layer.split(" | ")) for layer in layers]
 
 
-def test_files_on_the_way_of_x_exist() -> None:
+def test_files_of_the_data_flow_exist() -> None:
     """A name without a folder is in the folder of the one before it."""
-    way = re.search(r"## The way of X(.*?)## Five rules", read("architecture.md"), re.DOTALL)
-    assert way is not None
+    flow = re.search(r"## Data flow(.*?)## Five rules", read("architecture.md"), re.DOTALL)
+    assert flow is not None
     folder, missing = Path(), []
-    for name in re.findall(r"[\w/]+\.(?:py|hpp)\b", way.group(1)):
+    for name in re.findall(r"[\w/]+\.(?:py|hpp)\b", flow.group(1)):
         folder = Path(name).parent if "/" in name else folder
         if not any((ROOT / "src/widemargin" / path).is_file() for path in (name, folder / name)):
             missing.append(name)

@@ -43,6 +43,23 @@ def _kernel_svm(rows: Rows) -> str:
     return markdown([*header, "its fit ÷ default", "its predict ÷ default", "default ÷ limit"], lines)
 
 
+def _kernel_svm_float64(rows: Rows) -> str:
+    """A line for each set of float64 rows: seconds of both, and the quotients of fits and predictions."""
+    machines = {(row["set"], row["competitor"]): row for row in rows}
+    lines = []
+    for name in dict.fromkeys(row["set"] for row in rows):
+        ours, rival = machines[name, "widemargin"], machines[name, "sklearnex"]
+        ratios = [
+            f"**{rival['ratio']:.2f}**" if "seconds" not in rival else f"{rival['ratio']:.2f}",
+            f"{rival['predict_ratio']:.2f}",
+        ]
+        seconds = [f"{row['seconds']:.2f} s" if "seconds" in row else "" for row in (ours, rival)]
+        lines.append(
+            [name.partition(" (")[0].partition(":")[0], f"{ours['n']:,}" if "n" in ours else "", *seconds, *ratios]
+        )
+    return markdown(["set", "rows", "ours", "scikit-learn-intelex", "its fit ÷ ours", "its predict ÷ ours"], lines)
+
+
 def _early(rows: Rows) -> str:
     """A line for each set: the fastest early machine that loses at most half a point, or the one that loses least."""
     sets: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
@@ -382,6 +399,7 @@ FILES = {"intercept": "kernel_svm", "dask_rounds": "dask_kernel"}  # of tables t
 
 TABLES: dict[str, Callable[[Rows], str]] = {
     "kernel_svm": _kernel_svm,
+    "kernel_svm_float64": _kernel_svm_float64,
     "early": _early,
     "intercept": _intercept,
     "shrinking": _shrinking,

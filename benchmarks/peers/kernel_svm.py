@@ -6,9 +6,10 @@
     python benchmarks/peers/kernel_svm.py --sets a9a ijcnn1 codrna mnist letter --repeats 5
     python benchmarks/peers/kernel_svm.py --sets a9a --skip sklearn --memory --cold
 
-Every competitor gets the same rows (float32), C, gamma and tolerance; the order is reversed with every repeat; times
-are medians. Dual objective, duality gap and violation are recomputed in float64 from support vectors and coefficients,
-by one function for all. "widemargin" has the default parameters: an intercept, as `SVC` has, and levels as it chooses.
+Every competitor gets the same rows (float32, or `--dtype`), C, gamma and tolerance; the order is reversed with every
+repeat; times are medians. Dual objective, duality gap and violation are recomputed in float64 from support vectors and
+coefficients, by one function for all. "widemargin" has the default parameters: an intercept, as `SVC` has, and levels
+as it chooses.
 A set may be given a number of rows: ``patches:200000``.
 """
 
@@ -46,7 +47,7 @@ def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
     """Run all competitors on one set, alternating, and return a row for each."""
     problem = load(name)
     runners = _competitors.choose(skip=options.skip, sparse=problem.sparse)
-    forms = _competitors.make_forms(runners, problem.X, problem.X_test)
+    forms = _competitors.make_forms(runners, *(X.astype(options.dtype) for X in (problem.X, problem.X_test)))
     settings = _settings(problem, options)
     seconds: dict[str, list[float]] = {c.name: [] for c in runners}
     predict: dict[str, list[float]] = {c.name: [] for c in runners}
@@ -65,7 +66,7 @@ def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
             _say(f"{name} {c.name}: {seconds[c.name][-1]:.2f} s")
     rows = []
     for c in runners:
-        row = _describe(problem, c, settings, options.repeats)
+        row = _describe(problem, c, settings, options)
         row |= _timings(seconds[c.name])
         row |= _judge(problem, c, models[c.name], forms[c.form][1])
         row["to_limit"] = row["seconds"] / row["limit_seconds"]
@@ -89,7 +90,7 @@ def _settings(problem: Any, options: argparse.Namespace) -> Settings:
     return Settings(problem.C, problem.gamma, options.tol, options.budget_mb, options.cache_mb)
 
 
-def _describe(problem: Any, c: Competitor, settings: Settings, repeats: int) -> Row:
+def _describe(problem: Any, c: Competitor, settings: Settings, options: argparse.Namespace) -> Row:
     n, n_features = problem.X.shape
     return {
         "set": problem.name,
@@ -98,9 +99,9 @@ def _describe(problem: Any, c: Competitor, settings: Settings, repeats: int) -> 
         "n_features": n_features,
         **settings._asdict(),
         "competitor": c.name,
-        "form": c.form + " float32",
+        "form": f"{c.form} {options.dtype}",
         "intercept": c.intercept,
-        "repeats": repeats,
+        "repeats": options.repeats,
     }
 
 
@@ -233,6 +234,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--sets", nargs="+", default=["patches"], metavar="SET", help="patches (bundled), or sets of WIDEMARGIN_DATA")
     add("--repeats", type=int, default=3)
     add("--tol", type=float, default=1e-3)
+    add("--dtype", default="float32", choices=["float32", "float64"], help="of the rows")
     add("--skip", nargs="+", default=[], choices=_competitors.NAMES, metavar="NAME", help="competitors to leave out")
     add("--budget-mb", type=int, help="our memory_budget; absent: the package's own default")
     add("--cache-mb", type=int, default=4000, help="cache_size of both SVCs")

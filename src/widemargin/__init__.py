@@ -1,6 +1,6 @@
 """Support vector machines at scale, behind one scikit-learn API.
 
-docs/architecture.md draws the rooms, and the way of X through each estimator.
+docs/architecture.md draws the packages, and the data flow of each estimator.
 
 Public names are loaded when they are first used, so that ``import widemargin`` stays cheap.
 

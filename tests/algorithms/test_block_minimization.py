@@ -17,14 +17,10 @@ from widemargin.algorithms.block_minimization import BlockMinimizer, RoundSettin
 from widemargin.algorithms.dc_svm import KernelProblem
 from widemargin.data import LostBlockError
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual import block as block_module
-from widemargin.solvers.dual.block import Block
-from widemargin.solvers.dual.certificate import (
-    DualProblem,
-    one_class_problem,
-    regression_problem,
-    svm_problem,
-)
+from widemargin.solvers.dual import variable_block as block_module
+from widemargin.solvers.dual.certificate import Limits
+from widemargin.solvers.dual.problem import DualProblem, one_class_problem, regression_problem, svm_problem
+from widemargin.solvers.dual.variable_block import Block
 
 RNG = np.random.default_rng(0)
 N, GAMMA, C = 150, 0.5, 2.0
@@ -78,7 +74,9 @@ def minimize(name: str, lose: dict[int, int] | None = None, from_zero: bool = Fa
     start = block_module.start_at_zero if from_zero else partial(solve_alone, has_intercept)
     blocks = LocalBlocks(problem, block_module.BlockSettings(has_intercept, 2**28, 1, start=start), lose)
     with Progress() as progress:
-        settings = RoundSettings(**{"has_intercept": has_intercept, "tol": 1e-5, "max_relative_gap": 1e-6, **changes})
+        settings = RoundSettings(
+            Limits(**{"has_intercept": has_intercept, "tol": 1e-5, "max_relative_gap": 1e-6, **changes})
+        )
         return BlockMinimizer(blocks, problem, INDEX, settings, progress).solve(problem.sparse_point())
 
 
@@ -127,7 +125,7 @@ def test_bars_are_told_rounds_and_gaps() -> None:
     problem, states = PROBLEMS["svm"][0], list[dict[str, float]]()
     blocks = LocalBlocks(problem, block_module.BlockSettings(False, 2**28, 1))
     with Progress(callback=lambda state: bool(states.append(dict(state)))) as progress:
-        result = BlockMinimizer(blocks, problem, INDEX, RoundSettings(), progress).solve(np.zeros(N))
+        result = BlockMinimizer(blocks, problem, INDEX, RoundSettings(Limits(False, 1e-3)), progress).solve(np.zeros(N))
     history = result.history.as_arrays()
     gaps = history["objective"] - history["lower_bound"]
     assert [state["round"] for state in states] == list(range(1, len(gaps)))
@@ -219,16 +217,16 @@ def test_corrected_decision_values_are_those_of_float64() -> None:
         for p, mine in enumerate(INDEX)
     ]
     for block, mine in zip(blocks, INDEX, strict=True):
-        block.start(beta[mine], 1)
+        block.begin_restore(beta[mine], 1)
     support = [block.support(1) for block in blocks]
     for block, mine in zip(blocks, INDEX, strict=True):
         block.restore(1, [0, 1, 2], support, 3)
         before = block.decision.copy()
-        assert block.find_uncertain(5e-3, 0.0) > np.count_nonzero(beta[mine])
+        assert block.begin_correction(5e-3, 0.0) > np.count_nonzero(beta[mine])
         block.correct([2, 0], [support[2], support[0]], 3)
         np.testing.assert_array_equal(block.decision, before)
         block.correct([0, 1], [support[0], support[1]], 3)
-        assert block.find_uncertain(5e-3, 0.0) == 0
+        assert block.begin_correction(5e-3, 0.0) == 0
         np.testing.assert_allclose(block.decision[block.is_exact], exact[mine][block.is_exact], atol=1e-13)
         np.testing.assert_array_equal(block.decision[~block.is_exact], before[~block.is_exact])
 
@@ -246,5 +244,5 @@ def test_all_blocks_have_one_precision() -> None:
 def test_a_block_of_a_stopped_fit_is_not_solved(is_stopped: bool) -> None:
     settings = block_module.BlockSettings(False, 2**28, 1, lambda: is_stopped)
     block = Block(0, X, RBF(GAMMA), PROBLEMS["svm"][0], settings)
-    block.start(np.zeros(N), 0)
+    block.begin_restore(np.zeros(N), 0)
     assert (block.improve(1e-3, None).n_iter == 0) is is_stopped

@@ -18,10 +18,10 @@ from naive.kernels import rbf
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
 from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
-from widemargin.algorithms.several_machines import train_several
+from widemargin.algorithms.pairs_and_targets import train_several
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual.certificate import one_class_problem, pair_problem, svm_problem
+from widemargin.solvers.dual.problem import one_class_problem, pair_problem, svm_problem
 
 N, C, GAMMA = 800, 0.5, 40.0
 

@@ -13,11 +13,14 @@ from naive.kernels import rbf
 from naive.tuning import held_out_values
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
+from widemargin.algorithms import held_out
 from widemargin.algorithms.held_out import Fold, SharedKernel
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual.certificate import Limits, svm_problem
+from widemargin.kernels.tiles import fill_gram
+from widemargin.solvers.dual.certificate import Limits
 from widemargin.solvers.dual.in_memory import WORKING_SET_ROWS
+from widemargin.solvers.dual.problem import svm_problem
 
 Vector = NDArray[np.float64]
 CS, GAMMA = (0.3, 3.0, 30.0), 0.7
@@ -96,3 +99,22 @@ def test_what_a_stopped_search_has_not_solved_is_nan(budget: int) -> None:
     (values,) = shared(X, y, [np.arange(100)], max_time=0.0, memory_budget=budget)
     assert values.shape == (3, 100, 1)
     assert np.isnan(values).all()
+
+
+def test_machines_have_no_matrix_beside_that_of_all_rows_where_both_exceed_the_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    filled: list[int] = []
+
+    def fill(kernel: Any, samples: Any, K: Any, team: Any) -> None:
+        filled.append(K.nbytes)
+        fill_gram(kernel, samples, K, team)
+
+    monkeypatch.setattr(held_out, "fill_gram", fill)
+    X, y = make_data(900, 3)
+    tests, n_bytes = [np.arange(300), np.arange(300, 600)], 900**2 * 4
+    scarce = shared(X.astype(np.float32), y, tests, tol=1e-5, memory_budget=n_bytes + 2**20)
+    assert filled == [n_bytes]
+    ample = shared(X.astype(np.float32), y, tests, tol=1e-5)
+    assert len(filled) == 5  # K of all rows again, and of each pair
+    np.testing.assert_allclose(np.concatenate(scarce, 1), np.concatenate(ample, 1), atol=1e-3)

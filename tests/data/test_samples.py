@@ -160,7 +160,7 @@ def test_centring_is_for_distances_only_and_follows_new_rows() -> None:
     assert samples.nbytes == X.nbytes
     assert np.abs(samples.toarray().mean(axis=0)).max() < 1e-9
     for new in (Z, sp.csr_array(Z)):
-        A, B = samples.against(new)
+        A, B = samples.pair_with(new)
         difference = A.squares[:, None] + B.squares - 2 * inner(A, B)
         np.testing.assert_allclose(difference, ((X[:, None] - Z) ** 2).sum(-1), rtol=1e-9)
 
@@ -183,7 +183,7 @@ def test_new_rows_for_sparse_points_may_be_dense_or_sparse() -> None:
     X, Z = (sparse_matrix(rng, n, 6, SINGLE) for n in (5, 8))
     truth = X.toarray().astype(DOUBLE) @ Z.toarray().T
     for new in (Z, Z.toarray(), Z.astype(DOUBLE)):
-        A, B = make_samples(X, "products").against(new)
+        A, B = make_samples(X, "products").pair_with(new)
         np.testing.assert_allclose(inner(A, B), truth, rtol=1e-5, atol=1e-5)
 
 
@@ -195,7 +195,7 @@ def test_a_grams_batches_are_its_rows_and_columns() -> None:
     np.testing.assert_array_equal(inner(rows, columns), K[[3, 0], 1:4])
     np.testing.assert_array_equal(samples.squares, K.diagonal())
     new = np.arange(15.0).reshape(3, 5)
-    A, B = rows.against(new)
+    A, B = rows.pair_with(new)
     np.testing.assert_array_equal(inner(A, B), new[:, [3, 0]].T)
 
 
@@ -268,7 +268,7 @@ def test_rows_that_are_centred_batch_by_batch(dtype: type) -> None:
         for rows in (slice(10, 30), chosen):
             products = []
             for samples in (lazy, copied):
-                mine, others = samples.take(rows).against(X[:6])
+                mine, others = samples.take(rows).pair_with(X[:6])
                 products.append(np.empty((len(mine), len(others)), mine.precision))
                 mine.inner(others, products[-1])
             np.testing.assert_allclose(*products, atol=1e-5)

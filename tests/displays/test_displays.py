@@ -8,6 +8,8 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_moons
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from widemargin import (
@@ -94,6 +96,20 @@ def test_an_exact_machine_has_no_clusters() -> None:
         ClusterDisplay.from_estimator(DCSVMClassifier(gamma=1.0).fit(X, Y), X)
     with pytest.raises(ValueError, match=r"points \(600, 2\), clusters \(3,\)"):
         ClusterDisplay(X, [0, 1, 2])
+
+
+def test_clusters_behind_a_scaler_are_those_of_its_early_machine() -> None:
+    model = make_pipeline(StandardScaler(), DCSVMClassifier(gamma=1.0, stop_level=1, random_state=0)).fit(X, Y)
+    wanted = model[-1].assign_clusters(model[0].transform(X))
+    assert np.array_equal(ClusterDisplay.from_estimator(model, X).clusters, wanted)
+
+
+@pytest.mark.parametrize(
+    "model", [BSGDClassifier(n_epochs=1), OCASClassifier(), make_pipeline(StandardScaler(), SVC())]
+)
+def test_an_estimator_without_clusters_is_named(model: Any) -> None:
+    with pytest.raises(ValueError, match="estimator must have clusters"):
+        ClusterDisplay.from_estimator(model.fit(X, Y), X)
 
 
 def test_clusters_of_scikit_learn_are_drawn_too() -> None:

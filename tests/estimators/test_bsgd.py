@@ -28,7 +28,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from naive import budget as naive
 from widemargin import BSGDClassifier
+from widemargin._progress import Progress
+from widemargin.algorithms.bsgd import BudgetedSGD, Epochs, train
 from widemargin.datasets import load_patches
+from widemargin.kernels.functions import RBF
+from widemargin.solvers.sgd.budgeted_machine import StepSettings
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
@@ -474,6 +478,30 @@ def test_a_finished_fit_is_silent(binary: Data) -> None:
         warnings.simplefilter("error")
         model = machine().fit(*binary)
     assert model.converged_ is True
+
+
+def limited_passes(n_passes: int, n_rounds: int) -> tuple[int, bool, int]:
+    """Train on 50 rows, a block a pass, until a callback says stop in round `n_rounds`: steps, result, rounds."""
+    rng = np.random.default_rng(0)
+    X, signs, rounds = rng.normal(size=(50, 3)).astype(np.float32), np.where(np.arange(50) < 25, -1.0, 1.0), []
+
+    def callback(state: dict[str, float]) -> bool:
+        rounds.append(state)
+        return len(rounds) == n_rounds
+
+    settings = StepSettings(kernel=RBF(0.5), lam=1e-2, budget=10)
+    sgd = BudgetedSGD(settings, X, 1)
+    with Progress(callback=callback) as progress:
+        _, is_complete = train(sgd, X, signs[None], Epochs(n_passes), progress, rng)
+    return sgd.totals().steps, is_complete, len(rounds)
+
+
+def test_a_limit_reached_in_the_last_block_has_stopped_nothing() -> None:
+    assert limited_passes(3, n_rounds=3) == (150, True, 3)
+
+
+def test_a_limit_reached_at_the_end_of_a_pass_begins_no_other() -> None:
+    assert limited_passes(3, n_rounds=1) == (50, False, 1)
 
 
 def test_same_seed_same_model(binary: Data) -> None:

@@ -19,6 +19,7 @@ from naive import dc_pred
 from naive.dual import reference_box_qp, signed
 from naive.nystroem import pairwise
 from widemargin import DCPredClassifier, DCPredRegressor, DCSVMClassifier
+from widemargin.estimators._cost import allocate_cost
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(900, 3))
@@ -124,6 +125,14 @@ def test_the_budget_is_kept() -> None:
     trees = DCPredClassifier(prediction_cost=60, n_trees=3, random_state=0).fit(X, BINARY)
     assert len(trees.predictor_.trees) == 3
     assert trees.prediction_cost_ <= 1.3 * 60
+
+
+@pytest.mark.parametrize("n_outputs", [1, 100])
+def test_landmarks_and_pseudo_landmarks_cost_what_is_allowed(n_outputs: int) -> None:
+    model, d = DCPredClassifier(prediction_cost=300, pseudo="triangle", n_clusters=1, linear_term=False), 784
+    plan = allocate_cost(model, 10**6, d, n_outputs)
+    m, p = plan.n_landmarks, plan.n_pseudo_landmarks
+    assert 297 < m + ((m + p) * n_outputs + m * p) / d <= 300
 
 
 def test_weights_act_as_repetitions_do() -> None:

@@ -31,7 +31,7 @@ from widemargin.algorithms import dc_pred
 from widemargin.compression import search as _compression
 from widemargin.estimators import landmark_nystroem
 from widemargin.nystroem import landmarks as selection
-from widemargin.nystroem import local_machines
+from widemargin.nystroem import leaf_problems
 from widemargin.partition import hierarchy
 from widemargin.partition.routing import KernelRouter
 
@@ -135,8 +135,8 @@ def test_of_landmarks(module: Any, name: str, interrupted_in: Callable[[Any, str
         (DCPredClassifier(n_clusters=1), selection, "kmeans"),
         (DCPredClassifier(n_clusters=1), dc_pred, "nystroem_factor"),
         (DCPredClassifier(n_clusters=1), dc_pred, "_residual"),
-        (DCPredRegressor(n_clusters=1, alpha=0.0), local_machines, "lstsq"),
-        (DCPredRegressor(n_clusters=1), local_machines, "_solve_regular"),
+        (DCPredRegressor(n_clusters=1, alpha=0.0), leaf_problems, "lstsq"),
+        (DCPredRegressor(n_clusters=1), leaf_problems, "_solve_regular"),
     ],
     ids=str,
 )

@@ -280,14 +280,14 @@ def test_one_seed_one_model(n_levels: int, stop_level: int, fit_intercept: bool,
 @pytest.mark.parametrize("n_levels", [1, 3])
 def test_out_of_time_at_a_level_gives_its_early_machine(n_levels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time ends with the first level."""
-    original = dc_svm.Fit.solve_level
+    original = dc_svm.DCSVMTraining.solve_level
 
     def solve_level(fit: Any, *arguments: Any) -> Any:
         beta = original(fit, *arguments)
         fit.progress._stop("max_time")
         return beta
 
-    monkeypatch.setattr(dc_svm.Fit, "solve_level", solve_level)
+    monkeypatch.setattr(dc_svm.DCSVMTraining, "solve_level", solve_level)
     X, y = load_patches(3000, 5, random_state=0)[:2]
     y = np.where(np.random.default_rng(0).random(3000) < 0.2, 1 - y, y)
     model = DCSVMClassifier(**PATCHES | {"C": 1e3}, n_levels=n_levels)

@@ -14,7 +14,7 @@ from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.active_matrix import ActiveMatrix
 from widemargin.kernels.functions import RBF
-from widemargin.kernels.streamed import KernelRows
+from widemargin.kernels.kernel_operator import KernelOperator
 
 N = 14
 X = np.random.default_rng(0).normal(size=(N, 3))
@@ -24,7 +24,7 @@ steps = st.lists(subsets, min_size=1, max_size=8)
 
 
 def make_active(team: ThreadTeam, capacity: int) -> ActiveMatrix:
-    rows = KernelRows(RBF(0.3), make_samples(X, RBF.sample_form), team)
+    rows = KernelOperator(RBF(0.3), make_samples(X, RBF.sample_form), team)
     return ActiveMatrix(rows, capacity**2 * 8)
 
 
@@ -61,7 +61,7 @@ class _FailingRBF(RBF):
 
 def test_rows_whose_entries_were_not_computed_are_not_in_the_matrix() -> None:
     with ThreadTeam(1) as team:
-        active = ActiveMatrix(KernelRows(_FailingRBF(0.3), make_samples(X, RBF.sample_form), team), N**2 * 8)
+        active = ActiveMatrix(KernelOperator(_FailingRBF(0.3), make_samples(X, RBF.sample_form), team), N**2 * 8)
         active.update(np.arange(4))
         with pytest.raises(ValueError, match="no entries"):
             active.update(np.arange(7))
@@ -86,10 +86,10 @@ def test_rows_that_stay_are_not_computed_again() -> None:
     with ThreadTeam(1) as team:
         active = make_active(team, N)
         active.update(np.arange(8))
-        before = active.source.n_entries
+        before = active.operator.n_entries
         active.update(np.arange(1, 8))
         active.update(np.arange(2, 7))  # three of eight are idle now: they go
-        assert active.source.n_entries == before
+        assert active.operator.n_entries == before
         assert len(active.rows) == 5
         active.update(np.arange(2, 8))
-        assert active.source.n_entries == before + 5 + 0
+        assert active.operator.n_entries == before + 5 + 0

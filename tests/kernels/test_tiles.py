@@ -108,5 +108,5 @@ def test_little_scratch_is_kept_between_fits() -> None:
     with ExitStack() as stack:
         for _ in range(6):
             stack.enter_context(Scratch(2**23))
-    scratch.release()
+    scratch.free_scratch()
     assert 0 < sum(buffer.nbytes for buffer in scratch._scratch) <= 2**24

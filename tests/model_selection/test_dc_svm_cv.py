@@ -109,6 +109,15 @@ def test_a_kernel_matrix_and_a_callable_have_one_gamma(binary: Data) -> None:
     np.testing.assert_allclose(function.scores_, gram.scores_, atol=0.011)
 
 
+@pytest.mark.parametrize(("kernel", "n_gammas"), [("cosine", 1), ("additive_chi2", 1), ("chi2", 2)])
+def test_kernels_of_scikit_learn(binary: Data, kernel: str, n_gammas: int) -> None:
+    X, y = np.abs(binary[0]), binary[1]
+    model = DCSVMClassifierCV(CS, GAMMAS, kernel=kernel, cv=3, exhaustive=True).fit(X, y)
+    assert model.scores_.shape == (3, n_gammas, 3)
+    alone = DCSVMClassifier(model.C_, kernel=kernel, gamma=model.gamma_).fit(X, y)
+    assert np.mean(model.predict(X) == alone.predict(X)) > 0.99
+
+
 # ------------------------------------------------------------------------------------------------------ early leaving
 
 
@@ -281,6 +290,14 @@ def test_a_fold_without_a_class_is_named(binary: Data) -> None:
     folds = [(np.flatnonzero(y == "no"), np.flatnonzero(y == "yes"))]
     with pytest.raises(ValueError, match="the training rows of fold 0 have no row of class 'yes'"):
         DCSVMClassifierCV(CS, GAMMAS, cv=folds).fit(X, y)
+
+
+def test_a_fold_of_a_regression_without_weight_is_named() -> None:
+    X, y = make_regression(40, 3, random_state=0)
+    weights = np.where(np.arange(40) < 20, 0.0, 1.0)
+    folds = [(np.arange(20, 40), np.arange(20, 40)), (np.arange(20), np.arange(20, 40))]
+    with pytest.raises(ValueError, match="cv: the training rows of fold 1 have no positive weight"):
+        DCSVMRegressorCV(CS, GAMMAS, cv=folds).fit(X, y, weights)
 
 
 def test_a_stopped_warning_is_a_convergence_warning(binary: Data) -> None:

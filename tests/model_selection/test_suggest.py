@@ -53,7 +53,9 @@ def test_regression_and_the_cost_of_a_prediction() -> None:
     cheap = suggest(X, Y, prediction_cost=20)
     assert isinstance(cheap, DCPredClassifier)
     assert cheap.prediction_cost == 20
-    assert isinstance(suggest(X, target, prediction_cost=20), DCPredRegressor)
+    regressor = suggest(X, target, prediction_cost=20)
+    assert isinstance(regressor, DCPredRegressor)
+    assert isinstance(regressor.gamma, float)  # of the probe
 
 
 def test_little_time_asks_for_an_early_machine() -> None:

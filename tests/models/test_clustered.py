@@ -145,8 +145,10 @@ def test_pickle_keeps_every_bit(routing: str, combine: str) -> None:
 def test_a_precomputed_kernel_by_row_numbers(combine: str) -> None:
     """Points and anchors are numbers of training rows; the matrix has a row for each new one."""
     train = np.concatenate([ANCHORS, POINTS])
-    spread = KernelRouter(make_kernel("rbf", gamma=GAMMA), make_samples(ANCHORS, "distances"), ANCHOR_LABELS).spread
-    router = KernelRouter(Precomputed(), GramSamples(np.empty((0, 0)), np.arange(12)), ANCHOR_LABELS, spread)
+    norms = KernelRouter(
+        make_kernel("rbf", gamma=GAMMA), make_samples(ANCHORS, "distances"), ANCHOR_LABELS
+    ).squared_centre_norms
+    router = KernelRouter(Precomputed(), GramSamples(np.empty((0, 0)), np.arange(12)), ANCHOR_LABELS, norms)
     machine = ClusteredExpansion(
         Precomputed(), np.arange(12, 27), STARTS, COEF, INTERCEPT, router, combine, SIGMOIDS, LOG_PRIOR
     )

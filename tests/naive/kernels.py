@@ -27,16 +27,6 @@ def rbf(X: ArrayLike, Z: ArrayLike, gamma: float) -> Matrix:
     return _fill(X, Z, lambda x, z: math.exp(-gamma * float(np.sum((x - z) ** 2))))
 
 
-def rbf_of_products(G: ArrayLike, squares: ArrayLike, other_squares: ArrayLike, gamma: float) -> Matrix:
-    """Return exp(-(a_i + b_j - 2 gamma G_ij)) of inner products G and a, b = gamma times the squared norms."""
-    G, a, b = (np.asarray(part, np.float64) for part in (G, squares, other_squares))
-    K = np.empty(G.shape)
-    for i in range(G.shape[0]):
-        for j in range(G.shape[1]):
-            K[i, j] = math.exp(-max(a[i] + b[j] - 2.0 * gamma * G[i, j], 0.0))
-    return K
-
-
 def laplacian(X: ArrayLike, Z: ArrayLike, gamma: float) -> Matrix:
     """Return k(x, z) = exp(-gamma * ||x - z||_1)."""
     return _fill(X, Z, lambda x, z: math.exp(-gamma * float(np.sum(np.abs(x - z)))))

@@ -126,7 +126,6 @@ def calls() -> dict[str, list[Call]]:
     state = {"beta": np.zeros(N), "f": np.zeros(N), "has_intercept": False}
     active = {"team": ALONE, "K": np.eye(N), "terms": terms(), **state, "tile": dual.Tile64(4)}
     solve = {"team": ALONE, "tol": np.full(2, 1e-3), "max_sets": np.full(2, 9), "seconds": 1.0}
-    single = {"squares": np.ones(N, np.float32), "other_squares": np.ones(D, np.float32), "gamma": 1.0}
     search = {"candidates": np.ones(2), "coef": np.ones((2, 16)), "log_kappa": np.full((2, 16), -1.0, np.float32)}
     found = {"sizes": np.array([16, 3]), "tables": tables(), "rule": "gss", "partners": some(2, 2)}
     values = nystroem.Landmarks(**landmarks())
@@ -138,7 +137,7 @@ def calls() -> dict[str, list[Call]]:
         "Team.resume": [(Team(1).resume, {})],
         "Team.map": [(Team(1).map, {"fn": max, "n": 3})],
         "Team.close": [(Team(1).close, {})],
-        "kernels.rbf": [(kernels.rbf, {"G": rows(dtype=np.float32), **single})],
+        "kernels.exponential": [(kernels.exponential, {"G": rows(dtype=np.float32), "factor": -1.0})],
         "kernels.copy_transposed": [(kernels.copy_transposed, {"A": rows(), "out": np.empty((D, N))})],
         "kernels.rbf_matrix": [
             (kernels.rbf_matrix, rbf_rows(X) | {"out": np.empty((N, N))}) for X in (rows(), sparse())
@@ -286,6 +285,7 @@ ANY_LENGTH = {  # arrays whose length no other argument fixes: a shorter one is 
     ("dense.are_finite", "numbers"),
     ("hinge.gather", "values"),
     ("hinge.absolute_sum", "values"),
+    ("kernels.exponential", "G"),
     ("dual.largest_violators", "violation"),
     ("linear.squared_norm", "X"),
     ("linear.count_values", "X"),

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from naive import budget as naive
 from widemargin._native import budget
 from widemargin._native import csr as native_csr
+from widemargin.solvers.sgd.budgeted_machine import RULES
 from widemargin.solvers.sgd.lookup_table import tabulate
-from widemargin.solvers.sgd.maintenance import RULES
 
 GAMMA, LAM, BUDGET = 0.4, 0.01, 10
 quick = settings(max_examples=25, deadline=None, derandomize=True)

@@ -27,12 +27,12 @@ def lines(seed: int, n: int, *, ties: bool) -> tuple[Vector, Vector, Vector]:
     """Outputs at both ends and signed weights; with ties, few distinct values, some breakpoints at 0."""
     rng = np.random.default_rng(seed)
     signed = rng.choice([-1.0, 1.0], n) * rng.uniform(0.1, 2, n)
-    f, target = rng.normal(size=(2, n)) * 2
-    return (np.round(f), np.round(target), np.sign(signed)) if ties else (f, target, signed)
+    f, f_end = rng.normal(size=(2, n)) * 2
+    return (np.round(f), np.round(f_end), np.sign(signed)) if ties else (f, f_end, signed)
 
 
-def scan(f: Vector, target: Vector, signed: Vector, lo: float, hi: float) -> tuple[float, Vector, Vector]:
-    found: tuple[float, Vector, Vector] = hinge.scan_breakpoints(ALONE, f, target, 0.0, 0.0, signed, lo, hi)
+def scan(f: Vector, f_end: Vector, signed: Vector, lo: float, hi: float) -> tuple[float, Vector, Vector]:
+    found: tuple[float, Vector, Vector] = hinge.scan_breakpoints(ALONE, f, f_end, 0.0, 0.0, signed, lo, hi)
     return found
 
 
@@ -60,8 +60,8 @@ def test_the_scan_finds_every_jump(seed: int, n: int, lo: float, ties: bool) -> 
     ties=st.booleans(),
 )
 def test_the_root_is_the_minimum(seed: int, n: int, curvature: float, slope: float, ties: bool) -> None:
-    f, target, signed = lines(seed, n, ties=ties)
-    change, keys, jumps = scan(f, target, signed, 0.0, FAR)
+    f, f_end, signed = lines(seed, n, ties=ties)
+    change, keys, jumps = scan(f, f_end, signed, 0.0, FAR)
     given_keys, given_jumps = keys.copy(), jumps.copy()
     step = hinge.find_root(keys, jumps, curvature, slope + change, 0.0)
     np.testing.assert_array_equal(keys, given_keys)
@@ -69,7 +69,7 @@ def test_the_root_is_the_minimum(seed: int, n: int, curvature: float, slope: flo
     assert np.isclose(step, naive.find_root(keys, jumps, curvature, slope + change, 0.0), rtol=1e-9, atol=1e-12)
 
     def value(k: float) -> float:
-        hinges = np.abs(signed) * np.maximum(0, 1 - np.sign(signed) * (f + k * (target - f)))
+        hinges = np.abs(signed) * np.maximum(0, 1 - np.sign(signed) * (f + k * (f_end - f)))
         return 0.5 * curvature * k**2 + slope * k + float(hinges.sum())
 
     around = step + np.array([-1e-3, 1e-3, -0.1, 0.1, 1.0]) * max(step, 1.0)
@@ -79,11 +79,11 @@ def test_the_root_is_the_minimum(seed: int, n: int, curvature: float, slope: flo
 @quick
 @given(seed=st.integers(0, 2**32 - 1), n=sizes, step=st.floats(0, 2), mu=st.floats(0, 1))
 def test_the_new_plane_touches_the_risk(seed: int, n: int, step: float, mu: float) -> None:
-    f, target, signed = lines(seed, n, ties=False)
-    best = f + step * (target - f)
-    near = best + mu * (target - best)
+    f, f_end, signed = lines(seed, n, ties=False)
+    best = f + step * (f_end - f)
+    near = best + mu * (f_end - best)
     outputs, coef = f.copy(), np.full(n, np.nan)
-    risk, offset = hinge.advance(ALONE, outputs, target, signed, step, mu, coef)
+    risk, offset = hinge.advance(ALONE, outputs, f_end, signed, step, mu, coef)
     np.testing.assert_allclose(outputs, best, atol=1e-12)
     assert np.isclose(risk, naive.intercept_risk(best, signed, 0.0))
     assert np.isclose(coef @ near + offset, naive.intercept_risk(near, signed, 0.0))
@@ -92,7 +92,7 @@ def test_the_new_plane_touches_the_risk(seed: int, n: int, step: float, mu: floa
 
 
 def test_a_step_of_zero_may_go_nowhere() -> None:
-    """Then the target may be the outputs themselves, which may be infinite."""
+    """Then the f_end may be the outputs themselves, which may be infinite."""
     f, _, signed = lines(0, 1000, ties=False)
     coef, other, outputs = np.empty(1000), np.empty(1000), f.copy()
     expected = hinge.advance(ALONE, f.copy(), f, signed, 0.0, 0.1, other)
@@ -107,10 +107,10 @@ def test_a_step_of_zero_may_go_nowhere() -> None:
 @quick
 @given(seed=st.integers(0, 2**32 - 1), n=sizes)
 def test_the_scan_adds_the_intercepts(seed: int, n: int) -> None:
-    f, target, signed = lines(seed, n, ties=False)
+    f, f_end, signed = lines(seed, n, ties=False)
     here, there = np.random.default_rng(seed).normal(size=2)
-    slope, keys, jumps = hinge.scan_breakpoints(ALONE, f, target, here, there, signed, 0.1, 1.7)
-    other, moved, steps = scan(f + here, target + there, signed, 0.1, 1.7)
+    slope, keys, jumps = hinge.scan_breakpoints(ALONE, f, f_end, here, there, signed, 0.1, 1.7)
+    other, moved, steps = scan(f + here, f_end + there, signed, 0.1, 1.7)
     assert np.isclose(slope, other)
     np.testing.assert_allclose(keys, moved)
     np.testing.assert_allclose(jumps, steps)
@@ -179,10 +179,10 @@ def test_the_quantile(seed: int, n: int, share: float, ties: bool) -> None:
 @quick
 @given(seed=st.integers(0, 2**32 - 1), n=sizes, k=st.floats(0, 2), ties=st.booleans())
 def test_values_in_between(seed: int, n: int, k: float, ties: bool) -> None:
-    f, target, signed = lines(seed, n, ties=ties)
+    f, f_end, signed = lines(seed, n, ties=ties)
     values = np.full(n, np.nan)
-    below, upto, some, weights = hinge.collect_residuals(ALONE, f, target, k, signed, -1.0, 0.5, values)
-    np.testing.assert_allclose(values, np.sign(signed) - (f + k * (target - f)), atol=1e-12)
+    below, upto, some, weights = hinge.collect_residuals(ALONE, f, f_end, k, signed, -1.0, 0.5, values)
+    np.testing.assert_allclose(values, np.sign(signed) - (f + k * (f_end - f)), atol=1e-12)
     is_between = (values >= -1.0) & (values <= 0.5)
     np.testing.assert_array_equal(some, values[is_between])
     np.testing.assert_array_equal(weights, np.abs(signed)[is_between])
@@ -193,13 +193,13 @@ def test_values_in_between(seed: int, n: int, k: float, ties: bool) -> None:
 @quick
 @given(seed=st.integers(0, 2**32 - 1), n=sizes, step=st.floats(0, 2), pull=st.sampled_from([0.0, 0.3]))
 def test_rows_on_the_border_balance_the_others(seed: int, n: int, step: float, pull: float) -> None:
-    f, target, signed = lines(seed, n, ties=True)
+    f, f_end, signed = lines(seed, n, ties=True)
     values, coef, outputs = np.sign(signed) - f, np.full(n, np.nan), f.copy()
     level = np.maximum(signed, 0).sum() + pull
     near = hinge.weighted_quantile(values, np.abs(signed), level)
-    arguments = target, signed, step, 0.25, values, near, pull, coef
+    arguments = f_end, signed, step, 0.25, values, near, pull, coef
     risk, offset = hinge.advance_with_intercept(ALONE, outputs, *arguments)
-    best = f + step * (target - f)
+    best = f + step * (f_end - f)
     np.testing.assert_allclose(outputs, best, atol=1e-12)
     assert np.isclose(risk, naive.intercept_risk(best, signed, 0.25))
     if level < np.abs(signed).sum():
@@ -232,18 +232,18 @@ def test_sums_and_choices(n: int) -> None:
 
 def every_pass(team: Team, n: int) -> list[Any]:
     """What all of them return and write."""
-    f, target, signed = lines(n, n, ties=False)
+    f, f_end, signed = lines(n, n, ties=False)
     numbers, chosen = (signed > 0).astype(np.int8), np.arange(n)[::-1].copy()
     coefs, values, moved = np.full((6, n), np.nan), np.empty(n), f.copy()
-    near = hinge.collect_residuals(team, f, target, 0.5, signed, -FAR, FAR, values)[2][n // 2] if n else 0.0
+    near = hinge.collect_residuals(team, f, f_end, 0.5, signed, -FAR, FAR, values)[2][n // 2] if n else 0.0
     results = [
-        hinge.scan_breakpoints(team, f, target, 0.1, -0.2, signed, 0.1, 0.7),
-        hinge.advance(team, moved, target, signed, 0.3, 0.1, coefs[0]),
+        hinge.scan_breakpoints(team, f, f_end, 0.1, -0.2, signed, 0.1, 0.7),
+        hinge.advance(team, moved, f_end, signed, 0.3, 0.1, coefs[0]),
         hinge.smoothed_hinges(team, f, 0.1, signed, 0.5, 0.5, 1.0, coefs[1]),
         hinge.smoothed_slopes(team, f, 0.1, signed, 0.5),
         hinge.rows_near_kink(team, f, 0.1, signed, 0.3),
-        hinge.collect_residuals(team, f, target, 0.5, signed, -0.2, 0.3, coefs[2]),
-        hinge.advance_with_intercept(team, moved, target, signed, 0.3, 0.1, values, near, 0.2, coefs[3]),
+        hinge.collect_residuals(team, f, f_end, 0.5, signed, -0.2, 0.3, coefs[2]),
+        hinge.advance_with_intercept(team, moved, f_end, signed, 0.3, 0.1, values, near, 0.2, coefs[3]),
         hinge.absolute_sum(team, f),
         hinge.one_vs_rest_signs(team, numbers, 1, coefs[4]),
         hinge.gather(team, f, chosen, coefs[5]),
@@ -267,10 +267,10 @@ def test_lists_are_in_the_order_of_rows() -> None:
     n = 3 * BLOCK + 5
     f, signed, team = np.zeros(n), np.ones(n), Team(3, is_spinning=False)
     np.testing.assert_array_equal(hinge.rows_near_kink(team, f, 0.0, signed, 1.0), np.arange(n))
-    target = np.linspace(1.0, 9.0, n)  # the break is where f reaches 1
-    _, keys, jumps = hinge.scan_breakpoints(team, f, target, 0.0, 0.0, signed, 0.0, 2.0)
-    np.testing.assert_allclose(keys, 1.0 / target)
-    np.testing.assert_allclose(jumps, target)
+    f_end = np.linspace(1.0, 9.0, n)  # the break is where f reaches 1
+    _, keys, jumps = hinge.scan_breakpoints(team, f, f_end, 0.0, 0.0, signed, 0.0, 2.0)
+    np.testing.assert_allclose(keys, 1.0 / f_end)
+    np.testing.assert_allclose(jumps, f_end)
     team.close()
 
 
@@ -278,18 +278,18 @@ def test_lists_are_in_the_order_of_rows() -> None:
 @pytest.mark.parametrize("share", [0.2, 1.0])
 def test_numbers_that_are_none_do_no_harm(bad: float, share: float) -> None:
     rng = np.random.default_rng(0)
-    f, target, signed = (np.where(rng.uniform(size=300) < share, bad, part) for part in lines(1, 300, ties=False))
+    f, f_end, signed = (np.where(rng.uniform(size=300) < share, bad, part) for part in lines(1, 300, ties=False))
     coef = np.empty(300)
     for lo, hi in ((0.0, FAR), (bad, FAR), (0.0, bad)):
-        hinge.scan_breakpoints(ALONE, f, target, 0.0, bad, signed, lo, hi)
-        hinge.collect_residuals(ALONE, f, target, 0.5, signed, lo, hi, coef)
-    for keys, jumps in ((f, signed), (target, np.abs(signed)), (np.abs(f), f)):
+        hinge.scan_breakpoints(ALONE, f, f_end, 0.0, bad, signed, lo, hi)
+        hinge.collect_residuals(ALONE, f, f_end, 0.5, signed, lo, hi, coef)
+    for keys, jumps in ((f, signed), (f_end, np.abs(signed)), (np.abs(f), f)):
         for level in (1.0, -1.0, bad, -100.0, 1e9):
             hinge.find_root(keys, jumps, 1.0, level, 0.0)
             hinge.weighted_quantile(keys, jumps, level)
     for number in (0.3, bad):
-        hinge.advance_with_intercept(ALONE, f.copy(), target, signed, number, bad, f, bad, bad, coef)
-        hinge.advance(ALONE, f.copy(), target, signed, number, 0.1, coef)
+        hinge.advance_with_intercept(ALONE, f.copy(), f_end, signed, number, bad, f, bad, bad, coef)
+        hinge.advance(ALONE, f.copy(), f_end, signed, number, 0.1, coef)
         hinge.smoothed_hinges(ALONE, f, number, signed, 0.0, bad, 1.0, coef)
         hinge.smoothed_slopes(ALONE, f, number, signed, bad)
         hinge.rows_near_kink(ALONE, f, number, signed, bad)
@@ -305,18 +305,18 @@ N = 40
 
 def arguments_of(name: str) -> tuple[Callable[..., Any], list[Any]]:
     """A pass and good arguments, each array of its own size N."""
-    f, target, signed = lines(0, N, ties=False)
+    f, f_end, signed = lines(0, N, ties=False)
     values, out = f.copy(), np.empty(N)
     tables: dict[str, list[Any]] = {
-        "scan_breakpoints": [ALONE, f, target, 0.0, 0.0, signed, 0.0, 1.0],
-        "find_root": [f, target, 1.0, -1.0, 0.0],
-        "advance": [ALONE, f, target, signed, 0.1, 0.1, out],
+        "scan_breakpoints": [ALONE, f, f_end, 0.0, 0.0, signed, 0.0, 1.0],
+        "find_root": [f, f_end, 1.0, -1.0, 0.0],
+        "advance": [ALONE, f, f_end, signed, 0.1, 0.1, out],
         "smoothed_hinges": [ALONE, f, 0.0, signed, 1.0, 1.0, 1.0, out],
         "smoothed_slopes": [ALONE, f, 0.0, signed, 1.0],
         "rows_near_kink": [ALONE, f, 0.0, signed, 1.0],
-        "weighted_quantile": [f, target, 1.0],
-        "collect_residuals": [ALONE, f, target, 0.5, signed, 0.0, 1.0, out],
-        "advance_with_intercept": [ALONE, f, target, signed, 0.1, 0.1, values, 0.0, 0.0, out],
+        "weighted_quantile": [f, f_end, 1.0],
+        "collect_residuals": [ALONE, f, f_end, 0.5, signed, 0.0, 1.0, out],
+        "advance_with_intercept": [ALONE, f, f_end, signed, 0.1, 0.1, values, 0.0, 0.0, out],
         "one_vs_rest_signs": [ALONE, np.zeros(N, np.int64), 0, out],
         "gather": [ALONE, f, np.zeros(N, np.int64), out],
     }

@@ -29,20 +29,20 @@ quick = settings(max_examples=60, deadline=None, derandomize=True)
 def test_search_and_plane(seed: int, n: int, n_classes: int, curvature: float, slope: float, ties: bool) -> None:
     rng = np.random.default_rng(seed)
     y, s = rng.integers(0, n_classes, n), rng.uniform(0.1, 2, n)
-    f, target, other = rng.normal(size=(3, n_classes, n))
+    f, f_end, other = rng.normal(size=(3, n_classes, n))
     if ties:
-        f, target = np.round(f), np.round(target)
+        f, f_end = np.round(f), np.round(f_end)
     loss = MulticlassHingeLoss(y, s, n_classes, ThreadTeam(1))
-    step = loss.line_search(f, target, curvature, slope)
+    step = loss.line_search(f, f_end, curvature, slope)
 
     def value(k: float) -> float:
-        return 0.5 * curvature * k**2 + slope * k + naive.multiclass_risk(f + k * (target - f), y, s)
+        return 0.5 * curvature * k**2 + slope * k + naive.multiclass_risk(f + k * (f_end - f), y, s)
 
     around = step + np.array([-1e-3, 1e-3, -0.1, 0.1, 1.0]) * max(step, 1.0)
     assert all(value(step) <= value(max(k, 0.0)) + 1e-9 for k in around)
-    best = f + step * (target - f)
-    near = best + 0.1 * (target - best)
-    cut = loss.advance(f, target, step, 0.1)
+    best = f + step * (f_end - f)
+    near = best + 0.1 * (f_end - best)
+    cut = loss.advance(f, f_end, step, 0.1)
     np.testing.assert_allclose(f, best, atol=1e-12)
     assert np.isclose(cut.risk, naive.multiclass_risk(best, y, s))
     assert np.isclose(np.vdot(cut.coef, near) + cut.offset, naive.multiclass_risk(near, y, s))
@@ -51,41 +51,41 @@ def test_search_and_plane(seed: int, n: int, n_classes: int, curvature: float, s
 
 def problem(n: int, n_classes: int) -> tuple[Any, ...]:
     rng = np.random.default_rng(n)
-    y, s, f, target = rng.integers(0, n_classes, n), rng.uniform(0.1, 2, n), *rng.normal(size=(2, n_classes, n))
-    return linear.MulticlassHinge(y, s, n_classes), y, s, f, target
+    y, s, f, f_end = rng.integers(0, n_classes, n), rng.uniform(0.1, 2, n), *rng.normal(size=(2, n_classes, n))
+    return linear.MulticlassHinge(y, s, n_classes), y, s, f, f_end
 
 
 @pytest.mark.parametrize(("n", "n_classes"), [(0, 3), (1, 1), (127, 2), (4097, 3), (9000, 11)])
 def test_blocks_of_rows(n: int, n_classes: int) -> None:
-    hinge, y, s, f, target = problem(n, n_classes)
+    hinge, y, s, f, f_end = problem(n, n_classes)
     team, rows, coef, moved = Team(1), np.arange(n), np.full((n_classes, n), np.nan), f.copy()
 
     def risk(k: float) -> float:
-        return naive.multiclass_risk(f + k * (target - f), y, s)
+        return naive.multiclass_risk(f + k * (f_end - f), y, s)
 
-    at_best, offset = hinge.advance(team, moved, target, 0.25, 0.5, coef)
-    np.testing.assert_allclose(moved, f + 0.25 * (target - f), atol=1e-12)
+    at_best, offset = hinge.advance(team, moved, f_end, 0.25, 0.5, coef)
+    np.testing.assert_allclose(moved, f + 0.25 * (f_end - f), atol=1e-12)
     assert np.isclose(at_best, risk(0.25))
-    assert np.isclose(np.vdot(coef, moved + 0.5 * (target - moved)) + offset, risk(0.25 + 0.5 * 0.75))
-    slope = hinge.slope(team, f, target, rows, 0.3)
+    assert np.isclose(np.vdot(coef, moved + 0.5 * (f_end - moved)) + offset, risk(0.25 + 0.5 * 0.75))
+    slope = hinge.slope(team, f, f_end, rows, 0.3)
     assert np.isclose(slope, (risk(0.3 + 1e-7) - risk(0.3)) / 1e-7, rtol=1e-4, atol=1e-4)
-    kept, settled = hinge.drop_linear_rows(team, f, target, rows, 0.2, 0.4)
+    kept, settled = hinge.drop_linear_rows(team, f, f_end, rows, 0.2, 0.4)
     assert np.all(np.diff(rows[:kept]) > 0)
-    assert np.isclose(settled + hinge.slope(team, f, target, rows[:kept].copy(), 0.3), slope)
+    assert np.isclose(settled + hinge.slope(team, f, f_end, rows[:kept].copy(), 0.3), slope)
 
 
 def test_the_number_of_threads_does_not_matter() -> None:
-    hinge, _, _, f, target = problem(20_000, 3)
+    hinge, _, _, f, f_end = problem(20_000, 3)
     results = []
     for n_threads in (1, 2, 3):
         team, moved, coef, rows = Team(n_threads), f.copy(), np.empty_like(f), np.arange(20_000)
-        results.append((hinge.advance(team, moved, target, 0.2, 0.1, coef), hinge.slope(team, f, target, rows, 0.1)))
-        results[-1] += (hinge.drop_linear_rows(team, f, target, rows, 0.1, 0.2), moved.sum(), coef.sum(), rows.tolist())
+        results.append((hinge.advance(team, moved, f_end, 0.2, 0.1, coef), hinge.slope(team, f, f_end, rows, 0.1)))
+        results[-1] += (hinge.drop_linear_rows(team, f, f_end, rows, 0.1, 0.2), moved.sum(), coef.sum(), rows.tolist())
     assert results[0] == results[1] == results[2]
 
 
 def test_arguments_are_checked() -> None:
-    hinge, y, s, f, target = problem(6, 3)
+    hinge, y, s, f, f_end = problem(6, 3)
     team, rows, coef = Team(1), np.arange(6), np.empty((3, 6))
     for label in (-1, 3, 2**40):
         with pytest.raises(IndexError, match=r"y\[5\] must be in \[0, 3\)"):
@@ -97,27 +97,27 @@ def test_arguments_are_checked() -> None:
     with pytest.raises(ValueError, match="n_classes"):
         linear.MulticlassHinge(y, s, 2**31)
     for wrong in (np.ones((2, 6)), np.ones((3, 5)), np.ones((0, 0))):
-        for arrays in ((wrong, target, coef), (f, wrong, coef), (f, target, wrong)):
+        for arrays in ((wrong, f_end, coef), (f, wrong, coef), (f, f_end, wrong)):
             with pytest.raises(ValueError, match="must be"):
                 hinge.advance(team, *arrays[:2], 0.1, 0.1, arrays[2])
         with pytest.raises(ValueError, match="must be"):
-            hinge.slope(team, wrong, target, rows, 0.1)
+            hinge.slope(team, wrong, f_end, rows, 0.1)
         with pytest.raises(ValueError, match="must be"):
             hinge.drop_linear_rows(team, f, wrong, rows, 0.1, 0.2)
     for index in (-1, 6, 2**62):
         with pytest.raises(IndexError, match="rows"):
-            hinge.slope(team, f, target, np.append(rows, index), 0.1)
+            hinge.slope(team, f, f_end, np.append(rows, index), 0.1)
         with pytest.raises(IndexError, match="rows"):
-            hinge.drop_linear_rows(team, f, target, np.append(index, rows), 0.1, 0.2)
+            hinge.drop_linear_rows(team, f, f_end, np.append(index, rows), 0.1, 0.2)
     for unsuited in (f.astype(np.float32), np.asfortranarray(f), f[0], None):
         with pytest.raises(TypeError):
-            hinge.slope(team, unsuited, target, rows, 0.1)
+            hinge.slope(team, unsuited, f_end, rows, 0.1)
     with pytest.raises(TypeError):
-        hinge.drop_linear_rows(team, f, target, rows.astype(np.int32), 0.1, 0.2)
+        hinge.drop_linear_rows(team, f, f_end, rows.astype(np.int32), 0.1, 0.2)
 
 
 def test_labels_that_change_later_do_no_harm() -> None:
-    hinge, y, _, f, target = problem(6, 3)
-    before = hinge.slope(Team(1), f, target, np.arange(6), 0.1)
+    hinge, y, _, f, f_end = problem(6, 3)
+    before = hinge.slope(Team(1), f, f_end, np.arange(6), 0.1)
     y[:] = 2**40
-    assert hinge.slope(Team(1), f, target, np.arange(6), 0.1) == before
+    assert hinge.slope(Team(1), f, f_end, np.arange(6), 0.1) == before

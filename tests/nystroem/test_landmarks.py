@@ -137,6 +137,10 @@ def test_degenerate_features() -> None:
     F = nystroem_factor(twice, twice @ twice.T)
     assert F.shape == (4, 2)
     np.testing.assert_allclose(twice @ F @ F.T @ twice.T, twice @ twice.T, atol=1e-9)
+    small = 1e-9 * twice
+    F = nystroem_factor(small, small @ small.T)
+    assert F.shape == (4, 2)
+    np.testing.assert_allclose(small @ F @ F.T @ small.T, small @ small.T, atol=1e-27)
     indefinite = np.diag([1.0, -1.0, 2.0])
     Z = np.eye(3) @ nystroem_factor(np.eye(3), indefinite)
     np.testing.assert_allclose(Z @ Z.T, np.diag([1.0, 0.0, 2.0]), atol=1e-12)

@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import Precomputed, make_kernel
-from widemargin.kernels.streamed import KernelRows
+from widemargin.kernels.kernel_operator import KernelOperator
 from widemargin.partition import routing
 from widemargin.partition.divide import Clustering, Division, divide
 
@@ -32,7 +32,7 @@ def cut(
     **more: Any,
 ) -> Division:
     with ThreadTeam(n_jobs) as team:
-        rows = KernelRows(kernel, make_samples(X, kernel.sample_form), team)
+        rows = KernelOperator(kernel, make_samples(X, kernel.sample_form), team)
         return divide(rows, Clustering(k, method, n_sample), np.random.default_rng(seed), **more)
 
 

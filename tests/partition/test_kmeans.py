@@ -15,16 +15,16 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from naive import partition as naive
 from widemargin._threads import ThreadTeam
-from widemargin.partition.kmeans import _spread_seeds, feature_distances, kernel_kmeans, kmeans, membership
+from widemargin.partition.kmeans import _kmeans_plus_plus, feature_distances, kernel_kmeans, kmeans, membership
 
 
 def gram(m: int, seed: int, gamma: float = 0.5) -> np.ndarray:
     return rbf_kernel(np.random.default_rng(seed).normal(size=(m, 2)), gamma=gamma)
 
 
-def spread_seeds(K: np.ndarray, k: int, seed: int) -> np.ndarray:
+def plus_plus_seeds(K: np.ndarray, k: int, seed: int) -> np.ndarray:
     """The points that `kernel_kmeans` starts from with this seed."""
-    return _spread_seeds(K, K.diagonal(), np.ones(len(K)), k, np.random.default_rng(seed))
+    return _kmeans_plus_plus(K, K.diagonal(), np.ones(len(K)), k, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
@@ -34,7 +34,7 @@ def test_kernel_kmeans_is_lloyd_in_feature_space(k: int, kernel: str) -> None:
         X = np.random.default_rng(seed).normal(size=(24, 2))
         K = rbf_kernel(X, gamma=0.5) if kernel == "rbf" else polynomial_kernel(X, degree=2)
         labels = kernel_kmeans(K, k, np.random.default_rng(seed))
-        np.testing.assert_array_equal(labels, naive.kernel_kmeans(K, spread_seeds(K, k, seed)))
+        np.testing.assert_array_equal(labels, naive.kernel_kmeans(K, plus_plus_seeds(K, k, seed)))
 
 
 @settings(max_examples=40, deadline=None)
@@ -45,7 +45,7 @@ def test_the_objective_is_never_above_that_of_the_seeds(m: int, data: st.DataObj
     labels = kernel_kmeans(K, k, np.random.default_rng(seed))
     assert set(labels) == set(range(k))  # no cluster is empty
     found = naive.clustering_objective(K, labels)
-    assert found <= naive.seeds_objective(K, spread_seeds(K, k, seed)) + 1e-9
+    assert found <= naive.seeds_objective(K, plus_plus_seeds(K, k, seed)) + 1e-9
 
 
 def test_every_point_ends_at_its_nearest_centre() -> None:

@@ -95,12 +95,12 @@ def test_kernel_clusters_are_nearest_means_in_feature_space() -> None:
     router = KernelRouter(kernel, make_samples(X, kernel.sample_form), labels)
     K, cross = naive.rbf(X, X, GAMMA), naive.rbf(Z, X, GAMMA)
     means = [labels == c for c in range(6)]
-    spread = np.array([K[np.ix_(mine, mine)].mean() for mine in means])
-    truth = np.array([1.0 - 2.0 * cross[:, mine].mean(axis=1) + s for mine, s in zip(means, spread, strict=True)])
-    np.testing.assert_allclose(router.spread, spread, rtol=1e-12)
+    norms = np.array([K[np.ix_(mine, mine)].mean() for mine in means])
+    truth = np.array([1.0 - 2.0 * cross[:, mine].mean(axis=1) + s for mine, s in zip(means, norms, strict=True)])
+    np.testing.assert_allclose(router.squared_centre_norms, norms, rtol=1e-12)
     np.testing.assert_array_equal(router.route(Z, ThreadTeam(1)), truth.argmin(axis=0))
-    # router that only route are told the spread and never see the points' own matrix
-    lean = KernelRouter(kernel, make_samples(X, kernel.sample_form), labels, spread)
+    # routers that only route are given the norms and never see the points' own matrix
+    lean = KernelRouter(kernel, make_samples(X, kernel.sample_form), labels, norms)
     np.testing.assert_array_equal(lean.route(Z, ThreadTeam(1)), truth.argmin(axis=0))
     assert "gram" not in vars(lean)
 

@@ -17,10 +17,10 @@ from widemargin._threads import ThreadTeam
 from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.kernels.streamed import KernelRows
+from widemargin.kernels.kernel_operator import KernelOperator
 from widemargin.partition.divide import Clustering, Division, divide
 from widemargin.partition.routing import RandomRouter
-from widemargin.solvers.dual.certificate import svm_problem
+from widemargin.solvers.dual.problem import svm_problem
 from widemargin.solvers.results import TrainedMachine
 
 
@@ -94,7 +94,7 @@ def test_theorem_1(n: int, k: int, seed: int, gamma: float, C: float, weighted: 
         labels = rng.integers(k, size=n)
         labels[0] = k - 1
     else:
-        labels = divide(KernelRows(kernel, samples, ThreadTeam(1)), Clustering(k, method), rng).labels
+        labels = divide(KernelOperator(kernel, samples, ThreadTeam(1)), Clustering(k, method), rng).labels
     with Progress() as progress:
         best = train(
             KernelProblem(kernel, samples, svm_problem(y, upper)), DCSVMSettings(n_jobs=1, tol=1e-9), progress, rng
@@ -168,7 +168,7 @@ def test_points_of_largest_gradient_are_no_support_vectors(seed: int) -> None:
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     upper, kernel = np.full(200, 10.0), RBF(0.5)
     samples = make_samples(X, kernel.sample_form)
-    labels = divide(KernelRows(kernel, samples, ThreadTeam(1)), Clustering(4), np.random.default_rng(0)).labels
+    labels = divide(KernelOperator(kernel, samples, ThreadTeam(1)), Clustering(4), np.random.default_rng(0)).labels
     glued = glue(kernel, X, y, upper, labels).result
     with Progress() as progress:
         best = train(

@@ -20,7 +20,7 @@ from widemargin._progress import Progress
 from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import make_kernel
-from widemargin.solvers.dual.certificate import svm_problem
+from widemargin.solvers.dual.problem import svm_problem
 from widemargin.solvers.results import TrainedMachine as Trained
 
 _LABELS = {"kernel": "DC-SVM, kernel k-means", "input": "DC-SVM, k-means", "cascade": "Cascade SVM"}

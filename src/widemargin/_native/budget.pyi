@@ -34,7 +34,7 @@ class MergingState:
     """
     A Gaussian kernel machine of at most `budget` points, with budget maintenance by merging. Point j is
     slots[3, j] points[:, j] + shift, and lam t times its coefficient is slots[0, j]; slots[1, j] is the sum of the
-    terms of slots[0, j], each times the step sum when it was added (for the average); slots[2, j] is gamma |slots[3, j]
+    terms of slots[0, j], each times the step size sum when it was added (for the average); slots[2, j] is gamma |slots[3, j]
     points[:, j]|^2. Points with positive coefficients fill the slots from the front, the others from the back; empty
     slots have coefficient 0. The arrays may be written to between calls.
     """
@@ -60,7 +60,7 @@ class MergingState:
     @property
     def sums(self) -> NDArray[np.float64]:
         """
-        ndarray of shape (7,), float64: intercept, the sum of its terms times the step sums, step sum, averaging weight
+        ndarray of shape (7,), float64: intercept, the sum of its terms times the step size sums, step size sum, averaging weight
         of the latest step, sum of averaging weights, hinge losses, squared weight degradations
         """
 

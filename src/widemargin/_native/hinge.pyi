@@ -10,15 +10,15 @@ from . import Team
 def scan_breakpoints(
     team: Team,
     f: NDArray[np.float64],
-    target: NDArray[np.float64],
+    f_end: NDArray[np.float64],
     intercept: float,
-    target_intercept: float,
+    intercept_end: float,
     signed_weights: NDArray[np.float64],
     lo: float,
     hi: float,
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
     """
-    The risk on the segment from f + intercept, k = 0, to target + target_intercept, k = 1: its right derivative
+    The risk on the segment from f + intercept, k = 0, to f_end + intercept_end, k = 1: its right derivative
     at k = lo, and its breakpoints in (lo, hi): their k, and the jumps of the derivative. hi must be finite.
     """
 
@@ -32,15 +32,15 @@ def find_root(
 def advance(
     team: Team,
     f: NDArray[np.float64],
-    target: NDArray[np.float64],
+    f_end: NDArray[np.float64],
     signed_weights: NDArray[np.float64],
     step: float,
     mu: float,
     coef: NDArray[np.float64],
 ) -> tuple[float, float]:
     """
-    Replace f by f + step (target - f); write the row weights coef of the cutting plane at f + mu (target - f).
-    Returns the risk at the new f and the plane's offset. f may be target where step is 0.
+    Replace f by f + step (f_end - f); write the row weights coef of the cutting plane at f + mu (f_end - f).
+    Returns the risk at the new f and the plane's offset. f may be f_end where step is 0.
     """
 
 def smoothed_hinges(
@@ -82,7 +82,7 @@ def weighted_quantile(values: NDArray[np.float64], weights: NDArray[np.float64],
 def collect_residuals(
     team: Team,
     f: NDArray[np.float64],
-    target: NDArray[np.float64],
+    f_end: NDArray[np.float64],
     k: float,
     signed_weights: NDArray[np.float64],
     lo: float,
@@ -90,14 +90,14 @@ def collect_residuals(
     values: NDArray[np.float64],
 ) -> tuple[float, float, NDArray[np.float64], NDArray[np.float64]]:
     """
-    Write the residuals values = y - (f + k (target - f)). Returns sum(s[values < lo]), sum(s[values <= hi]), the
+    Write the residuals values = y - (f + k (f_end - f)). Returns sum(s[values < lo]), sum(s[values <= hi]), the
     values in [lo, hi], and their weights.
     """
 
 def advance_with_intercept(
     team: Team,
     f: NDArray[np.float64],
-    target: NDArray[np.float64],
+    f_end: NDArray[np.float64],
     signed_weights: NDArray[np.float64],
     step: float,
     intercept: float,

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from . import Team, csr
 
-def rbf(G: NDArray[np.float32], squares: NDArray[np.float32], other_squares: NDArray[np.float32], gamma: float) -> None:
+def exponential(G: NDArray[np.float32], factor: float) -> None:
     """
-    Replace inner products G (r, c) by exp(-gamma |x - z|^2); squares (r,) and other_squares (c,): gamma |x|^2, gamma |z|^2.
+    Replace G (r, c) by exp(factor G), for factor G <= 0; positive exponents count as 0.
     """
 
 def copy_transposed(A: NDArray[np.floating], out: NDArray[np.floating]) -> None:

@@ -27,34 +27,34 @@ class MulticlassHinge:
         self,
         team: Team,
         f: NDArray[np.float64],
-        target: NDArray[np.float64],
+        f_end: NDArray[np.float64],
         step: float,
         mu: float,
         coef: NDArray[np.float64],
     ) -> tuple[float, float]:
         """
-        Replace f by f + step (target - f), write the row weights coef (K, n) of the cutting plane at f + mu
-        (target - f), and return the risk at the new f and the plane's offset.
+        Replace f by f + step (f_end - f), write the row weights coef (K, n) of the cutting plane at f + mu
+        (f_end - f), and return the risk at the new f and the plane's offset.
         """
 
     def slope(
-        self, team: Team, f: NDArray[np.float64], target: NDArray[np.float64], rows: NDArray[np.int64], k: float
+        self, team: Team, f: NDArray[np.float64], f_end: NDArray[np.float64], rows: NDArray[np.int64], k: float
     ) -> float:
         """
-        The right derivative, in k, of the risk of some rows at f + k (target - f).
+        The right derivative, in k, of the risk of some rows at f + k (f_end - f).
         """
 
     def drop_linear_rows(
         self,
         team: Team,
         f: NDArray[np.float64],
-        target: NDArray[np.float64],
+        f_end: NDArray[np.float64],
         rows: NDArray[np.int64],
         lo: float,
         hi: float,
     ) -> tuple[int, float]:
         """
-        Move the rows whose loss at f + k (target - f) is not linear in k over [lo, hi] to the front of `rows`;
+        Move the rows whose loss at f + k (f_end - f) is not linear in k over [lo, hi] to the front of `rows`;
         return their number, and the sum of the other rows' derivatives.
         """
 

@@ -21,9 +21,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,9 +30,10 @@ from .._native import Stopped
 from .._progress import PartProgress, Progress
 from .._types import RowIndices, Vector
 from ..data import LostBlockError
-from ..solvers.dual.block import Block, CertificateSums, Outcome, Trial, call_at
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Certificate, DualProblem
+from ..solvers.dual.certificate import Certificate, Limits
+from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.stopping import MAX_NOISE, hides_violation
+from ..solvers.dual.variable_block import Block, BlockReport, CertificateSums, RoundState, call_at
 from ..solvers.results import DualResult, History, StoppedAtStartError
 
 Handles = list[Any]
@@ -43,7 +43,7 @@ _START_TOL = 0.1  # tolerance of the blocks' first solution
 _ROUND_TOL = 0.1  # violation that a round solves to / that before it
 _JOINT_ROWS = 2**14  # of a joint problem, at most: one worker solves it while the others wait (docs/decisions/0020)
 _JOINT_TOL = 1e-3  # violation that a joint problem is solved to / that before it: a round costs more than its digits
-_JOINT_SHARE = 8  # memory budget / bytes of these rows, at least
+_JOINT_MEMORY_FRACTION = 1 / 8  # of the memory budget for the rows of a joint problem, at most
 _FIRST_SHARE = 0.5  # of the time that is left, at most, for each part of the first step's proposal
 _MAX_LOSSES = 5  # times that blocks are lost without a round in between
 _MAX_IDLE = 4  # rounds without a change of the objective, after which the precision is reached
@@ -62,14 +62,10 @@ class Blocks(Protocol):
         """What the functions have returned. Raises LostBlockError if a block or a result is lost, or `Stopped`."""
 
 
-@dataclass(frozen=True)
-class RoundSettings:
-    """Parameters of a fit; the memory of a worker beside its rows, and a row, in bytes."""
+class RoundSettings(NamedTuple):
+    """Limits of the solve; the memory of a worker beside its rows, and a row, in bytes."""
 
-    has_intercept: bool = False
-    tol: float = 1e-3
-    max_relative_gap: float = MAX_RELATIVE_GAP
-    max_iter: int = -1
+    limits: Limits
     memory_budget: int = 2**30
     row_bytes: int = 400
 
@@ -80,7 +76,7 @@ class BlockMinimizer:
     Parameters
     ----------
     blocks : Blocks
-        Of `solvers.dual.block.Block`.
+        Of `solvers.dual.variable_block.Block`.
     problem : DualProblem of n coordinates
     index : list of ndarray of int
         The coordinates of each block.
@@ -100,20 +96,21 @@ class BlockMinimizer:
         self.problem = problem
         self.index = index
         self.settings = settings
+        self.limits = settings.limits
         self.progress = progress
         self.history = History()
         self.n_iter = 0
         self.n_bytes = 0
         self.version = self.attempt = 0
         self.beta = np.zeros(len(problem.target))
-        self.goal = settings.tol
+        self.goal_tol = self.limits.tol
         self.is_joint = True  # the latest round
         self.n_active = 0  # violators and free variables
         self.midpoint = 0.0  # of the optimality bounds of the intercept
         self.entry_noise = 0.0  # of a kernel entry
-        self.exact_beta: Vector | float = 0.0  # whose decision values are free of noise where it matters
+        self.float64_beta: Vector | float = 0.0  # whose decision values are free of noise where it matters
         self.is_float64 = False
-        room = settings.memory_budget // (_JOINT_SHARE * settings.row_bytes)
+        room = int(_JOINT_MEMORY_FRACTION * settings.memory_budget / settings.row_bytes)
         self.joint_rows = max(len(blocks), min(_JOINT_ROWS, room))
 
     def solve(self, beta: Vector) -> DualResult:
@@ -144,14 +141,14 @@ class BlockMinimizer:
     # ---------------------------------------------------------------------------------------------------------- rounds
 
     def _rounds(self) -> None:
-        certificate, n_idle, self.goal = self.best[1], 0, self.settings.tol
+        certificate, n_idle, self.goal_tol = self.best[1], 0, self.limits.tol
         while not self._is_done(certificate) and self._report(certificate):
-            if certificate.violation < self.goal:
-                self.goal = certificate.tighter_tol(self.settings.max_relative_gap)
+            if certificate.violation < self.goal_tol:
+                self.goal_tol = certificate.tighter_tol(self.limits.max_relative_gap)
             before = certificate.objective - certificate.gap  # the lower bound: minus the dual objective
             certificate = self._attempt(lambda: self._round(certificate))  # noqa: B023 - called at once
             # the dual objective decreases in every round, the primal one need not: a stop returns the least
-            if certificate.violation < self.settings.tol or certificate.objective <= self.best[1].objective:
+            if certificate.violation < self.limits.tol or certificate.objective <= self.best[1].objective:
                 self.best = self.beta, certificate
             gain = certificate.objective - certificate.gap - before
             n_idle = 0 if gain > _LEAST_CHANGE * abs(before) else n_idle + 1
@@ -159,15 +156,13 @@ class BlockMinimizer:
                 break
 
     def _is_done(self, certificate: Certificate) -> bool:
-        if 0 <= self.settings.max_iter <= self.n_iter:
-            return True
-        return certificate.violation < self.settings.tol and certificate.is_tight(self.settings.max_relative_gap)
+        return self.n_iter >= self.limits.max_sets or self.limits.are_met(certificate)
 
     def _report(self, certificate: Certificate) -> bool:
         self.progress.candidate = self.beta, certificate.intercept
         return self.progress.go_on(
             violation=certificate.violation,
-            tol=self.goal,
+            tol=self.goal_tol,
             objective=certificate.objective,
             gap=certificate.gap,
             n_support=float(np.count_nonzero(self.beta)),
@@ -195,7 +190,7 @@ class BlockMinimizer:
         return self._solve_jointly(self._run("start_candidates"), _START_TOL)
 
     def _propose_by_blocks(self, certificate: Certificate) -> Proposals:
-        return self._improve(self._trial.round_tol(certificate.violation) if self.version > 1 else _START_TOL)
+        return self._improve(self._state.round_tol(certificate.violation) if self.version > 1 else _START_TOL)
 
     def _improve(self, tol: float) -> Proposals:
         sizes = [size.changed_bytes for size in self._fetch("improve", tol, self._time_left())]
@@ -203,7 +198,7 @@ class BlockMinimizer:
 
     def _propose_jointly(self, certificate: Certificate) -> Proposals:
         share = self.joint_rows // len(self.blocks)
-        tol = max(0.5 * self.goal, _JOINT_TOL * certificate.violation)
+        tol = max(0.5 * self.goal_tol, _JOINT_TOL * certificate.violation)
         return self._solve_jointly(self._run("candidates", self.midpoint, certificate.violation, share), tol)
 
     def _solve_jointly(self, offers: Handles, tol: float) -> Proposals:
@@ -231,38 +226,38 @@ class BlockMinimizer:
     # -------------------------------------------------------------------------------------------------- the certificate
 
     @property
-    def _trial(self) -> Trial:
-        return Trial(self.settings.has_intercept, self.settings.tol, self.midpoint, self.goal, _ROUND_TOL)
+    def _state(self) -> RoundState:
+        return RoundState(self.limits.has_intercept, self.limits.tol, self.midpoint, self.goal_tol, _ROUND_TOL)
 
     def _measure(self, version: int | None = None, sums: Handles | None = None) -> Certificate:
         """The certificate of the blocks, at the latest version or after a step to a new one, which is taken over."""
         is_step = version is not None
         version = self.version if version is None else version
         sums = self._run("sums") if sums is None else sums
-        outcomes = self.blocks.run(call_at, version, self.attempt, "outcome", sums, self._trial)
-        fetched = self.blocks.fetch([*sums, *outcomes])
-        known, told = fetched[: len(sums)], fetched[len(sums) :]
+        reports = self.blocks.run(call_at, version, self.attempt, "report", sums, self._state)
+        fetched = self.blocks.fetch([*sums, *reports])
+        sums, reports = fetched[: len(sums)], fetched[len(sums) :]
         if is_step:
-            self._take_over(version, told)
-        return self._certify(known, told)
+            self._take_over(version, reports)
+        return self._certify(sums, reports)
 
-    def _take_over(self, version: int, outcomes: list[Outcome]) -> None:
+    def _take_over(self, version: int, reports: list[BlockReport]) -> None:
         beta = self.beta.copy()
-        for mine, outcome in zip(self.index, outcomes, strict=True):
-            beta[mine[outcome.changed]] = outcome.beta
+        for coordinates, report in zip(self.index, reports, strict=True):
+            beta[coordinates[report.changed]] = report.beta
         self.beta, self.version = beta, version
-        sizes = [outcome.size for outcome in outcomes]
+        sizes = [report.size for report in reports]
         self.n_iter += sum(size.n_iter for size in sizes)
         self.n_bytes += sum(size.changed_bytes * (len(sizes) - 1) + size.candidate_bytes for size in sizes)
 
-    def _certify(self, sums: list[CertificateSums], outcomes: list[Outcome]) -> Certificate:
-        violation, intercepts, self.midpoint = self._trial.bounds(sums)
-        self.n_active = sum(outcome.n_active for outcome in outcomes)
-        self.entry_noise = max(outcome.noise for outcome in outcomes)
+    def _certify(self, sums: list[CertificateSums], reports: list[BlockReport]) -> Certificate:
+        violation, intercepts, self.midpoint = self._state.bounds(sums)
+        self.n_active = sum(report.n_active for report in reports)
+        self.entry_noise = max(report.noise for report in reports)
         target_beta, beta_decision, norm, total = (
             sum(getattr(part, name) for part in sums) for name in ("target_beta", "beta_decision", "norm", "total")
         )
-        gaps = beta_decision - target_beta + norm + total * intercepts + sum(outcome.losses for outcome in outcomes)
+        gaps = beta_decision - target_beta + norm + total * intercepts + sum(report.losses for report in reports)
         best = int(np.argmin(gaps))
         gap = max(0.0, float(gaps[best]))
         lower_bound = float(target_beta - norm - 0.5 * beta_decision)
@@ -277,28 +272,25 @@ class BlockMinimizer:
         return Certificate(float(intercepts[best]), lower_bound + gap, gap, violation)
 
     def _result(self, beta: Vector, certificate: Certificate) -> DualResult:
-        is_tight = certificate.is_tight(self.settings.max_relative_gap)
-        converged = certificate.violation < self.settings.tol and is_tight
-        decision = np.zeros(len(beta))
+        converged, decision = self.limits.are_met(certificate), np.zeros(len(beta))
         if converged:  # the decision values of other machines are not used
             try:
                 parts = self._attempt(lambda: self._fetch("get", "decision"))
             except Stopped:
                 return DualResult(beta, decision, *certificate, False, self.n_iter, self.history)
-            for mine, values in zip(self.index, parts, strict=True):
-                decision[mine] = values
+            for coordinates, values in zip(self.index, parts, strict=True):
+                decision[coordinates] = values
         return DualResult(beta, decision, *certificate, converged, self.n_iter, self.history)
 
     # ------------------------------------------------------------------------------------------------------ float64
 
     def _noise(self, beta: Vector) -> float:
         """Standard deviation of a decision value from the errors of float32 kernel entries."""
-        return self.entry_noise * float(np.linalg.norm(beta - self.exact_beta))
+        return self.entry_noise * float(np.linalg.norm(beta - self.float64_beta))
 
     def _is_coarse(self, beta: Vector, certificate: Certificate) -> bool:
         """Whether rounding of float32 kernel entries could hide a violation."""
-        point = DualResult(beta, beta, *certificate, True, 0, self.history)
-        return hides_violation(self._noise(beta), self.settings.tol, self.problem, point)
+        return hides_violation(self._noise(beta), self.limits.tol, self.problem, certificate.objective)
 
     def _remove_noise(self) -> None:
         """Where float32 entries are too coarse, rounds from float64 decision values; at need on float64 entries."""
@@ -310,7 +302,7 @@ class BlockMinimizer:
         while self._attempt(lambda: self._correct(noise, self.best[1].intercept)):
             self.best = self.beta, self._attempt(self._measure)
             self._rounds()
-            if self._noise(self.best[0]) > MAX_NOISE * self.settings.tol:
+            if self._noise(self.best[0]) > MAX_NOISE * self.limits.tol:
                 break
         if self._is_coarse(*self.best):
             self._attempt(self._to_float64)
@@ -319,13 +311,13 @@ class BlockMinimizer:
 
     def _correct(self, noise: float, intercept: float) -> bool:
         """Compute in float64 the decision values that noise can affect; False if all of them are exact."""
-        if not sum(self._fetch("find_uncertain", noise, intercept)):
+        if not sum(self._fetch("begin_correction", noise, intercept)):
             return False
         support, sizes = self._run("support", self.version), self._fetch("support_bytes", self.version)
         self.n_bytes += sum(sizes) * (len(sizes) - 1)
         for group in self._groups(sizes):
             self._fetch("correct", group, [support[p] for p in group], len(self.blocks))
-        self.exact_beta = self.beta
+        self.float64_beta = self.beta
         return True
 
     def _to_float64(self) -> None:
@@ -354,15 +346,16 @@ class BlockMinimizer:
     def _restore(self) -> None:
         """Bring every block to the latest step; what lost blocks knew is computed again, from all support vectors."""
         self.attempt += 1
-        is_there = self.blocks.fetch(self.blocks.run(Block.stand_at, self.version, self.attempt))
+        is_there = self.blocks.fetch(self.blocks.run(Block.rewind_to, self.version, self.attempt))
         stale = [p for p, is_current in enumerate(is_there) if not is_current]
         if not stale:
             return
-        self.exact_beta = 0.0
+        self.float64_beta = 0.0
         if self.is_float64:
             self.blocks.fetch(self.blocks.run(Block.use_float64, only=stale))
-        starts = [self.blocks.run(Block.start, self.beta[self.index[p]], self.version, only=[p])[0] for p in stale]
-        self.blocks.fetch(starts)
+        self.blocks.fetch(
+            [self.blocks.run(Block.begin_restore, self.beta[self.index[p]], self.version, only=[p])[0] for p in stale]
+        )
         support = self.blocks.run(Block.support, self.version)
         sizes = self.blocks.fetch(self.blocks.run(Block.support_bytes, self.version))
         self.n_bytes += sum(sizes) * (len(sizes) - 1)

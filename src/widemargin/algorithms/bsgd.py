@@ -34,20 +34,20 @@ from ..models.expansion import KernelExpansion
 from ..solvers.results import History
 from ..solvers.sgd.budgeted_machine import (
     BLOCK_ROWS,
+    PAPER_RULE,
     BudgetedMachine,
     StepSettings,
     StepTotals,
     make_machine,
     projection_bytes,
 )
-from ..solvers.sgd.maintenance import PAPER_RULE
 
 _BLOCK_OPERATIONS = 2e8  # of a block of steps, between two checks of the clock: some tens of milliseconds
 _PAPER_MERGER_OPERATIONS = 1e6  # that take as long as one merger of a PaperMachine
 _ROW_VECTORS, _MACHINE_VECTORS = 12, 6  # float64 vectors (n,) of a training, and more of them for each machine
 _POINT_COPIES = 4  # in a machine's slots, in the expansion of all machines, and in the precision of the data
 _POINT_BYTES = 64  # of a support vector beside its features
-_SAMPLED_ROWS = 256  # of a `Sampler`, between two checks of the clock
+_SAMPLED_ROWS = 256  # of a `TimedSample`, between two checks of the clock
 _PATIENCE = 3  # early stopping: passes without a better score on the validation rows
 
 
@@ -91,18 +91,18 @@ class BudgetedSGD:
         bool
             Whether all steps were made: False if `progress` stopped them.
         """
-        before = self.totals()
-        go_on = True
+        before, n_done, go_on = self.totals(), 0, True
         with blas_limit(1), ThreadTeam(min(len(self.machines), n_jobs) if n_jobs and n_jobs > 0 else n_jobs) as team:
             X = self.machines[0].prepare(X)
             for block in self._blocks(order, X.shape[1]):
                 if not go_on:
                     break
-                team.map(partial(_run, X, block), list(zip(self.machines, signed_weights, strict=True)))
+                team.map(partial(_run_steps, X, block), list(zip(self.machines, signed_weights, strict=True)))
+                n_done += len(block)
                 progress.advance(len(block))
                 go_on = progress.go_on(**self._callback_state(before))
         self._record(before, progress)
-        return go_on
+        return n_done == len(order)
 
     def totals(self) -> StepTotals:
         """Sums over the machines; a row is one step."""
@@ -165,7 +165,7 @@ def needed_bytes(shape: tuple[int, int], row_bytes: float, n_machines: int, budg
     return vectors + points + projection_bytes(n_machines, budget, maintenance)
 
 
-def _run(X: Any, order: RowIndices, task: tuple[BudgetedMachine, Vector]) -> None:
+def _run_steps(X: Any, order: RowIndices, task: tuple[BudgetedMachine, Vector]) -> None:
     """Steps of one machine, given with its signed weights (n,)."""
     machine, signed_weights = task
     machine.run(X, order, signed_weights)
@@ -222,7 +222,7 @@ def train(
     for epoch in range(epochs.n_epochs):
         progress.stage(f"pass {epoch + 1} of {epochs.n_epochs}", n)
         order = rng.permutation(n) if epochs.shuffle else np.arange(n)
-        go_on = sgd.take_steps(X, signed_weights, order, progress, n_jobs)
+        is_complete = sgd.take_steps(X, signed_weights, order, progress, n_jobs)
         if epochs.score is None:
             model = sgd.model()
         else:
@@ -233,15 +233,15 @@ def train(
                 model, best, since_best = candidate, score, 0
             else:
                 since_best += 1
-        if not go_on:
+        if not is_complete or (progress.stopped_by and epoch + 1 < epochs.n_epochs):
             return model, False
         if since_best >= _PATIENCE:
             break
     return model, True
 
 
-class Sampler:
-    """Decision values of random rows, as many as are predicted in a given time."""
+class TimedSample:
+    """Decision values of as many random rows as a time limit allows."""
 
     def __init__(self, seconds: float, rng: np.random.Generator) -> None:
         self.seconds = seconds
@@ -266,7 +266,7 @@ def primal_objective(
     C: float,
     n_jobs: int | None,
     memory: int,
-    sampler: Sampler | None = None,
+    sampler: TimedSample | None = None,
 ) -> float:
     """1/2 (|w|^2 + b^2) + C sum_i s_i max(0, 1 - y_i f(x_i)), summed over the machines.
 
@@ -274,13 +274,13 @@ def primal_objective(
     """
     predict = sampler or (lambda model, X, **how: (np.arange(X.shape[0]), model.decision_values(X, **how)))
     points, at_points = predict(model, model.points, n_jobs=n_jobs, memory_budget=memory)
-    norms = np.sum(model.coef.T[points] * (at_points - model.intercept)) * _share(model.points, points)
+    norms = np.sum(model.coef.T[points] * (at_points - model.intercept)) * _inverse_fraction(model.points, points)
     rows, values = predict(model, X, n_jobs=n_jobs, memory_budget=memory)
     margins, weights = np.sign(signed_weights[:, rows]) * values.T, np.abs(signed_weights[:, rows])
-    losses = np.sum(weights * np.maximum(0.0, 1.0 - margins)) * _share(X, rows)
+    losses = np.sum(weights * np.maximum(0.0, 1.0 - margins)) * _inverse_fraction(X, rows)
     return float(0.5 * (norms + np.sum(model.intercept**2)) + C * losses)
 
 
-def _share(X: Any, rows: RowIndices) -> float:
+def _inverse_fraction(X: Any, rows: RowIndices) -> float:
     """n / m, for m of the n rows of X."""
     return float(X.shape[0] / max(1, len(rows)))

@@ -29,13 +29,13 @@ from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run_until_stopp
 from .._types import Array, Matrix, RowIndices, Vector
 from ..data.rows import group_by_label
 from ..data.samples import make_samples
-from ..kernels.functions import Transform
+from ..kernels.functions import ArgumentKernel
 from ..kernels.tiles import fill_gram
 from ..models.nystroem_tree import NystroemForest, NystroemTree
 from ..nystroem.factor import nystroem_factor
 from ..nystroem.features import LandmarkFeatures, stack_leaves
 from ..nystroem.landmarks import select_landmarks
-from ..nystroem.local_machines import ExactMachine, LeafProblem, LinearFit, least_squares_work
+from ..nystroem.leaf_problems import ExactMachine, LeafProblem, LinearFit, least_squares_work
 from ..nystroem.pseudo_landmarks import add_pseudo_landmarks, landmark_features
 from ..partition.hierarchy import Hierarchy, grow
 from ..partition.kmeans import max_sample_values, needed_sample_bytes
@@ -49,7 +49,7 @@ _PRELIMINARY_ROWS = 300  # of a leaf, for a first machine where time is limited
 _SIZE_STEP = 100  # between the numbers of kernel rows from which the memory budget chooses one
 _N_VECTORS = 6  # float64 vectors (n,) of a training, beside two for each output
 _UNEVEN = 2.0  # rows of the largest leaf / mean, about
-_SINGULAR = 1e-10  # of the trace: coordinates may depend on each other
+_RIDGE = 1e-10  # / the trace of the normal equations, which may be singular
 
 
 class ForestSettings(NamedTuple):
@@ -68,8 +68,8 @@ class ForestSettings(NamedTuple):
     linear : bool
         Whether a leaf's kernel is the approximate one plus <x, z>, scaled to the leaf.
     damping : float
-        Times the number of rows that W is estimated on (r): `nystroem_factor` gets damping / r, as coordinates of new
-        rows are the less certain, the fewer rows W is known from.
+        Tikhonov damping of the pseudo-inverse of C: `nystroem_factor` gets damping / r, r the number of rows that W is
+        estimated on. Few rows determine directions of small singular values badly.
     memory_budget : int
         Bytes.
     n_jobs : int or None
@@ -104,7 +104,7 @@ class TrainedForest(NamedTuple):
 
 
 def train(
-    kernel: Transform,
+    kernel: ArgumentKernel,
     X: Any,
     problem: LeafProblem,
     settings: ForestSettings,
@@ -116,7 +116,7 @@ def train(
 
     Parameters
     ----------
-    kernel : Transform
+    kernel : ArgumentKernel
     X : ndarray or CSR array of shape (n, d)
     problem : LeafProblem
         With the targets of the n rows.
@@ -129,8 +129,8 @@ def train(
     Notes
     -----
     O(n_leaf^2) kernel entries a leaf, of at most 3,000 rows each. Leaves are independent: one after the other on every
-    thread. With a time limit, machines of 300 rows of each leaf come first. Stopped, a leaf that is left keeps that one
-    or gets the best constant, and only whole trees are kept beside the first.
+    thread. With a time limit, machines of 300 rows of each leaf come first. When the fit is stopped, an untrained
+    leaf keeps that one or gets the best constant; of the further trees only complete ones are kept.
     """
     with blas_limit(1), ThreadTeam(_count_workers(settings, X, problem.n_outputs)) as team:
         train_leaf = _LeafTrainer(kernel, X, problem, settings, progress, team, features)
@@ -258,7 +258,7 @@ class _LeafTrainer:
 
     def __init__(
         self,
-        kernel: Transform,
+        kernel: ArgumentKernel,
         X: Any,
         problem: LeafProblem,
         settings: ForestSettings,
@@ -319,9 +319,13 @@ class _LeafTrainer:
         batch = self.X[rows]
         sampled = self._sample(len(rows), rng)
         K = self._kernel_matrix(batch[sampled]) if self.problem.needs_kernel_matrix else None
-        is_exact = len(rows) == len(sampled) <= self.settings.n_landmarks  # every row is a landmark: the exact machine
-        exact_machine = None if is_exact else self._exact_machine(K, rows[sampled])
-        learn = partial(self._learn_features, batch, sampled, K, exact_machine, rng, is_exact=is_exact)
+        all_are_landmarks = (
+            len(rows) == len(sampled) <= self.settings.n_landmarks
+        )  # every row is a landmark: the exact machine
+        exact_machine = None if all_are_landmarks else self._exact_machine(K, rows[sampled])
+        learn = partial(
+            self._learn_features, batch, sampled, K, exact_machine, rng, all_are_landmarks=all_are_landmarks
+        )
         features, C, F, linear = self._until_stopped(learn, self._learning_work(len(rows)))
         del K, batch, learn
         coordinates = self._coordinates(C, F, linear)
@@ -337,7 +341,7 @@ class _LeafTrainer:
     def _exact_machine(self, K: Array | None, rows: RowIndices) -> ExactMachine | None:
         """The machine of the exact kernel; None where landmarks are not weighted by it."""
         self._raise_if_stopped()
-        return None if self.settings.weights is None else self.problem.exact(K, rows, self.progress)
+        return None if self.settings.weights is None else self.problem.solve_exactly(K, rows, self.progress)
 
     def _learn_features(
         self,
@@ -347,19 +351,19 @@ class _LeafTrainer:
         exact_machine: ExactMachine | None,
         rng: np.random.Generator,
         *,
-        is_exact: bool,
+        all_are_landmarks: bool,
     ) -> tuple[LandmarkFeatures, Array, Matrix | None, _LinearPart | None]:
         """The features, their values C (n_leaf, m + p), the factor F (m + p, rank) of W = F F', and the linear part.
 
         F is None without the kernel matrix K (r, r) of the sampled rows. It works on copies of its own: a fit that is
         stopped leaves it to end in another thread.
         """
-        linear = None if is_exact else self._linear_part(batch)
+        linear = None if all_are_landmarks else self._linear_part(batch)
         coordinates = np.empty((batch.shape[0], 0)) if linear is None else linear.coordinates
         features = self._features(batch[sampled], coordinates[sampled], exact_machine, rng)
         C = features.values(batch)
         self._raise_if_stopped()
-        damping = 0.0 if is_exact else self.settings.damping / len(sampled)
+        damping = 0.0 if all_are_landmarks else self.settings.damping / len(sampled)
         return features, C, None if K is None else nystroem_factor(C[sampled], K, damping), linear
 
     def _coordinates(self, C: Array, F: Matrix | None, linear: _LinearPart | None) -> Array:
@@ -440,9 +444,9 @@ class _LeafTrainer:
         self._raise_if_stopped()
         if self.features is not None:
             return self.features
-        if exact_machine is None or not exact_machine.importance.any():
+        if exact_machine is None or not exact_machine.landmark_weights.any():
             return self._with_landmarks(batch, None, rng)
-        weighted = self._with_landmarks(batch, exact_machine.importance, rng)
+        weighted = self._with_landmarks(batch, exact_machine.landmark_weights, rng)
         if self.settings.weights != "auto":
             return weighted
 
@@ -462,13 +466,13 @@ class _LeafTrainer:
 
 
 def _residual(coordinates: Matrix, values: Matrix) -> float:
-    """Residual sum of squares of least squares on coordinates (n, r), for values (q, n).
+    """Minimum over W of |values - W coordinates'|^2 + ridge |W|^2, coordinates (n, r), values (q, n).
 
     By the normal equations, of r variables, or their dual of n: O(n r min(n, r)).
     """
     n, r = coordinates.shape
     A = coordinates.T @ coordinates if r <= n else coordinates @ coordinates.T
-    penalty = max(_SINGULAR * np.trace(A), np.finfo(np.float64).tiny)
+    penalty = max(_RIDGE * np.trace(A), np.finfo(np.float64).tiny)
     A[np.diag_indices(len(A))] += penalty
     factor = cho_factor(A)
     if r > n:

@@ -22,7 +22,6 @@ from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._native import Stopped
 from .._progress import PartProgress, Progress, SilentProgress
@@ -31,29 +30,30 @@ from .._types import RowIndices, Vector
 from ..data.rows import group_by_label
 from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
+from ..kernels.kernel_operator import KernelOperator
 from ..kernels.precision import entry_noise
-from ..kernels.scratch import Scratch, closing_scratch, release
-from ..kernels.streamed import KernelRows
+from ..kernels.scratch import Scratch, closing_scratch, free_scratch
 from ..kernels.tiles import fill_gram
 from ..partition.divide import Clustering, Division, divide
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, DualProblem, Limits, join_results
+from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Limits, join_results
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory, zero_result
 from ..solvers.dual.memory import active_bytes, free_bytes, share_budget
+from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.solver import DualSolver
 from ..solvers.dual.stopping import hides_violation
-from ..solvers.dual.subproblems import Subproblem, solve_on_whole_matrix
+from ..solvers.dual.subproblems import Subproblem, solve_on_full_matrix
 from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine
 
 # A function that returns the rows of a machine, and its dual problem on these.
 LazyProblem = Callable[[], tuple[RowIndices, DualProblem]]
 
-_MAX_IN_MEMORY = 6000  # rows of a cluster that is solved on its whole kernel matrix
+_MAX_IN_MEMORY = 6000  # rows of a cluster that is solved on its full kernel matrix
 _START_TOL = 0.1  # tolerance of levels and refine step that only give a start: later steps change its last digits
 _CLUSTER_ROWS = 2000  # largest mean size of the clusters of an automatic level
-_ONE_MATRIX_ENTRIES = 2**20  # of a kernel matrix on which one problem is solved without levels and rounds
-_ONE_MATRIX_PROBLEMS = 8  # times as many entries at most, if so many problems share the matrix
-_ONE_MATRIX_SHARE = 1 / 4  # bytes of that matrix / memory budget, at most
-_LEAST_ROWS = 5000  # of automatic levels: fewer rows are solved faster without
+_FULL_MATRIX_ENTRIES = 2**20  # of a kernel matrix on which one problem is solved without levels and rounds
+_FULL_MATRIX_PROBLEMS = 8  # times as many entries at most, if so many problems share the matrix
+_FULL_MATRIX_SHARE = 1 / 4  # bytes of that matrix / memory budget, at most
+_MIN_ROWS_FOR_LEVEL = 5000  # with fewer rows an automatic level takes longer than it saves
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class DCSVMSettings:
             return range(min(self.n_levels, deepest), max(self.stop_level, 1) - 1, -1)
         if self.stop_level:
             return range(self.stop_level, self.stop_level - 1, -1)
-        if n < _LEAST_ROWS or _are_sparse(samples):
+        if n < _MIN_ROWS_FOR_LEVEL or samples.is_sparse:
             return range(0)
         level = int(np.ceil(np.log(n / _CLUSTER_ROWS) / np.log(self.branching)))
         return range(level, max(level, 1) - 1, -1)
@@ -159,24 +159,25 @@ def train(
     come near `tol`, the solution is corrected with float64 entries.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
-        if suits_one_matrix(len(data.samples), 1, settings, progress):
+        if suits_full_matrix(len(data.samples), 1, settings, progress):
             start = data.problem.sparse_point() if start is None else start
             progress.stage("whole problem")
             whole = Subproblem(np.arange(len(data.samples)), data.problem, start)
-            return train_on_one_matrix(data.kernel, data.samples, [whole], settings, progress, team)[0]
-        fit = Fit(data, settings, progress, rng, team)
-        levels = fit.choose_levels() if start is None else range(0)
+            return train_on_full_matrix(data.kernel, data.samples, [whole], settings, progress, team)[0]
+        training = DCSVMTraining(data, settings, progress, rng, team)
+        levels = training.choose_levels() if start is None else range(0)
         if start is None:
             start = data.problem.uniform_point() if levels else data.problem.sparse_point()
         beta = start
         for level in levels:
             try:
-                beta = fit.solve_level(level, beta, division if level == settings.stop_level else None)
-            except (Stopped, StoppedAtStartError):  # while clustering; the clusters of `stop_level` may be given
+                beta = training.solve_level(level, beta, division if level == settings.stop_level else None)
+            except (Stopped, StoppedAtStartError):
+                # stopped while clustering: go on, as the clusters of `stop_level` may be given and need no clustering
                 continue
             if level == settings.stop_level or (progress.stopped_by and allow_early):
-                return fit.early_machine()
-        return fit.solve_whole(beta, allow_early)
+                return training.early_machine()
+        return training.solve_whole(beta, allow_early)
 
 
 def solve_clusters(
@@ -187,8 +188,8 @@ def solve_clusters(
     Zero for a cluster that the fit is stopped before; where zero is not feasible, `Stopped` is raised.
     """
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
-        fit = Fit(data, settings, progress, np.random.default_rng(0), team)
-        return fit.solve_clusters(clusters, data.problem.uniform_point(), settings.tol, settings.max_relative_gap)
+        training = DCSVMTraining(data, settings, progress, np.random.default_rng(0), team)
+        return training.solve_clusters(clusters, data.problem.uniform_point(), settings.tol, settings.max_relative_gap)
 
 
 def approximate(data: KernelProblem, settings: DCSVMSettings, progress: Progress) -> Vector:
@@ -198,15 +199,15 @@ def approximate(data: KernelProblem, settings: DCSVMSettings, progress: Progress
     n, beta = len(data.samples), data.problem.uniform_point()
     levels = settings.levels(data.samples)
     with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch(), suppress(Stopped):
-        fit = Fit(data, settings, progress, np.random.default_rng(0), team)
+        training = DCSVMTraining(data, settings, progress, np.random.default_rng(0), team)
         for level in levels:
-            beta = fit.solve_level(level, beta, None)
+            beta = training.solve_level(level, beta, None)
         if not levels:
-            beta = fit.solve_clusters([np.arange(n)], beta, max(settings.tol, _START_TOL), np.inf)[0].beta
+            beta = training.solve_clusters([np.arange(n)], beta, max(settings.tol, _START_TOL), np.inf)[0].beta
     return beta
 
 
-class Fit:
+class DCSVMTraining:
     """The steps of Algorithm 1. `levels` records those solved, `early` is the machine of the last one."""
 
     def __init__(
@@ -252,8 +253,8 @@ class Fit:
         """Divide the data, and solve the clusters from beta (n,) in parallel; the concatenated solution (n,)."""
         begin = time.perf_counter()
         if division is None:
-            rows = KernelRows(self.data.kernel, self.data.samples, self.team)
-            division = divide_adaptively(rows, level, beta, self.settings, self.progress, self.rng)
+            operator = KernelOperator(self.data.kernel, self.data.samples, self.team)
+            division = divide_rows(operator, level, beta, self.settings, self.progress, self.rng)
         clustered = time.perf_counter()
         n_clusters = division.router.n_clusters
         self.progress.stage(f"level {level}: {n_clusters} clusters", n_clusters)
@@ -275,7 +276,7 @@ class Fit:
         """Solve the clusters in parallel, each from its part of beta (n,)."""
         solve = partial(self._solve_cluster, beta=beta, tol=tol, max_relative_gap=max_relative_gap)
         solved = self.team.map_largest_first(solve, clusters, len)
-        release()
+        free_scratch()
         return solved
 
     def _solve_cluster(self, rows: RowIndices, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
@@ -291,9 +292,10 @@ class Fit:
         return _zero_result(self.data.problem.take(rows), self.settings, self.progress)
 
     def _solve_part(self, part: KernelProblem, beta: Vector, tol: float, max_relative_gap: float) -> DualResult:
-        """Solve from beta (m,): on the whole kernel matrix of a small part, else with an active set."""
+        """Solve from beta (m,): on the full kernel matrix of a small part, else with an active set."""
         m, itemsize = len(beta), part.samples.dtype.itemsize
-        budget = share_budget(self.data.samples, self.settings.memory_budget, 2 * self.team.n_threads)
+        n_shares = 2 * self.team.n_threads  # clusters of all threads take half of the budget
+        budget = share_budget(self.data.samples, self.settings.memory_budget, n_shares)
         with ThreadTeam(self.settings.n_jobs) as team:  # one thread if clusters are solved in parallel
             if m > _MAX_IN_MEMORY or m * m * itemsize > free_bytes(part.samples, budget):
                 result = self._solver(
@@ -335,7 +337,7 @@ class Fit:
             if self.early is None:
                 raise
             return self.early_machine()
-        # both objectives are half a squared norm plus C times the training loss
+        # comparable: each is 1/2 |w|^2 + C sum(loss), summed over the clusters for the early machine
         early = self.early if allow_early and self.progress.stopped_by else None
         if early is not None and early.result.objective < result.objective:
             return self.early_machine()
@@ -404,7 +406,7 @@ class Fit:
 
     def _is_coarse(self, solver: DualSolver, result: DualResult) -> bool:
         """Whether rounding of kernel entries could hide a violation of `tol`, or an error of 1 % of the objective."""
-        return hides_violation(solver.noise(result.beta), self.settings.tol, solver.terms, result)
+        return hides_violation(solver.noise(result.beta), self.settings.tol, solver.terms, result.objective)
 
     def _solver(
         self,
@@ -420,7 +422,7 @@ class Fit:
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
         team = team or self.team
         solver = DualSolver(
-            KernelRows(data.kernel, data.samples, team),
+            KernelOperator(data.kernel, data.samples, team),
             data.problem,
             settings.limits,
             active_bytes=active_bytes(data.samples, settings.memory_budget, team.n_threads),
@@ -447,27 +449,24 @@ def describe_level(
     }
 
 
-def _are_sparse(samples: Samples) -> bool:
-    return bool(sp.issparse(samples.take(slice(0, 1)).original()))
-
-
-def suits_one_matrix(n: int, n_problems: int, settings: DCSVMSettings, progress: Progress | PartProgress) -> bool:
-    """Whether problems on n rows are solved on the whole kernel matrix, without levels, rounds and callbacks."""
+def suits_full_matrix(n: int, n_problems: int, settings: DCSVMSettings, progress: Progress | PartProgress) -> bool:
+    """Whether problems on n rows are solved on one full kernel matrix, without levels, rounds and callbacks."""
     return (
-        n * n <= _ONE_MATRIX_ENTRIES * min(n_problems, _ONE_MATRIX_PROBLEMS)
-        and 8 * n * n <= _ONE_MATRIX_SHARE * settings.memory_budget
+        n * n <= _FULL_MATRIX_ENTRIES * min(n_problems, _FULL_MATRIX_PROBLEMS)
+        and 8 * n * n <= _FULL_MATRIX_SHARE * settings.memory_budget
         and not settings.stop_level
         and settings.n_levels in ("auto", 0)
         and not progress.is_observed
     )
 
 
-def max_rows_of_one_matrix(settings: DCSVMSettings) -> int:
-    """The most rows of problems that are solved on one kernel matrix."""
-    return isqrt(int(min(_ONE_MATRIX_ENTRIES * _ONE_MATRIX_PROBLEMS, settings.memory_budget * _ONE_MATRIX_SHARE / 8)))
+def max_rows_of_full_matrix(settings: DCSVMSettings) -> int:
+    """The most rows of problems that are solved on one full kernel matrix."""
+    n_entries = min(_FULL_MATRIX_ENTRIES * _FULL_MATRIX_PROBLEMS, settings.memory_budget * _FULL_MATRIX_SHARE / 8)
+    return isqrt(int(n_entries))
 
 
-def train_on_one_matrix(
+def train_on_full_matrix(
     kernel: Kernel,
     samples: Samples,
     parts: list[Subproblem],
@@ -477,7 +476,7 @@ def train_on_one_matrix(
 ) -> list[TrainedMachine]:
     """Train a machine for each part, on one kernel matrix; zeros if the fit is stopped before this matrix is known."""
     try:
-        results = solve_on_whole_matrix(kernel, samples, parts, settings.limits, team, progress)
+        results = solve_on_full_matrix(kernel, samples, parts, settings.limits, team, progress)
     except Stopped:
         results = [_zero_result(part.problem, settings, progress) for part in parts]
     return [TrainedMachine(result, None, np.array([result.intercept]), []) for result in results]
@@ -487,15 +486,15 @@ def _zero_result(problem: DualProblem, settings: DCSVMSettings, progress: Progre
     return zero_result(problem, has_intercept=settings.fit_intercept, elapsed=progress.elapsed)
 
 
-def divide_adaptively(
-    rows: KernelRows,
+def divide_rows(
+    operator: KernelOperator,
     level: int,
     beta: Vector,
     settings: DCSVMSettings,
     progress: Progress | PartProgress,
     rng: np.random.Generator,
 ) -> Division:
-    """Adaptive clustering, on a sample of the support vectors of beta, of all rows if there are none.
+    """Cluster the rows by a sample of the support vectors of beta; of all rows if these are fewer than 10 per cluster.
 
     Raises `Stopped` if the fit is stopped meanwhile.
     """
@@ -503,5 +502,5 @@ def divide_adaptively(
         raise Stopped
     candidates = np.flatnonzero(beta) if beta.any() else None
     clustering = Clustering(min(settings.branching**level, len(beta)), settings.partition, settings.n_sample)
-    with progress.interrupting(rows.team.native):
-        return divide(rows, clustering, rng, candidates=candidates)
+    with progress.interrupting(operator.team.native):
+        return divide(operator, clustering, rng, candidates=candidates)

@@ -27,15 +27,16 @@ from ..data.remote_rows import RemoteRows
 from ..data.rows import positions
 from ..data.samples import Samples, SampleSubset, converted, make_samples, view_samples
 from ..kernels.functions import Kernel
+from ..kernels.kernel_operator import KernelOperator
 from ..kernels.precision import ensure_precision
-from ..kernels.streamed import KernelRows
 from ..partition.divide import Clustering, Division, divide
 from ..partition.routing import Router
-from ..solvers.dual.block import Block, BlockSettings
-from ..solvers.dual.certificate import DualProblem, join_results
+from ..solvers.dual.certificate import join_results
 from ..solvers.dual.in_memory import zero_result
+from ..solvers.dual.problem import DualProblem
+from ..solvers.dual.variable_block import Block, BlockSettings
 from ..solvers.results import DualResult, StoppedAtStartError, TrainedMachine
-from . import dc_svm, several_machines
+from . import dc_svm, pairs_and_targets
 from .block_minimization import BlockMinimizer, RoundSettings
 from .dc_svm import DCSVMSettings, KernelProblem, LazyProblem
 
@@ -72,9 +73,9 @@ def train_several(
     *,
     class_sizes: Sequence[int] | None = None,
 ) -> list[TrainedMachine]:
-    """`several_machines.train_several`, also of `RemoteRows`: then one after the other, on one division of the rows."""
+    """`pairs_and_targets.train_several`, also of `RemoteRows`: one after the other, on one division of the rows."""
     if not isinstance(samples, RemoteRows):
-        return several_machines.train_several(
+        return pairs_and_targets.train_several(
             kernel, samples, problems, settings, progress, rng, class_sizes=class_sizes
         )
     progress.stage(f"{len(problems)} machines", len(problems))
@@ -123,16 +124,16 @@ class _Training:
         with suppress(Stopped):
             layout = self._lay_out(rng)
         for make in problems:
-            mine, problem = make()
+            rows, problem = make()
             share = self.progress.part(1) if len(problems) > 1 else self.progress
             machine = None
             if layout is not None:
                 with suppress(Stopped, StoppedAtStartError):
                     if self.settings.stop_level:
-                        machine = self._train_early(layout, mine, problem, share)
+                        machine = self._train_early(layout, rows, problem, share)
                     else:
-                        machine = self._train_exactly(layout, mine, problem, share, start)
-            machines.append(machine or self._zero_machine(mine, problem, share))
+                        machine = self._train_exactly(layout, rows, problem, share, start)
+            machines.append(machine or self._zero_machine(rows, problem, share))
             self.progress.advance()
         return machines
 
@@ -147,10 +148,10 @@ class _Training:
         clustering = Clustering(min(k, len(chosen)), settings.partition, settings.n_sample)
         silent = SilentProgress(self.progress)
         with blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-            sampled = divide(KernelRows(kernel, samples, team), clustering, rng, go_on=silent.go_on)
+            sampled = divide(KernelOperator(kernel, samples, team), clustering, rng, go_on=silent.go_on)
         labels = rows.assign_labels(partial(_route, sampled.router))
         self.progress.stage("shuffle")
-        owner = _spread(np.bincount(labels, minlength=sampled.router.n_clusters), n_blocks)
+        owner = _assign_to_blocks(np.bincount(labels, minlength=sampled.router.n_clusters), n_blocks)
         rows.shuffle(owner[labels], int(owner.max()) + 1)
         division = Division(sampled.router, labels, chosen[sampled.sample_indices])
         return _Layout(division, _WorkerTask(kernel, settings, rows.token, samples.precision), samples.row_bytes)
@@ -177,17 +178,10 @@ class _Training:
         progress.stage(f"whole problem, {len(self.rows.index)} blocks")
         places, index = self._places(rows)
         arguments = [
-            (number, mine, problem.take(coordinates), layout.task)
-            for number, (mine, coordinates) in enumerate(zip(places, index, strict=True))
+            (number, place, problem.take(coordinates), layout.task)
+            for number, (place, coordinates) in enumerate(zip(places, index, strict=True))
         ]
-        round_settings = RoundSettings(
-            has_intercept=settings.fit_intercept,
-            tol=settings.tol,
-            max_relative_gap=settings.max_relative_gap,
-            max_iter=settings.max_iter,
-            memory_budget=settings.memory_budget,
-            row_bytes=layout.row_bytes,
-        )
+        round_settings = RoundSettings(settings.limits, settings.memory_budget, layout.row_bytes)
         minimizer = BlockMinimizer(self.rows.hold(_make_block, arguments), problem, index, round_settings, progress)
         result = minimizer.solve(problem.sparse_point() if start is None else start)
         return TrainedMachine(result, None, np.array([result.intercept]), [], rows)
@@ -195,7 +189,7 @@ class _Training:
     def _places(self, rows: RowIndices) -> tuple[list[RowIndices], list[RowIndices]]:
         """Of a machine's rows those in each block: their places in the block, and their coordinates in the problem."""
         coordinates = positions(rows, len(self.rows))
-        of_blocks = [coordinates[mine] for mine in self.rows.index]
+        of_blocks = [coordinates[block_rows] for block_rows in self.rows.index]
         return [np.flatnonzero(part >= 0) for part in of_blocks], [part[part >= 0] for part in of_blocks]
 
     def _train_early(
@@ -230,7 +224,7 @@ class _Training:
         return list(chain(*parts))
 
 
-def _spread(sizes: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
+def _assign_to_blocks(sizes: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
     """The block (k,) of each cluster: the largest clusters first, each to the smallest block; none is empty."""
     owner = np.zeros(len(sizes), np.intp)
     load = np.zeros(min(n_blocks, int(np.count_nonzero(sizes))))
@@ -284,12 +278,12 @@ def _train_clusters(
     from ..data.block_store import ended_test
 
     target, lo, hi, clusters, coordinates = of_rows
-    mine = np.flatnonzero(coordinates >= 0)
-    problem = problem._replace(target=target[mine], lo=lo[mine], hi=hi[mine])
-    samples = view_samples(X if len(mine) == len(target) else X[mine], task.kernel.sample_form)
+    chosen = np.flatnonzero(coordinates >= 0)
+    problem = problem._replace(target=target[chosen], lo=lo[chosen], hi=hi[chosen])
+    samples = view_samples(X if len(chosen) == len(target) else X[chosen], task.kernel.sample_form)
     data = KernelProblem(task.kernel, converted(samples, task.precision, samples.dtype), problem)
-    numbers = np.unique(clusters[mine])
-    rows = [np.flatnonzero(clusters[mine] == cluster) for cluster in numbers]
+    numbers = np.unique(clusters[chosen])
+    rows = [np.flatnonzero(clusters[chosen] == cluster) for cluster in numbers]
     has_ended = ended_test(task.token)
     with Progress(max_time=max_time, callback=lambda state: has_ended()) as progress:
         try:
@@ -297,7 +291,7 @@ def _train_clusters(
         except Stopped:
             return None
     return [
-        _Solved(int(cluster), coordinates[mine[part]].astype(np.intp), result)
+        _Solved(int(cluster), coordinates[chosen[part]].astype(np.intp), result)
         for cluster, part, result in zip(numbers, rows, results, strict=True)
     ]
 

@@ -26,12 +26,13 @@ from .._threads import ThreadTeam
 from .._types import Array, RowIndices, Vector
 from ..data.samples import GramSamples, Samples, SampleSubset
 from ..kernels.functions import Kernel, Precomputed
-from ..kernels.streamed import KernelRows
+from ..kernels.kernel_operator import KernelOperator
 from ..kernels.tiles import add_kernel_product, fill_gram
 from ..solvers.dual.c_path import DualPath
-from ..solvers.dual.certificate import DualProblem, Limits
+from ..solvers.dual.certificate import Limits
 from ..solvers.dual.in_memory import solve_in_memory
 from ..solvers.dual.memory import active_bytes
+from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.solver import DualSolver
 from ..solvers.results import DualResult
 
@@ -46,7 +47,7 @@ class Fold(NamedTuple):
     Cs: Sequence[float]
 
 
-class _Task(NamedTuple):
+class _Machine(NamedTuple):
     """A machine: its rows (m,) in ascending order, its dual in each fold, and the bytes that all machines may use."""
 
     rows: RowIndices
@@ -112,10 +113,10 @@ class SharedKernel:
         except Stopped:
             return [_unknown(fold, len(self.machines)) for fold in folds]
         tasks = [
-            _Task(rows, [fold.problems[p] for fold in folds], folds, budget) for p, rows in enumerate(self.machines)
+            _Machine(rows, [fold.problems[p] for fold in folds], folds, budget) for p, rows in enumerate(self.machines)
         ]
 
-        def solve(task: _Task) -> list[Array]:
+        def solve(task: _Machine) -> list[Array]:
             if not self.progress.go_on():
                 return [_unknown(fold) for fold in folds]
             return self._solve_machine(kernel, samples, K, task)
@@ -144,22 +145,24 @@ class SharedKernel:
     def _needed_bytes(self, m: int, samples: Samples) -> int:
         return m * m * samples.dtype.itemsize + _VECTORS * 8 * m * self.team.n_threads
 
-    def _solve_machine(self, kernel: Kernel, samples: Samples, K: Array | None, task: _Task) -> list[Array]:
+    def _solve_machine(self, kernel: Kernel, samples: Samples, K: Array | None, task: _Machine) -> list[Array]:
         """The held-out values (n_C, n_test) of one machine in each fold."""
         own, m = samples, len(task.rows)
+        free = task.memory_budget - (0 if K is None else K.nbytes)
         with ThreadTeam(self.team.n_threads) as team:  # one thread if machines are solved in parallel
             if m < len(samples):
                 own, K = SampleSubset(samples, task.rows), None
-                if self._needed_bytes(m, samples) <= _free_bytes(samples, None, task.memory_budget):
+                if self._needed_bytes(m, samples) <= free - samples.nbytes:
                     K = np.empty((m, m), samples.dtype)
                     fill_gram(kernel, own.take(np.arange(m)), K, team)
+            task = task._replace(memory_budget=free)
             solved = self._solve_without_matrix(kernel, own, task, team) if K is None else self._solve(K, task, team)
             return [
                 self._values(kernel, samples, task.rows, fold, results, team)
                 for fold, results in zip(task.folds, solved, strict=True)
             ]
 
-    def _solve(self, K: Array, task: _Task, team: ThreadTeam) -> list[list[DualResult]]:
+    def _solve(self, K: Array, task: _Machine, team: ThreadTeam) -> list[list[DualResult]]:
         """The results of a machine for the Cs of each fold, on its kernel matrix K (m, m)."""
 
         def follow(path: tuple[DualProblem, Fold], team: ThreadTeam) -> list[DualResult]:
@@ -172,7 +175,7 @@ class SharedKernel:
         return team.share(follow, list(zip(task.problems, task.folds, strict=True)))
 
     def _solve_without_matrix(
-        self, kernel: Kernel, samples: Samples, task: _Task, team: ThreadTeam
+        self, kernel: Kernel, samples: Samples, task: _Machine, team: ThreadTeam
     ) -> list[list[DualResult]]:
         """Fold by fold, each dual by rounds on an active set whose memory they share."""
         n_bytes = active_bytes(samples, task.memory_budget, team.n_threads)
@@ -180,7 +183,7 @@ class SharedKernel:
 
         def solve(problem: DualProblem, beta: Vector, decision: Vector) -> DualResult:
             nonlocal first
-            rows = KernelRows(kernel, samples, team)
+            rows = KernelOperator(kernel, samples, team)
             solver = DualSolver(rows, problem, self.limits, active_bytes=n_bytes, progress=self.progress)
             if first is not None:
                 solver.active.borrow(first.active)

@@ -36,8 +36,8 @@ from .._types import Array, Matrix
 from ..data import DesignMatrix, LocalMatrix, RowAccess, make_design_matrix
 from ..solvers.cutting_plane.accelerations import Accelerations, choose_accelerations
 from ..solvers.cutting_plane.active_rows import ActiveRows
-from ..solvers.cutting_plane.dual_ascent import DualAscent
-from ..solvers.cutting_plane.dual_coordinate_ascent import CoordinateAscent, squared_lengths
+from ..solvers.cutting_plane.dual_alone import DualAscent
+from ..solvers.cutting_plane.dual_epochs import CoordinateAscent, squared_lengths
 from ..solvers.cutting_plane.gram_dual import solve_gram_duals
 from ..solvers.cutting_plane.losses import HingeLoss, Loss
 from ..solvers.cutting_plane.master_problem import IDLE_ROUNDS, MasterProblem
@@ -94,8 +94,8 @@ def train(
     history : History
         One row a round: ``time``, ``objective`` and ``lower_bound`` (sums over the machines), ``step`` (mean over those
         that are not done), ``n_planes``, and the seconds of the parts of this round: ``seconds_active_rows``,
-        ``seconds_dual_ascent``, ``seconds_decision_values``, ``seconds_line_search``, ``seconds_plane`` and
-        ``seconds_master_problem``.
+        ``seconds_dual_ascent`` (epochs, or duals without planes), ``seconds_decision_values``, ``seconds_line_search``,
+        ``seconds_plane`` and ``seconds_master_problem``.
     """
     return next(train_path(X, losses, [settings.C], settings, progress, start, team))
 
@@ -112,7 +112,7 @@ def train_path(
     """Train as `train` does, for one C after another; planes, which do not depend on C, are kept."""
     training = _Training(X, losses, settings, progress, team or ThreadTeam(1))
     for C in Cs:
-        training.reweight(C)
+        training.set_risk_weight(C)
         if (solved := training.solve_gram_duals(C)) is not None:
             yield solved
             continue
@@ -120,10 +120,10 @@ def train_path(
             training.begin(start, C)
         training.solve_masters()
         with suppress(Stopped):  # in a pass over the samples: points and bounds are those before it
-            while training.is_open() and progress.go_on(**training.state()):
+            while training.should_continue() and progress.go_on(**training.state()):
                 training.run_round()
         training.finish()
-        yield training.trained()
+        yield training.results()
 
 
 def train_hinges(X: Array, signed: Matrix, tol: float, progress: Progress, memory_budget: int) -> list[LinearResult]:
@@ -194,7 +194,7 @@ class _Training:
 
     def run_round(self) -> None:
         """One round of Algorithm 1, for all machines that are not done."""
-        clock, solvers = _Clock(), self._open()
+        clock, solvers = _Clock(), self._unconverged()
         if self.duals:
             self._run_dual_round(solvers, clock)
             return
@@ -206,7 +206,7 @@ class _Training:
         with self.progress.interrupting(self.team.native):
             values = self._decision_values(solvers, [solver.search_point for solver in solvers])
         clock.lap("decision_values")
-        planes = [self._move(solver, f) for solver, f in zip(solvers, values, strict=True)]
+        planes = [self._line_search(solver, f) for solver, f in zip(solvers, values, strict=True)]
         clock.lap("line_search")
         with self.progress.interrupting(self.team.native):
             add_planes(self.X, [*solvers, *ascended], [*planes, *dual_planes])
@@ -236,9 +236,9 @@ class _Training:
     def _end_round(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:
         self.n_iter += 1
         self._record_round(solvers, clock)
-        self.progress.candidate = self.trained  # computed for callbacks only
+        self.progress.candidate = self.results  # computed for callbacks only
 
-    def _move(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
+    def _line_search(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
         """Line 4, given the decision values f (q, n) of the search point; its plane.
 
         Without line search (CPA), the plane is that at the search point.
@@ -249,7 +249,7 @@ class _Training:
 
     def solve_masters(self) -> None:
         """Line 3: the next search points, and the lower bounds; without planes, the bounds of the duals."""
-        for solver in self._open():
+        for solver in self._unconverged():
             if solver in self.duals:
                 solver.raise_bound(self.duals[solver].bound())
                 continue
@@ -257,9 +257,9 @@ class _Training:
             if solver in self.ascents:
                 self.ascents[solver].record_round(solver.relative_gap, solver.master.n_planes)
 
-    def is_open(self) -> bool:
+    def should_continue(self) -> bool:
         """Whether a machine is not done, and rounds are allowed and still move objective or bound."""
-        return bool(self._open()) and self.n_iter < self.settings.max_iter and not self._is_stalled()
+        return bool(self._unconverged()) and self.n_iter < self.settings.max_iter and not self._is_stalled()
 
     def _is_stalled(self) -> bool:
         """Whether in the last 50 rounds the bound has not risen, nor has the objective fallen by more than `tol`.
@@ -272,7 +272,7 @@ class _Training:
         rise, fall = bound[-1] - bound[-1 - _STALL_ROUNDS], objective[-1 - _STALL_ROUNDS] - objective[-1]
         return not (rise > ROUNDING * objective[-1] or fall > self.settings.tol * objective[-1])
 
-    def _open(self) -> list[CuttingPlaneSolver]:
+    def _unconverged(self) -> list[CuttingPlaneSolver]:
         """The machines that are not done: their gap is above the tolerance."""
         return [solver for solver in self.solvers if not self._is_done(solver)]
 
@@ -371,15 +371,15 @@ class _Training:
 
     # ----------------------------------------------------------------------------------------------- what is known
 
-    def reweight(self, C: float) -> None:
+    def set_risk_weight(self, C: float) -> None:
         """Go on with another C: planes and points stay."""
         self.n_iter, self.history = 0, History()
         for solver in self.solvers:
-            solver.reweight(C)
+            solver.set_risk_weight(C)
         for ascent in self.ascents.values():
-            ascent.reweight(C)
+            ascent.set_risk_weight(C)
         for dual in self.duals.values():
-            dual.reweight(C)
+            dual.set_risk_weight(C)
         for active_rows in self.active_rows.values():
             active_rows.begin()
 
@@ -389,7 +389,7 @@ class _Training:
         violation = max(solver.relative_gap for solver in self.solvers)
         return {"round": self.n_iter, "violation": violation, "tol": self.settings.tol, "objective": objective}
 
-    def trained(self) -> Trained:
+    def results(self) -> Trained:
         """The machines at their best points."""
         results = [
             LinearResult(s.w, s.intercept, s.objective, s.gap, self._is_done(s), s.master.binding_points)
@@ -430,6 +430,6 @@ class _Clock:
         self._start = time.perf_counter()
 
     def lap(self, part: str) -> None:
-        """The time since the last lap was this part's."""
+        """Add the seconds since the previous call to this part."""
         now = time.perf_counter()
         self.laps[part], self._start = now - self._start, now

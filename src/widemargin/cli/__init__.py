@@ -1,4 +1,4 @@
-"""The program ``widemargin``: demo, train, predict, compress and info.
+"""The program ``widemargin``: demo, train, tune, predict, compress, info and completion.
 
 ::
 

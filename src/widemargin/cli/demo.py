@@ -12,7 +12,7 @@ import numpy as np
 
 from widemargin.cli.comparison import Measurement, measure
 from widemargin.cli.outputs import open_output
-from widemargin.cli.picture import Panel, paint, spread
+from widemargin.cli.picture import Panel, nearest_patch_labels, paint
 from widemargin.datasets import load_patches, patch_classes, photo_patches
 
 _SIZE = 5
@@ -104,4 +104,4 @@ def _panel(model: Any, photo: Any, task: Any) -> Panel:
     accuracy = float(np.mean(predicted == grid.y))
     height, width = grid.image.shape[:2]
     caption = f"{photo}: {accuracy:.1%} of the patches classified correctly"
-    return Panel(grid.image, spread(predicted, grid.centres, (height, width)), caption)
+    return Panel(grid.image, nearest_patch_labels(predicted, grid.centres, (height, width)), caption)

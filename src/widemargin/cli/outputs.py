@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -31,7 +32,7 @@ def open_output(path: str | None, *, force: bool) -> AbstractContextManager[Bina
         sys.stdout.flush()
         return nullcontext(sys.stdout.buffer)
     if not force and Path(path).is_file():
-        raise FileExistsError(17, "exists already: --force replaces it", path)
+        raise FileExistsError(errno.EEXIST, "exists already: --force replaces it", path)
     return replacing(path)
 
 
@@ -77,12 +78,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 def _check_writable(target: Path, path: str | os.PathLike[str]) -> None:
     if target.is_dir():
-        raise IsADirectoryError(21, "cannot be written: it is a folder", os.fspath(path))
+        raise IsADirectoryError(errno.EISDIR, "cannot be written: it is a folder", os.fspath(path))
     if not target.parent.is_dir():
-        raise FileNotFoundError(2, "cannot be written: its folder does not exist", os.fspath(path))
+        raise FileNotFoundError(errno.ENOENT, "cannot be written: its folder does not exist", os.fspath(path))
     # Replacing needs only the folder's permission; a file without write permission must stay all the same.
     if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise PermissionError(13, "cannot be written: permission denied", os.fspath(path))
+        raise PermissionError(errno.EACCES, "cannot be written: permission denied", os.fspath(path))
 
 
 def _move(beside: Path, target: Path, path: str | os.PathLike[str]) -> None:

@@ -38,7 +38,7 @@ class Panel(NamedTuple):
     caption: str
 
 
-def spread(labels: NDArray[Any], centres: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
+def nearest_patch_labels(labels: NDArray[Any], centres: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
     """The label of each pixel: that of the patch whose centre is nearest.
 
     Parameters
@@ -57,7 +57,7 @@ def spread(labels: NDArray[Any], centres: NDArray[np.int64], shape: tuple[int, i
     Examples
     --------
     >>> centres = np.array([[1, 1], [1, 4]])
-    >>> spread(np.array([7, 8]), centres, (1, 6))
+    >>> nearest_patch_labels(np.array([7, 8]), centres, (1, 6))
     array([[7, 7, 7, 8, 8, 8]])
     """
     rows, columns = np.unique(centres[:, 0]), np.unique(centres[:, 1])

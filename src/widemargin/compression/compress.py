@@ -89,8 +89,8 @@ def compress(
 
     Notes
     -----
-    Candidates are trained on 8,000 rows: trees of 12, 4, 1 and 48 leaves, and one machine whose landmarks all rows
-    meet, behind a projection to principal axes where few of them keep 92 % of the variance; landmark kernels of gamma,
+    Candidates are trained on 8,000 rows: trees of 12, 4, 1 and 48 leaves, and one leaf behind
+    a projection to the principal axes that keep 92 % of the variance, where these are few; landmark kernels of gamma,
     four times and a quarter of it, again for the best of these; first of all, of an RBF kernel and one decision
     function, squares along its principal curvatures, for machines that are nearly quadratic. Coefficients are fitted by
     ridge regression to the model's decision values; one more candidate learns its labels (then a multiclass result has

@@ -15,9 +15,9 @@ from ..estimators._dc_pred_machine import Arrays, check_trees, make_forest
 from ..estimators._fitted_state import FittedState
 from ..estimators._kernel_machine import KernelMachine
 from ..estimators._predictor import (
-    OneAgainstRestPredictor,
+    OneVsOnePredictor,
+    OneVsRestPredictor,
     OutlierPredictor,
-    PairwisePredictor,
     ValuePredictor,
     lazy_on_dask,
 )
@@ -164,7 +164,7 @@ class Compressed(KernelMachine):
         return len(pickle.dumps(self))
 
 
-class CompressedClassifier(ClassifierMixin, OneAgainstRestPredictor, Compressed):
+class CompressedClassifier(ClassifierMixin, OneVsRestPredictor, Compressed):
     """A classifier with one decision function for two classes, or one for each of more."""
 
     def _n_outputs(self, fitted: FittedState) -> int:
@@ -172,7 +172,7 @@ class CompressedClassifier(ClassifierMixin, OneAgainstRestPredictor, Compressed)
         return 1 if k == 2 else k
 
 
-class CompressedVotes(ClassifierMixin, PairwisePredictor, Compressed):
+class CompressedVotes(ClassifierMixin, OneVsOnePredictor, Compressed):
     """A classifier with a decision function for every pair of classes."""
 
     def _n_outputs(self, fitted: FittedState) -> int:

@@ -35,12 +35,12 @@ from ..estimators._cost import (
 )
 from ..estimators._dc_pred_machine import tree_arrays
 from ..estimators._estimator import warn_user
-from ..estimators._predictor import largest, votes
+from ..estimators._predictor import argmax_classes, votes
 from ..estimators._validation import check_limits, check_seed, shown, validate_rows
 from ..kernels.functions import RBF, make_kernel
 from ..kernels.tiles import entry_work
 from ..models.nystroem_tree import NystroemForest
-from ..nystroem.local_machines import DistillationProblem, HingeProblem, LeafProblem, least_squares_work
+from ..nystroem.leaf_problems import DistillationProblem, HingeProblem, LeafProblem, least_squares_work
 from ..partition.kmeans import sample_rows
 from .compressed import (
     Compressed,
@@ -105,7 +105,7 @@ class _Plan(NamedTuple):
     gamma: float
     n_clusters: int
     learnt: str = "decision values"
-    is_flat: bool = False  # one leaf behind a projection
+    is_projected: bool = False  # one leaf behind a projection
     is_quadratic: bool = False  # one leaf of squares along the principal curvatures
 
 
@@ -145,7 +145,7 @@ class Compression:
         self.memory_budget = resolve_memory_budget(self.parameters.memory_budget)
         with Progress(max_time=self.parameters.max_time, verbose=self.parameters.verbose, title="compress") as progress:
             self.may_go_on = SilentProgress(progress).go_on
-            self.rows, self.importance = self._training_rows()
+            self.rows, self.landmark_weights = self._training_rows()
             self._check_memory()
             progress.stage("the model's own predictions", 2)
             self._evaluate_model(progress)
@@ -176,9 +176,9 @@ class Compression:
         if len(kept) < n:
             self.notes.append(f"there was time for the model's own predictions of {len(kept):,} of {n:,} rows")
             self.n_given = int(np.searchsorted(kept, self.n_given))
-            self.rows, self.importance, self.known_classes = (
+            self.rows, self.landmark_weights, self.known_classes = (
                 self.rows[kept],
-                self.importance[kept],
+                self.landmark_weights[kept],
                 self.known_classes[kept],
             )
 
@@ -198,7 +198,7 @@ class Compression:
             )
 
     def _check_pseudo(self) -> None:
-        if self.parameters.pseudo == "triangle" and self.source.kernel.measure == "products":
+        if self.parameters.pseudo == "triangle" and self.source.kernel.argument == "products":
             raise ValueError(
                 f"pseudo='triangle' needs a kernel of distances, rbf or laplacian, but the model has "
                 f"kernel={self.source.parameters['kernel']!r}; use pseudo='polynomial' or None"
@@ -206,23 +206,23 @@ class Compression:
 
     def _training_rows(self) -> tuple[Any, Vector]:
         """Rows to learn from: X, and the model's own points, which alone have weight as landmarks."""
-        points, importance = self.source.points, self.source.importance
-        classes = np.full(len(importance), -1) if self.source.classes is None else self.source.classes
+        points, landmark_weights = self.source.points, self.source.landmark_weights
+        classes = np.full(len(landmark_weights), -1) if self.source.classes is None else self.source.classes
         if self.X is None:
             self.known_classes = classes
             self.notes.append("no X was given: learnt from the support vectors alone, which lie close to the border")
             self.n_given = points.shape[0]
-            return points, importance
+            return points, landmark_weights
         X = self._draw_rows(points)
         if sp.issparse(X) or sp.issparse(points):
             X, points = sp.csr_array(X), sp.csr_array(points)
         place, self.n_given = _find_rows(points, X), X.shape[0]
         own, others = np.zeros(X.shape[0]), place < 0
-        np.add.at(own, place[~others], importance[~others])
+        np.add.at(own, place[~others], landmark_weights[~others])
         self.known_classes = np.concatenate([np.full(X.shape[0], -1), classes[others]])
         self.known_classes[place[~others]] = classes[~others]
         rows = sp.vstack([X, points[others]], format="csr") if sp.issparse(X) else np.concatenate([X, points[others]])
-        return rows, np.concatenate([own, importance[others]])
+        return rows, np.concatenate([own, landmark_weights[others]])
 
     def _draw_rows(self, points: Any) -> Any:
         """X validated, or at random as many of its rows as fit in memory beside the points, 60,000 at most."""
@@ -253,6 +253,7 @@ class Compression:
         pilots = sorted(self._pilots(progress), key=attrgetter("merit"), reverse=True)
         if len(self.split.pilot) == len(self.split.train):
             return pilots[0]
+        # of plans that differ in gamma alone, the best one; then in the order of merit
         arranged = {candidate.plan._replace(gamma=0.0): candidate.plan for candidate in reversed(pilots)}
         finals = sorted(arranged.values(), key=[pilot.plan for pilot in pilots].index)
         trained = self._train_all(finals[:_MAX_FINALISTS], self.split.train, progress)
@@ -262,7 +263,7 @@ class Compression:
     def _pilots(self, progress: Progress) -> list[_Candidate]:
         """Trees and one flat machine, with landmark kernels of several gammas; then labels with the best of them."""
         gamma = float(self.source.parameters["gamma"])
-        is_stationary = self.source.kernel.measure != "products"
+        is_stationary = self.source.kernel.argument != "products"
         factors, given = _GAMMA_FACTORS if is_stationary else (1.0,), self.parameters.n_clusters
         first, others = (_LEAVES[0], _LEAVES[1:]) if given == "auto" else (int(given), ())
         tried: list[_Candidate] = []
@@ -281,7 +282,7 @@ class Compression:
         if given in ("auto", 1) and not self.keeps_values and self._suits_squares():
             attempt([_Plan(gamma, 1, is_quadratic=True)])
         if given in ("auto", 1):
-            attempt([_Plan(gamma * factor, 1, is_flat=True) for factor in factors[:2]])
+            attempt([_Plan(gamma * factor, 1, is_projected=True) for factor in factors[:2]])
         best = attempt([_Plan(gamma * factor, first) for factor in factors])
         best = attempt([_Plan(best.gamma, k) for k in others])
         best = attempt([best._replace(gamma=gamma * factor) for factor in factors])  # of other leaves, other gammas
@@ -310,7 +311,7 @@ class Compression:
         parameters = {**self.source.parameters, "gamma": plan.gamma}
         if plan.is_quadratic:
             parameters["kernel"] = "linear"
-        projection = self._projection if plan.is_flat else None
+        projection = self._projection if plan.is_projected else None
         room = _TRAINING_SHARE["decision values"] * self.memory_budget
         settings = self._settings(plan, len(learn), task.n_outputs, room)
         d = self.rows.shape[1] if projection is None else projection.shape[1]
@@ -332,11 +333,11 @@ class Compression:
 
     def _settings(self, plan: _Plan, n: int, n_outputs: int, room: float) -> ForestSettings:
         """Sizes for a share of the model's own cost, reduced until model and training (in `room` bytes) are small."""
-        d, projection = self.rows.shape[1], self._projection if plan.is_flat else None
+        d, projection = self.rows.shape[1], self._projection if plan.is_projected else None
         rank = None if projection is None else projection.shape[1]
         cost = float(np.clip(_COST_SHARE * self.cost_before, _MIN_COST, _MAX_COST))
         while True:
-            if plan.is_flat or plan.is_quadratic:
+            if plan.is_projected or plan.is_quadratic:
                 settings = allocate_without_tree(self.parameters, n, d, n_outputs, default=cost, rank=rank)
                 if plan.is_quadratic:
                     m = min(settings.n_landmarks, d)
@@ -369,7 +370,7 @@ class Compression:
     def _projection(self) -> Any:
         """Principal axes that keep nearly all of the rows' variance, of shape (d, r); None where they are too many."""
         d = self.rows.shape[1]
-        measure = self.source.kernel.measure
+        measure = self.source.kernel.argument
         if measure == "differences" or d < _MIN_FEATURES:
             return None  # L1 distances change with the axes
         probe = self.rows[sample_rows(self.rows, np.arange(self.rows.shape[0]), 1, self.rng)]
@@ -398,7 +399,7 @@ class Compression:
 
     def _task(self, learnt: str, learn: RowIndices) -> LeafProblem:
         if learnt == "decision values":
-            return DistillationProblem(self.values[learn].T, self.importance[learn])
+            return DistillationProblem(self.values[learn].T, self.landmark_weights[learn])
         signs = one_vs_rest_signs(self._labels[learn], len(self.model.classes_))
         return HingeProblem(signs, np.full(len(learn), _LABELS_C), 1e-2, train_hinges)
 
@@ -408,7 +409,7 @@ class Compression:
         return self._numbers(self.values, self.source.pairs)
 
     def _numbers(self, values: Matrix, has_votes: bool) -> Labels:
-        return votes(values, len(self.model.classes_)).argmax(axis=1) if has_votes else largest(values)
+        return votes(values, len(self.model.classes_)).argmax(axis=1) if has_votes else argmax_classes(values)
 
     def _values(self, compressed: Compressed, rows: RowIndices) -> Matrix:
         return np.asarray(compressed.predictor_.decision_values(self.rows[rows], n_jobs=self.parameters.n_jobs))

@@ -21,7 +21,7 @@ from ..estimators.bsgd import BSGDClassifier
 from ..estimators.dc_one_class_svm import DCOneClassSVM
 from ..estimators.dc_svm import DCSVMClassifier
 from ..estimators.dc_svm_regressor import DCSVMRegressor
-from ..kernels.functions import Transform, make_kernel
+from ..kernels.functions import ArgumentKernel, make_kernel
 from ..models.expansion import KernelExpansion
 
 
@@ -35,7 +35,7 @@ class Source:
         Decision values of shape (n, q).
     points : ndarray or CSR array of shape (n_points, d)
     coef : ndarray of shape (q, n_points)
-    kernel : Transform
+    kernel : ArgumentKernel
     parameters : dict
         `kernel`, `gamma`, `degree` and `coef0`, gamma a number.
     pairs : bool
@@ -49,7 +49,7 @@ class Source:
     decision_values: Callable[..., Matrix]
     points: Any
     coef: Matrix
-    kernel: Transform
+    kernel: ArgumentKernel
     parameters: dict[str, Any]
     pairs: bool
     nbytes: int
@@ -61,7 +61,7 @@ class Source:
         return len(self.coef)
 
     @property
-    def importance(self) -> Vector:
+    def landmark_weights(self) -> Vector:
         """Squared coefficients (n_points,), summed over the q functions."""
         return np.asarray(np.square(self.coef).sum(axis=0))
 

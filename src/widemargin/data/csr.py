@@ -1,4 +1,4 @@
-"""CSR storage for kernel and linear machines: checked indices, the compiled view, conversion from dense arrays.
+"""CSR storage for kernel and linear machines: checked indices, the design matrix, conversion from dense arrays.
 
 SciPy checks the indices of a sparse array only on request, and its compiled code trusts them: arrays that contradict
 their shape make it read and write outside its memory. Every sparse array is checked once, where it enters the library.
@@ -14,7 +14,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import csr
-from .._types import Array, RowIndices
+from .._threads import ThreadTeam
+from .._types import Array, Matrix, RowIndices
+from .abstract_matrix import RowAccess
+from .dense import read_only
 from .rows import spread_rows
 
 _SPARSE_DENSITY = 0.25  # up to this share of non-zeros, CSR tiles are faster than the matrix product (decision 0003)
@@ -79,6 +82,38 @@ class CSRArray:
         """These rows as a SciPy array; a copy unless they are all of `array`."""
         is_all = len(self) == self.array.shape[0]
         return self.array if is_all else self.array[self.first : self.first + len(self)]
+
+
+class SparseMatrix(RowAccess):
+    """Samples in CSR storage, the columns of a row in any order, repeated or not."""
+
+    def __init__(self, X: CSRArray, team: ThreadTeam) -> None:
+        self._X = X
+        self._team = team
+        self.shape = X.array.shape
+        self.row_arrays = X.view
+        self.row_bytes = 1 + X.nbytes // max(1, self.shape[0])
+
+    def matvec(self, W: Matrix) -> Matrix:
+        """W Xᵀ (k, n), in float64."""
+        out = np.empty((len(W), self.shape[0]))
+        csr.matvec(self._team.native, self._X.view, np.ascontiguousarray(W), out)
+        return out
+
+    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
+        """(coef - since) X (k, d), in float64."""
+        out = np.empty((len(coef), self.shape[1]))
+        before = None if since is None else np.ascontiguousarray(since)
+        csr.rmatvec(self._team.native, self._X.view, np.ascontiguousarray(coef), before, out)
+        return out
+
+    def gather(self, chosen: RowIndices) -> tuple[Array, RowIndices]:
+        """A dense copy of the samples `chosen`."""
+        return read_only(self._X[chosen].array.toarray()), np.arange(len(chosen))
+
+    def take(self, chosen: RowIndices) -> SparseMatrix:
+        """A copy of the samples `chosen`."""
+        return SparseMatrix(self._X[chosen], self._team)
 
 
 def canonical(X: Any) -> sp.csr_array:

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._native import csr
 from .._threads import ThreadTeam
 from .._types import Array, Matrix, RowIndices
-from .abstract_matrix import DesignMatrix, LocalMatrix, RowAccess
-from .csr import CSRArray
-from .dense import ColumnMajorMatrix, DenseMatrix, RowMajorMatrix, has_contiguous_rows, read_only
+from .abstract_matrix import DesignMatrix, LocalMatrix
+from .csr import CSRArray, SparseMatrix
+from .dense import ColumnMajorMatrix, DenseMatrix, RowMajorMatrix, has_contiguous_rows
 from .memory_map import MappedMatrix, mapped_pages
 
 
@@ -40,38 +39,6 @@ def make_design_matrix(X: Any, team: ThreadTeam, memory_budget: int = 2**30) -> 
     if has_contiguous_rows(X):
         return DenseMatrix(X, team)
     return ColumnMajorMatrix(X, team) if has_contiguous_rows(X.T) else RowMajorMatrix(np.ascontiguousarray(X), team)
-
-
-class SparseMatrix(RowAccess):
-    """Samples in CSR storage, the columns of a row in any order, repeated or not."""
-
-    def __init__(self, X: CSRArray, team: ThreadTeam) -> None:
-        self._X = X
-        self._team = team
-        self.shape = X.array.shape
-        self.row_arrays = X.view
-        self.row_bytes = 1 + X.nbytes // max(1, self.shape[0])
-
-    def matvec(self, W: Matrix) -> Matrix:
-        """W Xᵀ (k, n), in float64."""
-        out = np.empty((len(W), self.shape[0]))
-        csr.matvec(self._team.native, self._X.view, np.ascontiguousarray(W), out)
-        return out
-
-    def rmatvec(self, coef: Matrix, since: Matrix | None = None) -> Matrix:
-        """(coef - since) X (k, d), in float64."""
-        out = np.empty((len(coef), self.shape[1]))
-        before = None if since is None else np.ascontiguousarray(since)
-        csr.rmatvec(self._team.native, self._X.view, np.ascontiguousarray(coef), before, out)
-        return out
-
-    def gather(self, chosen: RowIndices) -> tuple[Array, RowIndices]:
-        """A dense copy of the samples `chosen`."""
-        return read_only(self._X[chosen].array.toarray()), np.arange(len(chosen))
-
-    def take(self, chosen: RowIndices) -> SparseMatrix:
-        """A copy of the samples `chosen`."""
-        return SparseMatrix(self._X[chosen], self._team)
 
 
 class AugmentedMatrix(DesignMatrix):

@@ -166,8 +166,8 @@ class RemoteRows:
         self, function: Callable[..., Any], *of_rows: NDArray[Any], check: Callable[[], None] | None = None
     ) -> list[Any]:
         """``function(X, *values)`` of every partition, with its rows' values out of all (n,)."""
-        values = [[all_values[mine] for mine in self._numbers] for all_values in of_rows]
-        places = [None if count else mine for count, mine in zip(self._are_whole, self._places, strict=True)]
+        values = [[all_values[rows] for rows in self._numbers] for all_values in of_rows]
+        places = [None if is_whole else place for is_whole, place in zip(self._are_whole, self._places, strict=True)]
         once = self.client.submit(_itself, function, pure=False)
         results = self._map(_call_on_partitions, self._groups, places, *values, shared=(once,), check=check)
         return _in_order(zip(self._groups, results, strict=True))
@@ -175,8 +175,8 @@ class RemoteRows:
     def assign_labels(self, function: Callable[[Any], Labels]) -> Labels:
         """Integers (n,) that a function of some rows (m, d) gives for each of them, by the workers."""
         labels = np.empty(len(self), np.intp)
-        for mine, found in zip(self._numbers, self.map_partitions(function), strict=True):
-            labels[mine] = found
+        for rows, part_labels in zip(self._numbers, self.map_partitions(function), strict=True):
+            labels[rows] = part_labels
         return labels
 
     def release(self) -> None:
@@ -188,10 +188,10 @@ class RemoteRows:
         """Some rows, brought here: an array or a CSR array of shape (m, d), also of a fit that was stopped."""
         place = positions(rows, len(self))
         numbers = self._numbers if self.blocks is None else self.index
-        chosen = [np.flatnonzero(place[mine] >= 0) for mine in numbers]
+        chosen = [np.flatnonzero(place[part_rows] >= 0) for part_rows in numbers]
         if self.blocks is None:
             groups = [group for group in self._groups if any(len(chosen[p]) for p in group)]
-            places = [mine[here] for mine, here in zip(self._places, chosen, strict=True)]
+            places = [part_places[here] for part_places, here in zip(self._places, chosen, strict=True)]
             found = self._map(_cut, groups, places, shared=(self._form,), check=do_not_check)
             used = [p for group in groups for p in group]
         else:
@@ -229,7 +229,7 @@ class RemoteRows:
         """
         assert self.blocks is not None
         check = _Grace(self.check, self.blocks.end, grace)
-        return self.blocks.call(_call_on_rows, [(function, values[:, mine]) for mine in self.index], check=check)
+        return self.blocks.call(_call_on_rows, [(function, values[:, rows]) for rows in self.index], check=check)
 
     def hold(self, make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> HeldBlocks:
         """Objects ``make(X, *arguments[number])`` of the rows of every block, in its worker's memory."""
@@ -267,10 +267,10 @@ class RemoteRows:
         from .block_store import add_rows
 
         chosen = [np.flatnonzero(place[self._numbers[p]] >= 0) for p in group]
-        rows = np.concatenate([place[self._numbers[p][mine]] for p, mine in zip(group, chosen, strict=True)])
+        rows = np.concatenate([place[self._numbers[p][here]] for p, here in zip(group, chosen, strict=True)])
         if not len(rows):
             return None
-        places = [self._places[p][mine] for p, mine in zip(group, chosen, strict=True)]
+        places = [self._places[p][here] for p, here in zip(group, chosen, strict=True)]
         parts = [self._partitions[p] for p in group]
         return submit(add_rows, key, rows, self.client.submit(_cut, self._form, parts, group, places, pure=False))
 
@@ -402,13 +402,13 @@ def _call_on_partitions(
     places: list[RowIndices | None],
     *values: list[Any],
 ) -> list[Any]:
-    return [function(_rows_at(part, mine), *more) for part, mine, *more in zip(parts, places, *values, strict=True)]
+    return [function(_rows_at(part, place), *more) for part, place, *more in zip(parts, places, *values, strict=True)]
 
 
 def _cut(form: Form, parts: list[Any], numbers: list[int], places: list[RowIndices]) -> Any:
     """Rows at some places of some partitions, below one another, in a common form."""
     dtype, is_sparse = form
-    found = [_rows_at(part, mine).astype(dtype, copy=False) for part, mine in zip(parts, places, strict=True)]
+    found = [_rows_at(part, place).astype(dtype, copy=False) for part, place in zip(parts, places, strict=True)]
     return stack_rows(found if is_sparse else [X.toarray() if sp.issparse(X) else X for X in found])
 
 

@@ -32,6 +32,8 @@ class Samples(Protocol):
     ----------
     dtype, precision : dtype
         Of the tiles; of the inner products: that of the tiles, or float64.
+    is_sparse : bool
+        Whether the rows are stored as CSR.
     nbytes : int
         Bytes held beside the caller's own array.
     row_bytes : int
@@ -42,6 +44,7 @@ class Samples(Protocol):
 
     dtype: np.dtype[Any]
     precision: np.dtype[Any]
+    is_sparse: bool
     nbytes: int
     row_bytes: int
     row_cost: int
@@ -64,10 +67,10 @@ class Samples(Protocol):
     def compiled(self) -> Any:
         """The rows as compiled loops take them: a dense array, or a CSRMatrix."""
 
-    def original(self) -> Any:
-        """The samples as a dense array, a CSR array or rows of the Gram matrix: as stored, so possibly centred."""
+    def stored(self) -> Any:
+        """The rows as stored: dense (centred for distances), CSR, or rows of the Gram matrix."""
 
-    def against(self, X: Any) -> tuple[Samples, Samples]:
+    def pair_with(self, X: Any) -> tuple[Samples, Samples]:
         """This batch and the rows of X, both of this kind, so that `inner` takes them."""
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> Samples:
@@ -91,7 +94,7 @@ class DenseSamples:
         self.shift = shift
         self.dtype = dtype or X.dtype
         self.source = source  # the caller's array, and which of its rows: not yet rounded by centring
-        self.precision = X.dtype
+        self.precision, self.is_sparse = X.dtype, False
         self.nbytes = X.nbytes if is_copy else 0
         self.row_bytes, self.row_cost = int(X.shape[1] * X.itemsize), int(X.shape[1])
         self._squares = squares
@@ -125,9 +128,9 @@ class DenseSamples:
         """The array, as shifted."""
         return self.X
 
-    original = compiled = toarray
+    stored = compiled = toarray
 
-    def against(self, X: Any) -> tuple[Samples, Samples]:
+    def pair_with(self, X: Any) -> tuple[Samples, Samples]:
         """This batch, and the rows of X as a dense batch with the same shift."""
         rows = (X.toarray() if sp.issparse(X) else X).astype(self.precision, copy=False)
         shifted = np.ascontiguousarray(rows if self.shift is None else rows - self.shift)
@@ -183,7 +186,7 @@ class LazilyCentredSamples(DenseSamples):
         """A centred copy."""
         return self.take(slice(0, len(self))).X
 
-    original = compiled = toarray
+    stored = compiled = toarray
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> DenseSamples:
         """The same rows, converted and centred in the new precision, batch by batch: still without a copy."""
@@ -203,7 +206,7 @@ class SparseSamples:
     ) -> None:
         self.X = X
         self.dtype = dtype or X.dtype
-        self.precision = X.dtype
+        self.precision, self.is_sparse = X.dtype, True
         self.nbytes = X.nbytes if is_copy else 0
         self.row_bytes = X.nbytes // max(1, len(X))
         self.row_cost = _SPARSE_COST * X.nnz // max(1, len(X))
@@ -216,7 +219,7 @@ class SparseSamples:
     def squares(self) -> Vector:
         """Squared norms (n,), in float64, computed once."""
         if self._squares is None:
-            X = self.original().astype(np.float64)
+            X = self.stored().astype(np.float64)
             X.data **= 2
             self._squares = np.asarray(X.sum(axis=1))
         return self._squares
@@ -236,29 +239,30 @@ class SparseSamples:
 
     def toarray(self) -> Array:
         """A dense copy."""
-        dense: Array = self.original().toarray()
+        dense: Array = self.stored().toarray()
         return dense
 
     def compiled(self) -> csr.CSRMatrix:
         """The compiled view."""
         return self.X.view
 
-    def original(self) -> sp.csr_array:
+    def stored(self) -> sp.csr_array:
         """A SciPy CSR array."""
         return self.X.to_scipy()
 
-    def against(self, X: Any) -> tuple[Samples, Samples]:
+    def pair_with(self, X: Any) -> tuple[Samples, Samples]:
         """This batch, and the rows of X as CSR."""
         return self, SparseSamples(CSRArray.of(canonical(X).astype(self.precision, copy=False)), dtype=self.dtype)
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> SparseSamples:
         """A copy with converted values."""
-        return SparseSamples(CSRArray.of(self.original().astype(precision)), dtype=dtype, is_copy=True)
+        return SparseSamples(CSRArray.of(self.stored().astype(precision)), dtype=dtype, is_copy=True)
 
 
 class GramSamples:
     """Indices into a given Gram matrix: `A.inner(B, out)` takes rows of A's indices and columns of B's."""
 
+    is_sparse = False
     nbytes = 0
     row_bytes = 8
     row_cost = 0
@@ -288,9 +292,9 @@ class GramSamples:
         """The rows of the Gram matrix."""
         return np.asarray(self.gram[self.index])
 
-    original = compiled = toarray
+    stored = compiled = toarray
 
-    def against(self, X: Any) -> tuple[Samples, Samples]:
+    def pair_with(self, X: Any) -> tuple[Samples, Samples]:
         """These indices and those of new rows, both into Xᵀ, where X = K(new rows, training rows)."""
         return GramSamples(X.T, self.index), GramSamples(X.T, np.arange(X.shape[0]))
 
@@ -364,7 +368,7 @@ class SampleSubset:
     def __init__(self, base: Samples, index: RowIndices) -> None:
         self.base = base
         self.index = index
-        self.dtype, self.precision = base.dtype, base.precision
+        self.dtype, self.precision, self.is_sparse = base.dtype, base.precision, base.is_sparse
         self.row_bytes, self.row_cost = base.row_bytes, base.row_cost
         self.nbytes = base.nbytes
 
@@ -392,13 +396,13 @@ class SampleSubset:
         """The gathered rows."""
         return self.base.take(self.index).compiled()
 
-    def original(self) -> Any:
+    def stored(self) -> Any:
         """The rows as the kind of matrix that the user passed in."""
-        return self.base.take(self.index).original()
+        return self.base.take(self.index).stored()
 
-    def against(self, X: Any) -> tuple[Samples, Samples]:
+    def pair_with(self, X: Any) -> tuple[Samples, Samples]:
         """The gathered rows and those of X, both of the base's kind."""
-        return self.base.take(self.index).against(X)
+        return self.base.take(self.index).pair_with(X)
 
     def astype(self, precision: np.dtype[Any], dtype: np.dtype[Any]) -> Samples:
         """A converted copy."""

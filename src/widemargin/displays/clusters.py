@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._axes import axes_of
+from ._axes import axes_of, last_step
 
 
 class ClusterDisplay:
@@ -57,7 +57,7 @@ class ClusterDisplay:
 
         Parameters
         ----------
-        estimator : fitted early machine (`stop_level` of at least 1) or clusterer
+        estimator : fitted early machine (`stop_level` of at least 1) or clusterer, or a Pipeline that ends in one
             An early machine's `assign_clusters` is called, another estimator's `predict`.
         X : array-like of shape (n_samples, n_features)
             Rows. Of more than two features the two principal components are drawn.
@@ -75,8 +75,12 @@ class ClusterDisplay:
         ValueError
             If `estimator` has no clusters.
         """
-        assign = getattr(estimator, "assign_clusters", estimator.predict)
-        return cls(_on_a_plane(np.asarray(X, dtype=np.float64)), assign(X)).plot(ax=ax, **scatter_kwargs)
+        last = last_step(estimator)
+        if not (hasattr(last, "assign_clusters") or hasattr(last, "labels_")):
+            raise ValueError(f"estimator must have clusters: an early machine or a clusterer, got {last!r}")
+        rows = X if last is estimator else estimator[:-1].transform(X)
+        clusters = getattr(last, "assign_clusters", last.predict)(rows)
+        return cls(_on_a_plane(np.asarray(X, dtype=np.float64)), clusters).plot(ax=ax, **scatter_kwargs)
 
     def plot(self, ax: Any = None, **scatter_kwargs: Any) -> Self:
         """Draw the points.

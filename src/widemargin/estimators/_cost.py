@@ -57,8 +57,9 @@ def allocate_cost(model: Any, n: int, d: int, n_outputs: int, *, default: float 
     linear = model.linear_term and n_outputs <= cost * _LINEAR_SHARE
     left = max(1.0, cost - _routing(k) - n_outputs * linear)
     # m landmarks, and pseudo-landmarks as "auto" chooses them, cost first m + second m^2 inner products
-    first = 1 + n_outputs / d
-    second = {"polynomial": n_outputs / (2 * d), "triangle": (1 + n_outputs / max(d, 1)) / d, None: 0.0}[model.pseudo]
+    # (`NystroemTree.n_operations`; "triangle": m pseudo-landmarks, m values each)
+    first = 1 + n_outputs / d * (2 if model.pseudo == "triangle" and model.n_pseudo_landmarks == "auto" else 1)
+    second = {"polynomial": n_outputs / (2 * d), "triangle": 1 / d, None: 0.0}[model.pseudo]
     if model.n_pseudo_landmarks != "auto" and model.pseudo is not None:
         p, second = int(model.n_pseudo_landmarks), 0.0
         left = max(1.0, left - p * n_outputs / d)

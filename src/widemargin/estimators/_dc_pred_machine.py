@@ -13,7 +13,7 @@ from .._progress import Progress
 from .._types import Array
 from ..algorithms.dc_pred import TrainedForest, needed_bytes, train
 from ..models.nystroem_tree import NystroemForest, NystroemTree
-from ..nystroem.local_machines import LeafProblem
+from ..nystroem.leaf_problems import LeafProblem
 from ._cost import allocate_cost, check_cost
 from ._estimator import describe_gap, relative_gap, warn_unconverged
 from ._fitted_state import FittedState

@@ -182,7 +182,7 @@ def cluster_attributes(
         "method": router.name,
         "points": kept[division.sample_indices] if X is None else X[division.sample_indices],
         "labels": router.labels,
-        "spread": router.spread if isinstance(router, KernelRouter) else np.zeros(router.n_clusters),
+        "spread": router.squared_centre_norms if isinstance(router, KernelRouter) else np.zeros(router.n_clusters),
         "support": division.labels[support],
         "intercepts": np.array([machine.intercepts for machine in machines]),
         "sigmoids": sigmoids,

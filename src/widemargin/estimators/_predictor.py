@@ -80,7 +80,7 @@ class ScorePredictor:
         )
 
 
-class PairwisePredictor(ScorePredictor):
+class OneVsOnePredictor(ScorePredictor):
     """`decision_function` and `predict` by votes of a machine for every pair of classes."""
 
     _decide: Callable[..., Any]
@@ -143,7 +143,7 @@ class PairwisePredictor(ScorePredictor):
         return np.asarray(votes(values, k).argmax(axis=1))
 
 
-class OneAgainstRestPredictor(ScorePredictor):
+class OneVsRestPredictor(ScorePredictor):
     """`decision_function` and `predict` by one machine for two classes, or one for each of more."""
 
     _decide: Callable[..., Matrix]
@@ -177,7 +177,7 @@ class OneAgainstRestPredictor(ScorePredictor):
         -------
         ndarray of shape (n_samples,)
         """
-        numbers = self._decide(X, largest)  # before `classes_`: raises NotFittedError
+        numbers = self._decide(X, argmax_classes)  # before `classes_`: raises NotFittedError
         return np.asarray(self.classes_[numbers])
 
 
@@ -239,7 +239,7 @@ def finish_blocks(
     return np.concatenate([finish(compute(X[rows])) for rows in row_blocks(X.shape[0], n_rows)])
 
 
-def largest(values: Matrix) -> Labels:
+def argmax_classes(values: Matrix) -> Labels:
     """The class of each row: that of the largest decision value, or of two classes by the sign of the only one."""
     numbers: NDArray[Any] = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
     return numbers.astype(np.intp)

@@ -15,17 +15,25 @@ from sklearn.utils.multiclass import unique_labels
 from .._config import resolve_memory_budget
 from .._progress import Progress
 from .._types import Labels, Vector
-from ..algorithms.bsgd import BudgetedSGD, Epochs, Sampler, needed_bytes, primal_objective, train
+from ..algorithms.bsgd import BudgetedSGD, Epochs, TimedSample, needed_bytes, primal_objective, train
 from ..data import is_partitioned, iterate_blocks
 from ..data.labels import one_vs_rest_signs
 from ..models.expansion import KernelExpansion
 from ..solvers.results import History
-from ..solvers.sgd.budgeted_machine import COEF, EXCESS_MISTAKES, N_BACK, N_FRONT, StepSettings
-from ..solvers.sgd.maintenance import MAINTENANCE, PAPER_RULE, RULES
+from ..solvers.sgd.budgeted_machine import (
+    COEF,
+    EXCESS_MISTAKES,
+    MAINTENANCE,
+    N_BACK,
+    N_FRONT,
+    PAPER_RULE,
+    RULES,
+    StepSettings,
+)
 from ._estimator import all_or_nothing, warn_of_stop
 from ._fitted_state import FittedState
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
-from ._predictor import OneAgainstRestPredictor, largest
+from ._predictor import OneVsRestPredictor, argmax_classes
 from ._scale import make_checked_samples
 from ._validation import (
     FUNCTION_KERNELS,
@@ -51,7 +59,7 @@ _OLDER_COUNTS = 6  # entries of `counts` in files of versions without EXCESS_MIS
 _MOST_NODES = 4096  # of the table, a side: compiled look-ups number the nodes in float32, exact up to 2^24
 
 
-class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, KernelMachine):
+class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelMachine):
     """Kernel support vector machine with at most `budget` support vectors, by stochastic gradient descent.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` over machines of at most `budget` support vectors by
@@ -382,7 +390,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
         model, self.converged_ = train(sgd, X, signed_weights, epochs, progress, rng, self.n_jobs)
         self._set_fitted_attributes(sgd, model)
         C, memory = 1 / (self.lam_ * X.shape[0]), resolve_memory_budget(self.memory_budget)
-        sampler = Sampler(_ESTIMATE_SECONDS, rng) if progress.stopped_by else None
+        sampler = TimedSample(_ESTIMATE_SECONDS, rng) if progress.stopped_by else None
         self.objective_ = primal_objective(model, X, signed_weights, C, self.n_jobs, memory, sampler)
         self._warn_if_stopped(progress)
 
@@ -397,7 +405,7 @@ class BSGDClassifier(ClassifierMixin, OneAgainstRestPredictor, LinearWeights, Ke
 
     def _score_validation_rows(self, X: Any, y: Labels, model: KernelExpansion) -> float:
         values = model.decision_values(X, n_jobs=self.n_jobs, memory_budget=resolve_memory_budget(self.memory_budget))
-        return float(np.mean(largest(values) == y))
+        return float(np.mean(argmax_classes(values) == y))
 
     def _start_stream(self, X: Any, y: NDArray[Any], weights: Vector) -> None:
         """Set what the first chunk of a stream determines: gamma, and a machine without steps."""

@@ -17,7 +17,7 @@ from ..algorithms.dc_svm_on_dask import take_samples, train
 from ..data.remote_rows import count_rows
 from ..data.samples import Samples
 from ..kernels.functions import Kernel
-from ..solvers.dual.certificate import one_class_problem
+from ..solvers.dual.problem import one_class_problem
 from ..solvers.results import StoppedAtStartError, TrainedMachine
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows

@@ -10,14 +10,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from .._progress import Progress
 from ..algorithms.ocas import train_hinges
 from ..data.labels import one_vs_rest_signs
-from ..nystroem.local_machines import HingeProblem, RidgeProblem
+from ..nystroem.leaf_problems import HingeProblem, RidgeProblem
 from ._dc_pred_machine import DCPredMachine
 from ._kernel_machine import TrainingRows
-from ._predictor import OneAgainstRestPredictor, ValuePredictor
+from ._predictor import OneVsRestPredictor, ValuePredictor
 from ._validation import check_number, shown
 
 
-class DCPredClassifier(ClassifierMixin, OneAgainstRestPredictor, DCPredMachine):
+class DCPredClassifier(ClassifierMixin, OneVsRestPredictor, DCPredMachine):
     """A kernel SVM that predicts at the cost of a few inner products: a tree of small Nystroem machines (DC-Pred++).
 
     When to use: predictions must be fast or the model small. `compress` does the same to a machine that is fitted.

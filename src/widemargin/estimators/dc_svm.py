@@ -12,17 +12,17 @@ from sklearn.base import ClassifierMixin
 
 from ..algorithms.dc_svm import LazyProblem
 from ..models.clustered import COMBINATIONS
-from ..solvers.dual.certificate import pair_problem, svm_problem
+from ..solvers.dual.problem import pair_problem, svm_problem
 from ..solvers.results import TrainedMachine
 from ._dual_attributes import machine_attributes, sparse_pair_coefficients
 from ._dual_machine import DualMachine
 from ._fitted_state import FittedState
 from ._kernel_machine import TrainingRows
-from ._predictor import PairwisePredictor
+from ._predictor import OneVsOnePredictor
 from ._validation import check_choice, check_flag, check_number
 
 
-class DCSVMClassifier(ClassifierMixin, PairwisePredictor, DualMachine):
+class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
     """Exact kernel support vector machine, for data sets where `sklearn.svm.SVC` takes too long.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i f(x_i))`` to a stated violation of the optimality conditions,

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 
 from .._types import RowIndices, Vector
 from ..algorithms.dc_svm import LazyProblem
-from ..solvers.dual.certificate import DualProblem, regression_problem
+from ..solvers.dual.problem import DualProblem, regression_problem
 from ._dual_machine import DualMachine
 from ._kernel_machine import TrainingRows
 from ._predictor import ValuePredictor

@@ -16,8 +16,8 @@ from .._progress import Progress
 from .._threads import ThreadTeam, blas_limit
 from .._types import Array, Vector
 from ..data.samples import GramSamples, Samples, make_samples
+from ..kernels.kernel_operator import KernelOperator
 from ..kernels.precision import ensure_precision
-from ..kernels.streamed import KernelRows
 from ..kernels.tiles import fill_gram
 from ..nystroem.landmarks import select_medoids
 from ..partition.divide import Clustering, Division, divisions
@@ -177,7 +177,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         self.sample_indices_ = division.sample_indices
         self.sample_labels_ = router.labels
         self._sample_weights = weights[division.sample_indices]
-        self._spread = router.spread
+        self._spread = router.squared_centre_norms
         self._diagonal = _common_value(kernel.diagonal(samples)) if self._is_gram else None
         self._points = np.empty((0, 0), X.dtype) if self._is_gram else X[division.sample_indices]
         self._model = self._make_model()
@@ -185,7 +185,7 @@ class TwoStepKernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
     def _divide(self, kernel: Any, samples: Samples, weights: Vector, progress: Progress, team: ThreadTeam) -> Division:
         """The balanced division; of a fit that is stopped, that of the last round, or one by medoids."""
         division, rng = None, make_rng(self.random_state)
-        rows, clustering = KernelRows(kernel, samples, team), Clustering(self.n_clusters, n_sample=self.n_sample)
+        rows, clustering = KernelOperator(kernel, samples, team), Clustering(self.n_clusters, n_sample=self.n_sample)
         with suppress(Stopped), progress.interrupting(team.native):
             for latest in divisions(rows, clustering, rng, weights=weights, go_on=progress.go_on):
                 division = latest

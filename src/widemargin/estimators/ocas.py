@@ -26,7 +26,7 @@ from ..solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 from ..solvers.results import History, LinearResult
 from ._estimator import Estimator, describe_gap, relative_gap, warn_unconverged
 from ._fitted_state import FittedState
-from ._predictor import OneAgainstRestPredictor, finish_blocks
+from ._predictor import OneVsRestPredictor, finish_blocks
 from ._validation import (
     FLOATS,
     check_choice,
@@ -63,9 +63,10 @@ class LinearProblem(NamedTuple):
 
     X: DesignMatrix
     losses: list[Callable[[], Loss]]
+    n_outputs: int  # of each loss
 
 
-class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
+class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
     """Linear support vector machine, for up to millions of rows, with a certificate.
 
     It minimises ``1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i (<w, x_i> + b))`` by optimised cutting planes (OCAS) and
@@ -79,7 +80,8 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
     tol : float, default=1e-3
         Largest duality gap at the end, relative to the objective; of each class with several.
     mu : float, default=0.1
-        In (0, 1]: new planes touch the risk at ``(1 - mu) best + mu target``.
+        In (0, 1]: new planes touch the risk at ``(1 - mu) w_b + mu w_t``, w_b the best point,
+        w_t the search point.
     line_search : bool, default=True
         False gives the plain cutting plane algorithm (CPA, as in SVMperf and BMRM), to be compared with; it is never
         accelerated.
@@ -125,7 +127,7 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
     converged_ : bool
         Whether each machine's gap is at most `tol` times its objective.
     n_iter_ : int
-        Rounds on all rows.
+        Rounds on all rows; the sum, where classes were trained in groups, one after the other.
     history_ : dict of ndarrays
         One entry a round: ``time`` in seconds, ``objective``, ``lower_bound``, ``step``, ``n_planes``,
         ``seconds_active_rows``, ``seconds_dual_ascent``, ``seconds_decision_values``, ``seconds_line_search``,
@@ -309,8 +311,7 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
     def _check_memory(self, problem: LinearProblem) -> None:
         """Raise a ValueError with the least memory budget if this one is smaller."""
         (n, d), k = problem.X.shape, len(self.classes_)
-        q = 1 if self.multi_class == "ovr" else k  # decision functions that are trained together
-        needed = 8 * (q * (_LEAST_VECTORS * n + _LEAST_NORMALS * d) + k * d)
+        needed = 8 * (problem.n_outputs * (_LEAST_VECTORS * n + _LEAST_NORMALS * d) + k * d)
         check_memory(self.memory_budget, needed, f"{n} rows of {d} features and {k} classes")
 
     def _paths(
@@ -351,16 +352,16 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
         if weights is not None or self.class_weight is not None:
             weights = weigh_classes(self.class_weight, self.classes_, y, ones() if weights is None else weights)
         if self.multi_class == "ovr":
-            return LinearProblem(X, self._hinge_losses(y, k, weights, team))
+            return LinearProblem(X, self._hinge_losses(y, k, weights, team), 1)
         s, numbers = ones() if weights is None else weights, y.astype(np.int64, copy=False)
         loss = partial(MulticlassHingeLoss, numbers, s, k, team)
-        return LinearProblem(with_constant(X) if self.fit_intercept else X, [loss])
+        return LinearProblem(with_constant(X) if self.fit_intercept else X, [loss], k)
 
     def _start(self, problem: LinearProblem) -> list[Matrix] | None:
         """With `warm_start`, where the fitted machine's planes touch the risk, if it was of this shape."""
         points: list[Matrix] = getattr(self, "_points", []) if self.warm_start else []
-        sizes = [make().n_outputs * problem.X.shape[1] for make in problem.losses] if points else None
-        return points if [mine.shape[1] for mine in points] == sizes else None
+        sizes = [problem.n_outputs * problem.X.shape[1]] * len(problem.losses)
+        return points if points and [mine.shape[1] for mine in points] == sizes else None
 
     def _snapshot(self, data: ValidatedRows, progress: Progress) -> dict[str, Any] | None:
         """What a callback needs of the machine as it stands."""
@@ -411,7 +412,7 @@ class OCASClassifier(ClassifierMixin, OneAgainstRestPredictor, Estimator):
 
 
 def _join(parts: Sequence[Trained]) -> Trained:
-    """The machines of groups that were trained one after the other; those that are still to come count as at w = 0."""
+    """The machines of groups, trained one after the other; those to come count with the objective after round 1."""
     history = History()
     initial = [columns.as_arrays()["objective"][0] for _, columns in parts]
     objective = lower_bound = 0.0

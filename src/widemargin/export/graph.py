@@ -60,7 +60,7 @@ class Graph:
 
     def number(self, value: float) -> NDArray[Any]:
         """A scalar constant in the dtype of the samples."""
-        return np.full((), value, self.dtype).reshape(())
+        return np.array(value, self.dtype)
 
     def cast(self, value: Value, dtype: Any) -> str:
         """Values converted to a dtype."""

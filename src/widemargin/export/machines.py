@@ -26,7 +26,7 @@ def write_linear(graph: Graph, model: LinearModel) -> str:
 def write_expansion(graph: Graph, model: KernelExpansion) -> str:
     """sum_i c_i k(x_i, x) + b: (rows, q) numbers."""
     points = model.points.toarray() if sp.issparse(model.points) else model.points
-    exact = model.against(model.points[:1])[0].precision  # float64 where float32 distances are too inexact
+    exact = model.pair_with(model.points[:1])[0].precision  # float64 where float32 distances are too inexact
     x = graph.x if exact == graph.dtype else graph.cast(graph.x, exact)
     measured = _measure_points(graph, x, _scaled(model.kernel, points.astype(exact)), model.kernel)
     K = transform(graph, model.kernel, measured if exact == graph.dtype else graph.cast(measured, graph.dtype))
@@ -111,15 +111,15 @@ def _inner(graph: Graph, tables: Value, rows: str) -> str:
 
 def _measure_leaf_points(graph: Graph, points: Value, kernel: Any) -> str:
     """Inner products or distances of each row and the m points of its leaf: (rows, m) numbers."""
-    if kernel.measure == "products":
+    if kernel.argument == "products":
         return _inner(graph, points, graph.x)
     difference = graph("Sub", graph.unsqueeze(graph.x, 1), points)
-    return graph.reduce("SumSquare" if kernel.measure == "squares" else "L1", difference, 2)
+    return graph.reduce("SumSquare" if kernel.argument == "squares" else "L1", difference, 2)
 
 
 def _write_bounds(graph: Graph, tree: NystroemTree, to_landmarks: str, of_leaf: Any) -> str:
     """Triangle inequality: a bound of the distance to each pseudo-landmark, from those to the landmarks."""
-    is_square, rules = tree.features.kernel.measure == "squares", tree.features.rules
+    is_square, rules = tree.features.kernel.argument == "squares", tree.features.rules
     distances = graph.unsqueeze(graph("Sqrt", to_landmarks) if is_square else to_landmarks, 2)
     anchors = of_leaf(tree.features.anchors)
     lower = graph.reduce("Max", graph("Abs", graph("Sub", distances, anchors)), 1)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._native import dual, kernels
 from .._types import Array, RowIndices
-from .streamed import KernelRows
+from .kernel_operator import KernelOperator
 from .tiles import fill_gram, fill_with_transpose
 
 _MAX_UNUSED = 0.3  # share of rows outside the last wanted set, above which they are removed
@@ -18,7 +18,7 @@ class ActiveMatrix:
 
     Parameters
     ----------
-    source : KernelRows of n rows
+    operator : KernelOperator of shape (n, n)
     n_bytes : int
         Of the largest matrix.
 
@@ -30,28 +30,28 @@ class ActiveMatrix:
         The rows of the matrix, in no particular order.
     """
 
-    def __init__(self, source: KernelRows, n_bytes: int) -> None:
-        self.source = source
+    def __init__(self, operator: KernelOperator, n_bytes: int) -> None:
+        self.operator = operator
         self.rows: RowIndices = np.empty(0, np.intp)
-        dtype = source.samples.dtype
-        self.capacity = min(len(source), int(np.sqrt(n_bytes / dtype.itemsize)))
+        dtype = operator.samples.dtype
+        self.capacity = min(len(operator), int(np.sqrt(n_bytes / dtype.itemsize)))
         self._buffer = np.empty(self.capacity**2, dtype)  # pages are allocated at their first use
         self._stride = 0
-        self._position = np.full(len(source), -1)
+        self._position = np.full(len(operator), -1)
 
     def borrow(self, other: ActiveMatrix) -> None:
         """While empty: share the buffer of `other`; one of them has a matrix at a time. Used pages are faster."""
         if other._buffer.dtype == self._buffer.dtype:
             self._buffer, self.capacity = other._buffer, min(self.capacity, other.capacity)
 
-    def renumber(self, source: KernelRows, numbers: RowIndices) -> None:
-        """Continue with rows of `source`, where row i has the number `numbers[i]`; -1: it is removed."""
+    def renumber(self, operator: KernelOperator, numbers: RowIndices) -> None:
+        """Continue with rows of `operator`, where row i has the number `numbers[i]`; -1: it is removed."""
         kept = np.flatnonzero(numbers[self.rows] >= 0)
         if len(kept) < len(self.rows):
             self._compact(kept)
         rows, self.rows = numbers[self.rows], self.rows[:0]
-        self.source, self._position = source, np.full(len(source), -1)
-        self.capacity = min(len(source), int(np.sqrt(len(self._buffer))))
+        self.operator, self._position = operator, np.full(len(operator), -1)
+        self.capacity = min(len(operator), int(np.sqrt(len(self._buffer))))
         self._set(rows)
 
     @property
@@ -61,7 +61,7 @@ class ActiveMatrix:
 
     def tile_rows(self) -> dual.RBFRows | None:
         """The rows, where tiles of the matrix are computed from them faster than read (`Kernel.tile_rows`)."""
-        return self.source.kernel.tile_rows(self.source.samples.take(self.rows))
+        return self.operator.kernel.tile_rows(self.operator.samples.take(self.rows))
 
     def _view(self, m: int, stride: int) -> Array:
         return self._buffer[: m * stride].reshape(m, stride)
@@ -85,7 +85,7 @@ class ActiveMatrix:
         """Remove all rows but those at `positions`, which are ascending. If it is stopped, the matrix is empty."""
         K, rows = self.K, self.rows
         self._set(rows[:0])
-        kernels.remove_rows(self.source.team.native, K, positions)
+        kernels.remove_rows(self.operator.team.native, K, positions)
         self._set(rows[positions])
 
     def _widen(self, m: int) -> None:
@@ -102,10 +102,10 @@ class ActiveMatrix:
         """Append rows; their columns are the transpose. If it is stopped, the matrix is as it was."""
         if not len(new):
             return
-        source, m, end = self.source, len(self.rows), len(self.rows) + len(new)
+        operator, m, end = self.operator, len(self.rows), len(self.rows) + len(new)
         K = self._view(end, self._stride)
-        source.n_entries += len(new) * m + len(new) ** 2 // 2
-        batch, old = source.samples.take(new), source.samples.take(self.rows)
-        fill_with_transpose(source.kernel, batch, old, K[m:end, :m], K[:m, m:end], source.team)
-        fill_gram(source.kernel, batch, K[m:end, m:end], source.team)
+        operator.n_entries += len(new) * m + len(new) ** 2 // 2
+        batch, old = operator.samples.take(new), operator.samples.take(self.rows)
+        fill_with_transpose(operator.kernel, batch, old, K[m:end, :m], K[:m, m:end], operator.team)
+        fill_gram(operator.kernel, batch, K[m:end, m:end], operator.team)
         self._set(np.concatenate([self.rows, new]))

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._native import dual
-from .._native import kernels as tiles
-from .._types import Array, Matrix
+from .._native import kernels as native
+from .._types import Array, Matrix, Vector
 from ..data.samples import Samples
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
@@ -52,10 +52,10 @@ class Kernel(Protocol):
         return None
 
 
-class _OfProducts(Kernel):
+class _InnerProductKernel(Kernel):
     """A kernel that is a function of the inner product <x, z>."""
 
-    measure: ClassVar[str] = "products"
+    argument: ClassVar[str] = "products"
     sample_form: ClassVar[str] = "products"
     transform: Callable[[Array], None]
 
@@ -65,10 +65,10 @@ class _OfProducts(Kernel):
         self.transform(out)
 
 
-class Transform(Kernel, Protocol):
-    """A kernel that is a function of one number, the `measure` of two samples: an inner product or a distance."""
+class ArgumentKernel(Kernel, Protocol):
+    """A kernel that is a function of one number, the `argument` of two samples: an inner product or a distance."""
 
-    measure: ClassVar[str]
+    argument: ClassVar[str]
 
     def transform(self, G: Array) -> None:
         """Replace inner products, squared distances or L1 distances by kernel values, in place."""
@@ -94,12 +94,12 @@ class _Exponential(Kernel):
 class RBF(_Exponential):
     """exp(-gamma |x - z|^2)."""
 
-    measure: ClassVar[str] = "squares"
+    argument: ClassVar[str] = "squares"
     sample_form: ClassVar[str] = "distances"
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: inner products and exponentials, block by block."""
-        tiles.rbf_matrix(A.compiled(), self.gamma * A.squares, B.compiled(), self.gamma * B.squares, self.gamma, out)
+        native.rbf_matrix(A.compiled(), self.gamma * A.squares, B.compiled(), self.gamma * B.squares, self.gamma, out)
 
     def untiled_product(self, A: Samples) -> Product | None:
         """Where the inner products have the dtype of the tiles."""
@@ -114,11 +114,11 @@ class RBF(_Exponential):
 
     def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
         a, b = self.gamma * A.squares, self.gamma * B.squares
-        tiles.add_rbf_product(A.compiled(), a, coef, B.compiled(), b, self.gamma, out)
+        native.add_rbf_product(A.compiled(), a, coef, B.compiled(), b, self.gamma, out)
 
 
 @dataclass(frozen=True)
-class Linear(_OfProducts):
+class Linear(_InnerProductKernel):
     """<x, z>."""
 
     is_semidefinite: ClassVar[bool] = True
@@ -132,7 +132,7 @@ class Linear(_OfProducts):
 
 
 @dataclass(frozen=True)
-class Polynomial(_OfProducts):
+class Polynomial(_InnerProductKernel):
     """(gamma <x, z> + coef0)^degree, degree an integer >= 0."""
 
     gamma: float
@@ -146,7 +146,7 @@ class Polynomial(_OfProducts):
 
     def transform(self, G: Array) -> None:
         """(gamma g + coef0)^degree of inner products g, in place."""
-        tiles.polynomial(G, self.gamma, self.coef0, self.degree)
+        native.polynomial(G, self.gamma, self.coef0, self.degree)
 
     def diagonal(self, A: Samples) -> Array:
         """The polynomial of the squared norms."""
@@ -154,7 +154,7 @@ class Polynomial(_OfProducts):
 
 
 @dataclass(frozen=True)
-class Sigmoid(_OfProducts):
+class Sigmoid(_InnerProductKernel):
     """tanh(gamma <x, z> + coef0); not positive semidefinite in general."""
 
     is_semidefinite: ClassVar[bool] = False
@@ -176,12 +176,12 @@ class Sigmoid(_OfProducts):
 class Laplacian(_Exponential):
     """exp(-gamma |x - z|_1)."""
 
-    measure: ClassVar[str] = "differences"
+    argument: ClassVar[str] = "differences"
     sample_form: ClassVar[str] = "rows"
 
     def fill(self, A: Samples, B: Samples, out: Array) -> None:
         """Write the tile: L1 distances, one exponential. Sparse batches are made dense for it."""
-        tiles.l1_distances(A.toarray(), B.toarray(), out)
+        native.l1_distances(A.toarray(), B.toarray(), out)
         self.transform(out)
 
 
@@ -219,13 +219,19 @@ class FunctionKernel(Kernel):
         return np.concatenate([np.zeros(0), *(self._evaluate(batch, batch).diagonal() for batch in batches)])
 
     def _evaluate(self, A: Samples, B: Samples) -> NDArray[Any]:
-        tile = _dense(self.function(A.original(), B.original()))
+        tile = _dense(self.function(A.stored(), B.stored()))
         if tile.shape != (len(A), len(B)):
             expected = (len(A), len(B))
             raise ValueError(f"kernel: the callable returned shape {tile.shape} for batches that ask for {expected}")
         if not np.all(np.isfinite(tile)):
             raise ValueError("kernel: the callable returned NaN or infinity")
         return tile
+
+
+def check_finite(values: Array | Vector, what: str = "k(x, z)") -> None:
+    """Raise ValueError unless all kernel values, or sums of them, are finite."""
+    if not np.all(np.isfinite(values)):
+        raise ValueError(f"kernel must be finite, but some {what} is NaN or infinite")
 
 
 def _dense(tile: Any) -> NDArray[Any]:
@@ -236,7 +242,7 @@ def _dense(tile: Any) -> NDArray[Any]:
 def _exponential(G: Array, factor: float) -> None:
     """exp(factor g) for factor g <= 0, in place; float32 by the compiled loop."""
     if G.dtype == np.float32:
-        tiles.rbf(G, np.zeros(len(G), np.float32), np.zeros(G.shape[1], np.float32), 0.5 * factor)
+        native.exponential(G, factor)
     else:
         if factor != 1.0:
             G *= factor

@@ -46,10 +46,10 @@ def closing_scratch() -> Iterator[None]:
     try:
         yield
     finally:
-        release()
+        free_scratch()
 
 
-def release() -> None:
+def free_scratch() -> None:
     """Free all but 16 MB of the buffers, the largest first."""
     with _lock:
         while sum(map(len, _scratch)) > _KEPT_BYTES:

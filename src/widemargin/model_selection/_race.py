@@ -36,12 +36,13 @@ class Race:
         self.remaining: Mask = (limit >= 0) | _neighbours(best, scores.shape[1:])
         self.spread: Vector = spread_ratio * spread
 
-    def update(self, scores: Vector) -> None:
-        """Eliminate cells by their scores (n_folds, *cells) on all rows; NaN for those that were eliminated before."""
+    def update(self, scores: Vector) -> Mask:
+        """The remaining cells, by all scores on all rows (n_folds, *cells); NaN for those eliminated before."""
         means = scores.mean(axis=0)
         best = np.nanmax(means)
         with np.errstate(invalid="ignore"):
             self.remaining &= means + norm.ppf(CONFIDENCE) * self.spread / np.sqrt(len(scores)) >= best
+        return self.remaining
 
 
 def best_place(scores: Vector) -> tuple[int, ...]:

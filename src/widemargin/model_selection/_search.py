@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ..solvers.results import History
 from ._best_estimator import Score
 from ._grid import Grid
 from ._race import Race
-from ._tasks import Task
+from ._tasks import CVProblem
 
 _SAMPLE_SHARE = 4  # rows / rows of the sample
 _LEAST_SAMPLE = 500  # rows: smaller samples are no guide, and all rows are as quick
@@ -52,7 +52,7 @@ class SearchData:
     Attributes
     ----------
     samples : Samples of length n
-    task : Task on n rows
+    task : CVProblem on n rows
     weights : ndarray of shape (n,)
     splits : list of Split
     rows : ndarray of shape (n,)
@@ -62,7 +62,7 @@ class SearchData:
     """
 
     samples: Samples
-    task: Task
+    task: CVProblem
     weights: Vector
     splits: list[Split]
     rows: RowIndices
@@ -79,10 +79,10 @@ class SearchData:
         """The weights (n,) times how often the rows occur in a fold's training rows."""
         return self.weights * np.bincount(self.splits[k].train, minlength=len(self.weights))
 
-    def first_lacking(self) -> tuple[int, Any] | None:
-        """The first fold whose training rows lack a class, and the class."""
+    def first_lacking(self) -> tuple[int, str] | None:
+        """The first fold whose training rows lack a class or any weight, and what they lack."""
         lacking = ((k, self.task.lacking(self.training_weights(k))) for k in range(len(self.splits)))
-        return next(((k, label) for k, label in lacking if label is not None), None)
+        return next(((k, what) for k, what in lacking if what is not None), None)
 
 
 class Search:
@@ -152,7 +152,7 @@ class Search:
                 self._score_cells(self.data, batch, self.scores)
                 if not batch or not self.progress.go_on():
                     return
-                race.update(self.scores[: batch[-1] + 1])
+                self.wanted = race.update(self.scores[: batch[-1] + 1])
 
     def _sample(self, rng: np.random.Generator) -> SearchData | None:
         """A quarter of the rows, if every fold has all classes there, and there are cells to eliminate."""
@@ -160,8 +160,8 @@ class Search:
         if n < _SAMPLE_SHARE * _LEAST_SAMPLE or self.wanted.sum() < 2 or len(self.data.splits) < 2:
             return None
         sample = self.data.take(np.sort(rng.choice(n, n // _SAMPLE_SHARE, replace=False)))
-        tests = (np.bincount(split.test, minlength=len(sample.rows)).astype(np.float64) for split in sample.splits)
-        has_classes = sample.first_lacking() is None and all(sample.task.lacking(test) is None for test in tests)
+        held_out = (np.bincount(split.test, minlength=len(sample.rows)).astype(np.float64) for split in sample.splits)
+        has_classes = sample.first_lacking() is None and all(sample.task.lacking(rows) is None for rows in held_out)
         return sample if has_classes else None
 
     def _score_cells(self, data: SearchData, folds: Sequence[int], scores: Vector) -> None:

@@ -16,17 +16,17 @@ from ..data.rows import positions
 from ..data.samples import make_samples
 from ..estimators._dual_machine import DualMachine
 from ..estimators._kernel_machine import TrainingRows
-from ..estimators._scale import resolve_gamma
+from ..estimators._scale import named_kernel, resolve_gamma
 from ..estimators._validation import check_flag, check_weights, make_rng, shown
-from ..kernels.functions import Kernel, make_kernel
+from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Limits
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits
 from ._grid import LARGEST_C, LARGEST_GAMMA, LEAST_C, LEAST_GAMMA, Grid, make_values
 from ._race import best_place
 from ._search import Search, SearchData, Split
-from ._tasks import Task
+from ._tasks import CVProblem
 
-_WITHOUT_GAMMA = ("linear", "precomputed")
+_WITHOUT_GAMMA = ("additive_chi2", "cosine", "linear", "precomputed")
 
 
 class SearchCV(BestEstimator):
@@ -51,7 +51,7 @@ class SearchCV(BestEstimator):
     random_state: Any
     _names: tuple[str, ...]
 
-    def _task(self, rows: TrainingRows) -> Task:
+    def _task(self, rows: TrainingRows) -> CVProblem:
         """What is trained and scored on these rows."""
         raise NotImplementedError
 
@@ -105,11 +105,11 @@ class SearchCV(BestEstimator):
         if not all(len(split.test) for split in splits):
             raise ValueError(f"cv must give folds with test rows of positive weight, got {shown(self.cv)}")
         if lacking := data.first_lacking():
-            raise ValueError(f"cv: the training rows of fold {lacking[0]} have no row of class {shown(lacking[1])}")
+            raise ValueError(f"cv: the training rows of fold {lacking[0]} have {lacking[1]}")
         return data
 
     def _make_kernel(self, gamma: float) -> Kernel:
-        return make_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+        return named_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
     def _search(self, data: SearchData, grid: Grid, callback: Callback | None) -> Search:
         limits = Limits(

@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import _num_samples
 
 from .._types import Matrix, RowIndices, Vector
-from ..estimators._predictor import PairwisePredictor
-from ..estimators._validation import class_factors
-from ..solvers.dual.certificate import DualProblem, pair_problem, regression_problem, svm_problem
+from ..estimators._predictor import OneVsOnePredictor
+from ..estimators._validation import class_factors, shown
+from ..solvers.dual.problem import DualProblem, pair_problem, regression_problem, svm_problem
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ class Classification:
         changed: dict[str, Any] = {**self.__dict__, "y": self.y[rows]}
         return Classification(**changed)
 
-    def lacking(self, weights: Vector) -> Any:
-        """The first class without a row of positive weight, else None."""
+    def lacking(self, weights: Vector) -> str | None:
+        """What training rows of these weights (n,) lack, in words: the first class without a positive weight."""
         totals = np.bincount(self.y, weights, minlength=len(self.classes))
-        return self.classes[np.argmin(totals)] if totals.min() <= 0 else None
+        return f"no row of class {shown(self.classes[np.argmin(totals)])}" if totals.min() <= 0 else None
 
 
 @dataclass(frozen=True)
@@ -84,15 +84,15 @@ class Regression:
         """The same targets on some of the rows."""
         return Regression(self.y[rows])
 
-    def lacking(self, weights: Vector) -> Any:
-        """Something else than None, if no row has a positive weight."""
-        return None if weights.any() else "any"
+    def lacking(self, weights: Vector) -> str | None:
+        """What training rows of these weights (n,) lack, in words."""
+        return None if weights.any() else "no positive weight"
 
 
-Task = Classification | Regression
+CVProblem = Classification | Regression
 
 
-class HeldOutClassifier(ClassifierMixin, PairwisePredictor, BaseEstimator):
+class HeldOutClassifier(ClassifierMixin, OneVsOnePredictor, BaseEstimator):
     """A classifier for scorers: it predicts the rows whose decision values (n_test, n_machines) it holds."""
 
     def __init__(self, values: Matrix, classes: NDArray[Any], decision_function_shape: str, break_ties: bool) -> None:

@@ -168,7 +168,7 @@ def _choose(
     seconds = 0.0 if probe is None else probe.fit_seconds
     if prediction_cost is not None:
         kind: Any = DCPredRegressor if is_regression else DCPredClassifier
-        kept = {} if is_regression else parameters
+        kept = {name: value for name, value in parameters.items() if name in kind().get_params()}
         return kind(prediction_cost=prediction_cost, **kept), "a prediction may not cost more than that"
     if not is_regression and d > _LINEAR_COLUMNS:
         return OCASClassifierCV(), f"more than {_LINEAR_COLUMNS:,} columns: a linear machine"

@@ -138,7 +138,7 @@ class ClusteredExpansion:
 
     @cached_property
     def _routed_points(self) -> Samples:
-        return self.router.points.against(self.points)[1]
+        return self.router.points.pair_with(self.points)[1]
 
     def _committee_log_odds(self, X: Any, team: ThreadTeam, memory_budget: int) -> Matrix:
         """Bayesian committee machine (Tresp 2000): p(y|x) ~ prod_c p_c(y|x) / p(y)^(k-1), as log odds."""

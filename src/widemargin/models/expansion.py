@@ -62,19 +62,19 @@ class KernelExpansion:
         out = np.tile(self.intercept[:, None], X.shape[0])
         points = self._points()
         if X.shape[0] * len(points) * (X.shape[1] + SMALL_ENTRY_WORK) < _SMALL_WORK:
-            A, B = points.against(X)
+            A, B = points.pair_with(X)
             add_kernel_product(self.kernel, A, self.coef, B, out, ONE_THREAD)
             return out.T
         with blas_limit(1), ThreadTeam(n_jobs) as team:
             row_bytes = _ROW_COPIES * max(1, X.shape[1]) * X.dtype.itemsize
             for rows in row_blocks(X.shape[0], max(_MIN_ROWS, memory_budget // row_bytes)):
-                A, B = points.against(X[rows])
+                A, B = points.pair_with(X[rows])
                 add_kernel_product(self.kernel, A, self.coef, B, out[:, rows], team)
         return out.T
 
-    def against(self, X: Any) -> tuple[Samples, Samples]:
+    def pair_with(self, X: Any) -> tuple[Samples, Samples]:
         """The points and the rows of X as samples of the same form."""
-        return self._points().against(X)
+        return self._points().pair_with(X)
 
     def _points(self) -> Samples:
         if self._samples is None:

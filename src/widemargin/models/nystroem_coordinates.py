@@ -69,7 +69,7 @@ class NystroemCoordinates:
             return self.features.with_products(X)
         if self.features.anchors.shape[2]:
             return self.features.values(X)  # bounds need distances that are exact where they are small
-        points, rows = self._points.against(X)
+        points, rows = self._points.pair_with(X)
         F = np.empty((len(rows), len(points)), self.features.landmarks.dtype)
         self.features.kernel.fill(rows, points, F)
         return self.features.with_products(F)

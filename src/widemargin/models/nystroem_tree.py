@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._native import nystroem
 from .._threads import ONE_THREAD, ThreadTeam, row_blocks
 from .._types import Array, Matrix
-from ..kernels.functions import Transform
+from ..kernels.functions import ArgumentKernel
 from ..nystroem.features import LandmarkFeatures
 from ..partition.hierarchy import Hierarchy, row_arrays
 
@@ -62,7 +62,7 @@ class NystroemTree:
         return float(self.tree.n_distances + m + self.slopes.shape[1] + (m * (r - m) + q * r + products) / d)
 
     @classmethod
-    def from_arrays(cls, kernel: Transform, arrays: dict[str, NDArray[Any]]) -> Self:
+    def from_arrays(cls, kernel: ArgumentKernel, arrays: dict[str, NDArray[Any]]) -> Self:
         """The tree whose `arrays` these are; ValueError where these do not fit one another."""
         try:
             tree = cls._from_arrays(kernel, arrays)
@@ -72,7 +72,7 @@ class NystroemTree:
         return tree
 
     @classmethod
-    def _from_arrays(cls, kernel: Transform, arrays: dict[str, NDArray[Any]]) -> Self:
+    def _from_arrays(cls, kernel: ArgumentKernel, arrays: dict[str, NDArray[Any]]) -> Self:
         k, m, _ = arrays["anchors"].shape
         return cls(
             Hierarchy(arrays["centres"], arrays["sizes"], arrays["children"]),

@@ -42,5 +42,5 @@ def nystroem_factor(C: Array, G: Array, damping: float = 0.0) -> Matrix:
     for block in row_blocks(len(G)):  # G may be float32: a block at a time becomes float64
         projected[block] = G[block] @ U
     values, vectors = eigh(U.T @ projected)
-    positive = values > np.finfo(np.float64).eps * max(1.0, float(np.abs(values).max(initial=0.0)))
+    positive = values > len(U) * np.finfo(np.float64).eps * np.abs(values).max(initial=0.0)
     return np.asarray(scaled @ (vectors[:, positive] * np.sqrt(values[positive])))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._native import nystroem
 from .._types import Array
-from ..kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid, Transform
+from ..kernels.functions import RBF, ArgumentKernel, Laplacian, Linear, Polynomial, Sigmoid
 from ..partition.hierarchy import row_arrays
 
 _Columns = NDArray[np.integer]
@@ -25,17 +25,17 @@ class LandmarkFeatures:
 
     Attributes
     ----------
-    kernel : Transform
+    kernel : ArgumentKernel
     landmarks : ndarray of shape (k, m, d)
     anchors : ndarray of shape (k, m, p)
-        Triangle rule: distances of pseudo-landmarks and landmarks. Empty without it.
+        Triangle rule: distances |v - u| of pseudo-landmarks v from landmarks u. Empty without it.
     rules : ndarray of shape (k,), int
-        Triangle rule: whether the lower or the upper bound stands for the distance.
+        Triangle rule: LOWER or UPPER, which bound of the triangle inequality is the estimate of a distance.
     pairs : ndarray of shape (k, 2, p), int32
         Polynomial rule: which two landmarks' values are multiplied. Empty without it.
     """
 
-    kernel: Transform
+    kernel: ArgumentKernel
     landmarks: Array
     anchors: Array
     rules: NDArray[np.int64]
@@ -66,7 +66,7 @@ class LandmarkFeatures:
         """Distances of the rows of X to the landmarks of the only leaf: (n, m)."""
         D = np.empty((X.shape[0], self.landmarks.shape[1]), self.landmarks.dtype)
         self.compiled.pairwise(row_arrays(X), D)
-        return np.asarray(np.sqrt(D)) if self.kernel.measure == "squares" else D
+        return np.asarray(np.sqrt(D)) if self.kernel.argument == "squares" else D
 
     def values(self, X: Any) -> Array:
         """Features of the rows of X in the only leaf: (n, n_features)."""
@@ -83,7 +83,7 @@ class LandmarkFeatures:
         return {name: value for name, value in self.__dict__.items() if name != "compiled"}
 
 
-def compiled_kernel(kernel: Transform) -> nystroem.Kernel:
+def compiled_kernel(kernel: ArgumentKernel) -> nystroem.Kernel:
     """The kernel for compiled code."""
     parameters = {name: getattr(kernel, name) for name in ("gamma", "coef0", "degree") if hasattr(kernel, name)}
     return nystroem.Kernel(_NAMES[type(kernel)], **parameters)

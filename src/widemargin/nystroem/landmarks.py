@@ -26,12 +26,12 @@ def select_landmarks(
     ----------
     X : ndarray or CSR array of shape (n, d)
     m : int
-        How many to choose; where no more rows have weight, these are the landmarks.
+        Number of landmarks. If at most m rows have positive weight, they are the landmarks.
     rng : numpy.random.Generator
     weights : ndarray of shape (n,), optional
         Weights of k-means or probabilities of the draw up to a factor, >= 0; all alike by default.
     method : {"kmeans", "uniform"}
-        Centroids of weighted k-means, or rows drawn without replacement, in proportion to the weights if given.
+        Centroids of weighted k-means, or rows drawn without replacement with probabilities proportional to `weights`.
     max_values : int
         Of X, in the rows that are clustered.
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from .._native import nystroem
 from .._types import Array, Vector
-from ..kernels.functions import Transform
+from ..kernels.functions import ArgumentKernel
 from .features import LandmarkFeatures
 from .landmarks import select_landmarks
 
 
-def landmark_features(kernel: Transform, landmarks: Array) -> LandmarkFeatures:
+def landmark_features(kernel: ArgumentKernel, landmarks: Array) -> LandmarkFeatures:
     """Features of one leaf: kernel values with landmarks (m, d), without pseudo-landmarks."""
     m = len(landmarks)
     return LandmarkFeatures(
@@ -76,7 +76,7 @@ def add_by_triangle_rule(features: LandmarkFeatures, points: Array, probe: Array
     -----
     Equation 6: max_j | |x - u_j| - |v - u_j| | <= |x - v| <= min_j (|x - u_j| + |v - u_j|). O(m) a pseudo-landmark.
     """
-    if features.kernel.measure == "products":
+    if features.kernel.argument == "products":
         raise ValueError("pseudo='triangle' is for kernels of distances, rbf and laplacian; use 'polynomial' or None")
     anchors = np.ascontiguousarray(features.distances(points).T)
     exact = landmark_features(features.kernel, points).values(probe)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._threads import run_until_stopped
 from .._types import Labels, RowIndices, Vector
-from ..kernels.streamed import KernelRows
+from ..kernels.kernel_operator import KernelOperator
 from ..kernels.tiles import fill_gram
 from .kmeans import kernel_kmeans, kmeans_work
 from .routing import InputRouter, KernelRouter, RandomRouter, Router, cluster_rows
@@ -58,14 +58,14 @@ class Clustering(NamedTuple):
     n_sample: int = 1000
 
 
-def divide(rows: KernelRows, clustering: Clustering, rng: np.random.Generator, **options: Any) -> Division:
+def divide(operator: KernelOperator, clustering: Clustering, rng: np.random.Generator, **options: Any) -> Division:
     """Divide samples into clusters: the last of `divisions`, which takes the same arguments."""
-    *_, balanced = divisions(rows, clustering, rng, **options)
+    *_, balanced = divisions(operator, clustering, rng, **options)
     return balanced
 
 
 def divisions(
-    rows: KernelRows,
+    operator: KernelOperator,
     clustering: Clustering,
     rng: np.random.Generator,
     *,
@@ -77,12 +77,13 @@ def divisions(
 
     Parameters
     ----------
-    rows : KernelRows
+    operator : KernelOperator
         Kernel and samples, n of them; `Stopped` is raised once their team is stopped.
     clustering : Clustering
     rng : numpy.random.Generator
     candidates : ndarray of int, optional
-        The rows that are sampled; support vectors for adaptive clustering. All by default.
+        The rows that are sampled; support vectors for adaptive clustering. All rows by default, and if there are fewer
+        than 10 candidates per cluster.
     weights : ndarray of shape (n,), optional
         Of the samples in centres and sizes of kernel k-means, >= 0; ones by default. None of weight 0 is sampled.
     go_on : callable
@@ -102,15 +103,14 @@ def divisions(
     Kernel k-means costs m kernel entries a sample, k-means k distances.
     Source: two-step kernel k-means, Hsieh et al. 2014, section 3, after Ghitta et al. 2011.
     """
-    kernel, samples, team = rows.kernel, rows.samples, rows.team
+    kernel, samples, team = operator.kernel, operator.samples, operator.team
     weighted = np.arange(len(samples)) if weights is None else np.flatnonzero(weights)
     pool = weighted if candidates is None or len(candidates) < _POINTS_PER_CENTRE * clustering.k else candidates
     k = min(clustering.k, max(1, _MAX_POINTS // _POINTS_PER_CENTRE))
     m = min(len(pool), _MAX_POINTS, max(clustering.n_sample, _POINTS_PER_CENTRE * k))
     index = pool if m == len(pool) else np.sort(rng.choice(pool, m, replace=False))
     own = None if weights is None else weights[index]
-    points = KernelRows(kernel, samples.take(index), team)
-    router = _cluster(points, clustering._replace(k=k), rng, own, go_on)
+    router = _cluster(KernelOperator(kernel, samples.take(index), team), clustering._replace(k=k), rng, own, go_on)
     mean = (len(samples) if weights is None else float(weights.sum())) / k
     labels = router.assign(samples, team)
     yield Division(router, labels, index)
@@ -123,17 +123,17 @@ def divisions(
 
 
 def _cluster(
-    sample: KernelRows,
+    operator: KernelOperator,
     clustering: Clustering,
     rng: np.random.Generator,
     weights: Vector | None,
     go_on: Callable[[], bool],
 ) -> Router:
-    kernel, points, team, k = sample.kernel, sample.samples, sample.team, clustering.k
+    kernel, points, team, k = operator.kernel, operator.samples, operator.team, clustering.k
     if clustering.method == "random":
         return RandomRouter(points, rng.permutation(len(points)) % k)
     if clustering.method == "input":
-        work = kmeans_work(points.original(), k)
+        work = kmeans_work(points.stored(), k)
         labels = run_until_stopped(partial(cluster_rows, points, k, rng), lambda: not team.native.is_stopped, work)
         return InputRouter(points, _dense_labels(labels))
     K = np.empty((len(points), len(points)), points.dtype)

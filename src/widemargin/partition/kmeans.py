@@ -153,7 +153,7 @@ def kernel_kmeans(
     """
     weights = np.ones(len(K)) if weights is None else weights
     diagonal = K.diagonal().astype(np.float64)
-    seeds = _spread_seeds(K, diagonal, weights, k, rng)
+    seeds = _kmeans_plus_plus(K, diagonal, weights, k, rng)
     labels = (diagonal[seeds] - 2.0 * K[:, seeds]).argmin(axis=1)
     labels[seeds] = np.arange(k)
     for _ in range(_MAX_ITER):
@@ -167,7 +167,7 @@ def kernel_kmeans(
     return np.asarray(labels, np.intp)
 
 
-def _spread_seeds(
+def _kmeans_plus_plus(
     K: Array,
     diagonal: Vector,
     weights: Vector,

@@ -82,20 +82,20 @@ class KernelRouter(Router):
     """Nearest mean in a kernel's feature space (Hsieh et al. 2014, section 3): m kernel values to route a sample.
 
     The points' kernel matrix (m, m) is computed at its first use and shared with routers of other labels. A router that
-    is given `known_spread` does not need it.
+    is given `known_squared_norms` does not need it.
     """
 
     kernel: Kernel
     points: Samples
     labels: Labels
-    known_spread: Vector | None = None
+    known_squared_norms: Vector | None = None
     known_gram: Array | None = None
     weights: Vector | None = None  # of the points in their cluster's mean; ones by default
     name: str = field(default="kernel", init=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the points' kernel matrix, of which routing needs the centres' norms alone."""
-        self.spread  # noqa: B018 - computed before the matrix is left out
+        self.squared_centre_norms  # noqa: B018 - computed before the matrix is left out
         return {name: value for name, value in self.__dict__.items() if name != "gram"} | {"known_gram": None}
 
     @cached_property
@@ -108,10 +108,10 @@ class KernelRouter(Router):
         return K
 
     @cached_property
-    def spread(self) -> Vector:
+    def squared_centre_norms(self) -> Vector:
         """Squared norms (k,) of the centres: mean_jj' k(x_j, x_j')."""
-        if self.known_spread is not None:
-            return self.known_spread
+        if self.known_squared_norms is not None:
+            return self.known_squared_norms
         members = membership(self.labels, self.n_clusters, self.weights)
         return np.asarray(np.einsum("jc,cj->c", members, cluster_products(self.gram, members)))
 
@@ -126,14 +126,14 @@ class KernelRouter(Router):
 
     def with_labels(self, labels: Labels) -> Self:
         """The same points in other clusters."""
-        return replace(self, labels=labels, known_spread=None, known_gram=self.gram)
+        return replace(self, labels=labels, known_squared_norms=None, known_gram=self.gram)
 
     def squared_distances_of(self, X: Any, diagonal: float | None, team: ThreadTeam) -> Matrix:
         """Squared distances (n, k) of rows X (n, d) to the centres, rounded up to 0.
 
         `diagonal`: their k(x, x), where X = K(new rows, training rows).
         """
-        points, samples = self.points.against(X)
+        points, samples = self.points.pair_with(X)
         norms = self.kernel.diagonal if diagonal is None else lambda part: np.full(len(part), diagonal)
         out, clusters = np.empty((len(samples), self.n_clusters)), self._by_cluster(points)
         for rows in self._blocks(samples):
@@ -148,12 +148,12 @@ class KernelRouter(Router):
         """
         out = np.empty(len(samples))
         members, clusters = (group_by_label(numbers, self.n_clusters) for numbers in (self.labels, labels))
-        for c, (mine, rows) in enumerate(zip(members, clusters, strict=True)):
-            weights = np.ones(len(mine)) if self.weights is None else self.weights[mine]
-            points, means = self.points.take(mine), -2.0 * weights[None] / weights.sum()
+        for c, (index, rows) in enumerate(zip(members, clusters, strict=True)):
+            weights = np.ones(len(index)) if self.weights is None else self.weights[index]
+            points, means = self.points.take(index), -2.0 * weights[None] / weights.sum()
             for block in row_blocks(len(rows), _ROWS):
                 part = samples.take(rows[block])
-                distances = np.full((1, len(part)), self.spread[c])
+                distances = np.full((1, len(part)), self.squared_centre_norms[c])
                 add_kernel_product(self.kernel, points, means, part, distances, team)
                 out[rows[block]] = distances[0] + self.kernel.diagonal(part)
         return np.maximum(out, 0.0, out=out)
@@ -164,7 +164,7 @@ class KernelRouter(Router):
 
     def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
         """As `assign`, with the samples."""
-        points, samples = self.points.against(X)
+        points, samples = self.points.pair_with(X)
         return self._nearest(points, samples, team), samples
 
     def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
@@ -196,7 +196,7 @@ class KernelRouter(Router):
         products = np.zeros((self.n_clusters, len(samples)))
         add_kernel_product(self.kernel, points, members, samples, products, team)
         products *= -2.0
-        products += self.spread[:, None]
+        products += self.squared_centre_norms[:, None]
         return products
 
 
@@ -227,7 +227,7 @@ class InputRouter(Router):
 
     def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
         """As `assign`, with the samples."""
-        samples = self.points.against(X)[1]
+        samples = self.points.pair_with(X)[1]
         return self.assign(samples, team), samples
 
     def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
@@ -238,7 +238,7 @@ class InputRouter(Router):
     @cached_property
     def _centres(self) -> Samples:
         members = membership(self.labels, self.n_clusters).astype(self.points.dtype)
-        rows = self.points.original()
+        rows = self.points.stored()
         centres = np.ascontiguousarray((rows.T @ members).T)
         return make_samples(sp.csr_array(centres) if sp.issparse(rows) else centres)
 
@@ -274,7 +274,7 @@ def _next_cluster(
 
 def cluster_rows(points: Samples, k: int, rng: np.random.Generator) -> Labels:
     """k-means of the rows; of a dense copy if it is small, since seeding on sparse rows takes longer than iterating."""
-    rows = points.original()
+    rows = points.stored()
     is_little = rows.shape[0] * rows.shape[1] * points.precision.itemsize <= _DENSE_BYTES
     return kmeans(points.toarray() if is_little else rows, k, rng)
 
@@ -309,7 +309,7 @@ class RandomRouter(Router):
 
     def route_with_samples(self, X: Any, team: ThreadTeam) -> tuple[Labels, Samples]:
         """As `route`, with the samples."""
-        return self.route(X, team), self.points.against(X)[1]
+        return self.route(X, team), self.points.pair_with(X)[1]
 
     def next_cluster(self, samples: Samples, labels: Labels, team: ThreadTeam) -> tuple[Labels, Vector]:
         """No second one: the ratios are 0."""

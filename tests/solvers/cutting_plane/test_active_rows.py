@@ -170,16 +170,16 @@ def test_another_C_forgets_failures() -> None:
     training = _Training(rows, [HingeLoss(signed, team)], OCASSettings(C=C), Progress(), team)
     (solver,) = training.solvers
     training.active_rows[solver] = helper = active(rows, solver)
-    training.reweight(C)
+    training.set_risk_weight(C)
     training.begin(None, C)
     training.solve_masters()
     for _ in range(2):
         training.run_round()
     helper.uses_newton, helper._newton = False, True
-    training.reweight(1e3 * C)
+    training.set_risk_weight(1e3 * C)
     assert helper.uses_newton
     assert helper._n_failures == 0
-    assert not helper._has_failed_twice()
+    assert not helper._count_failure()
     assert helper._n_failures == 0
 
 

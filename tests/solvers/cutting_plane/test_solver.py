@@ -52,7 +52,7 @@ def test_another_C_keeps_the_planes() -> None:
     add(lambda f: solver.evaluate(np.zeros((1, 3)), f), np.zeros((1, 60)))
     best = [solver.objective]
     for C in (1.0, 10.0):
-        solver.reweight(C)
+        solver.set_risk_weight(C)
         for _ in range(60):
             solver.solve_master()
             add(solver.line_search, solver.search_point @ X.T)

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import dual as naive
-from widemargin.solvers.dual.certificate import certify, is_free, make_terms, svm_problem
+from widemargin.solvers.dual.certificate import certify
+from widemargin.solvers.dual.problem import is_free, make_terms, svm_problem
 
 quick = settings(max_examples=80, deadline=None, derandomize=True)
 

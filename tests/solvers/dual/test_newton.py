@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
-from widemargin.solvers.dual.certificate import Limits, certify, make_terms, svm_problem
+from widemargin.solvers.dual.certificate import Limits, certify
 from widemargin.solvers.dual.in_memory import WORKING_SET_ROWS, solve_in_memory
 from widemargin.solvers.dual.newton import solve_newton_sets
+from widemargin.solvers.dual.problem import make_terms, svm_problem
 from widemargin.solvers.dual.stopping import CoordinateStallTest, objective
 
 Vector = NDArray[np.float64]

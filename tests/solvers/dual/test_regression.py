@@ -17,16 +17,9 @@ from widemargin.algorithms import dc_svm
 from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual.certificate import (
-    DualProblem,
-    Limits,
-    certify,
-    make_terms,
-    one_class_problem,
-    regression_problem,
-    svm_problem,
-)
+from widemargin.solvers.dual.certificate import Limits, certify
 from widemargin.solvers.dual.newton import solve_newton_sets
+from widemargin.solvers.dual.problem import DualProblem, make_terms, one_class_problem, regression_problem, svm_problem
 from widemargin.solvers.dual.subproblems import Subproblem, solve_subproblems
 from widemargin.solvers.results import TrainedMachine
 
@@ -127,7 +120,7 @@ def test_the_optimum_is_that_of_the_textbook_problem(
 def test_rounds_on_an_active_set(
     monkeypatch: pytest.MonkeyPatch, C: float, epsilon: float, has_intercept: bool
 ) -> None:
-    monkeypatch.setattr(dc_svm, "_ONE_MATRIX_ENTRIES", 0)
+    monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 0)
     X, y = samples_of(900)
     problem = regression_problem(y, np.full(900, C), epsilon)
     result = fit(X, problem, fit_intercept=has_intercept, memory_budget=2**22, tol=1e-4).result

@@ -14,11 +14,11 @@ from naive import dual as naive
 from widemargin._progress import Progress
 from widemargin.algorithms import dc_svm
 from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, train
-from widemargin.algorithms.several_machines import train_several
+from widemargin.algorithms.pairs_and_targets import train_several
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF, Precomputed
 from widemargin.solvers.dual import solver as dual
-from widemargin.solvers.dual.certificate import pair_problem, svm_problem
+from widemargin.solvers.dual.problem import pair_problem, svm_problem
 from widemargin.solvers.results import TrainedMachine
 
 Vector = NDArray[np.float64]
@@ -70,20 +70,20 @@ def true_violation(X: NDArray[Any], y: Vector, C: float, gamma: float, beta: Vec
 @pytest.fixture(autouse=True)
 def by_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small problems are solved as large ones are."""
-    monkeypatch.setattr(dc_svm, "_ONE_MATRIX_ENTRIES", 0)
+    monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 0)
 
 
 @pytest.fixture
 def precisions(monkeypatch: pytest.MonkeyPatch) -> list[np.dtype]:
     """The precision of the samples in each run of the exact solver."""
     seen: list[np.dtype] = []
-    original = dc_svm.KernelRows
+    original = dc_svm.KernelOperator
 
     def watched(kernel: Any, samples: Any, *rest: Any) -> Any:
         seen.append(samples.precision)
         return original(kernel, samples, *rest)
 
-    monkeypatch.setattr(dc_svm, "KernelRows", watched)
+    monkeypatch.setattr(dc_svm, "KernelOperator", watched)
     return seen
 
 

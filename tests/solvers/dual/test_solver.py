@@ -19,11 +19,12 @@ from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import GramSamples, make_samples
 from widemargin.kernels.functions import RBF, Precomputed
-from widemargin.kernels.streamed import KernelRows
+from widemargin.kernels.kernel_operator import KernelOperator
 from widemargin.kernels.tiles import entry_work
 from widemargin.solvers.dual import in_memory as square
 from widemargin.solvers.dual import solver as dual
-from widemargin.solvers.dual.certificate import Limits, svm_problem
+from widemargin.solvers.dual.certificate import Limits
+from widemargin.solvers.dual.problem import svm_problem
 from widemargin.solvers.dual.solver import DualSolver
 from widemargin.solvers.results import DualResult
 
@@ -74,7 +75,7 @@ def make_solver(
     active_bytes: int = PLENTY,
     max_iter: int = -1,
 ) -> DualSolver:
-    rows = KernelRows(RBF(problem.gamma), make_samples(problem.X, RBF.sample_form), team)
+    rows = KernelOperator(RBF(problem.gamma), make_samples(problem.X, RBF.sample_form), team)
     return DualSolver(
         rows,
         svm_problem(problem.y, problem.upper),
@@ -407,7 +408,7 @@ def test_an_indefinite_kernel_ends(seed: int, has_intercept: bool) -> None:
 
     y = rng.choice([-1.0, 1.0], size=40)
     with ThreadTeam(1) as team, Progress(max_time=5.0) as progress:
-        rows = KernelRows(Precomputed(), make_samples(K, "entries"), team)
+        rows = KernelOperator(Precomputed(), make_samples(K, "entries"), team)
         solver = DualSolver(
             rows,
             svm_problem(y, np.ones(40)),
@@ -435,7 +436,7 @@ def test_a_kernel_that_returns_no_numbers_is_an_error(bad: float, has_intercept:
 
     problem = make_problem(40)
     with ThreadTeam(1) as team, Progress(max_time=5.0) as progress:
-        rows = KernelRows(FunctionKernel(broken), make_samples(problem.X), team)
+        rows = KernelOperator(FunctionKernel(broken), make_samples(problem.X), team)
         problem_dual = svm_problem(problem.y, problem.upper)
         with pytest.raises(ValueError, match="kernel"):
             DualSolver(rows, problem_dual, Limits(has_intercept, 1e-3), active_bytes=PLENTY, progress=progress).solve(
@@ -477,7 +478,7 @@ def test_a_solution_by_coarse_entries_is_corrected(has_intercept: bool, tiny_til
     problem, noise = make_problem(200, C=10.0), np.random.default_rng(0).normal(size=(200, 200))
     coarse = problem.K + 1e-4 * (noise + noise.T) / np.sqrt(2)
     with ThreadTeam(1) as team, Progress() as progress:
-        rows = KernelRows(Precomputed(), GramSamples(coarse, np.arange(200)), team)
+        rows = KernelOperator(Precomputed(), GramSamples(coarse, np.arange(200)), team)
         solver = DualSolver(
             rows,
             svm_problem(problem.y, problem.upper),

@@ -15,8 +15,9 @@ from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
 from widemargin.solvers.dual import subproblems
-from widemargin.solvers.dual.certificate import Limits, svm_problem
-from widemargin.solvers.dual.subproblems import Subproblem, solve_on_whole_matrix, solve_subproblems
+from widemargin.solvers.dual.certificate import Limits
+from widemargin.solvers.dual.problem import svm_problem
+from widemargin.solvers.dual.subproblems import Subproblem, solve_on_full_matrix, solve_subproblems
 from widemargin.solvers.results import DualResult
 
 Vector = NDArray[np.float64]
@@ -93,7 +94,7 @@ def test_what_float32_hides_is_solved_in_float64() -> None:
     part = Subproblem(np.arange(300), svm_problem(y, np.full(300, 3e4)), np.zeros(300))
     samples, limits = make_samples(X, RBF.sample_form), Limits(has_intercept=False, tol=1e-3)
     with ThreadTeam(1) as team, Progress() as progress:
-        (result,) = solve_on_whole_matrix(RBF(0.3), samples, [part], limits, team, progress)
+        (result,) = solve_on_full_matrix(RBF(0.3), samples, [part], limits, team, progress)
     D = X.astype(np.float64)
     squares = (D * D).sum(axis=1)
     K = np.exp(-0.3 * np.maximum(squares[:, None] + squares - 2 * D @ D.T, 0.0))

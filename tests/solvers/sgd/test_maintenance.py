@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from benchmarks.papers._bsgd.partner import find_partner
 from naive import budget as naive
+from widemargin.solvers.sgd.budgeted_machine import RULES
 from widemargin.solvers.sgd.lookup_table import merged_coef
-from widemargin.solvers.sgd.maintenance import RULES
 
 quick = settings(max_examples=30, deadline=None, derandomize=True)
 problems = {

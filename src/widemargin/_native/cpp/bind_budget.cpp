@@ -32,16 +32,16 @@ void check_table(Stack<const float> grids) {
     if (!is_within) raise_value_error("grids must have values in [0, 1]");
 }
 
-// A checked copy of the totals, which no other thread can change. The numbers of points must be at most the budget.
-StepTotals read_totals(Span<const Index> counts, Span<const double> sums, Index budget) {
-    const StepTotals totals(counts, sums);
-    for (const Index count : totals.counts)
+// A checked copy of the state of steps, which no other thread can change. The numbers of points must be at most the budget.
+StepState read_step_state(Span<const Index> counts, Span<const double> sums, Index budget) {
+    const StepState step_state(counts, sums);
+    for (const Index count : step_state.counts)
         if (count < 0 || count > kMostCounted)
             raise_value_error("counts must be in [0, 2^62], got ", count);
-    const Index n_front = totals.counts[StepTotals::kFront], n_back = totals.counts[StepTotals::kBack];
+    const Index n_front = step_state.counts[StepState::kFront], n_back = step_state.counts[StepState::kBack];
     if (n_front > budget || n_back > budget - n_front)  // their sum may overflow
         raise_value_error("counts must be of at most ", budget, " points, got ", n_front, " and ", n_back);
-    return totals;
+    return step_state;
 }
 
 template <class RowArrays> void bind_run(nb::class_<MergingState>& state) {
@@ -53,12 +53,12 @@ template <class RowArrays> void bind_run(nb::class_<MergingState>& state) {
                 check_size("X.shape[1]", view.columns, s.n_features);
                 check_lengths(n_rows(view), {{"signed_weights", signed_weights}});
                 const std::vector<Index> chosen = checked_copy("order", order, n_rows(view));
-                const StepTotals totals = read_totals(s.counts.span(), s.sums.span(), s.budget);
+                const StepState step_state = read_step_state(s.counts.span(), s.sums.span(), s.budget);
                 with_rule(rule_name, [&](auto merge_rule) {
                     nb::gil_scoped_release unlocked;
                     auto rows = rows_less(s.shift.span(), view);
                     const StepRule rule{s.budget, inverse_lam, fit_intercept ? 1.0 : 0.0};
-                    MergingSteps<merge_rule()> steps(s, totals, tables, gamma, rule, rows.longest(as_span(chosen)));
+                    MergingSteps<merge_rule()> steps(s, step_state, tables, gamma, rule, rows.longest(as_span(chosen)));
                     steps.run(rows, as_span(chosen), signed_weights);
                 });
             });
@@ -74,7 +74,7 @@ void bind_state(nb::module_& budget) {
         budget, "MergingState",
         "A Gaussian kernel machine of at most `budget` points, with budget maintenance by merging. Point j is\n"
         "slots[3, j] points[:, j] + shift, and lam t times its coefficient is slots[0, j]; slots[1, j] is the sum of the\n"
-        "terms of slots[0, j], each times the step sum when it was added (for the average); slots[2, j] is gamma |slots[3, j]\n"
+        "terms of slots[0, j], each times the step size sum when it was added (for the average); slots[2, j] is gamma |slots[3, j]\n"
         "points[:, j]|^2. Points with positive coefficients fill the slots from the front, the others from the back; empty\n"
         "slots have coefficient 0. The arrays may be written to between calls.");
     state.def(
@@ -101,7 +101,7 @@ void bind_state(nb::module_& budget) {
             "cumulative sum of the average's mistakes less those of the current machine")
         .def_prop_ro(
             "sums", [](MergingState& s) { return view(s.sums.span()); },
-            "ndarray of shape (7,), float64: intercept, the sum of its terms times the step sums, step sum, averaging weight\n"
+            "ndarray of shape (7,), float64: intercept, the sum of its terms times the step size sums, step size sum, averaging weight\n"
             "of the latest step, sum of averaging weights, hinge losses, squared weight degradations")
         .def_prop_ro(
             "shift", [](MergingState& s) { return view(s.shift.span()); },
@@ -174,16 +174,16 @@ void run_subset_steps(Matrix<const float> K, Index first, Span<const double> dia
     check_shape("inverse", points.inverse, side, side);
     check_lengths(K.columns, {{"diagonal", points.diagonal}});
     check_lengths(K.rows, {{"signed_weights", signed_weights}});
-    check_lengths(StepTotals::kCounts, {{"counts", counts}});
-    check_lengths(StepTotals::kSums, {{"sums", sums}});
+    check_lengths(StepState::kCounts, {{"counts", counts}});
+    check_lengths(StepState::kSums, {{"sums", sums}});
     check_at_least("budget", budget, 1);
     check_at_least("first", first, 0);
     check_at_least("K.shape[1] - len(K)", K.columns - K.rows, first);
-    StepTotals totals = read_totals(counts, sums, budget);
+    StepState step_state = read_step_state(counts, sums, budget);
     nb::gil_scoped_release unlocked;
     const StepRule rule{budget, inverse_lam, fit_intercept ? 1.0 : 0.0};
-    SubsetSteps<maintenance>(points, rule, totals).run(K, first, signed_weights);
-    totals.store(counts, sums);
+    SubsetSteps<maintenance>(points, rule, step_state).run(K, first, signed_weights);
+    step_state.store(counts, sums);
 }
 
 template <Maintenance maintenance> void bind_subset_steps(nb::module_& budget, const char* name, const char* doc) {

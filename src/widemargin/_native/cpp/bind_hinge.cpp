@@ -45,22 +45,22 @@ template <class Entry> std::tuple<NewArray<double>, NewArray<double>> join_pairs
     return {keys.release(), values.release()};
 }
 
-auto scan(Team& team, Span<const double> f, Span<const double> target, double intercept, double target_intercept,
+auto scan(Team& team, Span<const double> f, Span<const double> f_end, double intercept, double intercept_end,
           Span<const double> weights, double lo, double hi) {
-    check_lengths(f.size, {{"target", target}, {"signed_weights", weights}});
+    check_lengths(f.size, {{"f_end", f_end}, {"signed_weights", weights}});
     BlockLists<Breakpoint> found(f.size);
     const Sums<1> slope = sum_row_blocks<1>(team, f.size, [&](const RowBlock& block) -> Sums<1> {
-        const Segment segment{block.of(f), block.of(target), intercept, target_intercept - intercept};
+        const Segment segment{block.of(f), block.of(f_end), intercept, intercept_end - intercept};
         return {scan_breakpoints(segment, block.of(weights), lo, hi, block.number, found)};
     });
     return std::tuple_cat(slope, join_pairs(found));
 }
 
-auto advance(Team& team, Span<double> f, Span<const double> target, Span<const double> weights, double step, double mu,
+auto advance(Team& team, Span<double> f, Span<const double> f_end, Span<const double> weights, double step, double mu,
              Span<double> coef) {
-    check_lengths(f.size, {{"target", target}, {"signed_weights", weights}, {"coef", coef}});
+    check_lengths(f.size, {{"f_end", f_end}, {"signed_weights", weights}, {"coef", coef}});
     return std::tuple_cat(sum_row_blocks<2>(team, f.size, [&](const RowBlock& block) {
-        return advance_block(block.of(f), block.of(target), block.of(weights), step, mu, block.of(coef));
+        return advance_block(block.of(f), block.of(f_end), block.of(weights), step, mu, block.of(coef));
     }));
 }
 
@@ -91,25 +91,25 @@ auto near_kink(Team& team, Span<const double> f, double intercept, Span<const do
     return rows.release();
 }
 
-auto collect(Team& team, Span<const double> f, Span<const double> target, double k, Span<const double> weights, double lo,
+auto collect(Team& team, Span<const double> f, Span<const double> f_end, double k, Span<const double> weights, double lo,
              double hi, Span<double> values) {
-    check_lengths(f.size, {{"target", target}, {"signed_weights", weights}, {"values", values}});
+    check_lengths(f.size, {{"f_end", f_end}, {"signed_weights", weights}, {"values", values}});
     BlockLists<WeightedValue> found(f.size);
     const Sums<2> below_and_upto = sum_row_blocks<2>(team, f.size, [&](const RowBlock& block) {
-        return collect_residuals(block.of(f), block.of(target), k, block.of(weights), lo, hi, block.of(values),
+        return collect_residuals(block.of(f), block.of(f_end), k, block.of(weights), lo, hi, block.of(values),
                                  block.number, found);
     });
     return std::tuple_cat(below_and_upto, join_pairs(found));
 }
 
-std::tuple<double, double> advance_with_intercept(Team& team, Span<double> f, Span<const double> target,
+std::tuple<double, double> advance_with_intercept(Team& team, Span<double> f, Span<const double> f_end,
                                                   Span<const double> weights, double step, double intercept,
                                                   Span<const double> values, double plane_intercept, double coef_sum,
                                                   Span<double> coef) {
-    check_lengths(f.size, {{"target", target}, {"signed_weights", weights}, {"values", values}, {"coef", coef}});
+    check_lengths(f.size, {{"f_end", f_end}, {"signed_weights", weights}, {"values", values}, {"coef", coef}});
     std::vector<Index> at_kink(count_row_blocks(f.size));
     const auto sums = sum_row_blocks<5>(team, f.size, [&](const RowBlock& block) {
-        const auto sum = advance_block_with_intercept(block.of(f), block.of(target), block.of(weights), step, intercept,
+        const auto sum = advance_block_with_intercept(block.of(f), block.of(f_end), block.of(weights), step, intercept,
                                                       block.of(values), plane_intercept, block.of(coef));
         at_kink[block.number] = sum[3] > 0.0 || sum[4] > 0.0;
         return sum;
@@ -151,9 +151,9 @@ void gather_rows(Team& team, Span<const double> values, Span<const Index> chosen
 void bind_hinge(nb::module_& m) {
     nb::module_ hinge = m.def_submodule(
         "hinge", "Hinge risks of decision values f. Vectors are (n,) float64; signed_weights = s y: sample weight times label.");
-    hinge.def("scan_breakpoints", &scan, "team"_a, array("f"), array("target"), "intercept"_a,
-              "target_intercept"_a, array("signed_weights"), "lo"_a, "hi"_a,
-              "The risk on the segment from f + intercept, k = 0, to target + target_intercept, k = 1: its right derivative\n"
+    hinge.def("scan_breakpoints", &scan, "team"_a, array("f"), array("f_end"), "intercept"_a,
+              "intercept_end"_a, array("signed_weights"), "lo"_a, "hi"_a,
+              "The risk on the segment from f + intercept, k = 0, to f_end + intercept_end, k = 1: its right derivative\n"
               "at k = lo, and its breakpoints in (lo, hi): their k, and the jumps of the derivative. hi must be finite.");
     hinge.def(
         "find_root",
@@ -164,10 +164,10 @@ void bind_hinge(nb::module_& m) {
         },
         array("keys"), array("jumps"), "curvature"_a, "slope"_a, "lo"_a,
         "The k >= lo where the derivative curvature k + slope + sum(jumps[keys < k]) crosses zero; all keys > lo.");
-    hinge.def("advance", &advance, "team"_a, array("f"), array("target"), array("signed_weights"), "step"_a, "mu"_a,
+    hinge.def("advance", &advance, "team"_a, array("f"), array("f_end"), array("signed_weights"), "step"_a, "mu"_a,
               array("coef"),
-              "Replace f by f + step (target - f); write the row weights coef of the cutting plane at f + mu (target - f).\n"
-              "Returns the risk at the new f and the plane's offset. f may be target where step is 0.");
+              "Replace f by f + step (f_end - f); write the row weights coef of the cutting plane at f + mu (f_end - f).\n"
+              "Returns the risk at the new f and the plane's offset. f may be f_end where step is 0.");
     hinge.def("smoothed_hinges", &smooth, "team"_a, array("f"), "intercept"_a, array("signed_weights"), "width"_a, "positive_factor"_a,
               "negative_factor"_a, array("coef"),
               "Smoothed hinges of half width `width` at f + intercept: their sum; the offset of the plane whose row weights are\n"
@@ -187,11 +187,11 @@ void bind_hinge(nb::module_& m) {
         },
         array("values"), array("weights"), "level"_a,
         "The smallest v of the values (m,) with sum(weights[values <= v]) >= level; NaN if m = 0.");
-    hinge.def("collect_residuals", &collect, "team"_a, array("f"), array("target"), "k"_a, array("signed_weights"), "lo"_a, "hi"_a,
+    hinge.def("collect_residuals", &collect, "team"_a, array("f"), array("f_end"), "k"_a, array("signed_weights"), "lo"_a, "hi"_a,
               array("values"),
-              "Write the residuals values = y - (f + k (target - f)). Returns sum(s[values < lo]), sum(s[values <= hi]), the\n"
+              "Write the residuals values = y - (f + k (f_end - f)). Returns sum(s[values < lo]), sum(s[values <= hi]), the\n"
               "values in [lo, hi], and their weights.");
-    hinge.def("advance_with_intercept", &advance_with_intercept, "team"_a, array("f"), array("target"), array("signed_weights"),
+    hinge.def("advance_with_intercept", &advance_with_intercept, "team"_a, array("f"), array("f_end"), array("signed_weights"),
               "step"_a, "intercept"_a, array("values"), "plane_intercept"_a, "coef_sum"_a, array("coef"),
               "As advance, with the risk at the intercept given. The plane's point is given by its residuals values = y - f\n"
               "and their optimal intercept plane_intercept. Rows at the kink, values == plane_intercept, get such parts of\n"

@@ -160,16 +160,13 @@ template <class Rows> void bind_rbf_product(nb::module_& m) {
 void bind_kernels(nb::module_& m) {
     nb::module_ kernels = m.def_submodule("kernels", "Kernel functions of the entries of a tile; weighted sums of kernel rows.");
     kernels.def(
-        "rbf",
-        [](const RowsArray<float>& G, Span<const float> squares, Span<const float> other_squares, double gamma) {
+        "exponential",
+        [](const RowsArray<float>& G, double factor) {
             const Matrix<float> values = rows_matrix(G, "G");
-            check_lengths(values.rows, {{"squares", squares}});
-            check_lengths(values.columns, {{"other_squares", other_squares}});
             nb::gil_scoped_release unlocked;
-            rbf(values, squares, other_squares, gamma);
+            exponential(values, factor);
         },
-        array("G"), array("squares"), array("other_squares"), "gamma"_a,
-        "Replace inner products G (r, c) by exp(-gamma |x - z|^2); squares (r,) and other_squares (c,): gamma |x|^2, gamma |z|^2.");
+        array("G"), "factor"_a, "Replace G (r, c) by exp(factor G), for factor G <= 0; positive exponents count as 0.");
     bind_dtype<float>(kernels);
     bind_dtype<double>(kernels);
     bind_rbf_matrix<float, RowsArray<const float>>(kernels);

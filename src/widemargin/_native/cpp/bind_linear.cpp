@@ -34,24 +34,24 @@ class MulticlassHinge {
         y_.assign(y.begin(), y.end());
     }
 
-    auto advance(Team& team, Matrix<double> f, Matrix<const double> target, double step, double mu,
+    auto advance(Team& team, Matrix<double> f, Matrix<const double> f_end, double step, double mu,
                  Matrix<double> coef) const {
         check_shape("f", f, n_classes_, n_rows());
-        check_shape("target", target, n_classes_, n_rows());
+        check_shape("f_end", f_end, n_classes_, n_rows());
         check_shape("coef", coef, n_classes_, n_rows());
         nb::gil_scoped_release unlocked;
-        return std::tuple_cat(advance_margins(line(f, target), f, step, mu, coef, run_in(team)));
+        return std::tuple_cat(advance_margins(line(f, f_end), f, step, mu, coef, run_in(team)));
     }
-    double slope(Team& team, Matrix<const double> f, Matrix<const double> target, Span<const Index> rows, double k) const {
-        check(f, target, rows);
+    double slope(Team& team, Matrix<const double> f, Matrix<const double> f_end, Span<const Index> rows, double k) const {
+        check(f, f_end, rows);
         nb::gil_scoped_release unlocked;
-        return margin_slope(line(f, target), rows, k, run_in(team));
+        return margin_slope(line(f, f_end), rows, k, run_in(team));
     }
-    std::pair<Index, double> drop_linear_rows(Team& team, Matrix<const double> f, Matrix<const double> target,
+    std::pair<Index, double> drop_linear_rows(Team& team, Matrix<const double> f, Matrix<const double> f_end,
                                               Span<Index> rows, double lo, double hi) const {
-        check(f, target, rows);
+        check(f, f_end, rows);
         nb::gil_scoped_release unlocked;
-        const KeptRows kept = drop_linear_margins(line(f, target), rows, lo, hi, run_in(team));
+        const KeptRows kept = drop_linear_margins(line(f, f_end), rows, lo, hi, run_in(team));
         return {kept.n_kept, kept.slope};
     }
 
@@ -60,13 +60,13 @@ class MulticlassHinge {
     std::vector<std::int32_t> y_;
     Vector<const double> s_;
 
-    MarginLine line(Matrix<const double> f, Matrix<const double> target) const {
-        return {f, target, as_span(y_), span(s_)};
+    MarginLine line(Matrix<const double> f, Matrix<const double> f_end) const {
+        return {f, f_end, as_span(y_), span(s_)};
     }
     Index n_rows() const { return as_span(y_).size; }
-    void check(Matrix<const double> f, Matrix<const double> target, Span<const Index> rows) const {
+    void check(Matrix<const double> f, Matrix<const double> f_end, Span<const Index> rows) const {
         check_shape("f", f, n_classes_, n_rows());
-        check_shape("target", target, n_classes_, n_rows());
+        check_shape("f_end", f_end, n_classes_, n_rows());
         check_indices("rows", rows, n_rows());
     }
 };
@@ -77,14 +77,14 @@ void bind_margins(nb::module_& m) {
                                 "values f (K, n), for classes y (n,) in [0, K) and sample weights s (n,).")
         .def(nb::init<Span<const std::int64_t>, const Vector<const double>&, Index>(), array("y"), array("s"),
              "n_classes"_a)
-        .def("advance", &MulticlassHinge::advance, "team"_a, array("f"), array("target"), "step"_a, "mu"_a,
+        .def("advance", &MulticlassHinge::advance, "team"_a, array("f"), array("f_end"), "step"_a, "mu"_a,
              array("coef"),
-             "Replace f by f + step (target - f), write the row weights coef (K, n) of the cutting plane at f + mu\n"
-             "(target - f), and return the risk at the new f and the plane's offset.")
-        .def("slope", &MulticlassHinge::slope, "team"_a, array("f"), array("target"), array("rows"), "k"_a,
-             "The right derivative, in k, of the risk of some rows at f + k (target - f).")
-        .def("drop_linear_rows", &MulticlassHinge::drop_linear_rows, "team"_a, array("f"), array("target"), array("rows"), "lo"_a, "hi"_a,
-             "Move the rows whose loss at f + k (target - f) is not linear in k over [lo, hi] to the front of `rows`;\n"
+             "Replace f by f + step (f_end - f), write the row weights coef (K, n) of the cutting plane at f + mu\n"
+             "(f_end - f), and return the risk at the new f and the plane's offset.")
+        .def("slope", &MulticlassHinge::slope, "team"_a, array("f"), array("f_end"), array("rows"), "k"_a,
+             "The right derivative, in k, of the risk of some rows at f + k (f_end - f).")
+        .def("drop_linear_rows", &MulticlassHinge::drop_linear_rows, "team"_a, array("f"), array("f_end"), array("rows"), "lo"_a, "hi"_a,
+             "Move the rows whose loss at f + k (f_end - f) is not linear in k over [lo, hi] to the front of `rows`;\n"
              "return their number, and the sum of the other rows' derivatives.");
 }
 

@@ -9,12 +9,12 @@ namespace wm {
 
 // Decision values (K, n) at both ends of a segment; classes y (n,) in [0, K) and sample weights s (n,).
 struct MarginLine {
-    Matrix<const double> f, target;
+    Matrix<const double> f, f_end;
     Span<const std::int32_t> y;
     Span<const double> s;
 };
 
-// For some rows, the class that attains the maximum at f + k (target - f): of equal ones the steepest; the row's own
+// For some rows, the class that attains the maximum at f + k (f_end - f): of equal ones the steepest; the row's own
 // class where no other violates the margin.
 class WorstClasses {
   public:
@@ -29,20 +29,20 @@ class WorstClasses {
             own[i] = line.y.data[row(i)];
             const Index place = own[i] * line.f.stride + row(i);
             const double f = line.f.data[place];
-            own_rate[i] = line.target.data[place] - f;
+            own_rate[i] = line.f_end.data[place] - f;
             base_[i] = f + k * own_rate[i];
             cost[i] = 0.0;
             rate[i] = own_rate[i];
             worst[i] = own[i];
         }
         for (Index c = 0; c < line.f.rows; ++c) {
-            const double *f = line.f[c].data, *target = line.target[c].data;
+            const double *f = line.f[c].data, *f_end = line.f_end[c].data;
             for (Index i = 0; i < n; ++i) {
-                const double c_rate = target[row(i)] - f[row(i)];
-                const double margin = 1.0 + f[row(i)] + k * c_rate - base_[i];
-                const bool is_worse = (margin > cost[i]) | ((margin == cost[i]) & (c_rate > rate[i]));
+                const double c_rate = f_end[row(i)] - f[row(i)];
+                const double slack = 1.0 + f[row(i)] + k * c_rate - base_[i];
+                const bool is_worse = (slack > cost[i]) | ((slack == cost[i]) & (c_rate > rate[i]));
                 const bool is_taken = is_worse & (c != own[i]);
-                cost[i] = is_taken ? margin : cost[i];
+                cost[i] = is_taken ? slack : cost[i];
                 rate[i] = is_taken ? c_rate : rate[i];
                 worst[i] = is_taken ? c : worst[i];
             }
@@ -64,8 +64,8 @@ template <class Visit> void for_each_chunk(Index block, Index n_rows, const Visi
 
 // The risk at the minimiser of a line search, and the cutting plane at a point between it and the segment's end.
 //
-// Given   line; f (K, n), its start, replaced by f + step (target - f); coef (K, n), written: the plane's row weights
-//         at f + mu (target - f)
+// Given   line; f (K, n), its start, replaced by f + step (f_end - f); coef (K, n), written: the plane's row weights
+//         at f + mu (f_end - f)
 // Returns the risk at the new f; the plane's offset
 // Cost    O(n K)
 // Source  Crammer and Singer 2001, JMLR 2; the subgradient as in Franc and Sonnenburg 2008
@@ -80,7 +80,7 @@ Sums<2> advance_margins(const MarginLine& line, Matrix<double> f, double step, d
         for_each_chunk(block, n, [&](Index first, Index m) {
             for (Index c = 0; c < f.rows; ++c) {
                 double* __restrict from = f[c].data + first;
-                const double* __restrict to = line.target[c].data + first;
+                const double* __restrict to = line.f_end[c].data + first;
                 for (Index i = 0; i < m; ++i) from[i] += step * (to[i] - from[i]);
             }
             const double* s = line.s.data + first;
@@ -98,7 +98,7 @@ Sums<2> advance_margins(const MarginLine& line, Matrix<double> f, double step, d
     });
 }
 
-// The right derivative in k of the risk of m rows at f + k (target - f).
+// The right derivative in k of the risk of m rows at f + k (f_end - f).
 //
 // Cost    O(m K)
 // Twin    differences of tests/naive/cutting_plane.py::multiclass_risk

@@ -62,8 +62,8 @@ inline Index for_each_in_panel(CSR<T, I> X, Index start, Index end, Panel<T> pan
     return X.is_sorted ? t : start;
 }
 
-// Add rows first .. first + w of X to a panel of zeros. The non-zeros of row k from begin[k] to end[k], which is
-// written, are those of its columns. Returns how many there are, where the columns are in ascending order.
+// Add rows first .. first + w of X to a panel of zeros. begin[k]: the first non-zero of row k in the panel's columns.
+// end[k], written: the first one after them. Returns the number of non-zeros added (for rows sorted by column).
 template <class T, class I>
 Index fill_panel(CSR<T, I> X, Index first, Index w, Panel<T> panel, const Index* begin, Index* end) {
     Index n = 0;

@@ -34,7 +34,7 @@ struct SeparableTerms {
     double epsilon = 0.0;  // >= 0
 };
 
-// Of a feasible point: the optimal intercept (0 in a problem without one), and the KKT violation.
+// Midpoint of the KKT bounds of the intercept (0 without one), and the KKT violation.
 struct Violation {
     double intercept = 0.0, largest = 0.0;
 };

@@ -18,9 +18,9 @@ inline double opaque(double constant) {
 
 inline double label_of(double signed_weight) { return signed_weight > 0.0 ? 1.0 : -1.0; }
 
-// A segment of decision values f + b + k (target - f + c), k >= 0: vectors (n,), intercept b and its change c.
+// A segment of decision values f + b + k (f_end - f + c), k >= 0: vectors (n,), intercept b and its change c.
 struct Segment {
-    Span<const double> f, target;
+    Span<const double> f, f_end;
     double intercept = 0.0, intercept_change = 0.0;
 };
 
@@ -39,7 +39,7 @@ struct Breakpoint {
 // Twin    tests/naive/cutting_plane.py::hinge_slope
 inline double scan_breakpoints(const Segment& segment, Span<const double> signed_weights, double lo, double hi,
                                Index block, BlockLists<Breakpoint>& found) {
-    const double *f = segment.f.data, *target = segment.target.data, *signed_ = signed_weights.data;
+    const double *f = segment.f.data, *f_end = segment.f_end.data, *signed_ = signed_weights.data;
     const double intercept = segment.intercept, change = segment.intercept_change;
     double slope = 0.0;
     const RowMask crossing(signed_weights.size, [&](Index first, auto count) {
@@ -48,9 +48,9 @@ inline double scan_breakpoints(const Segment& segment, Span<const double> signed
         for (Index j = 0; j < count; ++j) {
             const Index i = first + j;
             const double y = label_of(signed_[i]);
-            const double rate = -y * (target[i] - f[i] + change), base = 1.0 - y * (f[i] + intercept);
+            const double rate = -y * (f_end[i] - f[i] + change), base = 1.0 - y * (f[i] + intercept);
             const double at_lo = base + lo * rate, at_hi = base + hi * rate;
-            sum += ((at_lo > 0.0) | ((at_lo == 0.0) & (rate > 0.0))) ? -signed_[i] * (target[i] - f[i] + change) : 0.0;
+            sum += ((at_lo > 0.0) | ((at_lo == 0.0) & (rate > 0.0))) ? -signed_[i] * (f_end[i] - f[i] + change) : 0.0;
             word |= (at_lo > 0.0) != (at_hi > 0.0) ? kBits.at[j] : 0;
         }
         slope += sum;
@@ -59,7 +59,7 @@ inline double scan_breakpoints(const Segment& segment, Span<const double> signed
     const Span<Breakpoint> list = found.reserve(crossing.count());
     Index count = 0;
     crossing.for_each([&](Index i) {
-        const double y = label_of(signed_[i]), rate = -y * (target[i] - f[i] + change);
+        const double y = label_of(signed_[i]), rate = -y * (f_end[i] - f[i] + change);
         const double key = (y * (f[i] + intercept) - 1.0) / rate;
         list[count] = {key, std::abs(signed_[i] * rate)};
         count += key > lo;
@@ -95,24 +95,24 @@ inline double find_root(Span<const double> keys, Span<const double> jumps, doubl
     return -slope / curvature;
 }
 
-// f += step (target - f). Where step is 0, f may be the target itself.
-inline void move_along(Span<double> f, Span<const double> target, double step) {
+// f += step (f_end - f). Where step is 0, f may be the f_end itself.
+inline void move_along(Span<double> f, Span<const double> f_end, double step) {
     if (step == 0.0) return;
-    for (Index i = 0; i < f.size; ++i) f.data[i] += step * (target.data[i] - f.data[i]);
+    for (Index i = 0; i < f.size; ++i) f.data[i] += step * (f_end.data[i] - f.data[i]);
 }
 
 // The risk at the minimiser of a line search, and the cutting plane at a point between it and the segment's end.
 //
-// Given   f, target, signed_weights (n,): one block. f is replaced by f + step (target - f); coef (n,), written: row
-//         weights -s y pi of the plane at f + mu (target - f)
+// Given   f, f_end, signed_weights (n,): one block. f is replaced by f + step (f_end - f); coef (n,), written: row
+//         weights -s y pi of the plane at f + mu (f_end - f)
 // Returns the risk at the new f; the plane's offset
 // Cost    O(n), one vectorised pass after that of f
 // Source  Franc and Sonnenburg 2008, equations 7 and 8 and the subgradient below 4
 // Twin    tests/naive/cutting_plane.py::intercept_risk with b = 0; ocas, whose planes have the same weights
-inline Sums<2> advance_block(Span<double> f, Span<const double> target, Span<const double> signed_weights, double step,
+inline Sums<2> advance_block(Span<double> f, Span<const double> f_end, Span<const double> signed_weights, double step,
                               double mu, Span<double> coef) {
-    move_along(f, target, step);
-    const double *g = f.data, *end = target.data, *signed_ = signed_weights.data;
+    move_along(f, f_end, step);
+    const double *g = f.data, *end = f_end.data, *signed_ = signed_weights.data;
     double* __restrict plane = coef.data;
     const double zero = opaque(0.0);
     double risk = 0.0, offset = 0.0;
@@ -126,16 +126,17 @@ inline Sums<2> advance_block(Span<double> f, Span<const double> target, Span<con
     return {risk, offset};
 }
 
-// The slope a of a smoothed hinge max_(0 <= a <= 1) a m + width a (1 - a), before it is clipped to [0, 1]; half = 0.5 /
-// width
-inline double smoothed_slope(double margin, double half) { return 0.5 + margin * half; }
+// The slope a of a smoothed hinge max_(0 <= a <= 1) a z + width a (1 - a) of slack z, before it is clipped to [0, 1];
+// half = 0.5 / width
+inline double smoothed_slope(double slack, double half) { return 0.5 + slack * half; }
 
-// Smoothed (Huberised) hinges s_i max_(0 <= a <= 1) a m_i + width a (1 - a) with m_i = 1 - y_i (f_i + b), b the intercept.
+// Smoothed (Huberised) hinges s_i max_(0 <= a <= 1) a z_i + width a (1 - a) with slacks
+// z_i = 1 - y_i (f_i + b), b the intercept.
 //
 // Given   f, signed_weights (n,): one block; width > 0; factors in [0, 1] of the slopes a of rows with positive and
 //         with negative labels; coef (n,), written: -s y a with a times its factor, row weights of a plane below the
 //         hinges
-// Returns the sum of the smoothed hinges; the plane's offset sum_i s_i a_i; sum_i s_i (max(0, m_i) - a_i m_i), its
+// Returns the sum of the smoothed hinges; the plane's offset sum_i s_i a_i; sum_i s_i (max(0, z_i) - a_i z_i), its
 //         distance from the hinges; the sum of the hinges
 // Cost    O(n), one vectorised pass
 // Source  Nesterov, Smooth minimization of non-smooth functions, Mathematical Programming 103, 2005
@@ -148,13 +149,13 @@ inline Sums<4> smoothed_hinges(Span<const double> f, double intercept, Span<cons
     double value = 0.0, offset = 0.0, loss = 0.0, risk = 0.0;
     for (Index i = 0; i < f.size; ++i) {
         const double s = std::abs(signed_[i]);
-        const double m = 1.0 - label_of(signed_[i]) * (g[i] + intercept), hinge = most(zero, m);
-        double a = clip(smoothed_slope(m, half), zero, one);
+        const double z = 1.0 - label_of(signed_[i]) * (g[i] + intercept), hinge = most(zero, z);
+        double a = clip(smoothed_slope(z, half), zero, one);
         risk += s * hinge;
-        value += s * (a * m + width * a * (1.0 - a));
+        value += s * (a * z + width * a * (1.0 - a));
         a *= signed_[i] > 0.0 ? positive_factor : negative_factor;
         offset += s * a;
-        loss += s * (hinge - a * m);
+        loss += s * (hinge - a * z);
         plane[i] = -signed_[i] * a;
     }
     return {value, offset, loss, risk};
@@ -191,8 +192,8 @@ inline void find_rows_near_kink(Span<const double> f, double intercept, Span<con
     const RowMask near(f.size, [&](Index first, auto count) {
         std::uint64_t word = 0;
         for (Index j = 0; j < count; ++j) {
-            const double w = signed_[first + j], margin = 1.0 - label_of(w) * (g[first + j] + intercept);
-            word |= ((std::abs(margin) <= distance) & (w != 0.0)) ? kBits.at[j] : 0;
+            const double w = signed_[first + j], slack = 1.0 - label_of(w) * (g[first + j] + intercept);
+            word |= ((std::abs(slack) <= distance) & (w != 0.0)) ? kBits.at[j] : 0;
         }
         return word;
     });

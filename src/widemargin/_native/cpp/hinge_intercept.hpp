@@ -37,18 +37,18 @@ struct WeightedValue {
     std::pair<double, double> pair() const { return {value, weight}; }
 };
 
-// The residuals y - (f + k (target - f)), and a list of those in an interval [lo, hi] that encloses their quantile.
+// The residuals y - (f + k (f_end - f)), and a list of those in an interval [lo, hi] that encloses their quantile.
 //
-// Given   f, target, signed_weights (n,): one block; values (n,), written: all residuals; found: gets the block's list
+// Given   f, f_end, signed_weights (n,): one block; values (n,), written: all residuals; found: gets the block's list
 //         of those in [lo, hi] and their weights
 // Returns the weights of the residuals < lo and of those <= hi
 // Cost    O(n), one vectorised pass; a second one over those found
 // Source  Floyd and Rivest, Expected Time Bounds for Selection, CACM 18, 1975, with weights
-// Twin    np.sign(signed) - (f + k * (target - f)), and a mask of it
-inline Sums<2> collect_residuals(Span<const double> f, Span<const double> target, double k,
+// Twin    np.sign(signed) - (f + k * (f_end - f)), and a mask of it
+inline Sums<2> collect_residuals(Span<const double> f, Span<const double> f_end, double k,
                                  Span<const double> signed_weights, double lo, double hi, Span<double> values, Index block,
                                  BlockLists<WeightedValue>& found) {
-    const double *g = f.data, *end = target.data, *signed_ = signed_weights.data;
+    const double *g = f.data, *end = f_end.data, *signed_ = signed_weights.data;
     double* __restrict into = values.data;
     Sums<2> sums{};
     const RowMask in_between(f.size, [&](Index first, auto count) {
@@ -77,17 +77,17 @@ inline Sums<2> collect_residuals(Span<const double> f, Span<const double> target
 // As advance_block, at optimal intercepts; the slopes of rows at the kink, values == plane_intercept, are left to
 // share_kink and write_kink_weights.
 //
-// Given   f, target, signed_weights (n,): one block. f is replaced by f + step (target - f); intercept: the optimal one
+// Given   f, f_end, signed_weights (n,): one block. f is replaced by f + step (f_end - f); intercept: the optimal one
 //         of the new f; values (n,): residuals of the plane's point, plane_intercept: its optimal intercept; coef (n,),
 //         written: the plane's row weights
 // Returns the risk at the new f; the plane's offset; sum of s y over violating rows; sum of s over the rows at the kink
 //         with positive labels, and with negative ones
 // Cost    O(n), one vectorised pass after that of f
 // Twin    tests/naive/cutting_plane.py::optimal_intercept_risk
-inline Sums<5> advance_block_with_intercept(Span<double> f, Span<const double> target, Span<const double> signed_weights,
+inline Sums<5> advance_block_with_intercept(Span<double> f, Span<const double> f_end, Span<const double> signed_weights,
                                             double step, double intercept, Span<const double> values,
                                             double plane_intercept, Span<double> coef) {
-    move_along(f, target, step);
+    move_along(f, f_end, step);
     const double *g = f.data, *signed_ = signed_weights.data, *at = values.data;
     double* __restrict plane = coef.data;
     const double zero = opaque(0.0);
@@ -106,8 +106,8 @@ inline Sums<5> advance_block_with_intercept(Span<double> f, Span<const double> t
     return {risk, offset, excess, positive, negative};
 }
 
-// Slopes in [0, 1] of the rows at the kink, one for positive and one for negative labels, with which sum s y pi = 0:
-// excess is that sum over the violating rows.
+// Slopes pi in [0, 1] of the rows at the kink, one for positive and one for negative labels, with which
+// excess + sum s y pi over these rows = 0; excess is sum s y over the violating rows.
 struct KinkSlopes {
     double positive = 0.0, negative = 0.0;
 };

@@ -1,7 +1,7 @@
-// Partner search for merging: the merge candidate of least weight degradation, by look-up tables or golden section
-// search.
+// Partner search for merging: the partner of least weight degradation for a candidate, the point to be merged, by look-up
+// tables or golden section search.
 //
-// Points x_i (coefficient a) and x_j (its partner, a_j of the same sign, |a_j| >= |a|) are replaced by
+// Points x_i (the candidate, coefficient a) and x_j (its partner, a_j of the same sign, |a_j| >= |a|) are replaced by
 // z = h x_j + (1 - h) x_i. With r = a_j / a >= 1, m = r / (r + 1), kappa = k(x_i, x_j), A = k(z, x_j) =
 // kappa^((1 - h)^2) and B = k(z, x_i) = kappa^(h^2), the best h maximises s = m A + (1 - m) B, and lies in [1/2, 1].
 #pragma once
@@ -64,7 +64,7 @@ class MergeTables {
     AlignedArray<float> pairs_;
 };
 
-// The best way to merge a candidate: its partner, -1 where there is none, h, and the squared norm of the change.
+// The best way to merge a candidate x_i: its partner x_j, -1 where there is none, h, and the squared norm of the change.
 struct Merger {
     Index partner = -1;
     double h = 0.0, degradation = 0.0;
@@ -79,7 +79,7 @@ template <class Real> WM_INLINE Real relative_degradation(Real ratio, Real h, Re
     const Real c = expm1_of_nonpositive(Real(2) * h * away * log_kappa);  // kappa / (A B) - 1
     const Real cross = Real(2) * ratio * (Real(1) + a) * (Real(1) + b) * c;
     const Real lost = cross - b * (Real(2) + b) - ratio * ratio * a * (Real(2) + a);
-    return bit_cast<Real>(most(bit_cast<Bits<Real>>(lost), Bits<Real>(0)));  // at least 0, by whole numbers
+    return bit_cast<Real>(most(bit_cast<Bits<Real>>(lost), Bits<Real>(0)));  // max(lost, 0): bits as integers
 }
 
 // Solve   min over partners j and h of |a phi(x_i) + a_j phi(x_j) - a_z phi(z)|^2, a_z the best coefficient

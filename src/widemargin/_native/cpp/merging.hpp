@@ -23,15 +23,15 @@ struct MergingState {
 
     MergingState(Index d, Index most_points)
         : n_features(d), budget(most_points), n_slots(kSlotGroup * ((most_points / kSlotGroup + 1) | 1)), points(d * n_slots),
-          slots(kSlotRows * n_slots), counts(StepTotals::kCounts), sums(StepTotals::kSums), shift(d) {
-        sums[StepTotals::kWeight] = 1.0;
+          slots(kSlotRows * n_slots), counts(StepState::kCounts), sums(StepState::kSums), shift(d) {
+        sums[StepState::kLastWeight] = 1.0;
     }
 
     const Index n_features, budget, n_slots;
     AlignedArray<float> points;   // (n_features, n_slots)
     AlignedArray<double> slots;   // (4, n_slots)
-    AlignedArray<Index> counts;   // StepTotals::Count
-    AlignedArray<double> sums;    // StepTotals::Sum
+    AlignedArray<Index> counts;   // StepState::Count
+    AlignedArray<double> sums;    // StepState::Sum
     AlignedArray<float> shift;    // (n_features,)
 };
 
@@ -122,21 +122,21 @@ template <int N = 8, class... Arguments> inline void inner_products_of(Index n_v
 
 // Solve   min_w  lam/2 |w|^2 + mean_i s_i max(0, 1 - y_i f(x_i)) over machines of at most `budget` points, by
 //         stochastic gradient steps
-// Given   state, and its totals, whose numbers of points are within the budget; tables for the look-up rules; gamma of
-//         the kernel; rule of the steps, with the state's budget
+// Given   state, and its step_state, whose numbers of points are within the budget; tables for the look-up rules; gamma
+//         of the kernel; rule of the steps, with the state's budget
 // Returns state, updated in place, its counts and sums at the end of `run`
 // Cost    a step: nnz + 20 vector operations on n_slots entries; a merger: the partner search and nnz strided writes
 // Source  Wang, Crammer, Vucetic, JMLR 13, 2012; Glasmachers, Qaadan 2018, Algorithm 1
 // Twin    tests/naive/budget.py::Machine.step with merge
 template <MergeRule merge_rule> class MergingSteps {
   public:
-    // totals: those of the state; longest: the most entries of a row
-    MergingSteps(MergingState& state, const StepTotals& totals, const MergeTables& tables, double gamma,
+    // step_state: those of the state; longest: the most entries of a row
+    MergingSteps(MergingState& state, const StepState& step_state, const MergeTables& tables, double gamma,
                  const StepRule& rule, Index longest)
         : state_(state), points_{state.points.data(), state.n_features, state.n_slots, state.n_slots},
           coef_(row(MergingState::kCoef)), coef_sum_(row(MergingState::kCoefSum)),
           squared_norm_(row(MergingState::kSquaredNorm)), scale_(row(MergingState::kScale)), gamma_(gamma),
-          rule_(rule), totals_(totals), search_(tables, state.n_slots),
+          rule_(rule), step_state_(step_state), search_(tables, state.n_slots),
           factors_(state.n_slots), squared_norms_(state.n_slots), log_kappa_(state.n_slots),
           kappa_(state.n_slots), values_(most(longest, state.n_features)), columns_(values_.size()) {
         for (Index j = 0; j < coef_.size; ++j) round_slot(j);
@@ -153,7 +153,7 @@ template <MergeRule merge_rule> class MergingSteps {
             candidate_.n = rows.gather(order[t], values_.data(), columns_.data());
             step(signed_weights[order[t]]);
         }
-        totals_.store(state_.counts.span(), state_.sums.span());
+        step_state_.store(state_.counts.span(), state_.sums.span());
     }
 
   private:
@@ -168,7 +168,7 @@ template <MergeRule merge_rule> class MergingSteps {
     const Span<double> coef_, coef_sum_, squared_norm_, scale_;
     const double gamma_;
     const StepRule rule_;
-    StepTotals totals_;
+    StepState step_state_;
     PartnerSearch<merge_rule> search_;
     AlignedArray<float> factors_, squared_norms_;  // 2 gamma scale and squared norm, in the precision of the points
     AlignedArray<float> log_kappa_, kappa_;
@@ -180,8 +180,8 @@ template <MergeRule merge_rule> class MergingSteps {
     Span<double> row(MergingState::Slot which) {
         return {state_.slots.data() + which * state_.n_slots, state_.n_slots};
     }
-    Index& n_front() { return totals_.counts[StepTotals::kFront]; }
-    Index& n_back() { return totals_.counts[StepTotals::kBack]; }
+    Index& n_front() { return step_state_.counts[StepState::kFront]; }
+    Index& n_back() { return step_state_.counts[StepState::kBack]; }
 
     void step(double signed_weight) {
         double square = 0.0;
@@ -190,10 +190,10 @@ template <MergeRule merge_rule> class MergingSteps {
         candidate_.squared_norm = gamma_ * square;
         evaluate_kernel_row();
         const double f = decision_value();
-        if (totals_.is_compared()) compare(f, signed_weight);
-        candidate_.coef_sum = signed_weight * totals_.sums[StepTotals::kStepSum];
+        if (step_state_.is_compared()) compare(f, signed_weight);
+        candidate_.coef_sum = signed_weight * step_state_.sums[StepState::kStepSizeSum];
         double growth = 0.0;
-        if (totals_.begin_step(f, signed_weight, rule_)) {
+        if (step_state_.begin_step(f, signed_weight, rule_)) {
             if (n_front() + n_back() < rule_.budget) {
                 insert();
             } else {
@@ -201,7 +201,7 @@ template <MergeRule merge_rule> class MergingSteps {
                 growth = 1.0 / static_cast<double>(rule_.budget);
             }
         }
-        totals_.end_step(growth, coef_sum_);
+        step_state_.end_step(growth, coef_sum_);
     }
 
     // ln k and k of the candidate and all points
@@ -226,13 +226,13 @@ template <MergeRule merge_rule> class MergingSteps {
     }
 
     double decision_value() const {
-        double f = totals_.sums[StepTotals::kIntercept];
+        double f = step_state_.sums[StepState::kIntercept];
         const float* kappa = kappa_.data();
         for (Index j = 0; j < coef_.size; ++j) f += coef_.data[j] * kappa[j];
         return f;
     }
 
-    // Not inlined, which would slow down the steps without a comparison. The decision value of the second sums is added
+    // Not inlined, which would slow down the steps without a comparison. The decision value of coefficient sums is added
     // up in kSlotGroup parts.
     [[gnu::noinline]] void compare(double f, double signed_weight) {
         std::array<double, kSlotGroup> partial{};
@@ -241,9 +241,9 @@ template <MergeRule merge_rule> class MergingSteps {
             WM_UNROLL
             for (Index k = 0; k < kSlotGroup; ++k) partial[k] += coef_sum_.data[j + k] * kappa[j + k];
         }
-        const double intercept_sum = totals_.sums[StepTotals::kInterceptSum];
+        const double intercept_sum = step_state_.sums[StepState::kInterceptSum];
         const double f_sum = std::accumulate(partial.begin(), partial.end(), intercept_sum);
-        totals_.compare(f, f_sum, signed_weight, coef_sum_);
+        step_state_.compare(f, f_sum, signed_weight, coef_sum_);
     }
 
     void round_slot(Index j) {
@@ -315,8 +315,8 @@ template <MergeRule merge_rule> class MergingSteps {
                                            is_front ? 0 : n_slots - n_back(), is_front ? n_front() : n_slots);
         const bool has_partner = merger.partner >= 0;
         if (has_partner) merge_into(merger);
-        totals_.counts[has_partner ? StepTotals::kMergers : StepTotals::kRemovals] += 1;
-        totals_.add_degradation(has_partner ? merger.degradation : candidate_.coef * candidate_.coef, rule_);
+        step_state_.counts[has_partner ? StepState::kMergers : StepState::kRemovals] += 1;
+        step_state_.add_degradation(has_partner ? merger.degradation : candidate_.coef * candidate_.coef, rule_);
     }
 
     // Replace partner j and the candidate x by z = h x_j + (1 - h) x with the best coefficient, in slot j. Column j of

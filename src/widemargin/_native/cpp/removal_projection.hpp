@@ -12,7 +12,7 @@ namespace wm {
 // A kernel machine whose points are rows of the data. Points and new rows are columns, in order of arrival; coef is zero
 // in columns that are not points.
 struct SubsetMachine {
-    Matrix<double> coef;           // (2, c): coefficients, and their second sums (StepTotals)
+    Matrix<double> coef;           // (2, c): coefficients, and coefficient sums (StepState)
     Span<const double> diagonal;   // (c,): k(x, x)
     Matrix<double> inverse;        // (c, c): of the points' kernel matrix, zero elsewhere; unused by removal
 };
@@ -21,15 +21,15 @@ enum class Maintenance { removal, projection };
 
 // Solve   as MergingSteps, for any kernel
 // Given   K (r, c) float32: kernel values of r new rows, whose columns are first, first + 1, ...; signed_weights (r,):
-//         s_i y_i; totals.counts[kFront]: the number of points
-// Returns nothing; coef, inverse and totals are updated
+//         s_i y_i; step_state.counts[kFront]: the number of points
+// Returns nothing; coef, inverse and step_state are updated
 // Cost    c operations a step; projection: 2 budget c for a violation
 // Source  Wang, Crammer, Vucetic, JMLR 13, 2012, sections 4.1 and 4.2
 // Twin    tests/naive/budget.py::Machine.step with remove or project
 template <Maintenance maintenance> class SubsetSteps {
   public:
-    SubsetSteps(const SubsetMachine& points, const StepRule& rule, StepTotals& totals)
-        : points_(points), rule_(rule), totals_(totals), row_(points.diagonal.size), incoming_(row_.size()),
+    SubsetSteps(const SubsetMachine& points, const StepRule& rule, StepState& step_state)
+        : points_(points), rule_(rule), step_state_(step_state), row_(points.diagonal.size), incoming_(row_.size()),
           outgoing_(row_.size()) {}
 
     void run(Matrix<const float> K, Index first, Span<const double> signed_weights) {
@@ -42,7 +42,7 @@ template <Maintenance maintenance> class SubsetSteps {
     static constexpr double kDependent = 1e-4;
     const SubsetMachine points_;
     const StepRule rule_;
-    StepTotals& totals_;
+    StepState& step_state_;
     std::vector<double> row_, incoming_, outgoing_;  // scratch (c,)
 
     Span<double> coef() const { return points_.coef[0]; }
@@ -50,11 +50,11 @@ template <Maintenance maintenance> class SubsetSteps {
 
     // row: kernel values with all columns up to the new row's own, the last
     void step(Span<const float> row, double signed_weight) {
-        const double f = output(row, coef(), StepTotals::kIntercept);
-        if (totals_.is_compared())
-            totals_.compare(f, output(row, coef_sum(), StepTotals::kInterceptSum), signed_weight, coef_sum());
+        const double f = output(row, coef(), StepState::kIntercept);
+        if (step_state_.is_compared())
+            step_state_.compare(f, output(row, coef_sum(), StepState::kInterceptSum), signed_weight, coef_sum());
         double growth = 0.0;
-        if (totals_.begin_step(f, signed_weight, rule_)) {
+        if (step_state_.begin_step(f, signed_weight, rule_)) {
             if constexpr (maintenance == Maintenance::projection) {
                 const double distance = project(row), norm = points_.diagonal[row.size - 1];
                 if (distance <= kDependent * norm) add_projection(row.size, signed_weight, distance);
@@ -63,11 +63,11 @@ template <Maintenance maintenance> class SubsetSteps {
                 growth = add(row.size, signed_weight, 0.0);
             }
         }
-        totals_.end_step(growth, coef_sum());
+        step_state_.end_step(growth, coef_sum());
     }
 
-    double output(Span<const float> row, Span<const double> coef, StepTotals::Sum intercept) const {
-        double f = totals_.sums[intercept];
+    double output(Span<const float> row, Span<const double> coef, StepState::Sum intercept) const {
+        double f = step_state_.sums[intercept];
         for (Index j = 0; j < row.size; ++j) f += coef.data[j] * row.data[j];
         return f;
     }
@@ -75,14 +75,14 @@ template <Maintenance maintenance> class SubsetSteps {
     // Make the last of n columns a point and, over the budget, remove or project one; returns the growth of the
     // average's weight.
     double add(Index n, double signed_weight, double distance) {
-        Index& n_points = totals_.counts[StepTotals::kFront];
+        Index& n_points = step_state_.counts[StepState::kFront];
         coef()[n - 1] = signed_weight;
-        coef_sum()[n - 1] = signed_weight * totals_.sums[StepTotals::kStepSum];
+        coef_sum()[n - 1] = signed_weight * step_state_.sums[StepState::kStepSizeSum];
         const bool is_over = n_points >= rule_.budget;
         if constexpr (maintenance == Maintenance::projection) extend_inverse(n, distance, is_over);
         else if (is_over) remove_lightest(n);
         n_points += !is_over;
-        totals_.counts[StepTotals::kRemovals] += is_over;
+        step_state_.counts[StepState::kRemovals] += is_over;
         return is_over ? 1.0 / static_cast<double>(rule_.budget) : 0.0;
     }
 
@@ -98,7 +98,7 @@ template <Maintenance maintenance> class SubsetSteps {
             lowest = weight;
         }
         coef()[best] = coef_sum()[best] = 0.0;
-        totals_.add_degradation(lowest, rule_);
+        step_state_.add_degradation(lowest, rule_);
     }
 
     // The projection of the new point onto the others' span, coefficients v = A^-1 k; returns the squared distance.
@@ -120,12 +120,12 @@ template <Maintenance maintenance> class SubsetSteps {
 
     // Add the projection of the new point, the last of n columns, times its coefficient to the others' coefficients.
     void add_projection(Index n, double signed_weight, double distance) {
-        const double second = signed_weight * totals_.sums[StepTotals::kStepSum];
+        const double second = signed_weight * step_state_.sums[StepState::kStepSizeSum];
         for (Index j = 0; j + 1 < n; ++j) {
             coef()[j] += signed_weight * incoming_[j];
             coef_sum()[j] += second * incoming_[j];
         }
-        totals_.add_degradation(signed_weight * signed_weight * most(distance, 0.0), rule_);
+        step_state_.add_degradation(signed_weight * signed_weight * most(distance, 0.0), rule_);
     }
 
     // Extend the inverse P by the last of n columns: P + u u' / distance with u = (v, -1). Over the budget, then
@@ -141,7 +141,7 @@ template <Maintenance maintenance> class SubsetSteps {
         const Index best = find_least_degradation(n, distance);
         for (Index j = 0; j < n; ++j) p[j] = points_.inverse[best][j] + u[j] * (u[best] / distance);
         const double pivot = p[best];
-        totals_.add_degradation(coef()[best] * coef()[best] / pivot, rule_);
+        step_state_.add_degradation(coef()[best] * coef()[best] / pivot, rule_);
         for (const Span<double>& sums : {coef(), coef_sum()}) {
             const double share = sums[best] / pivot;
             for (Index j = 0; j < n; ++j) sums[j] -= share * p[j];

@@ -8,8 +8,8 @@
 //
 // so the left side is stored: no coefficient is scaled at a step, and none can underflow. The averaged machine has
 // weights v_t that grow like t^3, and by a further factor 1 + 1 / budget at steps that maintain the budget. With the
-// step sum S_t = sum_(i <= t) v_i / i, a second sum is kept for every coefficient: of the same terms, each times the
-// step sum when it was added. Then S_t coef - coef_sum is lam times the weighted sum over steps of the true
+// step size sum S_t = sum_(i <= t) v_i / i, a coefficient sum is kept for every coefficient: of the same terms, each
+// times the step size sum when it was added. Then S_t coef - coef_sum is lam times the weighted sum over steps of the true
 // coefficient.
 //
 // The average restarts at the current machine once it has made 4 mistakes more than the current machine, by Page's
@@ -35,17 +35,17 @@ struct StepRule {
 //
 // Cost    O(1) a step, O(budget) where the sums are rescaled or the average restarts
 // Twin    tests/naive/budget.py::Machine.step, average
-struct StepTotals {
+struct StepState {
     // The order of the arrays `counts` and `sums` in Python, and in saved models.
     enum Count { kSteps, kFront, kBack, kViolations, kMergers, kRemovals, kExcessMistakes, kCounts };
-    enum Sum { kIntercept, kInterceptSum, kStepSum, kWeight, kWeights, kHinge, kDegradation, kSums };
+    enum Sum { kIntercept, kInterceptSum, kStepSizeSum, kLastWeight, kWeightSum, kHinge, kDegradation, kSums };
 
     static constexpr Index kComparedRows = 4, kMostExcess = 4;
 
     std::array<Index, kCounts> counts{};
     std::array<double, kSums> sums{};
 
-    StepTotals(Span<const Index> c, Span<const double> s) {
+    StepState(Span<const Index> c, Span<const double> s) {
         std::copy_n(c.data, counts.size(), counts.data());
         std::copy_n(s.data, sums.size(), sums.data());
     }
@@ -62,24 +62,24 @@ struct StepTotals {
         counts[kViolations] += 1;
         sums[kHinge] += std::abs(signed_weight) * (1.0 - margin);
         sums[kIntercept] += rule.intercept * signed_weight;
-        sums[kInterceptSum] += rule.intercept * signed_weight * sums[kStepSum];
+        sums[kInterceptSum] += rule.intercept * signed_weight * sums[kStepSizeSum];
         return true;
     }
 
     // Whether the current and the averaged machine are compared on this row.
-    bool is_compared() const { return counts[kSteps] % kComparedRows == 0 && sums[kWeights] > 0.0; }
+    bool is_compared() const { return counts[kSteps] % kComparedRows == 0 && sums[kWeightSum] > 0.0; }
 
-    // Update the cumulative sum of mistakes by the decision values of the current machine, f, and of the second sums,
+    // Update the cumulative sum of mistakes by the decision values of the current machine, f, and of the coefficient sums,
     // f_sum, on the row of the next step; restart the average where it reaches its limit.
     void compare(double f, double f_sum, double signed_weight, Span<double> coef_sums) {
         if (signed_weight == 0.0) return;
-        const double sign = signed_weight > 0.0 ? 1.0 : -1.0, average = sums[kStepSum] * f - f_sum;
+        const double sign = signed_weight > 0.0 ? 1.0 : -1.0, average = sums[kStepSizeSum] * f - f_sum;
         const Index difference = Index(!(sign * average > 0.0)) - Index(!(sign * f > 0.0));
         counts[kExcessMistakes] = most<Index>(0, counts[kExcessMistakes] + difference);
         if (counts[kExcessMistakes] < kMostExcess) return;
         counts[kExcessMistakes] = 0;
-        for (const Sum at : {kInterceptSum, kStepSum, kWeights}) sums[at] = 0.0;
-        sums[kWeight] = 1.0;
+        for (const Sum at : {kInterceptSum, kStepSizeSum, kWeightSum}) sums[at] = 0.0;
+        sums[kLastWeight] = 1.0;
         for (double& sum : coef_sums) sum = 0.0;
     }
 
@@ -92,12 +92,12 @@ struct StepTotals {
     // Add the step to the average; growth: 1 / budget where the budget was maintained, else 0.
     void end_step(double growth, Span<double> coef_sums) {
         const auto t = static_cast<double>(counts[kSteps]);
-        sums[kWeight] *= 1.0 + 3.0 / t + growth;
-        sums[kStepSum] += sums[kWeight] / t;
-        sums[kWeights] += sums[kWeight];
-        if (!(sums[kWeight] > 1e100)) return;
-        const double unit = 1.0 / sums[kWeight];
-        for (const Sum at : {kInterceptSum, kStepSum, kWeight, kWeights}) sums[at] *= unit;
+        sums[kLastWeight] *= 1.0 + 3.0 / t + growth;
+        sums[kStepSizeSum] += sums[kLastWeight] / t;
+        sums[kWeightSum] += sums[kLastWeight];
+        if (!(sums[kLastWeight] > 1e100)) return;
+        const double unit = 1.0 / sums[kLastWeight];
+        for (const Sum at : {kInterceptSum, kStepSizeSum, kLastWeight, kWeightSum}) sums[at] *= unit;
         for (double& sum : coef_sums) sum *= unit;
     }
 };

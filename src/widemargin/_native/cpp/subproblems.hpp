@@ -47,37 +47,37 @@ template <class Entry> Matrix<const Entry> gather_square(Matrix<const Entry> K, 
 
 // Solve   for each problem   min_beta  1/2 beta'K_p beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi
 //         [, sum(beta) = s],   K_p = K[rows, rows]
-// Given   K (n, n); works (P,): the state of each problem's working sets; found (P,), written: results of solve_active
+// Given   K (n, n); working_sets (P,): the state of each problem; results (P,), written: those of solve_active
 // Returns beta and f, updated; a problem that go_on stops keeps its latest point
 // Cost    copies m_p^2 entries of each problem, and its steps; each problem is solved by one thread
 // Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
 template <class Entry, class T, class GoOn>
-void solve_subproblems(Team& team, Matrix<const Entry> K, const Subproblems& all_of, std::vector<WorkingSet>& works,
-                       ScratchPool<SubproblemScratch<Entry, T>>& scratches, Span<ActiveResult> found, const GoOn& go_on) {
+void solve_subproblems(Team& team, Matrix<const Entry> K, const Subproblems& problems, std::vector<WorkingSet>& working_sets,
+                       ScratchPool<SubproblemScratch<Entry, T>>& scratches, Span<ActiveResult> results, const GoOn& go_on) {
     const auto solve_one = [&](Index p) {
-        const Index first = all_of.starts[p], end = all_of.starts[p + 1];
-        const SeparableTerms& terms = all_of.terms;
-        const SeparableTerms mine{terms.target.slice(first, end), terms.lo.slice(first, end), terms.hi.slice(first, end),
-                                  terms.scale.slice(first, end), terms.epsilon};
-        const Point point{all_of.beta.slice(first, end), all_of.f.slice(first, end)};
-        ActiveResult& result = found[p];
-        result.left = kkt_violation(mine, point.beta, point.f, all_of.has_intercept, as_span(works[p].violation));
-        if (first == end || result.left.largest < all_of.tol[p]) return;
+        const Index first = problems.starts[p], end = problems.starts[p + 1];
+        const SeparableTerms& terms = problems.terms;
+        const SeparableTerms own{terms.target.slice(first, end), terms.lo.slice(first, end), terms.hi.slice(first, end),
+                                 terms.scale.slice(first, end), terms.epsilon};
+        const Point point{problems.beta.slice(first, end), problems.f.slice(first, end)};
+        ActiveResult& result = results[p];
+        result.left = kkt_violation(own, point.beta, point.f, problems.has_intercept, as_span(working_sets[p].violation));
+        if (first == end || result.left.largest < problems.tol[p]) return;
         scratches.with_one([&](SubproblemScratch<Entry, T>& scratch) {
             scratch.tile.source = nullptr;  // its entries are those of another problem
-            const Problem<Entry> problem{gather_square(K, all_of.rows.slice(first, end), scratch.K.data()), mine,
-                                         all_of.has_intercept};
+            const Problem<Entry> problem{gather_square(K, problems.rows.slice(first, end), scratch.K.data()), own,
+                                         problems.has_intercept};
             Team alone(1);
-            result = solve_active(alone, problem, point, scratch.tile, works[p], all_of.tol[p], all_of.max_sets[p], go_on);
+            result = solve_active(alone, problem, point, scratch.tile, working_sets[p], problems.tol[p], problems.max_sets[p], go_on);
         });
     };
     Index n_entries = 0;
-    for (Index p = 0; p < all_of.count(); ++p) {
-        const Index m = all_of.starts[p + 1] - all_of.starts[p];
+    for (Index p = 0; p < problems.count(); ++p) {
+        const Index m = problems.starts[p + 1] - problems.starts[p];
         n_entries += m * m;
     }
-    if (n_entries >= 4 * kSharedEntries) return team.for_each_block(all_of.count(), solve_one);
-    for (Index p = 0; p < all_of.count(); ++p) solve_one(p);
+    if (n_entries >= 4 * kSharedEntries) return team.for_each_block(problems.count(), solve_one);
+    for (Index p = 0; p < problems.count(); ++p) solve_one(p);
 }
 
 }  // namespace wm

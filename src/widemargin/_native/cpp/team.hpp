@@ -68,12 +68,12 @@ class Team {
 
     // End the helpers; from then on the caller computes alone.
     void close() {
-        std::lock_guard<std::mutex> mine(is_called_);
+        std::lock_guard<std::mutex> lock(call_mutex_);
         n_threads_ = 1;
-        if (!crew_) return;
-        if (fork_count.load() == crew_->born) crew_->dismiss();
-        else static_cast<void>(crew_.release());
-        crew_.reset();
+        if (!helpers_) return;
+        if (fork_count.load() == helpers_->fork_count_at_start) helpers_->join();
+        else static_cast<void>(helpers_.release());
+        helpers_.reset();
     }
 
     // Call visit(block) once for each block in [0, n_blocks). Before each block of the calling thread, between()
@@ -81,17 +81,17 @@ class Team {
     template <class Visit, class Between> void for_each_block(Index n_blocks, const Visit& visit, const Between& between) {
         if (n_blocks <= 0) return;
         const auto go_on = [&] { return may_go_on() && between(); };
-        std::unique_lock<std::mutex> mine(is_called_, std::try_to_lock);
-        if (!mine.owns_lock() || n_threads_ == 1 || n_blocks == 1) {
+        std::unique_lock<std::mutex> lock(call_mutex_, std::try_to_lock);
+        if (!lock.owns_lock() || n_threads_ == 1 || n_blocks == 1) {
             for (Index block = 0; block < n_blocks; ++block) {
                 if (!go_on()) throw Stopped();
                 visit(block);
             }
             return;
         }
-        if (fork_count.load(std::memory_order_relaxed) != crew_->born) abandon();
+        if (fork_count.load(std::memory_order_relaxed) != helpers_->fork_count_at_start) restart_after_fork();
         Job<Visit> job{visit, stop_time_, n_blocks};
-        crew_->open(job, is_spinning_);
+        helpers_->open(job, is_spinning_);
         bool is_stopped = false;
         for (Index block; (block = job.claim()) < n_blocks;) {
             if (!go_on()) {
@@ -101,7 +101,7 @@ class Team {
             }
             visit(block);
         }
-        crew_->close();
+        helpers_->close();
         if (is_stopped || job.is_cancelled.load()) throw Stopped();
     }
     template <class Visit> void for_each_block(Index n_blocks, const Visit& visit) {
@@ -140,9 +140,9 @@ class Team {
     };
 
     // The helper threads and what they share with the caller.
-    struct Crew {
+    struct Helpers {
         std::vector<std::thread> threads;
-        const int born = fork_count.load();
+        const int fork_count_at_start = fork_count.load();
         alignas(kCacheLine) std::atomic<std::uint64_t> epoch{0};  // number of calls: helpers wait for the next
         alignas(kCacheLine) std::atomic<AnyJob*> job{nullptr};
         alignas(kCacheLine) std::atomic<int> n_active{0};
@@ -169,11 +169,11 @@ class Team {
                 else std::this_thread::yield();
             }
         }
-        void serve() {
+        void run_helper() {
             std::uint64_t seen = 0;
             while (wait_for_call(seen)) {
                 n_active.fetch_add(1);  // before the load of the job: the caller withdraws the job, then waits for active helpers
-                if (AnyJob* mine = job.load()) mine->work();
+                if (AnyJob* current = job.load()) current->work();
                 n_active.fetch_sub(1);
             }
         }
@@ -189,7 +189,7 @@ class Team {
             seen = epoch.load();
             return !is_over.load();
         }
-        void dismiss() {
+        void join() {
             is_over.store(true);
             {
                 std::lock_guard<std::mutex> lock(mutex);
@@ -203,8 +203,8 @@ class Team {
     int n_threads_;
     const bool is_spinning_;
     std::atomic<std::int64_t> stop_time_{kNever};
-    std::mutex is_called_;
-    std::unique_ptr<Crew> crew_;
+    std::mutex call_mutex_;
+    std::unique_ptr<Helpers> helpers_;
 
     static bool is_before(const std::atomic<std::int64_t>& stop_time) {
         const std::int64_t time = stop_time.load(std::memory_order_relaxed);
@@ -212,12 +212,12 @@ class Team {
     }
 
     void start() {
-        crew_ = std::make_unique<Crew>();
-        Crew* crew = crew_.get();
-        for (int i = 1; i < n_threads_; ++i) crew->threads.emplace_back([crew] { crew->serve(); });
+        helpers_ = std::make_unique<Helpers>();
+        Helpers* helpers = helpers_.get();
+        for (int i = 1; i < n_threads_; ++i) helpers->threads.emplace_back([helpers] { helpers->run_helper(); });
     }
-    void abandon() {  // in a forked child, which has neither the parent's threads nor an owner of its mutex
-        static_cast<void>(crew_.release());
+    void restart_after_fork() {  // in a forked child, which has neither the parent's threads nor an owner of its mutex
+        static_cast<void>(helpers_.release());
         start();
     }
 };

@@ -9,5 +9,10 @@
     crammer_singer       the multiclass hinge
 
     accelerations        which of the following a fit uses, with the thresholds
-    gram_dual  sample_start  active_rows  smoothed_newton  dual_coordinate_ascent
+    gram_dual            few samples: the dual on their inner products, without rounds
+    sample_start         first planes at the machines of a sixteenth of the samples
+    active_rows          rounds on the samples near the margin
+    smoothed_newton      Newton's method on smoothed hinges
+    dual_epochs          epochs of dual coordinate ascent at the beginning of a round
+    dual_alone           d > n: epochs and conjugate gradients on the dual, without planes
 """

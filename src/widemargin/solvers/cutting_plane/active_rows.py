@@ -97,7 +97,7 @@ class ActiveRows:
 
         After two rounds without progress of the objective, one round on all samples goes without them.
         """
-        if self._has_failed_twice():
+        if self._count_failure():
             return
         found = self._restrict()
         if found is None:
@@ -122,8 +122,8 @@ class ActiveRows:
             restricted.solve_master()
             n_read += X.shape[0]
 
-    def _has_failed_twice(self) -> bool:
-        """Whether the objective has not fallen in two rounds in a row; then the count begins anew."""
+    def _count_failure(self) -> bool:
+        """Update the count of rounds in a row without progress; True, and from 0 anew, at two."""
         objective = self.solver.objective
         self._n_failures = self._n_failures + 1 if objective >= self._objective * (1.0 - ROUNDING) else 0
         self._objective = objective

@@ -52,7 +52,7 @@ class MulticlassHingeLoss:
         return step
 
     def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> Cut:
-        """The plane's weights of a sample are s_i at its worst class, -s_i at its own; one pass over f."""
+        """The plane's coefficients of a sample are s_i at its worst class, -s_i at its own; one pass over f."""
         coef = np.empty_like(f)
         risk, offset = self._native.advance(self._team.native, f, f_end, step, mu, coef)
         return Cut(risk, coef, offset)
@@ -72,7 +72,7 @@ class _MulticlassHingeLine:
         self._dropped_slope = 0.0
 
     def slope(self, k: float) -> float:
-        """Derivative at k (at a breakpoint between the left and the right one)."""
+        """Right derivative at k."""
         return self._dropped_slope + float(self._native.slope(*self._line, self._rows, k))
 
     def drop_linear_rows(self, lo: float, hi: float) -> None:

@@ -15,7 +15,8 @@ import numpy as np
 from ..._progress import Progress, SilentProgress
 from ..._threads import ThreadTeam
 from ..._types import Array
-from ..dual.certificate import Limits, svm_problem
+from ..dual.certificate import Limits
+from ..dual.problem import svm_problem
 from ..dual.subproblems import Subproblem, solve_subproblems
 from ..results import LinearResult
 from .losses import HingeLoss, cut_at

@@ -1,7 +1,7 @@
 """Losses of linear machines, as the cutting plane solver minimises them.
 
-A loss is a convex function R of the decision values f (q, n) of q weight vectors on n samples. It gives subgradients as
-weights of the samples, and minimises along a line. A new loss is one class with the members of `Loss`: it gets
+A loss is a convex function R of the decision values f (q, n) of q weight vectors on n samples. It gives
+coefficients of subgradients, and minimises along a line. A new loss is one class with the members of `Loss`: it gets
 Algorithm 1 and the start from a sample. The other accelerations are written for `HingeLoss`.
 """
 
@@ -29,7 +29,7 @@ class Cut(NamedTuple):
     """A cutting plane near a new best point, and R there; the point's decision values have been written in place."""
 
     risk: float  # R at the best point
-    coef: Matrix  # weights of the samples (q, n): the plane's normal is coef X
+    coef: Matrix  # subgradient coefficients (q, n): the plane's normal is coef X
     offset: float
 
 
@@ -37,7 +37,7 @@ class Smoothed(NamedTuple):
     """A smoothed hinge risk at a point, and the plane below the hinges that its gradient gives."""
 
     value: float  # of the smoothed risk
-    coef: Matrix  # weights of the samples (1, n): gradient and plane normal are coef X
+    coef: Matrix  # subgradient coefficients (1, n): gradient and plane normal are coef X
     offset: float
     plane_gap: float  # by how much the plane is below the hinges at this point
     intercept: float  # optimal for the smoothed risk
@@ -136,7 +136,7 @@ class HingeLoss:
         return max(0.0, step - width), step + width
 
     def advance(self, f: Matrix, f_end: Matrix, step: float, mu: float) -> Cut:
-        """The plane's weights are -s_i y_i on samples within the margin, else 0; one pass over f."""
+        """The plane's coefficients are -s_i y_i on samples within the margin, else 0; one pass over f."""
         coef = np.empty((1, self.n_rows))
         risk, offset = hinge.advance(self.team.native, f[0], f_end[0], self.signed_weights, step, mu, coef[0])
         return Cut(risk, coef, offset)
@@ -184,8 +184,9 @@ class HingeLoss:
         """About `wanted` samples whose margins are nearest to 1, in ascending order, and the largest |1 - margin|."""
         b = float(self.intercept(f)[0])
         signs = np.sign(self.signed_weights[self._sample])
-        far = np.abs(1.0 - signs * (f[0, self._sample] + b))[signs != 0.0]
-        distance = float(np.partition(far, k)[k]) if (k := len(far) * wanted // self.n_rows) < len(far) else math.inf
+        distances = np.abs(1.0 - signs * (f[0, self._sample] + b))[signs != 0.0]
+        k = len(distances) * wanted // self.n_rows
+        distance = float(np.partition(distances, k)[k]) if k < len(distances) else math.inf
         return self.rows_near_kink(f, b, distance), distance
 
 

@@ -24,8 +24,8 @@ class InterceptHingeLoss(HingeLoss):
         s_i y_i.
     team : ThreadTeam
     coef_sum : float
-        What the weights of a plane sum to. 0 for all samples: then the plane holds for every intercept. For active rows
-        it is minus the sum of the weights of the linear remainder, which has the term -coef_sum b.
+        What the coefficients of a plane sum to. 0 for all samples: then the plane holds for every intercept. For active
+        rows it is minus the sum of the weights of the linear remainder, which has the term -coef_sum b.
     intercept_guess : float
         Where the search for the smoothed hinges' intercept begins.
     """
@@ -48,9 +48,9 @@ class InterceptHingeLoss(HingeLoss):
         return np.array([self._latest[1] if self._latest[0] is f else self._quantile(f[0], f[0], 0.0)])
 
     def line_search(self, f: Matrix, f_end: Matrix, curvature: float, slope: float) -> float:
-        """Exact on a chord: b goes straight from its optimum at step 0 to its optimum at about the step.
+        """Exact minimiser for b interpolated linearly between its optima at k = 0 and at k = `end`.
 
-        Each further chord ends at the step that the last one gave, and so its step is at least as good.
+        Repeated with `end` = the step found until both agree within a factor of 4, at most `_MAX_CHORDS` times.
         """
         here = float(self.intercept(f)[0])
         end = self._chord_end
@@ -79,7 +79,7 @@ class InterceptHingeLoss(HingeLoss):
 
     def smoothed(self, f: Matrix, width: float) -> Smoothed | None:
         """The Huberised hinges at their optimal intercept; coef sums to `coef_sum`."""
-        b, (plus, minus) = self._balance(f, width)
+        b, (plus, minus) = self._smoothed_intercept_at(f, width)
         factors = min(1.0, (minus - self._coef_sum) / (plus or 1.0)), min(1.0, (plus + self._coef_sum) / (minus or 1.0))
         if not min(factors) >= 0.0:
             return None
@@ -95,7 +95,7 @@ class InterceptHingeLoss(HingeLoss):
         """The hinges of some samples, beside a linear remainder with the term -coef_sum b."""
         return InterceptHingeLoss(self._restricted_weights(chosen, factor), self.team, coef_sum, self._latest[1])
 
-    def _balance(self, f: Matrix, width: float) -> tuple[float, tuple[float, float]]:
+    def _smoothed_intercept_at(self, f: Matrix, width: float) -> tuple[float, tuple[float, float]]:
         """The smoothed hinges' optimal intercept, and the sums of slopes of positive and negative samples there.
 
         Newton's method, and bisection where a step leaves the bracket.
@@ -108,11 +108,11 @@ class InterceptHingeLoss(HingeLoss):
             if abs(excess) <= _BALANCE_TOL * self._total:
                 break
             lo, hi = (b, hi) if excess > 0.0 else (lo, b)
-            ahead = b + excess / rate if rate > 0.0 else math.inf
-            if not lo < ahead < hi:
-                ahead = lo + stride if hi == math.inf else hi - stride if lo == -math.inf else 0.5 * (lo + hi)
+            next_b = b + excess / rate if rate > 0.0 else math.inf
+            if not lo < next_b < hi:
+                next_b = lo + stride if hi == math.inf else hi - stride if lo == -math.inf else 0.5 * (lo + hi)
                 stride *= 2.0
-            b = ahead
+            b = next_b
         else:
             plus, minus, _ = hinge.smoothed_slopes(self.team.native, f[0], b, self.signed_weights, width)
         self._smoothed_intercept = b

@@ -16,7 +16,7 @@ from .smoothed_newton import NewtonDescent
 from .solver import CuttingPlaneSolver
 
 _SHARE = 1 / 16  # samples of the sample / all samples,
-_NEWTON_ROWS_PER_COLUMN = 256  # and for Newton's method at least so many for each column
+_NEWTON_SAMPLE_ROWS_PER_COLUMN = 256  # and for Newton's method at least so many for each column
 _RUN_LENGTH = 16  # neighbours that stay together: whole pages are read
 _MEMORY_SHARE = 1 / 8  # of the memory budget, for the sample
 _WIDTH, _MAX_PLANES = 2.0, 100  # of Newton's method from w = 0, where all samples are at distance 1 from their margin
@@ -39,7 +39,7 @@ class SampleStart(NamedTuple):
 def draw_sample(X: LocalMatrix, losses: Sequence[Loss], memory_budget: int, *, newton: bool) -> Sample:
     """Random runs of 16 neighbours, about n / 16 rows in all, for Newton's method at least 256 for each column."""
     n, d = X.shape
-    size = max(int(_SHARE * n), _NEWTON_ROWS_PER_COLUMN * d if newton else 0)
+    size = max(int(_SHARE * n), _NEWTON_SAMPLE_ROWS_PER_COLUMN * d if newton else 0)
     size = min(size, int(_MEMORY_SHARE * memory_budget) // X.row_bytes)
     runs = np.random.default_rng(0).choice(n // _RUN_LENGTH, max(1, size // _RUN_LENGTH), replace=False)
     chosen = (_RUN_LENGTH * np.sort(runs)[:, None] + np.arange(_RUN_LENGTH)).ravel()

@@ -89,6 +89,13 @@ class NewtonDescent:
         return self._descend(tol, go_on, proves=False)
 
     def _descend(self, tol: float, go_on: Callable[[], bool], *, proves: bool) -> bool:
+        """Newton's method; False if it gave up. It ends where the trust region does.
+
+        repeat: gradient g at w and, if `proves`, the plane of g in the master problem and the bound
+                stop at gap <= tol F, or after 4 idle steps
+                w -= a H^-1 g with a = 1, 1/2, 1/4 (Armijo); if none is accepted, with a new Hessian H; then give up
+                narrow the width if the decrement is below the plane's gap
+        """
         solver, region = self._solver, self._solver.trust_region
         n_idle, least = 0, np.inf
         smoothed = self._loss.smoothed(self._f, self._width)
@@ -107,8 +114,8 @@ class NewtonDescent:
                 decrement = -0.5 * float(np.vdot(gradient, step))
                 if not proves and decrement + solver.C * smoothed.plane_gap <= goal:
                     break
-                ahead = self._advance(step, smoothed, decrement)
-            if ahead is None:
+                next_smoothed = self._advance(step, smoothed, decrement)
+            if next_smoothed is None:
                 if self._hessian.is_new:
                     return False
                 self._hessian.drop()
@@ -121,17 +128,17 @@ class NewtonDescent:
             else:
                 n_idle = n_idle + 1 if decrement <= goal and gap >= least else 0
                 least = min(gap, least)
-                smoothed = ahead
+                smoothed = next_smoothed
         return True
 
     def _advance(self, step: Matrix, smoothed: Smoothed, decrement: float) -> Smoothed | None:
         """`_backtrack`; the Hessian is kept if the smoothed objective fell about as much as promised."""
         value = self._solver.value(self.point, smoothed.value)
-        ahead = self._backtrack(step, value, decrement)
-        if ahead is not None:
-            gain = value - self._solver.value(self.point, ahead.value)
+        next_smoothed = self._backtrack(step, value, decrement)
+        if next_smoothed is not None:
+            gain = value - self._solver.value(self.point, next_smoothed.value)
             self._hessian.keep_if_accurate(gain, decrement, self._width)
-        return ahead
+        return next_smoothed
 
     def _gradient(self, smoothed: Smoothed) -> Matrix:
         """The gradient of the smoothed objective (1, n_features); its plane is the new base plane."""

@@ -24,7 +24,7 @@ ROUNDING = 1e-12  # of the objective: smaller changes are rounding
 
 
 class Plane(NamedTuple):
-    """A cutting plane but for its normal: the samples' weights (q, n), offset, and the point where it touches R."""
+    """A cutting plane: subgradient coefficients (q, n), the normal is coef X; offset; the point where it touches R."""
 
     coef: Matrix
     offset: float
@@ -32,7 +32,7 @@ class Plane(NamedTuple):
 
 
 class BasePlane(NamedTuple):
-    """A plane and its normal coef X (q, d): the next normal is the sum over the samples whose weight has changed."""
+    """A plane and its normal coef X (q, d): the next normal is the sum over the samples whose coefficients changed."""
 
     plane: Plane
     normal: Matrix
@@ -170,7 +170,7 @@ class CuttingPlaneSolver:
         """Intercepts (q,) of the best point."""
         return np.zeros(len(self.w)) if self._f is None else self.loss.intercept(self._f)
 
-    def reweight(self, C: float) -> None:
+    def set_risk_weight(self, C: float) -> None:
         """Change the weight of the risk; the planes, which are below the risk itself, stay."""
         self.C, self.bound = C, 0.0
         self.objective = self.value(self.w, self._risk)

@@ -17,7 +17,7 @@ import numpy as np
 from ..._progress import PartProgress, Progress
 from ..._types import Vector
 from ..results import DualResult
-from .certificate import DualProblem
+from .problem import DualProblem
 
 Solve = Callable[[DualProblem, Vector, Vector], DualResult]
 

@@ -20,8 +20,9 @@ from ..._progress import PartProgress, Progress
 from ..._threads import ThreadTeam
 from ..._types import Array, Vector
 from ..results import DualResult
-from .certificate import NO_LIMIT, DualProblem, Limits, certify, make_result, make_terms
+from .certificate import NO_LIMIT, Limits, certify, make_result
 from .newton import solve_newton_sets
+from .problem import DualProblem, make_terms
 from .stopping import SETS_PER_CHECK, CoordinateStallTest
 
 WORKING_SET_ROWS = 512  # a float32 tile of 1 MiB fits the second-level cache; measured best from 512 to 1024

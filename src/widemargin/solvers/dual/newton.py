@@ -21,7 +21,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..._native import dual
 from ..._types import Array, Mask, Matrix, RowIndices, Vector
-from .certificate import Limits, certify, is_free
+from .certificate import Limits, certify
+from .problem import is_free
 from .stopping import EPS, StallTest
 
 GoOn = Callable[[], bool]
@@ -93,8 +94,8 @@ def _select_working_set(
     if len(beta) <= size:
         return np.arange(len(beta)), last
     rank = np.where(is_free(terms, beta) & (violations == 0.0), np.finfo(np.float64).tiny, violations)
-    rise, fall = (np.argpartition(-side, size // 4)[: size // 4] for side in (rank, -rank))
-    new = np.union1d(rise, fall)
+    increasing, decreasing = (np.argpartition(-side, size // 4)[: size // 4] for side in (rank, -rank))
+    new = np.union1d(increasing, decreasing)
     return np.union1d(new, last), new
 
 
@@ -256,16 +257,16 @@ class _BoxNewton:
 
     def _release_violators(self) -> bool:
         """Free the largest violator, or with a'x = 0 the maximal violating pair; False if there is none."""
-        rising, falling = self.hi > 0.0, self.lo < 0.0
+        can_rise, can_fall = self.hi > 0.0, self.lo < 0.0
         if not self.has_intercept:
-            violations = np.maximum(np.where(rising, -self.grad, 0.0), np.where(falling, self.grad, 0.0))
+            violations = np.maximum(np.where(can_rise, -self.grad, 0.0), np.where(can_fall, self.grad, 0.0))
             violations[self.free | (violations <= self.tol)] = 0.0
             chosen = [int(violations.argmax())] if violations.any() else []
         else:
             slope, tol = self.grad / self.normal, self.tol / self.normal
-            up = int(np.where(rising, slope, np.inf).argmin())
-            down = int(np.where(falling, slope, -np.inf).argmax())
-            is_none = not rising[up] or not falling[down] or slope[down] - slope[up] <= max(tol[up], tol[down])
+            up = int(np.where(can_rise, slope, np.inf).argmin())
+            down = int(np.where(can_fall, slope, -np.inf).argmax())
+            is_none = not can_rise[up] or not can_fall[down] or slope[down] - slope[up] <= max(tol[up], tol[down])
             chosen = [] if is_none else [k for k in (up, down) if not self.free[k]]
         self.free[chosen] = True
         return bool(chosen)

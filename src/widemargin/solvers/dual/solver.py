@@ -1,8 +1,8 @@
 """The dual of a kernel machine: an active set whose kernel matrix is in memory, kernel rows streamed for the rest.
 
 Solve    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
-         (the C-SVM's, regression's and the one-class machine's: `certificate`)
-Given    K as `KernelRows` (n, n); t, lo <= 0 <= hi (n,); a feasible start
+         (the C-SVM's, regression's and the one-class machine's: `problem`)
+Given    K as a `KernelOperator` (n, n); t, lo <= 0 <= hi (n,); a feasible start
 Returns  `DualResult`: beta, K beta, the intercept, the violation, the primal objective and the duality gap
 Method   A round: choose the active set (free coordinates and violators); solve the dual on it, on its kernel matrix in
          memory, to a tenth of the largest violation of all coordinates; add the kernel rows of the coordinates that
@@ -26,20 +26,13 @@ from ..._types import Array, RowIndices, Vector
 from ...data.rows import positions
 from ...data.samples import SampleSubset
 from ...kernels.active_matrix import ActiveMatrix
-from ...kernels.streamed import KernelRows
+from ...kernels.functions import check_finite
+from ...kernels.kernel_operator import KernelOperator
 from ...kernels.tiles import entry_work
 from ..results import DualResult, History, StoppedAtStartError
-from .certificate import (
-    Certificate,
-    DualProblem,
-    Limits,
-    certify,
-    is_free,
-    kink_distances,
-    make_terms,
-    restrict_terms,
-)
+from .certificate import Certificate, Limits, certify
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
+from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
 from .stopping import CERTAIN, MAX_IDLE_CHECKS, MAX_NOISE, StallTest, is_uncertain
 
 DecisionValues = Callable[[RowIndices, Vector], Vector]
@@ -73,7 +66,7 @@ class DualSolver:
 
     Parameters
     ----------
-    kernel_rows : KernelRows of n rows
+    operator : KernelOperator of shape (n, n)
     problem : DualProblem of n coordinates
     limits : Limits
     active_bytes : int
@@ -103,7 +96,7 @@ class DualSolver:
 
     def __init__(
         self,
-        kernel_rows: KernelRows,
+        operator: KernelOperator,
         problem: DualProblem,
         limits: Limits,
         *,
@@ -113,7 +106,7 @@ class DualSolver:
         entry_noise: float = 0.0,
     ) -> None:
         n = len(problem.target)
-        self.kernel_rows = kernel_rows
+        self.operator = operator
         self.problem = problem
         self.limits = limits
         self.has_intercept = limits.has_intercept
@@ -123,11 +116,9 @@ class DualSolver:
         self.must_return = must_return
         self.entry_noise = entry_noise
         self.order: RowIndices | None = None
-        self.terms = make_terms(problem, np.asarray(kernel_rows.kernel.diagonal(kernel_rows.samples), np.float64))
-        self.active = ActiveMatrix(
-            kernel_rows, max(active_bytes, WORKING_SET_ROWS**2 * kernel_rows.samples.dtype.itemsize)
-        )
-        self.noise_free_beta: Vector | float = 0.0  # the beta whose decision values are free of noise
+        self.terms = make_terms(problem, np.asarray(operator.kernel.diagonal(operator.samples), np.float64))
+        self.active = ActiveMatrix(operator, max(active_bytes, WORKING_SET_ROWS**2 * operator.samples.dtype.itemsize))
+        self.float64_beta: Vector | float = 0.0  # the beta of the latest decision values computed in float64
         self.history = History()
         self.n_iter = 0
         self.is_first_round_from_zero = False
@@ -156,19 +147,19 @@ class DualSolver:
         """
         self.active.borrow(whole.active)
         result = self.solve(beta)
-        self.active.renumber(whole.kernel_rows, np.arange(len(beta)))
+        self.active.renumber(whole.operator, np.arange(len(beta)))
         whole.active = self.active
         return result.beta, result.decision
 
     def release_to(self, other: DualSolver) -> DualSolver:
         """Release the memory, and add the counts and the history so far to `other`, which continues the fit."""
         other.n_iter, other.history = self.n_iter, self.history
-        self.active = ActiveMatrix(self.kernel_rows, 0)
+        self.active = ActiveMatrix(self.operator, 0)
         return other
 
     def correct_from(self, beta: Vector, decision: Vector) -> DualResult:
         """Solve from beta with decision values computed in float64: only changes of beta add noise."""
-        self.noise_free_beta = beta
+        self.float64_beta = beta
         return self._solve_from(_Point(beta.copy(), decision, np.empty(len(beta))))
 
     def correct_uncertain_rows(self, result: DualResult, decision_values: DecisionValues, max_rows: int) -> DualResult:
@@ -181,7 +172,7 @@ class DualSolver:
         noise, known = self.noise(result.beta), np.empty(0, np.intp)
         while len(rows := np.union1d(known, _uncertain_rows(self.terms, result, noise))) > len(known):
             if len(rows) > max_rows:
-                self.noise_free_beta = 0.0
+                self.float64_beta = 0.0
                 break
             known, decision = rows, result.decision.copy()
             decision[rows] = decision_values(rows, result.beta[rows])
@@ -216,7 +207,7 @@ class DualSolver:
 
     def noise(self, beta: Vector) -> float:
         """Standard deviation of a decision value from the errors of its kernel entries."""
-        return self.entry_noise * float(np.linalg.norm(beta - self.noise_free_beta))
+        return self.entry_noise * float(np.linalg.norm(beta - self.float64_beta))
 
     def _is_done(self, point: _Point, certificate: Certificate) -> bool:
         if self.n_iter >= self.limits.max_sets:
@@ -241,7 +232,7 @@ class DualSolver:
             decision[: len(leading)], columns = leading, np.arange(len(leading), len(beta))
 
         def add(rows: RowIndices) -> None:
-            self.kernel_rows.add_product(rows, beta[rows], decision, columns)
+            self.operator.add_product(rows, beta[rows], decision, columns)
 
         if columns is None or len(columns):
             self._in_blocks(add, np.flatnonzero(beta))
@@ -256,7 +247,7 @@ class DualSolver:
         few[rows] = beta[rows]
         if self.has_intercept:
             few = self.problem.nearby_point(few)
-        self.kernel_rows.add_product(rows, few[rows], decision)
+        self.operator.add_product(rows, few[rows], decision)
         return min(
             zero, _Point(few, decision, np.empty(len(beta))), key=lambda point: self._find_certificate(point).objective
         )
@@ -335,9 +326,9 @@ class DualSolver:
         Shrinking: the decision values of the other rows are computed once, after it, and show whether one of them
         violates.
         """
-        samples = SampleSubset(self.kernel_rows.samples, near)
+        samples = SampleSubset(self.operator.samples, near)
         part = DualSolver(
-            KernelRows(self.kernel_rows.kernel, samples, self.kernel_rows.team),
+            KernelOperator(self.operator.kernel, samples, self.operator.team),
             self.problem.take(near),
             Limits(
                 self.has_intercept,
@@ -356,9 +347,9 @@ class DualSolver:
 
         part.report_to = report
         part.active = self.active
-        self.active.renumber(part.kernel_rows, positions(near, len(point.beta)))
+        self.active.renumber(part.operator, positions(near, len(point.beta)))
         result = part._solve_from(_Point(point.beta[near], point.decision[near], np.empty(len(near))))
-        self.active.renumber(self.kernel_rows, near)
+        self.active.renumber(self.operator, near)
         self.n_iter += part.n_iter
         return result.beta, result.decision
 
@@ -385,11 +376,11 @@ class DualSolver:
 
     def _add_near_margin(self, point: _Point, intercept: float, active: RowIndices, k: int) -> RowIndices:
         """`active` and up to k satisfied coordinates near their margin, which the round may turn into violators."""
-        slack = kink_distances(self.terms, point.decision, intercept)
-        near = slack < np.abs(point.violations).max()
+        margin_distance = kink_distances(self.terms, point.decision, intercept)
+        near = margin_distance < np.abs(point.violations).max()
         near[active] = False
         room = self.active.capacity - len(active)
-        return np.union1d(active, _largest(-slack, np.flatnonzero(near), min(k, room)))
+        return np.union1d(active, _largest(-margin_distance, np.flatnonzero(near), min(k, room)))
 
     def _cut_to_memory(self, point: _Point, active: RowIndices) -> RowIndices:
         """As many rows as fit: the newer half of the last active set, and the largest violators of the others."""
@@ -409,7 +400,7 @@ class DualSolver:
 
     def _solve_active(self, point: _Point, certificate: Certificate) -> tuple[RowIndices, Vector, Vector]:
         """Solve on an active set's kernel matrix: its rows, their new beta and decision values."""
-        with self.progress.interrupting(self.kernel_rows.team.native):
+        with self.progress.interrupting(self.operator.team.native):
             self.active.update(self._choose_active(point, certificate.intercept))
         active = self.active.rows
         tol = max(self._observable_tol(point), _ROUND_TOL * certificate.violation)
@@ -425,7 +416,7 @@ class DualSolver:
         solver = InMemorySolver(
             K,
             terms,
-            self.kernel_rows.team,
+            self.operator.team,
             has_intercept=self.has_intercept,
             progress=self.progress,
             rows=self.active.tile_rows(),
@@ -440,7 +431,7 @@ class DualSolver:
 
     def _n_checks(self, rows: RowIndices) -> int:
         """Number of clock checks during the products of these rows with K."""
-        return int(entry_work(len(rows) * len(self.kernel_rows), self.kernel_rows.samples.row_cost) / _WORK_PER_CHECK)
+        return int(entry_work(len(rows) * len(self.operator), self.operator.samples.row_cost) / _WORK_PER_CHECK)
 
     def _in_blocks(self, add: Callable[[RowIndices], None], rows: RowIndices) -> None:
         """Call `add` for blocks of the rows; raise `Stopped`, also within a block, if the fit is stopped.
@@ -449,7 +440,7 @@ class DualSolver:
         """
         if self._n_checks(rows) == 0:
             return add(rows)
-        with self.progress.interrupting(self.kernel_rows.team.native):
+        with self.progress.interrupting(self.operator.team.native):
             for block in self._blocks(rows):
                 if not self.progress.go_on():
                     raise Stopped
@@ -464,7 +455,7 @@ class DualSolver:
         unknown = np.delete(np.arange(len(decision)), known)
 
         def add(block: RowIndices) -> None:
-            self.kernel_rows.add_product(rows[block], change[block], decision, unknown)
+            self.operator.add_product(rows[block], change[block], decision, unknown)
 
         try:
             self._in_blocks(add, np.arange(len(rows)))
@@ -472,8 +463,7 @@ class DualSolver:
             if point.beta.any():
                 return None
             return self._start_on_subset(new_beta)
-        if not np.all(np.isfinite(decision)):
-            raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
+        check_finite(decision)
         return _Point(new_beta, decision, point.violations)
 
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from ..._native import dual
 from ..._types import Mask, Vector
-from ..results import DualResult
-from .certificate import DualProblem, kink_distances
+from .problem import DualProblem, kink_distances
 
 SETS_PER_CHECK = 30  # working sets between stall tests: nine data sets of up to 512 rows took 21 at most, C <= 960
 MAX_IDLE_CHECKS = 10  # tests without progress, one after another, that are a stall
@@ -103,10 +102,10 @@ def objective(terms: dual.SeparableTerms, beta: Vector, decision: Vector) -> tup
     return float(beta @ (0.5 * decision - terms.target) + norm), rounding
 
 
-def hides_violation(noise: float, tol: float, problem: DualProblem | dual.SeparableTerms, result: DualResult) -> bool:
-    """Whether noise of the decision values could hide a violation of `tol`, or an error of 1 % of the objective."""
+def hides_violation(noise: float, tol: float, problem: DualProblem | dual.SeparableTerms, objective: float) -> bool:
+    """Whether noise of the decision values could hide a violation of `tol`, or an error of 1 % of the `objective`."""
     total = float(np.sum(np.maximum(problem.hi, -problem.lo)))
-    return noise > MAX_NOISE * tol or noise * total > _MAX_OBJECTIVE_NOISE * abs(result.objective)
+    return noise > MAX_NOISE * tol or noise * total > _MAX_OBJECTIVE_NOISE * abs(objective)
 
 
 def is_uncertain(

@@ -1,4 +1,6 @@
-"""Several duals on parts of one kernel matrix in memory, such as one for each pair of classes.
+"""Several duals on parts of one kernel matrix in memory, such as one for each pair of classes: one thread each.
+
+(`in_memory.solve_several_in_memory` solves each problem on the whole matrix, and a last one on all threads.)
 
 Solve    min_beta  1/2 beta'K_p beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]   for each p
 Given    K (n, n), of which K_p = K[rows, rows]; the rows of each problem p; feasible starts
@@ -21,13 +23,14 @@ from ..._progress import Progress, SilentProgress
 from ..._threads import ThreadTeam
 from ..._types import Array, RowIndices, Vector
 from ...data.samples import Samples
-from ...kernels.functions import Kernel
+from ...kernels.functions import Kernel, check_finite
 from ...kernels.precision import entry_noise
 from ...kernels.tiles import fill_gram
 from ..results import DualResult
-from .certificate import Certificate, DualProblem, Limits, certify, make_result, make_terms, restrict_terms
+from .certificate import Certificate, Limits, certify, make_result
 from .in_memory import SECONDS_PER_CHECK, SINGLE_SET_TOL, WORKING_SET_ROWS
 from .newton import solve_newton_sets
+from .problem import DualProblem, make_terms, restrict_terms
 from .stopping import SETS_PER_CHECK, CoordinateStallTest, hides_violation
 
 
@@ -39,7 +42,7 @@ class Subproblem(NamedTuple):
     start: Vector
 
 
-def solve_on_whole_matrix(
+def solve_on_full_matrix(
     kernel: Kernel,
     samples: Samples,
     parts: Sequence[Subproblem],
@@ -69,7 +72,7 @@ def solve_on_whole_matrix(
     coarse = [
         k
         for k, (part, result) in enumerate(zip(parts, results, strict=True))
-        if hides_violation(noise * float(np.linalg.norm(result.beta)), limits.tol, part.problem, result)
+        if hides_violation(noise * float(np.linalg.norm(result.beta)), limits.tol, part.problem, result.objective)
     ]
     if coarse and progress.go_on():
         float64_samples = samples.astype(np.dtype(np.float64), np.dtype(np.float64))
@@ -145,8 +148,8 @@ class _Batch:
         max_sets = np.minimum(self.next_check, self.limits.max_sets) - self.sets
         new_sets, new_steps, left, is_stuck = self.problems.solve(team.native, self.tols, max_sets, SECONDS_PER_CHECK)
         self.violations = np.asarray(left)
-        if not (np.isfinite(self.violations).all() and np.isfinite(self.decision).all()):
-            raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
+        check_finite(self.violations)
+        check_finite(self.decision)
         self.sets += new_sets
         self.steps += new_steps
         self.is_unsolved &= ~np.asarray(is_stuck) & (self.sets < self.limits.max_sets)
@@ -171,8 +174,8 @@ class _Batch:
 
     def _point(self, k: int) -> tuple[dual.SeparableTerms, Vector, Vector]:
         """The terms of a problem of m coordinates, and views of its beta and its decision values (m,)."""
-        mine = self.slices[k]
-        return restrict_terms(self.terms, mine), self.beta[mine], self.decision[mine]
+        part = self.slices[k]
+        return restrict_terms(self.terms, part), self.beta[part], self.decision[part]
 
     def _certify(self, k: int) -> Certificate:
         terms, beta, decision = self._point(k)

@@ -25,7 +25,10 @@ from ...data.csr import CSRArray, make_csr
 from ...data.samples import Samples, SparseSamples, make_samples
 from ...kernels.functions import RBF, FunctionKernel, Kernel
 from .lookup_table import golden_section, merge_table, merged_coef
-from .maintenance import PAPER_RULE, RULES
+
+MAINTENANCE = ("merge", "removal", "projection")  # these names are described in `solvers.sgd`
+RULES = ("lookup-wd", "lookup-h", "gss", "gss-precise")
+PAPER_RULE = "gss-paper"
 
 # Places in the arrays of a machine, which the compiled steps and the files of models number alike.
 # counts: N_FRONT and N_BACK are support vectors of positive and of negative coefficients, which fill the slots of a

@@ -6,8 +6,8 @@ with y'alpha = 0 for an intercept. (`solvers/dual` minimises the negative of thi
 
     s_i max(0, 1 - y_i f_i) >= alpha_i / C (1 - y_i f_i),
 
-the plane with the samples' weights -alpha_i y_i / C lies below the risk. In the master problem this plane alone gives
-the dual objective as a lower bound; together with other planes, a larger one.
+the plane with coefficients -alpha_i y_i / C lies below the risk. In the master problem this plane alone gives the dual
+objective as a lower bound; together with other planes, a larger one.
 
 Source: Hsieh, Chang, Lin, Keerthi, Sundararajan, A Dual Coordinate Descent Method for Large-scale Linear SVM, ICML
 2008.
@@ -36,15 +36,17 @@ _TRIAL_GAIN = 0.5  # of a further trial of epochs, in logarithms of the gap, tha
 _TOTAL_GAIN = 7.0  # of a fit, in logarithms of the gap
 
 _MAX_EPOCHS = 8.0  # of a round
-_INTERCEPT_STEP = 0.03  # of the samples' mean squared length: the intercept's step; 0.01 and 0.1 are about as good
+_SIGMA = 0.03  # / the samples' mean squared length; 0.01 and 0.1 are about as good
 _RUN_LENGTH = 16  # samples that stay together in an order: neighbours in memory
 
 
 class Alternation:
-    """Chooses between turns of rounds with epochs and of rounds alone: which has gained more for its work lately.
+    """Two-armed bandit over turns of rounds with and without epochs; the first turn has epochs.
 
-    Gain is the fall of the logarithm of the gap. Rounds alone gain late, and then fast: until they have had the work
-    expected of them, they count as if that work were to end the fit. The first turn has epochs.
+    An arm's rate is the fall of log(gap) per unit of work in its latest turn. The better arm gets the next turn, 40 %
+    of all work so far; the other a trial of 10 %, if it has had less. Rounds without epochs converge late: until they
+    have had `expected` work, their rate counts as 7 / `expected` at least. Epochs get a trial only if a fall of 0.5 in
+    the work so far would reach that rate.
 
     Parameters
     ----------
@@ -117,7 +119,8 @@ class DualPoint:
         self._signed_weights = loss.signed_weights
         self._C = 1.0
         n, d = X.shape
-        self._intercept_step = _INTERCEPT_STEP * _mean_square(squares) if loss.has_intercept else 0.0
+        self._sigma = _SIGMA * _mean_square(squares) if loss.has_intercept else 0.0
+        self._has_intercept = self._sigma > 0.0
         self._alpha, self._w = np.zeros(n), np.zeros(d + 1)  # w, and the intercept as its last value
         self._rng = np.random.default_rng(0)
         self._visit_all()
@@ -137,14 +140,14 @@ class DualPoint:
     def _run_epoch(self) -> tuple[float, float]:
         """Visit the samples that are not shrunk: their share of all, and the duality gap as they were visited."""
         order = _shuffled_runs(self._unshrunk, self._rng)
-        self._w[-1] += self._intercept_step * self._imbalance()
+        self._w[-1] += self._sigma * self._imbalance()
         n_kept, above, below, gap = linear.ascent_epoch(
             self._team.native,
             self._arrays,
             self._signed_weights,
             self._squares,
             self._C,
-            self._intercept_step,
+            self._sigma,
             self._alpha,
             self._w,
             order,
@@ -161,13 +164,13 @@ class DualPoint:
         self._unshrunk = np.flatnonzero(is_shrunk == is_shrunk.all())
 
     def plane(self) -> tuple[Matrix, float, Vector]:
-        """The dual point as a plane: the samples' weights (1, n), its offset, and the point w.
+        """The dual point as a plane: its coefficients (1, n), its offset, and the point w.
 
-        With an intercept, the weights of the heavier side are reduced until both sides are equal: then the plane holds
+        With an intercept, coefficients of the heavier side are reduced until both sides are equal: then the plane holds
         for every intercept.
         """
         weights = self._alpha / self._C
-        if self._intercept_step:
+        if self._has_intercept:
             excess, heavy = self._imbalance() / self._C, self._signed_weights > 0
             heavy = heavy if excess > 0 else ~heavy
             weights[heavy] *= max(0.0, 1.0 - abs(excess) / max(float(weights[heavy].sum()), 1e-300))
@@ -176,10 +179,10 @@ class DualPoint:
     @property
     def normal(self) -> Vector | None:
         """The plane's normal, which is -w / C; None with an intercept, whose plane takes a pass over the samples."""
-        return None if self._intercept_step else -self._w[:-1] / self._C
+        return None if self._has_intercept else -self._w[:-1] / self._C
 
     def _imbalance(self) -> float:
-        return float(np.vdot(self._alpha, np.sign(self._signed_weights))) if self._intercept_step else 0.0
+        return float(np.vdot(self._alpha, np.sign(self._signed_weights))) if self._has_intercept else 0.0
 
 
 class CoordinateAscent(DualPoint):
@@ -203,7 +206,7 @@ class CoordinateAscent(DualPoint):
         self.alternation = self._new_alternation()
         self._n_epochs = 0.0  # of this round; a part of one where samples are shrunk
 
-    def reweight(self, C: float) -> None:
+    def set_risk_weight(self, C: float) -> None:
         """Change the weight of the risk: the plane stays, and epochs get a new trial."""
         factor, self._C = C / self._C, C
         self._scale(factor)
@@ -215,7 +218,7 @@ class CoordinateAscent(DualPoint):
         most = min(self.alternation.work_left / self._epoch_work, _MAX_EPOCHS)
         while len(self._unshrunk) > 0 and (self._n_epochs == 0.0 or self._n_epochs < most):
             self._n_epochs += self._run_epoch()[0]
-        if not self._intercept_step and alpha.any():
+        if not self._has_intercept and alpha.any():
             self._extrapolate(self._alpha - alpha, self._w - w)
 
     def _extrapolate(self, change: Vector, w_change: Vector) -> None:

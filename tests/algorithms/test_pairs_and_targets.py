@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from widemargin import _progress
 from widemargin._progress import Progress
-from widemargin.algorithms import dc_svm, several_machines
+from widemargin.algorithms import dc_svm, pairs_and_targets
 from widemargin.algorithms.dc_svm import DCSVMSettings, KernelProblem, LazyProblem, train
-from widemargin.algorithms.several_machines import train_several
+from widemargin.algorithms.pairs_and_targets import train_several
 from widemargin.data.labels import group_pairs
 from widemargin.data.samples import Samples, make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.solvers.dual.certificate import pair_problem
+from widemargin.solvers.dual.problem import pair_problem
 from widemargin.solvers.results import TrainedMachine
 
 KERNEL = RBF(0.2)
@@ -68,8 +68,8 @@ def train_each_alone(sizes: list[int]) -> list[TrainedMachine]:
 @pytest.mark.parametrize("sizes", [[30] * 7, [200, 20, 1, 30, 25, 5], [150, 140, 20, 20]])
 def test_machines_of_a_group_are_those_of_each_pair_alone(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Two classes of 150 rows have too many for a group here: they are trained apart."""
-    monkeypatch.setattr(dc_svm, "_ONE_MATRIX_ENTRIES", 120**2)
-    monkeypatch.setattr(dc_svm, "_ONE_MATRIX_PROBLEMS", 4)
+    monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 120**2)
+    monkeypatch.setattr(dc_svm, "_FULL_MATRIX_PROBLEMS", 4)
     for ours, expected in zip(train_pairs(sizes), train_each_alone(sizes), strict=True):
         assert ours.result.converged
         np.testing.assert_array_equal(ours.rows, expected.rows)
@@ -79,14 +79,14 @@ def test_machines_of_a_group_are_those_of_each_pair_alone(sizes: list[int], monk
 
 def test_pairs_of_small_classes_share_kernel_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
     shapes: list[tuple[int, int]] = []
-    solve = dc_svm.solve_on_whole_matrix
+    solve = dc_svm.solve_on_full_matrix
 
     def count(kernel: Any, samples: Any, parts: Any, *rest: Any) -> Any:
         shapes.append((len(samples), len(parts)))
         return solve(kernel, samples, parts, *rest)
 
-    monkeypatch.setattr(dc_svm, "solve_on_whole_matrix", count)
-    monkeypatch.setattr(dc_svm, "_ONE_MATRIX_ENTRIES", 100**2 // 8)
+    monkeypatch.setattr(dc_svm, "solve_on_full_matrix", count)
+    monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 100**2 // 8)
     assert len(train_pairs([10] * 12)) == 66
     assert sum(n_parts for _, n_parts in shapes) == 66
     assert len(shapes) == 6  # three blocks of classes
@@ -95,19 +95,19 @@ def test_pairs_of_small_classes_share_kernel_matrices(monkeypatch: pytest.Monkey
 
 def test_groups_have_all_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of six groups of 1,000 s each, 3,500 s are enough for three: their machines are those of a whole fit."""
-    monkeypatch.setattr(dc_svm, "_ONE_MATRIX_ENTRIES", 100**2 // 8)
-    sizes, clock, train_on_one_matrix = [10] * 12, 0.0, several_machines.train_on_one_matrix
+    monkeypatch.setattr(dc_svm, "_FULL_MATRIX_ENTRIES", 100**2 // 8)
+    sizes, clock, train_on_full_matrix = [10] * 12, 0.0, pairs_and_targets.train_on_full_matrix
 
     def take_1000_seconds(*args: Any) -> Any:
         nonlocal clock
         clock += 1000.0
-        return train_on_one_matrix(*args)
+        return train_on_full_matrix(*args)
 
     whole = train_pairs(sizes)
     monkeypatch.setattr(_progress, "perf_counter", lambda: clock)
-    monkeypatch.setattr(several_machines, "train_on_one_matrix", take_1000_seconds)
+    monkeypatch.setattr(pairs_and_targets, "train_on_full_matrix", take_1000_seconds)
     stopped = train_pairs(sizes, max_time=3500.0)
-    groups = [pairs for _, pairs in group_pairs(sizes, dc_svm.max_rows_of_one_matrix(DCSVMSettings()))]
+    groups = [pairs for _, pairs in group_pairs(sizes, dc_svm.max_rows_of_full_matrix(DCSVMSettings()))]
     assert len(groups) == 6
     for p in chain(*groups[:3]):
         np.testing.assert_array_equal(stopped[p].result.beta, whole[p].result.beta)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from naive import cutting_plane as naive
 from widemargin._threads import ThreadTeam
 from widemargin.data import RowAccess, make_design_matrix
-from widemargin.solvers.cutting_plane.dual_coordinate_ascent import Alternation, CoordinateAscent
+from widemargin.solvers.cutting_plane.dual_epochs import Alternation, CoordinateAscent
 from widemargin.solvers.cutting_plane.losses import HingeLoss
 from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 
@@ -36,7 +36,7 @@ def ascent_of(X: np.ndarray, signed: np.ndarray, *, has_intercept: bool) -> Coor
 )
 def test_a_dual_point_is_a_plane_below_the_risk(seed: int, n: int, has_intercept: bool, C: float) -> None:
     point, X, signed = ascent(seed, n, has_intercept=has_intercept)
-    point.reweight(C)
+    point.set_risk_weight(C)
     for _ in range(3):
         point.run_epochs()
         coef, offset, w = point.plane()
@@ -58,7 +58,7 @@ def test_a_dual_point_is_a_plane_below_the_risk(seed: int, n: int, has_intercept
 def test_rows_that_may_move_are_not_set_aside(seed: int, has_intercept: bool) -> None:
     """The duality gap closes; with an intercept to some percent, where epochs alone may cycle."""
     point, X, signed = ascent(seed, 60, has_intercept=has_intercept)
-    point.reweight(0.3)
+    point.set_risk_weight(0.3)
     for _ in range(100):
         point.run_epochs()
         point.record_round(0.5, 1)
@@ -73,7 +73,7 @@ def test_rows_that_may_move_are_not_set_aside(seed: int, has_intercept: bool) ->
 def test_the_dual_never_falls_and_is_extrapolated_where_it_is_slow() -> None:
     X = np.array([[1.0, 0.05], [1.0, -0.05]])  # nearly the same row on both sides: coordinate steps are short
     point = ascent_of(X, np.array([1.0, -1.0]), has_intercept=False)
-    point.reweight(1e4)
+    point.set_risk_weight(1e4)
     values = []
     for _ in range(15):
         point.run_epochs()
@@ -86,10 +86,10 @@ def test_the_dual_never_falls_and_is_extrapolated_where_it_is_slow() -> None:
 
 def test_another_C_keeps_the_plane() -> None:
     point, _, _ = ascent(0, 40, has_intercept=False)
-    point.reweight(1.0)
+    point.set_risk_weight(1.0)
     point.run_epochs()
     coef, offset, w = point.plane()
-    point.reweight(8.0)
+    point.set_risk_weight(8.0)
     other, same, moved = point.plane()
     np.testing.assert_allclose(other, coef, atol=1e-12)
     assert np.isclose(same, offset)

@@ -1,4 +1,4 @@
-"""The problems that a leaf's linear machines solve on r coordinates of its rows: hinge loss, ridge, distillation."""
+"""Training problems of a leaf's linear machines on r coordinates: hinge loss, ridge regression, distillation."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from scipy.linalg.lapack import dpocon
 from .._progress import Progress, SilentProgress
 from .._threads import ThreadTeam, row_blocks, run_until_stopped
 from .._types import Array, Mask, Matrix, RowIndices, Vector
-from ..solvers.dual.certificate import DualProblem, Limits, svm_problem
+from ..solvers.dual.certificate import Limits
 from ..solvers.dual.in_memory import solve_in_memory
+from ..solvers.dual.problem import DualProblem, svm_problem
 from ..solvers.results import DualResult, LinearResult
 
 _MAX_DUAL_ROWS = 2000  # of a leaf solved on its approximate kernel matrix; with more, cutting planes are faster
@@ -63,13 +64,13 @@ class ExactMachine(NamedTuple):
 
     Attributes
     ----------
-    importance : ndarray of shape (n,)
+    landmark_weights : ndarray of shape (n,)
         Squared dual variables, summed over the outputs: weights of the columns' errors in theorems 1 and 2.
     values : ndarray of shape (q, n)
         Decision values.
     """
 
-    importance: Vector
+    landmark_weights: Vector
     values: Matrix
 
 
@@ -79,7 +80,7 @@ class LeafProblem(Protocol):
     n_outputs: int
     needs_kernel_matrix: bool  # of a leaf's rows, for its exact machine and for W; without, W is the identity
 
-    def exact(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
+    def solve_exactly(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
         """Solve on the kernel matrix K (n, n) of these rows."""
 
     def fit(self, coordinates: Array, rows: RowIndices, progress: Progress, memory_budget: int) -> LinearFit:
@@ -119,16 +120,16 @@ class HingeProblem:
         self.train_linear = train_linear
         self.n_outputs = len(signs)
 
-    def exact(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
+    def solve_exactly(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
         """Solve the duals of the outputs with both labels; the decision values of the others are 0."""
         assert K is not None
-        importance, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
+        landmark_weights, values = np.zeros(len(rows)), np.zeros((self.n_outputs, len(rows)))
         limits = Limits(has_intercept=False, tol=max(self.tol, _IMPORTANCE_TOL), max_relative_gap=np.inf)
         for output, problem in zip(np.flatnonzero(self._is_mixed(rows)), self._problems(rows), strict=True):
             result = _solve(K, problem, limits, progress)
-            importance += np.square(result.beta)
+            landmark_weights += np.square(result.beta)
             values[output] = result.decision
-        return ExactMachine(importance, values)
+        return ExactMachine(landmark_weights, values)
 
     def fit(self, coordinates: Array, rows: RowIndices, progress: Progress, memory_budget: int) -> LinearFit:
         """Minimise ½‖w‖² + Σ u_i max(0, 1 - y_i <w, z_i>) per output; with one label, that label as the intercept."""
@@ -210,7 +211,7 @@ class RidgeProblem(_LeastSquares):
         self.weights = weights
         self.n_outputs = len(targets)
 
-    def exact(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
+    def solve_exactly(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
         """Solve (K + penalty S^-1) alpha = y by Cholesky factors.
 
         Raises
@@ -228,16 +229,16 @@ class RidgeProblem(_LeastSquares):
     def _fit(self, coordinates: Array, rows: RowIndices) -> LinearFit:
         """Solve the normal equations in r variables, or their dual in n, or least squares: O(n r min(n, r))."""
         n, r = coordinates.shape
-        targets, importance = self.targets[:, rows], self.weights[rows]
+        targets, s = self.targets[:, rows], self.weights[rows]
         if self.penalty == 0.0:
-            roots = np.sqrt(importance)[:, None]
+            roots = np.sqrt(s)[:, None]
             weights = lstsq(coordinates * roots, targets.T * roots)[0].T
         elif n < r:
             A = coordinates @ coordinates.T
-            A[np.diag_indices(n)] += self.penalty / importance
+            A[np.diag_indices(n)] += self.penalty / s
             weights = cho_solve(cho_factor(A), targets.T).T @ coordinates
         else:
-            weighted = coordinates * importance[:, None]
+            weighted = coordinates * s[:, None]
             A = weighted.T @ coordinates
             A[np.diag_indices(r)] += self.penalty
             weights = cho_solve(cho_factor(A), weighted.T @ targets.T).T
@@ -276,20 +277,20 @@ class DistillationProblem(_LeastSquares):
     ----------
     values : ndarray of shape (q, n)
         The other machine's decision values.
-    importance : ndarray of shape (n,)
+    landmark_weights : ndarray of shape (n,)
         Squared coefficients of its own points among the rows, summed over the q functions; 0 for other rows.
     """
 
     needs_kernel_matrix = False
 
-    def __init__(self, values: Matrix, importance: Vector) -> None:
+    def __init__(self, values: Matrix, landmark_weights: Vector) -> None:
         self.values = values
-        self.importance = importance
+        self.landmark_weights = landmark_weights
         self.n_outputs = len(values)
 
-    def exact(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
+    def solve_exactly(self, K: Array | None, rows: RowIndices, progress: Progress) -> ExactMachine:
         """The other machine's squared coefficients and decision values."""
-        return ExactMachine(self.importance[rows], self.values[:, rows])
+        return ExactMachine(self.landmark_weights[rows], self.values[:, rows])
 
     def _fit(self, coordinates: Array, rows: RowIndices) -> LinearFit:
         """Ridge regression with an intercept; the penalty is that of least generalised cross-validation error."""

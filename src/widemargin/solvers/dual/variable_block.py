@@ -25,12 +25,13 @@ from ...data import LostBlockError
 from ...data.remote_rows import stack_rows
 from ...data.samples import Samples, converted, make_samples, view_samples
 from ...kernels.functions import Kernel
+from ...kernels.kernel_operator import KernelOperator
 from ...kernels.precision import entry_noise
-from ...kernels.streamed import KernelRows
 from ...kernels.tiles import add_kernel_product
 from ..results import DualResult
-from .certificate import DualProblem, Limits, is_free, kink_distances, make_terms
+from .certificate import Limits
 from .memory import active_bytes
+from .problem import DualProblem, is_free, kink_distances, make_terms, one_sided_derivatives
 from .solver import DualSolver
 from .stopping import is_uncertain
 
@@ -99,27 +100,30 @@ class JointSolution(NamedTuple):
 
 
 class StepObjective(NamedTuple):
-    """The objective along a step d, 1/2 curvature s^2 + slope s for s in [0, 1], above the 1-norm's by its chord."""
+    """An upper bound of the change of the objective along a step d: 1/2 curvature s^2 + slope s for s in [0, 1].
+
+    The convex term eps |beta + s d|_1 is replaced by its chord.
+    """
 
     slope: float
     curvature: float
 
 
 class CertificateSums(NamedTuple):
-    """A block's share in the certificate: extremes of the gradient, and sums over its variables."""
+    """A block's share in the certificate: extremes of the derivatives, and sums over its variables."""
 
-    rise: float  # least right derivative of the variables that can increase
-    fall: float  # largest left derivative of those that can decrease
+    min_right_derivative: float  # of the variables that can increase
+    max_left_derivative: float  # of those that can decrease
     target_beta: float  # sum of t beta
     beta_decision: float  # sum of beta K beta
     norm: float  # eps |beta|_1
     total: float  # sum of beta
-    free_slack: float  # sum of the free variables' optimal intercepts
+    free_residual_sum: float  # sum of t - K beta -+ eps of the free variables: of their optimal intercepts
     n_free: int
     n_support: int
 
 
-class Trial(NamedTuple):
+class RoundState(NamedTuple):
     """What a certificate depends on beside the blocks' sums.
 
     Settings of the fit, the latest midpoint, the tolerance that rounds aim at, and the part of a violation that a round
@@ -129,38 +133,39 @@ class Trial(NamedTuple):
     has_intercept: bool
     tol: float
     midpoint: float
-    goal: float
+    goal_tol: float
     round_share: float
 
     def bounds(self, sums: Sequence[CertificateSums]) -> tuple[float, Vector, float]:
         """The violation, intercepts (q,) of which one is nearly the best, and the midpoint of the optimality bounds.
 
-        Where variables can rise and fall, the minimiser of the primal objective is between -fall and -rise.
+        Where variables can increase and decrease, the minimiser of the primal objective is between -left and -right,
+        the largest left and the least right derivative.
         """
-        rise, fall = min(part.rise for part in sums), max(part.fall for part in sums)
+        right, left = min(part.min_right_derivative for part in sums), max(part.max_left_derivative for part in sums)
         if not self.has_intercept:
-            return max(-rise, fall, 0.0), np.zeros(1), self.midpoint
-        if not np.isfinite(rise + fall):
-            bound = -rise if np.isfinite(rise) else -fall if np.isfinite(fall) else 0.0
+            return max(-right, left, 0.0), np.zeros(1), self.midpoint
+        if not np.isfinite(right + left):
+            bound = -right if np.isfinite(right) else -left if np.isfinite(left) else 0.0
             return 0.0, np.array([bound]), self.midpoint
-        violation, midpoint = max(fall - rise, 0.0), -0.5 * (rise + fall)
+        violation, midpoint = max(left - right, 0.0), -0.5 * (right + left)
         if violation >= self.tol:
-            return violation, np.linspace(-fall, -rise, _TRIAL_INTERCEPTS), midpoint
+            return violation, np.linspace(-left, -right, _TRIAL_INTERCEPTS), midpoint
         n_free = sum(part.n_free for part in sums)
-        mean = sum(part.free_slack for part in sums) / n_free if n_free else midpoint
+        mean = sum(part.free_residual_sum for part in sums) / n_free if n_free else midpoint
         return violation, np.array([mean]), midpoint
 
     def round_tol(self, violation: float) -> float:
         """The tolerance of a round that begins with this violation."""
-        return max(0.5 * self.goal, self.round_share * violation)
+        return max(0.5 * self.goal_tol, self.round_share * violation)
 
 
-class Outcome(NamedTuple):
-    """What a block tells after a step."""
+class BlockReport(NamedTuple):
+    """The result of a step on one block."""
 
     changed: RowIndices  # coefficients that the step has changed,
     beta: Vector  # and their values
-    losses: Vector  # the block's losses with each intercept of a trial
+    losses: Vector  # the block's losses with each intercept of `RoundState.bounds`
     n_active: int  # free variables and violators
     size: ProposalSize  # of the step's proposal
     noise: float  # of a kernel entry
@@ -199,7 +204,9 @@ class Block:
         self.version: int | None = 0
         self.attempt = 0
         self.next_version: int | None = None  # while it is being restored
-        self.absorbed: set[int] = set()  # blocks whose changes are in `decision_step`; while restored, in `decision`
+        self.step_blocks: set[int] = set()  # whose changes are in `decision_step`;
+        self.restored_blocks: set[int] = set()  # while restored, in `decision`;
+        self.corrected_blocks: set[int] = set()  # while decision values are corrected, in `corrected`
         self.proposal: Vector | None = None
         self.first: Vector | None = None  # beta (m,) from which the block's first problem is solved
         self.own_step = self.decision_step = np.zeros(0)  # changes of the two by the whole proposal
@@ -208,7 +215,7 @@ class Block:
         self.changed = np.zeros(0, np.intp)  # coefficients that the latest step has changed
         self.before: tuple[Vector, Vector, Vector] | None = None
         self.is_exact = np.zeros(X.shape[0], np.bool_)
-        self.uncertain, self.corrected = np.zeros(0, np.intp), np.zeros(0)  # while decision values are corrected
+        self.uncertain, self.corrected = np.zeros(0, np.intp), np.zeros(0)  # rows, and their new decision values
         self.X = X
         samples = view_samples(X, kernel.sample_form)
         self._take(converted(samples, settings.precision or samples.precision, samples.dtype))
@@ -223,15 +230,15 @@ class Block:
         self._take(converted(self.samples, _DOUBLE, _DOUBLE))
         self.version = None
 
-    def find_uncertain(self, noise: float, intercept: float) -> int:
-        """Begin to correct the decision values of support vectors and rows near their margin; how many are not exact.
+    def begin_correction(self, noise: float, intercept: float) -> int:
+        """Begin to correct the decision values of support vectors and rows near their margin; how many are inexact.
 
         Elsewhere noise changes neither the objective nor the gap.
         """
         mask = is_uncertain(self.problem, self.beta, self.decision, intercept, noise)
         n_new = int(np.count_nonzero(mask & ~self.is_exact))
         self.uncertain = np.flatnonzero(mask | self.is_exact)
-        self.corrected, self.absorbed = np.zeros(len(self.uncertain)), set()
+        self.corrected, self.corrected_blocks = np.zeros(len(self.uncertain)), set()
         return n_new
 
     def correct(self, numbers: Sequence[int], support: Sequence[Changes], n_blocks: int) -> None:
@@ -239,17 +246,17 @@ class Block:
         for part in row_blocks(len(self.uncertain), _CORRECTED_ROWS):
             samples = self.samples.take(self.uncertain[part]).astype(_DOUBLE, _DOUBLE)
             for number, changes in zip(numbers, support, strict=True):
-                if number not in self.absorbed:
+                if number not in self.corrected_blocks:
                     self.corrected[part] += self._product(changes, samples)
-        self.absorbed.update(numbers)
-        if len(self.absorbed) == n_blocks:
+        self.corrected_blocks.update(numbers)
+        if len(self.corrected_blocks) == n_blocks:
             self.decision = self.decision.copy()
             self.decision[self.uncertain], self.is_exact[self.uncertain] = self.corrected, True
 
     # ------------------------------------------------------------------------------------------ version and restoring
 
-    def stand_at(self, version: int, attempt: int) -> bool:
-        """Whether the block is at this version; the latest step is undone where that makes it so.
+    def rewind_to(self, version: int, attempt: int) -> bool:
+        """Undo the latest step if the block is one version ahead; whether it is at `version` then.
 
         Tasks of earlier attempts, which may still be under way, have no effect any more.
         """
@@ -259,11 +266,11 @@ class Block:
         self.proposal = None
         return self.version == version
 
-    def start(self, beta: Vector, version: int) -> None:
+    def begin_restore(self, beta: Vector, version: int) -> None:
         """Begin to restore the block to beta (m,), of this version: decision values are of its own rows alone."""
         self.beta, self.before, self.proposal = beta.copy(), None, None
         self.own_decision = self._product(self._changes(beta))
-        self.decision, self.absorbed = self.own_decision.copy(), {self.number}
+        self.decision, self.restored_blocks = self.own_decision.copy(), {self.number}
         self.version, self.next_version, self.is_exact[:] = None, version, False
 
     def support(self, version: int) -> Changes:
@@ -280,10 +287,9 @@ class Block:
         """Add the contributions of some blocks to the decision values; with those of all blocks it is restored."""
         if self.next_version != version:
             raise LostBlockError(f"block {self.number} is not being restored to version {version}")
-        for number, product in self._products(numbers, support):
+        for product in self._products(self.restored_blocks, numbers, support):
             self.decision += product
-            self.absorbed.add(number)
-        if len(self.absorbed) == n_blocks:
+        if len(self.restored_blocks) == n_blocks:
             self.version, self.next_version = version, None
 
     # --------------------------------------------------------------------------------------------------------- a step
@@ -343,12 +349,12 @@ class Block:
 
     def adopt(self, joint: JointSolution) -> Changes:
         """Propose the solution of a joint problem for this block's candidates; the rows that this changes."""
-        proposal, mine = self.beta.copy(), joint.beta[self.number]
-        if len(mine) != len(self.chosen):
+        proposal, new_beta = self.beta.copy(), joint.beta[self.number]
+        if len(new_beta) != len(self.chosen):
             raise LostBlockError(f"block {self.number} has not offered these candidates")
-        proposal[self.chosen] = mine
+        proposal[self.chosen] = new_beta
         self._propose(proposal, self._product(self._changes(proposal - self.beta)))
-        changes, candidates = self.changes(), Changes(self.X[self.chosen], mine)
+        changes, candidates = self.changes(), Changes(self.X[self.chosen], new_beta)
         n_iter = joint.n_iter if self.number == 0 else 0  # counted once
         self.size = ProposalSize(changes.nbytes, candidates.nbytes, n_iter)
         return changes
@@ -360,9 +366,8 @@ class Block:
     def absorb(self, numbers: Sequence[int], changes: Sequence[Changes]) -> StepObjective:
         """Add what other blocks' proposals would change in the decision values; the slope along all so far."""
         step = self._step()
-        for number, product in self._products(numbers, changes):
+        for product in self._products(self.step_blocks, numbers, changes):
             self.decision_step += product
-            self.absorbed.add(number)
         norm = self.problem.epsilon * float(np.abs(self.beta + step).sum() - np.abs(self.beta).sum())
         slope = float(step @ (self.decision - self.problem.target)) + norm
         return StepObjective(slope, float(step @ self.decision_step))
@@ -370,8 +375,8 @@ class Block:
     def step(self, slopes: Sequence[StepObjective], version: int, n_blocks: int) -> CertificateSums:
         """Go along the sum of the proposals to the least objective, the same way in all blocks; then `sums`."""
         step, length = self._step(), step_length(slopes)
-        if len(self.absorbed) != n_blocks:
-            raise LostBlockError(f"block {self.number} knows the changes of {sorted(self.absorbed)} alone")
+        if len(self.step_blocks) != n_blocks:
+            raise LostBlockError(f"block {self.number} knows the changes of {sorted(self.step_blocks)} alone")
         self.before = self.beta, self.own_decision, self.decision
         if length == 1.0:
             self.beta = np.asarray(self.proposal)
@@ -388,34 +393,33 @@ class Block:
         """The block's share in the certificate, as far as the intercept is not needed."""
         grad, eps, beta = self.decision - self.problem.target, self.problem.epsilon, self.beta
         free, support = is_free(self.separable, beta), beta != 0
-        rising = np.where(beta >= 0, eps, -eps) + grad
-        falling = np.where(beta > 0, eps, -eps) + grad
+        right, left = one_sided_derivatives(self.separable, beta, grad)
         return CertificateSums(
-            rise=float(np.min(rising[beta < self.separable.hi], initial=np.inf)),
-            fall=float(np.max(falling[beta > self.separable.lo], initial=-np.inf)),
+            min_right_derivative=float(np.min(right, initial=np.inf)),
+            max_left_derivative=float(np.max(left, initial=-np.inf)),
             target_beta=float(self.problem.target @ beta),
             beta_decision=float(beta @ self.decision),
             norm=eps * float(np.abs(beta).sum()),
             total=float(beta.sum()),
-            free_slack=float(np.sum(-grad[free] - eps * np.sign(beta[free]))),
+            free_residual_sum=float(np.sum(-grad[free] - eps * np.sign(beta[free]))),
             n_free=int(np.count_nonzero(free)),
             n_support=int(np.count_nonzero(support)),
         )
 
-    def outcome(self, sums: Sequence[CertificateSums], trial: Trial) -> Outcome:
-        """What the latest step has changed, and the block's losses, C included, with the intercepts of the trial.
+    def report(self, sums: Sequence[CertificateSums], state: RoundState) -> BlockReport:
+        """What the latest step has changed, and the block's losses, C included, with each intercept of `state.bounds`.
 
         Variables that are free, or violate by more than the tolerance of the next round with the intercept at the
         midpoint, are active.
         """
-        violation, intercepts, midpoint = trial.bounds(sums)
+        violation, intercepts, midpoint = state.bounds(sums)
         grad, eps = self.decision - self.problem.target, self.problem.epsilon
         hi, lo = self.separable.hi, self.separable.lo
         losses = [hi @ np.maximum(-grad - b - eps, 0.0) - lo @ np.maximum(grad + b - eps, 0.0) for b in intercepts]
         size, _ = self._violations(midpoint)
-        is_active = is_free(self.separable, self.beta) | (size > trial.round_tol(violation))
+        is_active = is_free(self.separable, self.beta) | (size > state.round_tol(violation))
         n_active = int(np.count_nonzero(is_active))
-        return Outcome(self.changed, self.beta[self.changed], np.array(losses), n_active, self.size, self.noise)
+        return BlockReport(self.changed, self.beta[self.changed], np.array(losses), n_active, self.size, self.noise)
 
     def get(self, name: str) -> Any:
         """The value of the attribute of this name."""
@@ -435,7 +439,7 @@ class Block:
         """Solve a dual to `tol` from beta (m,), with its decision values (m,) where they are known."""
         with self._progress(max_time) as progress, blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
             solver = DualSolver(
-                KernelRows(self.kernel, samples, team),
+                KernelOperator(self.kernel, samples, team),
                 problem,
                 Limits(self.settings.has_intercept, tol, max_relative_gap=np.inf),
                 active_bytes=active_bytes(samples, self.settings.memory_budget, team.n_threads),
@@ -451,7 +455,7 @@ class Block:
 
     def _propose(self, beta: Vector, own_step: Vector) -> None:
         self.proposal, self.own_step, self.decision_step = beta, own_step, own_step.copy()
-        self.absorbed = {self.number}
+        self.step_blocks = {self.number}
 
     def _step(self) -> Vector:
         if self.proposal is None:
@@ -462,29 +466,29 @@ class Block:
         rows = np.flatnonzero(step)
         return Changes(self.X[rows], step[rows])
 
-    def _products(self, numbers: Sequence[int], changes: Sequence[Changes]) -> Iterator[tuple[int, Vector]]:
-        """The products with the changes of other blocks, unless they are known: a task may be run twice."""
+    def _products(self, known: set[int], numbers: Sequence[int], changes: Sequence[Changes]) -> Iterator[Vector]:
+        """The products with the changes of blocks not in `known`, where they are entered: a task may be run twice."""
         for number, part in zip(numbers, changes, strict=True):
-            if number not in self.absorbed:
-                yield number, self._product(part)
+            if number not in known:
+                yield self._product(part)
+                known.add(number)
 
     def _product(self, changes: Changes, samples: Samples | None = None) -> Vector:
         """K(samples, rows) step (m,), of all rows of the block by default."""
         samples = self.samples if samples is None else samples
         out = np.zeros(len(samples))
         if len(changes.step):
-            mine, others = samples.against(changes.rows)
+            own, others = samples.pair_with(changes.rows)
             with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
-                add_kernel_product(self.kernel, others, changes.step[None], mine, out[None], team)
+                add_kernel_product(self.kernel, others, changes.step[None], own, out[None], team)
         return out
 
     def _violations(self, intercept: float) -> tuple[Vector, NDArray[np.bool_]]:
         """Sizes (m,) of the KKT violations with this intercept, and whether variables violate or are free."""
-        grad, eps, beta = self.decision - self.problem.target + intercept, self.problem.epsilon, self.beta
-        rise = np.where(beta < self.separable.hi, -grad - np.where(beta >= 0, eps, -eps), 0.0)
-        fall = np.where(beta > self.separable.lo, grad + np.where(beta > 0, eps, -eps), 0.0)
-        size = np.maximum(np.maximum(rise, fall), 0.0)
-        return size, is_free(self.separable, beta) | (size > 0.0)
+        grad = self.decision - self.problem.target + intercept
+        right, left = one_sided_derivatives(self.separable, self.beta, grad)
+        size = np.maximum(np.maximum(-right, left), 0.0)
+        return size, is_free(self.separable, self.beta) | (size > 0.0)
 
 
 def step_length(slopes: Sequence[StepObjective]) -> float:

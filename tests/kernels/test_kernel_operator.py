@@ -1,4 +1,4 @@
-"""Products with streamed kernel rows are those with the dense matrix."""
+"""Products with a kernel operator are those with the dense matrix."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from widemargin._config import config_context
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import make_samples
 from widemargin.kernels.functions import RBF
-from widemargin.kernels.streamed import KernelRows
+from widemargin.kernels.kernel_operator import KernelOperator
 
 N = 12
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
-def make_rows(team: ThreadTeam, dtype: np.dtype = DOUBLE, n: int = N) -> KernelRows:
+def make_operator(team: ThreadTeam, dtype: np.dtype = DOUBLE, n: int = N) -> KernelOperator:
     X = np.random.default_rng(0).normal(size=(n, 3)).astype(dtype)
-    return KernelRows(RBF(0.3), make_samples(X, RBF.sample_form), team)
+    return KernelOperator(RBF(0.3), make_samples(X, RBF.sample_form), team)
 
 
 def dense(dtype: np.dtype = DOUBLE) -> NDArray[np.float64]:
@@ -34,21 +34,21 @@ def test_products(rows: list[int], columns: list[int] | None, dtype: np.dtype) -
     index, coef, f = np.array(rows, np.intp), np.array([1.0, -2.0, 0.5])[: len(rows)], np.ones(N)
     chosen = None if columns is None else np.array(columns, np.intp)
     with ThreadTeam(1) as team:
-        streamed = make_rows(team, dtype)
-        assert len(streamed) == N
-        streamed.add_product(index, coef, f, chosen)
+        operator = make_operator(team, dtype)
+        assert len(operator) == N
+        operator.add_product(index, coef, f, chosen)
     place = np.arange(N) if chosen is None else chosen
     expected = np.ones(N)
     expected[place] += coef @ dense(dtype)[np.ix_(index, place)]
     np.testing.assert_allclose(f, expected, atol=1e-12 if dtype == DOUBLE else 1e-5)
-    assert streamed.n_entries == len(rows) * len(place)
+    assert operator.n_entries == len(rows) * len(place)
 
 
 def test_the_number_of_threads_does_not_show() -> None:
     results = []
     for n_threads in (1, 2):
         with config_context(block_bytes=1024), ThreadTeam(n_threads) as team:
-            rows, rng, f = make_rows(team, SINGLE, n=150), np.random.default_rng(3), np.zeros(150)
+            rows, rng, f = make_operator(team, SINGLE, n=150), np.random.default_rng(3), np.zeros(150)
             for _ in range(4):
                 rows.add_product(rng.permutation(150)[:30], rng.normal(size=30), f)
             results.append(f)

@@ -1,4 +1,4 @@
-"""A kernel matrix that is too large for memory: products with its rows, whose entries are computed when needed."""
+"""A kernel matrix that is too large for memory, as a linear operator."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .functions import Kernel
 from .tiles import add_kernel_product
 
 
-class KernelRows:
-    """Products with the rows of K(X, X) (n, n). No entry is kept: to compute one again takes less than its memory.
+class KernelOperator:
+    """The kernel matrix K(X, X) (n, n) as a linear operator: its entries are computed for each product and not kept.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ import numpy as np
 from ..._native import linear
 from ..._types import Matrix, RowIndices, Vector
 from ...data import LocalMatrix, RowAccess
-from .dual_coordinate_ascent import DualPoint
+from .dual_epochs import DualPoint
 from .losses import HingeLoss
 
 _SLOW = 0.9  # gap after an epoch / gap before it: beyond, conjugate gradients follow
@@ -110,7 +110,7 @@ class DualAscent(DualPoint):
         """w (1, d)."""
         return self._w[None, :-1].copy()
 
-    def reweight(self, C: float) -> None:
+    def set_risk_weight(self, C: float) -> None:
         """Change the weight of the risk: the dual point is scaled as far as its objective rises."""
         longest, square = C / self._C, float(self._w[:-1] @ self._w[:-1])
         self._C = C
@@ -141,7 +141,7 @@ class DualAscent(DualPoint):
     def bound(self) -> float:
         """The dual objective; with an intercept that of a point near this one, with y'alpha = 0."""
         w, total = self._w[:-1], float(self._alpha.sum())
-        if self._intercept_step:
+        if self._has_intercept:
             coef, offset, _ = self.plane()
             w, total = self._C * self._X.rmatvec(coef)[0], self._C * offset
         return total - 0.5 * float(w @ w)
@@ -152,7 +152,7 @@ class DualAscent(DualPoint):
         free = np.flatnonzero((self._alpha > 0.0) & (self._alpha < upper) & (self._squares > 0.0))
         if not 0 < len(free) <= self._max_free:
             return
-        y, sigma = self._y[free], self._intercept_step
+        y, sigma = self._y[free], self._sigma
         gradient = y * (f[free] + self._w[-1]) - 1.0
         face = Face(self._X.take(free), y, self._squares[free] + sigma, gradient, sigma)
         self._move(free, face_step(face, self._last_gain, self._go_on), gradient, upper[free])
@@ -169,7 +169,7 @@ class DualAscent(DualPoint):
             alpha, w = self._alpha.copy(), np.empty_like(self._w)
             alpha[free] = np.clip(alpha[free] + step, 0.0, upper)
             w[:-1] = self._X.rmatvec((self._y * alpha)[None])[0]
-            w[-1] = self._w[-1] + self._intercept_step * (float(self._y @ alpha) - imbalance)
+            w[-1] = self._w[-1] + self._sigma * (float(self._y @ alpha) - imbalance)
             promised = -float(gradient @ (alpha[free] - self._alpha[free]))
             rise = self._value(alpha, w) - value
             if rise > _ARMIJO * max(promised, 0.0):
@@ -187,7 +187,7 @@ class DualAscent(DualPoint):
     def _value(self, alpha: Vector, w: Vector) -> float:
         """The dual objective at this intercept, less sigma / 2 (y'alpha)^2."""
         value = float(alpha.sum()) - 0.5 * float(w[:-1] @ w[:-1])
-        if self._intercept_step:
+        if self._has_intercept:
             imbalance = float(self._y @ alpha)
-            value -= imbalance * (float(w[-1]) - 0.5 * self._intercept_step * imbalance)
+            value -= imbalance * (float(w[-1]) - 0.5 * self._sigma * imbalance)
         return value

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from naive import cutting_plane as naive
 from widemargin._threads import ThreadTeam
 from widemargin.data import RowAccess, make_design_matrix
-from widemargin.solvers.cutting_plane import dual_ascent
-from widemargin.solvers.cutting_plane.dual_ascent import DualAscent, Face, face_step
-from widemargin.solvers.cutting_plane.dual_coordinate_ascent import squared_lengths
+from widemargin.solvers.cutting_plane import dual_alone
+from widemargin.solvers.cutting_plane.dual_alone import DualAscent, Face, face_step
+from widemargin.solvers.cutting_plane.dual_epochs import squared_lengths
 from widemargin.solvers.cutting_plane.losses import HingeLoss
 from widemargin.solvers.cutting_plane.optimal_intercept import InterceptHingeLoss
 
@@ -91,7 +91,7 @@ def test_on_orthogonal_samples_one_step_is_exact() -> None:
 def test_the_bound_is_below_the_objective_of_any_point(seed: int, n: int, has_intercept: bool, C: float) -> None:
     X, signed = problem(seed, n, 60)
     point, rng = dual_of(X, signed, has_intercept=has_intercept), np.random.default_rng(seed)
-    point.reweight(C)
+    point.set_risk_weight(C)
     for _ in range(4):
         run_round(point, X)
         for w in (np.zeros(60), point.point[0], rng.normal(size=60) / 20):
@@ -107,7 +107,7 @@ def test_the_bound_is_below_the_objective_of_any_point(seed: int, n: int, has_in
 def test_the_gap_closes(form: str, has_intercept: bool, C: float) -> None:
     X, signed = problem(3, 120, 300)
     point = dual_of(FORMS[form](X), signed, has_intercept=has_intercept)
-    point.reweight(C)
+    point.set_risk_weight(C)
     for _ in range(100):
         run_round(point, X)
         objective = primal(X, signed, point.point[0], C, has_intercept=has_intercept)
@@ -117,7 +117,7 @@ def test_the_gap_closes(form: str, has_intercept: bool, C: float) -> None:
 
 
 def test_on_large_data_there_is_a_point_after_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dual_ascent, "_VALUES_BETWEEN_POINTS", 1.0)
+    monkeypatch.setattr(dual_alone, "_VALUES_BETWEEN_POINTS", 1.0)
     X, signed = problem(3, 120, 300)
     calls: list[int] = []
 
@@ -153,7 +153,7 @@ def test_another_C_never_lowers_the_bound_by_more_than_scaling() -> None:
             run_round(point, X)
         w = point.point[0]
         total = point.bound() + 0.5 * float(w @ w)
-        point.reweight(C)
+        point.set_risk_weight(C)
         assert point.bound() >= C * total - 0.5 * C**2 * float(w @ w) - 1e-9
         assert point.bound() <= primal(X, signed, np.zeros(80), C, has_intercept=False)
 

@@ -10,8 +10,8 @@ from sklearn.svm import SVC
 
 from widemargin._progress import Progress
 from widemargin.algorithms.ocas import train_hinges
-from widemargin.nystroem import local_machines as local
-from widemargin.nystroem.local_machines import DistillationProblem, HingeProblem, RidgeProblem
+from widemargin.nystroem import leaf_problems as local
+from widemargin.nystroem.leaf_problems import DistillationProblem, HingeProblem, RidgeProblem
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(150, 4))
@@ -44,13 +44,13 @@ def test_hinge_machines(monkeypatch: pytest.MonkeyPatch, largest: int) -> None:
 def test_the_exact_hinge_machine() -> None:
     K = np.exp(-0.5 * np.square(Z[ROWS, None] - Z[None, ROWS]).sum(axis=2))
     task = HingeProblem(LABELS[None], np.full(150, 2.0), 1e-3, train_hinges)
-    alpha, values = task.exact(K, ROWS, PROGRESS)
+    alpha, values = task.solve_exactly(K, ROWS, PROGRESS)
     assert np.mean((values[0] > 0) == (LABELS[ROWS] > 0)) > 0.9
     assert np.all(values[0] * LABELS[ROWS] <= 1.1 + (alpha == 0) * 9)  # support vectors are within the margin
     assert np.all((alpha >= 0) & (alpha <= 4 + 1e-9))
     assert 0 < np.count_nonzero(alpha) < 120
-    alike = HingeProblem(np.ones((1, 150)), np.full(150, 2.0), 1e-3, train_hinges).exact(K, ROWS, PROGRESS)
-    assert not np.any(alike.importance)
+    alike = HingeProblem(np.ones((1, 150)), np.full(150, 2.0), 1e-3, train_hinges).solve_exactly(K, ROWS, PROGRESS)
+    assert not np.any(alike.landmark_weights)
     np.testing.assert_array_equal(alike.values, np.zeros((1, 120)))
 
 
@@ -62,9 +62,9 @@ def test_ridge_machines() -> None:
     np.testing.assert_allclose(Z[ROWS] @ fit.weights.T, rival.predict(Z[ROWS]), atol=1e-10)
     K = np.exp(-0.5 * np.square(Z[ROWS, None] - Z[None, ROWS]).sum(axis=2))
     rival = KernelRidge(alpha=0.7, kernel="precomputed").fit(K, y[:, ROWS].T, sample_weight=weights[ROWS])
-    importance, values = task.exact(K, ROWS, PROGRESS)
+    landmark_weights, values = task.solve_exactly(K, ROWS, PROGRESS)
     np.testing.assert_allclose(values.T, rival.predict(K), atol=1e-10)
-    np.testing.assert_allclose(importance, np.square(rival.dual_coef_).sum(axis=1), rtol=1e-8)
+    np.testing.assert_allclose(landmark_weights, np.square(rival.dual_coef_).sum(axis=1), rtol=1e-8)
 
 
 @pytest.mark.parametrize("n_columns", [4, 200])

@@ -1,8 +1,8 @@
-"""DC-SVM machines on parts of the same samples: one for every pair of classes, or for every target.
+"""Train one DC-SVM for each pair of classes or each target.
 
 Several targets share the clusters of each level and the kernel matrix where it fits in memory. Pairs of small classes
-are trained in groups, each on one kernel matrix: a pair of blocks of classes has as many rows as the classes together,
-and as many pairs as their numbers' product. Other machines are trained apart, one a thread.
+are grouped: the pairs between two sets of classes share one kernel matrix on the rows of both sets. Other machines are
+trained apart, one a thread.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from .._threads import ThreadTeam, blas_limit, effective_n_jobs, run
 from ..data.labels import group_pairs
 from ..data.samples import Samples, SampleSubset
 from ..kernels.functions import Kernel
+from ..kernels.kernel_operator import KernelOperator
 from ..kernels.scratch import closing_scratch
-from ..kernels.streamed import KernelRows
 from ..kernels.tiles import fill_gram
 from ..partition.divide import Division
-from ..solvers.dual.certificate import DualProblem
 from ..solvers.dual.in_memory import WORKING_SET_ROWS, solve_several_in_memory
 from ..solvers.dual.memory import share_budget
+from ..solvers.dual.problem import DualProblem
 from ..solvers.dual.subproblems import Subproblem
 from ..solvers.results import TrainedMachine
 from .dc_svm import (
     DCSVMSettings,
-    Fit,
+    DCSVMTraining,
     KernelProblem,
     LazyProblem,
-    divide_adaptively,
-    max_rows_of_one_matrix,
-    suits_one_matrix,
+    divide_rows,
+    max_rows_of_full_matrix,
+    suits_full_matrix,
     train,
-    train_on_one_matrix,
+    train_on_full_matrix,
 )
 
 _MATRIX_SHARE = 1 / 2  # bytes of a kernel matrix that several machines share / memory budget, at most
@@ -75,7 +75,7 @@ def train_several(
 
 
 class _Training:
-    """Machines on parts of `samples`, by one of three ways: on a common kernel matrix, in groups, or apart."""
+    """Machines on parts of `samples`, by one of three ways: on a shared kernel matrix, in groups, or apart."""
 
     def __init__(
         self,
@@ -96,12 +96,12 @@ class _Training:
         self.progress.stage(f"{len(problems)} machines", len(problems))
         has_room = n * n * samples.dtype.itemsize <= _MATRIX_SHARE * (settings.memory_budget - samples.nbytes)
         if class_sizes is None and has_room and n > WORKING_SET_ROWS and not settings.stop_level:
-            return self._train_on_common_matrix([make()[1] for make in problems])
+            return self._train_on_shared_matrix([make()[1] for make in problems])
         everything = [(n, list(range(len(problems))))]
-        groups = everything if class_sizes is None else group_pairs(class_sizes, max_rows_of_one_matrix(settings))
+        groups = everything if class_sizes is None else group_pairs(class_sizes, max_rows_of_full_matrix(settings))
         machines: dict[int, TrainedMachine] = {}
         for n_rows, group in groups:
-            if suits_one_matrix(n_rows, len(group), settings, self.progress):
+            if suits_full_matrix(n_rows, len(group), settings, self.progress):
                 machines.update(zip(group, self._train_group([problems[p] for p in group]), strict=True))
         single = [p for p in range(len(problems)) if p not in machines]
         if single:
@@ -116,10 +116,8 @@ class _Training:
         settings, division = replace(self.settings, memory_budget=budget), None
         if stop_level:
             with suppress(Stopped), blas_limit(1), ThreadTeam(settings.n_jobs) as team:
-                rows = KernelRows(self.kernel, samples, team)
-                division = divide_adaptively(
-                    rows, stop_level, np.zeros(len(samples)), settings, self.progress, self.rng
-                )
+                operator = KernelOperator(self.kernel, samples, team)
+                division = divide_rows(operator, stop_level, np.zeros(len(samples)), settings, self.progress, self.rng)
         samples.squares  # noqa: B018 - computed once, before the threads share it
         tasks = [
             partial(self._train_one, make, settings, n_workers, np.random.default_rng(seed), division)
@@ -150,22 +148,23 @@ class _Training:
         parts = [Subproblem(np.searchsorted(union, rows), problem, problem.sparse_point()) for rows, problem in made]
         samples, silent = SampleSubset(self.samples, union), SilentProgress(self.progress)
         with blas_limit(1), ThreadTeam(self.settings.n_jobs) as team:
-            machines = train_on_one_matrix(self.kernel, samples, parts, self.settings, silent, team)
+            machines = train_on_full_matrix(self.kernel, samples, parts, self.settings, silent, team)
         self.progress.advance(len(parts))
         return [replace(machine, rows=rows) for machine, (rows, _) in zip(machines, made, strict=True)]
 
-    def _train_on_common_matrix(self, problems: list[DualProblem]) -> list[TrainedMachine]:
+    def _train_on_shared_matrix(self, problems: list[DualProblem]) -> list[TrainedMachine]:
         """Machines on all samples, on one kernel matrix; corrected in float64 where it is too coarse."""
         kernel, samples, settings, progress = self.kernel, self.samples, self.settings, self.progress
         n, points = len(samples), [problem.sparse_point() for problem in problems]
         with blas_limit(1), ThreadTeam(settings.n_jobs) as team, closing_scratch():
-            rows = KernelRows(kernel, samples, team)
+            operator = KernelOperator(kernel, samples, team)
             fits = [
-                Fit(KernelProblem(kernel, samples, problem), settings, progress, self.rng, team) for problem in problems
+                DCSVMTraining(KernelProblem(kernel, samples, problem), settings, progress, self.rng, team)
+                for problem in problems
             ]
             try:
                 for level in settings.levels(samples):
-                    division = divide_adaptively(rows, level, np.zeros(n), settings, progress, self.rng)
+                    division = divide_rows(operator, level, np.zeros(n), settings, progress, self.rng)
                     points = [fit.solve_level(level, point, division) for fit, point in zip(fits, points, strict=True)]
                 K = np.empty((n, n), samples.dtype)
                 with progress.interrupting(team.native):

@@ -1,0 +1,126 @@
+"""The dual problem in the coefficients beta, for each machine.
+
+    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
+
+The constraint on the sum is the dual of an unregularised intercept b.
+
+C-SVM: beta_i = y_i alpha_i, t = y, eps = 0, bounds 0 and y_i C s_i, s = 0. Regression: beta = alpha - alpha*, t = y,
+bounds -C s_i and C s_i, s = 0. One-class machine: beta = alpha, t = 0, eps = 0, bounds 0 and s_i, s = nu sum(s_i).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._native import dual
+from ..._types import Labels, Mask, RowIndices, Vector
+from ...kernels.functions import check_finite
+
+
+class DualProblem(NamedTuple):
+    """min 1/2 beta'K beta - target'beta + epsilon |beta|_1 subject to lo <= beta <= hi.
+
+    target, lo, hi are float64 arrays of shape (n,); epsilon >= 0. With an intercept also sum(beta) = nu sum(hi).
+    """
+
+    target: Vector
+    lo: Vector
+    hi: Vector
+    epsilon: float = 0.0
+    nu: float = 0.0
+
+    def take(self, rows: slice | RowIndices) -> DualProblem:
+        """The problem of the coordinates `rows` alone."""
+        return self._replace(target=self.target[rows], lo=self.lo[rows], hi=self.hi[rows])
+
+    def uniform_point(self) -> Vector:
+        """nu hi (n,): feasible, and so is its restriction to any subset of the coordinates."""
+        return self.nu * self.hi
+
+    def sparse_point(self) -> Vector:
+        """A feasible point (n,) with few coordinates other than zero: those of a random order, at their upper bound."""
+        zero = np.zeros(len(self.hi))
+        return self.nearby_point(zero) if self.nu else zero
+
+    def nearby_point(self, beta: Vector) -> Vector:
+        """A point (n,) of the sum that an intercept requires, near `beta` (n,), which is within the bounds.
+
+        Coordinates are changed one after the other, in a random order, until the sum is right: those of the larger side
+        to zero, or, with nu and too small a sum, to their upper bound, the nonzero ones first. All but one of them
+        thus end at a bound, where they need no kernel entries.
+        """
+        missing = self.nu * self.hi.sum() - beta.sum()
+        sign = np.sign(missing)
+        order = np.random.default_rng(0).permutation(len(beta))
+        order = order[np.argsort(beta[order] == 0.0, kind="stable")]
+        room = self.hi - beta if self.nu and missing > 0 else np.maximum(-sign * beta, 0.0)
+        room, point = room[order], beta.copy()
+        point[order] += sign * np.clip(abs(missing) - (np.cumsum(room) - room), 0.0, room)
+        return np.clip(point, self.lo, self.hi)
+
+
+def svm_problem(y: Vector, upper: Vector) -> DualProblem:
+    """The dual of the C-SVM in beta = y * alpha, for labels y = +-1 and 0 <= alpha <= upper, all of shape (n,)."""
+    return DualProblem(y, np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0))
+
+
+def pair_problem(classes: Labels, upper: Vector, first: int, second: int) -> tuple[RowIndices, DualProblem]:
+    """The rows of two classes, and their binary problem on these rows; the first class is positive.
+
+    `classes` (n,) are the rows' class numbers, `upper` (n,) the upper bounds of alpha.
+    """
+    rows = np.flatnonzero((classes == first) | (classes == second))
+    return rows, svm_problem(np.where(classes[rows] == first, 1.0, -1.0), upper[rows])
+
+
+def regression_problem(y: Vector, upper: Vector, epsilon: float) -> DualProblem:
+    """The dual of the epsilon-insensitive loss: target values y, and beta = alpha - alpha* in [-upper, upper]."""
+    return DualProblem(y, -upper, upper, epsilon)
+
+
+def one_class_problem(weights: Vector, nu: float) -> DualProblem:
+    """The one-class machine's dual: beta in [0, weights], sum(beta) = nu sum(weights)."""
+    return DualProblem(np.zeros(len(weights)), np.zeros(len(weights)), weights, nu=nu)
+
+
+def make_terms(problem: DualProblem, diagonal: Vector) -> dual.SeparableTerms:
+    """The separable terms with scale = K_ii^(-1/2), where K_ii is raised to at least 1e-12 of the largest K_ii."""
+    check_finite(diagonal, "k(x, x)")
+    largest = float(np.max(diagonal, initial=0.0))
+    floor = 1e-12 * largest if largest > 0 else 1.0
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, floor))
+    return _terms_of([problem.target, problem.lo, problem.hi, scale], problem.epsilon)
+
+
+def restrict_terms(terms: dual.SeparableTerms, rows: slice | RowIndices) -> dual.SeparableTerms:
+    """The terms of the coordinates `rows`."""
+    return _terms_of([part[rows] for part in (terms.target, terms.lo, terms.hi, terms.scale)], terms.epsilon)
+
+
+def _terms_of(parts: list[Vector], epsilon: float) -> dual.SeparableTerms:
+    target, lo, hi, scale = (np.ascontiguousarray(part, np.float64) for part in parts)
+    return dual.SeparableTerms(target, lo, hi, scale, epsilon)
+
+
+def is_free(terms: dual.SeparableTerms, beta: Vector) -> Mask:
+    """Mask (n,) of the free coordinates, lo < beta < hi and, with epsilon > 0, beta != 0."""
+    free = (beta > terms.lo) & (beta < terms.hi)
+    return np.asarray(free & (beta != 0.0) if terms.epsilon else free)
+
+
+def one_sided_derivatives(terms: dual.SeparableTerms, beta: Vector, grad: Vector) -> tuple[Vector, Vector]:
+    """Right and left derivatives (n,) of the objective in each coordinate, where `grad` (n,) is K beta - t + intercept.
+
+    At an upper bound the right one is infinite, at a lower bound the left one is minus infinity.
+    """
+    eps = terms.epsilon
+    right = np.where(beta < terms.hi, grad + np.where(beta >= 0, eps, -eps), np.inf)
+    left = np.where(beta > terms.lo, grad + np.where(beta > 0, eps, -eps), -np.inf)
+    return right, left
+
+
+def kink_distances(problem: DualProblem | dual.SeparableTerms, decision: Vector, intercept: float) -> Vector:
+    """Distances (n,) of the decision values from the kinks of the losses: the margin, or the border of the tube."""
+    return np.asarray(np.abs(np.abs(decision - problem.target + intercept) - problem.epsilon))
