@@ -87,11 +87,11 @@ def fixed_steps() -> dict[str, Any]:
 
 
 def line() -> dict[str, Any]:
-    return {"team": ALONE, "f": vector(), "target": vector()[::-1].copy(), "signed_weights": vector()}
+    return {"team": ALONE, "f": vector(), "f_end": vector()[::-1].copy(), "signed_weights": vector()}
 
 
 def margins() -> dict[str, Any]:
-    return {"team": ALONE, "f": rows(K, N), "target": rows(K, N)}
+    return {"team": ALONE, "f": rows(K, N), "f_end": rows(K, N)}
 
 
 def merge_steps() -> dict[str, Any]:
@@ -198,7 +198,7 @@ def calls() -> dict[str, list[Call]]:
             )
         ],
         "hinge.scan_breakpoints": [
-            (hinge.scan_breakpoints, line() | {"intercept": 0.0, "target_intercept": 0.0, "lo": 0.0, "hi": 1.0})
+            (hinge.scan_breakpoints, line() | {"intercept": 0.0, "intercept_end": 0.0, "lo": 0.0, "hi": 1.0})
         ],
         "hinge.find_root": [
             (
