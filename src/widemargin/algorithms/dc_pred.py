@@ -422,8 +422,8 @@ class _LeafTrainer:
         rows = (batch.toarray() if sp.issparse(batch) else batch).astype(np.float64)
         centre = rows.mean(axis=0)
         rows -= centre
-        spread = float(np.einsum("ij,ij->", rows, rows)) / len(rows)
-        scale = 1.0 / np.sqrt(spread) if spread > 0 else 1.0
+        mean_square = float(np.einsum("ij,ij->", rows, rows)) / len(rows)
+        scale = 1.0 / np.sqrt(mean_square) if mean_square > 0 else 1.0
         return _LinearPart(np.hstack([rows * scale, np.ones((len(rows), 1))]), centre, scale)
 
     def _kernel_matrix(self, batch: Any) -> Array:

@@ -25,7 +25,7 @@ from .._progress import PartProgress, Progress
 from .._threads import ThreadTeam
 from .._types import Array, RowIndices, Vector
 from ..data.samples import GramSamples, Samples, SampleSubset
-from ..kernels.functions import Kernel, Precomputed
+from ..kernels.functions import Kernel, Precomputed, check_finite
 from ..kernels.kernel_operator import KernelOperator
 from ..kernels.tiles import add_kernel_product, fill_gram
 from ..solvers.dual.c_path import DualPath
@@ -221,8 +221,7 @@ class SharedKernel:
             add_kernel_product(kernel, points, coef[:, support], targets, others, team)
             done[:, ~is_own] = others
         done += np.array([result.intercept for result in results])[:, None]
-        if not np.isfinite(done).all():
-            raise ValueError("kernel must be finite, but some k(x, z) is NaN or infinite")
+        check_finite(done)
         return values
 
 

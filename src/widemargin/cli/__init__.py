@@ -3,7 +3,7 @@
 ::
 
     program      main(): arguments, exit codes, one-line errors
-    commands     train, predict, compress, info
+    commands     train, tune, predict, compress, info
     machines     the estimators that commands make, and the options that these take
     inputs       standard input as a file, and the reader of a format
     demo         demo: patches of photographs, compared with scikit-learn's SVC

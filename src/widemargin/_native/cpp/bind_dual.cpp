@@ -133,10 +133,10 @@ template <class Entry> class BoundSubproblems {
         check_indices("rows", problems_.rows, least(entries_.rows, entries_.columns));
         largest_ = check_starts(problems_.starts, n);
         check_lengths(n, {{"terms", terms.length()}, {"beta", problems_.beta}, {"f", problems_.f}});
-        works_.reserve(problems_.count());
+        working_sets_.reserve(problems_.count());
         for (Index p = 0; p < problems_.count(); ++p) {
             const Index size = problems_.starts[p + 1] - problems_.starts[p];
-            works_.emplace_back(least(size, kTileRows), size);
+            working_sets_.emplace_back(least(size, kTileRows), size);
         }
     }
 
@@ -152,7 +152,7 @@ template <class Entry> class BoundSubproblems {
             nb::gil_scoped_release unlocked;
             const std::int64_t end = nanoseconds_now() + static_cast<std::int64_t>(clip(seconds, 0.0, 1e9) * 1e9);
             std::atomic<bool> has_begun{false};  // every call solves at least one working set
-            solve_subproblems<Entry, double>(team, entries_, problems_, works_, scratches, as_span(found), [&] {
+            solve_subproblems<Entry, double>(team, entries_, problems_, working_sets_, scratches, as_span(found), [&] {
                 return team.may_go_on() && (!has_begun.exchange(true) || nanoseconds_now() < end);
             });
         }
@@ -175,7 +175,7 @@ template <class Entry> class BoundSubproblems {
     Matrix<const Entry> entries_;
     Subproblems problems_;
     Index largest_ = 0;
-    std::vector<WorkingSet> works_;
+    std::vector<WorkingSet> working_sets_;
 };
 
 template <class Entry> void bind_subproblems(nb::module_& m, const char* name) {
