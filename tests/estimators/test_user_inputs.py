@@ -397,3 +397,11 @@ def test_a_report_has_numbers_of_python(binary: Data) -> None:
     report = compress(SVC().fit(X, y), X, random_state=0).report_
     assert not wrapped(list(vars(report).values()))
     assert "np." not in repr(report) + str(report)
+
+
+def test_rows_with_hardly_a_value() -> None:
+    """Float32 decision values are corrected at this C, on as many rows as the memory has room for."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((2000, 50), density=0.0015, rng=rng, dtype=np.float32, format="csr")
+    model = DCSVMClassifier(C=1e4, random_state=0).fit(X, rng.integers(2, size=2000))
+    assert np.isfinite(model.objective_)

@@ -28,6 +28,15 @@ def test_rows_are_routed_to_their_leaves(k: int, form: Any) -> None:
         assert tree.n_distances <= count_levels(k) * 12 * 2
 
 
+def test_no_node_has_more_than_12_children_where_one_cluster_has_most_rows() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([0.3 * rng.normal(size=(4800, 2)), rng.uniform(-60, 60, (1200, 2))])
+    tree, labels = grow(rows, 100, np.random.default_rng(0), lambda: True)
+    assert tree.sizes.max() <= 12
+    assert tree.n_distances <= 3 * 12
+    np.testing.assert_array_equal(tree.route(rows), labels)
+
+
 def test_equal_rows_make_fewer_leaves() -> None:
     rows = np.repeat(X[:3], 20, axis=0)
     tree, labels = grow(rows, 10, np.random.default_rng(0), lambda: True)

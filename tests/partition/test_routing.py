@@ -216,3 +216,11 @@ def test_threads_do_not_change_the_routing(name: str) -> None:
     with ThreadTeam(2) as team:
         np.testing.assert_array_equal(router.route(X, team), router.route(X, ThreadTeam(1)))
     assert router.route(X[:0], ThreadTeam(1)).shape == (0,)
+
+
+def test_random_clusters_take_repeated_entries_as_one_value() -> None:
+    X, team = sparse_rows(60), ThreadTeam(1)
+    router = RandomRouter(make_samples(X, "distances").take(np.arange(60)), np.arange(60) % 4)
+    once = sp.csr_array(X)
+    twice = sp.csr_array((np.repeat(0.5 * once.data, 2), np.repeat(once.indices, 2), 2 * once.indptr), X.shape)
+    np.testing.assert_array_equal(router.route(twice, team), router.route(X, team))

@@ -208,7 +208,7 @@ class SparseSamples:
         self.dtype = dtype or X.dtype
         self.precision, self.is_sparse = X.dtype, True
         self.nbytes = X.nbytes if is_copy else 0
-        self.row_bytes = X.nbytes // max(1, len(X))
+        self.row_bytes = 1 + X.nbytes // max(1, len(X))
         self.row_cost = _SPARSE_COST * X.nnz // max(1, len(X))
         self._squares = squares
 

@@ -99,9 +99,9 @@ def grow(
 
     Notes
     -----
-    One level up to 12 leaves, two up to 144, and so on. Each child gets leaves in proportion to its rows, so that
-    leaves have similar sizes. Cost: k-means of at most 20,000 rows at each node (fewer of more than 500 columns), and
-    the distance of each row to each child.
+    One level up to 12 leaves, two up to 144, and so on; more below a child that has most of the rows. Each child gets
+    leaves in proportion to its rows, so that leaves have similar sizes. Cost: k-means of at most 20,000 rows at each
+    node (fewer of more than 500 columns), and the distance of each row to each child.
     """
     grower = _Grower(X, rng, go_on, max_values)
     grower.split(np.arange(X.shape[0]), k, count_levels(k))
@@ -150,7 +150,7 @@ class _Grower:
         part = _stack([centres], [[-1 - c for c in range(len(centres))]]).route(self.X, rows)
         for c, size in enumerate(np.bincount(part, minlength=len(centres))):
             wanted = max(1, round(k * size / len(rows))) if levels > 1 else 1
-            self.children[node].append(self.split(rows[part == c], wanted, levels - 1))
+            self.children[node].append(self.split(rows[part == c], wanted, max(levels - 1, count_levels(wanted))))
         return node
 
     def _cluster(self, rows: RowIndices, k: int) -> Array:

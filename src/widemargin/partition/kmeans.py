@@ -179,7 +179,7 @@ def _kmeans_plus_plus(
     Points are drawn in the order of their weighted mean kernel value, not of their numbers: the same points in another
     order give the same seeds.
     """
-    order = np.argsort(K @ weights, kind="stable")
+    order = np.argsort(cluster_products(K, weights[:, None])[0], kind="stable")
     seeds = [_draw(weights, order, rng)]
     nearest = np.full(len(K), np.inf)
     for _ in range(k - 1):

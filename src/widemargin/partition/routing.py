@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from .._threads import ThreadTeam, row_blocks
 from .._types import Array, Labels, Matrix, RowIndices, Vector
+from ..data.csr import canonical
 from ..data.rows import group_by_label
 from ..data.samples import Samples, make_samples
 from ..kernels.functions import FunctionKernel, Kernel
@@ -301,7 +302,7 @@ class RandomRouter(Router):
 
     def route(self, X: Any, team: ThreadTeam) -> Labels:
         """Multiply-shift hashing (Dietzfelbinger 1996): equal rows get the same cluster in any batch."""
-        rows = sp.csr_array(X, dtype=np.float64)
+        rows = sp.csr_array(canonical(X) if sp.issparse(X) else X, dtype=np.float64)  # repeated entries are one value
         factors = np.random.default_rng(0).integers(2**63, size=X.shape[1]) | 1
         bits = (rows.data + 0.0).view(np.int64)  # -0.0 and 0.0 are equal
         hashed = sp.csr_array((bits, rows.indices, rows.indptr), rows.shape) @ factors

@@ -96,3 +96,14 @@ def test_the_lengthened_search_point_is_the_best_multiple_of_at_least_one(has_in
         assert factor >= 1.0
         assert objective(solver.search_point) <= best * (1 + 1e-9)
     assert factor == 1.0, "a point that is too long stays"
+
+
+def test_planes_that_no_solution_has_seen_make_room_for_others() -> None:
+    rng = np.random.default_rng(0)
+    master = MasterProblem(4, capacity=3)
+    for _ in range(6):
+        master.add(rng.normal(size=4), 1.0, rng.normal(size=4))
+    w, bound = master.solve(1.0, 1e-9)
+    assert np.all(np.isfinite(w))
+    assert np.isfinite(bound)
+    assert np.all(np.isfinite(master.normals))

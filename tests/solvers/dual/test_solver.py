@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from naive import dual as naive
 from naive import kernels as naive_kernels
+from widemargin._native import Stopped
 from widemargin._progress import Progress
 from widemargin._threads import ThreadTeam
 from widemargin.data.samples import GramSamples, make_samples
@@ -24,8 +25,9 @@ from widemargin.kernels.tiles import entry_work
 from widemargin.solvers.dual import in_memory as square
 from widemargin.solvers.dual import solver as dual
 from widemargin.solvers.dual.certificate import Limits
-from widemargin.solvers.dual.problem import svm_problem
+from widemargin.solvers.dual.problem import make_terms, svm_problem
 from widemargin.solvers.dual.solver import DualSolver
+from widemargin.solvers.dual.stopping import objective_change
 from widemargin.solvers.results import DualResult
 
 Vector = NDArray[np.float64]
@@ -520,6 +522,36 @@ def test_stopped_at_the_start_it_keeps_some_support_vectors(
     np.testing.assert_allclose(result.decision, problem.K @ result.beta, atol=1e-9)
     assert not result.converged
     assert result.objective <= problem.upper.sum()
+
+
+@pytest.mark.usefixtures("tiny_tiles")
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_a_first_update_that_is_stopped_gives_a_point_with_its_own_decision_values(
+    has_intercept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = make_problem(400, C=0.02)
+
+    def stop(*_: Any) -> None:
+        raise Stopped
+
+    with ThreadTeam(1) as team, Progress() as progress:
+        solver = make_solver(problem, team, progress, has_intercept=has_intercept)
+        monkeypatch.setattr(solver, "_n_checks", lambda rows: 3)  # a quarter of the support vectors
+        monkeypatch.setattr(solver, "_in_blocks", lambda add, rows: len(rows) and stop())
+        result = solver.solve(np.zeros(400))
+    assert result.beta.any()
+    check_certificate(problem, result, has_intercept)
+
+
+def test_a_change_of_the_objective_counts_fixed_coordinates() -> None:
+    problem = make_problem(30)
+    K, y, p = problem.K, problem.y, np.arange(10)
+    beta, new = y * problem.upper * 0.5, y * problem.upper * 0.5
+    new[p] *= 0.3
+    terms = make_terms(svm_problem(y, problem.upper).take(p), np.ones(10))
+    change, _ = objective_change(terms, (beta[p], (K @ beta)[p]), new[p], (K @ new)[p])
+    values = [0.5 * point @ K @ point - y @ point for point in (beta, new)]
+    assert change == pytest.approx(values[1] - values[0], rel=1e-12)
 
 
 def test_a_solver_is_freed_with_its_last_reference() -> None:

@@ -128,8 +128,13 @@ class MasterProblem:
         self.n_planes = last
 
     def _merge(self, i: int, j: int) -> None:
-        """Replace planes i and j by their mean, weighted by beta: a plane below the risk, with the same solution."""
+        """Replace planes i and j by their mean, weighted by beta: a plane below the risk, with the same solution.
+
+        Of two planes that the latest solution lacks, j is dropped.
+        """
         total = self._beta[i] + self._beta[j]
+        if total == 0.0:
+            return self._drop(j)
         share, other = self._beta[i] / total, self._beta[j] / total
         for array in (self._normals, self._points, self._offsets, self._gram, self._gram.T):
             array[i] = share * array[i] + other * array[j]

@@ -61,6 +61,14 @@ class _Point(NamedTuple):
     violations: Vector
 
 
+class _Part(NamedTuple):
+    """A solution on some rows, and its decision values there: (m,) each."""
+
+    rows: RowIndices
+    beta: Vector
+    decision: Vector
+
+
 class DualSolver:
     """Solves one dual, in rounds.
 
@@ -157,10 +165,13 @@ class DualSolver:
         self.active = ActiveMatrix(self.operator, 0)
         return other
 
-    def correct_from(self, beta: Vector, decision: Vector) -> DualResult:
-        """Solve from beta with decision values computed in float64: only changes of beta add noise."""
+    def correct_from(self, beta: Vector, decision: Vector, *, returns_last: bool = False) -> DualResult:
+        """Solve from beta with decision values computed in float64: only changes of beta add noise.
+
+        `returns_last`: where these include coordinates that are fixed and not in the problem; see `_solve_from`.
+        """
         self.float64_beta = beta
-        return self._solve_from(_Point(beta.copy(), decision, np.empty(len(beta))))
+        return self._solve_from(_Point(beta.copy(), decision, np.empty(len(beta))), returns_last=returns_last)
 
     def correct_uncertain_rows(self, result: DualResult, decision_values: DecisionValues, max_rows: int) -> DualResult:
         """Solve from the result with float64 decision values of the rows that noise can affect.
@@ -181,7 +192,12 @@ class DualSolver:
                 break  # float64 entries are needed
         return result
 
-    def _solve_from(self, point: _Point) -> DualResult:
+    def _solve_from(self, point: _Point, *, returns_last: bool = False) -> DualResult:
+        """Solve from a point: of the points so far, that of least primal objective, or the last one.
+
+        The dual objective decreases in every round, the primal one need not. Where decision values include fixed
+        coordinates that are not in the problem, the objectives lack the terms of these, and the last point is taken.
+        """
         certificate = self._certify(point)
         best = point, certificate
         is_stalled = StallTest(MAX_IDLE_CHECKS if len(point.beta) > WORKING_SET_ROWS else 1)
@@ -196,8 +212,7 @@ class DualSolver:
                 break
             last, point, certificate = (point, certificate), new_point, self._certify(new_point)
             self.last_change = _typical_change(last, (point, certificate))
-            # the dual objective decreases in every round, the primal one need not: a stop returns the least
-            if certificate.violation < self.tol or certificate.objective <= best[1].objective:
+            if returns_last or certificate.violation < self.tol or certificate.objective <= best[1].objective:
                 best = point, certificate
         return self._result(*best)
 
@@ -297,10 +312,7 @@ class DualSolver:
         changed = changed[np.argsort(rows[changed])]
         if not len(changed):
             return None
-        new_point = self._update(point, rows[changed], beta[changed], rows)
-        if new_point is not None:
-            new_point.decision[rows] = decision
-        return new_point
+        return self._update(point, _Part(rows, beta, decision), changed)
 
     def _choose_near(self, point: _Point, certificate: Certificate) -> RowIndices | None:
         """The near rows: free ones, violators, and those nearer to the margin than the last round changed most rows.
@@ -338,6 +350,7 @@ class DualSolver:
             ),
             active_bytes=0,
             progress=self.progress,
+            must_return=False,
         )
 
         def report(beta: Vector, inner: Certificate) -> bool:
@@ -348,7 +361,8 @@ class DualSolver:
         part.report_to = report
         part.active = self.active
         self.active.renumber(part.operator, positions(near, len(point.beta)))
-        result = part._solve_from(_Point(point.beta[near], point.decision[near], np.empty(len(near))))
+        start = _Point(point.beta[near], point.decision[near], np.empty(len(near)))
+        result = part._solve_from(start, returns_last=True)
         self.active.renumber(self.operator, near)
         self.n_iter += part.n_iter
         return result.beta, result.decision
@@ -446,13 +460,16 @@ class DualSolver:
                     raise Stopped
                 add(block)
 
-    def _update(self, point: _Point, rows: RowIndices, beta: Vector, known: RowIndices) -> _Point | None:
-        """The point with new beta in `rows` and its decision values except those of `known`; None if stopped."""
-        decision = point.decision.copy()
-        change = beta - point.beta[rows]
-        new_beta = point.beta.copy()
-        new_beta[rows] = beta
-        unknown = np.delete(np.arange(len(decision)), known)
+    def _update(self, point: _Point, part: _Part, changed: RowIndices) -> _Point | None:
+        """The point with the solution of a part, whose coordinates at `changed` are new; None if stopped.
+
+        A start from zero that is stopped gives a point on some of these coordinates.
+        """
+        new_beta, decision = point.beta.copy(), point.decision.copy()
+        new_beta[part.rows], decision[part.rows] = part.beta, part.decision
+        rows = part.rows[changed]
+        change = new_beta[rows] - point.beta[rows]
+        unknown = np.delete(np.arange(len(decision)), part.rows)
 
         def add(block: RowIndices) -> None:
             self.operator.add_product(rows[block], change[block], decision, unknown)
@@ -460,9 +477,7 @@ class DualSolver:
         try:
             self._in_blocks(add, np.arange(len(rows)))
         except Stopped:
-            if point.beta.any():
-                return None
-            return self._start_on_subset(new_beta)
+            return None if point.beta.any() or not self.must_return else self._start_on_subset(new_beta)
         check_finite(decision)
         return _Point(new_beta, decision, point.violations)
 

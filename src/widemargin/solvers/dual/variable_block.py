@@ -448,7 +448,7 @@ class Block:
             )
             if decision is None or (not beta.any() and not decision.any()):
                 return solver.solve(beta)
-            return solver.correct_from(beta, decision)
+            return solver.correct_from(beta, decision, returns_last=True)  # a proposal: the line search judges it
 
     def _progress(self, max_time: float | None) -> Progress:
         return Progress(max_time=max_time, callback=lambda state: self.settings.should_end())
