@@ -38,7 +38,7 @@ _QUOTIENTS = ("fit", "predict", "limit")
 
 
 def kernel_svm_quotients(rows: Rows) -> Rows:
-    """Rows with the rival's time of `fit` and `predict` divided by ours, and ours by the limit, as the table has them."""
+    """Rows with the rival's times of `fit` and `predict` divided by ours, and ours by the limit, as the table shows."""
     found = []
     for name, machines in _machines_of_sets(rows).items():
         ours, rival = (_faster(machines, key) for key in ("widemargin", "sklearnex"))
