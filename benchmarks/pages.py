@@ -6,7 +6,8 @@
     python benchmarks/pages.py --check      # exit code 1 where a page and the results differ
 
 Everything between a line ``<!-- table NAME -->`` and the next ``<!-- end -->`` is replaced by a table of ``NAME.csv``,
-everything between ``<!-- value NAME COLUMN ... -->`` and ``<!-- end -->`` by a figure of it (`_pages.figures`).
+everything between ``<!-- value NAME COLUMN ... -->`` and ``<!-- end -->`` by a figure of it (`_pages.figures`), or of
+rows computed from it (`_pages.derived`): ``kernel_svm/quotients`` has those of the table.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import _report
 from benchmarks._pages import evidence, papers, peers
+from benchmarks._pages.derived import DERIVED
 from benchmarks._pages.figures import figure
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -53,9 +55,10 @@ def render(path: Path) -> str:
 
     def value(match: re.Match[str]) -> str:
         begin, name, asked, end = match.groups()
-        rows = _report.read_csv(_report.RESULTS / f"{name}.csv")
+        file, derived = DERIVED.get(name, (name, None))
+        rows = _report.read_csv(_report.RESULTS / f"{file}.csv")
         try:
-            return begin + figure(rows, asked) + end
+            return begin + figure(derived(rows) if derived else rows, asked) + end
         except ValueError as error:
             raise ValueError(f"{path}: {name}: {error}") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from statistics import geometric_mean
 from typing import Any
 
 Rows = list[dict[str, Any]]
@@ -18,29 +19,41 @@ def markdown(header: list[str], rows: Iterable[list[Any]]) -> str:
 
 def _kernel_svm(rows: Rows) -> str:
     """A line for each set: seconds, the time of scikit-learn-intelex divided by ours, and ours by the limit."""
+    sets, quotients = _machines_of_sets(rows), kernel_svm_quotients(rows)
+    lines = []
+    for row in quotients:
+        machines = sets[row["set"]]
+        ours, rival = (_faster(machines, key) for key in ("widemargin", "sklearnex"))
+        forms = [machines[f"widemargin, no {part}"] for part in ("level", "intercept")]
+        seconds = (f"{machine['seconds']:.2f} s" for machine in (ours, *forms, rival))
+        shape = f"{rival['n']:,} × {rival['n_features']}"
+        lines.append([row["set"].partition(":")[0], shape, *seconds, *(f"{row[key]:.2f}" for key in _QUOTIENTS)])
+    means = [f"**{geometric_mean([row[key] for row in quotients]):.2f}**" for key in _QUOTIENTS]
+    lines.append(["geometric mean", *[""] * 5, *means])
+    header = ["set", "training rows × features", "default", "no level", "no intercept", "scikit-learn-intelex"]
+    return markdown([*header, "its fit ÷ default", "its predict ÷ default", "default ÷ limit"], lines)
+
+
+_QUOTIENTS = ("fit", "predict", "limit")
+
+
+def kernel_svm_quotients(rows: Rows) -> Rows:
+    """Rows with the rival's times of `fit` and `predict` divided by ours, and ours by the limit, as the table shows."""
+    found = []
+    for name, machines in _machines_of_sets(rows).items():
+        ours, rival = (_faster(machines, key) for key in ("widemargin", "sklearnex"))
+        fit, predict = (rival[key] / ours[key] for key in ("seconds", "predict_us"))
+        limit = ours["seconds"] / ours["limit_seconds"]
+        found.append({"set": name, "fit": fit, "predict": predict, "limit": limit})
+    return found
+
+
+def _machines_of_sets(rows: Rows) -> dict[str, dict[str, dict[str, Any]]]:
     sets: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
     for row in rows:
         if "seconds" in row:  # others are means
             sets[row["set"]][row["competitor"]] = row
-    lines, ratios = [], defaultdict(list)
-    for name, machines in sets.items():
-        ours, *others = (_faster(machines, key) for key in ("widemargin", "sklearnex"))
-        forms = [machines[f"widemargin, no {part}"] for part in ("level", "intercept")]
-        rival = others[0]
-        cells = {
-            "fit": rival["seconds"] / ours["seconds"],
-            "predict": rival["predict_us"] / ours["predict_us"],
-            "limit": ours["seconds"] / ours["limit_seconds"],
-        }
-        for key, value in cells.items():
-            ratios[key].append(value)
-        seconds = (f"{row['seconds']:.2f} s" for row in (ours, *forms, rival))
-        shape = f"{rival['n']:,} × {rival['n_features']}"
-        lines.append([name.partition(":")[0], shape, *seconds, *(f"{value:.2f}" for value in cells.values())])
-    means = [f"**{math.exp(sum(map(math.log, values)) / len(values)):.2f}**" for values in ratios.values()]
-    lines.append(["geometric mean", *[""] * 5, *means])
-    header = ["set", "training rows × features", "default", "no level", "no intercept", "scikit-learn-intelex"]
-    return markdown([*header, "its fit ÷ default", "its predict ÷ default", "default ÷ limit"], lines)
+    return sets
 
 
 def _kernel_svm_float64(rows: Rows) -> str:
@@ -97,25 +110,38 @@ def _intercept(rows: Rows) -> str:
     return markdown(["set", "rows", *header], lines)
 
 
+_SEARCHES = ("exhaustive", "exhaustive, cold", "GridSearchCV, ours", "GridSearchCV, intelex")
+
+
 def _tuning(rows: Rows) -> str:
     """A line for each set: seconds of our search, how many times as long the others take, and what leaving costs."""
+    lines, quotients = [], tuning_quotients(rows)
+    for row in quotients:
+        ours = row["default"]
+        ratios = (f"{row[other]:.1f}" for other in _SEARCHES)
+        cells = f"{int(ours['seen'])} of {len(ours['means'].split())}"
+        seconds = f"{ours['seconds']:.1f} s"
+        lines.append([row["set"], f"{int(ours['n']):,}", seconds, *ratios, cells, f"{ours['regret']:.2f}"])
+    means = (f"{geometric_mean([row[other] for row in quotients]):.1f}" for other in _SEARCHES)
+    lines.append(["geometric mean", "", "", *means, "", ""])
+    header = ["set", "rows", "default", *(f"{other} ÷ default" for other in _SEARCHES), "cells in all folds"]
+    return markdown([*header, "points lost"], lines)
+
+
+def tuning_quotients(rows: Rows) -> Rows:
+    """A row for each set on which all searches are measured: their times divided by the default's, and its own row."""
     sets: dict[tuple[str, Any], dict[str, dict[str, Any]]] = defaultdict(dict)
     for row in rows:
-        sets[row["set"], row["n"]][row["machine"]] = row
-    others = ["exhaustive", "exhaustive, cold", "GridSearchCV, ours", "GridSearchCV, intelex"]
-    lines = []
-    for (name, n), machines in sets.items():
-        ours = machines["default"]
-        if "ratio" not in ours:  # intelex's search is not measured yet
-            continue
-        ratios = [f"{ours['ratio'] / machines[other]['ratio']:.1f}" if other in machines else "-" for other in others]
-        if "seconds" in ours:
-            cells = f"{int(ours['seen'])} of {len(ours['means'].split())}"
-            lines.append([name, f"{int(n):,}", f"{ours['seconds']:.1f} s", *ratios, cells, f"{ours['regret']:.2f}"])
-        else:
-            lines.append([name, "", "", *ratios, "", ""])
-    header = ["set", "rows", "default", *(f"{other} ÷ default" for other in others), "cells in all folds"]
-    return markdown([*header, "points lost"], lines)
+        if "seconds" in row:  # others are means, of the sets of two classes
+            sets[row["set"], row["n"]][row["machine"]] = row
+    found = []
+    for (name, _), machines in sets.items():
+        if all(search in machines for search in _SEARCHES):
+            ours, own = machines["default"], machines["default"]["seconds"]
+            row = {search: machines[search]["seconds"] / own for search in _SEARCHES}
+            rival = row["GridSearchCV, intelex"] / row["exhaustive"]
+            found.append({"set": name, "default": ours, **row, "intelex ÷ exhaustive": rival})
+    return found
 
 
 def _linear_path(rows: Rows) -> str:
