@@ -266,3 +266,9 @@ def test_rows_that_are_all_equal(n_features: int) -> None:
     rows = np.ones((300, n_features))
     model = DCSVMClassifier(kernel="polynomial").fit(rows, np.arange(300) % 3 > 0)
     np.testing.assert_array_equal(compress(model, rows, random_state=0).predict(rows), model.predict(rows))
+
+
+def test_a_model_without_support_vectors_is_named() -> None:
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    with pytest.raises(ValueError, match="no support vectors"):
+        compress(SVR().fit(X, np.ones(100)), X)

@@ -511,7 +511,7 @@ def _find_rows(points: Any, X: Any) -> RowIndices:
 def _keys(X: Any) -> Iterator[bytes]:
     """The bytes of each row's entries, and of a CSR row's indices."""
     if not sp.issparse(X):
-        yield from (row.tobytes() for row in np.ascontiguousarray(X))
+        yield from ((row + 0.0).tobytes() for row in np.ascontiguousarray(X))  # -0.0 and 0.0 are equal
         return
     for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-        yield X.indices[a:b].astype(np.int64).tobytes() + X.data[a:b].tobytes()
+        yield X.indices[a:b].astype(np.int64).tobytes() + (X.data[a:b] + 0.0).tobytes()
