@@ -131,6 +131,7 @@ def test_a_machine_that_is_nearly_quadratic_becomes_squares(form: Any) -> None:
     model = SVC(gamma=0.05).fit(rows[:1000], y[:1000])
     fast = compress(model, rows[:1000], random_state=0)
     assert fast.kernel == "linear"
+    assert "squares along the model's principal curvatures" in str(fast.report_)
     assert fast.report_.n_leaves == 1
     assert fast.report_.n_landmarks <= 24
     assert np.mean(fast.predict(rows[1000:]) == model.predict(rows[1000:])) > 0.97

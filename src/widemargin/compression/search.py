@@ -503,6 +503,8 @@ class Compression:
         own = self.values[rows]
         if values.shape != own.shape:
             self.notes.append("its decision values are one for each class, learnt from labels: not the model's own")
+        if best.plan.is_quadratic:
+            self.notes.append("its kernel is linear: its features are squares along the model's principal curvatures")
         trees = best.model.predictor_.trees
         return CompressionReport(
             agreement=self._agreement(best.model, values, rows) if is_classifier(self.model) else None,
