@@ -343,9 +343,12 @@ def test_other_columns_are_refused(csv, model, tmp_path, capsys):
     path = _columns(csv, (1, 0, 2), width="depth")
     for command in (["predict", str(path), str(model)], ["compress", str(model), "small", "--data", str(path)]):
         assert main(command) == 1
-        assert_error(capsys, "new.csv:1: column 1 is 'depth', the model was trained with 'length' there")
+        assert_error(capsys, "new.csv:1: column 1 is 'depth', the model was trained with 'width', which is not here")
     assert main(["train", str(csv), str(tmp_path / "m"), "--test", str(path)]) == 1
-    assert_error(capsys, "new.csv:1: column 1 is 'depth', ", "points.csv has 'length' there")
+    assert_error(capsys, "new.csv:1: column 1 is 'depth', ", "points.csv has 'width', which is not here")
+    path = _columns(csv, (0, 1, 2), width="length")
+    assert main(["predict", str(path), str(model)]) == 1
+    assert_error(capsys, "new.csv:1: column 2 is 'length', the model was trained with 'width' there")
 
 
 def test_columns_of_a_model_of_scikit_learn(csv, tmp_path, capsys):

@@ -72,11 +72,12 @@ def in_order(data: Dataset, columns: Columns, names: list[str] | None, path: str
         return data
     if len(set(found)) == len(found) and set(found) == set(names):
         return data._replace(X=np.take(data.X, [found.index(name) for name in names], axis=1))
-    pairs = list(zip(found, names, strict=True))
-    k = next((k for k, (name, _) in enumerate(pairs) if name not in names), None)
-    if k is None:
-        k = next(k for k, (name, own) in enumerate(pairs) if name != own)
-    reason = f"column {columns.number(k)} is {quoted(found[k])}, {whose} {quoted(names[k])} there"
+    lacking = [name for name in names if name not in found]
+    unknown = [k for k, name in enumerate(found) if name not in names]
+    k = (unknown or [k for k, name in enumerate(found) if name != names[k]])[0]
+    is_there = names[k] in lacking or not lacking
+    own = f"{quoted(names[k])} there" if is_there else f"{quoted(lacking[0])}, which is not here"
+    reason = f"column {columns.number(k)} is {quoted(found[k])}, {whose} {own}"
     raise file_error(path, reason, columns.line)
 
 
