@@ -129,7 +129,25 @@ def test_wrong_usage_is_code_2(arguments, capsys):
     with pytest.raises(SystemExit) as end:
         main(arguments)
     assert end.value.code == 2
-    assert "usage: widemargin" in capsys.readouterr().err
+    error, more = capsys.readouterr().err.splitlines()
+    program = error[: error.index(": error: ")]
+    assert program.startswith("widemargin")
+    assert more == f"see {program} --help"
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--gamma", "auto2"], "'auto2' is not a number, nor scale, auto"),
+        (["--n-clusters", "0"], "'0' is not a whole number of at least 1, nor auto"),
+        (["-C", "-1"], "argument -C: -1 is not a finite number above 0"),
+        (["--sclae", "standard"], "widemargin train: error: unrecognized arguments: --sclae standard"),
+    ],
+)
+def test_wrong_usage_is_explained(options, reason, capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "a", "b", *options])
+    assert reason in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -263,8 +281,19 @@ def test_train_predict_info_as_a_program(csv, tmp_path):
     assert re.match(r"accuracy 0\.9\d+ \(1\d\d of 120 labels agree\)", predicted.stderr)
     shown = run("info", "m.skops", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
-    for word in ("DCSVMClassifier", "StandardScaler", "rbf", "ant, bee, cat", "support vectors", "converged"):
+    for word in ("DCSVMClassifier", "StandardScaler", "rbf", "ant, bee, cat", "support vectors", "converged", " 0.5 "):
         assert word in shown.stdout
+
+
+def test_info_has_gamma_as_a_number_where_the_kernel_has_one(csv, model, tmp_path, capsys):
+    assert main(["info", str(model)]) == 0
+    assert re.search(r"scale \(0\.\d+\)", capsys.readouterr().out)
+    assert main(["train", str(csv), str(tmp_path / "m"), "--kernel", "linear", "-C", "0.30000000001"]) == 0
+    capsys.readouterr()
+    assert main(["info", str(tmp_path / "m")]) == 0
+    out = capsys.readouterr().out
+    assert "│ gamma" not in out
+    assert " 0.3 " in out
 
 
 def test_predict_to_a_file_equals_the_estimator(csv, model, tmp_path):
@@ -286,6 +315,76 @@ def test_predict_on_a_table_without_labels(csv, model, tmp_path, capsys):
     assert capsys.readouterr().err == ""
     assert main(["predict", str(csv), str(model), str(tmp_path / "b")]) == 0
     assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
+
+
+def _columns(csv, order, **renamed):
+    """The table with its columns in this order, and other names."""
+    rows = [[line.split(",")[k] for k in order] for line in csv.read_text().splitlines()]
+    path = csv.with_name("new.csv")
+    path.write_text("".join(",".join(row) + "\n" for row in [[renamed.get(n, n) for n in rows[0]], *rows[1:]]))
+    return path
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2), (2, 1, 0), (1, 0)])
+def test_columns_are_known_by_their_names(order, csv, model, tmp_path, capsys):
+    small = tmp_path / "small"
+    assert main(["compress", str(model), str(small), "--data", str(_columns(csv, order)), "--n-landmarks", "8"]) == 0
+    for machine in (model, small):
+        assert main(["predict", str(csv), str(machine), str(tmp_path / "a"), "--force"]) == 0
+        assert main(["predict", str(_columns(csv, order)), str(machine), str(tmp_path / "b"), "--force"]) == 0
+        assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
+    headless = tmp_path / "headless.csv"
+    headless.write_text(csv.read_text().split("\n", 1)[1])
+    assert main(["predict", str(headless), str(model), str(tmp_path / "b"), "--force"]) == 0
+    assert "valid feature names" not in capsys.readouterr().err
+
+
+def test_other_columns_are_refused(csv, model, tmp_path, capsys):
+    path = _columns(csv, (1, 0, 2), width="depth")
+    for command in (["predict", str(path), str(model)], ["compress", str(model), "small", "--data", str(path)]):
+        assert main(command) == 1
+        assert_error(capsys, "new.csv:1: column 1 is 'depth', the model was trained with 'width', which is not here")
+    assert main(["train", str(csv), str(tmp_path / "m"), "--test", str(path)]) == 1
+    assert_error(capsys, "new.csv:1: column 1 is 'depth', ", "points.csv has 'width', which is not here")
+    path = _columns(csv, (0, 1, 2), width="length")
+    assert main(["predict", str(path), str(model)]) == 1
+    assert_error(capsys, "new.csv:1: column 2 is 'length', the model was trained with 'width' there")
+
+
+def test_columns_of_a_model_of_scikit_learn(csv, tmp_path, capsys):
+    frame = __import__("pandas").read_csv(csv)
+    skops.io.dump(SVC().fit(frame[["width", "length"]], frame["kind"]), tmp_path / "model")
+    assert main(["predict", str(csv), str(tmp_path / "model"), str(tmp_path / "out")]) == 0
+    err = capsys.readouterr().err
+    assert re.fullmatch(r"accuracy 0\.9\d+ \(1\d\d of 120 labels agree\)\n", err), err
+
+
+def test_labels_that_the_model_does_not_know(csv, model, tmp_path, capsys):
+    text = csv.read_text()
+    csv.write_text(text.replace(",bee", ",bea", 1))
+    assert main(["predict", str(csv), str(model), str(tmp_path / "out")]) == 0
+    assert re.search(
+        r"accuracy 0.9\d+ \(1\d\d of 120 labels agree; 1 row has a label that the model does not know: 'bea'\)",
+        capsys.readouterr().err,
+    )
+    csv.write_text(re.sub(",(ant|bee|cat)\n", ",dog\n", text))
+    assert main(["predict", str(csv), str(model), str(tmp_path / "out"), "--force"]) == 0
+    assert "no accuracy: no label of the data is a class of the model (ant, bee, cat)" in capsys.readouterr().err
+
+
+def test_one_label_that_is_no_number(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n" + "".join(f"{k},{k // 10}\n" for k in range(20)))
+    assert main(["train", str(path), str(tmp_path / "m"), "--scale", "standard"]) == 0
+    path.write_text(path.read_text().replace("0,0", "0,o"))
+    assert main(["predict", str(path), str(tmp_path / "m"), str(tmp_path / "out")]) == 0
+    assert "(19 of 20 labels agree; 1 row has a label that the model does not know: 'o')" in capsys.readouterr().err
+
+
+def test_a_class_of_a_single_row_is_noted(csv, tmp_path, capsys):
+    csv.write_text(csv.read_text().replace(",bee", ",bea", 1))
+    assert main(["train", str(csv), str(tmp_path / "m")]) == 0
+    assert "note: class 'bea' has 1 row (line 3): a typo?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
@@ -425,8 +524,9 @@ def test_compress_a_model_of_ours(digits, tmp_path, capsys):
     cost = "--prediction-cost 30 --n-clusters 2 --n-trees 1 --pseudo none --seed 3 --quiet"
     assert main(["compress", model, small, "--data", str(digits), "--onnx", graph, *cost.split()]) == 0
     out = capsys.readouterr().out
-    for line in ("same label", "cost of a prediction", "size", "decision values"):
-        assert re.search(f"^{line}  +\\S", out, re.MULTILINE), out
+    for line in ("same label", "cost of a prediction", "size", "note: its decision values are one for each class"):
+        assert re.search(f"^{line},? +\\S", out, re.MULTILINE), out
+    assert "nan" not in out
     machine = load_model(small)[-1]
     assert machine.report_.cost_after <= 31
     assert machine.predictor_.trees[0].tree.n_leaves == 2
@@ -455,6 +555,16 @@ def test_compress_a_model_of_scikit_learn(machine, digits, tmp_path, capsys):
     # the arrays, a few numbers and names, and nothing twice
     arrays = [array for tree in expected.predictor_.trees for array in tree.arrays.values()]
     assert small.stat().st_size < sum(array.nbytes for array in arrays) + 20_000
+
+
+def test_compress_says_that_few_labels_agree(digits, tmp_path, capsys):
+    model, small = str(tmp_path / "model"), str(tmp_path / "small")
+    assert main(["train", str(digits), model, "--gamma", "0.05", "-C", "10"]) == 0
+    assert main(["compress", model, small, "--data", str(digits), "--prediction-cost", "4"]) == 0
+    err = capsys.readouterr().err
+    assert re.search(r"warning: only \d\d\.\d% of the labels agree with .*: raise prediction_cost \(now \d+\)", err), (
+        err
+    )
 
 
 def test_compress_a_calibrated_machine(digits, tmp_path, capsys):

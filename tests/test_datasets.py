@@ -276,6 +276,9 @@ def test_csv_unknown_target(tmp_path):
     path = write(tmp_path, "a.csv", "a,b\n1,2\n")
     with pytest.raises(ValueError, match="no column is named 'c'; the columns are 'a', 'b'"):
         load_csv(path, target="c")
+    wide = write(tmp_path, "b.csv", ",".join(f"x{k}" for k in range(30)) + ",target\n" + "1," * 30 + "2\n")
+    with pytest.raises(ValueError, match=r"'targt': did you mean 'target'\? the columns .*, \.\.\. \(31 in all\)"):
+        load_csv(wide, target="targt")
     with pytest.raises(ValueError, match="there is no column 2: a row has 2"):
         load_csv(path, target=2)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,7 @@ def test_a_machine_that_is_nearly_quadratic_becomes_squares(form: Any) -> None:
     model = SVC(gamma=0.05).fit(rows[:1000], y[:1000])
     fast = compress(model, rows[:1000], random_state=0)
     assert fast.kernel == "linear"
+    assert "squares along the model's principal curvatures" in str(fast.report_)
     assert fast.report_.n_leaves == 1
     assert fast.report_.n_landmarks <= 24
     assert np.mean(fast.predict(rows[1000:]) == model.predict(rows[1000:])) > 0.97
@@ -146,6 +148,24 @@ def test_many_features_are_projected() -> None:
     assert np.mean(fast.predict(wide[1200:]) == model.predict(wide[1200:])) > 0.95
     again = pickle.loads(pickle.dumps(fast))
     np.testing.assert_array_equal(again.predict(wide), fast.predict(wide))
+
+
+@pytest.mark.parametrize("rows", [slice(0, 1300), None], ids=["rows", "support vectors"])
+def test_an_automatic_cost_grows_while_labels_differ(rows: Any) -> None:
+    digits, y = load_digits(return_X_y=True)
+    digits = StandardScaler().fit(digits[:1300]).transform(digits)
+    model = DCSVMClassifier(C=10, gamma=0.01).fit(digits[:1300], y[:1300])
+    fast = compress(model, None if rows is None else digits[rows], random_state=0)
+    assert np.mean(fast.predict(digits[1300:]) == model.predict(digits[1300:])) > 0.94
+    assert fast.report_.cost_after < fast.report_.cost_before / 4
+
+
+def test_too_few_labels_that_agree_are_warned_of() -> None:
+    model = SVC(C=1000, gamma=2.0).fit(X[TRAIN], BINARY[TRAIN])
+    with pytest.warns(
+        UserWarning, match=r"only [0-9.]+% of the labels agree with .*: raise prediction_cost \(now 1?\d\)"
+    ):
+        compress(model, X[TRAIN], prediction_cost=6, n_clusters=1, random_state=0)
 
 
 def test_more_cost_agrees_better() -> None:
@@ -176,9 +196,13 @@ def test_same_seed_same_model() -> None:
 
 def test_the_report_is_readable() -> None:
     model = SVC(C=10, gamma=0.5).fit(X[TRAIN], BINARY[TRAIN])
-    text = str(compress(model, X[TRAIN], random_state=0).report_)
+    fast = compress(model, X[TRAIN], random_state=0)
+    text = str(fast.report_)
     for words in ("same label", "cost of a prediction", "size", "decision values", "held back"):
         assert words in text
+    report = replace(fast.report_, bytes_before=2_306_037, bytes_after=3_149_772, error=np.nan)
+    assert "2,306,037 -> 3,149,772 bytes (1.4 times more)" in str(report)
+    assert "decision values" not in str(report)
 
 
 def test_what_is_returned_is_an_estimator() -> None:
@@ -266,3 +290,9 @@ def test_rows_that_are_all_equal(n_features: int) -> None:
     rows = np.ones((300, n_features))
     model = DCSVMClassifier(kernel="polynomial").fit(rows, np.arange(300) % 3 > 0)
     np.testing.assert_array_equal(compress(model, rows, random_state=0).predict(rows), model.predict(rows))
+
+
+def test_a_model_without_support_vectors_is_named() -> None:
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    with pytest.raises(ValueError, match="no support vectors"):
+        compress(SVR().fit(X, np.ones(100)), X)

@@ -93,4 +93,4 @@ def test_without_matplotlib_the_error_names_it() -> None:
         "except ImportError as error: print(error)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert run.stdout == "ConvergenceDisplay needs matplotlib: pip install 'widemargin[plot]'\n"
+    assert run.stdout == "ConvergenceDisplay needs matplotlib: pip install matplotlib\n"

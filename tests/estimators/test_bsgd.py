@@ -719,3 +719,15 @@ def test_projection_is_refused_where_its_matrices_exceed_the_memory_budget() -> 
     with pytest.raises(ValueError, match="memory_budget must be at least"):
         model.partial_fit(X, y, classes=np.arange(20))
     assert not hasattr(model, "classes_")
+
+
+def test_validation_rows_count_by_their_weights() -> None:
+    """Rows of one class weigh so much that a model which is right on these alone is the better one."""
+    model, values = BSGDClassifier(), np.array([[-1.0, -1.0, 1.0]])
+    weights, y = np.array([1.0, 1.0, 8.0]), np.array([0, 0, 0])
+
+    class Fixed:
+        def decision_values(self, X: Any, **_: Any) -> Any:
+            return values
+
+    assert model._score_validation_rows(None, y, weights, Fixed()) == pytest.approx(0.2)  # type: ignore[arg-type]

@@ -266,6 +266,13 @@ def test_an_early_machine_goes_on_to_the_exact_one(fit_intercept: bool, patches:
     np.testing.assert_allclose(model.decision_function(X), cold.decision_function(X), atol=1e-2)
 
 
+def test_a_warm_start_of_several_machines_has_no_effect_and_says_so(patches: Data) -> None:
+    X, labels = patches[0][:300], np.arange(300) % 3
+    model = DCSVMClassifier(**PATCHES, warm_start=True).fit(X, labels)
+    with pytest.warns(UserWarning, match=r"warm_start=True has no effect on 3 machines \(several classes"):
+        model.fit(X, labels)
+
+
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize(("n_levels", "stop_level"), [(2, 0), (2, 1), (2, 2)])
 def test_one_seed_one_model(n_levels: int, stop_level: int, fit_intercept: bool, patches: Data) -> None:

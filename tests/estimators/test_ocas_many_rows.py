@@ -197,3 +197,18 @@ def test_large_values_whose_sum_is_infinite() -> None:
     X = np.full((70_000, 60), 3e38, np.float32)
     X[::2] *= -1
     assert np.isfinite(OCASClassifier(max_iter=2, C=1e-30).fit(X, np.arange(len(X)) % 2).coef_).all()
+
+
+@pytest.mark.parametrize("n_weighted", [0, 16])
+def test_samples_of_rows_without_weight(n_weighted: int) -> None:
+    """Where a sixteenth of the rows is drawn, or the quantile of residuals is bracketed, on rows of weight 0 alone."""
+    rng = np.random.default_rng(0)
+    X, s = rng.normal(size=(80_000, 2)).astype(np.float32), np.zeros(80_000)
+    y = (X[:, 0] > 0).astype(int)
+    s[40_000 : 40_000 + n_weighted] = 1.0
+    if not n_weighted:
+        model = OCASClassifier(class_weight={0: 0.0, 1: 0.0}).fit(X[:12_000], y[:12_000])
+    else:
+        model = OCASClassifier().fit(X, y, sample_weight=s)
+        assert model.converged_
+    assert np.isfinite(model.coef_).all()

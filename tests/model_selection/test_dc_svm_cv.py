@@ -207,9 +207,25 @@ def test_no_time_gives_a_machine_and_says_what_was_not_seen(binary: Data) -> Non
     model = DCSVMClassifierCV(CS, GAMMAS, max_time=0)
     message = stopped(model, *binary)
     assert "max_time" in message
-    assert "30 were wanted and not seen" in message
+    assert "30 of 30 cells (C, gamma and fold) were not scored (NaN in scores_)" in message
     assert np.isnan(model.best_score_)
     assert model.predict(binary[0]).shape == (300,)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")
+def test_a_stop_after_the_last_score_is_no_warning(binary: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(widemargin._progress, "_last_sigint", -np.inf)
+
+    def score(estimator: Any, X: Any, y: Any) -> float:
+        if next(last):
+            os.kill(os.getpid(), signal.SIGINT)
+        return float(np.mean(estimator.predict(X) == y))
+
+    last = chain(repeat(False, 17), [True])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = DCSVMClassifierCV(CS, GAMMAS, cv=3, scoring=score, exhaustive=True).fit(*binary)
+    assert not np.isnan(model.scores_).any()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT can't be sent to one process there")

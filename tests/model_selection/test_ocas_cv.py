@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.preprocessing import scale
@@ -104,3 +104,19 @@ def test_folds_are_tasks_of_callbacks(cancer: Data) -> None:
     with pytest.warns(UserWarning, match="stopped by callback after 1 of 3 folds"):
         model.fit(*cancer)
     assert np.isnan(model.scores_[1:]).all()
+
+
+def test_a_path_whose_scores_are_no_numbers_names_the_cost() -> None:
+    X, y = load_iris(return_X_y=True)
+    costs = (C for C in (0.1, 1.0))  # used once
+    with pytest.raises(ValueError, match=r"scoring gave NaN for C=0\.1"):
+        C_path(OCASClassifier(), X, y, costs, cv=3, scoring=lambda *_: float("nan"))
+
+
+def test_a_fold_without_weighted_test_rows_is_named() -> None:
+    X, y = load_iris(return_X_y=True)
+    weights = np.ones(len(y))
+    folds = [(np.r_[0:40, 50:90, 100:140], np.r_[40:50]), (np.r_[10:50, 60:100, 110:150], np.r_[0:10])]
+    weights[40:50] = 0.0
+    with pytest.raises(ValueError, match="cv: the test rows of fold 0 have no positive weight"):
+        OCASClassifierCV(Cs=[1.0], cv=folds).fit(X, y, sample_weight=weights)

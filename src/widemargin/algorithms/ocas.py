@@ -14,7 +14,7 @@ Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vect
 (one for each class), so that each of the two passes over the data serves them all. The accelerations are in
 `solvers/cutting_plane`; a table in `accelerations.py` there says when each is used. States of a fit:
 
-    few samples ── Gram dual ──────────────────────────────────────────────────────────────── done
+    few samples and features ── Gram dual ─────────────────────────────────────────────────── done
     all others ── start: given points, a sample's machines, or w = 0 ── rounds ── gap <= tol ── done
     a round: [active rows, or epochs of dual ascent: another w_t] ── X w_t ── line search ── plane ── master problem
     if d > n, a round: conjugate gradients and epochs on the dual: w_t and bound ── X w_t ── line search

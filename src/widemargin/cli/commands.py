@@ -13,12 +13,20 @@ from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
-from widemargin.cli.inputs import reader_of
+from widemargin.cli.inputs import in_order, label_column, reader_of
 from widemargin.cli.machines import make_estimator, parameters
-from widemargin.cli.model_files import Summary, load_model, machines_in, read_summary, save_model
+from widemargin.cli.model_files import (
+    Summary,
+    load_model,
+    machines_in,
+    read_feature_names,
+    read_summary,
+    save_model,
+)
 from widemargin.cli.outputs import open_output
 from widemargin.datasets import Dataset, load_csv, load_svmlight
 from widemargin.datasets.files import file_error
+from widemargin.datasets.tables import line_of, read_columns
 
 _MOST_SCORED_ROWS = 10_000  # of the training data, for the report
 
@@ -27,13 +35,14 @@ def train(args: Namespace) -> int:
     """Read, fit, save, and report: `widemargin train`."""
     # The output is opened first: a folder that does not exist is found before hours of training.
     with open_output(args.model, force=args.force) as file:
-        data = _split(_read_training(args), args)
+        data, names = _read_training(args)
+        data = _split(data, args)
         model = _make_model(args, sparse=not isinstance(data.X, np.ndarray))
         start = time.perf_counter()
         with _errors_naming(args.data):
             model.fit(data.X, data.y)
         seconds = time.perf_counter() - start
-        save_model(model, file, _describe(model))
+        save_model(model, file, _describe(model), names)
     _report(args, model, data, seconds)
     return 0
 
@@ -43,7 +52,8 @@ def tune(args: Namespace) -> int:
     from sklearn.pipeline import make_pipeline
 
     with open_output(args.model, force=args.force) as file:
-        data = _split(_read_training(args), args)
+        data, names = _read_training(args)
+        data = _split(data, args)
         search, X = _make_search(args), data.X
         scaler = None if args.scale == "none" else _make_scaler(args.scale, sparse=not isinstance(X, np.ndarray))
         start = time.perf_counter()
@@ -51,7 +61,7 @@ def tune(args: Namespace) -> int:
             search.fit(X if scaler is None else scaler.fit_transform(X), data.y)
         seconds = time.perf_counter() - start
         model = search.best_estimator_ if scaler is None else make_pipeline(scaler, search.best_estimator_)
-        save_model(model, file, _describe(model))
+        save_model(model, file, _describe(model), names)
     chosen = {name: getattr(search, f"{name}_") for name in ("C", "gamma", "epsilon") if hasattr(search, f"{name}_")}
     for name, value in chosen.items():
         print(f"{name:16} {value:.6g}", file=_report_stream(args.model))
@@ -89,7 +99,7 @@ def compress(args: Namespace) -> int:
             small = compress_model(**parameters(compress_model, args, model=model, X=X))
             if graph is not None:
                 graph.write(to_onnx(small).SerializeToString())
-        save_model(small, file, _describe(small))
+        save_model(small, file, _describe(small), read_feature_names(args.model, model))
     for machine in machines_in(small):
         if hasattr(machine, "report_"):
             print(machine.report_, file=_report_stream(args.out))
@@ -128,24 +138,43 @@ def _read(path: str, args: Namespace, **more: Any) -> Dataset:
     return reader(path, **{**_options(reader, args), **more})
 
 
-def _read_training(args: Namespace) -> Dataset:
+def _read_training(args: Namespace) -> tuple[Dataset, list[str] | None]:
+    """The training data and those of `--test`, and the names of the features."""
+    is_table = reader_of(args.data, args) is load_csv
+    target = (None if args.task == "one-class" else -1) if args.target is None else args.target
+    names = read_columns(args.data, target=target).feature_names if is_table else None
     if args.task == "one-class":
-        has_no_labels = args.target is None and reader_of(args.data, args) is load_csv
-        return Dataset(_read(args.data, args, **({"target": None} if has_no_labels else {})).X, None, None, None)
+        return Dataset(_read(args.data, args, **({"target": target} if is_table else {})).X, None), names
     data = _read(args.data, args)
     if data.y is None:
         raise file_error(args.data, "it has no labels, which training needs")
     if args.task == "regression" and data.y.dtype.kind not in "iuf":
         raise file_error(args.data, f"its labels must be numbers for --task regression, got {data.y[0]!r}")
+    if args.task == "classification":
+        _note_rare_classes(data.y, args, target if is_table else None)
     if args.test is None:
-        return data
+        return data, names
     more = {"n_features": data.X.shape[1]} if reader_of(args.test, args) is load_svmlight else {}
     test = _read(args.test, args, **more)
     if test.X.shape[1] != data.X.shape[1]:
         raise file_error(args.test, f"{test.X.shape[1]} features, but {args.data} has {data.X.shape[1]}")
     if test.y is None:
         raise file_error(args.test, "it has no labels, which the accuracy needs")
-    return Dataset(data.X, data.y, test.X, test.y)
+    if reader_of(args.test, args) is load_csv:
+        test = in_order(test, read_columns(args.test, target=target), names, args.test, f"{args.data} has")
+    return Dataset(data.X, data.y, test.X, test.y), names
+
+
+def _note_rare_classes(y: Any, args: Namespace, target: int | str | None) -> None:
+    """Say on stderr which class has a single row, and in which line of a table."""
+    classes, firsts, counts = np.unique(y, return_index=True, return_counts=True)
+    rare = np.flatnonzero(counts == 1)
+    if len(rare) == 1 and len(classes) > 2:
+        row = int(firsts[rare[0]])
+        where = "" if target is None else f" (line {line_of(args.data, row, target=target)})"
+        print(f"widemargin: note: class {y[row].item()!r} has 1 row{where}: a typo?", file=sys.stderr)
+    elif len(rare) and len(classes) > 2:
+        print(f"widemargin: note: {len(rare)} classes have 1 row each: {_shorten(classes[rare])}", file=sys.stderr)
 
 
 def _split(data: Dataset, args: Namespace) -> Dataset:
@@ -168,12 +197,16 @@ def _split(data: Dataset, args: Namespace) -> Dataset:
 def _read_for(model: Any, args: Namespace) -> Dataset:
     """Read samples to predict: labels are optional, the number of features must be the model's."""
     reader, n_features = reader_of(args.data, args), model.n_features_in_
-    data = _read(args.data, args, **({"n_features": n_features} if reader is load_svmlight else {}))
-    if reader is load_csv and args.target is None and data.X.shape[1] == n_features - 1:
-        data = _read(args.data, args, target=None)  # as many columns as features: no labels
+    names, target = read_feature_names(args.model, model), args.target
+    if reader is load_csv and target is None:
+        target = label_column(args.data, names, n_features)
+    more = {load_svmlight: {"n_features": n_features}, load_csv: {"target": target}}
+    data = _read(args.data, args, **more.get(reader, {}))
     if data.X.shape[1] != n_features:
         raise file_error(args.data, f"{data.X.shape[1]} features, but the model was trained with {n_features}")
-    return data
+    if reader is not load_csv:
+        return data
+    return in_order(data, read_columns(args.data, target=target), names, args.data, "the model was trained with")
 
 
 # Models -----------------------------------------------------------------------------------------------------------
@@ -268,15 +301,30 @@ def _accuracy(args: Namespace, model: Any, data: Dataset) -> tuple[str, float]:
 
 
 def _report_accuracy(model: Any, data: Dataset, predicted: Any) -> None:
-    """Print the share of labels that agree with those of the file, if these are classes of the model; R2 of numbers."""
+    """Print the share of labels that agree with those of the file; R2 of numbers."""
     from sklearn.base import is_regressor
     from sklearn.metrics import r2_score
 
-    if data.y is not None and np.isin(data.y, getattr(model, "classes_", [])).all():
-        right = int((data.y == predicted).sum())
-        print(f"accuracy {right / len(predicted):.4f} ({right} of {len(predicted)} labels agree)", file=sys.stderr)
+    if data.y is not None and hasattr(model, "classes_"):
+        print(_agreement(data.y, predicted, model.classes_), file=sys.stderr)
     elif data.y is not None and is_regressor(model) and data.y.dtype.kind in "iuf":
         print(f"R2 {r2_score(data.y, predicted):.4f}", file=sys.stderr)
+
+
+def _agreement(y: Any, predicted: Any, classes: Any) -> str:
+    """The accuracy in words, and how many rows have a label that is no class."""
+    if (y.dtype.kind in "iufb") != (classes.dtype.kind in "iufb"):  # one label that is no number makes all of them text
+        y, predicted, classes = y.astype(str), predicted.astype(str), classes.astype(str)
+    unknown = np.unique(y[~np.isin(y, classes)])
+    n_unknown = int(np.isin(y, unknown).sum())
+    if n_unknown == len(y):
+        return f"no accuracy: no label of the data is a class of the model ({_shorten(classes)})"
+    right = int((y == predicted).sum())
+    text = f"accuracy {right / len(y):.4f} ({right} of {len(y)} labels agree"
+    if n_unknown:
+        rows = "1 row has a label" if n_unknown == 1 else f"{n_unknown} rows have labels"
+        text += f"; {rows} that the model does not know: {_shorten(map(repr, unknown.tolist()))}"
+    return f"{text})"
 
 
 def _describe_file(path: str) -> Summary:
@@ -286,13 +334,17 @@ def _describe_file(path: str) -> Summary:
 
 
 def _describe(model: Any) -> Summary:
+    from widemargin.estimators._validation import WITHOUT_GAMMA
+
     machine = _last_step(model)
     parameters = machine.get_params()
     rows = [("type", type(machine).__name__)]
     if machine is not model:
         rows.append(("scaling", ", ".join(type(step).__name__ for step in model[:-1])))
     names = ("kernel", "C", "nu", "epsilon", "gamma", "tol")
-    rows += [(name, str(parameters[name])) for name in names if name in parameters]
+    if parameters.get("kernel") in WITHOUT_GAMMA:
+        parameters.pop("gamma", None)
+    rows += [(name, _parameter(machine, name, parameters[name])) for name in names if name in parameters]
     rows.append(("features", str(model.n_features_in_)))
     if hasattr(machine, "classes_"):
         rows.append(("classes", _shorten(machine.classes_)))
@@ -307,6 +359,14 @@ def _describe(model: Any) -> Summary:
         rows += [("objective", f"{machine.objective_:.10g}"), ("duality gap", _gap(machine))]
         rows += [("converged", _yes_no(machine.converged_)), ("iterations", str(machine.n_iter_))]
     return rows
+
+
+def _parameter(machine: Any, name: str, value: Any) -> str:
+    """A parameter as `tune` prints it; gamma also as a number, where it is a rule."""
+    if isinstance(value, str):
+        number = getattr(machine, "_gamma", None) if name == "gamma" else None
+        return value if number is None else f"{value} ({number:.3g})"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _gap(machine: Any) -> str:

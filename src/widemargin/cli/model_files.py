@@ -44,7 +44,7 @@ _SUMMARY = "summary.json"
 Summary = Sequence[tuple[str, str]]
 
 
-def save_model(model: Any, file: BinaryIO, summary: Summary = ()) -> None:
+def save_model(model: Any, file: BinaryIO, summary: Summary = (), feature_names: Sequence[str] | None = None) -> None:
     """Write a fitted model: a zip file of NumPy arrays and a JSON description, and a summary to be read without them.
 
     Parameters
@@ -55,13 +55,16 @@ def save_model(model: Any, file: BinaryIO, summary: Summary = ()) -> None:
         Open for writing.
     summary : sequence of (str, str), optional
         Names and values for `read_summary`.
+    feature_names : sequence of str, optional
+        Names of the columns that it was trained with, for `read_feature_names`.
     """
     from skops.io import dump
 
     buffer = BytesIO()
     dump(model, buffer, compression=ZIP_DEFLATED, compresslevel=1)
     with ZipFile(buffer, "a") as archive:
-        archive.writestr(_SUMMARY, json.dumps({"members": _checksums(archive), "rows": list(summary)}))
+        about = {"members": _checksums(archive), "rows": list(summary), "features": feature_names}
+        archive.writestr(_SUMMARY, json.dumps(about))
     file.write(buffer.getbuffer())
 
 
@@ -80,13 +83,37 @@ def read_summary(path: str | os.PathLike[str]) -> Summary | None:
     OSError
         When the file cannot be opened.
     """
+    rows = _read_about(path, "rows")
+    try:
+        return None if rows is None else [(str(name), str(value)) for name, value in rows]
+    except Exception:  # of another JSON document, of any kind
+        return None
+
+
+def read_feature_names(path: str | os.PathLike[str], model: Any) -> list[str] | None:
+    """The names of the columns that a model was trained with: those saved beside it, or its `feature_names_in_`.
+
+    Returns
+    -------
+    list of str, or None
+        None where they had no names.
+    """
+    names = _read_about(path, "features")
+    if names is None:
+        names = getattr(model, "feature_names_in_", None)
+    names = None if names is None else [str(name) for name in names]
+    return names if names is not None and len(names) == model.n_features_in_ else None
+
+
+def _read_about(path: str | os.PathLike[str], key: str) -> Any:
+    """What was saved beside the model under this key; None where there is none, or it is of other contents."""
     content = Path(path).read_bytes()
     _check_archive(path, content)
     try:
         with ZipFile(BytesIO(content)) as archive:
             found = json.loads(archive.read(_SUMMARY))
             is_valid = archive.testzip() is None and found["members"] == _checksums(archive)
-            return [(str(name), str(value)) for name, value in found["rows"]] if is_valid else None
+            return found.get(key) if is_valid else None
     except Exception:  # of a damaged archive or another JSON document, of any kind
         return None
 

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 _DATA_FILES = """\
 data files:
@@ -65,7 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The arguments; two of them that are standard input are a usage error."""
-    args = _make_parser().parse_args(argv)
+    args, unknown = _make_parser().parse_known_args(argv)
+    if unknown:
+        args.command.error(f"unrecognized arguments: {' '.join(unknown)}")
     if sum(getattr(args, name) == "-" for name in args.inputs) > 1:
         args.command.error(f"only one of {', '.join(args.inputs)} can be standard input")
     return args
@@ -117,7 +119,7 @@ def _lazy(module: str, function: str) -> Callable[[argparse.Namespace], int]:
 
 
 def _make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="widemargin",
         description="Support vector machines at scale: train, tune, predict, compress, inspect.",
         epilog=_DATA_FILES + _EXIT_CODES,
@@ -129,6 +131,13 @@ def _make_parser() -> argparse.ArgumentParser:
         add(commands)
     _add_completion(commands, parser)
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors of usage in two lines: what is wrong, and where to read on."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message}\nsee {self.prog} --help\n")
 
 
 class _Version(argparse.Action):
@@ -315,7 +324,7 @@ def _add_machine(command: Any) -> None:
     add("--nu", type=_positive, default=0.5, metavar="NU", help="one-class: fraction outside (0.5)")
     add(
         "--gamma",
-        type=_gamma,
+        type=_auto(_positive, "scale"),
         default="scale",
         metavar="G",
         help="kernel coefficient: a number > 0, scale = 1/(n_features * variance), or auto = 1/n_features (scale)",
@@ -463,9 +472,16 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _auto(number: Callable[[str], float]) -> Callable[[str], float | str]:
+def _auto(number: Callable[[str], float], *words: str) -> Callable[[str], float | str]:
+    """The reader of a number, or of "auto" or another of these words."""
+
     def read(text: str) -> float | str:
-        return text if text == "auto" else number(text)
+        if text in (*words, "auto"):
+            return text
+        try:
+            return number(text)
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentTypeError(f"{error}, nor {', '.join((*words, 'auto'))}") from None
 
     return read
 
@@ -473,10 +489,6 @@ def _auto(number: Callable[[str], float]) -> Callable[[str], float | str]:
 def _values(text: str) -> int | list[float]:
     """So many values, or these."""
     return _count(text) if text.isdecimal() else [_number(part) for part in text.split(",")]
-
-
-def _gamma(text: str) -> float | str:
-    return text if text in ("scale", "auto") else _positive(text)
 
 
 def _column(text: str) -> int | str:

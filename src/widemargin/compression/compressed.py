@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ class CompressionReport:
     agreement : float or None
         Share of the rows held back that get the model's own label; None for regressors and outlier detectors.
     error : float
-        Root mean square difference of decision values on these rows.
+        Root mean square difference of decision values on these rows; NaN for labels learnt, whose values are others.
     spread : float
         Standard deviation of the model's own decision values there.
     cost_before, cost_after : float
@@ -71,14 +72,23 @@ class CompressionReport:
         where = f"{self.n_held:,} rows held back" if self.n_held else "the rows learnt from (too few to hold any back)"
         lines = [
             f"cost of a prediction   {self.cost_before:,.0f} -> {self.cost_after:,.0f} inner products "
-            f"({self.cost_before / self.cost_after:,.0f} times less)",
+            f"({_times(self.cost_before, self.cost_after)})",
             f"size                   {self.bytes_before:,} -> {self.bytes_after:,} bytes "
-            f"({self.bytes_before / self.bytes_after:,.0f} times less)",
-            f"decision values        off by {self.error:.3g} (their spread: {self.spread:.3g}), on {where}",
+            f"({_times(self.bytes_before, self.bytes_after)})",
         ]
+        if not math.isnan(self.error):
+            lines.append(
+                f"decision values        off by {self.error:.3g} (their spread: {self.spread:.3g}), on {where}"
+            )
         if self.agreement is not None:
             lines.insert(0, f"same label             {self.agreement:.2%} of {where}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+def _times(before: float, after: float) -> str:
+    """How many times less, or more: with a digit after the point below ten."""
+    ratio, word = (before / after, "less") if after <= before else (after / before, "more")
+    return f"{ratio:,.1f} times {word}" if ratio < 10 else f"{ratio:,.0f} times {word}"
 
 
 class Compressed(KernelMachine):

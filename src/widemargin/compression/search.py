@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -59,6 +59,8 @@ _MAX_FINALISTS = 2  # candidates that are trained again, on all rows
 _MAX_ROWS = 60_000  # to learn from
 _HELD_OUT_SHARE, _MAX_HELD_OUT = 0.2, 10_000  # rows: half of them to choose by, half for the report
 _PILOT_ROWS = 8000  # that candidates are trained on at first
+_WANTED_AGREEMENT = 0.99  # share of equal labels below which an automatic cost is doubled
+_LEAST_AGREEMENT = 0.97  # share of equal labels below which there is a warning
 _ENOUGH_AGREEMENT = 0.995  # share of equal labels, or of the variance, from which on nothing else is tried
 _MIN_ROWS = 50  # with fewer, none are held out
 _MIN_FEATURES = 50  # with fewer, no projection: they are cheap as they are
@@ -107,6 +109,7 @@ class _Plan(NamedTuple):
     learnt: str = "decision values"
     is_projected: bool = False  # one leaf behind a projection
     is_quadratic: bool = False  # one leaf of squares along the principal curvatures
+    growth: float = 1.0  # factor of the automatic cost and bytes
 
 
 class _Candidate(NamedTuple):
@@ -156,6 +159,9 @@ class Compression:
         if progress.stopped_by:
             share = f"{report.agreement:.2%} of the labels agree" if report.agreement is not None else "see its report_"
             warn_user(f"compress was stopped by {progress.stopped_by}: the best so far, {share}", ConvergenceWarning)
+        elif report.agreement is not None and report.agreement < _LEAST_AGREEMENT:
+            cost = f"raise prediction_cost (now {report.cost_after:,.0f})"
+            warn_user(f"only {report.agreement:.1%} of the labels agree with the model's: {cost}", UserWarning)
         assert best.model is not None
         best.model.report_ = report
         return best.model
@@ -289,7 +295,29 @@ class Compression:
         has_labels = is_classifier(self.model) and getattr(self.model, "decision_function_shape", "ovr") == "ovr"
         if has_labels and not self.keeps_values:
             attempt([best._replace(learnt="labels")])
+        if self._is_automatic:
+            self._grow(tried, attempt, [_Plan(gamma * factor, 1, is_projected=True) for factor in factors[::2]])
         return tried
+
+    def _grow(self, tried: list[_Candidate], attempt: Callable[[list[_Plan]], _Plan], flat: list[_Plan]) -> None:
+        """Double an automatic cost, up to the model's, while too few labels agree and one candidate gains by it.
+
+        The best candidate so far grows, and flat machines, which gain most: by more than the merit's standard error.
+        """
+        growth, n = 2.0, len(self.split.validation)
+        while tried and growth * self._automatic_cost < self.cost_before:
+            best = max(tried, key=attrgetter("merit"))
+            if best.agreement >= _WANTED_AGREEMENT:
+                return
+            plans = [best.plan, *(flat if self.parameters.n_clusters in ("auto", 1) else ())]
+            attempt(list({plan._replace(growth=growth): None for plan in plans}))
+            merits = {one.plan: one.merit for one in tried}
+            pairs = [
+                [merits.get(plan._replace(growth=factor), 0.0) for factor in (growth / 2, growth)] for plan in plans
+            ]
+            if not any(large - small > math.sqrt(large * (1.0 - large) / n) for small, large in pairs):
+                return
+            growth *= 2.0
 
     def _train_all(
         self, plans: list[_Plan], learn: RowIndices, progress: Progress, before: Sequence[_Candidate] = ()
@@ -335,7 +363,8 @@ class Compression:
         """Sizes for a share of the model's own cost, reduced until model and training (in `room` bytes) are small."""
         d, projection = self.rows.shape[1], self._projection if plan.is_projected else None
         rank = None if projection is None else projection.shape[1]
-        cost = float(np.clip(_COST_SHARE * self.cost_before, _MIN_COST, _MAX_COST))
+        cost = self._automatic_cost * plan.growth
+        most_bytes = min(_BYTES_SHARE * plan.growth, 1.0) * self.source.nbytes
         while True:
             if plan.is_projected or plan.is_quadratic:
                 settings = allocate_without_tree(self.parameters, n, d, n_outputs, default=cost, rank=rank)
@@ -346,7 +375,7 @@ class Compression:
                 settings = allocate_cost(
                     replace(self.parameters, n_clusters=plan.n_clusters), n, d, n_outputs, default=cost
                 )
-            is_small = count_bytes(settings, d, n_outputs) <= _BYTES_SHARE * self.source.nbytes
+            is_small = count_bytes(settings, d, n_outputs) <= most_bytes
             is_small = is_small and training_bytes(settings, n, d, n_outputs) <= room
             if is_small or cost <= _MIN_COST:
                 return settings._replace(memory_budget=int(_SOLVER_SHARE * self.memory_budget))
@@ -396,6 +425,16 @@ class Compression:
         """Inner products of the model's own prediction."""
         n, d = self.source.points.shape
         return float(n * (1 + self.source.n_outputs / d))
+
+    @property
+    def _is_automatic(self) -> bool:
+        """Whether the cost, and with it the landmarks, are to be chosen for a classifier."""
+        is_free = self.parameters.prediction_cost == "auto" and self.parameters.n_landmarks == "auto"
+        return is_free and is_classifier(self.model)
+
+    @property
+    def _automatic_cost(self) -> float:
+        return float(np.clip(_COST_SHARE * self.cost_before, _MIN_COST, _MAX_COST))
 
     def _task(self, learnt: str, learn: RowIndices) -> LeafProblem:
         if learnt == "decision values":
@@ -464,6 +503,8 @@ class Compression:
         own = self.values[rows]
         if values.shape != own.shape:
             self.notes.append("its decision values are one for each class, learnt from labels: not the model's own")
+        if best.plan.is_quadratic:
+            self.notes.append("its kernel is linear: its features are squares along the model's principal curvatures")
         trees = best.model.predictor_.trees
         return CompressionReport(
             agreement=self._agreement(best.model, values, rows) if is_classifier(self.model) else None,
@@ -511,7 +552,7 @@ def _find_rows(points: Any, X: Any) -> RowIndices:
 def _keys(X: Any) -> Iterator[bytes]:
     """The bytes of each row's entries, and of a CSR row's indices."""
     if not sp.issparse(X):
-        yield from (row.tobytes() for row in np.ascontiguousarray(X))
+        yield from ((row + 0.0).tobytes() for row in np.ascontiguousarray(X))  # -0.0 and 0.0 are equal
         return
     for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-        yield X.indices[a:b].astype(np.int64).tobytes() + X.data[a:b].tobytes()
+        yield X.indices[a:b].astype(np.int64).tobytes() + (X.data[a:b] + 0.0).tobytes()

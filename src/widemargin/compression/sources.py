@@ -84,7 +84,10 @@ def read_model(model: Any) -> Source:
         )
     if model.kernel not in KERNELS:
         raise ValueError(f"model has kernel={model.kernel!r}: compress takes the kernels {', '.join(KERNELS)} alone")
-    return reader(model)
+    source = reader(model)
+    if not source.points.shape[0]:
+        raise ValueError("model has no support vectors: its decision function is constant")
+    return source
 
 
 def _own(model: Any) -> Source:

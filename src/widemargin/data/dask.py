@@ -192,7 +192,7 @@ def active_client() -> Iterator[Any]:
         import dask
         from distributed import Client, get_client
     except ImportError as error:
-        raise ImportError("fitting a dask collection needs distributed: pip install 'widemargin[dask]'") from error
+        raise ImportError("fitting a dask collection needs distributed: pip install 'dask[distributed]'") from error
     with ExitStack() as stack:
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}))
         try:

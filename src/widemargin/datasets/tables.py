@@ -6,7 +6,9 @@ import csv
 import io
 from array import array
 from collections.abc import Iterator
-from itertools import chain
+from contextlib import contextmanager
+from difflib import get_close_matches
+from itertools import chain, islice
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
@@ -15,6 +17,8 @@ from numpy.typing import NDArray
 from widemargin.datasets.files import Dataset, FloatType, PathLike, file_error, integers_if_whole, opened, quoted
 
 _Row: TypeAlias = tuple[int, list[str]]
+
+_SHOWN_NAMES = 20  # columns, in the message for one that does not exist
 
 
 def load_csv(
@@ -68,11 +72,75 @@ def load_csv(
     >>> data.y.tolist()
     ['setosa', 'versicolor']
     """
+    with _opened_rows(path, delimiter) as rows:
+        return _collect(path, rows, target, header, dtype)
+
+
+class Columns(NamedTuple):
+    """Layout of a table.
+
+    Attributes
+    ----------
+    line : int
+        Number of the first line that is not blank.
+    width : int
+        Number of fields of a row.
+    target : int or None
+        Position of the label.
+    names : list of str, or None
+        Of all columns, where the first line names them.
+    """
+
+    line: int
+    width: int
+    target: int | None
+    names: list[str] | None
+
+    def features_of(self, row: list[str]) -> list[str]:
+        """The row without its label."""
+        return row if self.target is None else row[: self.target] + row[self.target + 1 :]
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the features, where there is a header."""
+        return None if self.names is None else self.features_of(self.names)
+
+    def number(self, feature: int) -> int:
+        """The number of a feature's column, from 1, the label's column counted."""
+        return feature + (self.target is not None and feature >= self.target) + 1
+
+    def describe(self, feature: int) -> str:
+        """The column of a feature, for a message: its number, and its name."""
+        number = self.number(feature)
+        return f"column {number}" + (f" ({quoted(self.names[number - 1])})" if self.names else "")
+
+
+def read_columns(path: PathLike, *, target: int | str | None = -1) -> Columns:
+    """The layout that `load_csv` finds in a file with this target.
+
+    Raises
+    ------
+    ValueError
+        As `load_csv`, for the first two rows.
+    """
+    with _opened_rows(path) as rows:
+        return _layout_of(path, list(islice(rows, 2)), target, "auto")
+
+
+def line_of(path: PathLike, row: int, *, target: int | str | None = -1) -> int:
+    """The number of the line on which a sample, counted from 0, ends."""
+    place = row + (read_columns(path, target=target).names is not None)
+    with _opened_rows(path) as rows:
+        return next(islice(rows, place, None))[0]
+
+
+@contextmanager
+def _opened_rows(path: PathLike, delimiter: str | None = None) -> Iterator[Iterator[_Row]]:
+    """The rows of a file; what is no text or no table is an error that names the file."""
     with opened(path) as binary:
         try:
-            text = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
-            rows = _rows(text, delimiter)
-            return _collect(path, rows, target, header, dtype)
+            with io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text:
+                yield _rows(text, delimiter)
         except UnicodeDecodeError as error:
             raise file_error(path, f"not a text file in UTF-8 ({error.reason} at byte {error.start})") from error
         except csv.Error as error:
@@ -91,30 +159,10 @@ def _rows(text: io.TextIOWrapper, delimiter: str | None) -> Iterator[_Row]:
             yield reader.line_num, row
 
 
-class _Columns(NamedTuple):
-    """Layout of a table: number of fields of a row, position of the label, names of the columns or None."""
-
-    width: int
-    target: int | None
-    names: list[str] | None
-
-    def features_of(self, row: list[str]) -> list[str]:
-        """The row without its label."""
-        return row if self.target is None else row[: self.target] + row[self.target + 1 :]
-
-    def describe(self, feature: int) -> str:
-        """The column of a feature, for a message: its number from 1, the label's column counted, and its name."""
-        column = feature + (self.target is not None and feature >= self.target)
-        name = f" ({quoted(self.names[column])})" if self.names else ""
-        return f"column {column + 1}{name}"
-
-
 def _collect(
     path: PathLike, rows: Iterator[_Row], target: int | str | None, header: bool | str, dtype: FloatType
 ) -> Dataset:
-    head = [row for _, row in zip(range(2), rows, strict=False)]
-    if not head:
-        raise file_error(path, "the file is empty")
+    head = list(islice(rows, 2))
     columns = _layout_of(path, head, target, header)
     values = array("f" if dtype is np.float32 else "d")
     labels: list[str] = []
@@ -131,8 +179,10 @@ def _collect(
     return Dataset(X, None if columns.target is None else _as_labels(labels))
 
 
-def _layout_of(path: PathLike, head: list[_Row], target: int | str | None, header: bool | str) -> _Columns:
+def _layout_of(path: PathLike, head: list[_Row], target: int | str | None, header: bool | str) -> Columns:
     """Decide from the first two rows which column is the label and whether there is a header."""
+    if not head:
+        raise file_error(path, "the file is empty")
     line, first = head[0]
     width = len(first)
     if target is not None and width < 2:
@@ -140,18 +190,23 @@ def _layout_of(path: PathLike, head: list[_Row], target: int | str | None, heade
     names = [cell.strip() for cell in first]
     if isinstance(target, str):
         if target not in names:
-            raise file_error(
-                path, f"no column is named {target!r}; the columns are {', '.join(map(quoted, names[:20]))}", line
-            )
-        return _Columns(width, names.index(target), names)
+            raise file_error(path, f"no column is named {target!r}{_near(target, names)}", line)
+        return Columns(line, width, names.index(target), names)
     if target is not None and not -width <= target < width:
         raise file_error(path, f"there is no column {target}: a row has {width}", line)
     column = None if target is None else target % width
-    has_header = _looks_like_header(head, _Columns(width, column, None)) if header == "auto" else bool(header)
-    return _Columns(width, column, names if has_header else None)
+    has_header = _looks_like_header(head, Columns(line, width, column, None)) if header == "auto" else bool(header)
+    return Columns(line, width, column, names if has_header else None)
 
 
-def _looks_like_header(head: list[_Row], columns: _Columns) -> bool:
+def _near(name: str, names: list[str]) -> str:
+    """The column that was meant, perhaps, and the columns there are."""
+    meant = "".join(f": did you mean {quoted(near)}?" for near in get_close_matches(name, names, 1))
+    more = f", ... ({len(names)} in all)" if len(names) > _SHOWN_NAMES else ""
+    return f"{meant or ';'} the columns are {', '.join(map(quoted, names[:_SHOWN_NAMES]))}{more}"
+
+
+def _looks_like_header(head: list[_Row], columns: Columns) -> bool:
     first = head[0][1]
     if not any(_is_number(cell) for cell in columns.features_of(first)):
         return True
@@ -160,14 +215,14 @@ def _looks_like_header(head: list[_Row], columns: _Columns) -> bool:
     return not _is_number(first[columns.target]) and _is_number(head[1][1][columns.target])
 
 
-def _check_row(path: PathLike, line: int, row: list[str], columns: _Columns) -> None:
+def _check_row(path: PathLike, line: int, row: list[str], columns: Columns) -> None:
     if len(row) != columns.width:
         raise file_error(path, f"{len(row)} fields where the first row has {columns.width}", line)
     if columns.target is not None and row[columns.target].strip().lower() in ("", "nan"):
         raise file_error(path, "the label is missing", line)
 
 
-def _numbers(path: PathLike, line: int, row: list[str], columns: _Columns, limit: float) -> list[float]:
+def _numbers(path: PathLike, line: int, row: list[str], columns: Columns, limit: float) -> list[float]:
     cells = columns.features_of(row)
     try:
         values = list(map(float, cells))
@@ -179,7 +234,7 @@ def _numbers(path: PathLike, line: int, row: list[str], columns: _Columns, limit
     return values
 
 
-def _raise_cell_fault(path: PathLike, line: int, cells: list[str], columns: _Columns, limit: float) -> NoReturn:
+def _raise_cell_fault(path: PathLike, line: int, cells: list[str], columns: Columns, limit: float) -> NoReturn:
     for feature, cell in enumerate(cells):
         place = columns.describe(feature)
         if not cell.strip():

@@ -24,7 +24,7 @@ def axes_of(display: Any, ax: Any) -> tuple[Any, Any]:
             import matplotlib.pyplot as plt
         except ImportError as error:
             name = type(display).__name__
-            raise ImportError(f"{name} needs matplotlib: pip install 'widemargin[plot]'") from error
+            raise ImportError(f"{name} needs matplotlib: pip install matplotlib") from error
         ax = plt.subplots()[1]
     return ax, ax.figure
 

@@ -29,7 +29,7 @@ from ..solvers.dual.certificate import MAX_RELATIVE_GAP
 from ..solvers.dual.memory import needed_bytes
 from ..solvers.results import DualResult, History, TrainedMachine
 from ._dual_attributes import certificate_attributes, check_clusters, clustered_model, target_attributes
-from ._estimator import describe_gap, warn_unconverged
+from ._estimator import describe_gap, warn_unconverged, warn_user
 from ._fitted_state import FittedState
 from ._kernel_machine import KernelMachine, LinearWeights, TrainingRows
 from ._predictor import lazy_on_dask
@@ -140,6 +140,8 @@ class DualMachine(LinearWeights, KernelMachine):
     def _train(self, kernel: Kernel, samples: Samples, rows: TrainingRows, progress: Progress) -> list[TrainedMachine]:
         settings, rng = self._settings(kernel), make_rng(self.random_state, seed_of_none=0)
         problems = self._problems(rows)
+        if self.warm_start and hasattr(self, "dual_coef_"):
+            self._warn_of_cold_start(len(problems))
         if len(problems) > 1:
             sizes = np.bincount(rows.y).tolist() if isinstance(self, ClassifierMixin) else None
             return train_several(kernel, samples, problems, settings, progress, rng, class_sizes=sizes)
@@ -258,6 +260,12 @@ class DualMachine(LinearWeights, KernelMachine):
         if self.partition != "auto":
             return self.partition
         return "input" if self.kernel in KERNELS else "kernel"
+
+    def _warn_of_cold_start(self, n_machines: int) -> None:
+        """Warn where `warm_start` is set and what was fitted is no start."""
+        if n_machines > 1 or self.stop_level:
+            what = f"{n_machines} machines (several classes or targets)" if n_machines > 1 else "an early machine"
+            warn_user(f"warm_start=True has no effect on {what}: this fit starts anew", UserWarning)
 
     def _warm_start_point(self, data: KernelProblem, kept: RowIndices) -> Vector | None:
         """With `warm_start`, the fitted machine's coefficients as a feasible point (n,) of this problem; else None."""

@@ -31,6 +31,7 @@ from ..data.csr import canonical, check_sparse, with_usual_arrays
 FLOATS = [np.float64, np.float32]  # the dtypes that data keep; others become the first
 KERNELS = ("rbf", "poly", "polynomial", "linear", "sigmoid", "laplacian")
 FUNCTION_KERNELS = ("additive_chi2", "chi2", "cosine")  # further ones, for which scikit-learn has functions
+WITHOUT_GAMMA = ("additive_chi2", "cosine", "linear", "precomputed")
 _LARGE = 2**24  # bytes from which on all threads look for NaN
 _LABELS = 2**18  # compared at a time
 _ALLOWED_BYTES = 10**7  # beyond a memory budget: of the interpreter, of BLAS, and of small fits as a whole

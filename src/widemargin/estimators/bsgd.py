@@ -108,8 +108,8 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         approximates the average. Where the average makes more mistakes than the machine of the last step, it restarts:
         so it follows a stream that changes.
     early_stopping : bool, default=False
-        Whether `fit` sets validation rows aside, measures the accuracy on them after each pass, returns the best model,
-        and ends after three passes in a row without a better one. Must be False for `partial_fit`, as in
+        Whether `fit` sets validation rows aside, measures their weighted accuracy after each pass, returns the best
+        model, and ends after three passes in a row without a better one. Must be False for `partial_fit`, as in
         `sklearn.linear_model.SGDClassifier`.
     validation_fraction : float, default=0.1
         Share of the validation rows, in (0, 1).
@@ -375,10 +375,10 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
         if self.early_stopping:
             from sklearn.model_selection import train_test_split  # with it comes more than a plain fit needs
 
-            X, X_held, y, y_held, weights, _ = train_test_split(
+            X, X_held, y, y_held, weights, weights_held = train_test_split(
                 X, y, weights, test_size=self.validation_fraction, random_state=seed, stratify=y
             )
-            score = partial(self._score_validation_rows, X_held, y_held)
+            score = partial(self._score_validation_rows, X_held, y_held, weights_held)
         self._classes_and_gamma(classes, X, y, weights)
         weights = self._weigh_classes(classes, y, weights)
         signed_weights = weights * one_vs_rest_signs(y, len(classes))
@@ -403,9 +403,9 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
             raise ValueError(f"C must be at most {1 / (_LEAST_LAM * n):g} with {n} rows, got {shown(self.C)}")
         return lam
 
-    def _score_validation_rows(self, X: Any, y: Labels, model: KernelExpansion) -> float:
+    def _score_validation_rows(self, X: Any, y: Labels, weights: Vector, model: KernelExpansion) -> float:
         values = model.decision_values(X, n_jobs=self.n_jobs, memory_budget=resolve_memory_budget(self.memory_budget))
-        return float(np.mean(argmax_classes(values) == y))
+        return float(np.average(argmax_classes(values) == y, weights=weights))
 
     def _start_stream(self, X: Any, y: NDArray[Any], weights: Vector) -> None:
         """Set what the first chunk of a stream determines: gamma, and a machine without steps."""
@@ -503,7 +503,7 @@ class BSGDClassifier(ClassifierMixin, OneVsRestPredictor, LinearWeights, KernelM
                 self,
                 progress.stopped_by,
                 f"after {self.t_} steps: mean hinge loss of its latest pass {self.history_['hinge'][-1]:.3g}"
-                f"{objective}. The model is the latest.",
+                f"{objective}. The model is the {'best so far' if self.early_stopping else 'latest'}.",
             )
 
 

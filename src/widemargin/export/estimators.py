@@ -54,7 +54,7 @@ def to_onnx(model: Any) -> Any:
     Raises
     ------
     ImportError
-        If onnx is not installed (it comes with ``widemargin[onnx]``).
+        If onnx is not installed (``pip install onnx``).
     ValueError
         Naming the estimator, its kernel or its labels, if ONNX cannot express them.
 

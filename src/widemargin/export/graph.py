@@ -114,5 +114,5 @@ def _import_onnx() -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise ImportError("to_onnx needs the package onnx: pip install 'widemargin[onnx]'") from error
+        raise ImportError("to_onnx needs the package onnx: pip install onnx") from error
     return onnx

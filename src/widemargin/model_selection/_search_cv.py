@@ -17,7 +17,7 @@ from ..data.samples import make_samples
 from ..estimators._dual_machine import DualMachine
 from ..estimators._kernel_machine import TrainingRows
 from ..estimators._scale import named_kernel, resolve_gamma
-from ..estimators._validation import check_flag, check_weights, make_rng, shown
+from ..estimators._validation import WITHOUT_GAMMA, check_flag, check_weights, make_rng, shown
 from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Limits
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits
@@ -25,8 +25,6 @@ from ._grid import LARGEST_C, LARGEST_GAMMA, LEAST_C, LEAST_GAMMA, Grid, make_va
 from ._race import best_place
 from ._search import Search, SearchData, Split
 from ._tasks import CVProblem
-
-_WITHOUT_GAMMA = ("additive_chi2", "cosine", "linear", "precomputed")
 
 
 class SearchCV(BestEstimator):
@@ -89,7 +87,7 @@ class SearchCV(BestEstimator):
     def _scale_gammas(self, rows: TrainingRows, gammas: Vector) -> Vector:
         """Automatic gammas are multiples of that of "scale"; a kernel without gamma has that one alone."""
         scale = resolve_gamma("scale", rows.X, rows.weights, is_gram=self.kernel == "precomputed")
-        if callable(self.kernel) or self.kernel in _WITHOUT_GAMMA:
+        if callable(self.kernel) or self.kernel in WITHOUT_GAMMA:
             return np.array([scale])
         return gammas if np.iterable(self.gammas) else scale * gammas
 
@@ -140,12 +138,13 @@ class SearchCV(BestEstimator):
         cells = [search.grid.cell(place, self._names) for place in np.ndindex(search.grid.shape)]
         self.cv_results_ = cv_results(cells, search.scores.reshape(len(search.scores), -1))
         self.history_ = search.history.as_arrays()
-        if search.progress.stopped_by:
-            wanted = np.isnan(search.scores) & search.wanted
+        wanted = search.scores[np.broadcast_to(search.wanted, search.scores.shape)]
+        n_lacking = int(np.isnan(wanted).sum())
+        if search.progress.stopped_by and n_lacking:
             chosen = ", ".join(f"{name}={value:.6g}" for name, value in best.items())
             self._warn_of_stop(
                 search.progress.stopped_by,
-                f"after {len(search.history)} scores; of {wanted.size}, {wanted.sum()} were wanted and not seen "
+                f"too early: {n_lacking} of {len(wanted)} cells ({', '.join(self._names)} and fold) were not scored "
                 f"(NaN in scores_). The best so far: {chosen}.",
             )
         return best

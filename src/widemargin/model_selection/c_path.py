@@ -104,6 +104,7 @@ def C_path(
     if sp.issparse(X):
         check_sparse(X)  # before any of its rows are taken
     X, y = indexable(X, y)
+    Cs = list(Cs)
     score = check_scoring(estimator, scoring=scoring)
     with Progress(max_time=estimator.max_time, title="C_path") as progress:
         splits = list(check_cv(cv, y, classifier=True).split(X, y))
@@ -116,11 +117,14 @@ def C_path(
             lambda test: partial(_call, score, _safe_indexing(X, test), _safe_indexing(y, test)),
             progress,
         )
+    scores = np.array(folds).reshape(-1, len(Cs))
+    if np.isnan(scores).any():
+        raise ValueError(f"scoring gave NaN for C={Cs[int(np.flatnonzero(np.isnan(scores).any(axis=0))[0])]:.6g}")
     n_open = sum(not model.converged_ for model in models)
     if progress.stopped_by or (n_open and estimator.max_time is not None):
         state = f"after {len(folds)} of {len(splits)} folds; {n_open} of {len(models)} machines had not converged."
         warn_of_stop("C_path", progress.stopped_by or "max_time", state)
-    return CPath(np.array(Cs, dtype=np.float64), models, np.array(folds).reshape(-1, len(Cs)))
+    return CPath(np.array(Cs, dtype=np.float64), models, scores)
 
 
 class LabelledRows(NamedTuple):

@@ -163,10 +163,12 @@ class OCASClassifierCV(BestClassifier):
 
 
 def _check_classes(splits: list[Any], rows: LabelledRows) -> None:
-    """Every fold's training rows must have all classes, with positive weight."""
+    """Every fold's training rows must have all classes, with positive weight, and its test rows a positive weight."""
     counted = np.ones(len(rows.y), np.bool_) if rows.weights is None else rows.weights > 0
     classes = np.unique(rows.y[counted])
-    for k, (train, _) in enumerate(splits):
+    for k, (train, test) in enumerate(splits):
+        if not counted[test].any():
+            raise ValueError(f"cv: the test rows of fold {k} have no positive weight")
         lacking = np.setdiff1d(classes, rows.y[train][counted[train]])
         if len(lacking):
             raise ValueError(f"cv: the training rows of fold {k} have no row of class {shown(lacking[0])}")

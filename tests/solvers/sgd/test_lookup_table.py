@@ -129,3 +129,11 @@ def test_without_a_writable_cache_folder(tmp_path: Path, monkeypatch: pytest.Mon
     blocker.write_text("")
     monkeypatch.setenv("WIDEMARGIN_CACHE", str(blocker / "below"))
     assert isinstance(merge_table(20), MergeTable)
+
+
+def test_a_file_that_cannot_be_replaced_leaves_none(tmp_path: Path) -> None:
+    blocked = tmp_path / "table"
+    blocked.mkdir()
+    (blocked / "occupied").touch()
+    table._write_cached(blocked, np.zeros((2, 3, 3), np.float32))
+    assert [path.name for path in tmp_path.iterdir()] == ["table"]

@@ -10,8 +10,8 @@
 | `dual_alone` | as above, and d > n | epochs and conjugate gradients end with a smaller gap than planes would |
 
 All but the start from a sample are for hinges, and all need samples in this process. Newton steps run on the active
-rows, and on the sample. Small data get the Gram dual alone, or nothing: rounds are fast there, and depend neither on
-the order of the samples nor on repeated ones. The experiments behind the thresholds are in decision 0006.
+rows, and on the sample. Below 32,768 values there is the Gram dual, or nothing: rounds are fast there, and depend
+neither on the order of the samples nor on repeated ones. The experiments behind the thresholds are in decision 0006.
 """
 
 from __future__ import annotations

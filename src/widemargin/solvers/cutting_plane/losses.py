@@ -119,7 +119,7 @@ class HingeLoss:
 
     def _bracket(self, segment: Segment, curvature: float, slope: float) -> tuple[float, float]:
         """An interval of steps about the best one for a sample, up to its (n_sample / 20)-th nearest breakpoint."""
-        if self.n_rows < MIN_BRACKET_ROWS:
+        if self.n_rows < MIN_BRACKET_ROWS or self._total == 0.0:
             return 0.0, _INFINITE_STEP
         f, f_end, intercepts = segment
         signed_weights = self.signed_weights[self._sample]
@@ -185,7 +185,7 @@ class HingeLoss:
         b = float(self.intercept(f)[0])
         signs = np.sign(self.signed_weights[self._sample])
         distances = np.abs(1.0 - signs * (f[0, self._sample] + b))[signs != 0.0]
-        k = len(distances) * wanted // self.n_rows
+        k = len(self._sample) * wanted // self.n_rows
         distance = float(np.partition(distances, k)[k]) if k < len(distances) else math.inf
         return self.rows_near_kink(f, b, distance), distance
 

@@ -130,7 +130,7 @@ class InterceptHingeLoss(HingeLoss):
 
     def _enclose(self, f: Vector, f_end: Vector, k: float) -> tuple[float, float]:
         """The optimal intercept of a sample, less and plus four standard errors."""
-        if self.n_rows < MIN_BRACKET_ROWS:
+        if self.n_rows < MIN_BRACKET_ROWS or self._total == 0.0:
             return -math.inf, math.inf
         signed, f, f_end = (values[self._sample] for values in (self.signed_weights, f, f_end))
         values, weights = np.sign(signed) - (f + k * (f_end - f)), np.abs(signed)

@@ -92,7 +92,7 @@ class NewtonDescent:
         """Newton's method; False if it gave up. It ends where the trust region does.
 
         repeat: gradient g at w and, if `proves`, the plane of g in the master problem and the bound
-                stop at gap <= tol F, or after 4 idle steps
+                stop at gap <= tol F, or after more than 4 idle steps
                 w -= a H^-1 g with a = 1, 1/2, 1/4 (Armijo); if none is accepted, with a new Hessian H; then give up
                 narrow the width if the decrement is below the plane's gap
         """

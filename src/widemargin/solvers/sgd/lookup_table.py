@@ -168,8 +168,11 @@ def _write_cached(path: Path, grids: Grid) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent)
+    except OSError:
+        return
+    try:
         with os.fdopen(handle, "wb") as file:
             file.write(_digest(grids.shape[1], values) + values)
         Path(name).replace(path)
     except OSError:
-        return
+        Path(name).unlink(missing_ok=True)
