@@ -723,7 +723,7 @@ def test_projection_is_refused_where_its_matrices_exceed_the_memory_budget() -> 
 
 def test_validation_rows_count_by_their_weights() -> None:
     """Rows of one class weigh so much that a model which is right on these alone is the better one."""
-    model, values = BSGDClassifier(), np.array([[-1.0, -1.0, 1.0]])
+    model, values = BSGDClassifier(), np.array([[-1.0], [-1.0], [1.0]])
     weights, y = np.array([1.0, 1.0, 8.0]), np.array([0, 0, 0])
 
     class Fixed:
