@@ -309,11 +309,14 @@ class Compression:
             best = max(tried, key=attrgetter("merit"))
             if best.agreement >= _WANTED_AGREEMENT:
                 return
-            plans = [best.plan, *(flat if self.parameters.n_clusters in ("auto", 1) else ())]
+            plans = list(flat) if self.parameters.n_clusters in ("auto", 1) else []
+            if best.plan.growth == growth / 2.0:  # else it was grown before, and is no better for it
+                plans.insert(0, best.plan)
             attempt(list({plan._replace(growth=growth): None for plan in plans}))
             merits = {one.plan: one.merit for one in tried}
             pairs = [
-                [merits.get(plan._replace(growth=factor), 0.0) for factor in (growth / 2, growth)] for plan in plans
+                [merits.get(plan._replace(growth=factor), math.nan) for factor in (growth / 2, growth)]
+                for plan in plans
             ]
             if not any(large - small > math.sqrt(large * (1.0 - large) / n) for small, large in pairs):
                 return
