@@ -71,7 +71,7 @@ class DCSVMClassifier(ClassifierMixin, OneVsOnePredictor, DualMachine):
         With more than two classes, whether the decision function breaks ties of votes (at its cost).
     warm_start : bool, default=False
         Go on from the fitted dual variables, an early machine's too, instead of solving levels. For two classes, the
-        same rows, and ``stop_level=0``.
+        same rows, and ``stop_level=0``; a warning says where it has no effect.
     tol : float, default=1e-3
         Largest violation of the optimality conditions at the end, in units of the decision function. A problem of at
         most 512 rows is solved to 1e-9, or to the rounding of its decision values.
