@@ -44,7 +44,7 @@ struct Violation {
 struct WorkingSet {
     WorkingSet(Index size, Index n_rows)
         : rows(size), changed(size), lo(size), hi(size), change(size), violation(n_rows), bins(n_rows),
-          is_visited(most(count_blocks(n_rows, kColumnBlock), count_blocks(size, kGatherRows))) {}
+          is_visited(most(count_blocks(n_rows, kColumnBlock), count_blocks(size, least(kGatherRows, TileRows::kColumns)))) {}
     std::vector<Index> rows, changed;  // rows: newest last
     std::vector<double> lo, hi;        // bounds of the rows, on one side of zero if epsilon > 0
     std::vector<double> change, violation;

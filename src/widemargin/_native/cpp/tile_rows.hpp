@@ -16,6 +16,7 @@ namespace wm {
 class TileRows {
   public:
     using Rows = RBFRows<Matrix<const float>>;
+    static constexpr Index kColumns = ProductScratch<float>::width;  // of a block of a tile
 
     TileRows(const Rows& all, double gamma, Index size, Index n_threads)
         : all_(all), gamma_(gamma), numbers_(size * all.rows.columns), squares_(size),
@@ -46,8 +47,6 @@ class TileRows {
     }
 
   private:
-    static constexpr Index kColumns = ProductScratch<float>::width;
-
     Rows part(Index first, Index end) const {
         const Index d = all_.rows.columns;
         return {{numbers_.data() + first * d, end - first, d, d}, squares_.span().slice(first, end)};
