@@ -165,6 +165,14 @@ def calls() -> dict[str, list[Call]]:
         "dual.solve_active": [
             (dual.solve_active, {**active, "working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9})
         ],
+        "dual.solve_from_rows": [
+            (
+                dual.solve_from_rows,
+                {key: value for key, value in active.items() if key not in ("K", "tile", "rows")}
+                | {"rows": dual.RBFRows(rows(dtype=np.float32), np.ones(N), 1.0), "tile": dual.Tile32(4)}
+                | {"working_set": dual.WorkingSet(4, N), "tol": 1e-3, "max_sets": 9},
+            )
+        ],
         "dual.RBFRows": [(dual.RBFRows, {"X": rows(dtype=np.float32), "squares": np.ones(N), "gamma": 1.0})],
         "dual.RBFRows.__len__": [(dual.RBFRows(rows(dtype=np.float32), np.ones(N), 1.0).__len__, {})],
         "dual.Subproblems32": [(dual.Subproblems32, subproblems(np.float32) | {"has_intercept": False})],

@@ -887,24 +887,63 @@ def test_tiles_computed_from_rows_are_those_read_from_the_matrix(
         np.testing.assert_array_equal(of_matrix, of_rows)
 
 
+@pytest.mark.parametrize("has_intercept", [False, True])
+@pytest.mark.parametrize(("m", "d", "size"), [(1500, 9, 512), (700, 64, 512), (300, 1, 130), (90, 33, 17), (40, 0, 8)])
+def test_working_sets_without_a_matrix_are_those_with_one(has_intercept: bool, m: int, d: int, size: int) -> None:
+    X, squares, K, terms, _ = rbf_problem(m, d)
+    rows, tol = dual.RBFRows(X, squares, 0.7 / max(d, 1)), 1e-3
+    expected = np.zeros(m), np.zeros(m)
+    dual.solve_active(
+        ALONE, K, terms, *expected, dual.Tile32(size), dual.WorkingSet(size, m), tol, has_intercept, 10**6, rows
+    )
+    found = []
+    for n_threads, max_sets in ((1, 10**6), (2, 10**6), (2, 3)):  # in one call, and in calls that go on
+        team, beta, f = Team(n_threads), np.zeros(m), np.zeros(m)
+        state = terms, beta, f, dual.Tile32(size), dual.WorkingSet(size, m), tol, has_intercept
+        while True:
+            n_sets, _, _, violation = dual.solve_from_rows(team, rows, *state, max_sets)
+            if n_sets < max_sets:
+                break
+        team.close()
+        assert violation < tol
+        np.testing.assert_allclose(f, K.astype(np.float64) @ beta, rtol=0, atol=1e-5)
+        found.append((beta, f))
+    for one in found[1:]:
+        np.testing.assert_array_equal(one, found[0])
+    objectives = [0.5 * beta @ f - beta @ terms.target for beta, f in (expected, found[0])]
+    assert objectives[1] == pytest.approx(objectives[0], abs=1e-3 * tol * m)
+
+
+def test_decision_values_of_working_sets_that_are_stopped_are_those_of_their_coefficients() -> None:
+    X, squares, K, terms, _ = rbf_problem(3000, 5)
+    beta, f, team = np.zeros(3000), np.zeros(3000), Team(2)
+    team.stop_after(0.02)
+    state = terms, beta, f, dual.Tile32(512), dual.WorkingSet(512, 3000)
+    dual.solve_from_rows(team, dual.RBFRows(X, squares, 0.14), *state, 1e-12, True, 10**9)
+    team.close()
+    assert beta.any()
+    np.testing.assert_allclose(f, K.astype(np.float64) @ beta, rtol=0, atol=1e-4)
+
+
 def test_rows_of_another_kernel_matrix_are_refused() -> None:
     X, squares, K, terms, _ = rbf_problem(40, 3)
-    state = np.zeros(40), np.zeros(40)
-    rest = 1e-3, False, 1
+    state, rest = (np.zeros(40), np.zeros(40)), (1e-3, False, 1)
+    of_all, of_some = dual.RBFRows(X, squares, 1.0), dual.RBFRows(X[:39], squares[:39], 1.0)
+    scaled = dual.SeparableTerms(terms.target, terms.lo, terms.hi, np.full(40, 2.0))
 
-    def run(tile: Any, terms: Any, rows: Any) -> None:
+    def with_matrix(tile: Any, terms: Any, rows: Any) -> None:
         dual.solve_active(ALONE, K, terms, *state, tile, dual.WorkingSet(8, 40), *rest, rows)
 
-    with pytest.raises(ValueError, match=r"len\(rows\)"):
-        run(dual.Tile32(8), terms, dual.RBFRows(X[:39], squares[:39], 1.0))
-    with pytest.raises(TypeError, match="float32"):
-        run(dual.Tile64(8), terms, dual.RBFRows(X, squares, 1.0))
-    with pytest.raises(ValueError, match="scale"):
-        run(
-            dual.Tile32(8),
-            dual.SeparableTerms(terms.target, terms.lo, terms.hi, np.full(40, 2.0)),
-            dual.RBFRows(X, squares, 1.0),
-        )
+    def without_matrix(tile: Any, terms: Any, rows: Any) -> None:
+        dual.solve_from_rows(ALONE, rows, terms, *state, tile, dual.WorkingSet(8, 40), *rest)
+
+    for run in (with_matrix, without_matrix):
+        with pytest.raises(ValueError, match=r"len\(rows\)"):
+            run(dual.Tile32(8), terms, of_some)
+        with pytest.raises(TypeError):
+            run(dual.Tile64(8), terms, of_all)
+        with pytest.raises(ValueError, match="scale"):
+            run(dual.Tile32(8), scaled, of_all)
     with pytest.raises(ValueError, match="squares"):
         dual.RBFRows(X, squares[:39], 1.0)
     assert len(dual.RBFRows(X, squares, 1.0)) == 40

@@ -128,6 +128,22 @@ def largest_violators(violation: NDArray[np.float64], side: int, k: int) -> Any:
     or by absolute value (0).
     """
 
+def solve_from_rows(
+    team: Team,
+    rows: RBFRows,
+    terms: SeparableTerms,
+    beta: NDArray[np.float64],
+    f: NDArray[np.float64],
+    tile: Tile32,
+    working_set: WorkingSet,
+    tol: float,
+    has_intercept: bool,
+    max_sets: int,
+) -> tuple[Any, ...]:
+    """
+    As solve_active, on the RBF kernel matrix of these rows: no matrix is in memory, all entries are computed.
+    """
+
 def solve_active(
     team: Team,
     K: NDArray[np.floating],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._native import dual, kernels
+from .._native import kernels
 from .._types import Array, RowIndices
 from .kernel_operator import KernelOperator
 from .tiles import fill_gram, fill_with_transpose
@@ -59,19 +59,19 @@ class ActiveMatrix:
         """C-contiguous array of m rows, whose leading m columns are the kernel matrix."""
         return self._view(len(self.rows), self._stride)
 
-    def tile_rows(self) -> dual.RBFRows | None:
-        """The rows, where tiles of the matrix are computed from them faster than read (`Kernel.tile_rows`)."""
-        return self.operator.kernel.tile_rows(self.operator.samples.take(self.rows))
-
     def _view(self, m: int, stride: int) -> Array:
         return self._buffer[: m * stride].reshape(m, stride)
 
-    def update(self, wanted: RowIndices) -> None:
-        """Add the rows of `wanted`, `capacity` at most, that the matrix lacks."""
+    def n_missing(self, wanted: RowIndices) -> int:
+        """How many entries of K[wanted, wanted] the matrix lacks."""
+        return int(len(wanted) ** 2 - np.count_nonzero(self._position[wanted] >= 0) ** 2)
+
+    def update(self, wanted: RowIndices, *, exactly: bool = False) -> None:
+        """Add the rows of `wanted`, `capacity` at most, that the matrix lacks; `exactly`: remove all others."""
         new = wanted[self._position[wanted] < 0]
         m = len(self.rows)
         n_used = len(wanted) - len(new)
-        if m - n_used > _MAX_UNUSED * m or m + len(new) > self._stride:
+        if m - n_used > (0 if exactly else _MAX_UNUSED * m) or m + len(new) > self._stride:
             self._compact(np.sort(self._position[wanted][self._position[wanted] >= 0]))
             self._widen(n_used + len(new))
         self._append(new)

@@ -21,7 +21,7 @@ from ..data.samples import Samples
 
 Product = Callable[[Samples, Matrix, Samples, Matrix], None]
 
-SHORT_ROW = 256  # bytes of a row, at most, where an RBF entry is computed faster than a scattered one is read or copied
+SHORT_ROW = 256  # bytes of a dense row, at most, where an RBF entry is computed faster than a scattered one is read
 _DIAGONAL_ROWS = 16  # of a tile for the diagonal of a callable kernel: as many entries a row, a sixteenth of the calls
 
 
@@ -106,11 +106,10 @@ class RBF(_Exponential):
         return self._add_product if A.precision == A.dtype else None
 
     def tile_rows(self, A: Samples) -> dual.RBFRows | None:
-        """Dense float32 rows of at most 256 bytes."""
-        X = A.compiled()
-        if not isinstance(X, np.ndarray) or X.dtype != np.float32 or A.row_bytes > SHORT_ROW:
+        """Float32 rows of at most 256 bytes, as dense rows."""
+        if A.precision != np.float32 or A.stored().shape[1] * A.precision.itemsize > SHORT_ROW:
             return None
-        return dual.RBFRows(X, self.gamma * A.squares, self.gamma)
+        return dual.RBFRows(A.toarray(), self.gamma * A.squares, self.gamma)
 
     def _add_product(self, A: Samples, coef: Matrix, B: Samples, out: Matrix) -> None:
         a, b = self.gamma * A.squares, self.gamma * B.squares

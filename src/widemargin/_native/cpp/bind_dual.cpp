@@ -68,35 +68,55 @@ template <class T> void bind_tile(nb::module_& m, const char* name) {
         "The same with sum(d) = 0; `diagonal` is that of Q, of any positive values.");
 }
 
+// The state of `solve_active`: a point, the tile and the working set, checked against a problem of m coordinates.
+template <class T> struct ActiveState {
+    ActiveState(Index m, Span<double> beta, Span<double> f, Tile<T>& tile, WorkingSet& work)
+        : point{beta, f}, tile(tile), work(work) {
+        check_lengths(m, {{"beta", beta}, {"f", f}});
+        check_size("working_set.n_rows", as_span(work.violation).size, m);
+        check_size("working_set.size", as_span(work.rows).size, tile.size);
+    }
+    Point point;
+    Tile<T>& tile;
+    WorkingSet& work;
+};
+
+template <class Entry, class T>
+nb::tuple solve_active(Team& team, const Problem<Entry>& problem, const ActiveState<T>& state, double tol, Index max_sets) {
+    ActiveResult done;
+    {
+        nb::gil_scoped_release unlocked;
+        SignalHandlers run_signal_handlers;
+        const auto go_on = [&] { return team.may_go_on() && run_signal_handlers(); };
+        done = solve_active(team, problem, state.point, state.tile, state.work, tol, max_sets, go_on);
+        run_signal_handlers.rethrow();
+    }
+    return nb::make_tuple(done.n_sets, done.steps, done.left.intercept, done.left.largest);
+}
+
+// Rows for tiles of `size` rows of a problem's kernel matrix, whose diagonal is 1.
+TileRows tile_rows(const BoundRows& rows, const SeparableTerms& terms, Index size, const Team& team) {
+    check_size("len(rows)", rows.rows.squares.size, terms.target.size);
+    for (const double scale : terms.scale)
+        if (!(std::abs(scale - 1.0) < 1e-3)) raise_value_error("scale must be 1 with the rows of an RBF kernel, got ", scale);
+    return TileRows(rows.rows, rows.gamma, size, team.n_threads());
+}
+
 template <class Entry, class T> void bind_solver(nb::module_& m) {
     m.def(
         "solve_active",
         [](Team& team, const RowsArray<const Entry>& K, const BoundTerms& terms, Span<double> beta, Span<double> f,
            Tile<T>& tile, WorkingSet& work, double tol, bool has_intercept, Index max_sets, const BoundRows* rows) {
             Problem<Entry> problem{rows_matrix(K, "K"), terms.terms, has_intercept};
-            const Index size = terms.length();
-            check_at_least("len(K)", problem.K.rows, size);
-            check_at_least("K.shape[1]", problem.K.columns, size);
-            check_lengths(size, {{"beta", beta}, {"f", f}});
-            check_size("working_set.n_rows", as_span(work.violation).size, size);
-            check_size("working_set.size", as_span(work.rows).size, tile.size);
-            std::optional<TileRows> tile_rows;
+            check_at_least("len(K)", problem.K.rows, terms.length());
+            check_at_least("K.shape[1]", problem.K.columns, terms.length());
+            const ActiveState<T> state(terms.length(), beta, f, tile, work);
+            std::optional<TileRows> of_tiles;
             if (rows) {
                 if (!std::is_same_v<T, float>) throw nb::type_error("rows are for a tile of float32 numbers");
-                check_size("len(rows)", rows->rows.squares.size, size);
-                for (const double scale : terms.terms.scale)
-                    if (!(std::abs(scale - 1.0) < 1e-3)) raise_value_error("scale must be 1 with the rows of an RBF kernel, got ", scale);
-                problem.rows = &tile_rows.emplace(rows->rows, rows->gamma, tile.size, team.n_threads());
+                problem.rows = &of_tiles.emplace(tile_rows(*rows, terms.terms, tile.size, team));
             }
-            ActiveResult done;
-            {
-                nb::gil_scoped_release unlocked;
-                SignalHandlers run_signal_handlers;
-                const auto go_on = [&] { return team.may_go_on() && run_signal_handlers(); };
-                done = solve_active(team, problem, {beta, f}, tile, work, tol, max_sets, go_on);
-                run_signal_handlers.rethrow();
-            }
-            return nb::make_tuple(done.n_sets, done.steps, done.left.intercept, done.left.largest);
+            return solve_active(team, problem, state, tol, max_sets);
         },
         "team"_a, array("K"),
         "terms"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "has_intercept"_a,
@@ -256,6 +276,17 @@ void bind_dual(nb::module_& m) {
         array("violation"), "side"_a, "k"_a,
         "Indices of the k largest violations (m,), exact to 1/256 of the largest: positive ones (side 1), negative ones (-1),\n"
         "or by absolute value (0).");
+    dual.def(
+        "solve_from_rows",
+        [](Team& team, const BoundRows& rows, const BoundTerms& terms, Span<double> beta, Span<double> f, Tile<float>& tile,
+           WorkingSet& work, double tol, bool has_intercept, Index max_sets) {
+            const ActiveState<float> state(terms.length(), beta, f, tile, work);
+            TileRows entries = tile_rows(rows, terms.terms, tile.size, team);
+            return solve_active(team, Problem<float>{{}, terms.terms, has_intercept, &entries}, state, tol, max_sets);
+        },
+        "team"_a, "rows"_a, "terms"_a, array("beta"), array("f"), "tile"_a, "working_set"_a, "tol"_a, "has_intercept"_a,
+        "max_sets"_a,
+        "As solve_active, on the RBF kernel matrix of these rows: no matrix is in memory, all entries are computed.");
     bind_solver<float, float>(dual);
     bind_solver<float, double>(dual);
     bind_solver<double, double>(dual);

@@ -44,7 +44,7 @@ struct Violation {
 struct WorkingSet {
     WorkingSet(Index size, Index n_rows)
         : rows(size), changed(size), lo(size), hi(size), change(size), violation(n_rows), bins(n_rows),
-          is_visited(most(count_blocks(n_rows, kColumnBlock), count_blocks(size, least(kGatherRows, TileRows::kColumns)))) {}
+          is_visited(most(count_blocks(n_rows, TileRows::kSumColumns), count_blocks(size, least(kGatherRows, TileRows::kColumns)))) {}
     std::vector<Index> rows, changed;  // rows: newest last
     std::vector<double> lo, hi;        // bounds of the rows, on one side of zero if epsilon > 0
     std::vector<double> change, violation;
@@ -129,10 +129,13 @@ inline Index largest_violators(Span<const double> violation, Side side, Index k,
 // --- working sets --------------------------------------------------------------------------------------------------
 
 template <class Entry> struct Problem {
-    Matrix<const Entry> K;  // (m, >= m)
+    Matrix<const Entry> K;  // (m, >= m); empty: all entries are computed from `rows`
     SeparableTerms terms;   // of (m,) vectors
     bool has_intercept;
     TileRows* rows = nullptr;  // from which entries of a float32 tile are computed; null: they are read from K
+
+    // What entries of a tile come from.
+    const void* source() const { return K.data ? static_cast<const void*>(K.data) : rows->source(); }
 };
 
 struct Point {
@@ -213,9 +216,9 @@ void set_up_tile(const Problem<Entry>& problem, Point point, Span<const Index> r
 
 // Move the entries of Q among the n rows that the working set before had last and this one has first. Returns n, or 0
 // if Q was gathered from another matrix.
-template <class Entry, class T> Index keep_entries(Matrix<const Entry> K, const WorkingSet& work, Tile<T>& tile) {
-    const Index n = tile.source == K.data ? work.n_kept : 0, first = tile.size - n;
-    tile.source = K.data;
+template <class T> Index keep_entries(const void* source, const WorkingSet& work, Tile<T>& tile) {
+    const Index n = tile.source == source ? work.n_kept : 0, first = tile.size - n;
+    tile.source = source;
     for (Index t = 0; t < n; ++t) {
         std::copy_n(tile.Q[first + t].data + first, n, tile.Q[t].data);
         std::fill(tile.Q[t].data + work.filled, tile.Q[t].data + tile.extent, T(0));
@@ -330,7 +333,7 @@ SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile
     const Span<const Index> rows = choose_rows(work, problem.has_intercept);
     set_up_tile(problem, point, rows, before.intercept, tile, work);
     const bool is_shared = rows.size * rows.size >= kSharedEntries;
-    const Index kept = keep_entries(problem.K, work, tile);
+    const Index kept = keep_entries(problem.source(), work, tile);
     fill_tile(problem, rows, kept, tile, [&](Index n_blocks, const auto& visit) { visit_all(team, n_blocks, is_shared, work, visit); });
     const double goal = most(0.5 * tol, 0.1 * before.largest);
     T least_scale = kInfinity<T>;
@@ -341,18 +344,31 @@ SetResult solve_set(Team& team, const Problem<Entry>& problem, Point point, Tile
     return {is_rounded ? restore_sum(point.beta, work, n_changed) : n_changed, steps, before};
 }
 
+// f += K change, for the coordinates that a working set changed, on all threads where these are many.
+template <class Entry>
+void update_decision_values(Team& team, const Problem<Entry>& problem, Span<double> f, WorkingSet& work, Index n_changed) {
+    const Span<const Index> changed = as_span(work.changed).head(n_changed);
+    const Span<const double> change = as_span(work.change).head(n_changed);
+    const bool is_shared = n_changed * f.size >= kSharedEntries, is_read = problem.K.data != nullptr;
+    if (!is_read) problem.rows->take(changed);
+    visit_all(team, count_blocks(f.size, is_read ? kColumnBlock : TileRows::kSumColumns), is_shared, work, [&](Index block) {
+        if (is_read) add_rows(problem.K, changed, change, f, block);
+        else problem.rows->add(change, f, block);
+    });
+}
+
 struct ActiveResult {
     Index n_sets = 0, steps = 0;
     Violation left;
     bool is_stuck = false;  // whether the last working set made no step although the violation is not below tol
 };
 
-// Working sets on a kernel matrix in memory.
+// Working sets on a kernel matrix in memory, or on one whose entries are computed from its rows.
 //
 // Solve   min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi  [, sum(beta) = s]      (in place)
 // Given   a feasible point; tile and work for q rows; go_on(): whether to solve another working set
 // Returns the number of working sets, of steps in them, the intercept and violation at the end; beta and f, updated
-// Cost    a working set needs q^2 entries of K for the tile and reads up to q m to update f, shared out over the threads
+// Cost    a working set needs q^2 entries of K for the tile and up to q m to update f, shared out over the threads
 // Source  decomposition: Joachims 1999
 // Twin    tests/naive/dual.py::solve_box_qp, solve_equality_qp
 template <class Entry, class T, class GoOn>
@@ -367,11 +383,7 @@ ActiveResult solve_active(Team& team, const Problem<Entry>& problem, Point point
             done.is_stuck = !(set.before.largest < tol);
             return done;
         }
-        const Span<const Index> changed = as_span(work.changed).head(set.n_changed);
-        const Span<const double> change = as_span(work.change).head(set.n_changed);
-        const bool is_shared = set.n_changed * point.f.size >= kSharedEntries;
-        visit_all(team, count_blocks(point.f.size, kColumnBlock), is_shared, work,
-                  [&](Index block) { add_rows(problem.K, changed, change, point.f, block); });
+        update_decision_values(team, problem, point.f, work, set.n_changed);
         ++done.n_sets;
     }
     done.left = kkt_violation(problem.terms, point.beta, point.f, problem.has_intercept, as_span(work.violation));

@@ -28,7 +28,7 @@ template <class T> struct Tile {
 
     const Index size;
     Index extent;                  // of the loops: the size of the current working set, padded
-    const void* source = nullptr;  // the matrix K that Q was gathered from
+    const void* source = nullptr;  // the matrix K, or its rows, that Q was taken from
     AlignedArray<T> numbers;
     const Matrix<T> Q;
     const Span<T> diagonal = part(0), grad = part(1), lo = part(2), hi = part(3), step = part(4), scale = part(5);

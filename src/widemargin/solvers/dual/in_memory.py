@@ -1,4 +1,4 @@
-"""The dual of a problem whose kernel matrix is in memory, by working sets.
+"""The dual of a problem whose kernel matrix is in memory, or computed from its rows, by working sets.
 
 Solve    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <= hi   [and sum(beta) = s]
 Given    K (m, m) in memory; a feasible start
@@ -11,7 +11,8 @@ Source   decomposition: Joachims 1999; working sets: Fan, Chen, Lin, JMLR 6, 200
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -31,12 +32,12 @@ SECONDS_PER_CHECK = 0.05  # of the clock
 
 
 class InMemorySolver:
-    """Solves duals on one kernel matrix in memory, and counts working sets (`n_iter`).
+    """Solves duals on one kernel matrix, and counts working sets (`n_iter`).
 
     Parameters
     ----------
-    K : ndarray of shape (m, >= m)
-        The kernel matrix is the leading m columns.
+    K : ndarray of shape (m, >= m) or None
+        The kernel matrix is the leading m columns; None: all entries are computed from `rows`, for m > 512.
     terms : dual.SeparableTerms of (m,) arrays
     team : ThreadTeam
     has_intercept : bool
@@ -52,7 +53,7 @@ class InMemorySolver:
 
     def __init__(
         self,
-        K: Array,
+        K: Array | None,
         terms: dual.SeparableTerms,
         team: ThreadTeam,
         *,
@@ -68,36 +69,50 @@ class InMemorySolver:
         self.progress = progress
         self.n_iter = 0
 
-    def solve(self, beta: Vector, decision: Vector, tol: float, max_iter: int = NO_LIMIT) -> None:
-        """Improve beta (m,) and decision = K beta (m,) in place until violation < tol or `max_iter` working sets."""
-        size, m = min(WORKING_SET_ROWS, len(beta)), len(beta)
-        is_float32 = self.K.dtype == np.float32 and m > WORKING_SET_ROWS
-        tile = dual.Tile32(size) if is_float32 else dual.Tile64(size)
-        arguments = self.K, self.terms, beta, decision, tile, dual.WorkingSet(size, m), tol, self.has_intercept
-        rows = self.rows if is_float32 else None
+    def solve(self, beta: Vector, decision: Vector, tol: float, max_iter: int = NO_LIMIT) -> bool:
+        """Improve beta (m,) and decision = K beta (m,) in place until violation < tol or `max_iter` working sets.
+
+        Returns False where more working sets would go on: at `max_iter`, and where Newton steps would but K is None.
+        """
+        solve_sets = self._prepare(beta, decision, tol)
         n_sets = 4  # of the first call; then as many as take `SECONDS_PER_CHECK`
         is_stalled, until_check, n_steps = CoordinateStallTest(WORKING_SET_ROWS), SETS_PER_CHECK, 0
         while self.n_iter < max_iter:
             n_sets, begin = min(n_sets, until_check, max_iter - self.n_iter), time.perf_counter()
-            done, steps, _, violation = dual.solve_active(self.team.native, *arguments, n_sets, rows)
+            done, steps, _, violation = solve_sets(n_sets)
             self.n_iter += done
             n_steps += steps
             until_check -= done
             if done < n_sets or not self.progress.go_on():
-                break
+                return True
             if not until_check:
                 if is_stalled(self.terms, beta, decision, violation, n_steps):
-                    self._solve_newton_sets(beta, decision, tol)
-                    break
+                    return self._solve_newton_sets(beta, decision, tol)
                 until_check = SETS_PER_CHECK
             n_sets = int(np.clip(n_sets * SECONDS_PER_CHECK / (time.perf_counter() - begin + 1e-9), 1, 1000))
+        return False
 
-    def _solve_newton_sets(self, beta: Vector, decision: Vector, tol: float) -> None:
-        """Go on in place with working sets that Newton steps solve to rounding."""
+    def _prepare(self, beta: Vector, decision: Vector, tol: float) -> Callable[[int], tuple[int, int, float, float]]:
+        """A function that solves a number of working sets in place: `dual.solve_active` or `solve_from_rows`."""
+        size, m = min(WORKING_SET_ROWS, len(beta)), len(beta)
+        state, work, limits = (self.terms, beta, decision), dual.WorkingSet(size, m), (tol, self.has_intercept)
+        team = self.team.native
+        if self.K is None:
+            assert self.rows is not None
+            return partial(dual.solve_from_rows, team, self.rows, *state, dual.Tile32(size), work, *limits)
+        if self.K.dtype == np.float32 and m > WORKING_SET_ROWS:
+            return partial(dual.solve_active, team, self.K, *state, dual.Tile32(size), work, *limits, rows=self.rows)
+        return partial(dual.solve_active, team, self.K, *state, dual.Tile64(size), work, *limits)
+
+    def _solve_newton_sets(self, beta: Vector, decision: Vector, tol: float) -> bool:
+        """Go on in place with working sets that Newton steps solve to rounding; False if K is None."""
+        if self.K is None:
+            return False
         limits = Limits(self.has_intercept, tol, max_relative_gap=np.inf)
         self.n_iter += solve_newton_sets(
             self.K, self.terms, beta, decision, WORKING_SET_ROWS, limits, self.progress.go_on
         )
+        return True
 
 
 def solve_in_memory(

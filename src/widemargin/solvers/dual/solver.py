@@ -4,9 +4,11 @@ Solve    min_beta  1/2 beta'K beta - t'beta + eps |beta|_1   s.t.  lo <= beta <=
          (the C-SVM's, regression's and the one-class machine's: `problem`)
 Given    K as a `KernelOperator` (n, n); t, lo <= 0 <= hi (n,); a feasible start
 Returns  `DualResult`: beta, K beta, the intercept, the violation, the primal objective and the duality gap
-Method   A round: choose the active set (free coordinates and violators); solve the dual on it, on its kernel matrix in
-         memory, to a tenth of the largest violation of all coordinates; add the kernel rows of the coordinates that
-         changed to K beta, over all n columns. Coordinates that stay at a bound need no kernel entry.
+Method   A round: choose the active set (free coordinates and violators); solve the dual on it to a tenth of the largest
+         violation of all coordinates; add the kernel rows of the coordinates that changed to K beta, over all n
+         columns. Coordinates that stay at a bound need no kernel entry.
+         The active set's kernel matrix is in memory. Where rows are short, the first working sets compute their
+         entries, and it is made only for a round that needs more of them.
          Shrinking: once most rows are farther from the margin than a round moves them, the rounds go on with the near
          rows alone until these are solved; then K beta of the others is computed, and shows whether one violates.
 Cost     about 2 (support vectors) x n kernel entries; memory: the active matrix, within the bytes given
@@ -30,7 +32,7 @@ from ...kernels.functions import check_finite
 from ...kernels.kernel_operator import KernelOperator
 from ...kernels.tiles import entry_work
 from ..results import DualResult, History, StoppedAtStartError
-from .certificate import Certificate, Limits, certify
+from .certificate import NO_LIMIT, Certificate, Limits, certify
 from .in_memory import SINGLE_SET_TOL, WORKING_SET_ROWS, InMemorySolver
 from .problem import DualProblem, is_free, kink_distances, make_terms, restrict_terms
 from .stopping import CERTAIN, MAX_IDLE_CHECKS, MAX_NOISE, StallTest, is_uncertain
@@ -50,7 +52,16 @@ _LEAST_VIOLATION = 0.03  # violation / largest violation of coordinates that joi
 _NEAR_MARGIN = 512, 2048  # least and most satisfied coordinates near their margin that join as well
 _CHANGE_QUANTILE = 0.95  # of the rows' last changes of decision values: a bound of later ones for most rows
 _NEAR_SHARE = 0.5  # near rows / rows, at most, for rounds on the near rows alone
+_ENTRIES_PER_MISSING = 2  # computed in working sets, that take as long as adding an entry to the active matrix
 _ROUND_TOL = 0.1  # violation on the active set after a round / largest violation before it
+
+
+class _Part(NamedTuple):
+    """Some rows, their beta and decision values: (m,) each."""
+
+    rows: RowIndices
+    beta: Vector
+    decision: Vector
 
 
 class _Point(NamedTuple):
@@ -60,13 +71,15 @@ class _Point(NamedTuple):
     decision: Vector
     violations: Vector
 
+    def take(self, rows: RowIndices) -> _Part:
+        """A copy of some rows' numbers."""
+        return _Part(rows, self.beta[rows], self.decision[rows])
 
-class _Part(NamedTuple):
-    """A solution on some rows, and its decision values there: (m,) each."""
-
-    rows: RowIndices
-    beta: Vector
-    decision: Vector
+    def with_part(self, part: _Part) -> _Point:
+        """A copy with a part's numbers; the array of violations is shared."""
+        beta, decision = self.beta.copy(), self.decision.copy()
+        beta[part.rows], decision[part.rows] = part.beta, part.decision
+        return _Point(beta, decision, self.violations)
 
 
 class DualSolver:
@@ -303,16 +316,16 @@ class DualSolver:
         rows = self._choose_near(point, certificate)
         try:
             if rows is not None:
-                beta, decision = self._solve_near(point, certificate, rows)
+                part = self._solve_near(point, certificate, rows)
             else:
-                rows, beta, decision = self._solve_active(point, certificate)
+                part = self._solve_active(point, certificate)
         except Stopped:
             return None
-        changed = np.flatnonzero(beta != point.beta[rows])
-        changed = changed[np.argsort(rows[changed])]
+        changed = np.flatnonzero(part.beta != point.beta[part.rows])
+        changed = changed[np.argsort(part.rows[changed])]
         if not len(changed):
             return None
-        return self._update(point, _Part(rows, beta, decision), changed)
+        return self._update(point, part, changed)
 
     def _choose_near(self, point: _Point, certificate: Certificate) -> RowIndices | None:
         """The near rows: free ones, violators, and those nearer to the margin than the last round changed most rows.
@@ -332,8 +345,8 @@ class DualSolver:
                 return np.flatnonzero(mask)
         return None
 
-    def _solve_near(self, point: _Point, certificate: Certificate, near: RowIndices) -> tuple[Vector, Vector]:
-        """Solve on the near rows by rounds of their own, all other coordinates fixed: their beta and decision values.
+    def _solve_near(self, point: _Point, certificate: Certificate, near: RowIndices) -> _Part:
+        """Solve on the near rows by rounds of their own, all other coordinates fixed.
 
         Shrinking: the decision values of the other rows are computed once, after it, and show whether one of them
         violates.
@@ -365,7 +378,7 @@ class DualSolver:
         result = part._solve_from(start, returns_last=True)
         self.active.renumber(self.operator, near)
         self.n_iter += part.n_iter
-        return result.beta, result.decision
+        return _Part(near, result.beta, result.decision)
 
     def _choose_active(self, point: _Point, intercept: float) -> RowIndices:
         """Free coordinates, the largest violators, and satisfied coordinates near their margin, as far as they fit."""
@@ -380,10 +393,12 @@ class DualSolver:
             max_new = int(np.clip(expected, WORKING_SET_ROWS, _NEW_VIOLATORS))
         if self.has_intercept:  # sum(beta) is fixed: some must increase and others decrease
             increasing, decreasing = (np.flatnonzero(violates & (sign * point.violations > 0)) for sign in (1, -1))
-            new = np.union1d(_largest(size, increasing, max_new // 2), _largest(size, decreasing, max_new // 2))
+            new = np.concatenate([_largest(size, increasing, max_new // 2), _largest(size, decreasing, max_new // 2)])
         else:
             new = _largest(size, np.flatnonzero(violates), max_new)
-        active = self._cut_to_memory(point, np.union1d(np.flatnonzero(free), new))
+        is_active = free.copy()
+        is_active[new] = True
+        active = self._cut_to_memory(point, np.flatnonzero(is_active))
         if is_first:
             return active
         return self._add_near_margin(point, intercept, active, int(np.clip(len(new), *_NEAR_MARGIN)))
@@ -394,7 +409,9 @@ class DualSolver:
         near = margin_distance < np.abs(point.violations).max()
         near[active] = False
         room = self.active.capacity - len(active)
-        return np.union1d(active, _largest(-margin_distance, np.flatnonzero(near), min(k, room)))
+        is_active = np.zeros(len(near), bool)
+        is_active[active] = is_active[_largest(-margin_distance, np.flatnonzero(near), min(k, room))] = True
+        return np.flatnonzero(is_active)
 
     def _cut_to_memory(self, point: _Point, active: RowIndices) -> RowIndices:
         """As many rows as fit: the newer half of the last active set, and the largest violators of the others."""
@@ -412,31 +429,45 @@ class DualSolver:
         self.last_active = np.concatenate([active[was_active], active[~was_active]])  # newest last
         return active
 
-    def _solve_active(self, point: _Point, certificate: Certificate) -> tuple[RowIndices, Vector, Vector]:
-        """Solve on an active set's kernel matrix: its rows, their new beta and decision values."""
-        with self.progress.interrupting(self.operator.team.native):
-            self.active.update(self._choose_active(point, certificate.intercept))
-        active = self.active.rows
+    def _solve_active(self, point: _Point, certificate: Certificate) -> _Part:
+        """Solve on an active set: from its rows and, where these working sets are not enough, on its kernel matrix."""
+        wanted = self._choose_active(point, certificate.intercept)
         tol = max(self._observable_tol(point), _ROUND_TOL * certificate.violation)
-        terms = restrict_terms(self.terms, active)
-        beta, decision = point.beta[active], point.decision[active]
-        self._solve_in_memory(self.active.K, terms, beta, decision, tol)
-        return active, beta, decision
+        part, n_sets = point.take(wanted), self._count_sets_from_rows(wanted)
+        if n_sets and self._solve_sets(None, part, tol, n_sets):
+            return part
+        with self.progress.interrupting(self.operator.team.native):
+            self.active.update(wanted, exactly=n_sets > 0)
+        part = point.with_part(part).take(self.active.rows)
+        self._solve_sets(self.active.K, part, tol)
+        return part
 
-    def _solve_in_memory(
-        self, K: Array, terms: dual.SeparableTerms, beta: Vector, decision: Vector, tol: float
-    ) -> None:
-        """Improve beta and decision in place, and count the work."""
+    def _count_sets_from_rows(self, wanted: RowIndices) -> int:
+        """How many working sets on `wanted`, with entries computed from rows, take as long as the matrix would.
+
+        0 where the active matrix has most entries, and where rows are no faster than a matrix.
+        """
+        m, n_missing = len(wanted), self.active.n_missing(wanted)
+        if m <= WORKING_SET_ROWS or 2 * n_missing < m * m or self._tile_rows(wanted[:1]) is None:
+            return 0
+        return int(_ENTRIES_PER_MISSING * n_missing / (WORKING_SET_ROWS * m))
+
+    def _tile_rows(self, rows: RowIndices) -> dual.RBFRows | None:
+        return self.operator.kernel.tile_rows(self.operator.samples.take(rows))
+
+    def _solve_sets(self, K: Array | None, part: _Part, tol: float, max_sets: int = NO_LIMIT) -> bool:
+        """Improve the part in place, on its kernel matrix or from its rows; see `InMemorySolver.solve`."""
         solver = InMemorySolver(
             K,
-            terms,
+            restrict_terms(self.terms, part.rows),
             self.operator.team,
             has_intercept=self.has_intercept,
             progress=self.progress,
-            rows=self.active.tile_rows(),
+            rows=self._tile_rows(part.rows),
         )
-        solver.solve(beta, decision, tol, self.limits.max_sets - self.n_iter)
+        is_done = solver.solve(part.beta, part.decision, tol, min(max_sets, self.limits.max_sets - self.n_iter))
         self.n_iter += solver.n_iter
+        return is_done
 
     def _blocks(self, rows: RowIndices) -> list[RowIndices]:
         """Strided parts of `rows` whose products with K take a fraction of a second each."""
@@ -465,21 +496,20 @@ class DualSolver:
 
         A start from zero that is stopped gives a point on some of these coordinates.
         """
-        new_beta, decision = point.beta.copy(), point.decision.copy()
-        new_beta[part.rows], decision[part.rows] = part.beta, part.decision
+        new = point.with_part(part)
         rows = part.rows[changed]
-        change = new_beta[rows] - point.beta[rows]
-        unknown = np.delete(np.arange(len(decision)), part.rows)
+        change = new.beta[rows] - point.beta[rows]
+        unknown = np.delete(np.arange(len(new.beta)), part.rows)
 
         def add(block: RowIndices) -> None:
-            self.operator.add_product(rows[block], change[block], decision, unknown)
+            self.operator.add_product(rows[block], change[block], new.decision, unknown)
 
         try:
             self._in_blocks(add, np.arange(len(rows)))
         except Stopped:
-            return None if point.beta.any() or not self.must_return else self._start_on_subset(new_beta)
-        check_finite(decision)
-        return _Point(new_beta, decision, point.violations)
+            return None if point.beta.any() or not self.must_return else self._start_on_subset(new.beta)
+        check_finite(new.decision)
+        return new
 
 
 def _uncertain_rows(terms: dual.SeparableTerms, result: DualResult, noise: float) -> RowIndices:
