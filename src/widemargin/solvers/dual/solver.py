@@ -52,7 +52,6 @@ _LEAST_VIOLATION = 0.03  # violation / largest violation of coordinates that joi
 _NEAR_MARGIN = 512, 2048  # least and most satisfied coordinates near their margin that join as well
 _CHANGE_QUANTILE = 0.95  # of the rows' last changes of decision values: a bound of later ones for most rows
 _NEAR_SHARE = 0.5  # near rows / rows, at most, for rounds on the near rows alone
-_ENTRIES_PER_MISSING = 2  # computed in working sets, that take as long as adding an entry to the active matrix
 _ROUND_TOL = 0.1  # violation on the active set after a round / largest violation before it
 
 
@@ -443,14 +442,14 @@ class DualSolver:
         return part
 
     def _count_sets_from_rows(self, wanted: RowIndices) -> int:
-        """How many working sets on `wanted`, with entries computed from rows, take as long as the matrix would.
+        """How many working sets on `wanted` compute as many entries from rows as the active matrix lacks.
 
-        0 where the active matrix has most entries, and where rows are no faster than a matrix.
+        0 where the matrix has most entries, and where rows are not short.
         """
         m, n_missing = len(wanted), self.active.n_missing(wanted)
         if m <= WORKING_SET_ROWS or 2 * n_missing < m * m or self._tile_rows(wanted[:1]) is None:
             return 0
-        return int(_ENTRIES_PER_MISSING * n_missing / (WORKING_SET_ROWS * m))
+        return n_missing // (WORKING_SET_ROWS * m)
 
     def _tile_rows(self, rows: RowIndices) -> dual.RBFRows | None:
         return self.operator.kernel.tile_rows(self.operator.samples.take(rows))
