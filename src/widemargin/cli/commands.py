@@ -169,11 +169,11 @@ def _note_rare_classes(y: Any, args: Namespace, target: int | str | None) -> Non
     """Say on stderr which class has a single row, and in which line of a table."""
     classes, firsts, counts = np.unique(y, return_index=True, return_counts=True)
     rare = np.flatnonzero(counts == 1)
-    if len(rare) == 1 and len(classes) > 2:
+    if len(rare) == 1:
         row = int(firsts[rare[0]])
         where = "" if target is None else f" (line {line_of(args.data, row, target=target)})"
         print(f"widemargin: note: class {y[row].item()!r} has 1 row{where}: a typo?", file=sys.stderr)
-    elif len(rare) and len(classes) > 2:
+    elif len(rare):
         print(f"widemargin: note: {len(rare)} classes have 1 row each: {_shorten(classes[rare])}", file=sys.stderr)
 
 
