@@ -15,14 +15,7 @@ import numpy as np
 
 from widemargin.cli.inputs import in_order, label_column, reader_of
 from widemargin.cli.machines import make_estimator, parameters
-from widemargin.cli.model_files import (
-    Summary,
-    load_model,
-    machines_in,
-    read_feature_names,
-    read_summary,
-    save_model,
-)
+from widemargin.cli.model_files import Summary, load_model, read_feature_names, read_summary, save_model
 from widemargin.cli.outputs import open_output
 from widemargin.datasets import Dataset, load_csv, load_svmlight
 from widemargin.datasets.files import file_error
@@ -91,6 +84,7 @@ def compress(args: Namespace) -> int:
     """Compress a saved kernel machine, save the result, and print a report: `widemargin compress`."""
     from widemargin import compress as compress_model
     from widemargin import to_onnx
+    from widemargin.estimators._wrapped import machines_in
 
     with open_output(args.out, force=args.force) as file, _open_optional(args) as graph:
         model = load_model(args.model)

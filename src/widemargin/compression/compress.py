@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
-from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from ..estimators._wrapped import unwrap
 from .search import Compression, CompressionParameters
 
 
@@ -145,9 +145,7 @@ def compress(
 
 def _compress(model: Any, X: Any, parameters: CompressionParameters, *, keeps_values: bool = False) -> Any:
     """`compress`; with `keeps_values` the decision values must stay the model's, not its labels alone."""
-    model = getattr(model, "best_estimator_", model)
-    if isinstance(model, FrozenEstimator):
-        return _compress(model.estimator, X, parameters, keeps_values=keeps_values)
+    model = unwrap(model)
     if hasattr(model, "steps"):
         rows = X if X is None or len(model.steps) < 2 else model[:-1].transform(X)
         name, last = model.steps[-1]
