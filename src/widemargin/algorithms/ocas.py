@@ -236,7 +236,8 @@ class _Training:
     def _end_round(self, solvers: list[CuttingPlaneSolver], clock: _Clock) -> None:
         self.n_iter += 1
         self._record_round(solvers, clock)
-        self.progress.candidate = self.results  # computed for callbacks only
+        if self.progress.is_observed:
+            self.progress.candidate = self.results()
 
     def _line_search(self, solver: CuttingPlaneSolver, f: Matrix) -> Plane:
         """Line 4, given the decision values f (q, n) of the search point; its plane.
@@ -391,11 +392,15 @@ class _Training:
 
     def results(self) -> Trained:
         """The machines at their best points."""
-        results = [
-            LinearResult(s.w, s.intercept, s.objective, s.gap, self._is_done(s), s.master.binding_points)
-            for s in self.solvers
-        ]
-        return results, self.history
+        limit = "max_iter" if self.n_iter >= self.settings.max_iter else "the precision of float64"
+        reason = self.progress.stopped_by or limit
+
+        def result_of(s: CuttingPlaneSolver) -> LinearResult:
+            is_done = self._is_done(s)
+            points, stopped_by = s.master.binding_points, None if is_done else reason
+            return LinearResult(s.w, s.intercept, s.objective, s.gap, is_done, points, stopped_by)
+
+        return [result_of(solver) for solver in self.solvers], self.history
 
     def finish(self) -> None:
         """Record the start, where no round was needed or there was no time for one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -306,7 +306,7 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
             self._check_memory(problem)
             for model, trained in zip(models, self._paths(problem, Cs, settings, progress, team), strict=True):
                 model._set(self, *trained)
-                model._warn_if_stopped(progress)
+                model._warn_if_stopped(progress, trained[0])
 
     def _check_memory(self, problem: LinearProblem) -> None:
         """Raise a ValueError with the least memory budget if this one is smaller."""
@@ -368,7 +368,7 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
         if progress.candidate is None:
             return None
         stopped = copy.copy(self)
-        stopped._set(self, *cast(Callable[[], Trained], progress.candidate)())
+        stopped._set(self, *progress.candidate)
         return dict(stopped.__dict__)
 
     def _set(self, checked: Self, results: list[LinearResult], history: History) -> None:
@@ -405,10 +405,10 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
         positive = range(1, 2) if n_classes == 2 else range(n_classes)  # of two classes the second
         return [partial(make, c) for c in positive]
 
-    def _warn_if_stopped(self, progress: Progress) -> None:
+    def _warn_if_stopped(self, progress: Progress, results: list[LinearResult]) -> None:
         if not progress.ended_with_outer:
-            limit = "max_iter" if self.n_iter_ >= self.max_iter else "the precision of float64"
-            warn_unconverged(self, progress.stopped_by or limit, f"{describe_gap(self)} where tol={self.tol:g}")
+            reason = next((result.stopped_by for result in results if not result.converged), None)
+            warn_unconverged(self, progress.stopped_by or reason, f"{describe_gap(self)} where tol={self.tol:g}")
 
 
 def _join(parts: Sequence[Trained]) -> Trained:
