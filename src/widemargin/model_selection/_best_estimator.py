@@ -214,9 +214,9 @@ def make_splits(cv: Any, y: NDArray[Any], groups: Any, *, classifier: bool) -> l
     """The numbers of the training and the test rows of each fold, at least one of each; `cv` may also give masks."""
     rows = np.arange(len(y))
 
-    def numbers(part: Any) -> RowIndices:
+    def numbers(chosen: Any) -> RowIndices:
         try:
-            return rows[np.asarray(part)] if len(part) else rows[:0]
+            return rows[np.asarray(chosen)] if len(chosen) else rows[:0]
         except IndexError as error:
             raise ValueError(f"cv must give numbers of rows, or masks of them, for {len(y)} rows: {error}") from error
 

@@ -21,16 +21,16 @@ from ..estimators._validation import WITHOUT_GAMMA, check_flag, check_weights, m
 from ..kernels.functions import Kernel
 from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Limits
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits
+from ._cv_problem import CVProblem
 from ._grid import LARGEST_C, LARGEST_GAMMA, LEAST_C, LEAST_GAMMA, Grid, make_values
 from ._race import best_place
 from ._search import Search, SearchData, Split
-from ._tasks import CVProblem
 
 
 class SearchCV(BestEstimator):
     """An estimator that chooses C and gamma by cross-validation, and is the machine that it then trains on all rows.
 
-    A subclass has `_machine_type`, `_task`, and `_names`, the parameters that it chooses.
+    A subclass has `_machine_type`, `_cv_problem`, and `_names`, the parameters that it chooses.
     """
 
     Cs: Any
@@ -49,7 +49,7 @@ class SearchCV(BestEstimator):
     random_state: Any
     _names: tuple[str, ...]
 
-    def _task(self, rows: TrainingRows) -> CVProblem:
+    def _cv_problem(self, rows: TrainingRows) -> CVProblem:
         """What is trained and scored on these rows."""
         raise NotImplementedError
 
@@ -99,7 +99,7 @@ class SearchCV(BestEstimator):
             Split(*split).renumber(place) for split in make_splits(self.cv, y, groups, classifier=is_classifier(self))
         ]
         samples = make_samples(rows.X, kernel.sample_form)
-        data = SearchData(samples, self._task(rows), rows.weights, splits, rows.kept, score)
+        data = SearchData(samples, self._cv_problem(rows), rows.weights, splits, rows.kept, score)
         if not all(len(split.test) for split in splits):
             raise ValueError(f"cv must give folds with test rows of positive weight, got {shown(self.cv)}")
         if lacking := data.first_lacking():

@@ -136,7 +136,7 @@ class LabelledRows(NamedTuple):
 
     def take(self, rows: RowIndices) -> LabelledRows:
         """Some of the rows."""
-        return LabelledRows(*(None if part is None else _safe_indexing(part, rows) for part in self))
+        return LabelledRows(*(None if column is None else _safe_indexing(column, rows) for column in self))
 
 
 def score_folds(

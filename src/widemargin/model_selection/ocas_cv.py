@@ -19,7 +19,7 @@ _LEAST_C, _LARGEST_C = 1e-4, 10.0  # of an automatic path
 
 
 class OCASClassifierCV(BestClassifier):
-    """`OCASClassifier` with C chosen by cross-validation along a path, at a part of the cost of separate fits.
+    """`OCASClassifier` with C chosen by cross-validation along a path, at a fraction of the cost of separate fits.
 
     In each fold a machine goes on with the planes of those with smaller C (`OCASClassifier.fit_path`).
 
