@@ -10,8 +10,8 @@ Source: Franc and Sonnenburg, Optimized Cutting Plane Algorithm for Support Vect
     6      t = t + 1
     7  until F(w_b) - F_t(w_t) <= tol F(w_b)
 
-`_Training.run_round` is lines 4 to 6 and line 3 of the next iteration, for several machines on the same samples at once
-(one for each class), so that each of the two passes over the data serves them all. The accelerations are in
+`OCASTraining.run_round` is lines 4 to 6 and line 3 of the next iteration, for several machines on the same samples at
+once (one for each class), so that each of the two passes over the data serves them all. The accelerations are in
 `solvers/cutting_plane`; a table in `accelerations.py` there says when each is used. States of a fit:
 
     few samples and features ── Gram dual ─────────────────────────────────────────────────── done
@@ -110,7 +110,7 @@ def train_path(
     team: ThreadTeam | None = None,
 ) -> Iterator[Trained]:
     """Train as `train` does, for one C after another; planes, which do not depend on C, are kept."""
-    training = _Training(X, losses, settings, progress, team or ThreadTeam(1))
+    training = OCASTraining(X, losses, settings, progress, team or ThreadTeam(1))
     for C in Cs:
         training.set_risk_weight(C)
         if (solved := training.solve_gram_duals(C)) is not None:
@@ -137,7 +137,7 @@ def train_hinges(X: Array, signed: Matrix, tol: float, progress: Progress, memor
     return train(make_design_matrix(X, team), losses, settings, progress, team=team)[0]
 
 
-class _Training:
+class OCASTraining:
     """The machines in training, and the passes over the data that they share."""
 
     def __init__(

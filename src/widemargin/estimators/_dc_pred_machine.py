@@ -66,7 +66,7 @@ class DCPredMachine(KernelMachine):
         n, d = rows.X.shape
         settings = allocate_cost(self, n, d, problem.n_outputs)
         settings = settings._replace(
-            weights=self.landmark_weights,
+            landmark_weights=self.landmark_weights,
             damping=float(self.damping),
             memory_budget=resolve_memory_budget(self.memory_budget),
         )

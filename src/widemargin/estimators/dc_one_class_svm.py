@@ -233,9 +233,9 @@ class DCOneClassSVM(OutlierMixin, OutlierPredictor, DualMachine):
         """The machine of a sample of the rows, with coefficients of the same sum as the whole's, and no bound."""
         n, rng = len(samples), make_rng(self.random_state, seed_of_none=0)
         chosen = np.sort(rng.choice(n, min(n, _SAMPLE), replace=False))
-        part = weights[chosen] * (weights.sum() / weights[chosen].sum())
+        scaled = weights[chosen] * (weights.sum() / weights[chosen].sum())
         settings = replace(self._settings(kernel), n_levels=0, stop_level=0)
-        data = KernelProblem(kernel, take_samples(kernel, samples, chosen), one_class_problem(part, float(self.nu)))
+        data = KernelProblem(kernel, take_samples(kernel, samples, chosen), one_class_problem(scaled, float(self.nu)))
         with Progress() as progress:
             machine = train(data, settings, progress, rng)
         beta = np.zeros(n)

@@ -326,10 +326,10 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
         progress.stage("classes", len(groups))
         paths = []
         for group in groups:
-            some, points, part = [make() for make in losses[group]], start and start[group], progress.part(1)
-            paths.append(list(train_path(problem.X, some, Cs, settings, part, points, team)))
+            some, points, share = [make() for make in losses[group]], start and start[group], progress.part(1)
+            paths.append(list(train_path(problem.X, some, Cs, settings, share, points, team)))
             progress.advance()
-        return [_join(parts) for parts in zip(*paths, strict=True)]
+        return [_join(machines) for machines in zip(*paths, strict=True)]
 
     def _settings(self) -> OCASSettings:
         return OCASSettings(
@@ -411,12 +411,12 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
             warn_unconverged(self, progress.stopped_by or reason, f"{describe_gap(self)} where tol={self.tol:g}")
 
 
-def _join(parts: Sequence[Trained]) -> Trained:
+def _join(machines: Sequence[Trained]) -> Trained:
     """The machines of groups, trained one after the other; those to come count with the objective after round 1."""
     history = History()
-    initial = [columns.as_arrays()["objective"][0] for _, columns in parts]
+    initial = [columns.as_arrays()["objective"][0] for _, columns in machines]
     objective = lower_bound = 0.0
-    for k, (results, rows) in enumerate(parts):
+    for k, (results, rows) in enumerate(machines):
         columns = rows.as_arrays()
         columns["objective"] += objective + sum(initial[k + 1 :])
         columns["lower_bound"] += lower_bound
@@ -424,7 +424,7 @@ def _join(parts: Sequence[Trained]) -> Trained:
             history.record(**dict(zip(columns, values, strict=True)))
         objective += sum(result.objective for result in results)
         lower_bound += sum(result.objective - result.gap for result in results)
-    return [result for results, _ in parts for result in results], history
+    return [result for results, _ in machines for result in results], history
 
 
 def _prediction_attributes(results: list[LinearResult], n_features: int) -> dict[str, Any]:
