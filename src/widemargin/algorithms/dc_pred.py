@@ -319,9 +319,8 @@ class _LeafTrainer:
         batch = self.X[rows]
         sampled = self._sample(len(rows), rng)
         K = self._kernel_matrix(batch[sampled]) if self.problem.needs_kernel_matrix else None
-        all_are_landmarks = (
-            len(rows) == len(sampled) <= self.settings.n_landmarks
-        )  # every row is a landmark: the exact machine
+        # where every row is a landmark, the local machine is the exact one
+        all_are_landmarks = len(rows) == len(sampled) <= self.settings.n_landmarks
         exact_machine = None if all_are_landmarks else self._exact_machine(K, rows[sampled])
         learn = partial(
             self._learn_features, batch, sampled, K, exact_machine, rng, all_are_landmarks=all_are_landmarks

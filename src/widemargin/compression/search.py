@@ -280,9 +280,8 @@ class Compression:
             if not tried:  # stopped before the first
                 return plans[0]
             best = max(tried, key=attrgetter("merit"))
-            tried[:] = [
-                one if one is best else one._replace(model=None) for one in tried
-            ]  # the others are only compared
+            # the others are only compared
+            tried[:] = [one if one is best else one._replace(model=None) for one in tried]
             return max(tried, key=lambda one: (not one.plan.is_quadratic, one.merit)).plan
 
         if given in ("auto", 1) and not self.keeps_values and self._suits_squares():

@@ -170,9 +170,9 @@ def cluster_attributes(
     router = division.router
     sigmoids, log_prior = np.zeros((len(machines), router.n_clusters, 2)), np.zeros(len(machines))
     if y is not None:
-        all_rows, pairs = np.arange(len(y)), combinations(range(int(y.max()) + 1), 2)
+        pairs = combinations(range(int(y.max()) + 1), 2)
         for k, (machine, (first, _)) in enumerate(zip(machines, pairs, strict=True)):
-            rows = all_rows if machine.rows is None else machine.rows
+            rows = _rows_of(machine)
             # of a pair the first class is positive, of two classes alone the second
             is_positive = y[rows] == first if machine.rows is not None else y[rows] > 0
             sigmoids[k] = _sigmoids(machine, is_positive, division.labels[rows], router, combine == "bcm")

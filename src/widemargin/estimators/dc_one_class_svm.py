@@ -25,7 +25,7 @@ from ._predictor import OutlierPredictor, lazy_on_dask
 from ._validation import check_choice, check_number, make_rng, shown
 
 _ROUNDING = 8.0  # times the relative rounding error of a kernel entry: that of a decision value
-_LARGEST_SUM = 1e100  # of the weights: the coefficients have nu times this sum, and squares of it must be finite
+_LARGEST_SUM = 1e100  # of the weights: the coefficients must have nu times this sum, whose square must be finite
 _SAMPLE = 300  # rows of the machine of a fit that has no time for all
 
 

@@ -19,7 +19,6 @@ from ..estimators._kernel_machine import TrainingRows
 from ..estimators._scale import named_kernel, resolve_gamma
 from ..estimators._validation import WITHOUT_GAMMA, check_flag, check_weights, make_rng, shown
 from ..kernels.functions import Kernel
-from ..solvers.dual.certificate import MAX_RELATIVE_GAP, Limits
 from ._best_estimator import BestEstimator, Score, cv_results, make_splits
 from ._cv_problem import CVProblem
 from ._grid import LARGEST_C, LARGEST_GAMMA, LEAST_C, LEAST_GAMMA, Grid, make_values
@@ -38,11 +37,8 @@ class SearchCV(BestEstimator):
     kernel: Any
     degree: int
     coef0: float
-    fit_intercept: bool
     cv: Any
     exhaustive: bool
-    tol: float
-    max_iter: int
     memory_budget: Any
     n_jobs: int | None
     verbose: int
@@ -110,12 +106,7 @@ class SearchCV(BestEstimator):
         return named_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
     def _search(self, data: SearchData, grid: Grid, callback: Callback | None) -> Search:
-        limits = Limits(
-            has_intercept=bool(self.fit_intercept),
-            tol=float(self.tol),
-            max_relative_gap=MAX_RELATIVE_GAP if self._make_kernel(1.0).is_semidefinite else np.inf,
-            max_iter=int(self.max_iter),
-        )
+        limits = self._prototype()._settings(self._make_kernel(1.0)).limits
         title, budget = type(self).__name__, resolve_memory_budget(self.memory_budget)
         with (
             Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress,

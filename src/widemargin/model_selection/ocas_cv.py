@@ -146,8 +146,6 @@ class OCASClassifierCV(BestClassifier):
         with Progress(max_time=self._search_time(), verbose=self.verbose, title=title, callback=callback) as progress:
             folds = score_folds(machine, rows, self.Cs_.tolist(), splits, score, progress)
         scores[: len(folds)] = np.array(folds).reshape(-1, len(self.Cs_))
-        if folds and np.isnan(folds).any():
-            raise ValueError(f"scoring gave NaN for C={self.Cs_[np.isnan(folds).any(axis=0)][0]:.6g}")
         return scores, progress.stopped_by
 
     def _set_results(self, scores: Matrix, stopped_by: str | None) -> None:
