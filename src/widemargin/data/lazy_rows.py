@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .dask import partitions_of
+
 
 def map_rows(function: Callable[[Any], Any], X: Any) -> Any:
     """Apply a function of rows to each block of a dask collection, lazily.
@@ -49,8 +51,6 @@ def map_rows(function: Callable[[Any], Any], X: Any) -> Any:
 
 def iterate_blocks(X: Any) -> Iterator[Any]:
     """The blocks of a dask collection that have rows, in order: each computed, and in this process, when asked for."""
-    from .dask import partitions_of
-
     for partition in partitions_of(X):
         rows = partition.compute()
         if rows.shape[0]:

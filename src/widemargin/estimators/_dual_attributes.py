@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from .._types import Labels, Mask, Matrix, RowIndices, Vector
-from ..data.samples import GramSamples, make_samples
 from ..kernels.functions import Kernel
-from ..kernels.precision import ensure_precision
 from ..models.clustered import COMBINATIONS, ClusteredExpansion
+from ..models.expansion import make_point_samples
 from ..partition.routing import InputRouter, KernelRouter, RandomRouter, Router
 from ..solvers.results import TrainedMachine
 from ._estimator import relative_gap
@@ -275,10 +274,7 @@ def clustered_model(kernel: Kernel, points: Any, coef: Matrix, clusters: dict[st
 
 
 def _router(kernel: Kernel, clusters: dict[str, Any]) -> Router:
-    points, labels = clusters["points"], clusters["labels"]
-    if kernel.sample_form == "entries":
-        return KernelRouter(kernel, GramSamples(np.empty((0, 0)), points), labels, clusters["spread"])
-    samples = ensure_precision(kernel, make_samples(points, kernel.sample_form))
-    if clusters["method"] == "kernel":
+    samples, labels = make_point_samples(kernel, clusters["points"]), clusters["labels"]
+    if clusters["method"] == "kernel" or kernel.sample_form == "entries":
         return KernelRouter(kernel, samples, labels, clusters["spread"])
     return InputRouter(samples, labels) if clusters["method"] == "input" else RandomRouter(samples, labels)
