@@ -338,7 +338,7 @@ class OCASTraining:
         self.has_begun = True
         if start is None and self.accelerations.sample_start and isinstance(self.X, LocalMatrix):
             start = self._start_from_sample(self.X, C)
-        points = [(s, p.reshape(s.w.shape)) for s, mine in zip(self.solvers, start or (), strict=False) for p in mine]
+        points = [(s, p.reshape(s.w.shape)) for s, own in zip(self.solvers, start or (), strict=False) for p in own]
         for first in range(0, len(points), _BLOCK_POINTS):
             solvers, W = zip(*points[first : first + _BLOCK_POINTS], strict=True)
             self._evaluate(solvers, W, self._decision_values(solvers, W))

@@ -43,9 +43,9 @@ def compress(
         of a fitted search, such as `GridSearchCV`, its ``best_estimator_``. Kernels rbf, laplacian, poly, sigmoid,
         linear.
     X : {array-like, sparse matrix, sparse array} of shape (n_samples, n_features), default=None
-        Rows like those that will come, the training rows say; labels are not needed. Of more than 60,000, so many are
-        taken. Without X the support vectors are learnt from, which lie where the classes meet and nowhere else: give
-        X if you can. Of a pipeline: rows before its first step.
+        Rows like those to be predicted, such as the training rows, without labels; at most 60,000 of them are used.
+        Without X the result is learnt from the support vectors, which lie near the border alone: give X if you can.
+        For a pipeline: rows as its first step takes them.
     prediction_cost : float or "auto", default="auto"
         What a prediction may cost, in inner products of a row, the cost of a linear machine; at least 4. "auto": a
         twenty-fifth of the model's own cost, at least 40 and at most 600, and less where the result would take more

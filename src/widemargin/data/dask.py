@@ -205,7 +205,7 @@ def active_client() -> Iterator[Any]:
 
 
 def running_workers(client: Any) -> dict[str, Any]:
-    """What the scheduler knows of each worker, by address."""
+    """The scheduler's record of each worker, by address."""
     workers: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
     return workers
 

@@ -112,8 +112,8 @@ def _class_coefficients(machines: list[TrainedMachine], y: Labels, support: RowI
     coef, place = np.zeros((n_classes - 1, len(support))), np.zeros(len(y), np.intp)
     place[support] = np.arange(len(support))
     for machine, (i, j) in zip(machines, combinations(range(n_classes), 2), strict=True):
-        mine = np.flatnonzero(machine.result.beta)
-        rows, beta = _rows_of(machine)[mine], machine.result.beta[mine]
+        nonzero = np.flatnonzero(machine.result.beta)
+        rows, beta = _rows_of(machine)[nonzero], machine.result.beta[nonzero]
         is_first = y[rows] == i
         coef[j - 1, place[rows[is_first]]] = beta[is_first]
         coef[i, place[rows[~is_first]]] = beta[~is_first]
@@ -198,10 +198,10 @@ def _sigmoids(machine: TrainedMachine, is_positive: Mask, labels: Labels, router
     log_prior = _log_odds(is_positive)
     out = np.tile([0.0, -log_prior], (router.n_clusters, 1))
     for c in range(router.n_clusters if wanted else 0):
-        mine = labels == c
-        if mine.any():
+        in_cluster = labels == c
+        if in_cluster.any():
             base = machine.intercepts[c]
-            slope = fit_slope(machine.result.decision[mine] - base, is_positive[mine], log_prior)
+            slope = fit_slope(machine.result.decision[in_cluster] - base, is_positive[in_cluster], log_prior)
             out[c] = -slope, slope * base - log_prior
     return out
 

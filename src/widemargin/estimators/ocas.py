@@ -361,7 +361,7 @@ class OCASClassifier(ClassifierMixin, OneVsRestPredictor, Estimator):
         """With `warm_start`, where the fitted machine's planes touch the risk, if it was of this shape."""
         points: list[Matrix] = getattr(self, "_points", []) if self.warm_start else []
         sizes = [problem.n_outputs * problem.X.shape[1]] * len(problem.losses)
-        return points if points and [mine.shape[1] for mine in points] == sizes else None
+        return points if points and [own.shape[1] for own in points] == sizes else None
 
     def _snapshot(self, data: ValidatedRows, progress: Progress) -> dict[str, Any] | None:
         """What a callback needs of the machine as it stands."""

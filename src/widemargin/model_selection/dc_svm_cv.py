@@ -165,7 +165,7 @@ class DCSVMRegressorCV(RegressorMixin, SearchCV):
     Cs, gammas, cv, scoring, refit, exhaustive, max_time, memory_budget, n_jobs, verbose, random_state
         Of `DCSVMClassifierCV`. `cv` None means five folds; `scoring` None means the coefficient of determination.
     epsilons : int or list of float, default=(0.1,)
-        Values of epsilon >= 0, or how many, log-spaced from 0.001 to 1. Targets of another scale want other values.
+        Values of epsilon >= 0, or how many, log-spaced from 0.001 to 1. Targets of another scale need other values.
     kernel, degree, coef0, fit_intercept, tol, max_iter
         Of `DCSVMRegressor`.
 

@@ -170,7 +170,7 @@ def single_leaf(X: Any) -> Hierarchy:
 
 
 def _stack(centres: list[Array], children: list[list[int]]) -> Hierarchy:
-    sizes = np.array([len(mine) for mine in children], np.int32)
+    sizes = np.array([len(numbers) for numbers in children], np.int32)
     hierarchy = Hierarchy(
         np.zeros((len(sizes), sizes.max(), centres[0].shape[1]), centres[0].dtype),
         sizes,
